@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Symbol visibility and the header-only switch.
+#pragma once
+
+/// Marks what the shared libraries export. Programs may be built with hidden visibility.
+#define TENON_API __attribute__((visibility("default")))
+
+/// With TENON_HEADER_ONLY the compiled parts of core are inline: for programs of one binary only, because registries and
+/// ledger must exist once per process.
+#ifdef TENON_HEADER_ONLY
+#define TENON_INLINE inline
+#else
+#define TENON_INLINE
+#endif

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The zoo's networks: the shapes of well-known models, weights at random. Each function returns a GraphBuilder."""
+import numpy as np
+from builder import GraphBuilder
+from onnx import TensorProto
+
+
+def scaled(channels, width):
+    """Channels times width, in multiples of eight as the papers do."""
+    return max(8, round(channels * width / 8) * 8)
+
+
+def resnet50(name, width=1.0, size=224, depths=(3, 4, 6, 3), classes=1000):
+    g = GraphBuilder(name)
+    channels = scaled(64, width)
+    x = g.conv(g.input("input", [1, 3, size, size]), 3, channels, 7, 2, act="relu", norm=True)
+    x = g.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    for stage, depth in enumerate(depths):
+        middle = scaled(64 * 2**stage, width)
+        for block in range(depth):
+            stride = 2 if stage and block == 0 else 1
+            y = g.conv(x, channels, middle, 1, act="relu", norm=True)
+            y = g.conv(y, middle, middle, 3, stride, act="relu", norm=True)
+            y = g.conv(y, middle, 4 * middle, 1, norm=True)
+            if stride != 1 or channels != 4 * middle:
+                x = g.conv(x, channels, 4 * middle, 1, stride, norm=True)
+            x, channels = g.node("Relu", g.node("Add", y, x)), 4 * middle
+    g.output(g.classifier(x, channels, classes), "logits", [1, classes])
+    return g
+
+
+def mobilenetv2(name, width=1.0, size=224, classes=1000):
+    g = GraphBuilder(name)
+    channels = scaled(32, width)
+    x = g.conv(g.input("input", [1, 3, size, size]), 3, channels, 3, 2, act="relu6", norm=True)
+    stages = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
+    for expansion, out, repeats, first_stride in stages:
+        out = scaled(out, width)
+        for block in range(repeats):
+            stride = first_stride if block == 0 else 1
+            hidden = channels * expansion
+            y = g.conv(x, channels, hidden, 1, act="relu6", norm=True) if expansion != 1 else x
+            y = g.conv(y, hidden, hidden, 3, stride, groups=hidden, act="relu6", norm=True)
+            y = g.conv(y, hidden, out, 1, norm=True)
+            x = g.node("Add", x, y) if stride == 1 and channels == out else y
+            channels = out
+    last = scaled(1280, width)
+    x = g.conv(x, channels, last, 1, act="relu6", norm=True)
+    g.output(g.node("Softmax", g.classifier(x, last, classes), axis=1), "prob", [1, classes])
+    return g
+
+
+class YoloParts:
+    """The blocks of a v8-like detector."""
+
+    def __init__(self, g):
+        self.g = g
+
+    def conv(self, x, channels_in, channels_out, kernel=1, stride=1):
+        return self.g.conv(x, channels_in, channels_out, kernel, stride, act="silu")
+
+    def c2f(self, x, channels_in, channels_out, repeats, shortcut):
+        g, half = self.g, channels_out // 2
+        parts = g.nodes("Split", [self.conv(x, channels_in, channels_out), g.ints(half, half)], 2, axis=1)
+        for _ in range(repeats):
+            y = self.conv(self.conv(parts[-1], half, half, 3), half, half, 3)
+            parts.append(g.node("Add", y, parts[-1]) if shortcut else y)
+        return self.conv(g.node("Concat", *parts, axis=1), half * len(parts), channels_out)
+
+    def upsample(self, x):
+        scales = self.g.constant(np.array([1, 1, 2, 2], np.float32))
+        return self.g.node("Resize", x, "", scales, mode="nearest", coordinate_transformation_mode="asymmetric",
+                           nearest_mode="floor")
+
+    def pyramid_pool(self, x, channels):
+        levels = [self.conv(x, channels, channels // 2)]
+        for _ in range(3):
+            levels.append(self.g.node("MaxPool", levels[-1], kernel_shape=[5, 5], strides=[1, 1], pads=[2] * 4))
+        return self.conv(self.g.node("Concat", *levels, axis=1), 2 * channels, channels)
+
+
+def yolo(name, width=0.5, size=640, classes=80, depth=1):
+    """C2f blocks, SPPF, PAN neck, anchor-free head with distribution focal loss decoding; no NMS."""
+    g = GraphBuilder(name)
+    parts = YoloParts(g)
+    c1, c2, c3, c4, c5 = (scaled(c, width) for c in (64, 128, 256, 512, 512))
+
+    def join(*tensors):
+        return g.node("Concat", *tensors, axis=1)
+
+    x = parts.conv(g.input("images", [1, 3, size, size]), 3, c1, 3, 2)
+    x = parts.c2f(parts.conv(x, c1, c2, 3, 2), c2, c2, depth, True)
+    p3 = parts.c2f(parts.conv(x, c2, c3, 3, 2), c3, c3, 2 * depth, True)
+    p4 = parts.c2f(parts.conv(p3, c3, c4, 3, 2), c4, c4, 2 * depth, True)
+    p5 = parts.pyramid_pool(parts.c2f(parts.conv(p4, c4, c5, 3, 2), c5, c5, depth, True), c5)
+    up4 = parts.c2f(join(parts.upsample(p5), p4), c5 + c4, c4, depth, False)
+    n3 = parts.c2f(join(parts.upsample(up4), p3), c4 + c3, c3, depth, False)
+    n4 = parts.c2f(join(parts.conv(n3, c3, c3, 3, 2), up4), c3 + c4, c4, depth, False)
+    n5 = parts.c2f(join(parts.conv(n4, c4, c4, 3, 2), p5), c4 + c5, c5, depth, False)
+
+    boxes, scores, centres, strides = [], [], [], []
+    for feature, channels, stride in ((n3, c3, 8), (n4, c4, 16), (n5, c5, 32)):
+        cells, hidden = size // stride, max(16, c3 // 4)
+        box = parts.conv(parts.conv(feature, channels, hidden, 3), hidden, hidden, 3)
+        score = parts.conv(parts.conv(feature, channels, c3, 3), c3, c3, 3)
+        boxes.append(g.reshape(g.conv(box, hidden, 64), 1, 64, -1))
+        scores.append(g.reshape(g.conv(score, c3, classes), 1, classes, -1))
+        grid = np.arange(cells, dtype=np.float32) + 0.5
+        rows, columns = np.meshgrid(grid, grid, indexing="ij")
+        centres.append(np.stack([columns.ravel(), rows.ravel()]))
+        strides.append(np.full(cells * cells, stride, np.float32))
+    centres, strides = np.concatenate(centres, 1)[None], np.concatenate(strides)[None, None]
+    count = centres.shape[2]
+
+    # Each side of a box is the expectation over 16 bins; the 1x1 convolution sums bin times probability.
+    bins = g.reshape(g.node("Concat", *boxes, axis=2), 1, 4, 16, count)
+    bins = g.node("Softmax", g.node("Transpose", bins, perm=[0, 2, 1, 3]), axis=1)
+    sides = g.reshape(g.conv(bins, 16, 1), 1, 4, count)
+    left_top, right_bottom = g.nodes("Split", [sides, g.ints(2, 2)], 2, axis=1)
+    centres = g.constant(centres)
+    low, high = g.node("Sub", centres, left_top), g.node("Add", centres, right_bottom)
+    middle = g.node("Div", g.node("Add", low, high), g.scalar(2))
+    box = g.node("Mul", g.node("Concat", middle, g.node("Sub", high, low), axis=1), g.constant(strides))
+    score = g.node("Sigmoid", g.node("Concat", *scores, axis=2))
+    g.output(g.node("Concat", box, score, axis=1), "output0", [1, 4 + classes, count])
+    return g
+
+
+def vit(name, features=256, layers=4, heads=8, size=224, patch=16, classes=1000):
+    g = GraphBuilder(name)
+    patches = (size // patch) ** 2
+    tokens = patches + 1
+    x = g.conv(g.input("input", [1, 3, size, size]), 3, features, patch, patch, pad=0)
+    x = g.node("Transpose", g.reshape(x, 1, features, patches), perm=[0, 2, 1])
+    x = g.node("Concat", g.constant(g.normal((1, 1, features), 0.02)), x, axis=1)
+    x = g.node("Add", x, g.constant(g.normal((1, tokens, features), 0.02)))
+    for _ in range(layers):
+        x = g.node("Add", x, g.attention(g.layer_norm(x, features), tokens, features, heads))
+        x = g.node("Add", x, g.feed_forward(g.layer_norm(x, features), features))
+    x = g.node("Gather", g.layer_norm(x, features), g.scalar(0, np.int64), axis=1)
+    g.output(g.linear(x, features, classes), "logits", [1, classes])
+    return g
+
+
+def bert(name, features=256, layers=4, heads=8, tokens=128, vocabulary=2000):
+    g = GraphBuilder(name)
+    ids = g.input("input_ids", [1, tokens], TensorProto.INT64)
+    mask = g.input("attention_mask", [1, tokens], TensorProto.INT64)
+    words = g.node("Gather", g.constant(g.normal((vocabulary, features), 0.05), "embedding"), ids, axis=0)
+    x = g.node("Add", words, g.constant(g.normal((tokens, features), 0.05), "embedding"))
+    x = g.layer_norm(x, features)
+    # 0 where attended, -10000 elsewhere, added to the scores of every head.
+    mask = g.node("Cast", g.node("Unsqueeze", mask, g.ints(1, 2)), to=TensorProto.FLOAT)
+    mask = g.node("Mul", g.node("Sub", g.scalar(1), mask), g.scalar(-10000))
+    for _ in range(layers):
+        x = g.layer_norm(g.node("Add", x, g.attention(x, tokens, features, heads, mask)), features)
+        x = g.layer_norm(g.node("Add", x, g.feed_forward(x, features)), features)
+    g.output(x, "hidden", [1, tokens, features])
+    first = g.node("Gather", x, g.scalar(0, np.int64), axis=1)
+    g.output(g.node("Tanh", g.linear(first, features, features)), "pooled", [1, features])
+    return g
+
+
+def unet(name, width=0.5, size=256, levels=4):
+    g = GraphBuilder(name)
+    channels = [scaled(64 * 2**level, width) for level in range(levels + 1)]
+
+    def double_conv(x, channels_in, channels_out):
+        x = g.conv(x, channels_in, channels_out, 3, act="relu", norm=True)
+        return g.conv(x, channels_out, channels_out, 3, act="relu", norm=True)
+
+    x, skips = g.input("input", [1, 3, size, size]), []
+    for level in range(levels):
+        x = double_conv(x, channels[level - 1] if level else 3, channels[level])
+        skips.append(x)
+        x = g.node("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
+    x = double_conv(x, channels[levels - 1], channels[levels])
+    for level in reversed(range(levels)):
+        deep, flat = channels[level + 1], channels[level]
+        weights = g.constant(g.normal((deep, flat, 2, 2), (1.6 / deep) ** 0.5), "weight")
+        bias = g.constant(np.zeros(flat, np.float32), "bias")
+        x = g.node("ConvTranspose", x, weights, bias, kernel_shape=[2, 2], strides=[2, 2])
+        x = double_conv(g.node("Concat", skips[level], x, axis=1), 2 * flat, flat)
+    g.output(g.node("Sigmoid", g.conv(x, channels[0], 1)), "mask", [1, 1, size, size])
+    return g
+
+
+def relu1(name):
+    """The smallest model: what a call costs when there is nothing to compute."""
+    g = GraphBuilder(name)
+    g.output(g.node("Relu", g.input("x", [16])), "y", [16])
+    return g
+
+
+# name -> (function, arguments); the *_tiny ones are narrow and small, for tests.
+MODELS = {
+    "resnet50": (resnet50, {}),
+    "resnet50_tiny": (resnet50, dict(width=0.25, size=64, depths=(1, 1, 1, 1), classes=100)),
+    "mobilenetv2": (mobilenetv2, {}),
+    "mobilenetv2_tiny": (mobilenetv2, dict(width=0.35, size=96, classes=100)),
+    "yolo": (yolo, {}),
+    "yolo_tiny": (yolo, dict(width=0.125, size=160, classes=8)),
+    "vit": (vit, {}),
+    "vit_tiny": (vit, dict(features=64, layers=2, heads=2, size=64, classes=100)),
+    "bert": (bert, {}),
+    "bert_tiny": (bert, dict(features=64, layers=2, heads=2, tokens=32, vocabulary=500)),
+    "unet": (unet, {}),
+    "unet_tiny": (unet, dict(width=0.125, size=64, levels=3)),
+    "relu1": (relu1, {}),
+}

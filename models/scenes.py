@@ -161,33 +161,36 @@ class Background:
     """A sum of separable layers, so that a frame costs a few matrix products."""
 
     def __init__(self, rng):
-        self.base = rng.uniform(30, 220, 3).astype(np.float32)
+        self.saturation = rng.uniform(0.1, 1.0)
+        self.base = self._muted(rng.uniform(30, 220, 3))
         self.pan = rng.uniform(-60, 60, 2)
         self.zoom = rng.uniform(-0.25, 0.25), rng.uniform(0.2, 0.8)
-        self.gradient = rng.normal(0, 40, (2, 3)).astype(np.float32)
+        self.gradient = self._muted(rng.normal(0, 40, (2, 3)))
         self.octaves = [self._octave(rng) for _ in range(rng.integers(1, 4))]
         self.stripes = [self._stripe(rng) for _ in range(rng.integers(0, 3))]
         self.blobs = self._blobs(rng, int(rng.integers(0, 12)))
-        self.checker = (rng.uniform(0.01, 0.12), rng.normal(0, 18, 3)) if rng.random() < 0.2 else None
+        self.checker = (rng.uniform(0.01, 0.12), self._muted(rng.normal(0, 18, 3))) if rng.random() < 0.2 else None
 
-    @staticmethod
-    def _octave(rng):
+    def _muted(self, colour):
+        """Most real pictures are greyer than random colours."""
+        grey = colour.mean(-1, keepdims=True)
+        return (grey + self.saturation * (colour - grey)).astype(np.float32)
+
+    def _octave(self, rng):
         cell = np.exp(rng.uniform(np.log(3), np.log(320)))
         amplitude = rng.uniform(6, 45) * (1.0 if cell > 12 else 0.6)
         tint = rng.uniform(0.4, 1.0, 3) * np.sign(rng.uniform(-0.4, 1, 3))
         grid = rng.uniform(-1, 1, (64, 64)).astype(np.float32)
-        return cell, grid, (amplitude * tint).astype(np.float32)
+        return cell, grid, self._muted(amplitude * tint)
 
-    @staticmethod
-    def _stripe(rng):
+    def _stripe(self, rng):
         angle, period = rng.uniform(0, np.pi), np.exp(rng.uniform(np.log(14), np.log(400)))
-        return angle, 2 * np.pi / period, rng.uniform(0, 6.28), rng.uniform(0.5, 4), rng.normal(0, 25, 3)
+        return angle, 2 * np.pi / period, rng.uniform(0, 6.28), rng.uniform(0.5, 4), self._muted(rng.normal(0, 25, 3))
 
-    @staticmethod
-    def _blobs(rng, n):
+    def _blobs(self, rng, n):
         where = rng.uniform((-100, -100), (WORLD_W + 100, WORLD_H + 100), (n, 2))
         size = np.exp(rng.uniform(np.log(25), np.log(260), (n, 2)))
-        return where, size, rng.normal(0, 55, (n, 3)).astype(np.float32), rng.uniform(-40, 40, (n, 2))
+        return where, size, self._muted(rng.normal(0, 55, (n, 3))), rng.uniform(-40, 40, (n, 2))
 
     def render(self, xs, ys, t):
         zoom = 1.0 + self.zoom[0] * np.sin(self.zoom[1] * t)

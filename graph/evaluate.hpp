@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference interpreter: runs a model by the operation table's kernels. The judge in tests, and every device's fallback.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/model.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// State of ReadValue and Assign between runs, by variable_id.
+using VariableMap = std::map<std::string, Tensor>;
+
+/// Called after each node with its outputs: for dumps and comparisons.
+using NodeHook = std::function<void(const Node& node, const std::vector<Tensor>& outputs)>;
+
+/// Runs the model once on the calling thread. Dynamic shapes are resolved from the inputs' shapes.
+///
+/// @param inputs     One per parameter, in order; types must be equal, shapes must fit.
+/// @param variables  State; missing entries are initialised by ReadValue's input (zeros where it has none).
+/// @return one packed tensor per result, in order.
+/// @errors kInvalidArgument: an input that does not fit. kUnimplemented: an operation without a kernel (named).
+/// @cost float accumulators, no blocking: correctness, not speed.
+TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables = nullptr,
+                                       const NodeHook& hook = {});
+
+/// Runs one node; output shapes are inferred from the inputs' actual shapes. @errors as above.
+TENON_API std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& inputs);
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of a model, and the ports that join them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/graph/attributes.hpp>
+#include <tenon/graph/partial_shape.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+class Node;
+class Model;
+class Tensor;
+struct Operation;
+template <typename T>
+class Output;
+template <typename T>
+class Input;
+
+using NodeVector = std::vector<std::shared_ptr<Node>>;
+using OutputVector = std::vector<Output<Node>>;
+using TensorVector = std::vector<Tensor>;
+using RTMap = AnyMap;
+
+/// Name and version of an operation. Two are equal when both texts are.
+struct DiscreteTypeInfo {
+  std::string_view name;        ///< "Convolution"
+  std::string_view version_id;  ///< "opset1": the operation set that introduced this version.
+  std::string get_version() const { return std::string(version_id); }
+  friend bool operator==(const DiscreteTypeInfo& a, const DiscreteTypeInfo& b) {
+    return a.name == b.name && a.version_id == b.version_id;
+  }
+};
+
+namespace descriptor {
+/// What is known of one output: type, shape, names, and its value where shape inference could find it.
+class TENON_API Tensor {
+ public:
+  const element::Type& get_element_type() const { return type_; }
+  const PartialShape& get_partial_shape() const { return shape_; }
+  /// @errors kFailedPrecondition: the shape is dynamic.
+  const Shape& get_shape() const;
+  std::size_t size() const;
+  const std::unordered_set<std::string>& get_names() const { return names_; }
+  /// The least of the names. @errors kNotFound: it has none.
+  std::string get_any_name() const;
+  void set_names(const std::unordered_set<std::string>& names) { names_ = names; }
+  void add_names(const std::unordered_set<std::string>& names) { names_.insert(names.begin(), names.end()); }
+  RTMap& get_rt_info() { return rt_info_; }
+  const RTMap& get_rt_info() const { return rt_info_; }
+
+  void set_tensor_type(element::Type type, PartialShape shape);
+  /// The value when it does not depend on any input: a Constant's tensor, or a small result of such. Null otherwise.
+  const std::shared_ptr<const ::tenon::v1::Tensor>& value() const { return value_; }
+  void set_value(std::shared_ptr<const ::tenon::v1::Tensor> value) { value_ = std::move(value); }
+  /// Intervals of an integer tensor of rank 0 or 1 computed from shapes; empty when unknown.
+  const std::vector<Dimension>& bounds() const { return bounds_; }
+  void set_bounds(std::vector<Dimension> bounds) { bounds_ = std::move(bounds); }
+
+ private:
+  element::Type type_;
+  PartialShape shape_ = PartialShape::dynamic();
+  mutable Shape static_shape_;
+  bool is_static_ = false;
+  std::unordered_set<std::string> names_;
+  RTMap rt_info_;
+  std::shared_ptr<const ::tenon::v1::Tensor> value_;
+  std::vector<Dimension> bounds_;
+};
+}  // namespace descriptor
+
+/// A handle on one output of a node; it keeps the node alive.
+template <>
+class TENON_API Output<Node> {
+ public:
+  Output() = default;
+  Output(const std::shared_ptr<Node>& node, std::size_t index) : node_(node), index_(index) {}
+  Output(Node* node, std::size_t index);
+  /// Of a node with one output. @errors kInvalidArgument: it has several.
+  template <typename T>
+    requires std::is_convertible_v<T*, Node*>
+  Output(const std::shared_ptr<T>& node) : Output(std::shared_ptr<Node>(node)) {}
+  Output(const std::shared_ptr<Node>& node);
+
+  Node* get_node() const { return node_.get(); }
+  std::shared_ptr<Node> get_node_shared_ptr() const { return node_; }
+  std::size_t get_index() const { return index_; }
+  descriptor::Tensor& get_tensor() const;
+  std::shared_ptr<descriptor::Tensor> get_tensor_ptr() const;
+  const element::Type& get_element_type() const;
+  const Shape& get_shape() const;
+  const PartialShape& get_partial_shape() const;
+  const std::unordered_set<std::string>& get_names() const;
+  std::string get_any_name() const;
+  void set_names(const std::unordered_set<std::string>& names);
+  void add_names(const std::unordered_set<std::string>& names);
+  RTMap& get_rt_info();
+  const RTMap& get_rt_info() const;
+  std::set<Input<Node>> get_target_inputs() const;
+  /// Every consumer of this output takes `replacement` instead; names are added to the replacement.
+  void replace(const Output<Node>& replacement);
+  explicit operator bool() const { return node_ != nullptr; }
+
+  friend bool operator==(const Output& a, const Output& b) { return a.node_ == b.node_ && a.index_ == b.index_; }
+  TENON_API friend bool operator<(const Output& a, const Output& b);
+
+ private:
+  std::shared_ptr<Node> node_;
+  std::size_t index_ = 0;
+};
+
+template <>
+class TENON_API Output<const Node> {
+ public:
+  Output() = default;
+  Output(const std::shared_ptr<const Node>& node, std::size_t index) : node_(node), index_(index) {}
+  Output(const Node* node, std::size_t index);
+  Output(const Output<Node>& other) : node_(other.get_node_shared_ptr()), index_(other.get_index()) {}
+
+  const Node* get_node() const { return node_.get(); }
+  std::shared_ptr<const Node> get_node_shared_ptr() const { return node_; }
+  std::size_t get_index() const { return index_; }
+  const descriptor::Tensor& get_tensor() const;
+  const element::Type& get_element_type() const;
+  const Shape& get_shape() const;
+  const PartialShape& get_partial_shape() const;
+  const std::unordered_set<std::string>& get_names() const;
+  std::string get_any_name() const;
+  const RTMap& get_rt_info() const;
+  std::set<Input<Node>> get_target_inputs() const;
+  explicit operator bool() const { return node_ != nullptr; }
+
+  friend bool operator==(const Output& a, const Output& b) { return a.node_ == b.node_ && a.index_ == b.index_; }
+  TENON_API friend bool operator<(const Output& a, const Output& b);
+
+ private:
+  std::shared_ptr<const Node> node_;
+  std::size_t index_ = 0;
+};
+
+/// A handle on one input of a node; it does not keep the node alive.
+template <>
+class TENON_API Input<Node> {
+ public:
+  Input(Node* node, std::size_t index) : node_(node), index_(index) {}
+  Node* get_node() const { return node_; }
+  std::size_t get_index() const { return index_; }
+  const element::Type& get_element_type() const;
+  const Shape& get_shape() const;
+  const PartialShape& get_partial_shape() const;
+  Output<Node> get_source_output() const;
+  descriptor::Tensor& get_tensor() const;
+  /// Joins this input to another output; types and shapes are not inferred again until validated.
+  void replace_source_output(const Output<Node>& source) const;
+
+  friend bool operator==(const Input& a, const Input& b) { return a.node_ == b.node_ && a.index_ == b.index_; }
+  TENON_API friend bool operator<(const Input& a, const Input& b);
+
+ private:
+  Node* node_;
+  std::size_t index_;
+};
+
+template <>
+class TENON_API Input<const Node> {
+ public:
+  Input(const Node* node, std::size_t index) : node_(node), index_(index) {}
+  Input(const Input<Node>& other) : node_(other.get_node()), index_(other.get_index()) {}
+  const Node* get_node() const { return node_; }
+  std::size_t get_index() const { return index_; }
+  const element::Type& get_element_type() const;
+  const Shape& get_shape() const;
+  const PartialShape& get_partial_shape() const;
+  Output<const Node> get_source_output() const;
+  friend bool operator==(const Input& a, const Input& b) { return a.node_ == b.node_ && a.index_ == b.index_; }
+
+ private:
+  const Node* node_;
+  std::size_t index_;
+};
+
+/// An operation in a model: a row of the operation table, attributes, and inputs. Its outputs' types and shapes are inferred
+/// when it is made. A node owns the nodes it reads from, never those that read it.
+/// @thread distinct models from distinct threads; reading one model from several is safe.
+class TENON_API Node : public std::enable_shared_from_this<Node> {
+ public:
+  /// Prefer make_node. @errors as make_node.
+  Node(const Operation& operation, OutputVector inputs, Attributes attributes = {});
+  virtual ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  const DiscreteTypeInfo& get_type_info() const;
+  const char* get_type_name() const;
+  const Operation& operation() const { return *operation_; }
+  const Attributes& get_attributes() const { return attributes_; }
+  /// Changes an attribute; checked against the schema; call validate_and_infer_types() afterwards.
+  void set_attribute(std::string_view name, Attribute value);
+
+  /// Unique in the process ("Add_17").
+  const std::string& get_name() const { return unique_name_; }
+  /// The name given by the model's author; get_name() where none was.
+  const std::string& get_friendly_name() const { return friendly_name_.empty() ? unique_name_ : friendly_name_; }
+  void set_friendly_name(const std::string& name) { friendly_name_ = name; }
+  bool has_friendly_name() const { return !friendly_name_.empty(); }
+
+  std::size_t get_input_size() const { return inputs_.size(); }
+  std::size_t get_output_size() const { return outputs_.size(); }
+  Input<Node> input(std::size_t index);
+  Input<const Node> input(std::size_t index) const;
+  std::vector<Input<Node>> inputs();
+  std::vector<Input<const Node>> inputs() const;
+  Output<Node> output(std::size_t index);
+  Output<const Node> output(std::size_t index) const;
+  std::vector<Output<Node>> outputs();
+  std::vector<Output<const Node>> outputs() const;
+  /// The output that feeds input i.
+  Output<Node> input_value(std::size_t index) const;
+  OutputVector input_values() const { return inputs_; }
+  Node* get_input_node_ptr(std::size_t index) const;
+  std::shared_ptr<Node> get_input_node_shared_ptr(std::size_t index) const;
+  const element::Type& get_input_element_type(std::size_t index) const;
+  const Shape& get_input_shape(std::size_t index) const;
+  const PartialShape& get_input_partial_shape(std::size_t index) const;
+  const element::Type& get_output_element_type(std::size_t index) const;
+  const Shape& get_output_shape(std::size_t index) const;
+  const PartialShape& get_output_partial_shape(std::size_t index) const;
+  /// Of a node with one output.
+  const element::Type& get_element_type() const { return get_output_element_type(0); }
+  const Shape& get_shape() const { return get_output_shape(0); }
+  descriptor::Tensor& get_output_tensor(std::size_t index) const;
+  descriptor::Tensor& get_input_tensor(std::size_t index) const;
+  std::set<Input<Node>> get_output_target_inputs(std::size_t index) const;
+  /// Distinct nodes that read any output, in order of first use.
+  NodeVector get_users() const;
+  bool is_dynamic() const;
+
+  RTMap& get_rt_info() { return rt_info_; }
+  const RTMap& get_rt_info() const { return rt_info_; }
+
+  void set_argument(std::size_t index, const Output<Node>& source);
+  void set_arguments(const OutputVector& sources);
+  /// Runs the operation's checks and shape function again. @errors kInvalidArgument naming the node.
+  void validate_and_infer_types();
+  /// A node of the same operation, attributes, friendly name and run-time information over other inputs.
+  virtual std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const;
+  std::shared_ptr<Node> copy_with_new_inputs(const OutputVector& inputs) const { return clone_with_new_inputs(inputs); }
+  /// Computes outputs by the reference kernel. Outputs that are empty are allocated; others must have the right type and
+  /// shape. @return false when the operation has no kernel. @errors kInvalidArgument.
+  bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
+
+  // For shape functions.
+  void set_output_size(std::size_t count);
+  void set_output_type(std::size_t index, element::Type type, const PartialShape& shape);
+
+  /// "Convolution node 'stem/conv' (opset1)": how messages name a node.
+  std::string describe() const;
+
+ protected:
+  struct Deferred {};
+  /// For Parameter, Result, Constant: the row is set, nothing is inferred yet.
+  Node(const Operation& operation, OutputVector inputs, Attributes attributes, Deferred);
+  void constructor_validate_and_infer_types();
+  /// Results answer for the tensor they read.
+  void share_output_tensor(std::size_t index, std::shared_ptr<descriptor::Tensor> tensor);
+  virtual void after_arguments_change() {}
+
+ private:
+  friend class Output<Node>;
+  friend class Output<const Node>;
+  struct Port {
+    std::shared_ptr<descriptor::Tensor> tensor;
+    std::vector<std::pair<Node*, std::size_t>> users;
+  };
+  void attach(std::size_t index);
+  void detach(std::size_t index);
+  const Port& port(std::size_t index) const;
+
+  const Operation* operation_;
+  Attributes attributes_;
+  OutputVector inputs_;
+  std::vector<Port> outputs_;
+  std::string unique_name_;
+  std::string friendly_name_;
+  RTMap rt_info_;
+  std::uint64_t serial_ = 0;
+  template <typename T>
+  friend class Input;
+  friend TENON_API bool operator<(const Output<Node>&, const Output<Node>&);
+  friend TENON_API bool operator<(const Output<const Node>&, const Output<const Node>&);
+  friend TENON_API bool operator<(const Input<Node>&, const Input<Node>&);
+};
+
+/// Makes a node of any operation in the table.
+///
+/// @param type      Operation name: "Convolution". Parameter, Result and Constant yield their own classes (a Constant needs
+///                  the class's constructors for its data).
+/// @param version   Operation set: the newest version of the operation that this set contains is meant (1 and 0: opset1).
+/// @param inputs    In the schema's order; trailing optional ones may be left out.
+/// @param attributes Unknown names, wrong kinds, values outside an enumeration and missing obligatory ones are errors;
+///                  missing optional ones are filled in.
+/// @errors kNotFound: no such operation (the message names the versions that exist).
+///         kInvalidArgument: inputs, attributes or shapes do not fit; names node, type, expected and found.
+TENON_API std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs,
+                                          Attributes attributes = {}, std::string friendly_name = {});
+
+/// The node is of T's operation, also when make_node made it generically.
+template <typename T, typename P>
+bool is_type(const P& node) {
+  return node && node->get_type_info() == T::get_type_info_static();
+}
+/// By class: for Parameter, Result and Constant. Null when it is another.
+template <typename T>
+std::shared_ptr<T> as_type_ptr(const std::shared_ptr<Node>& node) {
+  return std::dynamic_pointer_cast<T>(node);
+}
+template <typename T>
+std::shared_ptr<const T> as_type_ptr(const std::shared_ptr<const Node>& node) {
+  return std::dynamic_pointer_cast<const T>(node);
+}
+template <typename T>
+T* as_type(Node* node) {
+  return dynamic_cast<T*>(node);
+}
+template <typename T>
+const T* as_type(const Node* node) {
+  return dynamic_cast<const T*>(node);
+}
+/// "Convolution" and, when given, the version: the cheap way to match operations that have no class.
+TENON_API bool is_op(const Node* node, std::string_view type);
+inline bool is_op(const std::shared_ptr<Node>& node, std::string_view type) { return is_op(node.get(), type); }
+
+}  // namespace v1
+}  // namespace tenon

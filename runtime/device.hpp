@@ -2,6 +2,7 @@
 // The device interface: what a module libtenon_device_<name>.so implements, and nothing that an application calls.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -15,6 +16,7 @@
 #include <tenon/core/any.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/profiling_info.hpp>
@@ -34,27 +36,29 @@ class TENON_API Inference {
   int stream() const noexcept { return stream_; }
 
   /// True once the user asked to cancel. Poll it between nodes, then throw_if_cancelled(). @thread any
-  virtual bool cancelled() const noexcept = 0;
+  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
   /// @errors kCancelled (class Cancelled)
   void throw_if_cancelled() const;
+
+  /// The request's scope: the device books here, under edges that it registers, what it did with bytes of inputs and outputs.
+  Ledger& ledger() noexcept { return *ledger_; }
 
   /// The tensor for an output whose shape is known only now: the user's own when it was set (its shape is set to `shape`), else
   /// one that the request owns and grows. Packed host memory. For outputs of static shape bind_output() was called before.
   /// @errors kInvalidArgument when the user's tensor is too small.
   virtual Tensor output(std::size_t index, const Shape& shape) = 0;
 
-  /// Books what the device did with bytes of inputs and outputs; see Ledger for the meaning of the words.
-  virtual void book_copied(std::size_t bytes) noexcept = 0;
-  virtual void book_converted(std::size_t bytes) noexcept = 0;
-  virtual void book_transferred(std::size_t bytes) noexcept = 0;
-  virtual void book_host_wait() noexcept = 0;
-
   /// For asynchronous devices only: called exactly once after a start() that returned, from any thread.
   virtual void finish(std::exception_ptr error) noexcept = 0;
 
  protected:
+  explicit Inference(Ledger& ledger) : ledger_(&ledger) {}
   ~Inference() = default;
+  std::atomic<bool> cancelled_{false};
   int stream_ = kCallerThread;
+
+ private:
+  Ledger* ledger_;
 };
 
 /// State of a stateful model (a Variable) inside one request.

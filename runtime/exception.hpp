@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime's exception classes, under the names that OpenVINO gives them.
+#pragma once
+
+#include <string>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// Everything that Tenon throws: a handler for Exception sees core's and the frameworks' errors too.
+using Exception = Error;
+
+/// A check on what the caller passed failed.
+class TENON_API AssertFailure : public Error {
+ public:
+  explicit AssertFailure(const std::string& message, Code code = Code::kInvalidArgument) : Error(code, message) {}
+};
+
+/// What was asked for does not exist on this device or in this version.
+class TENON_API NotImplemented : public AssertFailure {
+ public:
+  explicit NotImplemented(const std::string& what) : AssertFailure("Not Implemented: " + what, Code::kUnimplemented) {}
+};
+
+/// The request is running: wait() first, or use another request.
+class TENON_API Busy : public Error {
+ public:
+  explicit Busy(const std::string& message) : Error(Code::kFailedPrecondition, message) {}
+};
+
+/// The inference was cancelled before it was over.
+class TENON_API Cancelled : public Error {
+ public:
+  explicit Cancelled(const std::string& message) : Error(Code::kCancelled, message) {}
+};
+
+}  // namespace v1
+}  // namespace tenon

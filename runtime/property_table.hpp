@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device's properties as a table: each is declared once, and SUPPORTED_PROPERTIES follows from it.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tenon/core/any.hpp>
+#include <tenon/runtime/properties.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// Properties of one device or compiled model. add() all first; get() and set() afterwards.
+/// @thread get and set from any thread if the functions given to add() allow it.
+class TENON_API PropertyTable {
+ public:
+  using Getter = std::function<Any()>;
+  /// Checks and applies a value. With `apply` false it only checks, so that set() changes all or nothing.
+  using Setter = std::function<void(const Any& value, bool apply)>;
+
+  /// @param owner  named in messages: "CPU", "compiled model of CPU".
+  explicit PropertyTable(std::string owner);
+
+  void add(const PropertyName& name, Getter get, Setter set = {});
+  /// A property that is just a value: read as T, parsed from text when written.
+  template <typename T, PropertyMutability M>
+  void add_value(const Property<T, M>& property, T& variable) {
+    Setter set;
+    if constexpr (M != PropertyMutability::RO) {
+      set = [&variable](const Any& value, bool apply) {
+        T parsed = value.as<T>();
+        if (apply) variable = std::move(parsed);
+      };
+    }
+    add(property, [&variable] { return Any(variable); }, std::move(set));
+  }
+  template <typename T, PropertyMutability M>
+  void add_constant(const Property<T, M>& property, T value) {
+    add(PropertyName(property.name(), PropertyMutability::RO), [value = std::move(value)] { return Any(value); });
+  }
+
+  bool has(const std::string& name) const;
+  /// SUPPORTED_PROPERTIES is answered from the table. @errors kNotFound, with the names that are known.
+  Any get(const std::string& name) const;
+  /// @errors kNotFound  unknown name;  kInvalidArgument  read-only, or a value that does not parse. Nothing is changed then.
+  void set(const AnyMap& properties) const;
+  std::vector<PropertyName> names() const;
+
+ private:
+  struct Entry {
+    PropertyName name;
+    Getter get;
+    Setter set;
+  };
+  const Entry& find(const std::string& name) const;
+  std::string owner_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace v1
+}  // namespace tenon

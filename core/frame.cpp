@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames: checks, and laying planes out in one allocation.
+#include <tenon/core/frame.hpp>
+
+#include <tenon/core/host.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+inline constexpr std::uint32_t kMaxExtentPx = 1u << 20;
+
+TENON_INLINE std::size_t round_up(std::size_t value, std::size_t to) { return to <= 1 ? value : (value + to - 1) / to * to; }
+
+TENON_INLINE void check_extents(const FrameInfo& info) {
+  if (info.width_px == 0 || info.height_px == 0 || info.width_px > kMaxExtentPx || info.height_px > kMaxExtentPx) {
+    throw Error(Code::kInvalidArgument, "frame " + to_string(info.format) + " of " + std::to_string(info.width_px) + "x" +
+                                            std::to_string(info.height_px) + " px: extents must be 1.." + std::to_string(kMaxExtentPx));
+  }
+}
+
+/// Pitch and first byte of each plane in one allocation; returns the total.
+TENON_INLINE std::size_t lay_out(const FrameInfo& info, const Requirements& wanted, std::array<std::size_t, 4>& pitch,
+                                 std::array<std::size_t, 4>& offset) {
+  check_extents(info);
+  const std::size_t planes = format_info(info.format).plane_count;
+  std::size_t end = 0;
+  for (std::size_t p = 0; p < planes; ++p) {
+    const PlaneExtent extent = plane_extent(info, p);
+    pitch[p] = round_up(extent.row_bytes, wanted.pitch_alignment);
+    offset[p] = round_up(end, wanted.contiguous ? 1 : wanted.pitch_alignment);
+    end = offset[p] + pitch[p] * round_up(extent.height_px, wanted.height_alignment);
+  }
+  return end + wanted.tail_padding;
+}
+
+}  // namespace detail
+
+TENON_INLINE Shape plane_shape(const FrameInfo& info, std::size_t plane) {
+  const PlaneExtent extent = plane_extent(info, plane);
+  if (extent.channels == 1) return {extent.height_px, extent.width_px};
+  return {extent.height_px, extent.width_px, extent.channels};
+}
+
+TENON_INLINE Frame::Frame(const FrameInfo& info, std::vector<Tensor> planes, std::int64_t timestamp_ns)
+    : info_(info), plane_count_(planes.size()), timestamp_ns_(timestamp_ns) {
+  detail::check_extents(info);
+  const PixelFormatInfo& format = format_info(info.format);
+  if (planes.size() != format.plane_count) {
+    throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + ": got " + std::to_string(planes.size()) +
+                                            " planes, expected " + std::to_string(format.plane_count));
+  }
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    const Shape expected = plane_shape(info, p);
+    if (!planes[p] || !(planes[p].shape() == expected) || planes[p].element_type() != format.sample) {
+      throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + " of " + std::to_string(info.width_px) + "x" +
+                                              std::to_string(info.height_px) + " px: plane " + std::to_string(p) + " is " +
+                                              to_string(planes[p]) + ", expected " + std::string(name(format.sample)) + " " +
+                                              to_string(expected));
+    }
+    planes_[p] = std::move(planes[p]);
+  }
+}
+
+TENON_INLINE Frame::Frame(std::vector<Frame> batch) : batch_(std::move(batch)) {
+  if (batch_.empty()) throw Error(Code::kInvalidArgument, "frame batch: needs at least one frame");
+  info_ = batch_.front().info();
+  timestamp_ns_ = batch_.front().timestamp_ns();
+}
+
+TENON_INLINE std::size_t Frame::size_bytes_for(const FrameInfo& info, const Requirements& wanted) {
+  std::array<std::size_t, 4> pitch{}, offset{};
+  return detail::lay_out(info, wanted, pitch, offset);
+}
+
+TENON_INLINE Frame Frame::over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted, Lease lease) {
+  std::array<std::size_t, 4> pitch{}, offset{};
+  detail::lay_out(info, wanted, pitch, offset);
+  const PixelFormatInfo& format = format_info(info.format);
+  std::vector<Tensor> planes;
+  planes.reserve(format.plane_count);
+  for (std::size_t p = 0; p < format.plane_count; ++p) {
+    TensorInfo plane{format.sample, plane_shape(info, p), {}};
+    const auto sample = static_cast<std::ptrdiff_t>(size_bytes(format.sample));
+    plane.strides = {static_cast<std::ptrdiff_t>(pitch[p]), sample * (plane.shape.size() == 3 ? static_cast<std::ptrdiff_t>(plane.shape[2]) : 1)};
+    if (plane.shape.size() == 3) plane.strides.push_back(sample);
+    planes.emplace_back(plane, memory, offset[p], lease);
+  }
+  return Frame(info, std::move(planes));
+}
+
+TENON_INLINE Frame Frame::allocate(const FrameInfo& info) {
+  Requirements wanted;
+  wanted.pitch_alignment = 64;
+  wanted.tail_padding = 64;
+  return over(info, HostMemory::allocate(size_bytes_for(info, wanted)), wanted);
+}
+
+TENON_INLINE const Tensor& Frame::plane(std::size_t index) const {
+  if (index >= plane_count_) {
+    throw Error(Code::kOutOfRange, "frame " + to_string(info_.format) + " has " + std::to_string(plane_count_) + " planes, plane " +
+                                       std::to_string(index) + " was asked for");
+  }
+  return planes_[index];
+}
+
+TENON_INLINE AnyMap& Frame::metadata() {
+  if (!metadata_) metadata_ = std::make_shared<AnyMap>();
+  return *metadata_;
+}
+
+TENON_INLINE const AnyMap& Frame::metadata() const {
+  static const AnyMap* none = new AnyMap;
+  return metadata_ ? *metadata_ : *none;
+}
+
+TENON_INLINE std::size_t Frame::size_bytes() const {
+  std::size_t bytes = 0;
+  for (const Tensor& plane : planes()) bytes += plane.size_bytes();
+  for (const Frame& frame : batch_) bytes += frame.size_bytes();
+  return bytes;
+}
+
+TENON_INLINE Frame Frame::with_planes(std::vector<Tensor> planes) const {
+  Frame result(info_, std::move(planes), timestamp_ns_);
+  result.metadata_ = metadata_;
+  return result;
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host context, and allocation of host memory.
+#include <tenon/core/host.hpp>
+
+#include <algorithm>
+#include <new>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+class HostContext final : public ContextImpl {
+ public:
+  std::string_view name() const override { return "cpu"; }
+  MemoryKind kind() const override { return kCpuMemory; }
+  Requirements requirements() const override {
+    Requirements wanted;
+    wanted.host_access = true;
+    return wanted;
+  }
+  Ref<Memory> allocate(const Requirements& wanted) override {
+    return HostMemory::allocate(wanted.size_bytes + wanted.tail_padding, wanted.alignment);
+  }
+};
+
+TENON_INLINE std::uint64_t next_memory_serial() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace detail
+
+TENON_INLINE Context host_context() {
+  static Context* context = new Context(make_ref<detail::HostContext>());  // Outlives static destructors that hold tensors.
+  return *context;
+}
+
+TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::size_t alignment) {
+  const std::size_t align = std::max<std::size_t>(alignment, 64);
+  void* data = ::operator new(std::max<std::size_t>(size_bytes, 1), std::align_val_t(align), std::nothrow);
+  if (!data) {
+    throw Error(Code::kResourceExhausted, "host memory: cannot allocate " + std::to_string(size_bytes) + " bytes");
+  }
+  Properties properties;
+  properties.size_bytes = size_bytes;
+  properties.host = data;
+  properties.identity = {MemoryIdentity::Kind::kSerial, 0, detail::next_memory_serial()};
+  // The deleter needs the alignment: carried by the callback only when it is not the usual one.
+  Release release;
+  if (align != 64) release = [data, align] { ::operator delete(data, std::align_val_t(align)); };
+  return make_ref<HostMemory>(properties, true, std::move(release));
+}
+
+TENON_INLINE Ref<HostMemory> HostMemory::borrow(void* data, std::size_t size_bytes, bool read_only, Release release) {
+  Properties properties;
+  properties.size_bytes = size_bytes;
+  properties.host = data;
+  properties.read_only = read_only;
+  return make_ref<HostMemory>(properties, false, std::move(release));
+}
+
+TENON_INLINE HostMemory::HostMemory(const Properties& properties, bool owned, Release release)
+    : Memory(host_context(), kCpuMemory, properties), owned_(owned), release_(std::move(release)) {}
+
+TENON_INLINE HostMemory::~HostMemory() {
+  drop_views();
+  if (release_) release_();
+  else if (owned_) ::operator delete(host(), std::align_val_t(64));
+}
+
+}  // namespace v1
+}  // namespace tenon

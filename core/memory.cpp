@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The view list and hazards of a memory, and the defaults of a context.
+#include <tenon/core/memory.hpp>
+#include <tenon/core/tensor.hpp>
+
+#include <algorithm>
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+TENON_INLINE std::uint64_t next_context_id() {
+  static std::atomic<std::uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+TENON_INLINE std::mutex& view_mutex() {
+  // One for all: taken only when a memory meets a context for the first time.
+  static std::mutex* mutex = new std::mutex;
+  return *mutex;
+}
+
+}  // namespace detail
+
+TENON_INLINE ContextImpl::ContextImpl() : id_(detail::next_context_id()) {}
+
+TENON_INLINE Ref<Memory> ContextImpl::allocate(const Requirements&) {
+  throw Error(Code::kUnimplemented, std::string(name()) + ": this context wraps memory, it does not allocate any");
+}
+
+TENON_INLINE void ContextImpl::read(const Tensor& tensor, std::span<std::byte> out) const {
+  Tensor packed(tensor.element_type(), tensor.shape(), out.data());
+  tensor.copy_to(packed);
+}
+
+TENON_INLINE void ContextImpl::write(const Tensor& tensor, std::span<const std::byte> in) const {
+  Tensor target = tensor;
+  Tensor(tensor.element_type(), tensor.shape(), const_cast<std::byte*>(in.data())).copy_to(target);
+}
+
+TENON_INLINE TimelinePoint Hazards::last_write() const {
+  std::lock_guard lock(mutex_);
+  return write_;
+}
+
+TENON_INLINE void Hazards::wrote(TimelinePoint point) {
+  std::lock_guard lock(mutex_);
+  write_ = std::move(point);
+  reads_.clear();
+}
+
+TENON_INLINE void Hazards::read_until(TimelinePoint point) {
+  std::lock_guard lock(mutex_);
+  // Reads that are over, and earlier reads on the same timeline, say nothing new.
+  std::erase_if(reads_, [&](const TimelinePoint& read) {
+    return (read.timeline() == point.timeline() && read.value() <= point.value()) || !read.needs_wait();
+  });
+  if (point.needs_wait()) reads_.push_back(std::move(point));
+}
+
+TENON_INLINE void Hazards::wait_for(Access access, Deadline deadline, Ledger* ledger) {
+  TimelinePoint write;
+  std::vector<TimelinePoint> reads;
+  {
+    std::lock_guard lock(mutex_);
+    write = write_;
+    if (writes(access)) reads = reads_;
+  }
+  write.wait(deadline, ledger);
+  for (const TimelinePoint& read : reads) read.wait(deadline, ledger);
+}
+
+TENON_INLINE Memory::Memory(Context context, MemoryKind kind, const Properties& properties)
+    : context_(std::move(context)), kind_(kind), properties_(properties) {}
+
+TENON_INLINE Memory::~Memory() {
+  drop_views();
+  delete hazards_.load(std::memory_order_acquire);
+}
+
+TENON_INLINE void Memory::drop_views() noexcept {
+  View* view = views_.exchange(nullptr, std::memory_order_acq_rel);
+  while (view) {
+    std::unique_ptr<View> dying(view);
+    view = dying->next_;
+  }
+}
+
+TENON_INLINE Hazards& Memory::hazards() const {
+  Hazards* hazards = hazards_.load(std::memory_order_acquire);
+  if (!hazards) {
+    auto made = std::make_unique<Hazards>();
+    if (hazards_.compare_exchange_strong(hazards, made.get(), std::memory_order_acq_rel)) hazards = made.release();
+  }
+  return *hazards;
+}
+
+TENON_INLINE const View* Memory::find_view(const ContextImpl& context, MemoryKind kind, Access access, std::uint64_t key) const {
+  for (const View* view = views_.load(std::memory_order_acquire); view; view = view->next_) {
+    if (view->context().impl().get() == &context && view->kind() == kind && view->key() == key &&
+        covers(view->access(), access)) {
+      return view;
+    }
+  }
+  return nullptr;
+}
+
+TENON_INLINE const View& Memory::add_view(std::unique_ptr<View> view) const {
+  std::lock_guard lock(detail::view_mutex());
+  if (const View* first = find_view(*view->context(), view->kind(), view->access(), view->key())) return *first;
+  view->next_ = views_.load(std::memory_order_relaxed);
+  views_.store(view.get(), std::memory_order_release);
+  return *view.release();
+}
+
+TENON_INLINE std::size_t Memory::view_count() const {
+  std::size_t count = 0;
+  for (const View* view = views_.load(std::memory_order_acquire); view; view = view->next_) ++count;
+  return count;
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory: one allocation, its identity, hazards and views; Lease: one use of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/timeline.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// What tells one allocation from another. None for foreign host pointers and recycled ids, whose memory is wrapped afresh.
+struct MemoryIdentity {
+  enum class Kind : std::uint8_t { kNone, kSerial, kInode, kAllocation, kHandle };
+  Kind kind = Kind::kNone;
+  std::uint64_t high = 0, low = 0;  ///< kInode: device and inode; else the id in `low`.
+  friend bool operator==(const MemoryIdentity&, const MemoryIdentity&) = default;
+};
+
+/// The same bytes, seen from another context: a cl_mem over host memory, an imported allocation, a header of another library.
+/// Belongs to its Memory, dies with it, holds no reference to it.
+class TENON_API View {
+ public:
+  View(Context context, MemoryKind kind, Access access, void* host, std::uint64_t key = 0)
+      : context_(std::move(context)), kind_(kind), access_(access), host_(host), key_(key) {}
+  virtual ~View() = default;
+  View(const View&) = delete;
+  View& operator=(const View&) = delete;
+
+  const Context& context() const { return context_; }
+  MemoryKind kind() const { return kind_; }
+  Access access() const { return access_; }
+  /// Host address of the memory's first byte, or null when the view cannot be reached by the CPU.
+  void* host() const { return host_; }
+  /// Tells apart several views in one context where the API needs them (a pitch, a format). 0 where one serves all.
+  std::uint64_t key() const { return key_; }
+
+ private:
+  friend class Memory;
+  Context context_;
+  MemoryKind kind_;
+  Access access_;
+  void* host_;
+  std::uint64_t key_;
+  View* next_ = nullptr;
+};
+
+/// Who wrote last and who still reads: shared by every tensor and view over one allocation.
+/// @thread all members from any thread.
+class TENON_API Hazards {
+ public:
+  /// After which point the bytes may be read.
+  TimelinePoint last_write() const;
+  /// Notes a write; the reads before it are settled by it.
+  void wrote(TimelinePoint point);
+  /// Notes a read that ends at `point`.
+  void read_until(TimelinePoint point);
+  /// Waits until `access` is safe for the host. @errors kDeadlineExceeded, or the failure that a point carries.
+  void wait_for(Access access, Deadline deadline, Ledger* ledger = nullptr);
+
+ private:
+  mutable std::mutex mutex_;
+  TimelinePoint write_;
+  std::vector<TimelinePoint> reads_;
+};
+
+/// One allocation. Framework classes derive from it and release what they own in their destructor: once, on every path.
+/// @thread const members and view functions from any thread.
+class TENON_API Memory : public RefCounted {
+ public:
+  struct Properties {
+    std::size_t size_bytes = 0;
+    void* host = nullptr;  ///< Host address of the first byte, when the CPU can reach it.
+    bool read_only = false;
+    FdKind fd = FdKind::kNone;
+    MemoryIdentity identity;
+  };
+
+  ~Memory() override;
+  const Context& context() const { return context_; }
+  MemoryKind kind() const { return kind_; }
+  std::size_t size_bytes() const { return properties_.size_bytes; }
+  void* host() const { return properties_.host; }
+  bool read_only() const { return properties_.read_only; }
+  FdKind fd_kind() const { return properties_.fd; }
+  const MemoryIdentity& identity() const { return properties_.identity; }
+  /// The descriptor behind this memory, still owned by it; -1 when there is none.
+  virtual int borrow_fd() const { return -1; }
+  Hazards& hazards() const;
+
+  /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a list walk, no lock.
+  const View* find_view(const ContextImpl& context, MemoryKind kind, Access access, std::uint64_t key = 0) const;
+  /// Adds `view` unless an equal one came first; returns the one that stays.
+  const View& add_view(std::unique_ptr<View> view) const;
+  /// How many views there are; for tests.
+  std::size_t view_count() const;
+
+ protected:
+  Memory(Context context, MemoryKind kind, const Properties& properties);
+  /// Destroys the views. Derived destructors call it first when their views refer to what they release.
+  void drop_views() noexcept;
+
+ private:
+  Context context_;
+  MemoryKind kind_;
+  Properties properties_;
+  mutable std::atomic<View*> views_{nullptr};
+  mutable std::atomic<Hazards*> hazards_{nullptr};
+};
+
+/// State of one use of a memory: a pool slot, an AVFrame reference. disposed of when its last Lease goes.
+class TENON_API LeaseState : public RefCounted {
+ public:
+  /// False while someone else (a decoder's reference list) still reads the bytes: writing is then refused.
+  virtual bool writable() const { return true; }
+};
+
+/// One use of a memory; the buffer returns to its pool when the last one goes. Empty for plain allocations.
+using Lease = Ref<LeaseState>;
+
+}  // namespace v1
+}  // namespace tenon

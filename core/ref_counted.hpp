@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Intrusive reference counting for the few objects that have many owners.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <tenon/core/export.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// Base of shared objects. Created with a count of 0; the first Ref makes it 1. @thread counting is atomic.
+class TENON_API RefCounted {
+ public:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
+
+  void add_ref() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void release() const noexcept {
+    if (refs_.fetch_sub(1, std::memory_order_release) == 1) {
+      std::atomic_thread_fence(std::memory_order_acquire);
+      const_cast<RefCounted*>(this)->dispose();
+    }
+  }
+  /// For tests and diagnostics; stale as soon as it is read.
+  std::uint32_t ref_count() const noexcept { return refs_.load(std::memory_order_relaxed); }
+
+ protected:
+  virtual ~RefCounted() = default;
+  /// Called once when the last reference goes. Pools override it to take the object back instead.
+  virtual void dispose() noexcept { delete this; }
+
+ private:
+  mutable std::atomic<std::uint32_t> refs_{0};
+};
+
+/// Owner of one reference; null when empty.
+template <typename T>
+class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  Ref(T* object) : object_(object) {
+    if (object_) object_->add_ref();
+  }
+  Ref(const Ref& other) : Ref(other.object_) {}
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  template <typename U>
+  Ref(const Ref<U>& other) : Ref(other.get()) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() {
+    if (object_) object_->release();
+  }
+
+  T* get() const noexcept { return object_; }
+  T* operator->() const noexcept { return object_; }
+  T& operator*() const noexcept { return *object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+  friend bool operator==(const Ref& a, const Ref& b) { return a.object_ == b.object_; }
+
+ private:
+  T* object_ = nullptr;
+};
+
+template <typename T, typename... Arguments>
+Ref<T> make_ref(Arguments&&... arguments) {
+  return Ref<T>(new T(std::forward<Arguments>(arguments)...));
+}
+
+}  // namespace v1
+}  // namespace tenon

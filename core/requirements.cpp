@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins requirements: the larger bound of each, the intersection of each list.
+#include <tenon/core/requirements.hpp>
+
+#include <algorithm>
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+/// Intersection in the order of `a`; an empty list means "any" and so yields the other.
+template <typename List>
+bool intersect(const List& a, const List& b, List& out) {
+  if (a.empty() || b.empty()) return out = a.empty() ? b : a, true;
+  out.clear();
+  for (const auto& value : a) {
+    if (std::find(b.begin(), b.end(), value) != b.end()) out.push_back(value);
+  }
+  return !out.empty();
+}
+
+}  // namespace detail
+
+TENON_INLINE std::variant<Requirements, Refusal> Requirements::join(const Requirements& other) const {
+  Requirements both;
+  both.size_bytes = std::max(size_bytes, other.size_bytes);
+  both.alignment = std::max(alignment, other.alignment);
+  both.pitch_alignment = std::max(pitch_alignment, other.pitch_alignment);
+  both.height_alignment = std::max(height_alignment, other.height_alignment);
+  both.tail_padding = std::max(tail_padding, other.tail_padding);
+  both.max_pitch = std::min(max_pitch, other.max_pitch);
+  both.fd = std::max(fd, other.fd);
+  both.host_access = host_access || other.host_access;
+  both.contiguous = contiguous || other.contiguous;
+  if (both.pitch_alignment > both.max_pitch) {
+    return Refusal{"one consumer wants rows aligned to " + std::to_string(both.pitch_alignment) +
+                   " bytes, another takes rows of at most " + std::to_string(both.max_pitch)};
+  }
+  if (!detail::intersect(kinds, other.kinds, both.kinds)) {
+    std::string text = "no kind of memory serves both: one takes";
+    for (MemoryKind kind : kinds) text += " " + std::string(kind.name());
+    text += ", the other";
+    for (MemoryKind kind : other.kinds) text += " " + std::string(kind.name());
+    return Refusal{text};
+  }
+  if (!detail::intersect(modifiers, other.modifiers, both.modifiers)) {
+    return Refusal{"no DRM modifier serves both consumers"};
+  }
+  return both;
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor: a view of memory, whatever framework made it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/shape.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// Element type, extents and byte strides of a tensor. Allocates nothing up to rank 6.
+struct TensorInfo {
+  ElementType type = ElementType::kUndefined;
+  Shape shape;
+  ByteStrides strides;  ///< Empty means packed, and is what sub-byte types have.
+
+  friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
+};
+
+/// Bytes from the first to one past the last byte that `info` touches; nothing on overflow or negative strides.
+TENON_API std::optional<std::size_t> checked_extent_bytes(const TensorInfo& info);
+
+/// A value: info, memory, lease, offset. Copying one costs two reference counts. The memory lives as long as any tensor over it.
+/// Host data is reached through data(); device handles through the framework's typed function (`opencl::buffer(tensor)`).
+/// @thread distinct objects from distinct threads; the bytes are guarded by memory()->hazards(), not by the tensor.
+class TENON_API Tensor {
+ public:
+  Tensor() = default;
+  /// Allocates packed host memory, 64-byte aligned, uninitialised. @errors kInvalidArgument: size overflow;
+  /// kResourceExhausted: no memory. Both name the shape.
+  Tensor(ElementType type, const Shape& shape);
+  /// Borrows host memory: the caller keeps it alive. `strides` empty means packed.
+  /// @errors kInvalidArgument: null data for a non-empty shape, strides of another rank, strides of a sub-byte type.
+  Tensor(ElementType type, const Shape& shape, void* data, const ByteStrides& strides = {});
+  /// A tensor over `memory` at `offset`. @errors kOutOfRange when `info` reaches past the end of the memory.
+  Tensor(TensorInfo info, Ref<Memory> memory, std::size_t offset = 0, Lease lease = {}, const View* view = nullptr);
+  /// The region [begin, end) of `whole`: shares its memory. @errors kOutOfRange; kInvalidArgument for sub-byte types.
+  Tensor(const Tensor& whole, const Shape& begin, const Shape& end);
+
+  explicit operator bool() const { return static_cast<bool>(memory_); }
+  const TensorInfo& info() const { return info_; }
+  ElementType element_type() const { return info_.type; }
+  const Shape& shape() const { return info_.shape; }
+  /// Byte strides; those of a packed tensor are spelled out too. Empty only for sub-byte types.
+  const ByteStrides& byte_strides() const { return info_.strides; }
+  std::size_t element_count() const { return tenon::v1::element_count(info_.shape); }
+  /// Bytes of the elements, padding not counted.
+  std::size_t size_bytes() const { return (element_count() * bit_width(info_.type) + 7) / 8; }
+  bool is_contiguous() const;
+
+  const Ref<Memory>& memory() const { return memory_; }
+  const Lease& lease() const { return lease_; }
+  std::size_t offset() const { return offset_; }
+  /// The view through which this tensor sees the memory; null when that is the memory's own context.
+  const View* view() const { return view_; }
+  /// Context and kind of the view, or of the memory itself. Precondition: not empty.
+  const Context& context() const { return view_ ? view_->context() : memory_->context(); }
+  MemoryKind kind() const { return view_ ? view_->kind() : memory_->kind(); }
+  bool is_host_addressable() const { return memory_ && host_base(); }
+  /// False for read-only memory, read-only views, and while a decoder still refers to the buffer.
+  bool is_writable() const {
+    return memory_ && !memory_->read_only() && (!view_ || writes(view_->access())) && (!lease_ || lease_->writable());
+  }
+
+  /// Host address of the first element. Does not wait and does not check access: see is_writable() and hazards().
+  /// @errors kFailedPrecondition when the memory is not host-addressable or the tensor is empty.
+  void* data() const;
+  /// As data(). @errors kInvalidArgument when T is not what the tensor stores.
+  template <typename T>
+  T* data() const {
+    check_type(element_type_of<T>(), sizeof(T) * 8);
+    return static_cast<T*>(data());
+  }
+
+  /// The region [begin, end).
+  Tensor slice(const Shape& begin, const Shape& end) const { return Tensor(*this, begin, end); }
+  /// The same bytes under another shape; the element count must be equal and the tensor contiguous.
+  Tensor reshaped(const Shape& shape) const;
+  /// The same tensor through `view` of its memory (or its own context for null).
+  Tensor through(const View* view) const;
+  /// The same tensor under another lease.
+  Tensor with_lease(Lease lease) const;
+  /// Copies host elements; an empty destination is allocated, one of another shape is given this one's (OpenVINO's rule).
+  /// @errors kInvalidArgument: element types differ, or a borrowed destination is too small.
+  void copy_to(Tensor& destination) const;
+
+  /// @name OpenVINO's spelling
+  element::Type get_element_type() const { return info_.type; }
+  const Shape& get_shape() const { return info_.shape; }
+  const ByteStrides& get_strides() const { return info_.strides; }
+  std::size_t get_size() const { return element_count(); }
+  std::size_t get_byte_size() const { return size_bytes(); }
+  bool is_continuous() const { return is_contiguous(); }
+  /// Changes the extents in place; grows only memory that this tensor allocated itself.
+  /// @errors kOutOfRange when borrowed memory is too small.
+  void set_shape(const Shape& shape);
+
+ private:
+  void* host_base() const { return view_ ? view_->host() : memory_->host(); }
+  void check_type(ElementType type, std::size_t bits) const;
+
+  TensorInfo info_;
+  Ref<Memory> memory_;
+  Lease lease_;
+  const View* view_ = nullptr;
+  std::size_t offset_ = 0;
+};
+
+/// "f32 [1,3,224,224] in cpu", for messages.
+TENON_API std::string to_string(const Tensor& tensor);
+
+/// Copies elements between two strided host regions of one type and shape. Rows that are packed on both sides go by memcpy.
+TENON_API void copy_strided(ElementType type, const Shape& shape, const void* src, const ByteStrides& src_strides, void* dst,
+                            const ByteStrides& dst_strides);
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host timelines, and waiting with a deadline and a ledger entry.
+#include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/timeline.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+TENON_INLINE void TimelinePoint::wait(Deadline deadline, Ledger* ledger) const {
+  if (!timeline_) return;
+  const bool blocks = timeline_->query(value_) == PointState::kPending;
+  const auto start = blocks ? Clock::now() : Clock::time_point{};
+  timeline_->wait(value_, deadline);
+  if (blocks && ledger) {
+    static const EdgeId wait_edge = register_edge("host-wait");
+    ledger->book_wait(wait_edge, Clock::now() - start);
+  }
+}
+
+TENON_INLINE PointState HostTimeline::query(std::uint64_t value) const {
+  if (reached_.load(std::memory_order_acquire) < value) return PointState::kPending;
+  std::lock_guard lock(mutex_);
+  return failures_.count(value) ? PointState::kFailed : PointState::kReached;
+}
+
+TENON_INLINE void HostTimeline::wait(std::uint64_t value, Deadline deadline) const {
+  std::unique_lock lock(mutex_);
+  const bool reached = changed_.wait_until(
+      lock, deadline, [&] { return reached_.load(std::memory_order_relaxed) >= value; });
+  if (!reached) {
+    throw Error(Code::kDeadlineExceeded, "host timeline: point " + std::to_string(value) + " was not reached in time (at " +
+                                             std::to_string(reached_.load()) + "); the producer is late or gone");
+  }
+  if (auto failure = failures_.find(value); failure != failures_.end()) std::rethrow_exception(failure->second);
+}
+
+TENON_INLINE TimelinePoint HostTimeline::next() {
+  return TimelinePoint(Ref<Timeline>(this), handed_out_.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
+TENON_INLINE void HostTimeline::advance(std::uint64_t value) {
+  std::lock_guard lock(mutex_);
+  if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
+  changed_.notify_all();
+}
+
+TENON_INLINE void HostTimeline::fail(std::uint64_t value, std::exception_ptr error) {
+  std::lock_guard lock(mutex_);
+  failures_[value] = std::move(error);
+  if (value > reached_.load(std::memory_order_relaxed)) reached_.store(value, std::memory_order_release);
+  changed_.notify_all();
+}
+
+}  // namespace v1
+}  // namespace tenon

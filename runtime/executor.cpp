@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Worker threads of a compiled model.
+#include "executor_internal.hpp"
+
+#include <system_error>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+Executor::Executor(std::size_t streams) : streams_(streams), queue_(std::make_shared<Queue>()) {}
+
+Executor::~Executor() {
+  {
+    std::lock_guard lock(queue_->mutex);
+    queue_->stop.store(true, std::memory_order_relaxed);
+  }
+  queue_->changed.notify_all();
+  for (std::thread& worker : workers_) {
+    // The last reference to a model may go in a callback, that is on one of these very threads.
+    if (worker.get_id() == std::this_thread::get_id()) worker.detach();
+    else worker.join();
+  }
+}
+
+void Executor::start_workers() {
+  std::lock_guard lock(start_mutex_);
+  if (started_.load(std::memory_order_relaxed)) return;
+  try {
+    while (workers_.size() < streams_) {
+      const int stream = static_cast<int>(workers_.size());
+      workers_.emplace_back([queue = queue_, stream] { work(queue, stream); });
+    }
+  } catch (const std::system_error& error) {
+    // Fewer streams than asked for still make progress; none do not.
+    if (workers_.empty()) {
+      throw Error(Code::kResourceExhausted, "cannot start a worker thread for asynchronous inference; use infer(), or fewer threads",
+                  "pthread_create", error.code().value());
+    }
+  }
+  started_.store(true, std::memory_order_release);
+}
+
+void Executor::post(Task& task) {
+  if (!started_.load(std::memory_order_acquire)) start_workers();
+  bool wake = false;
+  {
+    std::lock_guard lock(queue_->mutex);
+    task.next_ = nullptr;
+    if (queue_->tail) queue_->tail->next_ = &task;
+    else queue_->head = &task;
+    queue_->tail = &task;
+    queue_->length.fetch_add(1, std::memory_order_relaxed);
+    wake = queue_->sleepers > 0;
+  }
+  if (wake) queue_->changed.notify_one();
+}
+
+void Executor::work(const std::shared_ptr<Queue>& queue, int stream) noexcept {
+  for (;;) {
+    spin_until([&] {
+      return queue->length.load(std::memory_order_relaxed) > 0 || queue->stop.load(std::memory_order_relaxed);
+    });
+    Task* task = nullptr;
+    {
+      std::unique_lock lock(queue->mutex);
+      while (!queue->head && !queue->stop.load(std::memory_order_relaxed)) {
+        ++queue->sleepers;
+        queue->changed.wait(lock);
+        --queue->sleepers;
+      }
+      task = queue->head;
+      if (!task) return;
+      queue->head = task->next_;
+      if (!queue->head) queue->tail = nullptr;
+      queue->length.fetch_sub(1, std::memory_order_relaxed);
+    }
+    task->execute(stream);
+  }
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -81,8 +81,9 @@ TENON_INLINE Frame Frame::over(const FrameInfo& info, const Ref<Memory>& memory,
   planes.reserve(format.plane_count);
   for (std::size_t p = 0; p < format.plane_count; ++p) {
     TensorInfo plane{format.sample, plane_shape(info, p), {}};
-    const auto sample = static_cast<std::ptrdiff_t>(size_bytes(format.sample));
-    plane.strides = {static_cast<std::ptrdiff_t>(pitch[p]), sample * (plane.shape.size() == 3 ? static_cast<std::ptrdiff_t>(plane.shape[2]) : 1)};
+    const auto sample = static_cast<std::ptrdiff_t>(tenon::v1::size_bytes(format.sample));
+    const auto pixel = plane.shape.size() == 3 ? sample * static_cast<std::ptrdiff_t>(plane.shape[2]) : sample;
+    plane.strides = ByteStrides{static_cast<std::ptrdiff_t>(pitch[p]), pixel};
     if (plane.shape.size() == 3) plane.strides.push_back(sample);
     planes.emplace_back(plane, memory, offset[p], lease);
   }

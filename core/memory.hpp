@@ -41,6 +41,11 @@ class TENON_API View {
   void* host() const { return host_; }
   /// Tells apart several views in one context where the API needs them (a pitch, a format). 0 where one serves all.
   std::uint64_t key() const { return key_; }
+  /// Says that mapping again needs no work at all (no cache maintenance, no map call), and on whose account it is booked:
+  /// the router then returns this view without asking the edge. Called before add_view().
+  void set_standing(std::uint16_t edge_id) { standing_edge_ = edge_id; }
+  /// The edge id given to set_standing(), or -1.
+  int standing_edge() const { return standing_edge_; }
 
  private:
   friend class Memory;
@@ -49,6 +54,7 @@ class TENON_API View {
   Access access_;
   void* host_;
   std::uint64_t key_;
+  int standing_edge_ = -1;
   View* next_ = nullptr;
 };
 

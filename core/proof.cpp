@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The alias test behind matrix, reports and conformance.
+#include <tenon/core/proof.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
+  std::uint32_t state = seed * 2654435761u + 1;
+  for (std::byte& byte : bytes) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::byte>(state >> 24);
+  }
+  return bytes;
+}
+
+/// Writes through `a` and reads through `b`. Every byte counts: a driver may share only the first page.
+TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) {
+  const auto written = pattern(a.size_bytes(), seed);
+  a.context()->write(a, written);
+  std::vector<std::byte> read(b.size_bytes());
+  b.context()->read(b, read);
+  return read == written;
+}
+
+TENON_INLINE double timed_ns(const Router& router, const Tensor& source, const Context& to, const MapOptions& options) {
+  const auto begin = Clock::now();
+  const Tensor mapped = router.map(source, to, options);
+  return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+}
+
+}  // namespace detail
+
+TENON_INLINE std::string_view name(Proof proof) {
+  constexpr std::string_view names[] = {"proved", "claimed", "copies", "refused"};
+  return names[static_cast<std::size_t>(proof)];
+}
+
+TENON_INLINE ProofResult prove(const Router& router, const Context& from, const Context& to, std::size_t size_bytes) {
+  ProofResult result;
+  Ledger scope;
+  MapOptions options;
+  options.ledger = &scope;
+  options.access = Access::kReadWrite;
+  try {
+    Requirements wanted;
+    wanted.size_bytes = size_bytes;
+    wanted.alignment = 4096;
+    const Ref<Memory> memory = from->allocate(wanted);
+    const Tensor source(TensorInfo{ElementType::kU8, {size_bytes}, {}}, memory);
+    Ref<const Plan> plan = router.plan(describe(source), to, options.access, options.policy);
+    if (!plan->possible()) {
+      options.access = Access::kRead;
+      plan = router.plan(describe(source), to, options.access, options.policy);
+    }
+    for (const Hop& hop : plan->hops()) result.edges.emplace_back(hop.edge->name());
+    if (!plan->possible()) {
+      result.reason = plan->explain();
+      return result;
+    }
+    result.first_ns = detail::timed_ns(router, source, to, options);
+    std::vector<double> repeats;
+    for (int i = 0; i < 15; ++i) repeats.push_back(detail::timed_ns(router, source, to, options));
+    std::nth_element(repeats.begin(), repeats.begin() + 7, repeats.end());
+    result.repeat_ns = repeats[7];
+    if (plan->copies()) {
+      result.proof = Proof::kCopies;
+      result.reason = "the way copies: " + result.edges.front();
+      return result;
+    }
+    bool shared = true;
+    for (unsigned round = 0; round < 2 && shared; ++round) {  // The second round maps again: reuse must still alias.
+      const Tensor mapped = router.map(source, to, options);
+      shared = detail::seen_through(source, mapped, 3 * round + 1);
+      if (writes(options.access)) shared = shared && detail::seen_through(mapped, source, 3 * round + 2);
+    }
+    result.proof = shared ? Proof::kProved : Proof::kCopies;
+    if (!shared) result.reason = "the API says it shares, but a write through one side did not reach the other";
+  } catch (const Error& error) {
+    const bool cannot_test = error.code() == Code::kUnimplemented && !result.edges.empty();
+    result.proof = cannot_test ? Proof::kClaimed : Proof::kRefused;
+    result.reason = error.what();
+  } catch (const std::exception& error) {
+    result.reason = error.what();
+  }
+  return result;
+}
+
+}  // namespace v1
+}  // namespace tenon

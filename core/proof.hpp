@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Alias tests: does a way truly share memory on this machine?
+#pragma once
+
+#include <string>
+
+#include <tenon/core/router.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+enum class Proof : std::uint8_t { kProved, kClaimed, kCopies, kRefused };
+/// "proved", "claimed", "copies", "refused": as matrix and reports print them.
+TENON_API std::string_view name(Proof proof);
+
+/// What was found between two contexts, with the cost of a first and of a repeated map (median), ns.
+struct ProofResult {
+  Proof proof = Proof::kRefused;
+  std::string reason;  ///< Why refused, claimed or copying; empty when proved.
+  double first_ns = 0;
+  double repeat_ns = 0;
+  std::vector<std::string> edges;  ///< Names of the hops taken.
+};
+
+/// Allocates `size_bytes` in `from`, maps them to `to`, writes a pattern through one side and reads it through the other,
+/// both ways where access allows, over the whole buffer and again after unmapping and reuse. Sharing that passes is proved,
+/// sharing that an API claims but that cannot be tested (no allocation, no host access) is claimed, and one that fails the test
+/// copies, whatever its API says. Never throws for a refusal; a native failure becomes kRefused with its text.
+TENON_API ProofResult prove(const Router& router, const Context& from, const Context& to, std::size_t size_bytes = 1 << 20);
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+// Search over descriptions (Dijkstra), plan cache, and taking the hops.
+#include <tenon/core/router.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdio>
+#include <limits>
+#include <optional>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+inline constexpr std::size_t kMaxCachedPlans = 1024;
+/// Ranks any sharing way before any copying one under kPrefer.
+inline constexpr double kCopyPenaltyNs = 1e15;
+
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+  return hash ^ (hash >> 32);
+}
+
+TENON_INLINE std::uint64_t hash_of(const Description& d, const Context& target, Access access, ZeroCopy policy) {
+  std::uint64_t hash = mix(d.context->id(), target->id());
+  hash = mix(hash, d.kind.hash() ^ static_cast<std::uint64_t>(d.info.type));
+  for (std::size_t extent : d.info.shape) hash = mix(hash, extent);
+  for (std::ptrdiff_t stride : d.info.strides) hash = mix(hash, static_cast<std::uint64_t>(stride));
+  hash = mix(hash, d.offset);
+  hash = mix(hash, d.memory_bytes ^ d.modifier);
+  return mix(hash, d.alignment << 16 | static_cast<std::uint64_t>(d.fd) << 8 | std::uint64_t{d.host_addressable} << 7 |
+                       std::uint64_t{d.read_only} << 6 | static_cast<std::uint64_t>(access) << 3 |
+                       static_cast<std::uint64_t>(policy));
+}
+
+TENON_INLINE bool same(const Description& a, const Description& b) {
+  return a.context == b.context && a.kind == b.kind && a.info == b.info && a.offset == b.offset &&
+         a.memory_bytes == b.memory_bytes && a.alignment == b.alignment && a.modifier == b.modifier && a.fd == b.fd &&
+         a.host_addressable == b.host_addressable && a.read_only == b.read_only;
+}
+
+/// A place that the search has reached.
+struct Node {
+  Description at;
+  double cost = 0;
+  int parent = -1;
+  Hop hop;
+  bool settled = false;
+};
+
+/// Packed rows or contiguous bytes are the same to every edge; alignment matters up to a page.
+TENON_INLINE std::size_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address);
+  return bits == 0 ? 1 : std::size_t{1} << std::min(std::countr_zero(bits), 12);
+}
+
+}  // namespace detail
+
+TENON_INLINE Description describe(const Tensor& tensor) {
+  if (!tensor) throw Error(Code::kInvalidArgument, "router: an empty tensor cannot be routed");
+  const Memory& memory = *tensor.memory();
+  Description d;
+  d.context = tensor.context();
+  d.kind = tensor.kind();
+  d.info = tensor.info();
+  d.offset = tensor.offset();
+  d.memory_bytes = memory.size_bytes();
+  void* host = tensor.view() ? tensor.view()->host() : memory.host();
+  d.alignment = detail::alignment_of(host);
+  d.fd = memory.fd_kind();
+  d.host_addressable = host != nullptr;
+  d.read_only = !tensor.is_writable();
+  return d;
+}
+
+TENON_INLINE EdgeId Edge::id() const {
+  std::uint32_t id = id_.load(std::memory_order_acquire);
+  if (id == 0) {
+    id = register_edge(name()) + 1u;  // 0 means "not yet".
+    id_.store(id, std::memory_order_release);
+  }
+  return static_cast<EdgeId>(id - 1);
+}
+
+TENON_INLINE Frame Edge::map(const Frame& source, const Context& to, const MapOptions& options) const {
+  std::vector<Tensor> planes;
+  planes.reserve(source.plane_count());
+  for (const Tensor& plane : source.planes()) planes.push_back(map(plane, to, options));
+  return source.with_planes(std::move(planes));
+}
+
+TENON_INLINE bool Plan::copies() const {
+  return std::any_of(hops_.begin(), hops_.end(), [](const Hop& hop) { return hop.reached.copies; });
+}
+
+TENON_INLINE double Plan::cost_ns() const {
+  double total = 0;
+  for (const Hop& hop : hops_) total += hop.reached.total_ns();
+  return total;
+}
+
+TENON_INLINE std::string Plan::explain() const {
+  std::string text = std::string(name(source_.info.type)) + " " + to_string(source_.info.shape) + " from " +
+                     std::string(source_.context->name()) + " (" + std::string(source_.kind.name()) + ") to " +
+                     std::string(target_->name()) + " (" + std::string(target_->kind().name()) + "): ";
+  if (!possible_) {
+    text += "no way";
+    if (policy_ == ZeroCopy::kRequire) text += " without a copy";
+    if (writes(access_)) text += " that can be written";
+  } else if (hops_.empty()) {
+    text += "already there";
+  } else {
+    char cost[32];
+    std::snprintf(cost, sizeof cost, "%.0f ns", cost_ns());
+    text += std::string(copies() ? "copies" : "shares") + ", estimated " + cost;
+  }
+  for (const Hop& hop : hops_) {
+    char cost[32];
+    std::snprintf(cost, sizeof cost, "%.0f ns", hop.reached.total_ns());
+    text += "\n  takes   " + std::string(hop.edge->name()) + " into " + std::string(hop.to->name()) +
+            (hop.reached.copies ? ", copies, " : ", shares, ") + cost;
+  }
+  for (const std::string& refusal : refusals_) text += "\n  refused " + refusal;
+  if (!possible_ && refusals_.empty()) {
+    text += "\n  no edge known to this router leads there; add the framework's context or its bridge";
+  }
+  return text;
+}
+
+TENON_INLINE void Router::add(const Context& context) {
+  if (!context) throw Error(Code::kInvalidArgument, "router: cannot add a null context");
+  if (std::find(contexts_.begin(), contexts_.end(), context) != contexts_.end()) return;
+  contexts_.push_back(context);
+  add(context->edges());
+}
+
+TENON_INLINE void Router::add(std::span<const Edge* const> edges) {
+  for (const Edge* edge : edges) {
+    if (std::find(edges_.begin(), edges_.end(), edge) == edges_.end()) edges_.push_back(edge);
+  }
+  std::unique_lock lock(mutex_);
+  cache_.clear();
+}
+
+TENON_INLINE Ref<const Plan> Router::search(const Description& source, const Context& target, Access access,
+                                            ZeroCopy policy) const {
+  auto plan = make_ref<Plan>();
+  plan->source_ = source;
+  plan->target_ = target;
+  plan->access_ = access;
+  plan->policy_ = policy;
+
+  std::vector<Context> places = contexts_;
+  if (std::find(places.begin(), places.end(), target) == places.end()) places.push_back(target);
+  // Edges that only the target's or the source's own framework knows are part of the search too.
+  std::vector<const Edge*> edges = edges_;
+  for (const Context& end : {source.context, target}) {
+    for (const Edge* edge : end->edges()) {
+      if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+    }
+  }
+
+  std::vector<detail::Node> nodes;
+  nodes.reserve(places.size() + 1);
+  nodes.push_back({source, 0, -1, {}, false});
+  const auto find_node = [&](const Context& context, MemoryKind kind) -> detail::Node* {
+    for (detail::Node& node : nodes) {
+      if (node.at.context == context && node.at.kind == kind) return &node;
+    }
+    return nullptr;
+  };
+  while (true) {
+    int best = -1;
+    for (int i = 0; i < static_cast<int>(nodes.size()); ++i) {
+      if (!nodes[i].settled && (best < 0 || nodes[i].cost < nodes[best].cost)) best = i;
+    }
+    if (best < 0) break;
+    nodes[best].settled = true;
+    if (nodes[best].at.context == target) {
+      for (int i = best; nodes[i].parent >= 0; i = nodes[i].parent) plan->hops_.push_back(nodes[i].hop);
+      std::reverse(plan->hops_.begin(), plan->hops_.end());
+      plan->possible_ = true;
+      break;
+    }
+    for (const Edge* edge : edges) {
+      if (!(edge->from() == nodes[best].at.kind)) continue;
+      for (const Context& place : places) {
+        // An edge ends in contexts of its kind; leaving and entering the same one would go round in a circle.
+        if (!(place->kind() == edge->to()) || place == nodes[best].at.context) continue;
+        detail::Node* known = find_node(place, edge->to());
+        if (known && known->settled) continue;
+        Step step = edge->step(nodes[best].at, place, access);
+        std::string refusal;
+        if (auto* refused = std::get_if<Refusal>(&step)) {
+          refusal = refused->reason;
+        } else {
+          Reached& reached = std::get<Reached>(step);
+          if (reached.copies && policy == ZeroCopy::kRequire) {
+            refusal = "it copies, and the policy requires zero copy";
+          } else if (writes(access) && reached.copies) {
+            refusal = "it copies: writes would not reach the source";
+          } else if (writes(access) && reached.result.read_only) {
+            refusal = "it yields read-only memory, and write access was asked for";
+          } else {
+            const double penalty = reached.copies && policy == ZeroCopy::kPrefer ? detail::kCopyPenaltyNs : 0;
+            const double cost = nodes[best].cost + reached.total_ns() + penalty;
+            if (!known) {
+              nodes.push_back({reached.result, cost, best, {edge, place, reached}, false});
+            } else if (cost < known->cost) {
+              *known = {reached.result, cost, best, {edge, place, reached}, false};
+            }
+          }
+        }
+        if (!refusal.empty()) {
+          plan->refusals_.push_back(std::string(edge->name()) + " into " + std::string(place->name()) + ": " + refusal);
+        }
+      }
+    }
+  }
+  return Ref<const Plan>(plan.get());
+}
+
+TENON_INLINE Ref<const Plan> Router::plan(const Description& source, const Context& target, Access access,
+                                          ZeroCopy policy) const {
+  if (!target || !source.context) throw Error(Code::kInvalidArgument, "router: cannot plan from or to a null context");
+  const std::uint64_t key = detail::hash_of(source, target, access, policy);
+  {
+    std::shared_lock lock(mutex_);
+    if (auto hit = cache_.find(key); hit != cache_.end() && detail::same(hit->second.source, source) &&
+                                     hit->second.plan->target_ == target && hit->second.plan->access_ == access &&
+                                     hit->second.plan->policy_ == policy) {
+      return hit->second.plan;
+    }
+  }
+  Ref<const Plan> found = search(source, target, access, policy);
+  std::unique_lock lock(mutex_);
+  if (cache_.size() >= detail::kMaxCachedPlans) cache_.clear();
+  cache_.insert_or_assign(key, CachedPlan{source, found});
+  return found;
+}
+
+TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Party> consumers, const TensorInfo& tensor,
+                                         ZeroCopy policy) const {
+  AllocationPlan best;
+  const std::size_t bytes = checked_extent_bytes(tensor).value_or(0);
+  std::vector<Context> candidates;
+  if (source.context) candidates.push_back(source.context);
+  for (const Context& context : contexts_) {
+    if (std::find(candidates.begin(), candidates.end(), context) == candidates.end()) candidates.push_back(context);
+  }
+  std::string explanation;
+  for (const Context& candidate : candidates) {
+    const std::string label = "\n  in " + std::string(candidate->name()) + ": ";
+    std::variant<Requirements, Refusal> joined = candidate->requirements().join(source.requirements);
+    for (const Party& consumer : consumers) {
+      if (auto* requirements = std::get_if<Requirements>(&joined)) joined = requirements->join(consumer.requirements);
+    }
+    if (auto* refusal = std::get_if<Refusal>(&joined)) {
+      explanation += label + refusal->reason;
+      continue;
+    }
+    Requirements& wanted = std::get<Requirements>(joined);
+    wanted.size_bytes = std::max(wanted.size_bytes, bytes);
+    Description made;
+    made.context = candidate;
+    made.kind = candidate->kind();
+    made.info = tensor;
+    made.memory_bytes = wanted.size_bytes;
+    made.alignment = std::max<std::size_t>(wanted.alignment, 64);
+    made.fd = wanted.fd;
+    made.host_addressable = wanted.host_access;
+    AllocationPlan plan{true, candidate, wanted, {}, 0, {}};
+    std::vector<Party> parties(consumers.begin(), consumers.end());
+    if (source.context) parties.insert(parties.begin(), {source.context, source.requirements, Access::kWrite});
+    for (std::size_t i = 0; i < parties.size() && plan.possible; ++i) {
+      Ref<const Plan> route = this->plan(made, parties[i].context, parties[i].access, policy);
+      plan.possible = route->possible();
+      plan.cost_ns += route->cost_ns() + (route->copies() && policy == ZeroCopy::kPrefer ? detail::kCopyPenaltyNs : 0);
+      if (!plan.possible) explanation += label + route->explain();
+      if (!source.context || i > 0) plan.routes.push_back(route);
+    }
+    if (!plan.possible) continue;
+    explanation += label + "serves all";
+    if (!best.possible || plan.cost_ns < best.cost_ns) best = std::move(plan);
+  }
+  best.explanation = (best.possible ? "allocate in " + std::string(best.allocator->name()) : std::string("no allocation serves all")) +
+                     explanation;
+  return best;
+}
+
+namespace detail {
+
+TENON_INLINE void check_access(const Tensor& source, Access access) {
+  if (!source) throw Error(Code::kInvalidArgument, "router: an empty tensor cannot be mapped");
+  if (writes(access) && !source.is_writable()) {
+    throw Error(Code::kPermissionDenied, "cannot map " + to_string(source) + " for writing: " +
+                                             (source.lease() && !source.lease()->writable()
+                                                  ? "a decoder still refers to this buffer; map it for reading, or copy it"
+                                                  : "its memory is read-only"));
+  }
+}
+
+/// A repeated map whose view stands needs neither plan nor edge: the steady state.
+TENON_INLINE const View* standing_view(const Tensor& source, const Context& target, Access access) {
+  const View* view = source.memory()->find_view(*target, target->kind(), access);
+  return view && view->standing_edge() >= 0 ? view : nullptr;
+}
+
+TENON_INLINE Ref<const Plan> require_way(Ref<const Plan> plan) {
+  if (!plan->possible()) throw Error(Code::kFailedPrecondition, plan->explain());
+  return plan;
+}
+
+TENON_INLINE void book(Ledger& ledger, const Hop& hop, bool view_hit, std::size_t bytes) {
+  ledger.book_map(hop.edge->id(), view_hit);
+  if (hop.reached.copies) ledger.book_copied(hop.edge->id(), bytes);
+}
+
+}  // namespace detail
+
+TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, Access access) const {
+  MapOptions options;
+  options.access = access;
+  return map(source, target, options);
+}
+
+TENON_INLINE Frame Router::map(const Frame& source, const Context& target, Access access) const {
+  MapOptions options;
+  options.access = access;
+  return map(source, target, options);
+}
+
+TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, const MapOptions& options) const {
+  detail::check_access(source, options.access);
+  if (source.context() == target) return source;
+  Ledger& ledger = options.ledger ? *options.ledger : Ledger::process();
+  if (const View* view = detail::standing_view(source, target, options.access)) {
+    ledger.book_map(static_cast<EdgeId>(view->standing_edge()), true);
+    return source.through(view);
+  }
+  const Ref<const Plan> plan = detail::require_way(this->plan(describe(source), target, options.access, options.policy));
+  Tensor current = source;
+  for (const Hop& hop : plan->hops()) {
+    const std::size_t views = hop.reached.copies ? 0 : current.memory()->view_count();
+    Tensor next = hop.edge->map(current, hop.to, options);
+    const bool hit = !hop.reached.copies && next.memory() == current.memory() && next.view() && current.memory()->view_count() == views;
+    detail::book(ledger, hop, hit, source.size_bytes());
+    current = std::move(next);
+  }
+  return current;
+}
+
+TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const MapOptions& options) const {
+  if (source.plane_count() == 0) throw Error(Code::kInvalidArgument, "router: an empty frame cannot be mapped");
+  for (const Tensor& plane : source.planes()) detail::check_access(plane, options.access);
+  if (source.plane(0).context() == target) return source;
+  Ledger& ledger = options.ledger ? *options.ledger : Ledger::process();
+  if (const View* first = detail::standing_view(source.plane(0), target, options.access)) {
+    bool standing = true;
+    std::vector<Tensor> planes;
+    for (const Tensor& plane : source.planes()) {
+      const View* view = plane.memory() == source.plane(0).memory() ? first : detail::standing_view(plane, target, options.access);
+      standing = standing && view;
+      if (standing) planes.push_back(plane.through(view));
+    }
+    if (standing) {
+      ledger.book_map(static_cast<EdgeId>(first->standing_edge()), true);
+      return source.with_planes(std::move(planes));
+    }
+  }
+  const Ref<const Plan> plan =
+      detail::require_way(this->plan(describe(source.plane(0)), target, options.access, options.policy));
+  Frame current = source;
+  for (const Hop& hop : plan->hops()) {
+    const std::size_t views = hop.reached.copies ? 0 : current.plane(0).memory()->view_count();
+    Frame next = hop.edge->map(current, hop.to, options);
+    const bool hit = !hop.reached.copies && next.plane(0).memory() == current.plane(0).memory() &&
+                     next.plane(0).view() && current.plane(0).memory()->view_count() == views;
+    detail::book(ledger, hop, hit, source.size_bytes());
+    current = std::move(next);
+  }
+  return current;
+}
+
+TENON_INLINE std::string Router::explain(const Description& source, const Context& target, Access access, ZeroCopy policy) const {
+  return plan(source, target, access, policy)->explain();
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Router: finds the cheapest way from where memory is to where it is needed, and takes it.
+#pragma once
+
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/core/edge.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// One edge taken towards one context.
+struct Hop {
+  const Edge* edge = nullptr;
+  Context to;
+  Reached reached;
+};
+
+/// A way that was found, or why there is none. Immutable; shared by those who cached it.
+class TENON_API Plan : public RefCounted {
+ public:
+  bool possible() const { return possible_; }
+  /// Empty when the memory is already where it is wanted.
+  const std::vector<Hop>& hops() const { return hops_; }
+  bool copies() const;
+  double cost_ns() const;
+  /// Every refusal met on the search, a line each; and, when no way was found, what would be missing.
+  std::string explain() const;
+
+ private:
+  friend class Router;
+  Description source_;
+  Context target_;
+  Access access_ = Access::kRead;
+  ZeroCopy policy_ = ZeroCopy::kPrefer;
+  bool possible_ = false;
+  std::vector<Hop> hops_;
+  std::vector<std::string> refusals_;
+};
+
+/// Where several consumers want one source: which context should allocate, and the way to each.
+struct AllocationPlan {
+  bool possible = false;
+  Context allocator;
+  Requirements requirements;             ///< Joined over all consumers and the allocator.
+  std::vector<Ref<const Plan>> routes;   ///< One per consumer, in their order.
+  double cost_ns = 0;
+  std::string explanation;               ///< Every candidate with its cost or its refusal.
+};
+
+/// One party of a pipeline: where it works and what it accepts there.
+struct Party {
+  Context context;
+  Requirements requirements;
+  Access access = Access::kRead;
+};
+
+/// Knows contexts and bridges; plans, maps and explains. Plans are cached by description.
+/// @thread plan and map from any thread; add() while no other thread uses the router.
+class TENON_API Router {
+ public:
+  Router() = default;
+  Router(const Router&) = delete;
+  Router& operator=(const Router&) = delete;
+
+  /// Adds a context with the edges of its framework. Adding it twice does nothing.
+  void add(const Context& context);
+  /// Adds edges that need two frameworks (bridges): static objects.
+  void add(std::span<const Edge* const> edges);
+  const std::vector<Context>& contexts() const { return contexts_; }
+
+  /// The cheapest way for tensors like `source` into `target`. Never throws for "no way": see Plan::possible().
+  /// kRequire admits sharing edges only; kPrefer any sharing way before any copying one; kAllow the lowest cost.
+  /// @cost a look-up when planned before; else a search over descriptions.
+  Ref<const Plan> plan(const Description& source, const Context& target, Access access = Access::kRead,
+                       ZeroCopy policy = ZeroCopy::kPrefer) const;
+  /// One allocation for all: `source` writes it (or it may come from any known context), `consumers` read it.
+  AllocationPlan plan(const Party& source, std::span<const Party> consumers, const TensorInfo& tensor,
+                      ZeroCopy policy = ZeroCopy::kPrefer) const;
+
+  /// The tensor as seen from `target`. Memory that already has a view there costs a look-up.
+  /// @errors kFailedPrecondition with Plan::explain() when no way is allowed; kPermissionDenied for write access to read-only
+  /// memory or to what a decoder still reads; what a native call gave.
+  Tensor map(const Tensor& source, const Context& target, const MapOptions& options = {}) const;
+  Tensor map(const Tensor& source, const Context& target, Access access) const;
+  /// All planes; one export where the edge can.
+  Frame map(const Frame& source, const Context& target, const MapOptions& options = {}) const;
+  Frame map(const Frame& source, const Context& target, Access access) const;
+
+  /// plan() as text for people: the way taken, its hops and costs, and every refused alternative.
+  std::string explain(const Description& source, const Context& target, Access access = Access::kRead,
+                      ZeroCopy policy = ZeroCopy::kPrefer) const;
+
+ private:
+  struct CachedPlan {
+    Description source;
+    Ref<const Plan> plan;
+  };
+  Ref<const Plan> search(const Description& source, const Context& target, Access access, ZeroCopy policy) const;
+
+  std::vector<Context> contexts_;
+  std::vector<const Edge*> edges_;
+  mutable std::shared_mutex mutex_;
+  mutable std::unordered_map<std::uint64_t, CachedPlan> cache_;
+};
+
+}  // namespace v1
+}  // namespace tenon

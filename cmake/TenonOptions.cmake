@@ -36,6 +36,10 @@ add_library(tenon_flags INTERFACE)
 if(PROJECT_IS_TOP_LEVEL)
   target_compile_options(tenon_flags INTERFACE -Wall -Wextra -Wpedantic -Wno-unused-parameter
     $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual> $<$<BOOL:${TENON_WERROR}>:-Werror>)
+  # g++ 12 and 13 see overlapping copies in std::string's operator+ where there are none (GCC bug 105651).
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(tenon_flags INTERFACE -Wno-restrict)
+  endif()
   if(TENON_SANITIZE)
     add_compile_options(-fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer -g1)
     add_link_options(-fsanitize=${TENON_SANITIZE})

@@ -16,8 +16,8 @@ import scenes
 
 FPS, SECONDS = 30, 20
 SHOTS = (7, 18, 20, 12, 2)  # offsets into CLIP_SEEDS, one background and set of objects each; chosen for looks
-# Up to this size; noise is moderate, since a codec spends its bits on it.
-SIZES, NOISE, THINGS = (36.0, 220.0), (1.0, 3.0), (5, 9)
+# World units; noise is moderate, since a codec spends its bits on it.
+SIZES, NOISE, THINGS = (24.0, 220.0), (1.0, 3.0), (5, 9)
 
 
 def frames(first_seed, shots, count):

@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operation InputStage, what a model says of its input, and the model that takes frames.
+#include <tenon/graph/input_stage/input_stage.hpp>
+
+#include <charconv>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/graph/operation.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace {
+
+template <typename E>
+struct Named {
+  E value;
+  const char* name;
+};
+
+constexpr Named<ColourSpace> kSpaces[] = {
+    {ColourSpace::kBt601, "bt601"}, {ColourSpace::kBt709, "bt709"}, {ColourSpace::kBt2020, "bt2020"}};
+constexpr Named<ColourRange> kRanges[] = {{ColourRange::kLimited, "limited"}, {ColourRange::kFull, "full"}};
+constexpr Named<ChannelOrder> kOrders[] = {
+    {ChannelOrder::kRgb, "RGB"}, {ChannelOrder::kBgr, "BGR"}, {ChannelOrder::kGray, "GRAY"}};
+constexpr Named<ImageLayout> kLayouts[] = {{ImageLayout::kNchw, "NCHW"}, {ImageLayout::kNhwc, "NHWC"}};
+constexpr Named<ResizeMode> kModes[] = {{ResizeMode::kLinear, "linear"}, {ResizeMode::kNearest, "nearest"}};
+constexpr Named<Fit> kFits[] = {{Fit::kStretch, "standard"},
+                                {Fit::kTopLeft, "fit_to_window"},
+                                {Fit::kLetterbox, "fit_to_window_letterbox"},
+                                {Fit::kCrop, "crop"}};
+
+template <typename E, std::size_t N>
+std::string text_of(const Named<E> (&names)[N], E value) {
+  for (const auto& entry : names) {
+    if (entry.value == value) return entry.name;
+  }
+  return names[0].name;
+}
+
+template <typename E, std::size_t N>
+E value_of(const Named<E> (&names)[N], const std::string& text, const std::string& what) {
+  std::string known;
+  for (const auto& entry : names) {
+    if (text == entry.name) return entry.value;
+    known += std::string(known.empty() ? "" : ", ") + entry.name;
+  }
+  throw Error(Code::kInvalidArgument, what + " is \"" + text + "\"; it must be one of " + known);
+}
+
+template <typename E, std::size_t N>
+std::vector<std::string> all_names(const Named<E> (&names)[N]) {
+  std::vector<std::string> texts;
+  for (const auto& entry : names) texts.push_back(entry.name);
+  return texts;
+}
+
+/// The text of rt_info["model_info"][key]; empty when there is none.
+std::string info_text(const Model& model, const std::string& key) {
+  const std::vector<std::string> path{"model_info", key};
+  return model.has_rt_info(path) ? model.get_rt_info(path).as<std::string>() : std::string();
+}
+
+/// One number for all channels, or one each.
+void read_numbers(const Model& model, const std::string& key, std::size_t channels, std::array<double, 3>& values) {
+  const std::string text = info_text(model, key);
+  std::vector<double> numbers;
+  const auto refuse = [&] {
+    throw Error(Code::kInvalidArgument, "model_info " + key + " is \"" + text + "\"; it must be one number or " +
+                                            std::to_string(channels) + ", separated by blanks");
+  };
+  for (const char *at = text.data(), *end = at + text.size(); at != end;) {
+    if (*at == ' ' || *at == ',' || *at == '\t' || *at == '[' || *at == ']') {
+      ++at;
+      continue;
+    }
+    double value = 0;
+    const auto result = std::from_chars(at, end, value);
+    if (result.ec != std::errc{} || !std::isfinite(value)) refuse();
+    numbers.push_back(value);
+    at = result.ptr;
+  }
+  if (numbers.empty() && text.empty()) return;
+  if (numbers.size() != 1 && numbers.size() != channels) refuse();
+  for (std::size_t c = 0; c < channels; ++c) values[c] = numbers[numbers.size() == 1 ? 0 : c];
+}
+
+ChannelOrder order_of(const Model& model, std::size_t channels) {
+  if (channels == 1) return ChannelOrder::kGray;
+  if (const std::string text = info_text(model, "color_space"); !text.empty())
+    return value_of(kOrders, text, "model_info color_space");
+  const std::string text = info_text(model, "reverse_input_channels");
+  if (text.empty()) return ChannelOrder::kRgb;
+  bool reverse = false;
+  if (!detail::parse_value(text, reverse))
+    throw Error(Code::kInvalidArgument, "model_info reverse_input_channels is \"" + text + "\"; it must be YES or NO");
+  return reverse ? ChannelOrder::kRgb : ChannelOrder::kBgr;
+}
+
+std::shared_ptr<op::v0::Parameter> find_parameter(const Model& model, const std::string& input) {
+  std::string known;
+  for (const auto& parameter : model.get_parameters()) {
+    const auto& names = parameter->output(0).get_names();
+    if (input.empty() || names.count(input) || parameter->get_friendly_name() == input) return parameter;
+    known += " \"" + parameter->get_friendly_name() + "\"";
+  }
+  throw Error(Code::kNotFound, "input stage: the model has no input \"" + input + "\"; it has" + (known.empty() ? " none" : known));
+}
+
+std::vector<std::int64_t> rect(const PixelRect& r) {
+  return {static_cast<std::int64_t>(r.x), static_cast<std::int64_t>(r.y), static_cast<std::int64_t>(r.width),
+          static_cast<std::int64_t>(r.height)};
+}
+
+std::vector<double> list(const std::array<double, 3>& values) { return {values.begin(), values.end()}; }
+
+Attributes attributes_of(const InputStageOptions& o) {
+  return {{"format", std::string(format_info(o.source.format).name)},
+          {"source_width", static_cast<std::int64_t>(o.source.width_px)},
+          {"source_height", static_cast<std::int64_t>(o.source.height_px)},
+          {"colour_space", text_of(kSpaces, resolved_colour_space(o.source))},
+          {"colour_range", text_of(kRanges, resolved_colour_range(o.source))},
+          {"width", static_cast<std::int64_t>(o.width)},
+          {"height", static_cast<std::int64_t>(o.height)},
+          {"layout", text_of(kLayouts, o.layout)},
+          {"channels", text_of(kOrders, o.channels)},
+          {"output_type", o.type},
+          {"mean", list(o.mean)},
+          {"scale", list(o.scale)},
+          {"pad", list(o.pad)},
+          {"mode", text_of(kModes, o.resize)},
+          {"resize_type", text_of(kFits, o.fit)},
+          {"crop", rect(o.crop)}};
+}
+
+std::size_t extent(const Node& node, const char* name) {
+  const std::int64_t value = node.get_attributes().get_int(name);
+  if (value < 1 || value > 65536)
+    throw Error(Code::kInvalidArgument, node.describe() + ": " + name + " is " + std::to_string(value) + "; it must be 1 to 65536");
+  return static_cast<std::size_t>(value);
+}
+
+std::array<double, 3> triple(const Node& node, const char* name) {
+  const auto& values = node.get_attributes().get_doubles(name);
+  if (values.size() != 3)
+    throw Error(Code::kInvalidArgument,
+                node.describe() + ": " + name + " has " + std::to_string(values.size()) + " numbers; it must have 3");
+  return {values[0], values[1], values[2]};
+}
+
+InputStageOptions options_of(const Node& node) {
+  const Attributes& a = node.get_attributes();
+  InputStageOptions o;
+  const auto format = format_from_name(a.get_string("format"));
+  if (!format) throw Error(Code::kInvalidArgument, node.describe() + ": no pixel format is named \"" + a.get_string("format") + "\"");
+  o.source.format = *format;
+  o.source.width_px = static_cast<std::uint32_t>(extent(node, "source_width"));
+  o.source.height_px = static_cast<std::uint32_t>(extent(node, "source_height"));
+  o.source.colour_space = value_of(kSpaces, a.get_string("colour_space"), node.describe() + ": colour_space");
+  o.source.colour_range = value_of(kRanges, a.get_string("colour_range"), node.describe() + ": colour_range");
+  o.width = extent(node, "width");
+  o.height = extent(node, "height");
+  o.layout = value_of(kLayouts, a.get_string("layout"), node.describe() + ": layout");
+  o.channels = value_of(kOrders, a.get_string("channels"), node.describe() + ": channels");
+  o.type = a.get_type("output_type");
+  o.mean = triple(node, "mean");
+  o.scale = triple(node, "scale");
+  o.pad = triple(node, "pad");
+  o.resize = value_of(kModes, a.get_string("mode"), node.describe() + ": mode");
+  o.fit = value_of(kFits, a.get_string("resize_type"), node.describe() + ": resize_type");
+  const auto& crop = a.get_ints("crop");
+  if (crop.size() != 4 || *std::min_element(crop.begin(), crop.end()) < 0)
+    throw Error(Code::kInvalidArgument, node.describe() + ": crop must be x, y, width, height, none below 0");
+  const auto at = [&](std::size_t i) { return static_cast<std::size_t>(crop[i]); };
+  o.crop = {at(0), at(1), at(2), at(3)};
+  return o;
+}
+
+void infer(Node& node) {
+  const InputStageSpec spec = spec_of(node);
+  if (node.get_input_size() != spec.layout.plane_count)
+    throw Error(Code::kInvalidArgument, node.describe() + ": " + std::to_string(spec.layout.plane_count) +
+                                            " planes are expected, " + std::to_string(node.get_input_size()) + " inputs found");
+  for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
+    const PartialShape wanted(spec.plane_shape(plane));
+    const element::Type found = node.get_input_element_type(plane);
+    if (found != spec.layout.sample_type() || !node.get_input_partial_shape(plane).compatible(wanted))
+      throw Error(Code::kInvalidArgument, node.describe() + ": plane " + std::to_string(plane) + " must be " +
+                                              std::string(name(spec.layout.sample_type())) + " " + to_string(wanted) +
+                                              ", but is " + found.get_type_name() + " " +
+                                              to_string(node.get_input_partial_shape(plane)));
+  }
+  node.set_output_size(1);
+  node.set_output_type(0, spec.type, PartialShape(spec.target_shape()));
+}
+
+void evaluate_input_stage(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const InputStageSpec spec = spec_of(node);
+  const auto views = plane_views(spec, inputs);
+  check_target(spec, outputs[0]);
+  run_input_stage_reference(spec, views, outputs[0].data());
+}
+
+AttributeSpec text(const char* name, std::vector<std::string> allowed, const char* fallback) {
+  return {name, AttributeKind::kString, false, fallback, std::move(allowed)};
+}
+
+}  // namespace
+
+std::vector<std::string> plane_suffixes(PixelFormat format) {
+  if (format_info(format).plane_count == 1) return {""};
+  if (format_info(format).plane_count == 2) return {"/y", "/uv"};
+  if (format == kRgbPlanar) return {"/r", "/g", "/b"};
+  if (format == kBgrPlanar) return {"/b", "/g", "/r"};
+  if (format == kGbrPlanar) return {"/g", "/b", "/r"};
+  if (format == kYv12) return {"/y", "/v", "/u"};
+  return {"/y", "/u", "/v"};
+}
+
+InputStageSpec spec_of(const Node& node) { return make_spec(options_of(node)); }
+
+InputStageOptions options_from(const Model& model, const FrameInfo& source, const std::string& input) {
+  const auto parameter = find_parameter(model, input);
+  const PartialShape& shape = parameter->get_partial_shape();
+  const std::string what = "input stage: input \"" + parameter->get_friendly_name() + "\" of shape " + to_string(shape);
+  const auto refuse = [&](const std::string& why) { throw Error(Code::kInvalidArgument, what + " cannot take frames: " + why); };
+  if (shape.rank().is_dynamic() || shape.size() != 4) refuse("it must be [1,c,h,w] or [1,h,w,c]");
+  if (!shape[0].compatible(Dimension(1))) refuse("the batch must be 1");
+  const auto colours = [&](std::size_t axis) {
+    return shape[axis].is_static() && (shape[axis].get_length() == 1 || shape[axis].get_length() == 3);
+  };
+  InputStageOptions options;
+  options.source = source;
+  if (const std::string text = info_text(model, "layout"); !text.empty()) {
+    // Model API also writes "image:NCHW": the part after the colon counts.
+    options.layout = value_of(kLayouts, text.substr(text.find(':') + 1), "model_info layout");
+  } else {
+    options.layout = colours(1) || !colours(3) ? ImageLayout::kNchw : ImageLayout::kNhwc;
+  }
+  const bool planar = options.layout == ImageLayout::kNchw;
+  if (!colours(planar ? 1 : 3)) refuse("the channels must be 1 or 3, at axis 1 (NCHW) or 3 (NHWC)");
+  const auto channels = static_cast<std::size_t>(shape[planar ? 1 : 3].get_length());
+  const auto size = [&](std::size_t axis, std::size_t dynamic) {
+    return shape[axis].is_static() ? static_cast<std::size_t>(shape[axis].get_length()) : dynamic;
+  };
+  options.height = size(planar ? 2 : 1, source.height_px);
+  options.width = size(planar ? 3 : 2, source.width_px);
+  options.type = parameter->get_element_type();
+  options.channels = order_of(model, channels);
+  if ((options.channels == ChannelOrder::kGray) != (channels == 1))
+    refuse("model_info color_space is GRAY, but it has " + std::to_string(channels) + " channels");
+  read_numbers(model, "mean_values", channels, options.mean);
+  read_numbers(model, "scale_values", channels, options.scale);
+  read_numbers(model, "pad_value", channels, options.pad);
+  if (const std::string text = info_text(model, "resize_type"); !text.empty())
+    options.fit = value_of(kFits, text, "model_info resize_type");
+  return options;
+}
+
+std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input, const InputStageOptions& options) {
+  const InputStageSpec spec = make_spec(options);
+  std::shared_ptr<Model> staged = model.clone();
+  const auto old = find_parameter(*staged, input);
+  if (old->get_element_type() != spec.type || !old->get_partial_shape().compatible(PartialShape(spec.target_shape())))
+    throw Error(Code::kInvalidArgument, "input stage: it makes " + std::string(name(spec.type)) + " " +
+                                            to_string(spec.target_shape()) + ", but input \"" + old->get_friendly_name() +
+                                            "\" takes " + old->get_element_type().get_type_name() + " " +
+                                            to_string(old->get_partial_shape()));
+  const auto suffixes = plane_suffixes(options.source.format);
+  const auto names = old->output(0).get_names();
+  ParameterVector planes;
+  OutputVector arguments;
+  for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
+    auto parameter = std::make_shared<op::v0::Parameter>(spec.layout.sample_type(), PartialShape(spec.plane_shape(plane)));
+    parameter->set_friendly_name(old->get_friendly_name() + suffixes[plane]);
+    std::unordered_set<std::string> plane_names;
+    for (const std::string& name : names) plane_names.insert(name + suffixes[plane]);
+    parameter->output(0).set_names(plane_names);
+    arguments.push_back(parameter->output(0));
+    planes.push_back(std::move(parameter));
+  }
+  // The stage's own output keeps no name: a name leads to the planes, or to nothing.
+  old->output(0).set_names({});
+  const auto stage = make_node("InputStage", 1, arguments, attributes_of(options), old->get_friendly_name() + "/input_stage");
+  old->output(0).replace(stage->output(0));
+  stage->output(0).set_names({});
+  // The planes take the place of the input that they replace; the other inputs keep their order.
+  ParameterVector later;
+  const ParameterVector before = staged->get_parameters();
+  const auto index = static_cast<std::size_t>(staged->get_parameter_index(old));
+  later.assign(before.begin() + static_cast<std::ptrdiff_t>(index) + 1, before.end());
+  staged->remove_parameter(old);
+  for (const auto& parameter : later) staged->remove_parameter(parameter);
+  staged->add_parameters(planes);
+  staged->add_parameters(later);
+  staged->validate_nodes_and_infer_types();
+  return staged;
+}
+
+FrameGeometry geometry_of(const Model& model) {
+  for (const auto& node : model.get_ordered_ops()) {
+    if (is_op(node, "InputStage")) return spec_of(*node).geometry;
+  }
+  return {{0, 0, 1, 1}, {0, 0, 1, 1}};
+}
+
+Operation input_stage_operation() {
+  Operation row;
+  row.type = "InputStage";
+  row.opset = 1;
+  row.version = "tenon";
+  row.description = "Frame planes to a model's input: colour conversion, resize, normalisation in one pass.";
+  row.min_inputs = 1;
+  row.max_inputs = 3;
+  const Attribute none = std::vector<double>{0, 0, 0}, ones = std::vector<double>{1, 1, 1};
+  row.attributes = {{"format", AttributeKind::kString, true, "", {}},
+                    {"source_width", AttributeKind::kInt, true, std::int64_t{0}, {}},
+                    {"source_height", AttributeKind::kInt, true, std::int64_t{0}, {}},
+                    text("colour_space", all_names(kSpaces), "bt601"),
+                    text("colour_range", all_names(kRanges), "limited"),
+                    {"width", AttributeKind::kInt, true, std::int64_t{0}, {}},
+                    {"height", AttributeKind::kInt, true, std::int64_t{0}, {}},
+                    text("layout", all_names(kLayouts), "NCHW"),
+                    text("channels", all_names(kOrders), "RGB"),
+                    {"output_type", AttributeKind::kType, false, ElementType::kF32, {}},
+                    {"mean", AttributeKind::kDoubles, false, none, {}},
+                    {"scale", AttributeKind::kDoubles, false, ones, {}},
+                    {"pad", AttributeKind::kDoubles, false, none, {}},
+                    text("mode", all_names(kModes), "linear"),
+                    text("resize_type", all_names(kFits), "standard"),
+                    {"crop", AttributeKind::kInts, false, std::vector<std::int64_t>{0, 0, 0, 0}, {}}};
+  row.infer = infer;
+  row.evaluate = evaluate_input_stage;
+  return row;
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The input stage: a model that takes frames where it took a tensor.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/export.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/graph/input_stage/geometry.hpp>
+#include <tenon/graph/input_stage/spec.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+class Model;
+class Node;
+struct Operation;
+
+enum class ChannelOrder : std::uint8_t { kRgb, kBgr, kGray };
+enum class ImageLayout : std::uint8_t { kNchw, kNhwc };
+
+/// What a frame must go through to become a model's input. Pitches are no part of it: they come with each tensor.
+struct InputStageOptions {
+  FrameInfo source;  ///< Unknown colour space and range follow core's rules (resolved_colour_space, resolved_colour_range).
+  std::size_t width = 0, height = 0;
+  ElementType type = ElementType::kF32;  ///< f32, f16 or u8 (rounded to nearest, saturated).
+  ImageLayout layout = ImageLayout::kNchw;
+  ChannelOrder channels = ChannelOrder::kRgb;
+  /// (value - mean) / scale, value in 0..255, in the order of the model's channels.
+  std::array<double, 3> mean{0, 0, 0}, scale{1, 1, 1};
+  ResizeMode resize = ResizeMode::kLinear;
+  Fit fit = Fit::kStretch;
+  std::array<double, 3> pad{0, 0, 0};  ///< What lies beside a letterboxed picture, 0..255 before mean and scale.
+  PixelRect crop;                      ///< Part of the source to use; all of it when empty.
+
+  friend bool operator==(const InputStageOptions&, const InputStageOptions&) = default;
+};
+
+/// Reads what a model says of its input from its shape and from rt_info["model_info"], as OpenVINO's Model API writes it:
+/// mean_values, scale_values, pad_value (one number or one per channel), resize_type (standard, fit_to_window,
+/// fit_to_window_letterbox, crop), layout (NCHW, NHWC), and the channel order:
+///  - color_space (RGB, BGR, GRAY) wins where given;
+///  - reverse_input_channels: Model API's callers hold BGR pictures, so YES means that the model wants RGB, NO that it wants
+///    BGR. Our frames know what they hold, nothing is reversed blindly;
+///  - neither: RGB. A model with one channel gets GRAY.
+/// Dynamic height and width take the frame's; a dynamic batch becomes 1. The first input is meant when `input` is empty.
+///
+/// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], c 1 or 3), or a value cannot be read (names
+///         key, value and what is accepted). kNotFound: no such input.
+TENON_API InputStageOptions options_from(const Model& model, const FrameInfo& source, const std::string& input = {});
+
+/// Works the options out to numbers. @errors kInvalidArgument, kUnimplemented (a pixel format, modifier or type that the stage
+/// does not read or write; the message lists those it does).
+TENON_API InputStageSpec make_spec(const InputStageOptions& options);
+
+/// A copy of `model` whose input `input` (the first when empty) is replaced by one input per plane of options.source and an
+/// operation InputStage. Plane inputs are [1, rows, columns, samples] of u8 (u16 for P010), named "<input>/y", "<input>/uv" for
+/// NV12 and P010, "/y", "/u", "/v" for I420, "/r", "/g", "/b" in the planes' order; formats of one plane keep the name.
+///
+/// @errors kInvalidArgument: the stage's output does not fit the input. kNotFound: no such input. As make_spec.
+TENON_API std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input, const InputStageOptions& options);
+
+/// Names of the planes as above, "" for a format of one plane.
+TENON_API std::vector<std::string> plane_suffixes(PixelFormat format);
+
+/// The numbers of an InputStage node; what a device lowers. @errors kInvalidArgument: damaged attributes.
+TENON_API InputStageSpec spec_of(const Node& node);
+
+/// Where frames go in the input of a model made by with_input_stage; identity for any other.
+TENON_API FrameGeometry geometry_of(const Model& model);
+
+/// The row of the operation table.
+TENON_API Operation input_stage_operation();
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// The input stage worked out to numbers: which samples of which plane, which taps, which matrix. What kernels read.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/graph/input_stage/geometry.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// Where one colour component lies: sample (x >> shift_x) * step + offset of row y >> shift_y of a plane.
+struct FrameComponent {
+  std::uint8_t plane = 0, step = 1, offset = 0, shift_x = 0, shift_y = 0;
+};
+
+/// One plane as the model's input: [1, rows, columns, step], rows and columns rounded up where chroma is halved.
+struct FramePlaneLayout {
+  std::uint8_t step = 1, shift_x = 0, shift_y = 0;
+};
+
+/// Components in the order Y U V, R G B or grey.
+struct FrameLayout {
+  bool is_yuv = false;
+  bool pairs = false;  ///< YUYV and UYVY: columns come in twos, an odd width is rounded up.
+  std::uint8_t component_count = 0, plane_count = 0;
+  /// Significant bits; more than 8 means 16-bit samples with the value in the high bits (P010).
+  std::uint8_t bits = 8;
+  std::array<FrameComponent, 3> components;
+  std::array<FramePlaneLayout, 3> planes;
+
+  ElementType sample_type() const { return bits > 8 ? ElementType::kU16 : ElementType::kU8; }
+};
+
+/// Everything a kernel needs. target channel c before normalisation is
+///   clamp(offset[c] + sum over k of matrix[c][k] * sample[k], 0, 255)
+/// on samples interpolated with the taps (chroma of a pixel is that of its 2x2 block, as OpenVINO's NV12toRGB), then
+/// (value - mean[c]) / scale[c]. Outside geometry.placed the value is pad[c]. mean, scale and pad are in the order of the
+/// target's channels.
+struct InputStageSpec {
+  FrameLayout layout;
+  std::size_t source_width = 0, source_height = 0;
+  std::size_t width = 0, height = 0;
+  std::size_t channels = 3;
+  bool planar = true;  ///< NCHW, else NHWC.
+  ElementType type = ElementType::kF32;
+  FrameGeometry geometry;
+  AxisTaps columns, rows;  ///< For the positions inside geometry.placed.
+  std::array<std::array<double, 3>, 3> matrix{};
+  std::array<double, 3> offset{};
+  std::array<double, 3> mean{}, scale{1, 1, 1}, pad{};
+
+  Shape plane_shape(std::size_t plane) const {
+    const FramePlaneLayout& p = layout.planes[plane];
+    const auto halved = [](std::size_t extent, unsigned shift) { return (extent + (std::size_t{1} << shift) - 1) >> shift; };
+    const std::size_t columns = layout.pairs ? (source_width + 1) / 2 * 2 : source_width;
+    return {1, halved(source_height, p.shift_y), halved(columns, p.shift_x), p.step};
+  }
+  Shape target_shape() const {
+    return planar ? Shape{1, channels, height, width} : Shape{1, height, width, channels};
+  }
+};
+
+/// A plane's first sample and the bytes from one row to the next; samples within a row are packed.
+struct PlaneView {
+  const void* data = nullptr;
+  std::ptrdiff_t pitch_bytes = 0;
+};
+
+class Tensor;
+
+/// The planes of `tensors` after every check that keeps a kernel inside its memory: count, type, shape ([1,h,w,c], [h,w,c]
+/// or [h,w*c]) and packed samples within a row.
+/// @errors kInvalidArgument: names the plane, what was expected and what was found.
+TENON_API std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const Tensor> tensors);
+
+/// Checks that `target` has the spec's type and shape and is packed. @errors kInvalidArgument.
+TENON_API void check_target(const InputStageSpec& spec, const Tensor& target);
+
+/// The scalar definition, slow and plain; other kernels are judged by it. `target` holds packed elements of spec.type.
+TENON_API void run_input_stage_reference(const InputStageSpec& spec, std::span<const PlaneView> planes, void* target);
+
+}  // namespace v1
+}  // namespace tenon

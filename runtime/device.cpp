@@ -2,6 +2,7 @@
 // What devices get for free: defaults of the device interface.
 #include <tenon/runtime/device.hpp>
 
+#include <tenon/core/host.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -74,6 +75,7 @@ std::optional<Refusal> CompiledModelImpl::refuses_input(std::size_t, const Tenso
 std::optional<Refusal> CompiledModelImpl::refuses_output(std::size_t, const Tensor& tensor) const {
   return refuses_unless_packed_host(tensor);
 }
+Context CompiledModelImpl::memory_context() const { return host_context(); }
 Tensor CompiledModelImpl::allocate_input(std::size_t index, const Shape& shape) const {
   return Tensor(ports_.inputs.at(index).get_element_type(), shape);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <tenon/core/any.hpp>
+#include <tenon/core/context.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/ledger.hpp>
@@ -128,6 +129,8 @@ class TENON_API CompiledModelImpl {
   /// The default takes packed host memory.
   virtual std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const;
   virtual std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const;
+  /// Where this device's tensors must lie to be used in place: the target of routes. The default is the host.
+  virtual Context memory_context() const;
   /// Memory in which the device likes to find this port; the default is 64-byte aligned host memory.
   virtual Tensor allocate_input(std::size_t index, const Shape& shape) const;
   virtual Tensor allocate_output(std::size_t index, const Shape& shape) const;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state machine of one request: tensors by port, one inference at a time, callback, cancellation, end of life.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <tenon/runtime/device.hpp>
+#include "executor_internal.hpp"
+#include "model_state_internal.hpp"
+
+namespace tenon {
+inline namespace v1 {
+
+/// @thread infer, start_async, wait, cancel and set_callback from any thread; the rest by one thread at a time, while no
+/// inference runs (Busy otherwise).
+class RequestState final : public Inference, public Task, public std::enable_shared_from_this<RequestState> {
+ public:
+  using Callback = std::function<void(std::exception_ptr)>;
+
+  explicit RequestState(std::shared_ptr<ModelState> model);
+  ~RequestState() = default;
+
+  ModelState& model() const noexcept { return *model_; }
+  const std::shared_ptr<ModelState>& shared_model() const noexcept { return model_; }
+
+  void set(PortRef port, const Tensor& tensor);
+  void set_batch(PortRef port, const std::vector<Tensor>& tensors);
+  Tensor get(PortRef port);
+  void set_frame(std::size_t input, const Frame& frame);
+
+  void infer();
+  void start_async();
+  void wait();
+  bool wait_until(Deadline deadline);
+  void cancel() noexcept;
+  void set_callback(Callback callback);
+  std::vector<ProfilingInfo> profiling_info();
+  std::vector<std::shared_ptr<VariableStateImpl>> query_state();
+  Ledger& scope() noexcept { return ledger_; }
+
+  /// The last handle went: cancels, and waits until the device no longer touches the request's memory, unless the request's own
+  /// callback is what dropped the handle.
+  void abandon() noexcept;
+
+  // Inference
+  Tensor output(std::size_t index, const Shape& shape) override;
+  void finish(std::exception_ptr error) noexcept override;
+  // Task
+  void execute(int stream) noexcept override;
+
+ private:
+  enum class Phase : int {
+    kIdle,
+    kRunning,
+    kCallback,  ///< The inference is over, its callback is being called: may be started again, wait() still waits.
+    kDeferred,  ///< As kRunning, but over: its callback waits for an earlier callback of this request to return.
+  };
+  /// How the tensor that the user sees and the one that the device sees hang together.
+  enum class Way : unsigned char {
+    kNone,     ///< Nothing bound yet.
+    kInPlace,  ///< The same memory.
+    kPacked,   ///< Copied to or from `staging` at every inference.
+    kRouted,   ///< Mapped by the router at every inference, because the way copies.
+    kFrame,    ///< Planes, in place.
+  };
+  struct Slot {
+    Tensor tensor;
+    Tensor staging;
+    std::array<Tensor, 4> planes;
+    std::size_t plane_bytes = 0;
+    std::vector<Tensor> batch;
+    Way way = Way::kNone;
+    bool from_user = false;
+  };
+  struct Plan {
+    std::shared_ptr<const Variant> variant;
+    std::unique_ptr<InferRequestImpl> impl;
+  };
+
+  void check_not_busy() const;
+  void check(const PortInfo& port, const Tensor& tensor, bool is_input) const;
+  Slot& slot(PortRef port) { return port.is_input ? inputs_[port.index] : outputs_[port.index]; }
+  const PortInfo& info(PortRef port) const { return port.is_input ? model_->inputs()[port.index] : model_->outputs()[port.index]; }
+  /// Chooses the way and binds. May throw with nothing changed.
+  void settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user);
+  void bind(PortRef port, const Tensor& tensor);
+  void bind_slot(PortRef port, const Slot& slot);
+  void allocate(PortRef port);
+  Plan& plan();
+  void use_variant(const Variant::Key& key);
+  Variant::Key key_now() const;
+
+  void begin();
+  void prepare();
+  void complete_outputs();
+  void run_now(int stream);
+  void over(std::exception_ptr error) noexcept;
+  void settle_phase(Phase phase) noexcept;
+  bool is_over(bool own_callback) const noexcept;
+  bool in_own_callback() const noexcept;
+  void raise();
+
+  std::shared_ptr<ModelState> model_;
+  Ledger ledger_;
+  std::vector<Slot> inputs_;
+  std::vector<Slot> outputs_;
+  std::vector<Plan> plans_;
+  std::size_t active_plan_ = 0;
+  /// Some slot needs work at every inference, or at the next one.
+  bool needs_prepare_ = true;
+  bool needs_complete_ = false;
+
+  std::atomic<Phase> phase_{Phase::kIdle};
+  std::atomic<int> waiters_{0};
+  std::atomic<bool> has_error_{false};
+  std::atomic<bool> has_callback_{false};
+  std::atomic<bool> sync_{false};  ///< The inference in flight is infer()'s: no callback.
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::exception_ptr error_;
+  std::shared_ptr<const Callback> callback_;
+  std::atomic<bool> callback_active_{false};
+  std::atomic<std::thread::id> callback_thread_{};
+  std::shared_ptr<RequestState> self_;  ///< Keeps the state while a worker or device has it.
+};
+
+}  // namespace v1
+}  // namespace tenon

@@ -62,7 +62,7 @@ class TENON_API Edge {
   /// last write. @errors what the native call gave (*failed*).
   virtual Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const = 0;
   /// All planes at once. The default maps them one by one; an edge whose API exports a frame as a whole overrides it.
-  virtual Frame map(const Frame& source, const Context& to, const MapOptions& options) const;
+  virtual Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const;
 
   /// The ledger's number for this edge.
   EdgeId id() const;

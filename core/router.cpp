@@ -84,7 +84,7 @@ TENON_INLINE EdgeId Edge::id() const {
   return static_cast<EdgeId>(id - 1);
 }
 
-TENON_INLINE Frame Edge::map(const Frame& source, const Context& to, const MapOptions& options) const {
+TENON_INLINE Frame Edge::map_frame(const Frame& source, const Context& to, const MapOptions& options) const {
   std::vector<Tensor> planes;
   planes.reserve(source.plane_count());
   for (const Tensor& plane : source.planes()) planes.push_back(map(plane, to, options));
@@ -375,7 +375,7 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
   Frame current = source;
   for (const Hop& hop : plan->hops()) {
     const std::size_t views = hop.reached.copies ? 0 : current.plane(0).memory()->view_count();
-    Frame next = hop.edge->map(current, hop.to, options);
+    Frame next = hop.edge->map_frame(current, hop.to, options);
     const bool hit = !hop.reached.copies && next.plane(0).memory() == current.plane(0).memory() &&
                      next.plane(0).view() && current.plane(0).memory()->view_count() == views;
     detail::book(ledger, hop, hit, source.size_bytes());

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Routes over made-up contexts: cost, policy, refusals, plans for several consumers, access.
+#include <tenon/core/host.hpp>
+#include <tenon/core/proof.hpp>
+#include <tenon/core/router.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <thread>
+
+namespace {
+
+using namespace tenon;
+using ::testing::HasSubstr;
+
+/// A context whose memory is host memory under another kind's name.
+class FakeContext final : public ContextImpl {
+ public:
+  FakeContext(MemoryKind kind, Requirements wanted = {}) : kind_(kind), wanted_(wanted) {}
+  std::string_view name() const override { return kind_.name(); }
+  MemoryKind kind() const override { return kind_; }
+  Requirements requirements() const override { return wanted_; }
+  Ref<Memory> allocate(const Requirements& wanted) override;
+
+ private:
+  MemoryKind kind_;
+  Requirements wanted_;
+};
+
+class FakeMemory final : public Memory {
+ public:
+  FakeMemory(Context context, Ref<HostMemory> block)
+      : Memory(context, context->kind(), {block->size_bytes(), block->host(), false, FdKind::kNone, {}}), block_(block) {}
+
+ private:
+  Ref<HostMemory> block_;
+};
+
+Ref<Memory> FakeContext::allocate(const Requirements& wanted) {
+  return make_ref<FakeMemory>(Context(Ref<ContextImpl>(this)), HostMemory::allocate(wanted.size_bytes, wanted.alignment));
+}
+
+/// An edge that shares, copies, lies (says that it shares and copies) or refuses.
+class FakeEdge final : public Edge {
+ public:
+  enum class Behaviour { kShares, kCopies, kLies, kRefuses };
+  FakeEdge(MemoryKind from, MemoryKind to, Behaviour behaviour, double cost_ns = 10)
+      : from_(from), to_(to), behaviour_(behaviour), cost_ns_(cost_ns), name_(std::string(from.name()) + "->" + std::string(to.name())) {}
+  std::string_view name() const override { return name_; }
+  MemoryKind from() const override { return from_; }
+  MemoryKind to() const override { return to_; }
+  Step step(const Description& from, const Context& to, Access) const override {
+    if (behaviour_ == Behaviour::kRefuses) return Refusal{"the driver lacks cl_khr_example"};
+    Reached reached{from, behaviour_ == Behaviour::kCopies, cost_ns_, behaviour_ == Behaviour::kCopies ? 0.1 : 0};
+    reached.result.context = to;
+    reached.result.kind = to_;
+    return reached;
+  }
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    ++maps;
+    if (behaviour_ == Behaviour::kCopies || behaviour_ == Behaviour::kLies) {
+      Requirements wanted;
+      wanted.size_bytes = source.size_bytes();
+      Tensor copy(TensorInfo{source.element_type(), source.shape(), {}}, to->allocate(wanted));
+      source.copy_to(copy);
+      return copy;
+    }
+    const View* view = source.memory()->find_view(*to, to_, options.access);
+    if (!view) {
+      auto made = std::make_unique<View>(to, to_, Access::kReadWrite, source.memory()->host());
+      made->set_standing(id());
+      view = &source.memory()->add_view(std::move(made));
+    }
+    return source.through(view);
+  }
+  mutable std::atomic<int> maps{0};
+
+ private:
+  MemoryKind from_, to_;
+  Behaviour behaviour_;
+  double cost_ns_;
+  std::string name_;
+};
+
+constexpr MemoryKind kA{"a"}, kB{"b"}, kC{"c"};
+using Behaviour = FakeEdge::Behaviour;
+
+struct RouterTest : ::testing::Test {
+  Context cpu = host_context();
+  Context a{make_ref<FakeContext>(kA)}, b{make_ref<FakeContext>(kB)}, c{make_ref<FakeContext>(kC)};
+  std::deque<FakeEdge> edges;
+  Router router;
+  Tensor source{element::u8, {1000}};
+
+  FakeEdge& edge(MemoryKind from, MemoryKind to, Behaviour behaviour, double cost = 10) {
+    edges.emplace_back(from, to, behaviour, cost);
+    const Edge* pointer = &edges.back();
+    router.add(std::span(&pointer, 1));
+    return edges.back();
+  }
+  void SetUp() override {
+    for (const Context& context : {cpu, a, b, c}) router.add(context);
+  }
+};
+
+TEST_F(RouterTest, TakesTheCheapestSharingChain) {
+  edge(kCpuMemory, kC, Behaviour::kCopies, 1);
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  edge(kA, kB, Behaviour::kShares);
+  edge(kB, kC, Behaviour::kShares);
+  auto plan = router.plan(describe(source), c);
+  ASSERT_TRUE(plan->possible());
+  EXPECT_EQ(plan->hops().size(), 3u);
+  EXPECT_FALSE(plan->copies());
+  EXPECT_EQ(router.plan(describe(source), c, Access::kRead, ZeroCopy::kAllow)->hops().size(), 3u);
+  Ledger ledger;
+  MapOptions options;
+  options.ledger = &ledger;
+  Tensor mapped = router.map(source, c, options);
+  EXPECT_EQ(mapped.context(), c);
+  EXPECT_EQ(mapped.memory(), source.memory());
+  mapped.data<std::uint8_t>()[999] = 42;
+  EXPECT_EQ(source.data<std::uint8_t>()[999], 42);
+  EXPECT_EQ(ledger.total().maps, 3u);
+  EXPECT_EQ(ledger.total().copied, 0u);
+}
+
+TEST_F(RouterTest, RepeatedMapOfAStandingViewAsksNoEdge) {
+  FakeEdge& share = edge(kCpuMemory, kA, Behaviour::kShares);
+  Ledger ledger;
+  MapOptions options;
+  options.ledger = &ledger;
+  for (int i = 0; i < 10; ++i) router.map(source, a, options);
+  EXPECT_EQ(share.maps, 1);
+  EXPECT_EQ(ledger.total().maps, 10u);
+  EXPECT_EQ(ledger.total().view_hits, 9u);
+  EXPECT_EQ(source.memory()->view_count(), 1u);
+}
+
+TEST_F(RouterTest, BooksEveryCopyUnderPreferAndRefusesUnderRequire) {
+  edge(kCpuMemory, kA, Behaviour::kCopies);
+  Ledger ledger;
+  MapOptions options;
+  options.ledger = &ledger;
+  Tensor copy = router.map(source, a, options);
+  EXPECT_NE(copy.memory(), source.memory());
+  EXPECT_EQ(ledger.total().copied, 1000u);
+  options.policy = ZeroCopy::kRequire;
+  try {
+    router.map(source, a, options);
+    FAIL() << "the copy went through";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kFailedPrecondition);
+    EXPECT_THAT(error.what(), HasSubstr("requires zero copy"));
+    EXPECT_THAT(error.what(), HasSubstr("cpu->a"));
+  }
+}
+
+TEST_F(RouterTest, WriteAccessNeverGoesThroughACopy) {
+  edge(kCpuMemory, kA, Behaviour::kCopies);
+  EXPECT_FALSE(router.plan(describe(source), a, Access::kReadWrite, ZeroCopy::kAllow)->possible());
+}
+
+TEST_F(RouterTest, ExplainsEveryRefusalAndTheWayTaken) {
+  edge(kCpuMemory, kB, Behaviour::kRefuses);
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  edge(kA, kB, Behaviour::kShares);
+  const std::string text = router.explain(describe(source), b);
+  EXPECT_THAT(text, HasSubstr("refused cpu->b into b: the driver lacks cl_khr_example"));
+  EXPECT_THAT(text, HasSubstr("takes   cpu->a into a"));
+  EXPECT_THAT(router.explain(describe(source), c), HasSubstr("no way"));
+}
+
+TEST_F(RouterTest, SaysThatNoEdgeLeadsThere) {
+  EXPECT_THAT(router.explain(describe(source), a), HasSubstr("no edge known"));
+}
+
+TEST_F(RouterTest, RefusesWriteAccessToWhatADecoderReads) {
+  struct Busy final : LeaseState {
+    bool writable() const override { return false; }
+  };
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  Tensor leased = source.with_lease(make_ref<Busy>());
+  EXPECT_NO_THROW(router.map(leased, a, Access::kRead));
+  try {
+    router.map(leased, a, Access::kWrite);
+    FAIL() << "write access was given";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kPermissionDenied);
+    EXPECT_THAT(error.what(), HasSubstr("decoder"));
+  }
+}
+
+TEST_F(RouterTest, CachesPlansByDescription) {
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  auto first = router.plan(describe(source), a);
+  EXPECT_EQ(first, router.plan(describe(source), a));
+  EXPECT_FALSE(first == router.plan(describe(source.slice({1}, {10})), a));
+  EXPECT_FALSE(first == router.plan(describe(source), a, Access::kRead, ZeroCopy::kAllow));
+  for (std::size_t size = 1; size < 3000; ++size) router.plan(describe(Tensor(element::u8, {size})), a);
+  EXPECT_TRUE(router.plan(describe(source), a)->possible()) << "a cache that overflowed still plans";
+}
+
+TEST_F(RouterTest, PlansAndMapsFromManyThreads) {
+  FakeEdge& share = edge(kCpuMemory, kA, Behaviour::kShares);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        Tensor mine(element::u8, {static_cast<std::size_t>(i + 1)});
+        EXPECT_EQ(router.map(mine, a).memory(), mine.memory());
+        EXPECT_EQ(router.map(source, a).memory(), source.memory());
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(source.memory()->view_count(), 1u);
+  EXPECT_GE(share.maps, 8 * 200);
+}
+
+TEST_F(RouterTest, ChoosesOneAllocationForAllParties) {
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  edge(kCpuMemory, kB, Behaviour::kShares);
+  edge(kA, kB, Behaviour::kCopies);
+  edge(kB, kA, Behaviour::kCopies);
+  const Party source_party{a, {}, Access::kWrite};
+  Party consumer{b, {}, Access::kRead};
+  consumer.requirements.alignment = 4096;
+  AllocationPlan plan = router.plan(source_party, std::span(&consumer, 1), {ElementType::kU8, {1000}, {}});
+  ASSERT_TRUE(plan.possible) << plan.explanation;
+  EXPECT_EQ(plan.allocator, cpu) << plan.explanation;
+  EXPECT_EQ(plan.requirements.alignment, 4096u);
+  ASSERT_EQ(plan.routes.size(), 1u);
+  EXPECT_FALSE(plan.routes[0]->copies());
+}
+
+TEST_F(RouterTest, ProofTellsSharingFromLying) {
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  edge(kCpuMemory, kB, Behaviour::kLies);
+  edge(kCpuMemory, kC, Behaviour::kCopies);
+  EXPECT_EQ(prove(router, cpu, a).proof, Proof::kProved);
+  const ProofResult lie = prove(router, cpu, b);
+  EXPECT_EQ(lie.proof, Proof::kCopies);
+  EXPECT_THAT(lie.reason, HasSubstr("did not reach"));
+  EXPECT_EQ(prove(router, cpu, c).proof, Proof::kCopies);
+  EXPECT_EQ(prove(router, a, c).proof, Proof::kRefused);
+}
+
+TEST(Requirements, JoinTakesTheStricterSide) {
+  Requirements a, b;
+  a.alignment = 64;
+  a.kinds = {kA, kB};
+  b.alignment = 4096;
+  b.pitch_alignment = 256;
+  b.kinds = {kB, kC};
+  auto both = a.join(b);
+  ASSERT_TRUE(std::holds_alternative<Requirements>(both));
+  EXPECT_EQ(std::get<Requirements>(both).alignment, 4096u);
+  ASSERT_EQ(std::get<Requirements>(both).kinds.size(), 1u);
+  EXPECT_EQ(std::get<Requirements>(both).kinds[0], kB);
+  b.kinds = {kC};
+  ASSERT_TRUE(std::holds_alternative<Refusal>(a.join(b)));
+  EXPECT_THAT(std::get<Refusal>(a.join(b)).reason, HasSubstr("no kind of memory serves both"));
+}
+
+TEST(Memory, ViewsDieWithItAndHoldNothingBack) {
+  static int alive;
+  alive = 0;
+  struct CountedView final : View {
+    explicit CountedView(Context context) : View(std::move(context), kA, Access::kRead, nullptr) { ++alive; }
+    ~CountedView() override { --alive; }
+  };
+  Context context{make_ref<FakeContext>(kA)};
+  {
+    Tensor tensor(element::u8, {16});
+    tensor.memory()->add_view(std::make_unique<CountedView>(context));
+    tensor.memory()->add_view(std::make_unique<CountedView>(context));
+    EXPECT_EQ(tensor.memory()->view_count(), 1u) << "an equal view is kept once";
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(context.impl()->ref_count(), 1u) << "a dead memory must not hold its context";
+}
+
+TEST(Frame, ChecksItsPlanesAndLaysThemOut) {
+  const FrameInfo info{kNv12, 1281, 721};
+  Frame frame = Frame::allocate(info);
+  ASSERT_EQ(frame.plane_count(), 2u);
+  EXPECT_EQ(frame.plane(0).shape(), (Shape{721, 1281}));
+  EXPECT_EQ(frame.plane(1).shape(), (Shape{361, 641, 2}));
+  EXPECT_EQ(frame.plane(0).byte_strides()[0], 1344);
+  EXPECT_EQ(frame.plane(0).memory(), frame.plane(1).memory());
+  EXPECT_GE(frame.plane(1).offset(), 721u * 1344u);
+  EXPECT_THROW(Frame(info, {frame.plane(0)}), Error);
+  EXPECT_THROW(Frame(info, {frame.plane(1), frame.plane(0)}), Error);
+  EXPECT_THROW(Frame::allocate({kNv12, 0, 10}), Error);
+  EXPECT_THROW(Frame::allocate({PixelFormat{1234}, 10, 10}), Error);
+  EXPECT_THROW(frame.plane(2), Error);
+  Frame copy = frame;
+  copy.metadata()["k"] = 1;
+  EXPECT_EQ(Frame(std::vector<Frame>{frame, frame}).batch().size(), 2u);
+}
+
+TEST(PixelFormat, KeepsAll64BitsOfTheModifier) {
+  const PixelFormat tiled{kNv12.fourcc, 0x0100000000000001ull};
+  EXPECT_FALSE(tiled == kNv12);
+  EXPECT_EQ(to_string(tiled), "nv12:0x0100000000000001");
+  EXPECT_EQ(format_from_name("p010"), kP010);
+  EXPECT_EQ(plane_extent({kYuy2, 5, 2}, 0).row_bytes, 12u);
+}
+
+}  // namespace

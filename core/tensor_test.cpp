@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors, shapes, small vectors, Any: values and their refusals.
+#include <tenon/core/any.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/mapped_file.hpp>
+#include <tenon/core/tensor.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+
+namespace {
+
+using namespace tenon;
+using ::testing::HasSubstr;
+
+template <typename F>
+std::string error_of(F&& run, Code code) {
+  try {
+    run();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), code) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error was thrown";
+  return {};
+}
+
+Tensor iota(const Shape& shape) {
+  Tensor tensor(element::i32, shape);
+  std::iota(tensor.data<std::int32_t>(), tensor.data<std::int32_t>() + tensor.element_count(), 0);
+  return tensor;
+}
+
+TEST(SmallVector, GoesToTheHeapAndBack) {
+  Shape shape;
+  for (std::size_t i = 0; i < 20; ++i) shape.push_back(i);
+  Shape copy = shape, moved = std::move(copy);
+  EXPECT_EQ(moved, shape);
+  EXPECT_TRUE(copy.empty());
+  copy = {1, 2};
+  EXPECT_EQ(to_string(copy), "[1,2]");
+  moved.erase(moved.begin());
+  moved.insert(moved.begin() + 1, 99);
+  EXPECT_EQ(moved[0], 1u);
+  EXPECT_EQ(moved[1], 99u);
+  EXPECT_EQ(moved.size(), 20u);
+  EXPECT_THROW(moved.at(20), std::out_of_range);
+}
+
+TEST(Shape, NeverTrustsAProduct) {
+  EXPECT_EQ(checked_element_count({}), 1u);
+  EXPECT_EQ(checked_element_count({std::size_t{1} << 40, 0, std::size_t{1} << 40}), 0u);
+  EXPECT_EQ(checked_element_count({std::size_t{1} << 40, std::size_t{1} << 40}), std::nullopt);
+  EXPECT_EQ(checked_size_bytes(ElementType::kF64, {std::size_t{1} << 61}), std::nullopt);
+  EXPECT_EQ(checked_size_bytes(ElementType::kU4, {3}), 2u);
+}
+
+TEST(Tensor, AllocatesAlignedAndDescribesItself) {
+  Tensor tensor(element::f32, {2, 3});
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tensor.data()) % 64, 0u);
+  EXPECT_EQ(tensor.byte_strides(), (ByteStrides{12, 4}));
+  EXPECT_EQ(tensor.size_bytes(), 24u);
+  EXPECT_TRUE(tensor.is_contiguous());
+  EXPECT_EQ(to_string(tensor), "f32 [2,3] in cpu");
+  EXPECT_EQ(tensor.get_element_type(), element::f32);
+}
+
+TEST(Tensor, RefusesSizesThatOverflow) {
+  EXPECT_THAT(error_of([] { Tensor(element::f32, {std::size_t{1} << 40, std::size_t{1} << 40}); }, Code::kInvalidArgument),
+              HasSubstr("[1099511627776,1099511627776]"));
+  EXPECT_THAT(error_of([] { Tensor(element::u8, {std::size_t{1} << 50}); }, Code::kResourceExhausted), HasSubstr("bytes"));
+}
+
+TEST(Tensor, HandlesZeroSizedAndScalars) {
+  Tensor empty(element::f32, {0, 3});
+  EXPECT_EQ(empty.element_count(), 0u);
+  EXPECT_TRUE(empty.is_contiguous());
+  Tensor scalar(element::f32, Shape{});
+  *scalar.data<float>() = 2;
+  Tensor copy;
+  scalar.copy_to(copy);
+  EXPECT_EQ(*copy.data<float>(), 2);
+  Tensor target;
+  empty.copy_to(target);
+  EXPECT_EQ(target.shape(), (Shape{0, 3}));
+}
+
+TEST(Tensor, DescribesMoreThan2To31Elements) {
+  int anchor = 0;  // Described, never touched.
+  const std::size_t count = (std::size_t{1} << 33) + 1;
+  Tensor huge(element::u8, {count}, &anchor);
+  EXPECT_EQ(huge.size_bytes(), count);
+  EXPECT_EQ(huge.slice({count - 1}, {count}).offset(), count - 1);
+}
+
+TEST(Tensor, RegionSharesMemoryAndKeepsStrides) {
+  Tensor whole = iota({4, 5, 3});
+  Tensor region = whole.slice({1, 2, 0}, {3, 4, 3});
+  EXPECT_EQ(region.shape(), (Shape{2, 2, 3}));
+  EXPECT_EQ(region.byte_strides(), whole.byte_strides());
+  EXPECT_FALSE(region.is_contiguous());
+  EXPECT_EQ(*region.data<std::int32_t>(), 1 * 15 + 2 * 3);
+  EXPECT_EQ(region.memory(), whole.memory());
+  Tensor packed;
+  region.copy_to(packed);
+  EXPECT_EQ(std::vector<std::int32_t>(packed.data<std::int32_t>(), packed.data<std::int32_t>() + 12),
+            (std::vector<std::int32_t>{21, 22, 23, 24, 25, 26, 36, 37, 38, 39, 40, 41}));
+  EXPECT_THAT(error_of([&] { whole.slice({0, 0, 0}, {5, 1, 1}); }, Code::kOutOfRange), HasSubstr("axis 0"));
+}
+
+TEST(Tensor, ChecksTypesOfData) {
+  Tensor tensor(element::f32, {1});
+  EXPECT_THAT(error_of([&] { tensor.data<double>(); }, Code::kInvalidArgument), HasSubstr("64 bits"));
+  EXPECT_THROW(tensor.data<std::int32_t>(), Error);
+  EXPECT_NO_THROW(tensor.data<float>());
+  error_of([] { Tensor().data(); }, Code::kFailedPrecondition);
+}
+
+TEST(Tensor, RefusesBadBorrows) {
+  float value = 0;
+  EXPECT_THAT(error_of([] { Tensor(element::f32, {1}, nullptr); }, Code::kInvalidArgument), HasSubstr("null"));
+  EXPECT_THAT(error_of([&] { Tensor(element::f32, {1}, &value, {4, 4}); }, Code::kInvalidArgument), HasSubstr("one per axis"));
+  EXPECT_THAT(error_of([&] { Tensor(element::f32, {2}, &value, {-4}); }, Code::kInvalidArgument), HasSubstr("negative"));
+  EXPECT_THAT(error_of([&] { Tensor(element::u4, {2}, &value, {1}); }, Code::kInvalidArgument), HasSubstr("below 8 bits"));
+  EXPECT_THAT(error_of([&] { Tensor({ElementType::kF32, {4}, {}}, HostMemory::borrow(&value, 4)); }, Code::kOutOfRange), HasSubstr("past the end"));
+}
+
+TEST(Tensor, SetShapeGrowsOwnMemoryOnly) {
+  Tensor own(element::f32, {2});
+  own.set_shape({100});
+  EXPECT_EQ(own.size_bytes(), 400u);
+  float buffer[4] = {};
+  Tensor lent(element::f32, {4}, buffer);
+  lent.set_shape({2, 2});
+  EXPECT_EQ(lent.data(), buffer);
+  EXPECT_THAT(error_of([&] { lent.set_shape({5}); }, Code::kOutOfRange), HasSubstr("Could set new shape: "));
+}
+
+TEST(HostMemory, ReleasesOnceWhenTheLastTensorGoes) {
+  int released = 0;
+  int value = 0;
+  {
+    Tensor first({ElementType::kI32, {1}, {}}, HostMemory::borrow(&value, 4, false, [&] { ++released; }));
+    Tensor second = first;
+    first = Tensor();
+    EXPECT_EQ(released, 0);
+  }
+  EXPECT_EQ(released, 1);
+}
+
+TEST(MapFile, MapsWithoutReading) {
+  const std::string path = ::testing::TempDir() + "/tenon_map_" + std::to_string(::getpid());
+  std::ofstream(path) << "weights";
+  Tensor mapped = map_file(path);
+  std::remove(path.c_str());
+  EXPECT_EQ(std::string(mapped.data<char>(), mapped.size_bytes()), "weights");
+  EXPECT_FALSE(mapped.is_writable());
+  EXPECT_THAT(error_of([] { map_file("/no/such/file"); }, Code::kNotFound), HasSubstr("/no/such/file"));
+  error_of([] { map_file("/tmp"); }, Code::kInvalidArgument);
+}
+
+TEST(Any, ConvertsNumbersAndText) {
+  EXPECT_EQ(Any(3).as<double>(), 3.0);
+  EXPECT_EQ(Any("17").as<int>(), 17);
+  EXPECT_EQ(Any(true).as<std::string>(), "YES");
+  EXPECT_TRUE(Any("YES").as<bool>());
+  EXPECT_EQ((Any("1 2 3").as<std::vector<int>>()), (std::vector<int>{1, 2, 3}));
+  EXPECT_EQ(Any(AnyMap{{"N", 5}}).to_text(), "{N:5}");
+  EXPECT_THROW(Any("x").as<int>(), Error);
+  EXPECT_THROW(Any(300).as<std::uint8_t>(), Error);
+  EXPECT_THROW(Any(-1).as<unsigned>(), Error);
+  EXPECT_THROW(Any().as<int>(), Error);
+}
+
+}  // namespace

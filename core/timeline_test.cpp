@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Timelines, hazards, ledger and trace.
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+namespace {
+
+using namespace tenon;
+using namespace std::chrono_literals;
+
+TEST(TimelinePoint, ReadyIsAValueThatNeverWaits) {
+  EXPECT_FALSE(TimelinePoint::ready().needs_wait());
+  TimelinePoint::ready().wait(Clock::now() - 1s);
+  EXPECT_EQ(TimelinePoint::ready(), TimelinePoint());
+}
+
+TEST(HostTimeline, WaitEndsAtItsDeadline) {
+  auto timeline = make_ref<HostTimeline>();
+  const TimelinePoint point = timeline->next();
+  EXPECT_TRUE(point.needs_wait());
+  try {
+    point.wait(Clock::now() + 5ms);
+    FAIL() << "the wait came back";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kDeadlineExceeded);
+  }
+}
+
+TEST(HostTimeline, AdvanceWakesWaitersAndBooksTheWait) {
+  auto timeline = make_ref<HostTimeline>();
+  const TimelinePoint point = timeline->next();
+  Ledger ledger;
+  std::thread producer([&] {
+    std::this_thread::sleep_for(5ms);
+    timeline->advance(point.value());
+  });
+  point.wait(default_deadline(), &ledger);
+  producer.join();
+  EXPECT_EQ(ledger.total().waits, 1u);
+  EXPECT_GT(ledger.total().wait_ns, 0u);
+  point.wait(default_deadline(), &ledger);
+  EXPECT_EQ(ledger.total().waits, 1u) << "a point already reached is no wait";
+}
+
+TEST(HostTimeline, FailureTravelsInThePoint) {
+  auto timeline = make_ref<HostTimeline>();
+  const TimelinePoint good = timeline->next(), bad = timeline->next();
+  timeline->advance(good.value());
+  timeline->fail(bad.value(), std::make_exception_ptr(Error(Code::kDataLoss, "the kernel failed")));
+  EXPECT_NO_THROW(good.wait());
+  EXPECT_EQ(bad.state(), PointState::kFailed);
+  EXPECT_THROW(bad.wait(), Error);
+}
+
+TEST(Hazards, BelongToTheMemoryNotToTheView) {
+  Tensor whole(element::u8, {64});
+  Tensor part = whole.slice({32}, {64});
+  auto timeline = make_ref<HostTimeline>();
+  const TimelinePoint write = timeline->next();
+  whole.memory()->hazards().wrote(write);
+  EXPECT_EQ(part.memory()->hazards().last_write(), write);
+  EXPECT_THROW(part.memory()->hazards().wait_for(Access::kRead, Clock::now() + 1ms), Error);
+  timeline->advance(write.value());
+  part.memory()->hazards().wait_for(Access::kRead, default_deadline());
+  const TimelinePoint read = timeline->next();
+  part.memory()->hazards().read_until(read);
+  whole.memory()->hazards().wait_for(Access::kRead, default_deadline());
+  EXPECT_THROW(whole.memory()->hazards().wait_for(Access::kWrite, Clock::now() + 1ms), Error);
+}
+
+TEST(Ledger, SumsOverThreadsAndIntoParents) {
+  Ledger process, scope(&process), other(&process);
+  const EdgeId edge = register_edge("test-edge");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 1000; ++i) scope.book_map(edge, i % 2);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  other.book_copied(edge, 7);
+  ASSERT_EQ(scope.snapshot().size(), 1u);
+  EXPECT_EQ(scope.snapshot()[0].name, "test-edge");
+  EXPECT_EQ(scope.total().maps, 8000u);
+  EXPECT_EQ(scope.total().view_hits, 4000u);
+  EXPECT_EQ(scope.total().copied, 0u);
+  EXPECT_EQ(process.total().maps, 8000u);
+  EXPECT_EQ(process.total().copied, 7u);
+  EXPECT_NE(process.report().find("test-edge"), std::string::npos);
+  scope.reset();
+  EXPECT_TRUE(scope.snapshot().empty());
+}
+
+TEST(Ledger, NamesAnEdgeOnce) {
+  EXPECT_EQ(register_edge("once"), register_edge("once"));
+  EXPECT_EQ(edge_name(register_edge("once")), "once");
+}
+
+TEST(Trace, KeepsTheLatestSpansOnly) {
+  Trace::start(2);
+  for (int i = 0; i < 5; ++i) TraceSpan span(i < 3 ? "old" : "new", "test");
+  Trace::stop();
+  { TraceSpan ignored("closed", "test"); }
+  const std::string path = ::testing::TempDir() + "/tenon_trace.json";
+  Trace::write(path);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  EXPECT_EQ(text.str().find("old"), std::string::npos);
+  EXPECT_NE(text.str().find("new"), std::string::npos);
+  EXPECT_EQ(text.str().find("closed"), std::string::npos);
+  EXPECT_THROW(Trace::write("/no/such/folder/trace.json"), Error);
+}
+
+}  // namespace

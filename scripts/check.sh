@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+# ./dev check: the slow tier, in parts that can run alone.
+
+PARTS=(clang tsan frameworks-off tidy fuzz chroot12 chroot13)
+
+check() {
+  source scripts/test.sh
+  case "${1:-list}" in
+    --all) setup all; for part in "${PARTS[@]}"; do step "check $part" "check_${part//-/_}"; done ;;
+    list) echo "parts: ${PARTS[*]}; ./dev check PART, or ./dev check --all"; return 0 ;;
+    *) [[ " ${PARTS[*]} " == *" $1 "* ]] || { echo "dev: no part '$1'; parts: ${PARTS[*]}"; return 2; }
+       setup all; step "check $1" "check_${1//-/_}" ;;
+  esac
+  say "summary"
+  printf '%s\n' "${SUMMARY[@]}"
+  echo "$PASSED passed, $FAILED failed"
+  [ "$FAILED" = 0 ] || return 1
+  [ "$1" != --all ] || record_check
+}
+
+# README says when the slow tier last ran, and on which commit.
+record_check() {
+  sed -i "s|^Last full check: .*|Last full check: $(date -u +%F), commit $(git rev-parse --short HEAD).|" README.md
+}
+
+with_clang() {
+  local clang
+  clang=$(command -v clang++-16 || command -v clang++-19)
+  configure "$1" -DCMAKE_C_COMPILER="${clang/clang++/clang}" -DCMAKE_CXX_COMPILER="$clang"
+}
+
+check_clang() { with_clang clang && build clang && run_ctest build/clang; }
+
+check_tsan() {
+  configure tsan && build tsan tenon_threaded_tests &&
+    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:halt_on_error=1" run_ctest build/tsan -L '^(core|frameworks|runtime)$'
+}
+
+# Each framework off in turn: nothing else may notice.
+check_frameworks_off() {
+  local folder name
+  for folder in frameworks/*/; do
+    name=$(basename "$folder")
+    [ "$name" = cpu ] && continue  # A hub: others stand on it.
+    say "without $name"
+    cmake --preset release -B build/without -DTENON_WITH_"${name^^}"=OFF -DTENON_BUILD_BENCH=OFF >build/without.log 2>&1 || return 1
+    cmake --build build/without -j "$(nproc)" >>build/without.log 2>&1 || { grep -A5 error build/without.log | head -20; return 1; }
+    run_ctest build/without -L '^(core|frameworks)$' || return 1
+  done
+}
+
+check_tidy() {
+  local tidy
+  tidy=$(command -v clang-tidy-16 || command -v clang-tidy-19)
+  configure release
+  git ls-files 'core/*.cpp' 'graph/**/*.cpp' 'runtime/*.cpp' 'vision/*.cpp' 'tools/**/*.cpp' 'devices/**/*.cpp' |
+    grep -vE '_(test|bench)\.cpp$' | xargs -P "$(nproc)" -n 4 "$tidy" -p build/release --quiet 2>build/tidy.err
+}
+
+FUZZ_SECONDS="${TENON_FUZZ_SECONDS:-60}"
+
+check_fuzz() {
+  with_clang fuzz && build fuzz || return 1
+  local target corpus
+  for target in build/fuzz/fuzz/*_fuzz; do
+    [ -x "$target" ] || continue
+    corpus="build/fuzz/corpus/$(basename "$target")"
+    mkdir -p "$corpus"
+    say "$(basename "$target"), $FUZZ_SECONDS s"
+    "$target" -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 "$corpus" >"$target.log" 2>&1 ||
+      { tail -30 "$target.log"; return 1; }
+    grep -E 'stat::number_of_executed_units|stat::peak_rss' "$target.log"
+  done
+}
+
+check_chroot12() { scripts/chroot.sh bookworm; }
+check_chroot13() { scripts/chroot.sh trixie; }

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Checks facts about the tree: licence lines, file lengths, and addresses or paths that must not be in it."""
+import pathlib
+import re
+import subprocess
+import sys
+
+MAX_LINES = 620
+SOURCES = (".cpp", ".hpp", ".h", ".c", ".ipp", ".py", ".sh", ".cmake")
+# A path below someone's home or work folder, a package index, a developer's remark: never of use to a reader.
+BANNED = [
+    (re.compile(r"(?<![\w.])/(?:work|root|home)/\w+"), "a path of one machine"),
+    (re.compile(r"https?://[^\s\"']*/(?:simple|debian)(?:/|\b)|--(?:extra-)?index-url"), "a package host"),
+    (re.compile(r"\b(?:TODO|FIXME|XXX)\b(?!\(#\d+\))"), "a TODO without an issue number"),
+]
+
+
+def problems(path: pathlib.Path):
+    text = path.read_text(errors="replace")
+    lines = text.count("\n")
+    if path.suffix in SOURCES or path.name == "CMakeLists.txt":
+        if "SPDX-License-Identifier: Apache-2.0" not in text[:400]:
+            yield f"{path}: no licence line at the top"
+        if lines > MAX_LINES:
+            yield f"{path}: {lines} lines, more than {MAX_LINES}: split it"
+    if path.name == pathlib.Path(__file__).name:
+        return
+    for pattern, what in BANNED:
+        for match in pattern.finditer(text):
+            yield f"{path}:{text.count(chr(10), 0, match.start()) + 1}: {what}: {match.group(0)}"
+
+
+def main() -> int:
+    files = subprocess.run(["git", "ls-files"], capture_output=True, text=True, check=True).stdout.split("\n")
+    found = []
+    for name in filter(None, files):
+        path = pathlib.Path(name)
+        if path.exists() and path.suffix not in (".onnx", ".mp4", ".json", ".png"):
+            found += problems(path)
+    print("\n".join(found) if found else "licence lines, lengths and forbidden words: fine")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# Functions that the chores share: packages, configuring, building, reporting. Sourced by ./dev.
+
+# Debian packages by purpose. The demo's list is also what a plain build needs.
+PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certificates libavcodec-dev libavformat-dev
+  libavutil-dev libswscale-dev libavdevice-dev libtbb-dev libhwy-dev libpugixml-dev protobuf-compiler libprotobuf-dev
+  libfmt-dev nlohmann-json3-dev libcli11-dev)
+PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache)
+# Exactly one of each line is taken: what this Debian has.
+CHOICES_TEST=("clang-format-14 clang-format-19")
+PACKAGES_CHECK=(clang-16 clang-tidy-16 libclang-rt-16-dev debootstrap)
+CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap")
+
+# PyPI packages, pinned where the build depends on the version.
+PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
+PYPI_TEST=("openvino==2026.4.1" "onnxruntime" "onnx" "numpy")
+# Used as data only: the schema file for the ONNX reader, and the node tests. Any Python may unpack it.
+ONNX_DATA="onnx==1.16.2"
+
+say() { printf '\033[1m==> %s\033[0m\n' "$*"; }
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else echo "dev: needs root or sudo to run: $*" >&2; return 1; fi
+}
+
+installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q '^install ok installed'; }
+
+apt_install() {
+  local missing=()
+  for package in "$@"; do installed "$package" || missing+=("$package"); done
+  [ ${#missing[@]} = 0 ] && return 0
+  say "Debian packages to install: ${missing[*]}"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >build/apt.log 2>&1 ||
+    { tail -5 build/apt.log; echo "dev: apt-get could not install ${missing[*]}; the log is build/apt.log" >&2; return 1; }
+}
+
+# Of "a b" the first that this Debian offers.
+choose() {
+  local candidate
+  for candidate in $1; do
+    if installed "$candidate"; then echo "$candidate"; return; fi
+  done
+  for candidate in $1; do
+    if apt-cache policy "$candidate" 2>/dev/null | grep -q 'Candidate: [0-9]'; then echo "$candidate"; return; fi
+  done
+}
+
+venv_python() { echo "$PWD/build/venv/bin/python"; }
+
+pip_install() {
+  [ -x build/venv/bin/python ] || python3 -m venv build/venv
+  local wanted="$*"
+  [ "$(cat "build/venv/.tenon-$1" 2>/dev/null)" = "$wanted" ] && return 0
+  say "PyPI packages to install into build/venv: $*"
+  local stamp="build/venv/.tenon-$1"
+  build/venv/bin/pip install -q --disable-pip-version-check "$@"
+  echo "$wanted" >"$stamp"
+}
+
+onnx_data() {
+  [ -f build/data/onnx/onnx/onnx-ml.proto ] && return 0
+  say "PyPI package to unpack into build/data/onnx (as data): $ONNX_DATA"
+  mkdir -p build/data/onnx
+  build/venv/bin/pip download -q --disable-pip-version-check --only-binary=:all: --python-version 3.12 --no-deps -d build/data "$ONNX_DATA"
+  build/venv/bin/python -m zipfile -e build/data/onnx-*.whl build/data/onnx
+  rm -f build/data/onnx-*.whl
+}
+
+# setup demo|test|all: what each tier needs; silent when all is there.
+setup() {
+  mkdir -p build
+  if ! command -v dpkg-query >/dev/null; then
+    echo "dev: this is no Debian: install by hand what scripts/lib.sh lists, then run cmake --preset release" >&2
+  else
+    apt_install "${PACKAGES_DEMO[@]}"
+    if [ "$1" != demo ]; then
+      apt_install "${PACKAGES_TEST[@]}"
+      for choice in "${CHOICES_TEST[@]}"; do apt_install "$(choose "$choice")"; done
+    fi
+    if [ "$1" = all ]; then
+      for choice in "${CHOICES_CHECK[@]}"; do apt_install "$(choose "$choice")"; done
+    fi
+  fi
+  pip_install "${PYPI_DEMO[@]}"
+  onnx_data
+  if [ "$1" != demo ]; then pip_install "${PYPI_TEST[@]}"; fi
+}
+
+configure() {
+  local preset="$1" folder="build/$1"
+  shift
+  [ "$preset" = demo ] && folder=build/release
+  mkdir -p "$folder"
+  cmake --preset "$preset" "$@" >"$folder.configure.log" 2>&1 ||
+    { tail -20 "$folder.configure.log"; echo "dev: configuring '$preset' failed; the log is $folder.configure.log" >&2; return 1; }
+  grep 'Tenon:.*is off' "$folder.configure.log" || true
+}
+
+build() {
+  local preset="$1" folder="build/$1"
+  shift
+  cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} >"$folder.build.log" 2>&1 ||
+    { grep -E -A5 'error|FAILED' "$folder.build.log" | head -60; echo "dev: building '$preset' failed; the log is $folder.build.log" >&2; return 1; }
+}
+
+format_files() { git ls-files '*.cpp' '*.hpp' '*.h' '*.c' '*.ipp'; }

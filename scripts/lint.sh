@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Formatting, include rules, and what must not be in the tree. Exits non-zero when anything is off.
+set -uo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+source scripts/lib.sh
+status=0
+
+# clang-format's output depends on its version: only the pinned one judges.
+if command -v clang-format-14 >/dev/null; then
+  format_files | xargs -r clang-format-14 --dry-run -Werror 2>build/format.log ||
+    { echo "lint: not formatted (./dev format mends it):"; grep -oE '^[^:]+:[0-9]+' build/format.log | sort -u | head -20; status=1; }
+else
+  echo "lint: clang-format 14 is not here; formatting was not checked"
+fi
+python3 scripts/check_includes.py || status=1
+python3 scripts/check_tree.py || status=1
+exit $status

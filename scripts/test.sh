@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# ./dev test: the fast tier. Each step prints its time; the last line counts them all.
+
+PASSED=0 FAILED=0 SUMMARY=()
+
+step() {
+  local title="$1" started=$SECONDS
+  shift
+  say "$title"
+  if "$@"; then
+    PASSED=$((PASSED + 1)); SUMMARY+=("ok      $((SECONDS - started)) s  $title")
+  else
+    FAILED=$((FAILED + 1)); SUMMARY+=("FAILED  $((SECONDS - started)) s  $title")
+  fi
+}
+
+# Counts ctest's own tests instead of the step itself.
+run_ctest() {
+  local folder="$1" log="$1.ctest.log"
+  shift
+  ctest --test-dir "$folder" --output-on-failure -j "$(nproc)" "$@" >"$log" 2>&1 || true
+  grep -E 'tests passed|Failed|\*\*\*|Errors while' "$log" || tail -20 "$log"
+  local total failed
+  total=$(grep -oE 'out of [0-9]+' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
+  failed=$(grep -oE '[0-9]+ tests failed' "$log" | tail -1 | grep -oE '[0-9]+' || echo 0)
+  if [ "$failed" != 0 ]; then grep -E -A40 '\[  FAILED  \]|Failure|ERROR:|Error' "$log" | head -120; fi
+  PASSED=$((PASSED + total - failed)); FAILED=$((FAILED + failed))
+  [ "$total" != 0 ] && [ "$failed" = 0 ]
+}
+
+ctest_step() {
+  local title="$1" started=$SECONDS
+  shift
+  say "$title"
+  if run_ctest "$@"; then SUMMARY+=("ok      $((SECONDS - started)) s  $title")
+  else FAILED=$((FAILED + 1)); SUMMARY+=("FAILED  $((SECONDS - started)) s  $title"); fi
+}
+
+build_step() { configure "$1" && build "$@"; }
+
+test_all() {
+  local filter=()
+  [ $# -gt 0 ] && filter=(-R "$1")
+  setup test
+  step "build (release, g++)" build_step release
+  ctest_step "tests (release)" build/release "${filter[@]}"
+  if [ $# = 0 ]; then
+    step "every public header alone" build release all_verify_interface_header_sets
+    step "lint" scripts/lint.sh
+    step "build (address and undefined-behaviour sanitizers)" build_step asan tenon_sanitized_tests
+    ctest_step "tests (sanitized: core, frameworks, parsers)" build/asan -L '^(core|frameworks|parsers)$'
+    step "build (minimal: core alone)" build_step minimal
+    ctest_step "tests (minimal)" build/minimal
+    step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
+  fi
+  say "summary"
+  printf '%s\n' "${SUMMARY[@]}"
+  echo "$PASSED passed, $FAILED failed"
+  [ "$FAILED" = 0 ]
+}

@@ -159,7 +159,7 @@ class TENON_API RemoteContextImpl : public std::enable_shared_from_this<RemoteCo
   virtual Tensor create_host_tensor(element::Type type, const Shape& shape);
 };
 
-/// A device module. One object per module and process.
+/// A device. One object per Core: properties set on one Core are not seen by another.
 /// @thread all members from any threads at once.
 class TENON_API Device {
  public:

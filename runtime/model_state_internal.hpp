@@ -13,6 +13,7 @@
 
 #include <tenon/core/frame.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/graph/input_stage/geometry.hpp>
 #include <tenon/runtime/device.hpp>
 #include "executor_internal.hpp"
 
@@ -87,6 +88,7 @@ class ModelState {
   /// The plan that answers for properties, runtime model and export: the first one compiled.
   std::shared_ptr<const Variant> main_variant();
   std::size_t variant_count() const;
+  FrameGeometry frame_geometry(const FrameInfo& info, std::size_t input) const;
 
   Executor& executor();
 
@@ -119,7 +121,6 @@ EdgeId copy_in_edge();
 EdgeId copy_out_edge();
 EdgeId frame_edge();
 EdgeId replan_edge();
-EdgeId wait_edge();
 
 }  // namespace v1
 }  // namespace tenon

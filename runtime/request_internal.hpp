@@ -28,6 +28,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   explicit RequestState(std::shared_ptr<ModelState> model);
   ~RequestState() = default;
 
+  /// Makes the device's half, so that its failure shows when the request is made.
+  void prime() { plan(); }
   ModelState& model() const noexcept { return *model_; }
   const std::shared_ptr<ModelState>& shared_model() const noexcept { return model_; }
 
@@ -92,11 +94,13 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   /// Chooses the way and binds. May throw with nothing changed.
   void settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user);
   void bind(PortRef port, const Tensor& tensor);
-  void bind_slot(PortRef port, const Slot& slot);
   void allocate(PortRef port);
   Plan& plan();
   void use_variant(const Variant::Key& key);
-  Variant::Key key_now() const;
+  /// The formats that inputs take now; all empty without frames.
+  Variant::Key key_now();
+  bool takes_frames(std::size_t input) { return !plan().variant->key.empty() && plan().variant->key[input].has_value(); }
+  void use_tensor(std::size_t input);
 
   void begin();
   void prepare();

@@ -21,6 +21,18 @@ Tensor as_type(const Tensor& tensor, ElementType type) {
   return Tensor(std::move(info), tensor.memory(), tensor.offset(), tensor.lease(), tensor.view());
 }
 
+/// A plane, [rows, columns] or [rows, columns, samples], as the stage's port sees it: [1, rows, columns, samples].
+Tensor as_picture(const Tensor& plane) {
+  TensorInfo info = plane.info();
+  const Shape& shape = plane.shape();
+  const ByteStrides& strides = plane.byte_strides();
+  if (shape.size() < 2 || shape.size() > 3) return plane;
+  const auto sample = static_cast<std::ptrdiff_t>(size_bytes(info.type));
+  info.shape = Shape{1, shape[0], shape[1], shape.size() == 3 ? shape[2] : 1};
+  info.strides = ByteStrides{strides[0] * static_cast<std::ptrdiff_t>(shape[0]), strides[0], strides[1], shape.size() == 3 ? strides[2] : sample};
+  return Tensor(std::move(info), plane.memory(), plane.offset(), plane.lease(), plane.view());
+}
+
 bool types_agree(ElementType a, ElementType b) {
   const auto byte_like = [](ElementType type) { return type == ElementType::kBool || type == ElementType::kU8; };
   return a == b || (byte_like(a) && byte_like(b));
@@ -50,7 +62,21 @@ RequestState::Plan& RequestState::plan() {
   return plans_[active_plan_];
 }
 
-Variant::Key RequestState::key_now() const { return plans_.empty() ? Variant::Key{} : plans_[active_plan_].variant->key; }
+Variant::Key RequestState::key_now() {
+  Variant::Key key = plan().variant->key;
+  key.resize(inputs_.size());
+  return key;
+}
+
+void RequestState::use_tensor(std::size_t input) {
+  if (!takes_frames(input)) return;
+  Variant::Key key = key_now();
+  key[input].reset();
+  if (std::none_of(key.begin(), key.end(), [](const auto& format) { return format.has_value(); })) key.clear();
+  use_variant(key);
+  inputs_[input].planes = {};
+  inputs_[input].way = Way::kNone;
+}
 
 void RequestState::use_variant(const Variant::Key& key) {
   const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const Plan& plan) { return plan.variant->key == key; });
@@ -146,14 +172,7 @@ void RequestState::set(PortRef port, const Tensor& tensor) {
                                              ": the memory is read-only or still read by its owner");
   }
   Slot& slot = this->slot(port);
-  plan();
-  if (slot.way == Way::kFrame) {
-    Variant::Key key = key_now();
-    key[port.index].reset();
-    if (std::none_of(key.begin(), key.end(), [](const auto& format) { return format.has_value(); })) key.clear();
-    use_variant(key);
-    slot.planes = {};
-  }
+  if (port.is_input) use_tensor(port.index);
   settle(port, slot, tensor, true);
   slot.batch.clear();
 }
@@ -180,12 +199,64 @@ void RequestState::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
     throw Error(Code::kFailedPrecondition, "batched tensors for '" + info.label + "' would be copied into one, which the zero-copy policy "
                                            "'require' forbids: lay the batch out in one tensor");
   }
+  use_tensor(port.index);
   Plan& now = plan();
   Slot& slot = this->slot(port);
   const std::size_t at = now.variant->first_input[port.index];
   Tensor whole = now.variant->impl->allocate_input(at, info.static_shape);
   settle(port, slot, whole, false);
   slot.batch = tensors;
+  needs_prepare_ = true;
+}
+
+void RequestState::set_frame(std::size_t input, const Frame& frame) {
+  check_not_busy();
+  const PortInfo& info = model_->inputs()[input];
+  if (frame.plane_count() == 0) {
+    throw AssertFailure("Failed to set frame. The frame for input '" + info.label + "' is empty" +
+                        (frame.batch().empty() ? "" : " or a batch, which no input takes"));
+  }
+  Slot& slot = inputs_[input];
+  Variant::Key key = key_now();
+  if (key[input] != frame.info()) {
+    key[input] = frame.info();
+    use_variant(key);
+  }
+  Plan& now = plan();
+  const CompiledModelImpl& compiled = *now.variant->impl;
+  const std::size_t first = now.variant->first_input[input];
+  const std::size_t count = now.variant->input_count[input];
+  if (count != frame.plane_count()) {
+    throw Error(Code::kInternal, "a frame of " + std::to_string(frame.plane_count()) + " planes meets an input stage of " + std::to_string(count));
+  }
+  // Everything that can be refused comes before the first plane is bound.
+  std::array<Tensor, 4> bound;
+  for (std::size_t i = 0; i < count; ++i) {
+    Tensor plane = frame.plane(i);
+    if (!plane.is_host_addressable()) {
+      plane = model_->shared().router.map(plane, compiled.memory_context(), MapOptions{Access::kRead, model_->policy(), &ledger_});
+    }
+    bound[i] = as_picture(plane);
+    if (const auto refused = compiled.refuses_input(first + i, bound[i])) {
+      if (model_->policy() == ZeroCopy::kRequire) {
+        throw Error(Code::kFailedPrecondition, "plane " + std::to_string(i) + " of the frame for input '" + info.label +
+                                                   "' can't be read where it lies, which the zero-copy policy 'require' asks for: " + refused->reason);
+      }
+      Tensor packed = compiled.allocate_input(first + i, bound[i].shape());
+      copy_strided(packed.element_type(), packed.shape(), bound[i].data(), bound[i].byte_strides(), packed.data(), packed.byte_strides());
+      ledger_.book_map(copy_in_edge(), false);
+      ledger_.book_copied(copy_in_edge(), packed.size_bytes());
+      bound[i] = packed;
+    }
+  }
+  for (std::size_t i = 0; i < count; ++i) now.impl->bind_input(first + i, bound[i]);
+  slot.planes = std::move(bound);
+  slot.plane_bytes = frame.size_bytes();
+  slot.tensor = Tensor();
+  slot.staging = Tensor();
+  slot.batch.clear();
+  slot.way = Way::kFrame;
+  slot.from_user = true;
   needs_prepare_ = true;
 }
 
@@ -211,6 +282,7 @@ Tensor RequestState::get(PortRef port) {
     throw Error(Code::kFailedPrecondition, "input '" + info.label + "' is fed by frames (set_frame) and has no tensor; set_tensor gives it one");
   }
   if (!slot.tensor) {
+    if (port.is_input) use_tensor(port.index);
     if (info.is_static) allocate(port);
     else slot.tensor = Tensor(info.type, info.least_shape());
   }
@@ -226,6 +298,9 @@ void RequestState::prepare() {
     Slot& slot = inputs_[i];
     if (slot.way == Way::kNone) {
       const PortInfo& info = model_->inputs()[i];
+      if (takes_frames(i)) {
+        throw Error(Code::kFailedPrecondition, "input '" + info.label + "' takes frames (input_frames) and none was set; call set_frame or set_tensor");
+      }
       if (!info.is_static) {
         throw AssertFailure("input '" + info.label + "' has the dynamic shape " + info.shape.to_string() + " and no tensor was set");
       }

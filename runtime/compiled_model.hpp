@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model compiled for a device.
+#pragma once
+
+#include <iosfwd>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/any.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/runtime/infer_request.hpp>
+#include <tenon/runtime/property.hpp>
+#include <tenon/runtime/remote_context.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+class Ledger;
+class ModelState;
+struct FrameGeometry;
+
+/// OpenVINO's CompiledModel. A handle: copies are the same model, which lives as long as a handle or a request does.
+/// @thread all members from any thread.
+class TENON_API CompiledModel {
+ public:
+  CompiledModel() = default;
+
+  /// What the device really runs. @errors kUnimplemented
+  std::shared_ptr<const Model> get_runtime_model() const;
+  /// Ports carry names, types and shapes, no weights. The forms without argument want exactly one. @errors kNotFound
+  const std::vector<Output<const Node>>& inputs() const;
+  const Output<const Node>& input() const;
+  const Output<const Node>& input(std::size_t index) const;
+  const Output<const Node>& input(const std::string& tensor_name) const;
+  const std::vector<Output<const Node>>& outputs() const;
+  const Output<const Node>& output() const;
+  const Output<const Node>& output(std::size_t index) const;
+  const Output<const Node>& output(const std::string& tensor_name) const;
+
+  InferRequest create_infer_request();
+
+  /// Where a frame of `info` goes in input `tensor_name` (the first when empty): maps results back to the picture.
+  FrameGeometry frame_geometry(const FrameInfo& info, const std::string& tensor_name = {}) const;
+
+  /// @errors kUnimplemented when the device lacks the capability EXPORT_IMPORT
+  void export_model(std::ostream& stream);
+  void set_property(const AnyMap& properties);
+  template <typename... Properties>
+  util::EnableIfAllStringAny<void, Properties...> set_property(Properties&&... properties) {
+    set_property(AnyMap{std::pair<std::string, Any>(std::forward<Properties>(properties))...});
+  }
+  Any get_property(const std::string& name) const;
+  template <typename T, PropertyMutability M>
+  T get_property(const Property<T, M>& property) const {
+    return get_property(property.name()).template as<T>();
+  }
+  void release_memory();
+  RemoteContext get_context() const;
+
+  bool operator!() const noexcept { return !state_; }
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+
+ private:
+  friend class Core;
+  friend class InferRequest;
+  explicit CompiledModel(std::shared_ptr<ModelState> state);
+  ModelState& state() const;
+  std::shared_ptr<ModelState> state_;
+};
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tensor whose memory belongs to a device's context.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <tenon/core/any.hpp>
+#include <tenon/core/tensor.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// What a device's Memory class also implements, so that its tensors are remote tensors.
+class TENON_API RemoteMemory {
+ public:
+  virtual ~RemoteMemory();
+  virtual std::string device_name() const = 0;
+  /// Low-level handles by key: {"MEM_HANDLE": ...}.
+  virtual AnyMap remote_params() const = 0;
+  /// Copies all elements of a tensor over this memory from or to another tensor; returns when done.
+  virtual void copy_from(const Tensor& self, const Tensor& source) = 0;
+  virtual void copy_to(const Tensor& self, Tensor& destination) const = 0;
+};
+
+/// A view as every other: no data of its own beside Tensor's. Host access is a compile error here, and an exception through
+/// Tensor&.
+class TENON_API RemoteTensor : public Tensor {
+ public:
+  RemoteTensor() = default;
+  /// @errors kInvalidArgument: "Tensor is not remote."
+  explicit RemoteTensor(const Tensor& tensor);
+  /// The region [begin, end) of `other`: shares its memory.
+  RemoteTensor(const RemoteTensor& other, const Shape& begin, const Shape& end);
+  /// Checks that a tensor is remote and has the parameters with one of the values listed; an empty list accepts any value.
+  /// @errors kInvalidArgument
+  static void type_check(const Tensor& tensor, const std::map<std::string, std::vector<std::string>>& type_info = {});
+
+  void* data() = delete;
+  template <typename T>
+  T* data() = delete;
+
+  void copy_to(Tensor& destination) const;
+  void copy_from(const Tensor& source);
+  AnyMap get_params() const;
+  std::string get_device_name() const;
+};
+
+}  // namespace v1
+}  // namespace tenon

@@ -49,6 +49,7 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 if(TENON_BUILD_TESTS)
+  set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)  # Target all_verify_interface_header_sets: every public header alone.
   enable_testing()
   find_package(GTest REQUIRED)
 endif()

@@ -4,6 +4,10 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set_property(GLOBAL PROPERTY TENON_COMPONENTS "")
 set_property(GLOBAL PROPERTY TENON_SWITCHED_OFF "")
+# What the demo needs; what runs under the sanitizers in every change; what runs under the thread sanitizer.
+add_custom_target(tenon_demo)
+add_custom_target(tenon_sanitized_tests)
+add_custom_target(tenon_threaded_tests)
 
 # Adds every folder below <parent> that has a CMakeLists.txt: deleting one needs no edit.
 function(tenon_add_each parent)
@@ -33,11 +37,10 @@ function(tenon_switched_off name reason)
   set_property(GLOBAL APPEND PROPERTY TENON_SWITCHED_OFF "${name}: ${reason}")
 endfunction()
 
-# All *.hpp and *.h of the calling folder are public and installed, except *_internal.hpp, tests' and src/'s.
+# All *.hpp and *.h of the calling folder and below are public and installed, except *_internal.hpp and what tests use.
 function(_tenon_public_headers target scope)
-  file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.hpp" "${CMAKE_CURRENT_SOURCE_DIR}/*.h"
-       "${CMAKE_CURRENT_SOURCE_DIR}/*.ipp")
-  list(FILTER headers EXCLUDE REGEX "_internal\\.hpp$|_test\\.hpp$")
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.hpp" "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
+  list(FILTER headers EXCLUDE REGEX "_internal\\.hpp$|_test\\.hpp$|/conformance[^/]*\\.hpp$|/header_only\\.hpp$")
   target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
 endfunction()
 
@@ -156,6 +159,7 @@ function(tenon_add_device)
   add_library(tenon_device_${A_NAME} MODULE ${A_SOURCES})
   target_link_libraries(tenon_device_${A_NAME} PRIVATE tenon_flags tenon::runtime ${A_LINK})
   set_target_properties(tenon_device_${A_NAME} PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  add_dependencies(tenon_demo tenon_device_${A_NAME})
   install(TARGETS tenon_device_${A_NAME} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endfunction()
 
@@ -175,6 +179,14 @@ function(tenon_add_test)
     add_dependencies(${A_NAME} ${A_DEPENDS})
   endif()
   add_test(NAME ${A_NAME} COMMAND ${A_NAME})
+  foreach(label IN LISTS A_LABELS)
+    if(label MATCHES "^(core|frameworks|parsers)$")
+      add_dependencies(tenon_sanitized_tests ${A_NAME})
+    endif()
+    if(label MATCHES "^(core|frameworks|runtime)$")
+      add_dependencies(tenon_threaded_tests ${A_NAME})
+    endif()
+  endforeach()
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()

@@ -10,6 +10,7 @@
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/operation.hpp>
+#include <tenon/graph/ops/op_internal.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -204,10 +205,6 @@ void evaluate_input_stage(const Node& node, std::span<const Tensor> inputs, std:
   run_input_stage_reference(spec, views, outputs[0].data());
 }
 
-AttributeSpec text(const char* name, std::vector<std::string> allowed, const char* fallback) {
-  return {name, AttributeKind::kString, false, fallback, std::move(allowed)};
-}
-
 }  // namespace
 
 std::vector<std::string> plane_suffixes(PixelFormat format) {
@@ -300,41 +297,34 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
   return staged;
 }
 
-FrameGeometry geometry_of(const Model& model) {
+std::optional<FrameGeometry> geometry_of(const Model& model) {
   for (const auto& node : model.get_ordered_ops()) {
     if (is_op(node, "InputStage")) return spec_of(*node).geometry;
   }
-  return {{0, 0, 1, 1}, {0, 0, 1, 1}};
+  return std::nullopt;
 }
 
-Operation input_stage_operation() {
-  Operation row;
-  row.type = "InputStage";
-  row.opset = 1;
-  row.version = "tenon";
-  row.description = "Frame planes to a model's input: colour conversion, resize, normalisation in one pass.";
-  row.min_inputs = 1;
-  row.max_inputs = 3;
-  const Attribute none = std::vector<double>{0, 0, 0}, ones = std::vector<double>{1, 1, 1};
-  row.attributes = {{"format", AttributeKind::kString, true, "", {}},
-                    {"source_width", AttributeKind::kInt, true, std::int64_t{0}, {}},
-                    {"source_height", AttributeKind::kInt, true, std::int64_t{0}, {}},
-                    text("colour_space", all_names(kSpaces), "bt601"),
-                    text("colour_range", all_names(kRanges), "limited"),
-                    {"width", AttributeKind::kInt, true, std::int64_t{0}, {}},
-                    {"height", AttributeKind::kInt, true, std::int64_t{0}, {}},
-                    text("layout", all_names(kLayouts), "NCHW"),
-                    text("channels", all_names(kOrders), "RGB"),
-                    {"output_type", AttributeKind::kType, false, ElementType::kF32, {}},
-                    {"mean", AttributeKind::kDoubles, false, none, {}},
-                    {"scale", AttributeKind::kDoubles, false, ones, {}},
-                    {"pad", AttributeKind::kDoubles, false, none, {}},
-                    text("mode", all_names(kModes), "linear"),
-                    text("resize_type", all_names(kFits), "standard"),
-                    {"crop", AttributeKind::kInts, false, std::vector<std::int64_t>{0, 0, 0, 0}, {}}};
-  row.infer = infer;
-  row.evaluate = evaluate_input_stage;
-  return row;
+void add_input_stage_rows(OperationTable& table) {
+  const std::vector<double> none{0, 0, 0}, ones{1, 1, 1};
+  table
+      .add("InputStage", 1, 1, 3, infer, evaluate_input_stage,
+           "Frame planes to a model's input: colour conversion, resize, normalisation in one pass.")
+      .text("format")
+      .integer("source_width")
+      .integer("source_height")
+      .text("colour_space", "bt601", all_names(kSpaces))
+      .text("colour_range", "limited", all_names(kRanges))
+      .integer("width")
+      .integer("height")
+      .text("layout", "NCHW", all_names(kLayouts))
+      .text("channels", "RGB", all_names(kOrders))
+      .type("output_type", ElementType::kF32)
+      .reals("mean", none)
+      .reals("scale", ones)
+      .reals("pad", none)
+      .text("mode", "linear", all_names(kModes))
+      .text("resize_type", "standard", all_names(kFits))
+      .ints("crop", std::vector<std::int64_t>{0, 0, 0, 0});
 }
 
 }  // namespace v1

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,6 @@ inline namespace v1 {
 
 class Model;
 class Node;
-struct Operation;
 
 enum class ChannelOrder : std::uint8_t { kRgb, kBgr, kGray };
 enum class ImageLayout : std::uint8_t { kNchw, kNhwc };
@@ -70,11 +70,9 @@ TENON_API std::vector<std::string> plane_suffixes(PixelFormat format);
 /// The numbers of an InputStage node; what a device lowers. @errors kInvalidArgument: damaged attributes.
 TENON_API InputStageSpec spec_of(const Node& node);
 
-/// Where frames go in the input of a model made by with_input_stage; identity for any other.
-TENON_API FrameGeometry geometry_of(const Model& model);
-
-/// The row of the operation table.
-TENON_API Operation input_stage_operation();
+/// Where frames go in the input of a model made by with_input_stage (the first stage where there are several); nothing for
+/// any other model.
+TENON_API std::optional<FrameGeometry> geometry_of(const Model& model);
 
 }  // namespace v1
 }  // namespace tenon

@@ -49,30 +49,6 @@ constexpr Placement kPlacements[] = {
     {kGbrPlanar, 3, {at(2), at(0), at(1)}},
 };
 
-FrameLayout layout_of(const FrameInfo& info) {
-  const Placement* found = nullptr;
-  std::string known;
-  for (const Placement& entry : kPlacements) {
-    if (entry.format == info.format) found = &entry;
-    known += " " + to_string(entry.format);
-  }
-  if (!found)
-    throw Error(Code::kUnimplemented, "input stage: cannot read frames of " + to_string(info.format) + "; it reads" + known);
-  const PixelFormatInfo& format = format_info(info.format);
-  FrameLayout layout;
-  layout.is_yuv = format.model == ColourModel::kYuv;
-  layout.pairs = info.format == kYuy2 || info.format == kUyvy;
-  layout.component_count = found->count;
-  layout.components = found->components;
-  layout.plane_count = format.plane_count;
-  layout.bits = format.sample == ElementType::kU16 ? 10 : 8;
-  for (std::size_t plane = 0; plane < format.plane_count; ++plane) {
-    const PlaneLayout& p = format.planes[plane];
-    layout.planes[plane] = {p.channels, p.width_shift, p.height_shift};
-  }
-  return layout;
-}
-
 struct Luma {
   double red, blue;
 };
@@ -146,11 +122,35 @@ bool matches(const Shape& shape, const Shape& wanted) {
 
 }  // namespace
 
+FrameLayout frame_layout(const FrameInfo& info) {
+  const Placement* found = nullptr;
+  std::string known;
+  for (const Placement& entry : kPlacements) {
+    if (entry.format == info.format) found = &entry;
+    known += " " + to_string(entry.format);
+  }
+  if (!found)
+    throw Error(Code::kUnimplemented, "input stage: cannot read frames of " + to_string(info.format) + "; it reads" + known);
+  const PixelFormatInfo& format = format_info(info.format);
+  FrameLayout layout;
+  layout.is_yuv = format.model == ColourModel::kYuv;
+  layout.pairs = info.format == kYuy2 || info.format == kUyvy;
+  layout.component_count = found->count;
+  layout.components = found->components;
+  layout.plane_count = format.plane_count;
+  layout.bits = format.sample == ElementType::kU16 ? 10 : 8;
+  for (std::size_t plane = 0; plane < format.plane_count; ++plane) {
+    const PlaneLayout& p = format.planes[plane];
+    layout.planes[plane] = {p.channels, p.width_shift, p.height_shift};
+  }
+  return layout;
+}
+
 InputStageSpec make_spec(const InputStageOptions& options) {
   InputStageSpec spec;
   spec.geometry = make_geometry(options.source.width_px, options.source.height_px, options.crop, options.width, options.height,
                                 options.fit);
-  spec.layout = layout_of(options.source);
+  spec.layout = frame_layout(options.source);
   spec.source_width = options.source.width_px;
   spec.source_height = options.source.height_px;
   spec.width = options.width;

@@ -39,6 +39,10 @@ struct FrameLayout {
   ElementType sample_type() const { return bits > 8 ? ElementType::kU16 : ElementType::kU8; }
 };
 
+struct FrameInfo;
+/// @errors kUnimplemented: a format or modifier that the stage does not read; the message lists those it reads.
+TENON_API FrameLayout frame_layout(const FrameInfo& info);
+
 /// Everything a kernel needs. target channel c before normalisation is
 ///   clamp(offset[c] + sum over k of matrix[c][k] * sample[k], 0, 255)
 /// on samples interpolated with the taps (chroma of a pixel is that of its 2x2 block, as OpenVINO's NV12toRGB), then

@@ -21,15 +21,22 @@ using AnyMap = std::map<std::string, Any>;
 
 namespace detail {
 template <typename T>
-concept Printable = requires(std::ostream& out, const T& value) { out << value; };
+concept Printable = requires(std::ostream& out, const T& value) {
+  out << value;
+};
 template <typename T>
-concept Parsable = requires(std::istream& in, T& value) { in >> value; };
+concept Parsable = requires(std::istream& in, T& value) {
+  in >> value;
+};
 
 template <typename T>
 void print_value(std::ostream& out, const T& value) {
-  if constexpr (std::is_same_v<T, bool>) out << (value ? "YES" : "NO");
-  else if constexpr (Printable<T>) out << value;
-  else out << '<' << typeid(T).name() << '>';
+  if constexpr (std::is_same_v<T, bool>)
+    out << (value ? "YES" : "NO");
+  else if constexpr (Printable<T>)
+    out << value;
+  else
+    out << '<' << typeid(T).name() << '>';
 }
 template <typename T>
 void print_value(std::ostream& out, const std::vector<T>& values) {
@@ -77,8 +84,8 @@ bool parse_value(const std::string& text, std::vector<T>& values) {
 }
 }  // namespace detail
 
-/// Holds one value of any copyable type. as<T>() gives it back; arithmetic types convert among each other when the value
-/// fits, and every printable type converts to and from text ("YES"/"NO" for bool), as property files need.
+/// Holds one value of any copyable type. as<T>() gives it back; arithmetic types convert among each other when the
+/// value fits, and every printable type converts to and from text ("YES"/"NO" for bool), as property files need.
 /// @thread value semantics: distinct objects from distinct threads.
 class Any {
  public:
@@ -98,7 +105,9 @@ class Any {
   template <typename T>
   T as() const {
     if (const T* held = peek<T>()) return *held;
-    if (!holder_) throw Error(Code::kInvalidArgument, "Any is empty, but a value of type " + std::string(typeid(T).name()) + " was asked for");
+    if (!holder_)
+      throw Error(Code::kInvalidArgument,
+                  "Any is empty, but a value of type " + std::string(typeid(T).name()) + " was asked for");
     if constexpr (std::is_same_v<T, std::string>) {
       return to_text();
     } else {
@@ -107,7 +116,8 @@ class Any {
         if (holder_->to_number(value)) return value;
       }
       if (const std::string* text = peek<std::string>(); text && detail::parse_value(*text, value)) return value;
-      throw Error(Code::kInvalidArgument, "cannot convert \"" + to_text() + "\" of type " + type_info().name() + " to " + typeid(T).name());
+      throw Error(Code::kInvalidArgument,
+                  "cannot convert \"" + to_text() + "\" of type " + type_info().name() + " to " + typeid(T).name());
     }
   }
   template <typename T>
@@ -156,12 +166,16 @@ class Any {
     const void* address() const noexcept override { return &value; }
     void print(std::ostream& out) const override { detail::print_value(out, value); }
     bool as_integer(long long& number) const override {
-      if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) return number = static_cast<long long>(value), true;
-      else return false;
+      if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
+        return number = static_cast<long long>(value), true;
+      else
+        return false;
     }
     bool as_double(double& number) const override {
-      if constexpr (std::is_arithmetic_v<T>) return number = static_cast<double>(value), true;
-      else return false;
+      if constexpr (std::is_arithmetic_v<T>)
+        return number = static_cast<double>(value), true;
+      else
+        return false;
     }
     T value;
   };

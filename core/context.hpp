@@ -53,8 +53,8 @@ class TENON_API ContextImpl : public RefCounted {
   virtual Requirements requirements() const { return {}; }
   /// Allocates memory that meets `wanted`. @errors kUnimplemented when this context only wraps; kResourceExhausted.
   virtual Ref<Memory> allocate(const Requirements& wanted);
-  /// Copies bytes out of / into a tensor of this context through the framework's own calls: the oracle of alias tests, and
-  /// nothing that a steady state would use. Both cover tensor.size_bytes() packed bytes and wait for completion.
+  /// Copies bytes out of / into a tensor of this context through the framework's own calls: the oracle of alias tests,
+  /// and nothing that a steady state would use. Both cover tensor.size_bytes() packed bytes and wait for completion.
   virtual void read(const Tensor& tensor, std::span<std::byte> out) const;
   virtual void write(const Tensor& tensor, std::span<const std::byte> in) const;
 

@@ -11,7 +11,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What is known of a tensor without touching it: routes search over descriptions, so that hop 2 is judged before hop 1 runs.
+/// What is known of a tensor without touching it: routes search over descriptions, so that hop 2 is judged before hop 1
+/// runs.
 struct Description {
   Context context;
   MemoryKind kind;
@@ -33,7 +34,8 @@ struct Reached {
   double cost_ns = 0;
   double ns_per_byte = 0;  ///< Of the tensor's packed size.
   double total_ns() const {
-    return cost_ns + ns_per_byte * static_cast<double>(checked_size_bytes(result.info.type, result.info.shape).value_or(0));
+    return cost_ns +
+           ns_per_byte * static_cast<double>(checked_size_bytes(result.info.type, result.info.shape).value_or(0));
   }
 };
 using Step = std::variant<Reached, Refusal>;
@@ -42,12 +44,12 @@ using Step = std::variant<Reached, Refusal>;
 struct MapOptions {
   Access access = Access::kRead;
   ZeroCopy policy = ZeroCopy::kPrefer;
-  Ledger* ledger = nullptr;  ///< Null: the process's.
+  Ledger* ledger = nullptr;             ///< Null: the process's.
   Deadline deadline = Deadline::max();  ///< Max: default_deadline() from the moment of each wait.
 };
 
-/// One way. Edges are static, stateless objects of their framework; `step` and `map` agree: what step reaches, map yields, and
-/// what step refuses, map throws kFailedPrecondition for.
+/// One way. Edges are static, stateless objects of their framework; `step` and `map` agree: what step reaches, map
+/// yields, and what step refuses, map throws kFailedPrecondition for.
 /// @thread any.
 class TENON_API Edge {
  public:
@@ -58,8 +60,8 @@ class TENON_API Edge {
   virtual MemoryKind to() const = 0;
   /// Judges without touching anything: the description of what comes out in `to`, or a refusal (*cannot*).
   virtual Step step(const Description& from, const Context& to, Access access) const = 0;
-  /// Performs it. A sharing edge returns a view of the same memory; a copying one new memory, after waiting for the source's
-  /// last write. @errors what the native call gave (*failed*).
+  /// Performs it. A sharing edge returns a view of the same memory; a copying one new memory, after waiting for the
+  /// source's last write. @errors what the native call gave (*failed*).
   virtual Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const = 0;
   /// All planes at once. The default maps them one by one; an edge whose API exports a frame as a whole overrides it.
   virtual Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const;

@@ -44,14 +44,22 @@ struct ElementTypeInfo {
 };
 
 inline constexpr ElementTypeInfo kElementTypes[] = {
-    {ElementType::kUndefined, "dynamic", 0, false, false}, {ElementType::kBool, "boolean", 8, false, false},
-    {ElementType::kF64, "f64", 64, true, true},            {ElementType::kF32, "f32", 32, true, true},
-    {ElementType::kF16, "f16", 16, true, true},            {ElementType::kBf16, "bf16", 16, true, true},
-    {ElementType::kI64, "i64", 64, false, true},           {ElementType::kI32, "i32", 32, false, true},
-    {ElementType::kI16, "i16", 16, false, true},           {ElementType::kI8, "i8", 8, false, true},
-    {ElementType::kI4, "i4", 4, false, true},              {ElementType::kU64, "u64", 64, false, false},
-    {ElementType::kU32, "u32", 32, false, false},          {ElementType::kU16, "u16", 16, false, false},
-    {ElementType::kU8, "u8", 8, false, false},             {ElementType::kU4, "u4", 4, false, false},
+    {ElementType::kUndefined, "dynamic", 0, false, false},
+    {ElementType::kBool, "boolean", 8, false, false},
+    {ElementType::kF64, "f64", 64, true, true},
+    {ElementType::kF32, "f32", 32, true, true},
+    {ElementType::kF16, "f16", 16, true, true},
+    {ElementType::kBf16, "bf16", 16, true, true},
+    {ElementType::kI64, "i64", 64, false, true},
+    {ElementType::kI32, "i32", 32, false, true},
+    {ElementType::kI16, "i16", 16, false, true},
+    {ElementType::kI8, "i8", 8, false, true},
+    {ElementType::kI4, "i4", 4, false, true},
+    {ElementType::kU64, "u64", 64, false, false},
+    {ElementType::kU32, "u32", 32, false, false},
+    {ElementType::kU16, "u16", 16, false, false},
+    {ElementType::kU8, "u8", 8, false, false},
+    {ElementType::kU4, "u4", 4, false, false},
     {ElementType::kU1, "u1", 1, false, false},
 };
 
@@ -73,14 +81,22 @@ constexpr std::optional<ElementType> element_type_from_name(std::string_view tex
 template <typename T>
 constexpr ElementType element_type_of() {
   using U = std::remove_cv_t<T>;
-  if constexpr (std::is_same_v<U, bool>) return ElementType::kBool;
-  else if constexpr (std::is_same_v<U, double>) return ElementType::kF64;
-  else if constexpr (std::is_same_v<U, float>) return ElementType::kF32;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 8) return std::is_signed_v<U> ? ElementType::kI64 : ElementType::kU64;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 4) return std::is_signed_v<U> ? ElementType::kI32 : ElementType::kU32;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 2) return std::is_signed_v<U> ? ElementType::kI16 : ElementType::kU16;
-  else if constexpr (std::is_integral_v<U> && sizeof(U) == 1) return std::is_signed_v<U> ? ElementType::kI8 : ElementType::kU8;
-  else return ElementType::kUndefined;
+  if constexpr (std::is_same_v<U, bool>)
+    return ElementType::kBool;
+  else if constexpr (std::is_same_v<U, double>)
+    return ElementType::kF64;
+  else if constexpr (std::is_same_v<U, float>)
+    return ElementType::kF32;
+  else if constexpr (std::is_integral_v<U> && sizeof(U) == 8)
+    return std::is_signed_v<U> ? ElementType::kI64 : ElementType::kU64;
+  else if constexpr (std::is_integral_v<U> && sizeof(U) == 4)
+    return std::is_signed_v<U> ? ElementType::kI32 : ElementType::kU32;
+  else if constexpr (std::is_integral_v<U> && sizeof(U) == 2)
+    return std::is_signed_v<U> ? ElementType::kI16 : ElementType::kU16;
+  else if constexpr (std::is_integral_v<U> && sizeof(U) == 1)
+    return std::is_signed_v<U> ? ElementType::kI8 : ElementType::kU8;
+  else
+    return ElementType::kUndefined;
 }
 
 }  // namespace v1

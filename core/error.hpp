@@ -34,10 +34,11 @@ enum class Code : std::int32_t {
 };
 
 constexpr std::string_view name(Code code) {
-  constexpr std::string_view names[] = {"ok", "cancelled", "unknown", "invalid argument", "deadline exceeded", "not found",
-                                        "already exists", "permission denied", "resource exhausted",
-                                        "failed precondition", "aborted", "out of range", "unimplemented", "internal",
-                                        "unavailable", "data loss"};
+  constexpr std::string_view names[] = {
+      "ok",        "cancelled",      "unknown",           "invalid argument",   "deadline exceeded",
+      "not found", "already exists", "permission denied", "resource exhausted", "failed precondition",
+      "aborted",   "out of range",   "unimplemented",     "internal",           "unavailable",
+      "data loss"};
   return names[static_cast<std::size_t>(code)];
 }
 
@@ -71,8 +72,8 @@ class TENON_API Error : public std::runtime_error {
 /// The message of an exception followed by those of its causes, one a line.
 TENON_API std::string describe(const std::exception& error);
 
-/// A normal "no": what cannot be done here and which capability is missing. A value, kept for explain(); a failure is an
-/// exception instead.
+/// A normal "no": what cannot be done here and which capability is missing. A value, kept for explain(); a failure is
+/// an exception instead.
 struct Refusal {
   std::string reason;
 };

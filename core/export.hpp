@@ -5,8 +5,8 @@
 /// Marks what the shared libraries export. Programs may be built with hidden visibility.
 #define TENON_API __attribute__((visibility("default")))
 
-/// With TENON_HEADER_ONLY the compiled parts of core are inline: for programs of one binary only, because registries and
-/// ledger must exist once per process.
+/// With TENON_HEADER_ONLY the compiled parts of core are inline: for programs of one binary only, because registries
+/// and ledger must exist once per process.
 #ifdef TENON_HEADER_ONLY
 #define TENON_INLINE inline
 #else

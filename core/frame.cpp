@@ -10,12 +10,15 @@ namespace detail {
 
 inline constexpr std::uint32_t kMaxExtentPx = 1u << 20;
 
-TENON_INLINE std::size_t round_up(std::size_t value, std::size_t to) { return to <= 1 ? value : (value + to - 1) / to * to; }
+TENON_INLINE std::size_t round_up(std::size_t value, std::size_t to) {
+  return to <= 1 ? value : (value + to - 1) / to * to;
+}
 
 TENON_INLINE void check_extents(const FrameInfo& info) {
   if (info.width_px == 0 || info.height_px == 0 || info.width_px > kMaxExtentPx || info.height_px > kMaxExtentPx) {
-    throw Error(Code::kInvalidArgument, "frame " + to_string(info.format) + " of " + std::to_string(info.width_px) + "x" +
-                                            std::to_string(info.height_px) + " px: extents must be 1.." + std::to_string(kMaxExtentPx));
+    throw Error(Code::kInvalidArgument, "frame " + to_string(info.format) + " of " + std::to_string(info.width_px) +
+                                            "x" + std::to_string(info.height_px) + " px: extents must be 1.." +
+                                            std::to_string(kMaxExtentPx));
   }
 }
 
@@ -53,10 +56,10 @@ TENON_INLINE Frame::Frame(const FrameInfo& info, std::vector<Tensor> planes, std
   for (std::size_t p = 0; p < planes.size(); ++p) {
     const Shape expected = plane_shape(info, p);
     if (!planes[p] || !(planes[p].shape() == expected) || planes[p].element_type() != format.sample) {
-      throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + " of " + std::to_string(info.width_px) + "x" +
-                                              std::to_string(info.height_px) + " px: plane " + std::to_string(p) + " is " +
-                                              to_string(planes[p]) + ", expected " + std::string(name(format.sample)) + " " +
-                                              to_string(expected));
+      throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + " of " + std::to_string(info.width_px) +
+                                              "x" + std::to_string(info.height_px) + " px: plane " + std::to_string(p) +
+                                              " is " + to_string(planes[p]) + ", expected " +
+                                              std::string(name(format.sample)) + " " + to_string(expected));
     }
     planes_[p] = std::move(planes[p]);
   }
@@ -73,7 +76,8 @@ TENON_INLINE std::size_t Frame::size_bytes_for(const FrameInfo& info, const Requ
   return detail::lay_out(info, wanted, pitch, offset);
 }
 
-TENON_INLINE Frame Frame::over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted, Lease lease) {
+TENON_INLINE Frame Frame::over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted,
+                               Lease lease) {
   std::array<std::size_t, 4> pitch{}, offset{};
   detail::lay_out(info, wanted, pitch, offset);
   const PixelFormatInfo& format = format_info(info.format);
@@ -99,8 +103,8 @@ TENON_INLINE Frame Frame::allocate(const FrameInfo& info) {
 
 TENON_INLINE const Tensor& Frame::plane(std::size_t index) const {
   if (index >= plane_count_) {
-    throw Error(Code::kOutOfRange, "frame " + to_string(info_.format) + " has " + std::to_string(plane_count_) + " planes, plane " +
-                                       std::to_string(index) + " was asked for");
+    throw Error(Code::kOutOfRange, "frame " + to_string(info_.format) + " has " + std::to_string(plane_count_) +
+                                       " planes, plane " + std::to_string(index) + " was asked for");
   }
   return planes_[index];
 }

@@ -17,8 +17,8 @@ inline namespace v1 {
 /// "No timestamp". Else nanoseconds in the stream's own clock.
 inline constexpr std::int64_t kNoTimestamp = INT64_MIN;
 
-/// A value: format, at most four planes, timestamp, metadata. Planes are [height, width] tensors, or [height, width, channels]
-/// where a plane interleaves several; their byte strides are the pitches. Copying costs two counts per plane.
+/// A value: format, at most four planes, timestamp, metadata. Planes are [height, width] tensors, or [height, width,
+/// channels] where a plane interleaves several; their byte strides are the pitches. Copying costs two counts per plane.
 class TENON_API Frame {
  public:
   Frame() = default;

@@ -33,7 +33,8 @@ TENON_INLINE std::uint64_t next_memory_serial() {
 }  // namespace detail
 
 TENON_INLINE Context host_context() {
-  static Context* context = new Context(make_ref<detail::HostContext>());  // Outlives static destructors that hold tensors.
+  static Context* context =
+      new Context(make_ref<detail::HostContext>());  // Outlives static destructors that hold tensors.
   return *context;
 }
 
@@ -66,8 +67,10 @@ TENON_INLINE HostMemory::HostMemory(const Properties& properties, bool owned, Re
 
 TENON_INLINE HostMemory::~HostMemory() {
   drop_views();
-  if (release_) release_();
-  else if (owned_) ::operator delete(host(), std::align_val_t(64));
+  if (release_)
+    release_();
+  else if (owned_)
+    ::operator delete(host(), std::align_val_t(64));
 }
 
 }  // namespace v1

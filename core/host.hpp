@@ -18,7 +18,8 @@ class TENON_API HostMemory final : public Memory {
   using Release = std::function<void()>;
   /// Owned, aligned to max(64, alignment). @errors kResourceExhausted.
   static Ref<HostMemory> allocate(std::size_t size_bytes, std::size_t alignment = 64);
-  /// Borrowed; `release` (may be empty) is called once, when the last reference goes, from any thread; it must not throw.
+  /// Borrowed; `release` (may be empty) is called once, when the last reference goes, from any thread; it must not
+  /// throw.
   static Ref<HostMemory> borrow(void* data, std::size_t size_bytes, bool read_only = false, Release release = {});
   /// True for memory that allocate() made.
   bool owned() const { return owned_; }

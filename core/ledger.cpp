@@ -29,7 +29,8 @@ TENON_INLINE EdgeId register_edge(std::string_view name) {
   }
   if (registry.names.size() == kMaxEdges) {
     throw Error(Code::kResourceExhausted, "ledger: cannot register edge '" + std::string(name) + "', all " +
-                                              std::to_string(kMaxEdges) + " names are taken; name edges by type, not by object");
+                                              std::to_string(kMaxEdges) +
+                                              " names are taken; name edges by type, not by object");
   }
   registry.names.emplace_back(name);
   return static_cast<EdgeId>(registry.names.size() - 1);

@@ -38,9 +38,9 @@ struct LedgerEntry {
   std::uint64_t wait_ns = 0;
 };
 
-/// Counters per edge. Booking costs one or two relaxed additions on the thread's own cache line, in this ledger and in each
-/// parent; it allocates only the first time that an edge books here. A ledger made with a parent is a scope: the value that a
-/// request, router or stream carries.
+/// Counters per edge. Booking costs one or two relaxed additions on the thread's own cache line, in this ledger and in
+/// each parent; it allocates only the first time that an edge books here. A ledger made with a parent is a scope: the
+/// value that a request, router or stream carries.
 /// @thread all members from any thread; a snapshot taken while others book is consistent per counter only.
 class TENON_API Ledger {
  public:

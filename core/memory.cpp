@@ -94,7 +94,8 @@ TENON_INLINE Hazards& Memory::hazards() const {
   return *hazards;
 }
 
-TENON_INLINE const View* Memory::find_view(const ContextImpl& context, MemoryKind kind, Access access, std::uint64_t key) const {
+TENON_INLINE const View* Memory::find_view(const ContextImpl& context, MemoryKind kind, Access access,
+                                           std::uint64_t key) const {
   for (const View* view = views_.load(std::memory_order_acquire); view; view = view->next_) {
     if (view->context().impl().get() == &context && view->kind() == kind && view->key() == key &&
         covers(view->access(), access)) {

@@ -16,7 +16,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What tells one allocation from another. None for foreign host pointers and recycled ids, whose memory is wrapped afresh.
+/// What tells one allocation from another. None for foreign host pointers and recycled ids, whose memory is wrapped
+/// afresh.
 struct MemoryIdentity {
   enum class Kind : std::uint8_t { kNone, kSerial, kInode, kAllocation, kHandle };
   Kind kind = Kind::kNone;
@@ -24,8 +25,8 @@ struct MemoryIdentity {
   friend bool operator==(const MemoryIdentity&, const MemoryIdentity&) = default;
 };
 
-/// The same bytes, seen from another context: a cl_mem over host memory, an imported allocation, a header of another library.
-/// Belongs to its Memory, dies with it, holds no reference to it.
+/// The same bytes, seen from another context: a cl_mem over host memory, an imported allocation, a header of another
+/// library. Belongs to its Memory, dies with it, holds no reference to it.
 class TENON_API View {
  public:
   View(Context context, MemoryKind kind, Access access, void* host, std::uint64_t key = 0)
@@ -41,8 +42,8 @@ class TENON_API View {
   void* host() const { return host_; }
   /// Tells apart several views in one context where the API needs them (a pitch, a format). 0 where one serves all.
   std::uint64_t key() const { return key_; }
-  /// Says that mapping again needs no work at all (no cache maintenance, no map call), and on whose account it is booked:
-  /// the router then returns this view without asking the edge. Called before add_view().
+  /// Says that mapping again needs no work at all (no cache maintenance, no map call), and on whose account it is
+  /// booked: the router then returns this view without asking the edge. Called before add_view().
   void set_standing(std::uint16_t edge_id) { standing_edge_ = edge_id; }
   /// The edge id given to set_standing(), or -1.
   int standing_edge() const { return standing_edge_; }
@@ -101,7 +102,8 @@ class TENON_API Memory : public RefCounted {
   virtual int borrow_fd() const { return -1; }
   Hazards& hazards() const;
 
-  /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a list walk, no lock.
+  /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a list walk, no
+  /// lock.
   const View* find_view(const ContextImpl& context, MemoryKind kind, Access access, std::uint64_t key = 0) const;
   /// Adds `view` unless an equal one came first; returns the one that stays.
   const View& add_view(std::unique_ptr<View> view) const;

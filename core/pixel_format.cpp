@@ -85,14 +85,15 @@ TENON_INLINE std::string to_string(PixelFormat format) {
 TENON_INLINE PlaneExtent plane_extent(const FrameInfo& info, std::size_t plane) {
   const PixelFormatInfo& format = format_info(info.format);
   if (plane >= format.plane_count) {
-    throw Error(Code::kOutOfRange, to_string(info.format) + " has " + std::to_string(format.plane_count) + " planes, plane " +
-                                       std::to_string(plane) + " was asked for");
+    throw Error(Code::kOutOfRange, to_string(info.format) + " has " + std::to_string(format.plane_count) +
+                                       " planes, plane " + std::to_string(plane) + " was asked for");
   }
   const PlaneLayout& layout = format.planes[plane];
   const auto scaled = [](std::uint32_t size, int shift) {
     return static_cast<std::uint32_t>((std::uint64_t{size} + (std::uint64_t{1} << shift) - 1) >> shift);
   };
-  PlaneExtent extent{scaled(info.width_px, layout.width_shift), scaled(info.height_px, layout.height_shift), layout.channels, 0};
+  PlaneExtent extent{scaled(info.width_px, layout.width_shift), scaled(info.height_px, layout.height_shift),
+                     layout.channels, 0};
   // YUYV and UYVY store two pixels in four bytes: an odd width still stores the pair.
   const bool pairs = info.format.fourcc == kYuy2.fourcc || info.format.fourcc == kUyvy.fourcc;
   if (pairs) extent.width_px = (extent.width_px + 1) & ~1u;

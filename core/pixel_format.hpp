@@ -43,12 +43,12 @@ inline constexpr PixelFormat kI422{fourcc('Y', 'U', '1', '6')};
 inline constexpr PixelFormat kI444{fourcc('Y', 'U', '2', '4')};
 inline constexpr PixelFormat kYuy2{fourcc('Y', 'U', 'Y', 'V')};
 inline constexpr PixelFormat kUyvy{fourcc('U', 'Y', 'V', 'Y')};
-inline constexpr PixelFormat kRgb24{fourcc('B', 'G', '2', '4')};   ///< Bytes R, G, B.
-inline constexpr PixelFormat kBgr24{fourcc('R', 'G', '2', '4')};   ///< Bytes B, G, R.
-inline constexpr PixelFormat kRgba{fourcc('A', 'B', '2', '4')};    ///< Bytes R, G, B, A.
-inline constexpr PixelFormat kBgra{fourcc('A', 'R', '2', '4')};    ///< Bytes B, G, R, A.
-inline constexpr PixelFormat kRgbx{fourcc('X', 'B', '2', '4')};    ///< Bytes R, G, B, any.
-inline constexpr PixelFormat kBgrx{fourcc('X', 'R', '2', '4')};    ///< Bytes B, G, R, any.
+inline constexpr PixelFormat kRgb24{fourcc('B', 'G', '2', '4')};      ///< Bytes R, G, B.
+inline constexpr PixelFormat kBgr24{fourcc('R', 'G', '2', '4')};      ///< Bytes B, G, R.
+inline constexpr PixelFormat kRgba{fourcc('A', 'B', '2', '4')};       ///< Bytes R, G, B, A.
+inline constexpr PixelFormat kBgra{fourcc('A', 'R', '2', '4')};       ///< Bytes B, G, R, A.
+inline constexpr PixelFormat kRgbx{fourcc('X', 'B', '2', '4')};       ///< Bytes R, G, B, any.
+inline constexpr PixelFormat kBgrx{fourcc('X', 'R', '2', '4')};       ///< Bytes B, G, R, any.
 inline constexpr PixelFormat kRgbPlanar{fourcc('T', 'R', 'P', '8')};  ///< Planes R, G, B. DRM has none: ours.
 inline constexpr PixelFormat kBgrPlanar{fourcc('T', 'B', 'P', '8')};  ///< Planes B, G, R. DRM has none: ours.
 inline constexpr PixelFormat kGbrPlanar{fourcc('T', 'G', 'P', '8')};  ///< Planes G, B, R, as FFmpeg's GBRP. Ours.
@@ -65,7 +65,7 @@ struct PixelFormatInfo {
   PixelFormat format;
   std::string_view name;  ///< "nv12", as the command line takes it.
   ColourModel model;
-  ElementType sample;     ///< kU8, or kU16 for samples of more than 8 bits (P010: value in the high bits).
+  ElementType sample;  ///< kU8, or kU16 for samples of more than 8 bits (P010: value in the high bits).
   std::uint8_t plane_count;
   std::array<PlaneLayout, 4> planes;
 };

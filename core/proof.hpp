@@ -22,11 +22,13 @@ struct ProofResult {
   std::vector<std::string> edges;  ///< Names of the hops taken.
 };
 
-/// Allocates `size_bytes` in `from`, maps them to `to`, writes a pattern through one side and reads it through the other,
-/// both ways where access allows, over the whole buffer and again after unmapping and reuse. Sharing that passes is proved,
-/// sharing that an API claims but that cannot be tested (no allocation, no host access) is claimed, and one that fails the test
-/// copies, whatever its API says. Never throws for a refusal; a native failure becomes kRefused with its text.
-TENON_API ProofResult prove(const Router& router, const Context& from, const Context& to, std::size_t size_bytes = 1 << 20);
+/// Allocates `size_bytes` in `from`, maps them to `to`, writes a pattern through one side and reads it through the
+/// other, both ways where access allows, over the whole buffer and again after unmapping and reuse. Sharing that passes
+/// is proved, sharing that an API claims but that cannot be tested (no allocation, no host access) is claimed, and one
+/// that fails the test copies, whatever its API says. Never throws for a refusal; a native failure becomes kRefused
+/// with its text.
+TENON_API ProofResult prove(const Router& router, const Context& from, const Context& to,
+                            std::size_t size_bytes = 1 << 20);
 
 }  // namespace v1
 }  // namespace tenon

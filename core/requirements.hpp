@@ -17,18 +17,19 @@ inline namespace v1 {
 /// How an allocation can be handed to another API or process.
 enum class FdKind : std::uint8_t { kNone, kMemfd, kDmabuf };
 
-/// Constraints on one allocation. The default accepts everything. Sizes and alignments in bytes; alignments are powers of two.
+/// Constraints on one allocation. The default accepts everything. Sizes and alignments in bytes; alignments are powers
+/// of two.
 struct TENON_API Requirements {
-  std::size_t size_bytes = 0;           ///< At least.
-  std::size_t alignment = 1;            ///< Of the first byte.
-  std::size_t pitch_alignment = 1;      ///< Of each row of each plane.
-  std::size_t height_alignment = 1;     ///< Rows per plane are rounded up to this.
-  std::size_t tail_padding = 0;         ///< Readable bytes past the end, as SIMD decoders want.
-  std::size_t max_pitch = SIZE_MAX;     ///< Longest row that the consumer can express.
-  FdKind fd = FdKind::kNone;            ///< Weakest descriptor that serves; kDmabuf satisfies kMemfd too.
-  bool host_access = false;             ///< The CPU reads or writes it in place.
-  bool contiguous = false;              ///< No padding between rows or planes.
-  SmallVector<MemoryKind, 4> kinds;     ///< Acceptable kinds; empty means any.
+  std::size_t size_bytes = 0;               ///< At least.
+  std::size_t alignment = 1;                ///< Of the first byte.
+  std::size_t pitch_alignment = 1;          ///< Of each row of each plane.
+  std::size_t height_alignment = 1;         ///< Rows per plane are rounded up to this.
+  std::size_t tail_padding = 0;             ///< Readable bytes past the end, as SIMD decoders want.
+  std::size_t max_pitch = SIZE_MAX;         ///< Longest row that the consumer can express.
+  FdKind fd = FdKind::kNone;                ///< Weakest descriptor that serves; kDmabuf satisfies kMemfd too.
+  bool host_access = false;                 ///< The CPU reads or writes it in place.
+  bool contiguous = false;                  ///< No padding between rows or planes.
+  SmallVector<MemoryKind, 4> kinds;         ///< Acceptable kinds; empty means any.
   SmallVector<std::uint64_t, 4> modifiers;  ///< Acceptable DRM modifiers; empty means linear.
 
   /// What satisfies both, or why nothing does.

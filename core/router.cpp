@@ -241,8 +241,8 @@ TENON_INLINE Ref<const Plan> Router::plan(const Description& source, const Conte
   return found;
 }
 
-TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Party> consumers, const TensorInfo& tensor,
-                                         ZeroCopy policy) const {
+TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Party> consumers,
+                                         const TensorInfo& tensor, ZeroCopy policy) const {
   AllocationPlan best;
   const std::size_t bytes = checked_extent_bytes(tensor).value_or(0);
   std::vector<Context> candidates;
@@ -285,8 +285,9 @@ TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Pa
     explanation += label + "serves all";
     if (!best.possible || plan.cost_ns < best.cost_ns) best = std::move(plan);
   }
-  best.explanation = (best.possible ? "allocate in " + std::string(best.allocator->name()) : std::string("no allocation serves all")) +
-                     explanation;
+  best.explanation =
+      (best.possible ? "allocate in " + std::string(best.allocator->name()) : std::string("no allocation serves all")) +
+      explanation;
   return best;
 }
 
@@ -295,10 +296,11 @@ namespace detail {
 TENON_INLINE void check_access(const Tensor& source, Access access) {
   if (!source) throw Error(Code::kInvalidArgument, "router: an empty tensor cannot be mapped");
   if (writes(access) && !source.is_writable()) {
-    throw Error(Code::kPermissionDenied, "cannot map " + to_string(source) + " for writing: " +
-                                             (source.lease() && !source.lease()->writable()
-                                                  ? "a decoder still refers to this buffer; map it for reading, or copy it"
-                                                  : "its memory is read-only"));
+    throw Error(Code::kPermissionDenied,
+                "cannot map " + to_string(source) + " for writing: " +
+                    (source.lease() && !source.lease()->writable()
+                         ? "a decoder still refers to this buffer; map it for reading, or copy it"
+                         : "its memory is read-only"));
   }
 }
 
@@ -340,12 +342,14 @@ TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, con
     ledger.book_map(static_cast<EdgeId>(view->standing_edge()), true);
     return source.through(view);
   }
-  const Ref<const Plan> plan = detail::require_way(this->plan(describe(source), target, options.access, options.policy));
+  const Ref<const Plan> plan =
+      detail::require_way(this->plan(describe(source), target, options.access, options.policy));
   Tensor current = source;
   for (const Hop& hop : plan->hops()) {
     const std::size_t views = hop.reached.copies ? 0 : current.memory()->view_count();
     Tensor next = hop.edge->map(current, hop.to, options);
-    const bool hit = !hop.reached.copies && next.memory() == current.memory() && next.view() && current.memory()->view_count() == views;
+    const bool hit = !hop.reached.copies && next.memory() == current.memory() && next.view() &&
+                     current.memory()->view_count() == views;
     detail::book(ledger, hop, hit, source.size_bytes());
     current = std::move(next);
   }
@@ -361,7 +365,8 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
     bool standing = true;
     std::vector<Tensor> planes;
     for (const Tensor& plane : source.planes()) {
-      const View* view = plane.memory() == source.plane(0).memory() ? first : detail::standing_view(plane, target, options.access);
+      const View* view =
+          plane.memory() == source.plane(0).memory() ? first : detail::standing_view(plane, target, options.access);
       standing = standing && view;
       if (standing) planes.push_back(plane.through(view));
     }
@@ -384,7 +389,8 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
   return current;
 }
 
-TENON_INLINE std::string Router::explain(const Description& source, const Context& target, Access access, ZeroCopy policy) const {
+TENON_INLINE std::string Router::explain(const Description& source, const Context& target, Access access,
+                                         ZeroCopy policy) const {
   return plan(source, target, access, policy)->explain();
 }
 

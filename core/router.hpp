@@ -46,10 +46,10 @@ class TENON_API Plan : public RefCounted {
 struct AllocationPlan {
   bool possible = false;
   Context allocator;
-  Requirements requirements;             ///< Joined over all consumers and the allocator.
-  std::vector<Ref<const Plan>> routes;   ///< One per consumer, in their order.
+  Requirements requirements;            ///< Joined over all consumers and the allocator.
+  std::vector<Ref<const Plan>> routes;  ///< One per consumer, in their order.
   double cost_ns = 0;
-  std::string explanation;               ///< Every candidate with its cost or its refusal.
+  std::string explanation;  ///< Every candidate with its cost or its refusal.
 };
 
 /// One party of a pipeline: where it works and what it accepts there.
@@ -83,8 +83,8 @@ class TENON_API Router {
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
 
   /// The tensor as seen from `target`. Memory that already has a view there costs a look-up.
-  /// @errors kFailedPrecondition with Plan::explain() when no way is allowed; kPermissionDenied for write access to read-only
-  /// memory or to what a decoder still reads; what a native call gave.
+  /// @errors kFailedPrecondition with Plan::explain() when no way is allowed; kPermissionDenied for write access to
+  /// read-only memory or to what a decoder still reads; what a native call gave.
   Tensor map(const Tensor& source, const Context& target, const MapOptions& options = {}) const;
   Tensor map(const Tensor& source, const Context& target, Access access) const;
   /// All planes; one export where the edge can.

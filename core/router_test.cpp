@@ -32,14 +32,16 @@ class FakeContext final : public ContextImpl {
 class FakeMemory final : public Memory {
  public:
   FakeMemory(Context context, Ref<HostMemory> block)
-      : Memory(context, context->kind(), {block->size_bytes(), block->host(), false, FdKind::kNone, {}}), block_(block) {}
+      : Memory(context, context->kind(), {block->size_bytes(), block->host(), false, FdKind::kNone, {}}),
+        block_(block) {}
 
  private:
   Ref<HostMemory> block_;
 };
 
 Ref<Memory> FakeContext::allocate(const Requirements& wanted) {
-  return make_ref<FakeMemory>(Context(Ref<ContextImpl>(this)), HostMemory::allocate(wanted.size_bytes, wanted.alignment));
+  return make_ref<FakeMemory>(Context(Ref<ContextImpl>(this)),
+                              HostMemory::allocate(wanted.size_bytes, wanted.alignment));
 }
 
 /// An edge that shares, copies, lies (says that it shares and copies) or refuses.
@@ -47,7 +49,11 @@ class FakeEdge final : public Edge {
  public:
   enum class Behaviour { kShares, kCopies, kLies, kRefuses };
   FakeEdge(MemoryKind from, MemoryKind to, Behaviour behaviour, double cost_ns = 10)
-      : from_(from), to_(to), behaviour_(behaviour), cost_ns_(cost_ns), name_(std::string(from.name()) + "->" + std::string(to.name())) {}
+      : from_(from),
+        to_(to),
+        behaviour_(behaviour),
+        cost_ns_(cost_ns),
+        name_(std::string(from.name()) + "->" + std::string(to.name())) {}
   std::string_view name() const override { return name_; }
   MemoryKind from() const override { return from_; }
   MemoryKind to() const override { return to_; }

@@ -19,8 +19,8 @@ class Shape : public SmallVector<std::size_t, 6> {
   using SmallVector::SmallVector;
 };
 
-/// Distance in bytes between neighbours along each axis, outermost first; the names says bytes because other libraries count
-/// elements. Signed: a negative stride is representable, though no framework here makes one.
+/// Distance in bytes between neighbours along each axis, outermost first; the names says bytes because other libraries
+/// count elements. Signed: a negative stride is representable, though no framework here makes one.
 class ByteStrides : public SmallVector<std::ptrdiff_t, 6> {
  public:
   using SmallVector::SmallVector;

@@ -15,7 +15,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Contiguous sequence; the heap is touched only past N elements. Iterators are pointers, invalidated by growth and move.
+/// Contiguous sequence; the heap is touched only past N elements. Iterators are pointers, invalidated by growth and
+/// move.
 template <typename T, std::size_t N>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>);

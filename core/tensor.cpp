@@ -25,24 +25,26 @@ TENON_INLINE void complete_strides(TensorInfo& info) {
     return;
   }
   if (size_bytes(info.type) == 0) {
-    throw Error(Code::kInvalidArgument, "tensor of " + std::string(name(info.type)) +
-                                            ": types below 8 bits are packed and take no strides");
+    throw Error(Code::kInvalidArgument,
+                "tensor of " + std::string(name(info.type)) + ": types below 8 bits are packed and take no strides");
   }
   if (info.strides.size() != info.shape.size()) {
-    throw Error(Code::kInvalidArgument, "tensor " + to_string(info.shape) + ": got " + std::to_string(info.strides.size()) +
+    throw Error(Code::kInvalidArgument, "tensor " + to_string(info.shape) + ": got " +
+                                            std::to_string(info.strides.size()) +
                                             " byte strides, expected one per axis");
   }
 }
 
 TENON_INLINE void copy_axis(std::size_t axis, std::size_t inner_bytes, std::size_t inner_axis, const Shape& shape,
-                            const char* src, const ByteStrides& src_strides, char* dst, const ByteStrides& dst_strides) {
+                            const char* src, const ByteStrides& src_strides, char* dst,
+                            const ByteStrides& dst_strides) {
   if (axis == inner_axis) {
     std::memcpy(dst, src, inner_bytes);
     return;
   }
   for (std::size_t i = 0; i < shape[axis]; ++i) {
-    copy_axis(axis + 1, inner_bytes, inner_axis, shape, src + static_cast<std::ptrdiff_t>(i) * src_strides[axis], src_strides,
-              dst + static_cast<std::ptrdiff_t>(i) * dst_strides[axis], dst_strides);
+    copy_axis(axis + 1, inner_bytes, inner_axis, shape, src + static_cast<std::ptrdiff_t>(i) * src_strides[axis],
+              src_strides, dst + static_cast<std::ptrdiff_t>(i) * dst_strides[axis], dst_strides);
   }
 }
 
@@ -73,8 +75,11 @@ TENON_INLINE Tensor::Tensor(ElementType type, const Shape& shape, void* data, co
   detail::require_size(type, shape);
   detail::complete_strides(info_);
   const auto extent = checked_extent_bytes(info_);
-  if (!extent) throw Error(Code::kInvalidArgument, "tensor " + to_string(shape) + ": negative or overflowing byte strides " + to_string(strides));
-  if (!data && *extent != 0) throw Error(Code::kInvalidArgument, "tensor " + to_string(shape) + ": null data for a shape that is not empty");
+  if (!extent)
+    throw Error(Code::kInvalidArgument,
+                "tensor " + to_string(shape) + ": negative or overflowing byte strides " + to_string(strides));
+  if (!data && *extent != 0)
+    throw Error(Code::kInvalidArgument, "tensor " + to_string(shape) + ": null data for a shape that is not empty");
   memory_ = HostMemory::borrow(data, *extent);
 }
 
@@ -84,24 +89,26 @@ TENON_INLINE Tensor::Tensor(TensorInfo info, Ref<Memory> memory, std::size_t off
   detail::complete_strides(info_);
   const auto extent = checked_extent_bytes(info_);
   if (!extent || offset_ > memory_->size_bytes() || *extent > memory_->size_bytes() - offset_) {
-    throw Error(Code::kOutOfRange, "tensor " + std::string(name(info_.type)) + " " + to_string(info_.shape) + " with byte strides " +
-                                       to_string(info_.strides) + " at offset " + std::to_string(offset_) +
-                                       " reaches past the end of its memory of " + std::to_string(memory_->size_bytes()) + " bytes");
+    throw Error(Code::kOutOfRange, "tensor " + std::string(name(info_.type)) + " " + to_string(info_.shape) +
+                                       " with byte strides " + to_string(info_.strides) + " at offset " +
+                                       std::to_string(offset_) + " reaches past the end of its memory of " +
+                                       std::to_string(memory_->size_bytes()) + " bytes");
   }
 }
 
 TENON_INLINE Tensor::Tensor(const Tensor& whole, const Shape& begin, const Shape& end) : Tensor(whole) {
   if (tenon::v1::size_bytes(info_.type) == 0 || !memory_) {
-    throw Error(Code::kInvalidArgument, "region of " + to_string(whole) + ": needs a tensor of a type of at least 8 bits");
+    throw Error(Code::kInvalidArgument,
+                "region of " + to_string(whole) + ": needs a tensor of a type of at least 8 bits");
   }
   if (begin.size() != info_.shape.size() || end.size() != info_.shape.size()) {
-    throw Error(Code::kInvalidArgument, "region of " + to_string(whole) + ": begin " + to_string(begin) + " and end " + to_string(end) +
-                                            " must have one entry per axis");
+    throw Error(Code::kInvalidArgument, "region of " + to_string(whole) + ": begin " + to_string(begin) + " and end " +
+                                            to_string(end) + " must have one entry per axis");
   }
   for (std::size_t axis = 0; axis < begin.size(); ++axis) {
     if (begin[axis] > end[axis] || end[axis] > info_.shape[axis]) {
-      throw Error(Code::kOutOfRange, "region of " + to_string(whole) + ": [" + to_string(begin) + ", " + to_string(end) +
-                                         ") leaves the tensor at axis " + std::to_string(axis));
+      throw Error(Code::kOutOfRange, "region of " + to_string(whole) + ": [" + to_string(begin) + ", " +
+                                         to_string(end) + ") leaves the tensor at axis " + std::to_string(axis));
     }
     offset_ += begin[axis] * static_cast<std::size_t>(info_.strides[axis]);
     info_.shape[axis] = end[axis] - begin[axis];
@@ -121,7 +128,8 @@ TENON_INLINE void* Tensor::data() const {
   if (!memory_) throw Error(Code::kFailedPrecondition, "data() of an empty tensor");
   void* base = host_base();
   if (!base && memory_->size_bytes() != 0) {
-    throw Error(Code::kFailedPrecondition, to_string(*this) + " cannot be reached by the CPU; map it into host_context() with a Router first");
+    throw Error(Code::kFailedPrecondition,
+                to_string(*this) + " cannot be reached by the CPU; map it into host_context() with a Router first");
   }
   return static_cast<char*>(base) + offset_;
 }
@@ -129,10 +137,12 @@ TENON_INLINE void* Tensor::data() const {
 TENON_INLINE void Tensor::check_type(ElementType type, std::size_t bits) const {
   const ElementTypeInfo &held = tenon::v1::info(info_.type), &wanted = tenon::v1::info(type);
   const bool same_width = held.bits == bits || held.bits < 8;
-  // As OpenVINO: the width and real-ness must agree, so that f16 storage can be read as uint16_t by those who ask for undefined.
-  if (!same_width || (type != ElementType::kUndefined && held.is_real != wanted.is_real && !(held.bits == 16 && !wanted.is_real))) {
-    throw Error(Code::kInvalidArgument, "data<T>() of " + to_string(*this) + ": T is " + std::string(wanted.name) + " of " +
-                                            std::to_string(bits) + " bits");
+  // As OpenVINO: the width and real-ness must agree, so that f16 storage can be read as uint16_t by those who ask for
+  // undefined.
+  if (!same_width ||
+      (type != ElementType::kUndefined && held.is_real != wanted.is_real && !(held.bits == 16 && !wanted.is_real))) {
+    throw Error(Code::kInvalidArgument, "data<T>() of " + to_string(*this) + ": T is " + std::string(wanted.name) +
+                                            " of " + std::to_string(bits) + " bits");
   }
 }
 
@@ -182,8 +192,8 @@ TENON_INLINE void Tensor::set_shape(const Shape& shape) {
   if (bytes > memory_->size_bytes() - offset_ || !is_contiguous()) {
     auto* host = dynamic_cast<HostMemory*>(memory_.get());
     if (!host || !host->owned() || offset_ != 0 || view_ || lease_) {
-      throw Error(Code::kOutOfRange, "Could set new shape: " + to_string(shape) + " needs " + std::to_string(bytes) + " bytes, and " +
-                                         to_string(*this) + " lies in memory that it cannot grow");
+      throw Error(Code::kOutOfRange, "Could set new shape: " + to_string(shape) + " needs " + std::to_string(bytes) +
+                                         " bytes, and " + to_string(*this) + " lies in memory that it cannot grow");
     }
     memory_ = HostMemory::allocate(bytes);
   }
@@ -193,11 +203,12 @@ TENON_INLINE void Tensor::set_shape(const Shape& shape) {
 
 TENON_INLINE std::string to_string(const Tensor& tensor) {
   if (!tensor) return "empty tensor";
-  return std::string(name(tensor.element_type())) + " " + to_string(tensor.shape()) + " in " + std::string(tensor.context()->name());
+  return std::string(name(tensor.element_type())) + " " + to_string(tensor.shape()) + " in " +
+         std::string(tensor.context()->name());
 }
 
-TENON_INLINE void copy_strided(ElementType type, const Shape& shape, const void* src, const ByteStrides& src_strides, void* dst,
-                               const ByteStrides& dst_strides) {
+TENON_INLINE void copy_strided(ElementType type, const Shape& shape, const void* src, const ByteStrides& src_strides,
+                               void* dst, const ByteStrides& dst_strides) {
   for (std::size_t extent : shape) {
     if (extent == 0) return;
   }
@@ -210,7 +221,8 @@ TENON_INLINE void copy_strided(ElementType type, const Shape& shape, const void*
     inner_bytes *= shape[axis];
     inner_axis = axis;
   }
-  detail::copy_axis(0, inner_bytes, inner_axis, shape, static_cast<const char*>(src), src_strides, static_cast<char*>(dst), dst_strides);
+  detail::copy_axis(0, inner_bytes, inner_axis, shape, static_cast<const char*>(src), src_strides,
+                    static_cast<char*>(dst), dst_strides);
 }
 
 }  // namespace v1

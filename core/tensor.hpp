@@ -24,8 +24,9 @@ struct TensorInfo {
 /// Bytes from the first to one past the last byte that `info` touches; nothing on overflow or negative strides.
 TENON_API std::optional<std::size_t> checked_extent_bytes(const TensorInfo& info);
 
-/// A value: info, memory, lease, offset. Copying one costs two reference counts. The memory lives as long as any tensor over it.
-/// Host data is reached through data(); device handles through the framework's typed function (`opencl::buffer(tensor)`).
+/// A value: info, memory, lease, offset. Copying one costs two reference counts. The memory lives as long as any tensor
+/// over it. Host data is reached through data(); device handles through the framework's typed function
+/// (`opencl::buffer(tensor)`).
 /// @thread distinct objects from distinct threads; the bytes are guarded by memory()->hazards(), not by the tensor.
 class TENON_API Tensor {
  public:
@@ -84,7 +85,8 @@ class TENON_API Tensor {
   Tensor through(const View* view) const;
   /// The same tensor under another lease.
   Tensor with_lease(Lease lease) const;
-  /// Copies host elements; an empty destination is allocated, one of another shape is given this one's (OpenVINO's rule).
+  /// Copies host elements; an empty destination is allocated, one of another shape is given this one's (OpenVINO's
+  /// rule).
   /// @errors kInvalidArgument: element types differ, or a borrowed destination is too small.
   void copy_to(Tensor& destination) const;
 
@@ -113,9 +115,10 @@ class TENON_API Tensor {
 /// "f32 [1,3,224,224] in cpu", for messages.
 TENON_API std::string to_string(const Tensor& tensor);
 
-/// Copies elements between two strided host regions of one type and shape. Rows that are packed on both sides go by memcpy.
-TENON_API void copy_strided(ElementType type, const Shape& shape, const void* src, const ByteStrides& src_strides, void* dst,
-                            const ByteStrides& dst_strides);
+/// Copies elements between two strided host regions of one type and shape. Rows that are packed on both sides go by
+/// memcpy.
+TENON_API void copy_strided(ElementType type, const Shape& shape, const void* src, const ByteStrides& src_strides,
+                            void* dst, const ByteStrides& dst_strides);
 
 }  // namespace v1
 }  // namespace tenon

@@ -71,9 +71,14 @@ TEST(Tensor, AllocatesAlignedAndDescribesItself) {
 }
 
 TEST(Tensor, RefusesSizesThatOverflow) {
-  EXPECT_THAT(error_of([] { Tensor(element::f32, {std::size_t{1} << 40, std::size_t{1} << 40}); }, Code::kInvalidArgument),
+  EXPECT_THAT(error_of(
+                  [] {
+                    Tensor(element::f32, {std::size_t{1} << 40, std::size_t{1} << 40});
+                  },
+                  Code::kInvalidArgument),
               HasSubstr("[1099511627776,1099511627776]"));
-  EXPECT_THAT(error_of([] { Tensor(element::u8, {std::size_t{1} << 50}); }, Code::kResourceExhausted), HasSubstr("bytes"));
+  EXPECT_THAT(error_of([] { Tensor(element::u8, {std::size_t{1} << 50}); }, Code::kResourceExhausted),
+              HasSubstr("bytes"));
 }
 
 TEST(Tensor, HandlesZeroSizedAndScalars) {
@@ -124,10 +129,22 @@ TEST(Tensor, ChecksTypesOfData) {
 TEST(Tensor, RefusesBadBorrows) {
   float value = 0;
   EXPECT_THAT(error_of([] { Tensor(element::f32, {1}, nullptr); }, Code::kInvalidArgument), HasSubstr("null"));
-  EXPECT_THAT(error_of([&] { Tensor(element::f32, {1}, &value, {4, 4}); }, Code::kInvalidArgument), HasSubstr("one per axis"));
-  EXPECT_THAT(error_of([&] { Tensor(element::f32, {2}, &value, {-4}); }, Code::kInvalidArgument), HasSubstr("negative"));
-  EXPECT_THAT(error_of([&] { Tensor(element::u4, {2}, &value, {1}); }, Code::kInvalidArgument), HasSubstr("below 8 bits"));
-  EXPECT_THAT(error_of([&] { Tensor({ElementType::kF32, {4}, {}}, HostMemory::borrow(&value, 4)); }, Code::kOutOfRange), HasSubstr("past the end"));
+  EXPECT_THAT(error_of(
+                  [&] {
+                    Tensor(element::f32, {1}, &value, {4, 4});
+                  },
+                  Code::kInvalidArgument),
+              HasSubstr("one per axis"));
+  EXPECT_THAT(error_of([&] { Tensor(element::f32, {2}, &value, {-4}); }, Code::kInvalidArgument),
+              HasSubstr("negative"));
+  EXPECT_THAT(error_of([&] { Tensor(element::u4, {2}, &value, {1}); }, Code::kInvalidArgument),
+              HasSubstr("below 8 bits"));
+  EXPECT_THAT(error_of(
+                  [&] {
+                    Tensor({ElementType::kF32, {4}, {}}, HostMemory::borrow(&value, 4));
+                  },
+                  Code::kOutOfRange),
+              HasSubstr("past the end"));
 }
 
 TEST(Tensor, SetShapeGrowsOwnMemoryOnly) {

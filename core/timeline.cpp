@@ -26,11 +26,12 @@ TENON_INLINE PointState HostTimeline::query(std::uint64_t value) const {
 
 TENON_INLINE void HostTimeline::wait(std::uint64_t value, Deadline deadline) const {
   std::unique_lock lock(mutex_);
-  const bool reached = changed_.wait_until(
-      lock, deadline, [&] { return reached_.load(std::memory_order_relaxed) >= value; });
+  const bool reached =
+      changed_.wait_until(lock, deadline, [&] { return reached_.load(std::memory_order_relaxed) >= value; });
   if (!reached) {
-    throw Error(Code::kDeadlineExceeded, "host timeline: point " + std::to_string(value) + " was not reached in time (at " +
-                                             std::to_string(reached_.load()) + "); the producer is late or gone");
+    throw Error(Code::kDeadlineExceeded, "host timeline: point " + std::to_string(value) +
+                                             " was not reached in time (at " + std::to_string(reached_.load()) +
+                                             "); the producer is late or gone");
   }
   if (auto failure = failures_.find(value); failure != failures_.end()) std::rethrow_exception(failure->second);
 }

@@ -49,8 +49,8 @@ TENON_INLINE void Trace::record(const char* name, const char* category, std::chr
   if (!is_open()) return;
   auto& ring = detail::trace_ring();
   std::lock_guard lock(ring.mutex);
-  ring.events[ring.recorded++ % ring.events.size()] = {name, category, begin, end,
-                                                        std::hash<std::thread::id>{}(std::this_thread::get_id()) % 100000};
+  ring.events[ring.recorded++ % ring.events.size()] = {
+      name, category, begin, end, std::hash<std::thread::id>{}(std::this_thread::get_id()) % 100000};
 }
 
 TENON_INLINE void Trace::write(const std::filesystem::path& path) {
@@ -59,14 +59,16 @@ TENON_INLINE void Trace::write(const std::filesystem::path& path) {
   const std::string temporary = path.string() + ".part";
   std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(temporary.c_str(), "w"), &std::fclose);
   if (!file) {
-    throw Error(Code::kPermissionDenied, "trace: cannot write '" + path.string() + "': " + std::strerror(errno), "fopen", errno);
+    throw Error(Code::kPermissionDenied, "trace: cannot write '" + path.string() + "': " + std::strerror(errno),
+                "fopen", errno);
   }
   std::fputs("{\"traceEvents\":[", file.get());
   const std::size_t count = std::min(ring.recorded, ring.events.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto& event = ring.events[(ring.recorded - count + i) % ring.events.size()];
     const auto us = [](auto duration) { return std::chrono::duration<double, std::micro>(duration).count(); };
-    std::fprintf(file.get(), "%s\n{\"ph\":\"X\",\"pid\":1,\"tid\":%llu,\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f}",
+    std::fprintf(file.get(),
+                 "%s\n{\"ph\":\"X\",\"pid\":1,\"tid\":%llu,\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f}",
                  i ? "," : "", static_cast<unsigned long long>(event.thread), event.name, event.category,
                  us(event.begin.time_since_epoch()), us(event.end - event.begin));
   }
@@ -76,7 +78,8 @@ TENON_INLINE void Trace::write(const std::filesystem::path& path) {
   if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
     const int code = errno;
     std::remove(temporary.c_str());
-    throw Error(Code::kPermissionDenied, "trace: cannot write '" + path.string() + "': " + std::strerror(code), "rename", code);
+    throw Error(Code::kPermissionDenied, "trace: cannot write '" + path.string() + "': " + std::strerror(code),
+                "rename", code);
   }
 }
 

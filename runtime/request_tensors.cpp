@@ -73,9 +73,15 @@ void RequestState::use_tensor(std::size_t input) {
   Variant::Key key = key_now();
   key[input].reset();
   if (std::none_of(key.begin(), key.end(), [](const auto& format) { return format.has_value(); })) key.clear();
-  use_variant(key);
-  inputs_[input].planes = {};
-  inputs_[input].way = Way::kNone;
+  Slot& slot = inputs_[input];
+  const Way before = std::exchange(slot.way, Way::kNone);
+  try {
+    use_variant(key);
+  } catch (...) {
+    slot.way = before;
+    throw;
+  }
+  slot.planes = {};
 }
 
 void RequestState::use_variant(const Variant::Key& key) {
@@ -92,11 +98,18 @@ void RequestState::use_variant(const Variant::Key& key) {
     active_plan_ = static_cast<std::size_t>(known - plans_.begin());
   }
   if (first || active_plan_ == before) return;
-  // Frames of the old plan's format are gone with it; plain tensors go over to the new one.
+  // The caller has cleared the slot whose format changed; all others go over to the new plan as they are.
   for (const bool is_input : {true, false}) {
     auto& slots = is_input ? inputs_ : outputs_;
     for (std::size_t i = 0; i < slots.size(); ++i) {
-      if (slots[i].way == Way::kNone || slots[i].way == Way::kFrame) continue;
+      if (slots[i].way == Way::kNone) continue;
+      if (slots[i].way == Way::kFrame) {
+        Plan& now = plans_[active_plan_];
+        for (std::size_t plane = 0; plane < now.variant->input_count[i]; ++plane) {
+          now.impl->bind_input(now.variant->first_input[i] + plane, slots[i].planes[plane]);
+        }
+        continue;
+      }
       const Tensor tensor = slots[i].tensor;
       settle({is_input, i}, slots[i], tensor, slots[i].from_user);
     }
@@ -220,7 +233,15 @@ void RequestState::set_frame(std::size_t input, const Frame& frame) {
   Variant::Key key = key_now();
   if (key[input] != frame.info()) {
     key[input] = frame.info();
-    use_variant(key);
+    // What the input held does not fit the new plan; it stays when that can't be built.
+    const Way before = std::exchange(slot.way, Way::kNone);
+    try {
+      use_variant(key);
+    } catch (...) {
+      slot.way = before;
+      throw;
+    }
+    slot.planes = {};
   }
   Plan& now = plan();
   const CompiledModelImpl& compiled = *now.variant->impl;

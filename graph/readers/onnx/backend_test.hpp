@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs ONNX's backend tests: folders of model.onnx with recorded inputs and outputs.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/model.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+enum class BackendTestOutcome : std::uint8_t { kPassed, kFailed, kSkipped };
+
+struct BackendTestResult {
+  std::string name;  ///< The folder's own name.
+  BackendTestOutcome outcome = BackendTestOutcome::kFailed;
+  std::string reason;  ///< Empty when passed.
+};
+
+/// Equal when |actual - expected| <= atol + rtol * |expected|, or both are NaN, or equal infinities. Integers must be equal,
+/// and so must element types and shapes.
+struct BackendTestTolerance {
+  double rtol = 1e-3;
+  double atol = 1e-5;
+};
+
+/// Runs `model` on inputs in the order of its parameters; returns its outputs in order.
+using BackendTestRun = std::function<std::vector<Tensor>(const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs)>;
+
+/// Runs every test_data_set_<N> of one folder. What cannot be read (operations, sequences, text) fails, with the reason.
+/// Skipped: a folder without model.onnx or without data sets. Never throws for what the folder holds.
+/// @errors kUnimplemented: the build has no ONNX reader.
+TENON_API BackendTestResult run_backend_test(const std::filesystem::path& folder, const BackendTestRun& run,
+                                             const BackendTestTolerance& tolerance = {});
+
+}  // namespace v1
+}  // namespace tenon

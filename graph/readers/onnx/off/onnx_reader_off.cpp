@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands in for the ONNX reader in builds that have no protobuf or no ONNX schema: says so.
+#include <tenon/graph/readers/onnx/backend_test.hpp>
+#include <tenon/graph/readers/onnx/onnx_reader.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace {
+[[noreturn]] void refuse(const std::string& origin) {
+  throw Error(Code::kUnimplemented, origin + " needs the ONNX reader, which this build lacks: " TENON_ONNX_OFF_REASON);
+}
+}  // namespace
+
+bool has_onnx_reader() { return false; }
+std::shared_ptr<Model> read_onnx(const Tensor&, const std::filesystem::path&, const std::string& origin) { refuse(origin); }
+std::vector<std::string> supported_onnx_operations() { return {}; }
+BackendTestResult run_backend_test(const std::filesystem::path& folder, const BackendTestRun&, const BackendTestTolerance&) {
+  refuse("\"" + folder.string() + "\"");
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX graphs become models: values by name, nodes in dependency order, functions inlined.
+#include <algorithm>
+#include <climits>
+#include <set>
+#include <unordered_set>
+
+#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/onnx_reader.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace onnx_reader {
+
+namespace {
+
+constexpr int kMaxFunctionDepth = 16;
+// Functions that call functions can grow without bound from a small file.
+constexpr std::size_t kMaxInlinedNodes = 200'000;
+
+std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
+std::string key_of(const schema::NodeProto& node) { return domain_of(node.domain()) + ":" + node.op_type(); }
+
+std::string describe_node(const schema::NodeProto& node) {
+  std::string text = "node '" + node.name() + "' (" + (node.domain().empty() ? "" : node.domain() + ".") + node.op_type();
+  if (node.name().empty() && node.output_size() > 0) text += ", output '" + node.output(0) + "'";
+  return text + ")";
+}
+
+// The well-known entries of model_info may also stand alone.
+const std::set<std::string, std::less<>>& model_info_keys() {
+  static const std::set<std::string, std::less<>> keys = {
+      "model_type", "labels", "label_ids", "mean_values", "scale_values", "reverse_input_channels", "resize_type",
+      "confidence_threshold", "iou_threshold", "pad_value", "embedded_processing", "input_dtype", "multilabel", "task_type"};
+  return keys;
+}
+
+using Values = std::unordered_map<std::string, Out>;
+using OpsetMap = std::unordered_map<std::string, std::int64_t>;
+
+class OnnxReader {
+ public:
+  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin)
+      : proto_(proto), external_(folder), origin_(std::move(origin)) {}
+
+  std::shared_ptr<Model> read() {
+    if (!proto_.has_graph()) invalid("has no graph");
+    opsets_ = read_opsets(proto_.opset_import());
+    if (!opsets_.count("")) invalid("imports no operation set of the default domain");
+    for (auto& function : *proto_.mutable_functions()) {
+      functions_.emplace(domain_of(function.domain()) + ":" + function.name(), &function);
+    }
+    refuse_missing_operations();
+    schema::GraphProto& graph = *proto_.mutable_graph();
+    Values values;
+    read_initializers(graph, values);
+    ParameterVector parameters = read_inputs(graph, values);
+    convert_nodes(*graph.mutable_node(), values, opsets_, wanted_names(graph), 0);
+    auto model = std::make_shared<Model>(read_outputs(graph, values), parameters);
+    model->set_friendly_name(graph.name().empty() ? "onnx" : graph.name());
+    read_metadata(*model);
+    return model;
+  }
+
+ private:
+  [[noreturn]] void invalid(const std::string& message) const { throw Error(Code::kInvalidArgument, origin_ + ": " + message); }
+
+  template <typename Imports>
+  static OpsetMap read_opsets(const Imports& imports) {
+    OpsetMap opsets;
+    for (const auto& import : imports) opsets[domain_of(import.domain())] = import.version();
+    return opsets;
+  }
+
+  std::int64_t opset_of(const schema::NodeProto& node, const OpsetMap& opsets) const {
+    const auto found = opsets.find(domain_of(node.domain()));
+    return found == opsets.end() ? 1 : found->second;
+  }
+
+  // --- what is missing, all at once ---------------------------------------------------------------------------------
+  struct Missing {
+    std::string first_node;
+    std::size_t count = 0;
+  };
+
+  void collect_missing(const google::protobuf::RepeatedPtrField<schema::NodeProto>& nodes, const OpsetMap& opsets,
+                       std::map<std::string, Missing>& missing) const {
+    for (const auto& node : nodes) {
+      if (converters().count(key_of(node)) || functions_.count(key_of(node))) continue;
+      const std::string domain = domain_of(node.domain());
+      Missing& entry = missing[node.op_type() + " (domain " + (domain.empty() ? "ai.onnx" : domain) + ", operation set " +
+                               std::to_string(opset_of(node, opsets)) + ")"];
+      if (entry.count++ == 0) entry.first_node = describe_node(node);
+    }
+  }
+
+  void refuse_missing_operations() const {
+    std::map<std::string, Missing> missing;
+    collect_missing(proto_.graph().node(), opsets_, missing);
+    for (const auto& function : proto_.functions()) {
+      collect_missing(function.node(), read_opsets(function.opset_import()), missing);
+    }
+    if (missing.empty()) return;
+    std::string text = origin_ + " uses operations that are not supported:";
+    for (const auto& [type, entry] : missing) {
+      text += "\n  " + type + ": " + entry.first_node +
+              (entry.count > 1 ? " and " + std::to_string(entry.count - 1) + " more" : "");
+    }
+    text += "\nSupported operations:";
+    for (const std::string& name : supported_onnx_operations()) text += " " + name;
+    throw Error(Code::kUnimplemented, text);
+  }
+
+  // --- values ----------------------------------------------------------------------------------------------------------
+  void read_initializers(schema::GraphProto& graph, Values& values) {
+    if (graph.sparse_initializer_size() > 0) {
+      throw Error(Code::kUnimplemented, origin_ + ": sparse initializers are not supported; store them densely");
+    }
+    for (auto& initializer : *graph.mutable_initializer()) {
+      const std::string name = initializer.name();
+      auto constant = std::make_shared<op::v0::Constant>(
+          tensor_from_proto(initializer, external_, origin_ + ": initializer '" + name + "'"));
+      constant->set_friendly_name(name);
+      constant->get_output_tensor(0).add_names({name});
+      if (!values.emplace(name, constant->output(0)).second) invalid("two initializers are named '" + name + "'");
+    }
+  }
+
+  ParameterVector read_inputs(const schema::GraphProto& graph, Values& values) {
+    ParameterVector parameters;
+    for (const auto& input : graph.input()) {
+      // Files before IR version 4 list their initializers as inputs too.
+      const auto known = values.find(input.name());
+      if (known != values.end()) {
+        if (is_op(known->second.get_node(), "Constant")) continue;
+        invalid("two inputs are named '" + input.name() + "'");
+      }
+      const std::string what = origin_ + ": input '" + input.name() + "'";
+      if (!input.type().has_tensor_type()) {
+        throw Error(Code::kUnimplemented, what + " is no tensor (a sequence, an optional or a map), which is not supported");
+      }
+      const auto& type = input.type().tensor_type();
+      auto parameter =
+          std::make_shared<op::v0::Parameter>(element_type_from_onnx(type.elem_type(), what), read_shape(type));
+      parameter->set_friendly_name(input.name());
+      parameter->get_output_tensor(0).add_names({input.name()});
+      values.emplace(input.name(), parameter->output(0));
+      parameters.push_back(std::move(parameter));
+    }
+    return parameters;
+  }
+
+  static PartialShape read_shape(const schema::TypeProto::Tensor& type) {
+    if (!type.has_shape()) return PartialShape::dynamic();
+    std::vector<Dimension> dimensions;
+    for (const auto& dimension : type.shape().dim()) {
+      const bool known = dimension.has_dim_value() && dimension.dim_value() >= 0;
+      dimensions.push_back(known ? Dimension(dimension.dim_value()) : Dimension::dynamic());
+    }
+    return PartialShape(std::move(dimensions));
+  }
+
+  ResultVector read_outputs(const schema::GraphProto& graph, const Values& values) {
+    ResultVector results;
+    for (const auto& output : graph.output()) {
+      const auto found = values.find(output.name());
+      if (found == values.end()) invalid("output '" + output.name() + "' is computed by no node");
+      auto result = std::make_shared<op::v0::Result>(found->second);
+      // As OpenVINO names them, so that IR written from either is the same.
+      result->set_friendly_name(output.name() + "/sink_port_0");
+      results.push_back(std::move(result));
+    }
+    if (results.empty()) invalid("has no outputs: nothing would be computed");
+    return results;
+  }
+
+  // --- nodes -----------------------------------------------------------------------------------------------------------
+  using Nodes = google::protobuf::RepeatedPtrField<schema::NodeProto>;
+  using NameSet = std::unordered_set<std::string>;
+
+  template <typename Graph>
+  static NameSet wanted_names(const Graph& graph) {
+    NameSet names;
+    for (const auto& node : graph.node()) names.insert(node.input().begin(), node.input().end());
+    if constexpr (std::is_same_v<Graph, schema::GraphProto>) {
+      for (const auto& output : graph.output()) names.insert(output.name());
+    } else {
+      names.insert(graph.output().begin(), graph.output().end());
+    }
+    return names;
+  }
+
+  // The standard asks for sorted nodes; not every writer obliges. Throws for cycles and names that nothing produces.
+  std::vector<int> sorted(const Nodes& nodes, const Values& values) const {
+    std::unordered_map<std::string, int> producer;
+    for (int i = 0; i < nodes.size(); ++i) {
+      for (const auto& output : nodes[i].output()) {
+        if (output.empty()) continue;
+        if (values.count(output) || !producer.emplace(output, i).second) {
+          invalid("two nodes or inputs produce '" + output + "'; one is " + describe_node(nodes[i]));
+        }
+      }
+    }
+    std::vector<int> waiting(static_cast<std::size_t>(nodes.size())), order;
+    std::vector<std::vector<int>> users(waiting.size());
+    for (int i = 0; i < nodes.size(); ++i) {
+      for (const auto& input : nodes[i].input()) {
+        if (input.empty() || values.count(input)) continue;
+        const auto found = producer.find(input);
+        if (found == producer.end()) invalid(describe_node(nodes[i]) + " reads '" + input + "', which nothing produces");
+        users[static_cast<std::size_t>(found->second)].push_back(i);
+        ++waiting[static_cast<std::size_t>(i)];
+      }
+    }
+    // A heap by index keeps the file's own order wherever it is a valid one.
+    std::set<int> ready;
+    for (int i = 0; i < nodes.size(); ++i) {
+      if (waiting[static_cast<std::size_t>(i)] == 0) ready.insert(i);
+    }
+    while (!ready.empty()) {
+      const int index = *ready.begin();
+      ready.erase(ready.begin());
+      order.push_back(index);
+      for (int user : users[static_cast<std::size_t>(index)]) {
+        if (--waiting[static_cast<std::size_t>(user)] == 0) ready.insert(user);
+      }
+    }
+    if (order.size() != waiting.size()) {
+      for (int i = 0; i < nodes.size(); ++i) {
+        if (waiting[static_cast<std::size_t>(i)] != 0) invalid("its nodes form a cycle, in or before " + describe_node(nodes[i]));
+      }
+    }
+    return order;
+  }
+
+  void convert_nodes(Nodes& nodes, Values& values, const OpsetMap& opsets, const NameSet& wanted, int depth) {
+    for (int index : sorted(nodes, values)) convert_node(nodes[index], values, opsets, wanted, depth);
+  }
+
+  void convert_node(schema::NodeProto& node, Values& values, const OpsetMap& opsets, const NameSet& wanted, int depth) {
+    OutputVector inputs;
+    for (const auto& name : node.input()) inputs.push_back(name.empty() ? Out() : values.at(name));
+    OutputVector outputs;
+    try {
+      const auto converter = converters().find(key_of(node));
+      if (converter != converters().end()) {
+        outputs = converter->second(NodeContext(node, inputs, opset_of(node, opsets), external_));
+      } else {
+        outputs = inline_function(*functions_.at(key_of(node)), node, inputs, depth + 1);
+      }
+    } catch (const Error& error) {
+      // The table may lack an operation that a converter builds on: for the user that is an unsupported operation as well.
+      const Code code = error.code() == Code::kNotFound ? Code::kUnimplemented : error.code();
+      const std::string prefix = depth == 0 ? origin_ + ": " : "";
+      throw Error(code, prefix + describe_node(node) + ", operation set " + std::to_string(opset_of(node, opsets)) + ": " + error.what());
+    }
+    for (int i = 0; i < node.output_size(); ++i) {
+      const std::string& name = node.output(i);
+      if (name.empty()) continue;
+      if (static_cast<std::size_t>(i) >= outputs.size() || !outputs[static_cast<std::size_t>(i)]) {
+        if (!wanted.count(name)) continue;
+        throw Error(Code::kUnimplemented, origin_ + ": " + describe_node(node) + ": its output " + std::to_string(i) + " ('" +
+                                              name + "') is not supported");
+      }
+      Out& output = outputs[static_cast<std::size_t>(i)];
+      if (!output.get_node()->has_friendly_name()) {
+        output.get_node()->set_friendly_name(node.name().empty() || i > 0 ? name : node.name());
+      }
+      if (depth == 0) output.add_names({name});
+      values.emplace(name, output);
+    }
+  }
+
+  OutputVector inline_function(const schema::FunctionProto& function, const schema::NodeProto& call, const OutputVector& inputs,
+                               int depth) {
+    if (depth > kMaxFunctionDepth) {
+      fail("functions call each other deeper than " + std::to_string(kMaxFunctionDepth) + " levels");
+    }
+    inlined_ += static_cast<std::size_t>(function.node_size());
+    if (inlined_ > kMaxInlinedNodes) fail("its functions expand to more than " + std::to_string(kMaxInlinedNodes) + " nodes");
+    schema::FunctionProto body = function;
+    for (auto& node : *body.mutable_node()) substitute_attributes(node, function, call);
+    Values values;
+    for (int i = 0; i < function.input_size(); ++i) {
+      if (static_cast<std::size_t>(i) < inputs.size()) values[function.input(i)] = inputs[static_cast<std::size_t>(i)];
+    }
+    drop_absent_inputs(body, values);
+    OpsetMap opsets = read_opsets(function.opset_import());
+    opsets.emplace("", opsets_.at(""));
+    convert_nodes(*body.mutable_node(), values, opsets, wanted_names(body), depth);
+    OutputVector outputs;
+    for (const auto& name : function.output()) {
+      const auto found = values.find(name);
+      if (found == values.end()) fail("function output '" + name + "' is computed by no node");
+      outputs.push_back(found->second);
+    }
+    return outputs;
+  }
+
+  // Attributes of the body may refer to those of the call, or to the function's defaults.
+  static void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto& function, const schema::NodeProto& call) {
+    auto& attributes = *node.mutable_attribute();
+    for (int i = attributes.size(); i-- > 0;) {
+      const std::string reference = attributes[i].ref_attr_name();
+      if (reference.empty()) continue;
+      const schema::AttributeProto* value = nullptr;
+      for (const auto& candidate : function.attribute_proto()) {
+        if (candidate.name() == reference) value = &candidate;
+      }
+      for (const auto& candidate : call.attribute()) {
+        if (candidate.name() == reference) value = &candidate;
+      }
+      if (!value) {
+        attributes.DeleteSubrange(i, 1);
+        continue;
+      }
+      const std::string name = attributes[i].name();
+      attributes[i] = *value;
+      attributes[i].set_name(name);
+    }
+  }
+
+  // Inputs that the call leaves out are absent in the body as well.
+  static void drop_absent_inputs(schema::FunctionProto& body, Values& values) {
+    NameSet absent;
+    for (const auto& name : body.input()) {
+      const auto found = values.find(name);
+      if (found == values.end() || !found->second) absent.insert(name);
+    }
+    for (const auto& name : absent) values.erase(name);
+    for (auto& node : *body.mutable_node()) {
+      for (auto& name : *node.mutable_input()) {
+        if (absent.count(name)) name.clear();
+      }
+    }
+  }
+
+  // --- metadata --------------------------------------------------------------------------------------------------------
+  void read_metadata(Model& model) const {
+    AnyMap model_info, framework;
+    constexpr std::string_view kPrefix = "model_info ";
+    for (const auto& entry : proto_.metadata_props()) {
+      const std::string& key = entry.key();
+      if (key.compare(0, kPrefix.size(), kPrefix) == 0) model_info[key.substr(kPrefix.size())] = entry.value();
+      else if (model_info_keys().count(key)) model_info[key] = entry.value();
+      else framework[key] = entry.value();
+    }
+    if (!model_info.empty()) model.get_rt_info()["model_info"] = std::move(model_info);
+    if (!framework.empty()) model.get_rt_info()["framework"] = std::move(framework);
+  }
+
+  schema::ModelProto& proto_;
+  ExternalData external_;
+  const std::string origin_;
+  OpsetMap opsets_;
+  std::unordered_map<std::string, const schema::FunctionProto*> functions_;
+  std::size_t inlined_ = 0;
+};
+
+}  // namespace
+
+const ConverterTable& converters() {
+  static const ConverterTable table = [] {
+    ConverterTable all;
+    add_elementwise(all);
+    add_activations(all);
+    add_reductions(all);
+    add_movement(all);
+    add_indexing(all);
+    add_convolutions(all);
+    add_pooling(all);
+    add_normalization(all);
+    add_linear(all);
+    add_quantization(all);
+    add_resize(all);
+    add_recurrent(all);
+    add_losses(all);
+    add_generators(all);
+    add_detection(all);
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace onnx_reader
+
+bool has_onnx_reader() { return true; }
+
+std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin) {
+  const std::size_t size = bytes ? bytes.size_bytes() : 0;
+  if (size > static_cast<std::size_t>(INT_MAX)) {
+    throw Error(Code::kInvalidArgument, origin + " is larger than the 2 GiB that ONNX's format allows; store weights as external data");
+  }
+  onnx_reader::schema::ModelProto proto;
+  if (size == 0 || !proto.ParseFromArray(bytes.data(), static_cast<int>(size))) {
+    throw Error(Code::kInvalidArgument, origin + " is no ONNX model, or a truncated or damaged one (its protobuf does not parse)");
+  }
+  return onnx_reader::OnnxReader(proto, folder, origin).read();
+}
+
+std::vector<std::string> supported_onnx_operations() {
+  std::vector<std::string> names;
+  for (const auto& [key, converter] : onnx_reader::converters()) {
+    names.push_back(key[0] == ':' ? key.substr(1) : key);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace v1
+}  // namespace tenon

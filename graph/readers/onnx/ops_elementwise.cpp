@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX: arithmetic, comparison, logic and bits, element by element.
+#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace {
+
+// Operations that mean the same under another name.
+struct Rename {
+  const char* onnx;
+  const char* type;
+  unsigned version;
+};
+
+constexpr Rename kUnary[] = {
+    {"Abs", "Abs", 1},     {"Acos", "Acos", 1},       {"Acosh", "Acosh", 4},    {"Asin", "Asin", 1},     {"Asinh", "Asinh", 4},
+    {"Atan", "Atan", 1},   {"Atanh", "Atanh", 4},     {"Ceil", "Ceiling", 1},   {"Cos", "Cos", 1},       {"Cosh", "Cosh", 1},
+    {"Erf", "Erf", 1},     {"Exp", "Exp", 1},         {"Floor", "Floor", 1},    {"Log", "Log", 1},       {"Neg", "Negative", 1},
+    {"Sign", "Sign", 1},   {"Sin", "Sin", 1},         {"Sinh", "Sinh", 1},      {"Sqrt", "Sqrt", 1},     {"Tan", "Tan", 1},
+    {"Not", "LogicalNot", 1}, {"IsNaN", "IsNaN", 10}, {"BitwiseNot", "BitwiseNot", 13}};
+
+constexpr Rename kBinary[] = {
+    {"Add", "Add", 1},         {"Sub", "Subtract", 1},        {"Mul", "Multiply", 1},
+    {"And", "LogicalAnd", 1},  {"Or", "LogicalOr", 1},        {"Xor", "LogicalXor", 1},
+    {"Equal", "Equal", 1},     {"Greater", "Greater", 1},     {"Less", "Less", 1},
+    {"GreaterOrEqual", "GreaterEqual", 1}, {"LessOrEqual", "LessEqual", 1},
+    {"BitwiseAnd", "BitwiseAnd", 13}, {"BitwiseOr", "BitwiseOr", 13}, {"BitwiseXor", "BitwiseXor", 13}};
+
+template <std::size_t N>
+const Rename& row(const Rename (&table)[N], const std::string& name) {
+  for (const Rename& entry : table) {
+    if (name == entry.onnx) return entry;
+  }
+  fail("no such operation");
+}
+
+OutputVector unary_converter(const NodeContext& node) {
+  const Rename& entry = row(kUnary, node.op_type());
+  return {op(entry.type, entry.version, {node.input(0)})};
+}
+
+OutputVector binary_converter(const NodeContext& node) {
+  const Rename& entry = row(kBinary, node.op_type());
+  return {op(entry.type, entry.version, {node.input(0), node.input(1)})};
+}
+
+OutputVector div_converter(const NodeContext& node) { return {div(node.input(0), node.input(1))}; }
+
+// Integer powers of another type are computed in the base's type, as ONNX has it; real exponents keep their fraction.
+OutputVector pow_converter(const NodeContext& node) {
+  const Out base = node.input(0), exponent = node.input(1);
+  const ElementType type = base.get_element_type(), other = exponent.get_element_type();
+  if (type == other) return {op("Power", 1, {base, exponent})};
+  if (!info(type).is_real && info(other).is_real) return {convert(op("Power", 1, {convert(base, other), exponent}), type)};
+  return {op("Power", 1, {base, convert(exponent, type)})};
+}
+
+OutputVector mod_converter(const NodeContext& node) {
+  const bool truncates = node.get_int("fmod", 0) != 0;
+  return {op(truncates ? "Mod" : "FloorMod", 1, {node.input(0), node.input(1)})};
+}
+
+OutputVector fold(const NodeContext& node, const char* type) {
+  const OutputVector inputs = node.inputs();
+  if (inputs.empty()) fail("has no inputs");
+  Out result = inputs[0];
+  for (std::size_t i = 1; i < inputs.size(); ++i) result = op(type, 1, {result, inputs[i]});
+  return {result};
+}
+OutputVector max_converter(const NodeContext& node) { return fold(node, "Maximum"); }
+OutputVector min_converter(const NodeContext& node) { return fold(node, "Minimum"); }
+OutputVector sum_converter(const NodeContext& node) { return fold(node, "Add"); }
+OutputVector mean_converter(const NodeContext& node) {
+  const Out sum = fold(node, "Add")[0];
+  return {div(sum, scalar_like(sum, static_cast<double>(node.input_count())))};
+}
+
+OutputVector reciprocal_converter(const NodeContext& node) {
+  return {div(scalar_like(node.input(0), 1), node.input(0))};
+}
+
+OutputVector round_converter(const NodeContext& node) { return {op("Round", 5, {node.input(0)}, {{"mode", "half_to_even"}})}; }
+
+OutputVector is_inf_converter(const NodeContext& node) {
+  return {op("IsInf", 10, {node.input(0)}, {{"detect_negative", node.get_int("detect_negative", 1) != 0},
+                                            {"detect_positive", node.get_int("detect_positive", 1) != 0}})};
+}
+
+OutputVector bit_shift_converter(const NodeContext& node) {
+  const std::string direction = node.get_string("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT") fail("direction is \"" + direction + "\", expected LEFT or RIGHT");
+  return {op(direction == "LEFT" ? "BitwiseLeftShift" : "BitwiseRightShift", 15, {node.input(0), node.input(1)})};
+}
+
+OutputVector where_converter(const NodeContext& node) { return {select(node.input(0), node.input(1), node.input(2))}; }
+
+OutputVector cast_converter(const NodeContext& node) { return {convert(node.input(0), node.get_type("to"))}; }
+
+OutputVector cast_like_converter(const NodeContext& node) { return {convert(node.input(0), node.type(1))}; }
+
+// Bounds may be attributes (before 11) or inputs, of which either may be absent.
+OutputVector clip_converter(const NodeContext& node) {
+  Out x = node.input(0);
+  if (node.opset() < 11) {
+    if (node.has("min")) x = op("Maximum", 1, {x, scalar_like(x, node.get_float("min", 0))});
+    if (node.has("max")) x = op("Minimum", 1, {x, scalar_like(x, node.get_float("max", 0))});
+    return {x};
+  }
+  if (node.has_input(1)) x = op("Maximum", 1, {x, node.input(1)});
+  if (node.has_input(2)) x = op("Minimum", 1, {x, node.input(2)});
+  return {x};
+}
+
+OutputVector identity_converter(const NodeContext& node) { return {node.input(0)}; }
+
+// At inference nothing is dropped; the mask says so.
+OutputVector dropout_converter(const NodeContext& node) {
+  if (node.has_input(2)) {
+    const auto training = node.known_ints(2);
+    if (!training || (*training)[0] != 0) unimplemented("Dropout in training mode is not supported");
+  }
+  const Out x = node.input(0);
+  if (!node.wants_output(1)) return {x};
+  const ElementType mask_type = node.opset() < 10 ? node.type(0) : ElementType::kBool;
+  return {x, broadcast_to(scalar(mask_type, 1), shape_of(x))};
+}
+
+}  // namespace
+
+void add_elementwise(ConverterTable& table) {
+  for (const Rename& entry : kUnary) table[std::string(":") + entry.onnx] = unary_converter;
+  for (const Rename& entry : kBinary) table[std::string(":") + entry.onnx] = binary_converter;
+  table[":Div"] = div_converter;
+  table[":Pow"] = pow_converter;
+  table[":Mod"] = mod_converter;
+  table[":Max"] = max_converter;
+  table[":Min"] = min_converter;
+  table[":Sum"] = sum_converter;
+  table[":Mean"] = mean_converter;
+  table[":Reciprocal"] = reciprocal_converter;
+  table[":Round"] = round_converter;
+  table[":IsInf"] = is_inf_converter;
+  table[":BitShift"] = bit_shift_converter;
+  table[":Where"] = where_converter;
+  table[":Cast"] = cast_converter;
+  table[":CastLike"] = cast_like_converter;
+  table[":Clip"] = clip_converter;
+  table[":Identity"] = identity_converter;
+  table[":Dropout"] = dropout_converter;
+}
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

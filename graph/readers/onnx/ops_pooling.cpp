@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX: pooling.
+#include <tenon/graph/readers/onnx/spatial_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace {
+
+Ints kernel_shape(const NodeContext& node) {
+  const Ints kernel = node.get_ints("kernel_shape");
+  if (kernel.empty()) fail("kernel_shape is empty");
+  return kernel;
+}
+
+const char* rounding(const NodeContext& node) {
+  return node.get_int("ceil_mode", 0) != 0 ? "ceil_torch" : "floor";
+}
+
+OutputVector max_pool(const NodeContext& node) {
+  const Ints kernel = kernel_shape(node);
+  Attributes attributes = Window(node, kernel.size()).attributes();
+  attributes.set("kernel", kernel);
+  attributes.set("rounding_type", rounding(node));
+  attributes.set("index_element_type", ElementType::kI64);
+  // Indices count within the whole tensor, so from axis 0.
+  attributes.set("axis", 0);
+  const bool column_major = node.get_int("storage_order", 0) != 0;
+  OutputVector outputs = ops("MaxPool", 14, {node.input(0)}, attributes);
+  if (column_major && node.wants_output(1)) {
+    // Row-major index n*H*W + h*W + w to column-major n*H*W + w*H + h; only two spatial axes are meant.
+    if (kernel.size() != 2) unimplemented("storage_order 1 is supported for two spatial axes");
+    const Out x = node.input(0), index = outputs[1];
+    const Out height = extent_of(x, 2), width = extent_of(x, 3), plane = mul(height, width);
+    const Out start = mul(div(index, plane), plane), inside = sub(index, start);
+    const Out row = div(inside, width), column = sub(inside, mul(row, width));
+    outputs[1] = add(start, add(mul(column, height), row));
+  }
+  return outputs;
+}
+
+OutputVector average_pool(const NodeContext& node) {
+  const Ints kernel = kernel_shape(node);
+  Attributes attributes = Window(node, kernel.size()).attributes();
+  attributes.set("kernel", kernel);
+  attributes.set("exclude-pad", node.get_int("count_include_pad", 0) == 0);
+  attributes.set("rounding_type", rounding(node));
+  const Ints dilations = node.get_ints("dilations", {});
+  const bool is_dilated = std::any_of(dilations.begin(), dilations.end(), [](std::int64_t d) { return d != 1; });
+  if (is_dilated) return {op("AvgPool", 16, {node.input(0)}, attributes)};
+  attributes.erase("dilations");
+  return {op("AvgPool", 14, {node.input(0)}, attributes)};
+}
+
+// (sum |x|^p)^(1/p), the sum being the average times the window's size, pads counted.
+OutputVector lp_pool(const NodeContext& node) {
+  const Ints kernel = kernel_shape(node);
+  const Window window(node, kernel.size());
+  Attributes attributes = window.attributes();
+  attributes.set("kernel", kernel);
+  attributes.set("exclude-pad", false);
+  attributes.set("rounding_type", "floor");
+  if (node.get_int("ceil_mode", 0) != 0) unimplemented("ceil_mode 1 is not supported");
+  double size = 1;
+  for (std::int64_t extent : kernel) size *= static_cast<double>(extent);
+  const double p = static_cast<double>(node.get_int("p", 2));
+  const Out x = node.input(0);
+  const Out powers = power(unary("Abs", x), p);
+  const bool is_dilated = std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; });
+  if (!is_dilated) attributes.erase("dilations");
+  // "Same" pads count as elements too, but AvgPool never counts those that it chose itself.
+  if (window.auto_pad == "same_upper" || window.auto_pad == "same_lower") {
+    const PartialShape& shape = x.get_partial_shape();
+    Ints begin, end;
+    for (std::size_t i = 0; i < kernel.size(); ++i) {
+      if (shape.rank().is_dynamic() || shape[i + 2].is_dynamic()) unimplemented("auto_pad needs a static shape");
+      const std::int64_t in = shape[i + 2].get_length(), stride = window.strides[i];
+      const std::int64_t out = (in + stride - 1) / stride;
+      const std::int64_t total = std::max<std::int64_t>((out - 1) * stride + (kernel[i] - 1) * window.dilations[i] + 1 - in, 0);
+      begin.push_back(window.auto_pad == "same_upper" ? total / 2 : total - total / 2);
+      end.push_back(total - begin.back());
+    }
+    attributes.set("pads_begin", begin);
+    attributes.set("pads_end", end);
+    attributes.set("auto_pad", "explicit");
+  }
+  const Out mean = op("AvgPool", is_dilated ? 16 : 14, {powers}, attributes);
+  return {power(mul(mean, scalar_like(x, size)), 1 / p)};
+}
+
+Out spatial_axes_of(const NodeContext& node) {
+  Ints axes;
+  for (std::int64_t axis = 2; axis < node.rank(0); ++axis) axes.push_back(axis);
+  return ints(axes);
+}
+
+OutputVector global_average_pool(const NodeContext& node) {
+  return {reduce("ReduceMean", node.input(0), spatial_axes_of(node), true)};
+}
+OutputVector global_max_pool(const NodeContext& node) { return {reduce("ReduceMax", node.input(0), spatial_axes_of(node), true)}; }
+OutputVector global_lp_pool(const NodeContext& node) {
+  const double p = static_cast<double>(node.get_int("p", 2));
+  const Out powers = power(unary("Abs", node.input(0)), p);
+  return {power(reduce("ReduceSum", powers, spatial_axes_of(node), true), 1 / p)};
+}
+
+}  // namespace
+
+void add_pooling(ConverterTable& table) {
+  table[":MaxPool"] = max_pool;
+  table[":AveragePool"] = average_pool;
+  table[":LpPool"] = lp_pool;
+  table[":GlobalAveragePool"] = global_average_pool;
+  table[":GlobalMaxPool"] = global_max_pool;
+  table[":GlobalLpPool"] = global_lp_pool;
+}
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

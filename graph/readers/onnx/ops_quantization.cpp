@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX: quantisation.
+#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace {
+
+// Scale or zero point, one for all or one per index of `axis`, ready to broadcast against x. Since 21 also one per block.
+Out spread(const NodeContext& node, const Out& values, const Out& x) {
+  const PartialShape& shape = values.get_partial_shape();
+  if (shape.rank() == Rank(0) || (shape.is_static() && element_count(shape.to_shape()) == 1)) return reshape(values, Ints{});
+  const std::int64_t rank = node.rank(0), axis = normalized_axis(node.get_int("axis", 1), rank);
+  if (const std::int64_t block = node.get_int("block_size", 0); block > 0) {
+    // Each value repeats `block` times along the axis; a last, shorter block is cut.
+    Ints tiles(static_cast<std::size_t>(rank) + 1, 1);
+    tiles[static_cast<std::size_t>(axis) + 1] = block;
+    Out repeated = op("Tile", 1, {unsqueeze(values, {axis + 1}), ints(tiles)});
+    Out target = shape_of(values);
+    Ints factor(static_cast<std::size_t>(rank), 1);
+    factor[static_cast<std::size_t>(axis)] = block;
+    repeated = reshape(repeated, mul(target, ints(factor)));
+    return op("Slice", 8, {repeated, ints({0}), reshape(extent_of(x, axis), Ints{1}), ints({1}), ints({axis})});
+  }
+  Ints target(static_cast<std::size_t>(rank), 1);
+  target[static_cast<std::size_t>(axis)] = -1;
+  return reshape(values, target);
+}
+
+std::pair<double, double> limits(ElementType type) {
+  switch (type) {
+    case ElementType::kU8: return {0, 255};
+    case ElementType::kI8: return {-128, 127};
+    case ElementType::kU16: return {0, 65535};
+    case ElementType::kI16: return {-32768, 32767};
+    case ElementType::kU4: return {0, 15};
+    case ElementType::kI4: return {-8, 7};
+    default: unimplemented("quantisation to " + std::string(name(type)) + " is not supported");
+  }
+}
+
+OutputVector quantize_linear(const NodeContext& node) {
+  const Out scale = convert(node.input(1), ElementType::kF32);
+  const Out x = convert(node.input(0), ElementType::kF32);
+  ElementType target = ElementType::kU8;
+  if (node.has_input(2)) target = node.type(2);
+  else if (node.get_int("output_dtype", 0) != 0) target = node.get_type("output_dtype");
+  const auto [low, high] = limits(target);
+  Out y = op("Round", 5, {div(x, spread(node, scale, x))}, {{"mode", "half_to_even"}});
+  if (node.has_input(2)) y = add(y, spread(node, convert(node.input(2), ElementType::kF32), x));
+  return {convert(op("Clamp", 1, {y}, {{"min", low}, {"max", high}}), target)};
+}
+
+OutputVector dequantize_linear(const NodeContext& node) {
+  const Out scale = node.input(1);
+  const ElementType type = scale.get_element_type();
+  const Out x = convert(node.input(0), type);
+  Out centred = x;
+  if (node.has_input(2)) centred = sub(x, spread(node, convert(node.input(2), type), x));
+  return {mul(centred, spread(node, scale, x))};
+}
+
+// Scale and zero point of u8 from the values' own range, which always includes 0.
+OutputVector dynamic_quantize_linear(const NodeContext& node) {
+  const Out x = node.input(0), zero = scalar_like(x, 0), steps = scalar_like(x, 255);
+  const Out low = op("Minimum", 1, {reduce("ReduceMin", x, all_axes(x), false), zero});
+  const Out high = op("Maximum", 1, {reduce("ReduceMax", x, all_axes(x), false), zero});
+  const Out scale = div(sub(high, low), steps);
+  const auto round = [](const Out& value) { return op("Round", 5, {value}, {{"mode", "half_to_even"}}); };
+  const auto clamp = [](const Out& value) { return op("Clamp", 1, {value}, {{"min", 0.0}, {"max", 255.0}}); };
+  const Out zero_point = round(clamp(sub(zero, div(low, scale))));
+  const Out y = clamp(add(round(div(x, scale)), zero_point));
+  return {convert(y, ElementType::kU8), scale, convert(zero_point, ElementType::kU8)};
+}
+
+}  // namespace
+
+void add_quantization(ConverterTable& table) {
+  table[":QuantizeLinear"] = quantize_linear;
+  table[":DequantizeLinear"] = dequantize_linear;
+  table[":DynamicQuantizeLinear"] = dynamic_quantize_linear;
+}
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX: reductions, extremes along an axis, running sums.
+#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace {
+
+bool is_known_empty(const Out& x) {
+  const PartialShape& shape = x.get_partial_shape();
+  return shape.rank() == Rank(1) && shape[0] == Dimension(0);
+}
+
+struct Reduction {
+  Out x;
+  Out axes;
+  bool keep_dims;
+  bool is_identity;  // no axes, and the node says that this means "none"
+};
+
+// Axes are an attribute at first, later an input (Sum since 13, the others since 18); none means all.
+Reduction arguments(const NodeContext& node) {
+  Reduction r{node.input(0), {}, node.get_int("keepdims", 1) != 0, false};
+  const bool has_input = node.has_input(1) && !is_known_empty(node.input(1));
+  const bool has_attribute = node.has("axes") && !node.get_ints("axes").empty();
+  if (has_input) r.axes = convert(node.input(1), ElementType::kI64);
+  else if (has_attribute) r.axes = ints(node.get_ints("axes"));
+  else if (node.get_int("noop_with_empty_axes", 0) != 0) r.is_identity = true;
+  else r.axes = all_axes(r.x);
+  return r;
+}
+
+Out reduced(const Reduction& r, const char* type, const Out& x) { return r.is_identity ? x : reduce(type, x, r.axes, r.keep_dims); }
+
+template <int kIndex>
+OutputVector plain(const NodeContext& node) {
+  static constexpr const char* kTypes[] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2"};
+  const Reduction r = arguments(node);
+  return {reduced(r, kTypes[kIndex], r.x)};
+}
+
+// Booleans have their own reductions since 20.
+template <bool kMax>
+OutputVector extreme(const NodeContext& node) {
+  const Reduction r = arguments(node);
+  if (r.x.get_element_type() == ElementType::kBool && !r.is_identity) {
+    return {op(kMax ? "ReduceLogicalOr" : "ReduceLogicalAnd", 1, {r.x, r.axes}, {{"keep_dims", r.keep_dims}})};
+  }
+  return {reduced(r, kMax ? "ReduceMax" : "ReduceMin", r.x)};
+}
+
+OutputVector sum_square(const NodeContext& node) {
+  const Reduction r = arguments(node);
+  return {reduced(r, "ReduceSum", mul(r.x, r.x))};
+}
+
+OutputVector log_sum(const NodeContext& node) {
+  const Reduction r = arguments(node);
+  return {unary("Log", reduced(r, "ReduceSum", r.x))};
+}
+
+// Around the maximum, so that the exponentials stay finite. Of nothing the sum is 0 and its logarithm minus infinity, which
+// only the plain form gives.
+OutputVector log_sum_exp(const NodeContext& node) {
+  const Reduction r = arguments(node);
+  if (r.is_identity) return {r.x};
+  const PartialShape& shape = r.x.get_partial_shape();
+  const bool may_be_empty = shape.rank().is_dynamic() || std::any_of(shape.begin(), shape.end(), [](const Dimension& d) {
+    return d.get_min_length() == 0;
+  });
+  if (may_be_empty && info(r.x.get_element_type()).is_real) {
+    return {unary("Log", reduce("ReduceSum", unary("Exp", r.x), r.axes, r.keep_dims))};
+  }
+  const Out top = reduce("ReduceMax", r.x, r.axes, true);
+  const Out sum = unary("Log", reduce("ReduceSum", unary("Exp", sub(r.x, top)), r.axes, r.keep_dims));
+  return {add(sum, r.keep_dims ? top : op("Squeeze", 1, {top, r.axes}))};
+}
+
+template <bool kMax>
+OutputVector arg_extreme(const NodeContext& node) {
+  const std::int64_t axis = normalized_axis(node.get_int("axis", 0), node.rank(0));
+  Out x = node.input(0);
+  const bool last = node.get_int("select_last_index", 0) != 0;
+  const auto reversed = [&](const Out& value) {
+    return op("Slice", 8, {value, ints({-1}), ints({std::numeric_limits<std::int64_t>::min()}), ints({-1}), ints({axis})});
+  };
+  // The last of equals is the first when read backwards.
+  if (last) x = reversed(x);
+  Out index = ops("TopK", 11, {x, int_scalar(1)},
+                  {{"axis", axis}, {"mode", kMax ? "max" : "min"}, {"sort", "value"}, {"stable", true},
+                   {"index_element_type", ElementType::kI64}})[1];
+  if (last) index = sub(sub(extent_of(x, axis), int_scalar(1)), index);
+  return {node.get_int("keepdims", 1) != 0 ? index : squeeze(index, {axis})};
+}
+
+OutputVector top_k(const NodeContext& node) {
+  const Out k = node.opset() < 10 ? int_scalar(node.get_int("k")) : reshape(node.input(1), Ints{});
+  const bool largest = node.get_int("largest", 1) != 0, sorted = node.get_int("sorted", 1) != 0;
+  return ops("TopK", 11, {node.input(0), k},
+             {{"axis", node.get_int("axis", -1)}, {"mode", largest ? "max" : "min"}, {"sort", sorted ? "value" : "none"},
+              {"stable", sorted}, {"index_element_type", ElementType::kI64}});
+}
+
+OutputVector cum_sum(const NodeContext& node) {
+  return {op("CumSum", 3, {node.input(0), reshape(node.input(1), Ints{})},
+             {{"exclusive", node.get_int("exclusive", 0) != 0}, {"reverse", node.get_int("reverse", 0) != 0}})};
+}
+
+}  // namespace
+
+void add_reductions(ConverterTable& table) {
+  table[":ReduceSum"] = plain<0>;
+  table[":ReduceMean"] = plain<1>;
+  table[":ReduceProd"] = plain<2>;
+  table[":ReduceL1"] = plain<3>;
+  table[":ReduceL2"] = plain<4>;
+  table[":ReduceMax"] = extreme<true>;
+  table[":ReduceMin"] = extreme<false>;
+  table[":ReduceSumSquare"] = sum_square;
+  table[":ReduceLogSum"] = log_sum;
+  table[":ReduceLogSumExp"] = log_sum_exp;
+  table[":ArgMax"] = arg_extreme<true>;
+  table[":ArgMin"] = arg_extreme<false>;
+  table[":TopK"] = top_k;
+  table[":CumSum"] = cum_sum;
+}
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

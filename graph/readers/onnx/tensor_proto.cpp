@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// TensorProto: shapes and lengths are checked before a byte is taken.
+#include <charconv>
+#include <cstring>
+#include <memory>
+
+#include <tenon/core/host.hpp>
+#include <tenon/graph/readers/mapped_file_internal.hpp>
+#include <tenon/graph/readers/onnx/tensor_proto_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace {
+
+// Below this a copy is cheaper than keeping a string alive.
+constexpr std::size_t kAdoptBytes = 4096;
+
+Tensor adopt_raw(schema::TensorProto& proto, ElementType type, const Shape& shape) {
+  std::unique_ptr<std::string> bytes(proto.release_raw_data());
+  if (bytes->size() < kAdoptBytes) {
+    Tensor tensor(type, shape);
+    std::memcpy(tensor.data(), bytes->data(), bytes->size());
+    return tensor;
+  }
+  void* data = bytes->data();
+  const std::size_t size = bytes->size();
+  auto memory = HostMemory::borrow(data, size, true, [raw = bytes.get()] { delete raw; });
+  bytes.release();
+  return Tensor(TensorInfo{type, shape, {}}, memory);
+}
+
+template <typename Destination, typename Field>
+void fill(Tensor& tensor, const Field& field) {
+  auto* out = static_cast<Destination*>(tensor.data());
+  for (int i = 0; i < field.size(); ++i) out[i] = static_cast<Destination>(field.Get(i));
+}
+
+// Two elements share an entry of 8 bits in these types.
+std::size_t field_length(ElementType type, std::size_t count) { return bit_width(type) == 4 ? (count + 1) / 2 : count; }
+
+Tensor from_typed_fields(const schema::TensorProto& proto, ElementType type, const Shape& shape, std::size_t count,
+                         const std::string& what) {
+  const auto check = [&](int size, const char* field) {
+    if (static_cast<std::size_t>(size) == field_length(type, count)) return;
+    throw Error(Code::kInvalidArgument, what + " is " + std::string(name(type)) + " " + to_string(shape) + ", which needs " +
+                                            std::to_string(field_length(type, count)) + " entries, but " + field + " has " +
+                                            std::to_string(size));
+  };
+  switch (type) {
+    case ElementType::kF32: check(proto.float_data_size(), "float_data"); break;
+    case ElementType::kF64: check(proto.double_data_size(), "double_data"); break;
+    case ElementType::kI64: check(proto.int64_data_size(), "int64_data"); break;
+    case ElementType::kU32:
+    case ElementType::kU64: check(proto.uint64_data_size(), "uint64_data"); break;
+    default: check(proto.int32_data_size(), "int32_data"); break;
+  }
+  Tensor tensor(type, shape);
+  if (count == 0) return tensor;
+  switch (type) {
+    case ElementType::kF32: fill<float>(tensor, proto.float_data()); break;
+    case ElementType::kF64: fill<double>(tensor, proto.double_data()); break;
+    case ElementType::kI64: fill<std::int64_t>(tensor, proto.int64_data()); break;
+    case ElementType::kU64: fill<std::uint64_t>(tensor, proto.uint64_data()); break;
+    case ElementType::kU32: fill<std::uint32_t>(tensor, proto.uint64_data()); break;
+    case ElementType::kI32: fill<std::int32_t>(tensor, proto.int32_data()); break;
+    case ElementType::kBool: {
+      auto* out = static_cast<std::uint8_t*>(tensor.data());
+      for (int i = 0; i < proto.int32_data_size(); ++i) out[i] = proto.int32_data(i) != 0;
+      break;
+    }
+    case ElementType::kI8:
+    case ElementType::kU8:
+    case ElementType::kI4:
+    case ElementType::kU4: fill<std::uint8_t>(tensor, proto.int32_data()); break;
+    default: fill<std::uint16_t>(tensor, proto.int32_data()); break;  // i16, u16 and the bits of f16 and bf16
+  }
+  return tensor;
+}
+
+std::uint64_t byte_count(const std::string& text, const std::string& what) {
+  std::uint64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size()) {
+    throw Error(Code::kInvalidArgument, what + ": \"" + text + "\" is no byte count of external data");
+  }
+  return value;
+}
+
+Tensor from_external(const schema::TensorProto& proto, ExternalData& external, ElementType type, const Shape& shape,
+                     std::size_t size, const std::string& what) {
+  std::string location;
+  std::uint64_t offset = 0, length = size;
+  for (const auto& entry : proto.external_data()) {
+    if (entry.key() == "location") location = entry.value();
+    else if (entry.key() == "offset") offset = byte_count(entry.value(), what);
+    else if (entry.key() == "length") length = byte_count(entry.value(), what);
+  }
+  if (location.empty()) throw Error(Code::kInvalidArgument, what + " has external data without a location");
+  return readers::tensor_at(external.file(location, what), offset, length, type, shape, what + " in \"" + location + "\"");
+}
+
+}  // namespace
+
+ElementType element_type_from_onnx(int type, const std::string& what) {
+  using schema::TensorProto;
+  switch (type) {
+    case TensorProto::FLOAT: return ElementType::kF32;
+    case TensorProto::UINT8: return ElementType::kU8;
+    case TensorProto::INT8: return ElementType::kI8;
+    case TensorProto::UINT16: return ElementType::kU16;
+    case TensorProto::INT16: return ElementType::kI16;
+    case TensorProto::INT32: return ElementType::kI32;
+    case TensorProto::INT64: return ElementType::kI64;
+    case TensorProto::BOOL: return ElementType::kBool;
+    case TensorProto::FLOAT16: return ElementType::kF16;
+    case TensorProto::DOUBLE: return ElementType::kF64;
+    case TensorProto::UINT32: return ElementType::kU32;
+    case TensorProto::UINT64: return ElementType::kU64;
+    case TensorProto::BFLOAT16: return ElementType::kBf16;
+    case 21: return ElementType::kU4;  // UINT4 and INT4 are younger than some schema files
+    case 22: return ElementType::kI4;
+    default: break;
+  }
+  static constexpr const char* kNames[] = {"undefined", "float",  "uint8",   "int8",       "uint16",     "int16",  "int32",
+                                           "int64",     "string", "bool",    "float16",    "double",     "uint32", "uint64",
+                                           "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz",
+                                           "float8e5m2", "float8e5m2fnuz"};
+  const std::string label = type >= 0 && type < 21 ? kNames[type] : std::to_string(type);
+  throw Error(Code::kUnimplemented, what + " has element type " + label +
+                                        ", which is not supported; supported are bool, float16/32/64, bfloat16 and the integers "
+                                        "of 4 to 64 bits");
+}
+
+const Tensor& ExternalData::file(const std::string& location, const std::string& what) {
+  const auto known = files_.find(location);
+  if (known != files_.end()) return known->second;
+  namespace fs = std::filesystem;
+  const fs::path relative(location);
+  bool leaves = relative.is_absolute() || location.find('\0') != std::string::npos;
+  for (const fs::path& part : relative) leaves |= part == "..";
+  std::error_code error;
+  const fs::path base = fs::weakly_canonical(folder_.empty() ? fs::path(".") : folder_, error);
+  const fs::path target = fs::weakly_canonical(base / relative, error);
+  // A link may lead out of the folder as well.
+  const fs::path inside = target.lexically_relative(base);
+  if (leaves || error || inside.empty() || *inside.begin() == "..") {
+    throw Error(Code::kInvalidArgument, what + " has its data at \"" + location +
+                                            "\", outside the model's folder; such paths are refused");
+  }
+  return files_.emplace(location, readers::map_file(target)).first->second;
+}
+
+Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, const std::string& what) {
+  const ElementType type = element_type_from_onnx(proto.data_type(), what);
+  Shape shape;
+  for (const auto extent : proto.dims()) {
+    if (extent < 0) throw Error(Code::kInvalidArgument, what + " has a negative extent " + std::to_string(extent));
+    shape.push_back(static_cast<std::size_t>(extent));
+  }
+  const auto size = checked_size_bytes(type, shape);
+  if (!size) throw Error(Code::kInvalidArgument, what + " of shape " + to_string(shape) + " has more than 2^62 elements");
+  if (proto.has_segment()) throw Error(Code::kUnimplemented, what + " is stored in segments, which is not supported");
+  if (proto.data_location() == schema::TensorProto::EXTERNAL) return from_external(proto, external, type, shape, *size, what);
+  if (!proto.has_raw_data() || *size == 0) {
+    return from_typed_fields(proto, type, shape, element_count(shape), what);
+  }
+  if (proto.raw_data().size() != *size) {
+    throw Error(Code::kInvalidArgument, what + " is " + std::string(name(type)) + " " + to_string(shape) + ", which needs " +
+                                            std::to_string(*size) + " bytes, but raw_data has " +
+                                            std::to_string(proto.raw_data().size()));
+  }
+  return adopt_raw(proto, type, shape);
+}
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX's serialised tensors as tensors.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include <tenon_onnx_schema.pb.h>
+
+#include <tenon/core/tensor.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace schema = ::tenon::onnx_schema;
+
+/// @errors kUnimplemented: a type that Tenon's tensors cannot hold (text, complex, 8-bit floats); names `what`.
+ElementType element_type_from_onnx(int type, const std::string& what);
+
+/// Files of external data, each mapped once.
+class ExternalData {
+ public:
+  explicit ExternalData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  /// @errors kInvalidArgument: the location leaves the folder. kNotFound.
+  const Tensor& file(const std::string& location, const std::string& what);
+
+ private:
+  std::filesystem::path folder_;
+  std::map<std::string, Tensor> files_;
+};
+
+/// The tensor's value. Large raw_data is taken out of `proto` rather than copied; external data stays in its mapping.
+/// @errors kInvalidArgument, kDataLoss, kUnimplemented, all naming `what`.
+Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, const std::string& what);
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

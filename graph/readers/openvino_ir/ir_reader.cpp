@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenVINO IR: the XML's layers and edges become nodes.
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <unordered_map>
+
+#include <pugixml.hpp>
+
+#include <tenon/graph/operation.hpp>
+#include <tenon/graph/readers/mapped_file_internal.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace {
+
+constexpr int kMaxInfoDepth = 32;
+
+struct Layer {
+  pugi::xml_node xml;
+  std::string id, type, name;
+  unsigned opset = 1;
+  std::vector<std::string> input_ports, output_ports;
+  // The source of each input: layer and output index; layer -1 while unconnected.
+  std::vector<std::pair<std::ptrdiff_t, std::size_t>> sources;
+  std::shared_ptr<Node> node;
+};
+
+class IrReader {
+ public:
+  IrReader(const Tensor& weights, std::string origin) : weights_(weights), origin_(std::move(origin)) {}
+
+  std::shared_ptr<Model> read(std::string_view xml) {
+    parse(xml);
+    read_layers();
+    refuse_missing_operations();
+    read_edges();
+    build();
+    return finish();
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& message) const { throw Error(Code::kInvalidArgument, origin_ + ": " + message); }
+  static std::string quoted(const Layer& layer) { return layer.type + " layer '" + layer.name + "' (id " + layer.id + ")"; }
+
+  void parse(std::string_view xml) {
+    const auto result = document_.load_buffer(xml.data(), xml.size());
+    if (!result) {
+      fail("is not well-formed XML: " + std::string(result.description()) + " at byte " + std::to_string(result.offset) +
+           "; the file is truncated or damaged");
+    }
+    net_ = document_.child("net");
+    if (!net_) fail("has no <net> element; an OpenVINO IR is expected");
+    version_ = net_.attribute("version").as_int();
+    if (version_ != 10 && version_ != 11) {
+      fail("is IR version \"" + std::string(net_.attribute("version").as_string("none")) +
+           "\"; supported are 10 and 11. Older ones can be converted by OpenVINO's own tools");
+    }
+  }
+
+  void read_layers() {
+    for (pugi::xml_node xml : net_.child("layers").children("layer")) {
+      Layer layer;
+      layer.xml = xml;
+      layer.id = xml.attribute("id").as_string();
+      layer.name = xml.attribute("name").as_string();
+      layer.type = ir::operation_from_layer(xml.attribute("type").as_string());
+      layer.opset = opset_of(xml.attribute("version").as_string("opset1"), layer);
+      for (pugi::xml_node port : xml.child("input").children("port")) {
+        layer.input_ports.emplace_back(port.attribute("id").as_string());
+      }
+      for (pugi::xml_node port : xml.child("output").children("port")) {
+        layer.output_ports.emplace_back(port.attribute("id").as_string());
+      }
+      layer.sources.resize(layer.input_ports.size(), {-1, 0});
+      if (!by_id_.emplace(layer.id, layers_.size()).second) fail("two layers have the id \"" + layer.id + "\"");
+      layers_.push_back(std::move(layer));
+    }
+    if (layers_.empty()) fail("has no layers");
+  }
+
+  // 0 for anything but "opset<N>": such operations are extensions, which nothing here knows.
+  static unsigned opset_of(std::string_view text, const Layer&) {
+    if (text.substr(0, 5) != "opset") return 0;
+    unsigned number = 0;
+    const auto end = text.data() + text.size();
+    const auto result = std::from_chars(text.data() + 5, end, number);
+    return result.ec == std::errc{} && result.ptr == end ? number : 0;
+  }
+
+  static const Operation* operation_of(const Layer& layer) {
+    return layer.opset == 0 ? nullptr : find_operation(layer.type, layer.opset);
+  }
+
+  void refuse_missing_operations() const {
+    std::map<std::string, std::vector<std::string>> missing;
+    for (const Layer& layer : layers_) {
+      if (!operation_of(layer)) {
+        missing[layer.type + " of " + layer.xml.attribute("version").as_string("no version")].push_back(layer.name);
+      }
+    }
+    if (missing.empty()) return;
+    std::string text = origin_ + " uses operations that are not supported:";
+    for (const auto& [type, names] : missing) {
+      const std::string known = known_versions(type.substr(0, type.find(' ')));
+      text += "\n  " + type + " at '" + names.front() + "'" +
+              (names.size() > 1 ? " and " + std::to_string(names.size() - 1) + " more" : "") +
+              (known.empty() ? "" : " (supported: opset " + known + ")");
+    }
+    std::string supported;
+    for (const Operation* operation : operations()) {
+      if (supported.find(" " + operation->type + ",") == std::string::npos) supported += " " + operation->type + ",";
+    }
+    if (!supported.empty()) supported.back() = '.';
+    throw Error(Code::kUnimplemented, text + "\nSupported operations:" + supported);
+  }
+
+  std::size_t layer_index(const pugi::xml_attribute& id) const {
+    const auto found = by_id_.find(id.as_string());
+    if (found == by_id_.end()) fail("an edge names layer \"" + std::string(id.as_string()) + "\", which does not exist");
+    return found->second;
+  }
+
+  std::size_t port_index(const std::vector<std::string>& ports, const pugi::xml_attribute& port, const Layer& layer) const {
+    const auto found = std::find(ports.begin(), ports.end(), port.as_string());
+    if (found == ports.end()) {
+      fail("an edge names port \"" + std::string(port.as_string()) + "\" of " + quoted(layer) + ", which does not exist");
+    }
+    return static_cast<std::size_t>(found - ports.begin());
+  }
+
+  void read_edges() {
+    for (pugi::xml_node edge : net_.child("edges").children("edge")) {
+      const std::size_t from = layer_index(edge.attribute("from-layer")), to = layer_index(edge.attribute("to-layer"));
+      const std::size_t output = port_index(layers_[from].output_ports, edge.attribute("from-port"), layers_[from]);
+      const std::size_t input = port_index(layers_[to].input_ports, edge.attribute("to-port"), layers_[to]);
+      auto& source = layers_[to].sources[input];
+      if (source.first >= 0) fail("input " + std::to_string(input) + " of " + quoted(layers_[to]) + " has two edges");
+      source = {static_cast<std::ptrdiff_t>(from), output};
+    }
+    for (const Layer& layer : layers_) {
+      for (std::size_t i = 0; i < layer.sources.size(); ++i) {
+        if (layer.sources[i].first < 0) fail("input " + std::to_string(i) + " of " + quoted(layer) + " has no edge");
+      }
+    }
+  }
+
+  // Layers in the order of the file as far as their inputs allow; files are nearly always sorted already.
+  void build() {
+    std::vector<std::size_t> waiting(layers_.size());
+    std::vector<std::vector<std::size_t>> users(layers_.size());
+    std::vector<std::size_t> ready;
+    for (std::size_t i = layers_.size(); i-- > 0;) {
+      waiting[i] = layers_[i].sources.size();
+      for (const auto& source : layers_[i].sources) users[static_cast<std::size_t>(source.first)].push_back(i);
+      if (waiting[i] == 0) ready.push_back(i);
+    }
+    std::size_t built = 0;
+    while (!ready.empty()) {
+      const std::size_t index = ready.back();
+      ready.pop_back();
+      build_layer(layers_[index]);
+      ++built;
+      for (std::size_t user : users[index]) {
+        if (--waiting[user] == 0) ready.push_back(user);
+      }
+    }
+    if (built == layers_.size()) return;
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+      if (waiting[i] != 0) fail("its layers form a cycle, in or before " + quoted(layers_[i]));
+    }
+  }
+
+  void build_layer(Layer& layer) {
+    OutputVector inputs;
+    for (const auto& [source, output] : layer.sources) {
+      Layer& from = layers_[static_cast<std::size_t>(source)];
+      if (output >= from.node->get_output_size()) {
+        fail("an edge reads output " + std::to_string(output) + " of " + quoted(from) + ", which has " +
+             std::to_string(from.node->get_output_size()));
+      }
+      inputs.push_back(from.node->output(output));
+    }
+    try {
+      layer.node = make_layer(layer, inputs);
+    } catch (const Error& error) {
+      throw Error(error.code(), origin_ + ": " + quoted(layer) + ": " + error.what());
+    }
+    layer.node->set_friendly_name(layer.name);
+    read_ports(layer);
+    read_node_info(layer.xml.child("rt_info"), layer.node->get_rt_info());
+  }
+
+  std::shared_ptr<Node> make_layer(const Layer& layer, const OutputVector& inputs) {
+    const pugi::xml_node data = layer.xml.child("data");
+    if (layer.type == "Constant") return std::make_shared<op::v0::Constant>(read_constant(data, layer));
+    if (layer.type == "Parameter") {
+      return std::make_shared<op::v0::Parameter>(read_type(data), ir::shape_from_text(data.attribute("shape").as_string()));
+    }
+    if (layer.type == "Result") {
+      if (inputs.size() != 1) throw Error(Code::kInvalidArgument, "has " + std::to_string(inputs.size()) + " inputs, expected 1");
+      return std::make_shared<op::v0::Result>(inputs[0]);
+    }
+    const Operation& operation = *operation_of(layer);
+    Attributes attributes;
+    // Attributes that the table does not name are leftovers of older writers; OpenVINO ignores them as well.
+    for (pugi::xml_attribute attribute : data.attributes()) {
+      const AttributeSpec* spec = operation.find_attribute(attribute.name());
+      if (!spec) continue;
+      if (spec->kind == AttributeKind::kShape) attributes.set(spec->name, ir::shape_from_text(attribute.as_string()));
+      else attributes.set(spec->name, Attribute::from_text(spec->kind, attribute.as_string()));
+    }
+    return make_node(layer.type, layer.opset, inputs, std::move(attributes), layer.name);
+  }
+
+  static ElementType read_type(pugi::xml_node data) {
+    const std::string_view text = data.attribute("element_type").as_string();
+    const auto type = element_type_from_name(text);
+    if (!type) throw Error(Code::kUnimplemented, "element type \"" + std::string(text) + "\" is not supported");
+    return *type;
+  }
+
+  Tensor read_constant(pugi::xml_node data, const Layer& layer) const {
+    const PartialShape shape = ir::shape_from_text(data.attribute("shape").as_string());
+    if (shape.is_dynamic()) throw Error(Code::kInvalidArgument, "a constant needs a static shape, found " + shape.to_string());
+    const ElementType type = read_type(data);
+    if (type == ElementType::kUndefined) throw Error(Code::kInvalidArgument, "a constant needs an element type");
+    return readers::tensor_at(weights_, number(data, "offset"), number(data, "size"), type, shape.to_shape(),
+                              "constant '" + layer.name + "'");
+  }
+
+  static std::uint64_t number(pugi::xml_node data, const char* name) {
+    const std::string_view text = data.attribute(name).as_string();
+    std::uint64_t value = 0;
+    const auto end = text.data() + text.size();
+    const auto result = std::from_chars(text.data(), end, value);
+    if (text.empty() || result.ec != std::errc{} || result.ptr != end) {
+      throw Error(Code::kInvalidArgument, std::string(name) + "=\"" + std::string(text) + "\" is no byte count");
+    }
+    return value;
+  }
+
+  void read_ports(Layer& layer) {
+    std::size_t index = 0;
+    for (pugi::xml_node port : layer.xml.child("output").children("port")) {
+      if (index >= layer.node->get_output_size()) break;
+      descriptor::Tensor& tensor = layer.node->get_output_tensor(index++);
+      const auto names = ir::split_names(port.attribute("names").as_string());
+      tensor.add_names({names.begin(), names.end()});
+      if (port.child("rt_info")) read_node_info(port.child("rt_info"), tensor.get_rt_info());
+    }
+    if (layer.type == "Result") {
+      const auto names = ir::split_names(layer.xml.attribute("output_names").as_string());
+      layer.node->get_input_tensor(0).add_names({names.begin(), names.end()});
+    }
+    if (version_ == 10) name_like_version_10(layer);
+  }
+
+  static void name_like_version_10(Layer& layer) {
+    if (layer.type == "Parameter") layer.node->get_output_tensor(0).add_names({layer.name});
+    if (layer.type == "Result") {
+      const Output<Node> source = layer.node->input_value(0);
+      const Node* producer = source.get_node();
+      const std::string suffix = producer->get_output_size() > 1 ? "." + std::to_string(source.get_index()) : "";
+      source.get_tensor().add_names({producer->get_friendly_name() + suffix});
+    }
+  }
+
+  static void read_node_info(pugi::xml_node info, RTMap& map) {
+    for (pugi::xml_node attribute : info.children("attribute")) {
+      AnyMap values;
+      for (pugi::xml_attribute value : attribute.attributes()) values[value.name()] = std::string(value.as_string());
+      const std::string key = attribute.attribute("name").as_string() + std::string("_") + attribute.attribute("version").as_string("0");
+      map[key] = std::move(values);
+    }
+  }
+
+  void read_model_info(pugi::xml_node info, AnyMap& map, int depth) const {
+    if (depth > kMaxInfoDepth) fail("rt_info is nested deeper than " + std::to_string(kMaxInfoDepth) + " levels");
+    for (pugi::xml_node child : info.children()) {
+      if (child.type() != pugi::node_element) continue;
+      // Keys that are no XML names stand in an attribute.
+      const bool plain = !child.attribute("name") || std::string_view(child.name()) != "info";
+      const std::string key = plain ? child.name() : child.attribute("name").as_string();
+      if (child.attribute("value")) {
+        map[key] = std::string(child.attribute("value").as_string());
+      } else {
+        AnyMap inner;
+        read_model_info(child, inner, depth + 1);
+        map[key] = std::move(inner);
+      }
+    }
+  }
+
+  std::shared_ptr<Model> finish() {
+    ParameterVector parameters;
+    ResultVector results;
+    SinkVector sinks;
+    for (Layer& layer : layers_) {
+      if (layer.type == "Parameter") parameters.push_back(as_type_ptr<op::v0::Parameter>(layer.node));
+      if (layer.type == "Result") results.push_back(as_type_ptr<op::v0::Result>(layer.node));
+      if (layer.type == "Assign") sinks.push_back(layer.node);
+    }
+    if (results.empty() && sinks.empty()) fail("has no Result layer: nothing would be computed");
+    auto model = std::make_shared<Model>(results, sinks, parameters);
+    model->set_friendly_name(net_.attribute("name").as_string("model"));
+    read_model_info(net_.child("rt_info"), model->get_rt_info(), 0);
+    return model;
+  }
+
+  const Tensor weights_;
+  const std::string origin_;
+  pugi::xml_document document_;
+  pugi::xml_node net_;
+  int version_ = 0;
+  std::vector<Layer> layers_;
+  std::unordered_map<std::string, std::size_t> by_id_;
+};
+
+}  // namespace
+
+std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights, const std::string& origin) {
+  return IrReader(weights, origin).read(xml);
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decides by content which reader a file belongs to.
+#include <string_view>
+
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/readers/mapped_file_internal.hpp>
+#include <tenon/graph/readers/onnx/onnx_reader.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/readers/read_model.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace {
+// A UTF-8 byte order mark and white space may stand before the first tag.
+bool looks_like_xml(std::string_view text) {
+  if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
+  const auto first = text.find_first_not_of(" \t\r\n");
+  return first != std::string_view::npos && text[first] == '<';
+}
+
+// A ModelProto starts with a known field: ir_version (0x08), or any of the fields 2 to 8, 14, 20, 25 with their wire types.
+bool looks_like_onnx(std::string_view bytes) {
+  if (bytes.size() < 2) return false;
+  const auto first = static_cast<unsigned char>(bytes[0]);
+  constexpr unsigned char starts[] = {0x08, 0x12, 0x1A, 0x22, 0x28, 0x32, 0x3A, 0x42, 0x72};
+  for (unsigned char start : starts) {
+    if (first == start) return true;
+  }
+  return false;
+}
+}  // namespace
+
+std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights) {
+  const Tensor bytes = readers::map_file(model);
+  const std::string origin = "\"" + model.string() + "\"";
+  if (bytes.size_bytes() == 0) throw Error(Code::kInvalidArgument, origin + " is empty; a model file is expected");
+  const std::string_view text(static_cast<const char*>(bytes.data()), bytes.size_bytes());
+  if (looks_like_xml(text)) {
+    std::filesystem::path bin = weights;
+    if (bin.empty()) {
+      bin = model;
+      bin.replace_extension(".bin");
+      // A model without constants needs no weights; one with constants names what it misses.
+      if (!std::filesystem::exists(bin)) bin.clear();
+    }
+    return read_ir(text, bin.empty() ? Tensor() : readers::map_file(bin), origin);
+  }
+  if (looks_like_onnx(text)) {
+    if (!weights.empty()) {
+      throw Error(Code::kInvalidArgument, origin + " is an ONNX model, which takes no weights file, but \"" + weights.string() +
+                                              "\" was given; external data is found through the model itself");
+    }
+    return read_onnx(bytes, model.has_parent_path() ? model.parent_path() : std::filesystem::path("."), origin);
+  }
+  throw Error(Code::kInvalidArgument, origin + " is no model in a format known here. Supported: ONNX (operation sets 7 to 22) and "
+                                               "OpenVINO IR (.xml with .bin, versions 10 and 11)");
+}
+
+}  // namespace v1
+}  // namespace tenon

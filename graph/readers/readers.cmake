@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# The readers and the writer as parts of tenon::graph. Sets TENON_READER_SOURCES and TENON_READER_LIBS (both private);
+# graph/CMakeLists.txt includes this file and passes them to tenon_add_library.
+set(_readers "${CMAKE_CURRENT_LIST_DIR}")
+find_package(pugixml REQUIRED)
+file(GLOB TENON_READER_SOURCES CONFIGURE_DEPENDS "${_readers}/*.cpp" "${_readers}/openvino_ir/*.cpp"
+     "${_readers}/../writers/openvino_ir/*.cpp")
+set(TENON_READER_LIBS pugixml::pugixml)
+
+# ONNX: the C++ classes of its schema are generated here, from the file that the onnx wheel ships.
+set(TENON_ONNX_PROTO "" CACHE FILEPATH "ONNX's onnx-ml.proto; empty: looked for in build/data")
+set(_proto "${TENON_ONNX_PROTO}")
+foreach(_candidate "build/data/onnx/onnx/onnx-ml.proto" "build/data/onnx/onnx-ml.proto")
+  if(NOT _proto AND EXISTS "${PROJECT_SOURCE_DIR}/${_candidate}")
+    set(_proto "${PROJECT_SOURCE_DIR}/${_candidate}")
+  endif()
+endforeach()
+set(_onnx_off "")
+if(NOT _proto OR NOT EXISTS "${_proto}")
+  set(_onnx_off "onnx-ml.proto is missing: './dev setup' fetches it, or set TENON_ONNX_PROTO")
+else()
+  find_package(Protobuf QUIET)
+  if(NOT TARGET protobuf::libprotobuf-lite OR NOT TARGET protobuf::protoc)
+    set(_onnx_off "protobuf is missing: install libprotobuf-dev and protobuf-compiler")
+  endif()
+endif()
+
+if(_onnx_off)
+  tenon_switched_off("the ONNX reader" "${_onnx_off}")
+  list(APPEND TENON_READER_SOURCES "${_readers}/onnx/off/onnx_reader_off.cpp")
+  set_source_files_properties("${_readers}/onnx/off/onnx_reader_off.cpp" PROPERTIES
+                              COMPILE_DEFINITIONS "TENON_ONNX_OFF_REASON=\"${_onnx_off}\"")
+else()
+  # A package name of our own: other libraries in the process (OpenVINO, ONNX Runtime) carry classes named onnx::ModelProto.
+  set(_generated "${PROJECT_BINARY_DIR}/generated/onnx")
+  file(READ "${_proto}" _schema)
+  string(REGEX REPLACE "\npackage onnx;" "\npackage tenon.onnx_schema;" _schema "${_schema}")
+  string(REGEX REPLACE "optimize_for = [A-Z_]+" "optimize_for = LITE_RUNTIME" _schema "${_schema}")
+  file(CONFIGURE OUTPUT "${_generated}/tenon_onnx_schema.proto" CONTENT "${_schema}" @ONLY)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${_proto}")
+  add_custom_command(
+    OUTPUT "${_generated}/tenon_onnx_schema.pb.cc" "${_generated}/tenon_onnx_schema.pb.h"
+    COMMAND protobuf::protoc "--proto_path=${_generated}" "--cpp_out=${_generated}" tenon_onnx_schema.proto
+    DEPENDS "${_generated}/tenon_onnx_schema.proto" VERBATIM)
+  add_library(tenon_onnx_schema OBJECT EXCLUDE_FROM_ALL "${_generated}/tenon_onnx_schema.pb.cc")
+  set_target_properties(tenon_onnx_schema PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  target_include_directories(tenon_onnx_schema SYSTEM PUBLIC "${_generated}")
+  target_link_libraries(tenon_onnx_schema PUBLIC protobuf::libprotobuf-lite)
+  file(GLOB _onnx_sources CONFIGURE_DEPENDS "${_readers}/onnx/*.cpp")
+  list(APPEND TENON_READER_SOURCES ${_onnx_sources})
+  list(APPEND TENON_READER_LIBS tenon_onnx_schema)
+endif()
+list(FILTER TENON_READER_SOURCES EXCLUDE REGEX "_(test|bench)\\.cpp$")
+# Public headers, for graph/CMakeLists.txt to add to tenon_graph's file set.
+set(TENON_READER_HEADERS "${_readers}/read_model.hpp" "${_readers}/onnx/onnx_reader.hpp" "${_readers}/onnx/backend_test.hpp"
+    "${_readers}/openvino_ir/ir_reader.hpp" "${_readers}/../writers/openvino_ir/ir_writer.hpp")

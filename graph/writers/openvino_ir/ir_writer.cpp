@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenVINO IR v11: nodes become the XML's layers and edges, constants the weights.
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <unordered_map>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <pugixml.hpp>
+
+#include <tenon/graph/operation.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace {
+
+// Large constants start on a cache line, so that a reader may use them in place with vector loads; small ones on 8 bytes.
+constexpr std::size_t kLargeBytes = 4096, kLargeAlignment = 64, kSmallAlignment = 8;
+
+std::uint64_t hash_bytes(const void* data, std::size_t size) {
+  // FNV-1a over words: only to find candidates, which are compared in full.
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  std::uint64_t hash = 0xcbf29ce484222325u ^ size;
+  for (; size >= 8; size -= 8, bytes += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes, 8);
+    hash = (hash ^ word) * 0x100000001b3u;
+    hash ^= hash >> 29;
+  }
+  for (; size > 0; --size) hash = (hash ^ *bytes++) * 0x100000001b3u;
+  return hash;
+}
+
+class WeightStore {
+ public:
+  /// The offset at which the bytes stand in the file.
+  std::size_t add(const Tensor& tensor) {
+    const std::size_t size = tensor.size_bytes();
+    if (size == 0) return end_;
+    const void* data = tensor.data();
+    auto& candidates = by_hash_[hash_bytes(data, size)];
+    for (const Piece& piece : candidates) {
+      if (piece.tensor.size_bytes() == size && std::memcmp(piece.tensor.data(), data, size) == 0) return piece.offset;
+    }
+    const std::size_t alignment = size >= kLargeBytes ? kLargeAlignment : kSmallAlignment;
+    const std::size_t offset = (end_ + alignment - 1) / alignment * alignment;
+    candidates.push_back({tensor, offset});
+    pieces_.push_back({tensor, offset});
+    end_ = offset + size;
+    return offset;
+  }
+  std::size_t size_bytes() const { return end_; }
+  /// Calls sink(data, size) for consecutive bytes, padding included.
+  template <typename Sink>
+  void write(Sink&& sink) const {
+    static constexpr char kZeros[kLargeAlignment] = {};
+    std::size_t position = 0;
+    for (const Piece& piece : pieces_) {
+      sink(kZeros, piece.offset - position);
+      sink(static_cast<const char*>(piece.tensor.data()), piece.tensor.size_bytes());
+      position = piece.offset + piece.tensor.size_bytes();
+    }
+  }
+
+ private:
+  struct Piece {
+    Tensor tensor;
+    std::size_t offset;
+  };
+  std::unordered_map<std::uint64_t, std::vector<Piece>> by_hash_;
+  std::vector<Piece> pieces_;
+  std::size_t end_ = 0;
+};
+
+bool is_xml_name(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (text.empty() || !letter(text[0]) || text == "info") return false;
+  for (char c : text) {
+    if (!letter(c) && !(c >= '0' && c <= '9') && c != '-' && c != '.') return false;
+  }
+  return true;
+}
+
+void write_model_info(pugi::xml_node parent, const AnyMap& map) {
+  for (const auto& [key, value] : map) {
+    pugi::xml_node child = parent.append_child(is_xml_name(key) ? key.c_str() : "info");
+    if (!is_xml_name(key)) child.append_attribute("name") = key.c_str();
+    if (value.is<AnyMap>()) write_model_info(child, value.as<AnyMap>());
+    else child.append_attribute("value") = value.to_text().c_str();
+  }
+}
+
+// Only entries of the form that the reader makes can be written; others belong to the process (pointers, objects).
+void write_node_info(pugi::xml_node parent, const RTMap& map) {
+  pugi::xml_node info;
+  for (const auto& [key, value] : map) {
+    if (!value.is<AnyMap>()) continue;
+    const AnyMap attributes = value.as<AnyMap>();
+    if (!attributes.count("name") || !attributes.count("version")) continue;
+    if (!info) info = parent.append_child("rt_info");
+    pugi::xml_node attribute = info.append_child("attribute");
+    attribute.append_attribute("name") = attributes.at("name").to_text().c_str();
+    attribute.append_attribute("version") = attributes.at("version").to_text().c_str();
+    for (const auto& [name, text] : attributes) {
+      if (name != "name" && name != "version") attribute.append_attribute(name.c_str()) = text.to_text().c_str();
+    }
+  }
+}
+
+std::string sorted_names(const std::unordered_set<std::string>& names) {
+  std::vector<std::string> sorted(names.begin(), names.end());
+  std::sort(sorted.begin(), sorted.end());
+  return ir::join_names(sorted);
+}
+
+void write_port(pugi::xml_node parent, std::size_t id, const descriptor::Tensor& tensor, bool is_output) {
+  pugi::xml_node port = parent.append_child("port");
+  port.append_attribute("id") = static_cast<unsigned long long>(id);
+  port.append_attribute("precision") = ir::precision_name(tensor.get_element_type()).c_str();
+  if (is_output && !tensor.get_names().empty()) port.append_attribute("names") = sorted_names(tensor.get_names()).c_str();
+  if (tensor.get_partial_shape().rank().is_static()) {
+    for (const Dimension& dimension : tensor.get_partial_shape()) {
+      const long long length = dimension.is_static() ? dimension.get_length() : -1;
+      port.append_child("dim").text() = length;
+    }
+  }
+  if (is_output) write_node_info(port, tensor.get_rt_info());
+}
+
+std::string attribute_text(const Attribute& attribute) {
+  if (const auto* shape = attribute.get_if<PartialShape>()) return ir::shape_to_text(*shape);
+  return attribute.to_text();
+}
+
+void write_data(pugi::xml_node layer, const Node& node, WeightStore& weights) {
+  if (is_op(&node, "Result")) return;
+  pugi::xml_node data = layer.append_child("data");
+  if (const auto* constant = as_type<op::v0::Constant>(&node)) {
+    const Tensor& tensor = constant->get_tensor();
+    if (!tensor.is_contiguous()) throw Error(Code::kInternal, node.describe() + " holds a strided tensor");
+    data.append_attribute("element_type") = std::string(name(tensor.element_type())).c_str();
+    data.append_attribute("shape") = ir::shape_to_text(PartialShape(tensor.shape())).c_str();
+    data.append_attribute("offset") = static_cast<unsigned long long>(weights.add(tensor));
+    data.append_attribute("size") = static_cast<unsigned long long>(tensor.size_bytes());
+    return;
+  }
+  if (is_op(&node, "Parameter")) {
+    data.append_attribute("shape") = ir::shape_to_text(node.get_output_partial_shape(0)).c_str();
+    data.append_attribute("element_type") = node.get_output_element_type(0).get_type_name().c_str();
+    return;
+  }
+  for (const auto& [name, value] : node.get_attributes()) data.append_attribute(name.c_str()) = attribute_text(value).c_str();
+  if (!data.first_attribute()) layer.remove_child(data);
+}
+
+void write_layer(pugi::xml_node layers, std::size_t id, const Node& node, WeightStore& weights) {
+  pugi::xml_node layer = layers.append_child("layer");
+  layer.append_attribute("id") = static_cast<unsigned long long>(id);
+  layer.append_attribute("name") = node.get_friendly_name().c_str();
+  layer.append_attribute("type") = ir::layer_from_operation(node.get_type_info().name).c_str();
+  layer.append_attribute("version") = std::string(node.get_type_info().version_id).c_str();
+  const bool is_result = is_op(&node, "Result");
+  if (is_result && !node.get_input_tensor(0).get_names().empty()) {
+    layer.append_attribute("output_names") = sorted_names(node.get_input_tensor(0).get_names()).c_str();
+  }
+  write_data(layer, node, weights);
+  write_node_info(layer, node.get_rt_info());
+  std::size_t port = 0;
+  if (node.get_input_size() > 0) {
+    pugi::xml_node input = layer.append_child("input");
+    for (std::size_t i = 0; i < node.get_input_size(); ++i) write_port(input, port++, node.get_input_tensor(i), false);
+  }
+  if (!is_result && node.get_output_size() > 0) {
+    pugi::xml_node output = layer.append_child("output");
+    for (std::size_t i = 0; i < node.get_output_size(); ++i) write_port(output, port++, node.get_output_tensor(i), true);
+  }
+}
+
+// Parameters and results stand in the model's order, since readers take theirs from it.
+NodeVector layer_order(const Model& model) {
+  NodeVector order(model.get_parameters().begin(), model.get_parameters().end());
+  for (const auto& node : model.get_ordered_ops()) {
+    if (!is_op(node, "Parameter") && !is_op(node, "Result")) order.push_back(node);
+  }
+  order.insert(order.end(), model.get_results().begin(), model.get_results().end());
+  return order;
+}
+
+struct StringWriter final : pugi::xml_writer {
+  std::string text;
+  void write(const void* data, std::size_t size) override { text.append(static_cast<const char*>(data), size); }
+};
+
+std::string write_xml(const Model& model, WeightStore& weights) {
+  const NodeVector order = layer_order(model);
+  std::unordered_map<const Node*, std::size_t> ids;
+  for (const auto& node : order) ids.emplace(node.get(), ids.size());
+  pugi::xml_document document;
+  pugi::xml_node net = document.append_child("net");
+  net.append_attribute("name") = model.get_friendly_name().c_str();
+  net.append_attribute("version") = "11";
+  pugi::xml_node layers = net.append_child("layers");
+  pugi::xml_node edges = net.append_child("edges");
+  for (const auto& node : order) {
+    const std::size_t to = ids.at(node.get());
+    write_layer(layers, to, *node, weights);
+    for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+      const Output<Node> source = node->input_value(i);
+      pugi::xml_node edge = edges.append_child("edge");
+      edge.append_attribute("from-layer") = static_cast<unsigned long long>(ids.at(source.get_node()));
+      edge.append_attribute("from-port") = static_cast<unsigned long long>(source.get_node()->get_input_size() + source.get_index());
+      edge.append_attribute("to-layer") = static_cast<unsigned long long>(to);
+      edge.append_attribute("to-port") = static_cast<unsigned long long>(i);
+    }
+  }
+  write_model_info(net.append_child("rt_info"), model.get_rt_info());
+  StringWriter writer;
+  document.save(writer, "\t");
+  return std::move(writer.text);
+}
+
+/// A temporary file beside its target: renamed to it by commit(), removed otherwise.
+class AtomicFile {
+ public:
+  explicit AtomicFile(const std::filesystem::path& target) : target_(target) {
+    static std::atomic<unsigned> serial{0};
+    temporary_ = target.string() + ".part" + std::to_string(::getpid()) + "." + std::to_string(serial++);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) {
+      const int error = errno;
+      temporary_.clear();
+      raise("make a temporary file beside", error);
+    }
+  }
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile() {
+    if (fd_ >= 0) ::close(fd_);
+    if (!committed_ && !temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
+  void write(const char* data, std::size_t size) {
+    while (size > 0) {
+      const ssize_t written = ::write(fd_, data, size);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) raise("write", errno);
+      data += written;
+      size -= static_cast<std::size_t>(written);
+    }
+  }
+  void close() {
+    const int fd = std::exchange(fd_, -1);
+    if (::close(fd) != 0) raise("write", errno);
+  }
+  void commit() {
+    if (std::rename(temporary_.c_str(), target_.c_str()) != 0) raise("replace", errno);
+    committed_ = true;
+  }
+
+ private:
+  [[noreturn]] void raise(const std::string& what, int error) const {
+    const Code code = error == ENOSPC || error == EDQUOT ? Code::kResourceExhausted
+                      : error == ENOENT || error == ENOTDIR ? Code::kNotFound
+                                                            : Code::kPermissionDenied;
+    throw Error(code, "cannot " + what + " \"" + target_.string() + "\": " + std::strerror(error), "write", error);
+  }
+
+  std::filesystem::path target_;
+  std::string temporary_;
+  int fd_ = -1;
+  bool committed_ = false;
+};
+
+}  // namespace
+
+SerializedModel serialize(const Model& model) {
+  WeightStore weights;
+  SerializedModel result{write_xml(model, weights), Tensor(ElementType::kU8, Shape{weights.size_bytes()})};
+  char* position = weights.size_bytes() == 0 ? nullptr : static_cast<char*>(result.weights.data());
+  weights.write([&](const char* data, std::size_t size) {
+    if (size == 0) return;
+    std::memcpy(position, data, size);
+    position += size;
+  });
+  return result;
+}
+
+void serialize(const Model& model, const std::filesystem::path& xml_path, const std::filesystem::path& bin_path) {
+  std::filesystem::path bin = bin_path;
+  if (bin.empty()) bin = std::filesystem::path(xml_path).replace_extension(".bin");
+  if (bin == xml_path) throw Error(Code::kInvalidArgument, "\"" + bin.string() + "\" cannot be both the .xml and the .bin file");
+  WeightStore weights;
+  const std::string xml = write_xml(model, weights);
+  AtomicFile bin_file(bin), xml_file(xml_path);
+  weights.write([&](const char* data, std::size_t size) { bin_file.write(data, size); });
+  xml_file.write(xml.data(), xml.size());
+  bin_file.close();
+  xml_file.close();
+  bin_file.commit();
+  xml_file.commit();
+}
+
+}  // namespace v1
+}  // namespace tenon

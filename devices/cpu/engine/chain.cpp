@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chains of element-wise nodes, and the activations among them.
+#include <tenon/devices/cpu/engine/chain.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+constexpr std::size_t kLongestChain = 12;
+
+// The one value of a constant that is a scalar in all but rank.
+std::optional<float> scalar(const Tensor& tensor) {
+  if (!tensor || tensor.element_type() != ElementType::kF32 || tensor.element_count() != 1) return std::nullopt;
+  return *tensor.data<float>();
+}
+
+// Whether `shape` broadcasts to `target` without making it larger.
+bool fits(const Shape& shape, const Shape& target) {
+  if (shape.size() > target.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::size_t extent = shape[shape.size() - 1 - i];
+    if (extent != 1 && extent != target[target.size() - 1 - i]) return false;
+  }
+  return true;
+}
+
+bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous) {
+  if (node->get_output_size() != 1 || node->get_output_element_type(0) != element::f32) return false;
+  if (node->get_output_shape(0) != previous->get_output_shape(0)) return false;
+  if (activation_of(lowering, node)) return true;
+  const auto algorithm = binary_of(node);
+  if (!algorithm || node->get_input_size() != 2) return false;
+  const std::size_t other = other_operand(node, previous);
+  if (node->get_input_element_type(other) != element::f32) return false;
+  if (!fits(node->get_input_shape(other), node->get_output_shape(0))) return false;
+  // x - c and x / c, but not the other way round.
+  if ((*algorithm == dnnl::algorithm::binary_sub || *algorithm == dnnl::algorithm::binary_div) && other == 0) return false;
+  return true;
+}
+
+}  // namespace
+
+std::size_t other_operand(const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous) {
+  return node->get_input_node_ptr(0) == previous.get() ? 1 : 0;
+}
+
+std::optional<Activation> activation_of(Lowering& lowering, const std::shared_ptr<Node>& node) {
+  using dnnl::algorithm;
+  const std::string_view type = node->get_type_name();
+  if (node->get_input_size() == 0 || node->get_input_element_type(0) != element::f32) return std::nullopt;
+  if (node->get_output_size() != 1 || node->get_output_element_type(0) != element::f32) return std::nullopt;
+  const auto& attributes = node->get_attributes();
+  const auto number = [&](const char* name) { return static_cast<float>(attributes.get_double(name)); };
+  if (type == "Relu") return Activation{algorithm::eltwise_relu};
+  if (type == "Sigmoid") return Activation{algorithm::eltwise_logistic};
+  if (type == "Tanh") return Activation{algorithm::eltwise_tanh};
+  if (type == "Clamp") return Activation{algorithm::eltwise_clip, number("min"), number("max")};
+  if (type == "Elu") return Activation{algorithm::eltwise_elu, number("alpha")};
+  if (type == "Abs") return Activation{algorithm::eltwise_abs};
+  if (type == "Sqrt") return Activation{algorithm::eltwise_sqrt};
+  if (type == "Exp") return Activation{algorithm::eltwise_exp};
+  if (type == "Negative") return Activation{algorithm::eltwise_linear, -1, 0};
+  if (type == "HSwish") return Activation{algorithm::eltwise_hardswish, 1.f / 6, 0.5f};
+  if (type == "HSigmoid") return Activation{algorithm::eltwise_hardsigmoid, 1.f / 6, 0.5f};
+  if (type == "Mish") return Activation{algorithm::eltwise_mish};
+  if (type == "SoftPlus") return Activation{algorithm::eltwise_soft_relu, 1};
+  if (type == "Gelu") {
+    const bool tanh = attributes.has("approximation_mode") && attributes.get_string("approximation_mode") == "TANH";
+    return Activation{tanh ? algorithm::eltwise_gelu_tanh : algorithm::eltwise_gelu_erf};
+  }
+  if (type == "Swish") {
+    if (node->get_input_size() == 1) return Activation{algorithm::eltwise_swish, 1};
+    if (const auto beta = scalar(lowering.constant_input(node, 1))) return Activation{algorithm::eltwise_swish, *beta};
+    return std::nullopt;
+  }
+  if (type == "PRelu") {
+    if (const auto slope = scalar(lowering.constant_input(node, 1))) return Activation{algorithm::eltwise_relu, *slope};
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node) {
+  using dnnl::algorithm;
+  const std::string_view type = node->get_type_name();
+  std::optional<algorithm> found;
+  if (type == "Add") found = algorithm::binary_add;
+  else if (type == "Subtract") found = algorithm::binary_sub;
+  else if (type == "Multiply") found = algorithm::binary_mul;
+  else if (type == "Divide") found = algorithm::binary_div;
+  else if (type == "Maximum") found = algorithm::binary_max;
+  else if (type == "Minimum") found = algorithm::binary_min;
+  if (found && node->get_attributes().has("auto_broadcast")) {
+    const std::string& rule = node->get_attributes().get_string("auto_broadcast");
+    if (rule != "numpy" && rule != "none") return std::nullopt;
+  }
+  return found;
+}
+
+ChainFinder::ChainFinder(Lowering& lowering, const NodeVector& order) {
+  if (!lowering.options().fuse || lowering.options().reference_only) return;
+  for (const auto& node : order) {
+    const auto found = lowering_table().find(node->get_type_name());
+    if (found == lowering_table().end() || !found->second.is_anchor || by_node_.count(node.get())) continue;
+    if (node->get_output_size() != 1 || node->get_output_element_type(0) != element::f32) continue;
+    auto chain = std::make_unique<Chain>();
+    chain->nodes.push_back(node);
+    while (chain->nodes.size() < kLongestChain) {
+      const auto readers = chain->last()->get_output_target_inputs(0);
+      if (readers.size() != 1) break;
+      const auto next = readers.begin()->get_node()->shared_from_this();
+      if (by_node_.count(next.get()) || !is_fusible(lowering, next, chain->last())) break;
+      chain->nodes.push_back(next);
+    }
+    if (chain->nodes.size() < 2) continue;
+    for (const auto& member : chain->nodes) by_node_[member.get()] = chain.get();
+    chains_.push_back(std::move(chain));
+  }
+}
+
+const Chain* ChainFinder::chain_of(const std::shared_ptr<Node>& node) const {
+  const auto found = by_node_.find(node.get());
+  return found == by_node_.end() ? nullptr : found->second;
+}
+
+Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous, const Shape& shape,
+               std::size_t axis) {
+  if (std::string_view(node->get_type_name()) != "Add") return {};
+  const std::size_t other = other_operand(node, previous);
+  const Tensor tensor = lowering.constant_input(node, other);
+  if (!tensor || tensor.element_type() != ElementType::kF32 || !tensor.is_contiguous()) return {};
+  const Shape& extents = tensor.shape();
+  if (extents.size() > shape.size() || tensor.element_count() != shape[axis]) return {};
+  const std::size_t missing = shape.size() - extents.size();
+  if (axis < missing || extents[axis - missing] != shape[axis]) return {};
+  return tensor.reshaped(Shape{shape[axis]});
+}
+
+// -- Post-ops ----------------------------------------------------------------------------------------------------------------
+
+bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr& attributes) {
+  dnnl::post_ops ops;
+  binaries_.clear();
+  sum_ = nullptr;
+  name_.clear();
+  const auto kernel_dims = desc.get_dims();
+  for (std::size_t i = begin_; i < chain_.nodes.size(); ++i) {
+    const auto& node = chain_.nodes[i];
+    const auto& previous = chain_.nodes[i - 1];
+    name_ += "+" + std::string(node->get_type_name());
+    if (const auto activation = activation_of(lowering_, node)) {
+      ops.append_eltwise(activation->algorithm, activation->alpha, activation->beta);
+      continue;
+    }
+    const auto algorithm = *binary_of(node);
+    Value& other = lowering_.input(node, other_operand(node, previous));
+    if (other.constant && other.constant.element_count() == 1) {
+      const float c = *other.constant.data<float>();
+      constexpr auto kLinear = dnnl::algorithm::eltwise_linear;
+      switch (algorithm) {
+        case dnnl::algorithm::binary_add: ops.append_eltwise(kLinear, 1, c); continue;
+        case dnnl::algorithm::binary_sub: ops.append_eltwise(kLinear, 1, -c); continue;
+        case dnnl::algorithm::binary_mul: ops.append_eltwise(kLinear, c, 0); continue;
+        default: break;
+      }
+    }
+    Binary binary;
+    binary.argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1;
+    binary.value = &other;
+    if (other.shape == shape) {
+      // The whole tensor: in the result's own layout, so that both are read alike.
+      const bool same_dims = to_dims(shape) == kernel_dims;
+      if (!same_dims && !is_plain(desc, Shape(kernel_dims.begin(), kernel_dims.end()), ElementType::kF32)) return false;
+      binary.desc = desc;
+      binary.value_desc = same_dims ? desc : plain_desc(ElementType::kF32, shape);
+      if (algorithm == dnnl::algorithm::binary_add && !sum_ && !other.constant) {
+        const auto& variant = lowering_.native(other);
+        const bool same_layout = variant.desc == binary.value_desc || (variant.plain && is_plain(binary.value_desc, shape, other.type));
+        if (same_layout && may_sum(other, i)) {
+          ops.append_sum(1.f);
+          sum_ = &other;
+          name_ += "(in place)";
+          continue;
+        }
+      }
+    } else {
+      // Broadcast: with the result's rank and packed.
+      if (to_dims(shape) != kernel_dims) {
+        // A folded product [M, N]: only what varies along N alone can be folded too.
+        for (std::size_t axis = 0; axis + 1 < other.shape.size(); ++axis)
+          if (other.shape[axis] != 1) return false;
+        dnnl::memory::dims dims(kernel_dims.size(), 1);
+        if (!other.shape.empty()) dims.back() = static_cast<std::int64_t>(other.shape.back());
+        binary.desc = plain_desc(ElementType::kF32, Shape(dims.begin(), dims.end()));
+      } else {
+        Shape padded(kernel_dims.size(), 1);
+        for (std::size_t axis = 0; axis < other.shape.size(); ++axis)
+          padded[padded.size() - other.shape.size() + axis] = other.shape[axis];
+        binary.desc = plain_desc(ElementType::kF32, padded);
+      }
+      binary.value_desc = plain_desc(ElementType::kF32, other.shape);
+    }
+    ops.append_binary(algorithm, binary.desc);
+    binaries_.push_back(std::move(binary));
+  }
+  attributes.set_post_ops(ops);
+  return true;
+}
+
+bool PostOps::may_sum(Value& other, std::size_t at) {
+  const Place place = lowering_.native(other).place;
+  if (!lowering_.may_overwrite(place)) return false;
+  // The kernel still reads its own inputs, and other operands, while it writes over this one.
+  for (const auto& source : chain_.anchor()->input_values())
+    if (lowering_.shares_memory(lowering_.value(source), place)) return false;
+  for (std::size_t i = begin_; i < chain_.nodes.size(); ++i) {
+    if (i == at || activation_of(lowering_, chain_.nodes[i])) continue;
+    const auto operand = other_operand(chain_.nodes[i], chain_.nodes[i - 1]);
+    if (lowering_.shares_memory(lowering_.input(chain_.nodes[i], operand), place)) return false;
+  }
+  return true;
+}
+
+Place PostOps::define_result(const md& desc) {
+  for (Binary& binary : binaries_) binary.place = lowering_.in_layout(*binary.value, binary.value_desc);
+  Value& result = lowering_.value(chain_.last()->output(0));
+  // The graph's dims may differ from the kernel's; then the layout is packed.
+  const md mine = to_dims(result.shape) == desc.get_dims() ? desc : plain_desc(result.type, result.shape);
+  if (!sum_) return lowering_.define(result, mine);
+  const Place place = lowering_.native(*sum_).place;
+  lowering_.define_at(result, mine, place);
+  return place;
+}
+
+void PostOps::add_arguments(PrimitiveStep& step) {
+  for (const Binary& binary : binaries_) lowering_.add_argument(step, binary.argument, binary.place, binary.desc);
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// oneDNN's descriptions of our tensors.
+#include <string_view>
+
+#include <tenon/devices/cpu/engine/lowering.hpp>
+
+namespace tenon::inline v1::engine {
+
+dnnl::memory::data_type data_type(ElementType type) {
+  using dt = dnnl::memory::data_type;
+  switch (type) {
+    case ElementType::kF32: return dt::f32;
+    case ElementType::kBf16: return dt::bf16;
+    case ElementType::kF16: return dt::f16;
+    case ElementType::kI32: return dt::s32;
+    case ElementType::kI8: return dt::s8;
+    case ElementType::kU8: return dt::u8;
+    default: return dt::undef;
+  }
+}
+
+dnnl::memory::dims to_dims(const Shape& shape) {
+  dnnl::memory::dims dims(shape.begin(), shape.end());
+  if (dims.empty()) dims.push_back(1);
+  return dims;
+}
+
+md plain_desc(ElementType type, const Shape& shape) {
+  const auto dt = data_type(type);
+  if (dt == dnnl::memory::data_type::undef || shape.size() > DNNL_MAX_NDIMS) return {};
+  const auto dims = to_dims(shape);
+  dnnl::memory::dims strides(dims.size());
+  std::int64_t step = 1;
+  for (std::size_t i = dims.size(); i-- > 0;) {
+    strides[i] = step;
+    step *= std::max<std::int64_t>(dims[i], 1);
+  }
+  return md(dims, dt, strides);
+}
+
+bool is_plain(const md& desc, const Shape& shape, ElementType type) {
+  if (desc.get_ndims() == 0) return true;
+  if (desc == plain_desc(type, shape)) return true;
+  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return false;
+  // [N, C, 1, 1] in blocks of C: the same bytes as row-major when no channel is padded.
+  if (desc.get_inner_nblks() != 1 || desc.get_inner_idxs()[0] != 1 || shape.size() < 2) return false;
+  for (std::size_t i = 2; i < shape.size(); ++i)
+    if (shape[i] != 1) return false;
+  const auto block = desc.get_inner_blks()[0];
+  const auto channels = static_cast<std::int64_t>(shape[1]);
+  const auto strides = desc.get_strides();
+  return channels % block == 0 && strides[1] == block && (shape[0] == 1 || strides[0] == channels);
+}
+
+bool is_slow(const char* implementation) {
+  const std::string_view name = implementation;
+  return name.substr(0, 3) == "ref" || name.find("ref:") != name.npos || name.substr(0, 8) == "simple:a";
+}
+
+md Lowering::blocked_desc(const Shape& shape) const {
+  using tag = dnnl::memory::format_tag;
+  if (channel_block_ == 0 || shape.size() < 3 || shape.size() > 5) return {};
+  const bool wide = channel_block_ == 16;
+  const tag tags[] = {wide ? tag::nCw16c : tag::nCw8c, wide ? tag::nChw16c : tag::nChw8c, wide ? tag::nCdhw16c : tag::nCdhw8c};
+  return md(to_dims(shape), dnnl::memory::data_type::f32, tags[shape.size() - 3]);
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Convolution, GroupConvolution and their transposed forms on oneDNN.
+#include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/window.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using dnnl::algorithm;
+using dims = dnnl::memory::dims;
+constexpr auto kAny = dnnl::memory::format_tag::any;
+constexpr auto kF32 = dnnl::memory::data_type::f32;
+constexpr auto kInference = dnnl::prop_kind::forward_inference;
+
+md any_desc(const Shape& shape) { return md(to_dims(shape), kF32, kAny); }
+
+/// A convolution with everything but layouts decided; forward and transposed differ in the primitive only.
+template <typename Primitive>
+struct Problem {
+  algorithm algo;
+  Shape src, dst;
+  dims weights;
+  bool has_bias;
+  Window window;
+
+  typename Primitive::primitive_desc make(const dnnl::engine& engine, const md& src_desc, const md& dst_desc,
+                                          const dnnl::primitive_attr& attributes) const {
+    const md weights_desc(weights, kF32, kAny);
+    const md bias_desc = has_bias ? md(dims{static_cast<std::int64_t>(dst[1])}, kF32, kAny) : md();
+    return typename Primitive::primitive_desc(engine, kInference, algo, src_desc, weights_desc, bias_desc, dst_desc, window.strides,
+                                              window.dilations, window.pads_begin, window.pads_end, attributes, true);
+  }
+};
+
+template <typename Primitive>
+bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Tensor& weights, const md& weights_view,
+           std::size_t groups) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  Tensor bias;
+  std::size_t begin = 1;
+  if (chain.nodes.size() > 1) {
+    bias = bias_of(lowering, chain.nodes[1], node, problem.dst, 1);
+    if (bias) begin = 2;
+  }
+  problem.has_bias = static_cast<bool>(bias);
+
+  // Layouts in order of preference: blocks of channels (in-place concatenation and splits work on them), what oneDNN likes,
+  // packed. A convolution of few channels reads the packed image itself.
+  const std::size_t in = problem.src[1], out = problem.dst[1], block = static_cast<std::size_t>(lowering.channel_block());
+  const bool depthwise = groups == in && groups == out;
+  const bool blocks_fit = groups == 1 || depthwise || (in / groups % std::max<std::size_t>(block, 1) == 0 &&
+                                                        out / groups % std::max<std::size_t>(block, 1) == 0);
+  const md src_any = any_desc(problem.src), dst_any = any_desc(problem.dst);
+  const md src_plain = plain_desc(ElementType::kF32, problem.src), dst_plain = plain_desc(ElementType::kF32, problem.dst);
+  const md src_block = lowering.blocked_desc(problem.src), dst_block = lowering.blocked_desc(problem.dst);
+  std::vector<std::pair<md, md>> layouts;
+  if (block && blocks_fit && src_block.get_ndims()) {
+    if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);
+    layouts.emplace_back(src_block, dst_block);
+  }
+  if (lowering.options().blocked_layouts) layouts.emplace_back(src_any, dst_any);
+  layouts.emplace_back(src_plain, dst_plain);
+
+  // First a fast kernel with all post-ops; single nodes take any kernel that oneDNN has.
+  for (const bool accept_slow : {false, true}) {
+    if (accept_slow && chain.nodes.size() > begin) return false;
+    for (const auto& [src_desc, dst_desc] : layouts) {
+      dnnl::primitive_attr attributes;
+      attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+      auto bare = problem.make(lowering.engine(), src_desc, dst_desc, attributes);
+      if (!bare || (is_slow(bare.impl_info_str()) && !accept_slow)) continue;
+      PostOps post_ops(lowering, chain, begin);
+      if (!post_ops.describe(problem.dst, bare.dst_desc(), attributes)) continue;
+      auto pd = chain.nodes.size() > begin ? problem.make(lowering.engine(), bare.src_desc(), bare.dst_desc(), attributes) : bare;
+      if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
+
+      const Place src = lowering.in_layout(source, pd.src_desc());
+      const Place filter = lowering.packed_constant(weights, weights_view, pd.weights_desc());
+      const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
+      const Place dst = post_ops.define_result(pd.dst_desc());
+      auto step = std::make_unique<PrimitiveStep>();
+      step->engine = lowering.engine();
+      step->primitive = Primitive(pd);
+      step->info = {node->get_friendly_name(), node->get_type_name(), pd.impl_info_str() + post_ops.name(), {}, false};
+      lowering.add_argument(*step, DNNL_ARG_SRC, src, pd.src_desc());
+      lowering.add_argument(*step, DNNL_ARG_WEIGHTS, filter, pd.weights_desc());
+      if (bias) lowering.add_argument(*step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
+      post_ops.add_arguments(*step);
+      lowering.add_argument(*step, DNNL_ARG_DST, dst, pd.dst_desc(), true);
+      lowering.add_scratchpad(*step, pd.scratchpad_desc());
+      lowering.plan().steps.push_back(std::move(step));
+      lowering.note_fused(chain);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Weights as the operation has them, seen as oneDNN's [(G,) O, I, kernel...].
+struct Filter {
+  Tensor tensor;
+  dims shape;
+  md view;
+};
+
+Filter filter_of(const Tensor& tensor, bool grouped, bool transposed) {
+  const std::size_t output_axis = (grouped ? 1 : 0) + (transposed ? 1 : 0);
+  const std::size_t input_axis = (grouped ? 1 : 0) + (transposed ? 0 : 1);
+  dims extents = to_dims(tensor.shape());
+  dims strides = plain_desc(ElementType::kF32, tensor.shape()).get_strides();
+  if (transposed) {
+    std::swap(extents[output_axis], extents[input_axis]);
+    std::swap(strides[output_axis], strides[input_axis]);
+  }
+  return {tensor, extents, md(extents, kF32, strides)};
+}
+
+bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transposed) {
+  const auto& node = chain.anchor();
+  if (node->get_input_element_type(0) != element::f32) return false;
+  Tensor weights = lowering.constant_input(node, 1);
+  if (!weights || weights.element_type() != ElementType::kF32) return false;
+  const Shape src = node->get_input_shape(0), dst = node->get_output_shape(0);
+  if (src.size() < 3 || src.size() > 5 || element_count(src) == 0 || element_count(dst) == 0) return false;
+  if (!weights.is_contiguous()) {
+    Tensor packed;
+    weights.copy_to(packed);
+    weights = packed;
+  }
+  const Filter filter = filter_of(weights, grouped, transposed);
+  const std::size_t groups = grouped ? weights.shape()[0] : 1;
+  const dims kernel = spatial(weights.shape(), grouped ? 3 : 2);
+  if (!transposed) {
+    Problem<dnnl::convolution_forward> problem{algorithm::convolution_direct, src, dst, filter.shape, false,
+                                               make_window(*node, spatial(src), spatial(dst), kernel)};
+    return lower(lowering, chain, problem, filter.tensor, filter.view, groups);
+  }
+  // An explicit output shape with explicit pads leaves open which side is cut: the reference kernel knows.
+  if (node->get_input_size() > 2 && node->get_attributes().get_string("auto_pad", "explicit") == "explicit") return false;
+  Problem<dnnl::deconvolution_forward> problem{algorithm::deconvolution_direct, src, dst, filter.shape, false,
+                                               make_window(*node, spatial(dst), spatial(src), kernel)};
+  return lower(lowering, chain, problem, filter.tensor, filter.view, groups);
+}
+
+}  // namespace
+
+void register_convolution(LoweringTable& table) {
+  table["Convolution"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, false, false); }, true};
+  table["GroupConvolution"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, true, false); }, true};
+  table["ConvolutionBackpropData"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, false, true); }, true};
+  table["GroupConvolutionBackpropData"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, true, true); }, true};
+}
+
+}  // namespace tenon::inline v1::engine

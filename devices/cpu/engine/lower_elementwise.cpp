@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise operations that stand alone: activations and same-layout binaries on oneDNN, broadcasting ones by our loops.
+#include <cmath>
+
+#include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using dnnl::algorithm;
+
+bool lower_activation(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  const auto activation = activation_of(lowering, node);
+  if (!activation || element_count(node->get_output_shape(0)) == 0) return false;
+  Value& source = lowering.input(node, 0);
+  const auto variant = lowering.native(source);
+  if (variant.desc.get_ndims() == 0) return false;
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::eltwise_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, activation->algorithm,
+                                                 variant.desc, variant.desc, activation->alpha, activation->beta, attributes, true);
+  if (!pd) return false;
+  Value& made = lowering.value(node->output(0));
+  Place to = variant.place;
+  if (lowering.may_overwrite(variant.place)) lowering.define_at(made, variant.desc, to);
+  else to = lowering.define(made, variant.desc);
+  auto& step = lowering.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
+  lowering.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
+  lowering.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
+  lowering.add_scratchpad(step, pd.scratchpad_desc());
+  return true;
+}
+
+// -- Binary ------------------------------------------------------------------------------------------------------------------
+
+/// Both operands of the output's shape, in one layout.
+bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, algorithm algo) {
+  Value& x = lowering.input(node, 0);
+  Value& y = lowering.input(node, 1);
+  // The layout of the larger effort wins: a constant can be reordered for nothing, a blocked one is likely read blocked next.
+  md layout = lowering.native(x).desc;
+  if (x.constant || (lowering.native(x).plain && !y.constant && !lowering.native(y).plain)) layout = lowering.native(y).desc;
+  if (layout.get_ndims() == 0) return false;
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::binary::primitive_desc pd(lowering.engine(), algo, layout, layout, layout, attributes, true);
+  if (!pd || is_slow(pd.impl_info_str())) return false;
+  const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
+  Value& made = lowering.value(node->output(0));
+  Place to;
+  if (lowering.may_overwrite(a)) lowering.define_at(made, layout, to = a);
+  else to = lowering.define(made, layout);
+  auto& step = lowering.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
+  lowering.add_argument(step, DNNL_ARG_SRC_0, a, layout);
+  lowering.add_argument(step, DNNL_ARG_SRC_1, b, layout);
+  lowering.add_argument(step, DNNL_ARG_DST, to, layout, true);
+  lowering.add_scratchpad(step, pd.scratchpad_desc());
+  return true;
+}
+
+template <typename T, typename Function>
+KernelStep::Kernel binary_kernel(kernels::Walk<3> walk, Function function) {
+  return [walk = std::move(walk), function](std::span<void* const> p) {
+    T* out = static_cast<T*>(p[2]);
+    const T* x = static_cast<const T*>(p[0]);
+    const T* y = static_cast<const T*>(p[1]);
+    const std::size_t inner = walk.inner();
+    const auto dx = walk.inner_stride(1), dy = walk.inner_stride(2);
+    kernels::parallel(walk.rows(), walk.rows() * inner * 3 * sizeof(T), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t row = begin; row < end; ++row) {
+        const auto at = walk.offsets(row);
+        T* o = out + at[0];
+        const T *a = x + at[1], *b = y + at[2];
+        if (dx == 1 && dy == 1) {
+          for (std::size_t i = 0; i < inner; ++i) o[i] = function(a[i], b[i]);
+        } else if (dx == 1 && dy == 0) {
+          const T c = *b;
+          for (std::size_t i = 0; i < inner; ++i) o[i] = function(a[i], c);
+        } else if (dx == 0 && dy == 1) {
+          const T c = *a;
+          for (std::size_t i = 0; i < inner; ++i) o[i] = function(c, b[i]);
+        } else {
+          for (std::size_t i = 0; i < inner; ++i) {
+            const auto n = static_cast<std::ptrdiff_t>(i);
+            o[i] = function(a[n * dx], b[n * dy]);
+          }
+        }
+      }
+    });
+  };
+}
+
+template <typename T>
+KernelStep::Kernel kernel_of(algorithm algo, const kernels::Walk<3>& walk) {
+  // Integers wrap as two's complement, which signed arithmetic in C++ does not promise.
+  using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  switch (algo) {
+    case algorithm::binary_add: return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); });
+    case algorithm::binary_sub: return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); });
+    case algorithm::binary_mul: return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); });
+    case algorithm::binary_max: return binary_kernel<T>(walk, [](T a, T b) { return a < b ? b : a; });
+    case algorithm::binary_min: return binary_kernel<T>(walk, [](T a, T b) { return b < a ? b : a; });
+    case algorithm::binary_div:
+      if constexpr (std::is_floating_point_v<T>) return binary_kernel<T>(walk, [](T a, T b) { return a / b; });
+      return {};
+    default: return {};
+  }
+}
+
+bool lower_binary(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  const auto algo = binary_of(node);
+  const ElementType type = node->get_output_element_type(0);
+  if (!algo || node->get_input_element_type(0) != type || node->get_input_element_type(1) != type) return false;
+  const Shape shape = node->get_output_shape(0);
+  if (element_count(shape) == 0) return false;
+  if (type == ElementType::kF32 && node->get_input_shape(0) == shape && node->get_input_shape(1) == shape &&
+      lower_same_shape(lowering, node, *algo))
+    return true;
+  Value& x = lowering.input(node, 0);
+  Value& y = lowering.input(node, 1);
+  Shape ones(shape.size(), 1);
+  const auto walk = kernels::make_walk<3>(shape, {kernels::broadcast_strides(shape, shape), kernels::broadcast_strides(x.shape, shape),
+                                                  kernels::broadcast_strides(y.shape, shape)});
+  KernelStep::Kernel kernel;
+  switch (type) {
+    case ElementType::kF32: kernel = kernel_of<float>(*algo, walk); break;
+    case ElementType::kI32: kernel = kernel_of<std::int32_t>(*algo, walk); break;
+    case ElementType::kI64: kernel = kernel_of<std::int64_t>(*algo, walk); break;
+    default: break;
+  }
+  if (!kernel) return false;
+  const Place a = lowering.plain(x), b = lowering.plain(y);
+  const Place to = lowering.define_plain(lowering.value(node->output(0)));
+  lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
+  return true;
+}
+
+}  // namespace
+
+void register_elementwise(LoweringTable& table) {
+  for (const char* type : {"Relu", "Sigmoid", "Tanh", "Clamp", "Elu", "Abs", "Sqrt", "Exp", "Negative", "HSwish", "HSigmoid", "Mish",
+                           "SoftPlus", "Gelu", "Swish", "PRelu"})
+    table[type] = {lower_activation, false};
+  for (const char* type : {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum"}) table[type] = {lower_binary, false};
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// MatMul on oneDNN: constant right sides packed once, batches of rows folded into one product.
+#include <tenon/devices/cpu/engine/chain.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using dims = dnnl::memory::dims;
+constexpr auto kF32 = dnnl::memory::data_type::f32;
+
+/// One side as [batch..., rows, columns] with strides, transposition applied.
+struct Side {
+  dims extents, strides;
+  md desc() const { return md(extents, kF32, strides); }
+};
+
+Side side_of(const Shape& shape, bool transpose, bool is_left, std::size_t rank) {
+  dims extents = to_dims(shape);
+  if (shape.size() == 1) extents = is_left ? dims{1, extents[0]} : dims{extents[0], 1};
+  extents.insert(extents.begin(), rank - extents.size(), 1);
+  dims strides(rank);
+  std::int64_t step = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    strides[i] = step;
+    step *= extents[i];
+  }
+  if (transpose && shape.size() > 1) {
+    std::swap(extents[rank - 1], extents[rank - 2]);
+    std::swap(strides[rank - 1], strides[rank - 2]);
+  }
+  return {extents, strides};
+}
+
+std::int64_t product(const dims& extents, std::size_t count) {
+  std::int64_t result = 1;
+  for (std::size_t i = 0; i < count; ++i) result *= extents[i];
+  return result;
+}
+
+bool lower_matmul(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
+  const Shape a_shape = node->get_input_shape(0), b_shape = node->get_input_shape(1), out_shape = node->get_output_shape(0);
+  if (element_count(a_shape) == 0 || element_count(b_shape) == 0 || a_shape.empty() || b_shape.empty()) return false;
+  const bool transpose_a = node->get_attributes().get_bool("transpose_a", false);
+  const bool transpose_b = node->get_attributes().get_bool("transpose_b", false);
+  const std::size_t rank = std::max<std::size_t>({a_shape.size(), b_shape.size(), 2});
+  if (rank > DNNL_MAX_NDIMS) return false;
+  Side a = side_of(a_shape, transpose_a, true, rank), b = side_of(b_shape, transpose_b, false, rank);
+  dims out(rank);
+  for (std::size_t i = 0; i + 2 < rank; ++i) out[i] = std::max(a.extents[i], b.extents[i]);
+  out[rank - 2] = a.extents[rank - 2];
+  out[rank - 1] = b.extents[rank - 1];
+  // All rows of all batches times one matrix: a single product, whose right side can be packed.
+  if (rank > 2 && product(b.extents, rank - 2) == 1 && !(transpose_a && a_shape.size() > 1 && product(a.extents, rank - 2) != 1)) {
+    const std::int64_t rows = product(a.extents, rank - 1);
+    if (!(transpose_a && a_shape.size() > 1)) {
+      a = {{rows, a.extents[rank - 1]}, {a.extents[rank - 1], 1}};
+    } else {
+      a = {{a.extents[rank - 2], a.extents[rank - 1]}, {a.strides[rank - 2], a.strides[rank - 1]}};
+    }
+    b = {{b.extents[rank - 2], b.extents[rank - 1]}, {b.strides[rank - 2], b.strides[rank - 1]}};
+    out = {rows, out[rank - 1]};
+  }
+  const md out_desc = plain_desc(ElementType::kF32, Shape(out.begin(), out.end()));
+  Value& left = lowering.input(node, 0);
+  Value& right = lowering.input(node, 1);
+  const bool packed = static_cast<bool>(right.constant) && out.size() == 2;
+
+  Tensor bias;
+  std::size_t begin = 1;
+  if (chain.nodes.size() > 1 && !out_shape.empty()) {
+    bias = bias_of(lowering, chain.nodes[1], node, out_shape, out_shape.size() - 1);
+    // A vector times a matrix yields [N]; a matrix times a vector yields rows, which a bias along columns is not.
+    if (bias && bias.element_count() != static_cast<std::size_t>(out.back())) bias = Tensor();
+    if (bias) begin = 2;
+  }
+  dims bias_dims(out.size(), 1);
+  bias_dims.back() = out.back();
+  const md bias_desc = bias ? plain_desc(ElementType::kF32, Shape(bias_dims.begin(), bias_dims.end())) : md();
+
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  PostOps post_ops(lowering, chain, begin);
+  if (!post_ops.describe(out_shape, out_desc, attributes)) return false;
+  const md right_desc = packed ? md(b.extents, kF32, dnnl::memory::format_tag::any) : b.desc();
+  const dnnl::matmul::primitive_desc pd(lowering.engine(), a.desc(), right_desc, bias_desc, out_desc, attributes, true);
+  if (!pd) return false;
+  if (is_slow(pd.impl_info_str()) && chain.nodes.size() > 1) return false;
+  const Place left_place = lowering.plain(left);
+  const Place right_place = packed ? lowering.packed_constant(right.constant, b.desc(), pd.weights_desc()) : lowering.plain(right);
+  const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
+  const Place result = post_ops.define_result(out_desc);
+  auto& step = lowering.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());
+  lowering.add_argument(step, DNNL_ARG_SRC, left_place, a.desc());
+  lowering.add_argument(step, DNNL_ARG_WEIGHTS, right_place, pd.weights_desc());
+  if (bias) lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, bias_desc);
+  post_ops.add_arguments(step);
+  lowering.add_argument(step, DNNL_ARG_DST, result, out_desc, true);
+  lowering.add_scratchpad(step, pd.scratchpad_desc());
+  lowering.note_fused(chain);
+  return true;
+}
+
+}  // namespace
+
+void register_matmul(LoweringTable& table) { table["MatMul"] = {lower_matmul, true}; }
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views and joins: reshape, transpose, concatenation, splits and slices. What can be a view costs nothing.
+#include <numeric>
+
+#include <tenon/devices/cpu/engine/kernels/copy.hpp>
+#include <tenon/devices/cpu/engine/lowering.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using Strides = std::vector<std::ptrdiff_t>;
+
+std::size_t product(const Shape& shape, std::size_t begin, std::size_t end) {
+  std::size_t result = 1;
+  for (std::size_t i = begin; i < end; ++i) result *= shape[i];
+  return result;
+}
+
+std::size_t normalized(std::int64_t axis, std::size_t rank) {
+  return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
+}
+
+bool lower_view(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  Value& made = lowering.value(node->output(0));
+  if (made.type != source.type) return false;
+  lowering.define_at(made, plain_desc(made.type, made.shape), lowering.plain(source));
+  lowering.note_optimized_out(node);
+  return true;
+}
+
+// -- Transpose ---------------------------------------------------------------------------------------------------------------
+
+bool lower_transpose(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  Value& made = lowering.value(node->output(0));
+  const std::size_t rank = source.shape.size();
+  std::vector<std::int64_t> order;
+  if (!lowering.constant_ints(node, 1, order)) return false;
+  if (order.empty()) {
+    order.resize(rank);
+    std::iota(order.rbegin(), order.rend(), 0);
+  }
+  if (bit_width(source.type) < 8 || element_count(made.shape) == 0) return false;
+  // Only extents of 1 change places: the same bytes.
+  std::vector<std::int64_t> moved;
+  for (auto axis : order)
+    if (source.shape[normalized(axis, rank)] != 1) moved.push_back(axis);
+  if (std::is_sorted(moved.begin(), moved.end())) return lower_view(lowering, chain);
+
+  const md from_desc = lowering.native(source).desc, to_desc = plain_desc(made.type, made.shape);
+  if (from_desc.get_ndims()) {
+    std::vector<int> permutation(rank);
+    for (std::size_t i = 0; i < rank; ++i) permutation[normalized(order[i], rank)] = static_cast<int>(i);
+    const md permuted = from_desc.permute_axes(permutation);
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::reorder::primitive_desc pd(lowering.engine(), permuted, lowering.engine(), to_desc, attributes, true);
+    if (pd && !is_slow(pd.impl_info_str())) {
+      const Place from = lowering.native(source).place, to = lowering.define_plain(made);
+      auto& step = lowering.add_primitive(node, dnnl::reorder(pd), pd.impl_info_str());
+      lowering.add_argument(step, DNNL_ARG_FROM, from, permuted);
+      lowering.add_argument(step, DNNL_ARG_TO, to, to_desc, true);
+      lowering.add_scratchpad(step, pd.scratchpad_desc());
+      return true;
+    }
+  }
+  const Strides source_strides = kernels::broadcast_strides(source.shape, source.shape);
+  Strides strides(rank);
+  for (std::size_t i = 0; i < rank; ++i) strides[i] = source_strides[normalized(order[i], rank)];
+  const auto walk = kernels::make_walk<2>(made.shape, {kernels::broadcast_strides(made.shape, made.shape), strides});
+  const std::size_t size = size_bytes(made.type);
+  const Place from = lowering.plain(source), to = lowering.define_plain(made);
+  lowering.add_kernel(node, "strided copy", {from}, {to},
+                      [walk, size](std::span<void* const> p) { kernels::strided_copy(walk, size, p[1], p[0]); });
+  return true;
+}
+
+// -- Concat ------------------------------------------------------------------------------------------------------------------
+
+bool lower_concat(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& made = lowering.value(node->output(0));
+  if (bit_width(made.type) < 8 || element_count(made.shape) == 0) return false;
+  const std::size_t axis = normalized(node->get_attributes().get_int("axis"), made.shape.size());
+  // Blocks of channels join without padding between them when every part is whole blocks.
+  const md blocked = made.type == ElementType::kF32 ? lowering.blocked_desc(made.shape) : md();
+  bool blocks_fit = blocked.get_ndims() && axis == 1;
+  std::size_t blocked_bytes = 0, plain_bytes = 0;
+  const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    Value& part = lowering.input(node, i);
+    blocks_fit = blocks_fit && part.shape[1] % block == 0;
+    (lowering.native(part).plain ? plain_bytes : blocked_bytes) += element_count(part.shape);
+  }
+  const bool use_blocks = blocks_fit && blocked_bytes > plain_bytes;
+  const std::size_t outer = product(made.shape, 0, axis);
+  struct Part {
+    std::size_t bytes, offset;  // per outer row
+  };
+  std::vector<Part> parts;
+  std::vector<Place> places;
+  std::size_t row_bytes = 0;
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    Value& part = lowering.input(node, i);
+    if (element_count(part.shape) == 0) continue;
+    const std::size_t bytes = element_count(part.shape) * size_bytes(part.type) / outer;
+    places.push_back(use_blocks ? lowering.in_layout(part, lowering.blocked_desc(part.shape)) : lowering.plain(part));
+    parts.push_back({bytes, row_bytes});
+    row_bytes += bytes;
+  }
+  const Place to = use_blocks ? lowering.define(made, blocked) : lowering.define_plain(made);
+  const std::size_t count = parts.size();
+  lowering.add_kernel(node, "copy", places, {to}, [parts, outer, row_bytes, count](std::span<void* const> p) {
+    char* out = static_cast<char*>(p[count]);
+    for (std::size_t i = 0; i < count; ++i) {
+      const char* from = static_cast<const char*>(p[i]);
+      if (outer == 1) {
+        kernels::copy_bytes(out + parts[i].offset, from, parts[i].bytes);
+        continue;
+      }
+      const Part part = parts[i];
+      kernels::parallel(outer, 2 * outer * part.bytes, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t row = begin; row < end; ++row)
+          std::memcpy(out + row * row_bytes + part.offset, from + row * part.bytes, part.bytes);
+      });
+    }
+  });
+  if (outer == 1) {
+    const std::size_t step = lowering.step_count() - 1;
+    for (std::size_t i = 0; i < count; ++i)
+      lowering.request_part(places[i], parts[i].bytes, {to.buffer, to.offset + parts[i].offset}, step);
+  }
+  return true;
+}
+
+// -- Parts -------------------------------------------------------------------------------------------------------------------
+
+/// Makes `made` the box of `source` that starts at `begin` (elements per axis) with step `steps`; extents are made's own, in
+/// the source's rank (`extents`).
+bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& source, Value& made, const Shape& extents,
+              const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& steps) {
+  const std::size_t rank = source.shape.size(), size = size_bytes(source.type);
+  if (bit_width(source.type) < 8 || element_count(made.shape) == 0) return false;
+  // One range along one axis with nothing outside it: a view.
+  std::size_t cut_axis = rank, cuts = 0;
+  bool unit = true;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (extents[i] == source.shape[i] && begin[i] == 0 && steps[i] == 1) continue;
+    ++cuts;
+    cut_axis = i;
+    unit = unit && (steps[i] == 1 || extents[i] == 1);
+  }
+  if (cuts == 0) {
+    lowering.define_at(made, plain_desc(made.type, made.shape), lowering.plain(source));
+    lowering.note_optimized_out(node);
+    return true;
+  }
+  const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
+  const auto variant = lowering.native(source);
+  if (cuts == 1 && unit && product(source.shape, 0, cut_axis) == 1) {
+    const auto start = static_cast<std::size_t>(begin[cut_axis]);
+    const std::size_t row = product(source.shape, cut_axis + 1, rank);
+    if (cut_axis == 1 && !variant.plain && made.shape == extents && variant.desc == lowering.blocked_desc(source.shape) &&
+        start % block == 0 && extents[1] % block == 0 && source.shape[1] % block == 0) {
+      const Place place{variant.place.buffer, variant.place.offset + start * row * size};
+      lowering.define_at(made, lowering.blocked_desc(made.shape), place);
+      lowering.note_optimized_out(node);
+      return true;
+    }
+    Place place = lowering.plain(source);
+    place.offset += start * row * size;
+    lowering.define_at(made, plain_desc(made.type, made.shape), place);
+    lowering.note_optimized_out(node);
+    return true;
+  }
+  Strides strides = kernels::broadcast_strides(source.shape, source.shape);
+  std::ptrdiff_t offset = 0, step = 1;
+  for (std::size_t i = rank; i-- > 0;) {
+    offset += begin[i] * step;
+    strides[i] = step * steps[i];
+    step *= static_cast<std::ptrdiff_t>(source.shape[i]);
+  }
+  const auto walk = kernels::make_walk<2>(extents, {kernels::broadcast_strides(extents, extents), strides});
+  const std::ptrdiff_t offset_bytes = offset * static_cast<std::ptrdiff_t>(size);
+  const Place from = lowering.plain(source), to = lowering.define_plain(made);
+  lowering.add_kernel(node, "strided copy", {from}, {to}, [walk, size, offset_bytes](std::span<void* const> p) {
+    kernels::strided_copy(walk, size, p[1], static_cast<const char*>(p[0]) + offset_bytes);
+  });
+  return true;
+}
+
+bool lower_split(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  std::vector<std::int64_t> axes;
+  if (!lowering.constant_ints(node, 1, axes) || axes.size() != 1 || bit_width(source.type) < 8) return false;
+  const std::size_t rank = source.shape.size(), axis = normalized(axes[0], rank);
+  for (std::size_t i = 0; i < node->get_output_size(); ++i)
+    if (element_count(node->get_output_shape(i)) == 0) return false;
+  std::int64_t start = 0;
+  for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+    std::vector<std::int64_t> begin(rank, 0), steps(rank, 1);
+    begin[axis] = start;
+    const Shape extents = node->get_output_shape(i);
+    if (!take_box(lowering, node, source, lowering.value(node->output(i)), extents, begin, steps)) return false;
+    start += static_cast<std::int64_t>(extents[axis]);
+  }
+  return true;
+}
+
+/// First element of a slice along one axis, by Python's rules.
+std::int64_t slice_start(std::int64_t start, std::int64_t step, std::size_t extent) {
+  const auto size = static_cast<std::int64_t>(extent);
+  if (start < 0) start = start < -size ? -1 : start + size;
+  if (step > 0) return std::clamp<std::int64_t>(start, 0, size);
+  return std::clamp<std::int64_t>(start, 0, size - 1);
+}
+
+bool lower_slice(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  Value& made = lowering.value(node->output(0));
+  const std::size_t rank = source.shape.size();
+  std::vector<std::int64_t> starts, steps_in, axes;
+  if (!lowering.constant_ints(node, 1, starts) || !lowering.constant_ints(node, 3, steps_in)) return false;
+  if (node->get_input_size() > 4) {
+    if (!lowering.constant_ints(node, 4, axes)) return false;
+  } else {
+    axes.resize(starts.size());
+    std::iota(axes.begin(), axes.end(), 0);
+  }
+  if (axes.size() != starts.size() || steps_in.size() != starts.size()) return false;
+  std::vector<std::int64_t> begin(rank, 0), steps(rank, 1);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = normalized(axes[i], rank);
+    begin[axis] = slice_start(starts[i], steps_in[i], source.shape[axis]);
+    steps[axis] = steps_in[i];
+  }
+  return take_box(lowering, node, source, made, made.shape, begin, steps);
+}
+
+bool lower_strided_slice(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  Value& made = lowering.value(node->output(0));
+  const auto& attributes = node->get_attributes();
+  const auto mask = [&](const char* name, std::size_t i) {
+    const auto values = attributes.get_ints(name, {});
+    return i < values.size() && values[i] != 0;
+  };
+  std::vector<std::int64_t> starts, stops, steps_in;
+  if (!lowering.constant_ints(node, 1, starts) || !lowering.constant_ints(node, 2, stops)) return false;
+  if (node->get_input_size() > 3) {
+    if (!lowering.constant_ints(node, 3, steps_in)) return false;
+  }
+  steps_in.resize(starts.size(), 1);
+  const std::size_t rank = source.shape.size();
+  if (starts.size() > rank) return false;
+  std::vector<std::int64_t> begin(rank, 0), steps(rank, 1);
+  Shape extents = source.shape;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (mask("ellipsis_mask", i) || mask("new_axis_mask", i)) return false;
+    const auto size = static_cast<std::int64_t>(source.shape[i]);
+    if (mask("shrink_axis_mask", i)) {
+      begin[i] = mask("begin_mask", i) ? 0 : slice_start(starts[i], 1, source.shape[i]);
+      extents[i] = 1;
+      continue;
+    }
+    const std::int64_t step = steps_in[i];
+    if (step == 0) return false;
+    begin[i] = mask("begin_mask", i) ? (step > 0 ? 0 : size - 1) : slice_start(starts[i], step, source.shape[i]);
+    std::int64_t stop = stops[i] < 0 ? stops[i] + size : stops[i];
+    if (mask("end_mask", i)) stop = step > 0 ? size : -1;
+    else stop = std::clamp<std::int64_t>(stop, step > 0 ? 0 : -1, size);
+    const std::int64_t count = step > 0 ? (stop - begin[i] + step - 1) / step : (begin[i] - stop - step - 1) / -step;
+    extents[i] = static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
+    steps[i] = step;
+  }
+  if (element_count(extents) != element_count(made.shape)) return false;  // A rule that we do not know: the reference does.
+  return take_box(lowering, node, source, made, extents, begin, steps);
+}
+
+}  // namespace
+
+void register_movement(LoweringTable& table) {
+  for (const char* type : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}) table[type] = {lower_view, false};
+  table["Transpose"] = {lower_transpose, false};
+  table["Concat"] = {lower_concat, false};
+  table["Split"] = {lower_split, false};
+  table["VariadicSplit"] = {lower_split, false};
+  table["Slice"] = {lower_slice, false};
+  table["StridedSlice"] = {lower_strided_slice, false};
+}
+
+}  // namespace tenon::inline v1::engine

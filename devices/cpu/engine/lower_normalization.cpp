@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax, LogSoftmax and MVN over the last axes on oneDNN.
+#include <tenon/devices/cpu/engine/kernels/softmax.hpp>
+#include <tenon/devices/cpu/engine/lowering.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using dnnl::algorithm;
+
+bool lower_softmax(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  Value& made = lowering.value(node->output(0));
+  if (made.type != ElementType::kF32 || element_count(made.shape) == 0 || made.shape.empty()) return false;
+  const std::size_t rank = made.shape.size();
+  const std::int64_t given = node->get_attributes().get_int("axis");
+  const std::size_t axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  const bool is_log = std::string_view(node->get_type_name()) == "LogSoftmax";
+  std::size_t outer = 1, inner = 1;
+  for (std::size_t i = 0; i < axis; ++i) outer *= made.shape[i];
+  for (std::size_t i = axis + 1; i < rank; ++i) inner *= made.shape[i];
+  if (inner > 1 && !is_log) {
+    // Columns side by side: a vector of columns at a time, where oneDNN walks each column alone.
+    const std::size_t extent = made.shape[axis];
+    const Place from = lowering.plain(source);
+    Place to = from;
+    if (lowering.may_overwrite(from)) lowering.define_at(made, plain_desc(made.type, made.shape), from);
+    else to = lowering.define_plain(made);
+    lowering.add_kernel(node, "column softmax", {from}, {to}, [outer, extent, inner](std::span<void* const> p) {
+      kernels::softmax_columns(static_cast<const float*>(p[0]), static_cast<float*>(p[1]), outer, extent, inner);
+    });
+    return true;
+  }
+  const md desc = plain_desc(made.type, made.shape);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::softmax_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
+                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, desc, desc,
+                                                 static_cast<int>(axis), attributes, true);
+  if (!pd) return false;
+  const Place from = lowering.plain(source);
+  Place to = from;
+  if (lowering.may_overwrite(from)) lowering.define_at(made, desc, from);
+  else to = lowering.define_plain(made);
+  auto& step = lowering.add_primitive(node, dnnl::softmax_forward(pd), pd.impl_info_str());
+  lowering.add_argument(step, DNNL_ARG_SRC, from, desc);
+  lowering.add_argument(step, DNNL_ARG_DST, to, desc, true);
+  lowering.add_scratchpad(step, pd.scratchpad_desc());
+  return true;
+}
+
+bool lower_mvn(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  Value& made = lowering.value(node->output(0));
+  const auto& attributes = node->get_attributes();
+  if (made.type != ElementType::kF32 || element_count(made.shape) == 0 || node->get_input_size() < 2) return false;
+  std::vector<std::int64_t> axes;
+  if (!lowering.constant_ints(node, 1, axes) || axes.empty()) return false;
+  if (!attributes.get_bool("normalize_variance", true)) return false;
+  const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
+  if (mode != "inside_sqrt" && mode != "INSIDE_SQRT") return false;
+  // The trailing axes, whole: rows of one length.
+  const std::size_t rank = made.shape.size();
+  std::vector<bool> reduced(rank, false);
+  for (auto axis : axes) reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
+  std::size_t rows = 1, columns = 1;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (i > 0 && reduced[i - 1] && !reduced[i]) return false;
+    (reduced[i] ? columns : rows) *= made.shape[i];
+  }
+  const md desc = plain_desc(ElementType::kF32, Shape{rows, columns});
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::layer_normalization_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, desc, desc,
+                                                             static_cast<float>(attributes.get_double("eps")),
+                                                             dnnl::normalization_flags::none, attr, true);
+  if (!pd) return false;
+  const Place from = lowering.plain(source), to = lowering.define_plain(made);
+  auto& step = lowering.add_primitive(node, dnnl::layer_normalization_forward(pd), pd.impl_info_str());
+  lowering.add_argument(step, DNNL_ARG_SRC, from, desc);
+  lowering.add_argument(step, DNNL_ARG_DST, to, desc, true);
+  lowering.add_scratchpad(step, pd.scratchpad_desc());
+  return true;
+}
+
+}  // namespace
+
+void register_normalization(LoweringTable& table) {
+  table["Softmax"] = {lower_softmax, false};
+  table["LogSoftmax"] = {lower_softmax, false};
+  table["MVN"] = {lower_mvn, false};
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReadValue and Assign: variables that live from run to run.
+#include <cstring>
+
+#include <tenon/devices/cpu/engine/kernels/copy.hpp>
+#include <tenon/devices/cpu/engine/lowering.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+std::size_t variable_index(Lowering& lowering, const std::shared_ptr<Node>& node) {
+  const std::string& id = node->get_attributes().get_string("variable_id");
+  const auto& variables = lowering.plan().variables;
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    if (variables[i].id == id) return i;
+  throw Error(Code::kInvalidArgument, "CPU: " + node->describe() + " refers to the variable '" + id + "', which no ReadValue declares");
+}
+
+bool lower_read_value(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& made = lowering.value(node->output(0));
+  const std::size_t bytes = *checked_size_bytes(made.type, made.shape);
+  const std::size_t index = variable_index(lowering, node);
+  const Place state = lowering.state_place(index), is_set = lowering.state_is_set_place(index);
+  // A copy: the variable itself may be assigned while the old value is still read.
+  const Place to = lowering.define_plain(made);
+  if (node->get_input_size() == 0) {
+    lowering.add_kernel(node, "read state", {state}, {to}, [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
+    return true;
+  }
+  const Place initial = lowering.plain(lowering.input(node, 0));
+  lowering.add_kernel(node, "read state", {initial, state}, {to, is_set}, [bytes](std::span<void* const> p) {
+    auto* set = static_cast<std::uint8_t*>(p[3]);
+    kernels::copy_bytes(p[2], *set ? p[1] : p[0], bytes);
+  });
+  return true;
+}
+
+bool lower_assign(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
+  const std::size_t index = variable_index(lowering, node);
+  const Place from = lowering.plain(source), state = lowering.state_place(index), is_set = lowering.state_is_set_place(index);
+  if (node->get_output_size() > 0) {
+    Value& made = lowering.value(node->output(0));
+    lowering.define_at(made, plain_desc(made.type, made.shape), from);
+  }
+  lowering.add_kernel(node, "write state", {from}, {state, is_set}, [bytes](std::span<void* const> p) {
+    kernels::copy_bytes(p[1], p[0], bytes);
+    *static_cast<std::uint8_t*>(p[2]) = 1;
+  });
+  return true;
+}
+
+}  // namespace
+
+void register_state(LoweringTable& table) {
+  table["ReadValue"] = {lower_read_value, false};
+  table["Assign"] = {lower_assign, false};
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,459 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over the model: folding, chains, the table, fallbacks, and what lies where afterwards.
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/core/error.hpp>
+#include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/graph/evaluate.hpp>
+
+namespace tenon::inline v1::engine {
+
+const LoweringTable& lowering_table() {
+  static const LoweringTable table = [] {
+    LoweringTable made;
+    register_convolution(made);
+    register_matmul(made);
+    register_pooling(made);
+    register_elementwise(made);
+    register_normalization(made);
+    register_movement(made);
+    register_gather(made);
+    register_resize(made);
+    register_reduction(made);
+    register_state(made);
+    register_input_stage(made);
+    return made;
+  }();
+  return table;
+}
+
+namespace {
+bool is_plumbing(const Node& node) {
+  const std::string_view type = node.get_type_name();
+  return type == "Parameter" || type == "Result" || type == "Constant";
+}
+}  // namespace
+
+bool is_supported(const Node& node) {
+  return is_plumbing(node) || node.operation().evaluate != nullptr || lowering_table().count(node.get_type_name()) > 0;
+}
+
+Lowering::Lowering(PlanImpl& plan, const Model& model) : plan_(plan), model_(model), order_(model.get_ordered_ops()) {
+  // The block that oneDNN's convolutions take on this instruction set.
+  const auto isa = dnnl::get_effective_cpu_isa();
+  using dnnl::cpu_isa;
+  if (plan.options.blocked_layouts) channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+}
+
+void Lowering::check_supported() {
+  std::string missing;
+  std::size_t count = 0;
+  for (const auto& node : order_) {
+    for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+      if (node->get_output_partial_shape(i).is_dynamic() || node->get_output_element_type(i).is_dynamic()) {
+        throw Error(Code::kFailedPrecondition, "CPU: " + node->describe() + " has the dynamic shape " +
+                                                   node->get_output_partial_shape(i).to_string() +
+                                                   "; reshape the model to static shapes before compiling a plan");
+      }
+    }
+    if (is_supported(*node)) continue;
+    missing += (count++ ? ", " : "") + node->describe();
+  }
+  if (count) {
+    throw Error(Code::kUnimplemented, "CPU: " + std::to_string(count) + " node(s) have no kernel: " + missing +
+                                          "; rewrite them with operations of the table (see operations())");
+  }
+}
+
+// -- Values ------------------------------------------------------------------------------------------------------------------
+
+ValueId Lowering::id_of(const Output<Node>& output) const { return ids_.at({output.get_node(), output.get_index()}); }
+Value& Lowering::value(const Output<Node>& output) { return values_[id_of(output)]; }
+
+Tensor Lowering::constant_input(const std::shared_ptr<Node>& node, std::size_t index) {
+  if (index >= node->get_input_size()) return {};
+  return input(node, index).constant;
+}
+
+bool Lowering::constant_ints(const std::shared_ptr<Node>& node, std::size_t index, std::vector<std::int64_t>& values) {
+  const Tensor tensor = constant_input(node, index);
+  if (!tensor || !tensor.is_contiguous()) return false;
+  const auto read = [&]<typename T>(const T* data) { values.assign(data, data + tensor.element_count()); };
+  switch (tensor.element_type()) {
+    case ElementType::kI64: read(tensor.data<std::int64_t>()); return true;
+    case ElementType::kI32: read(tensor.data<std::int32_t>()); return true;
+    case ElementType::kU64: read(tensor.data<std::uint64_t>()); return true;
+    case ElementType::kU32: read(tensor.data<std::uint32_t>()); return true;
+    case ElementType::kI16: read(tensor.data<std::int16_t>()); return true;
+    case ElementType::kU16: read(tensor.data<std::uint16_t>()); return true;
+    case ElementType::kI8: read(tensor.data<std::int8_t>()); return true;
+    case ElementType::kU8: read(tensor.data<std::uint8_t>()); return true;
+    default: return false;
+  }
+}
+
+BufferId Lowering::add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index) {
+  Buffer buffer;
+  buffer.kind = kind;
+  buffer.size_bytes = size_bytes;
+  buffer.index = index;
+  plan_.buffers.push_back(std::move(buffer));
+  values_of_buffer_.emplace_back();
+  group_.push_back(static_cast<BufferId>(group_.size()));
+  return static_cast<BufferId>(plan_.buffers.size() - 1);
+}
+
+void Lowering::note_value(BufferId buffer, ValueId value) { values_of_buffer_[buffer].push_back(value); }
+
+BufferId Lowering::group(BufferId buffer) {
+  while (group_[buffer] != buffer) buffer = group_[buffer] = group_[group_[buffer]];
+  return buffer;
+}
+
+Place Lowering::constant_place(const Tensor& tensor) {
+  const void* key = tensor.element_count() ? tensor.data() : nullptr;
+  if (const auto found = constants_.find(key); key && found != constants_.end()) return {found->second, 0};
+  const BufferId id = add_buffer(BufferKind::kConstant, tensor.size_bytes());
+  Tensor packed = tensor;
+  if (!tensor.is_contiguous()) {
+    packed = Tensor(tensor.element_type(), tensor.shape());
+    copy_strided(tensor.element_type(), tensor.shape(), tensor.data(), tensor.byte_strides(), packed.data(), packed.byte_strides());
+  }
+  plan_.buffers[id].constant = packed;
+  if (key) constants_[key] = id;
+  return {id, 0};
+}
+
+Place Lowering::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
+  if (view == desc) return constant_place(tensor);
+  Tensor packed(ElementType::kU8, Shape{std::max<std::size_t>(desc.get_size(), 1)});
+  dnnl::stream stream(engine());
+  dnnl::memory from(view, engine(), tensor.data()), to(desc, engine(), packed.data());
+  dnnl::reorder(from, to).execute(stream, from, to);
+  stream.wait();
+  const BufferId id = add_buffer(BufferKind::kConstant, packed.size_bytes());
+  plan_.buffers[id].constant = packed;
+  return {id, 0};
+}
+
+const Value::Variant& Lowering::native(Value& value) {
+  if (value.variants.empty()) {
+    if (!value.constant) throw Error(Code::kInternal, "CPU engine: a value is read before it is made");
+    const Place place = constant_place(value.constant);
+    value.variants.push_back({place, plain_desc(value.type, value.shape), true});
+  }
+  return value.variants.front();
+}
+
+Place Lowering::plain(Value& value) {
+  native(value);
+  for (const auto& variant : value.variants)
+    if (variant.plain) return variant.place;
+  return in_layout(value, plain_desc(value.type, value.shape));
+}
+
+Place Lowering::in_layout(Value& value, const md& desc) {
+  const Value::Variant from = native(value);
+  const bool wants_plain = is_plain(desc, value.shape, value.type);
+  for (const auto& variant : value.variants) {
+    if (variant.desc == desc || (wants_plain && variant.plain)) return variant.place;
+  }
+  if (value.constant && from.plain) {
+    const Place place = packed_constant(value.constant, from.desc, desc);
+    value.variants.push_back({place, desc, wants_plain});
+    return place;
+  }
+  const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
+  note_value(place.buffer, static_cast<ValueId>(&value - values_.data()));
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::reorder::primitive_desc reorder(engine(), from.desc, engine(), desc, attributes);
+  auto step = std::make_unique<PrimitiveStep>();
+  step->engine = engine();
+  step->primitive = dnnl::reorder(reorder);
+  step->info.node_type = "Reorder";
+  step->info.kernel = reorder.impl_info_str();
+  add_argument(*step, DNNL_ARG_FROM, from.place, from.desc);
+  add_argument(*step, DNNL_ARG_TO, place, desc, true);
+  add_scratchpad(*step, reorder.scratchpad_desc());
+  plan_.steps.push_back(std::move(step));
+  value.variants.push_back({place, desc, wants_plain});
+  return place;
+}
+
+Place Lowering::define(Value& value, const md& desc) {
+  const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
+  define_at(value, desc, place);
+  return place;
+}
+
+Place Lowering::define_plain(Value& value) {
+  const Place place{add_buffer(BufferKind::kArena, *checked_size_bytes(value.type, value.shape)), 0};
+  define_at(value, plain_desc(value.type, value.shape), place);
+  return place;
+}
+
+void Lowering::define_at(Value& value, const md& desc, Place place) {
+  const bool undescribed = desc.get_ndims() == 0;
+  value.variants.push_back({place, desc, undescribed || is_plain(desc, value.shape, value.type)});
+  note_value(place.buffer, static_cast<ValueId>(&value - values_.data()));
+}
+
+Place Lowering::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }
+
+bool Lowering::may_overwrite(Place place) {
+  if (!options().fuse || plan_.buffers[place.buffer].kind != BufferKind::kArena) return false;
+  const BufferId mine = group(place.buffer);
+  for (BufferId id = 0; id < plan_.buffers.size(); ++id) {
+    if (group(id) != mine) continue;
+    if (plan_.buffers[id].kind != BufferKind::kArena) return false;
+    for (ValueId value : values_of_buffer_[id])
+      if (values_[value].remaining_uses > 0) return false;
+  }
+  return true;
+}
+
+bool Lowering::shares_memory(const Value& value, Place place) {
+  for (const auto& variant : value.variants)
+    if (group(variant.place.buffer) == group(place.buffer)) return true;
+  return false;
+}
+
+void Lowering::may_share(Place a, Place b) { group_[group(a.buffer)] = group(b.buffer); }
+
+void Lowering::request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step) {
+  may_share(part, whole);
+  requests_.push_back({part, size_bytes, whole, step});
+}
+
+// -- Steps -------------------------------------------------------------------------------------------------------------------
+
+void Lowering::add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written) {
+  step.arguments.emplace_back(argument, desc);
+  step.operands.push_back({place, written});
+}
+
+void Lowering::add_scratchpad(PrimitiveStep& step, const md& scratchpad) {
+  if (scratchpad.get_size() > 0) add_argument(step, DNNL_ARG_SCRATCHPAD, scratch(scratchpad.get_size()), scratchpad, true);
+}
+
+PrimitiveStep& Lowering::add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive, std::string kernel) {
+  auto step = std::make_unique<PrimitiveStep>();
+  step->engine = engine();
+  step->primitive = primitive;
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  PrimitiveStep& added = *step;
+  plan_.steps.push_back(std::move(step));
+  return added;
+}
+
+KernelStep& Lowering::add_kernel(const std::shared_ptr<Node>& node, std::string kernel, const std::vector<Place>& read,
+                                 const std::vector<Place>& written, KernelStep::Kernel function) {
+  auto step = std::make_unique<KernelStep>();
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  for (Place place : read) step->operands.push_back({place, false});
+  for (Place place : written) step->operands.push_back({place, true});
+  step->kernel = std::move(function);
+  KernelStep& added = *step;
+  plan_.steps.push_back(std::move(step));
+  return added;
+}
+
+void Lowering::note_fused(const Chain& chain) {
+  StepInfo& info = plan_.steps.back()->info;
+  info.node_name = chain.anchor()->get_friendly_name();
+  for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
+    info.fused.push_back(chain.nodes[i]->get_friendly_name());
+    note_optimized_out(chain.nodes[i]);
+  }
+}
+
+void Lowering::note_optimized_out(const std::shared_ptr<Node>& node) {
+  plan_.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
+}
+
+void Lowering::lower_reference(const std::shared_ptr<Node>& node) {
+  if (!node->operation().evaluate) {
+    throw Error(Code::kUnimplemented, "CPU: " + node->describe() + " has no kernel for these types and shapes");
+  }
+  auto step = std::make_unique<ReferenceStep>();
+  step->info = {node->get_friendly_name(), node->get_type_name(), "reference", {}, true};
+  step->node = node;
+  step->input_count = node->get_input_size();
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    Value& source = input(node, i);
+    step->operands.push_back({plain(source), false});
+    step->tensors.emplace_back(source.type, source.shape);
+  }
+  for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+    Value& made = value(node->output(i));
+    step->operands.push_back({define_plain(made), true});
+    step->tensors.emplace_back(made.type, made.shape);
+  }
+  plan_.steps.push_back(std::move(step));
+}
+
+// -- The walk ----------------------------------------------------------------------------------------------------------------
+
+bool Lowering::fold(const std::shared_ptr<Node>& node) {
+  if (!node->operation().evaluate || node->get_input_size() == 0) return false;
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    inputs.push_back(constant_input(node, i));
+    if (!inputs.back()) return false;
+  }
+  const auto outputs = evaluate_node(*node, inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) value(node->output(i)).constant = outputs[i];
+  return true;
+}
+
+void Lowering::lower_single(const std::shared_ptr<Node>& node) {
+  const auto found = lowering_table().find(node->get_type_name());
+  if (!options().reference_only && found != lowering_table().end()) {
+    Chain chain{{node}};
+    if (found->second.lower(*this, chain)) return;
+  }
+  lower_reference(node);
+}
+
+void Lowering::use_inputs(const std::shared_ptr<Node>& node, int change) {
+  for (const auto& source : node->input_values()) value(source).remaining_uses += change;
+}
+
+void Lowering::lower_chain(const Chain& chain) {
+  if (chain.nodes.size() > 1) {
+    for (const auto& node : chain.nodes) use_inputs(node, -1);
+    const auto& entry = lowering_table().at(chain.anchor()->get_type_name());
+    if (entry.lower(*this, chain)) return;
+    for (const auto& node : chain.nodes) use_inputs(node, +1);
+  }
+  for (const auto& node : chain.nodes) {
+    use_inputs(node, -1);
+    lower_single(node);
+  }
+}
+
+void Lowering::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index) {
+  Value& made = value(node->output(0));
+  const Place place{add_buffer(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), static_cast<std::uint32_t>(index)), 0};
+  define_at(made, plain_desc(made.type, made.shape), place);
+}
+
+void Lowering::lower_result(const std::shared_ptr<Node>& node, std::size_t index) {
+  Value& source = input(node, 0);
+  --source.remaining_uses;
+  const Place from = plain(source);
+  const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
+  const Place to{add_buffer(BufferKind::kOutput, bytes, static_cast<std::uint32_t>(index)), 0};
+  add_kernel(node, "copy", {from}, {to}, [bytes](std::span<void* const> p) { std::memcpy(p[1], p[0], bytes); });
+  request_part(from, bytes, to, step_count() - 1);
+}
+
+void Lowering::run() {
+  check_supported();
+  for (const auto& node : order_) {
+    for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+      Value value;
+      value.type = node->get_output_element_type(i);
+      value.shape = node->get_output_shape(i);
+      value.remaining_uses = static_cast<int>(node->get_output_target_inputs(i).size());
+      if (const auto* constant = as_type<op::v0::Constant>(node.get())) value.constant = constant->get_tensor();
+      else if (const auto known = node->get_output_tensor(i).value()) value.constant = *known;
+      ids_[{node.get(), i}] = static_cast<ValueId>(values_.size());
+      values_.push_back(std::move(value));
+    }
+  }
+  const auto& parameters = model_.get_parameters();
+  const auto& results = model_.get_results();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    // A parameter that nothing reads is still a port.
+    if (!ids_.count({parameters[i].get(), 0})) continue;
+    lower_parameter(parameters[i], i);
+  }
+  for (const auto& node : order_) {
+    if (std::string_view(node->get_type_name()) != "ReadValue") continue;
+    const std::string& id = node->get_attributes().get_string("variable_id");
+    const auto known = std::find_if(plan_.variables.begin(), plan_.variables.end(), [&](const Variable& v) { return v.id == id; });
+    if (known == plan_.variables.end()) plan_.variables.push_back({id, node->get_output_element_type(0), node->get_output_shape(0)});
+  }
+  const std::size_t variables = plan_.variables.size();
+  for (std::size_t i = 0; i < 2 * variables; ++i) {
+    const std::size_t bytes = i < variables ? *checked_size_bytes(plan_.variables[i].type, plan_.variables[i].shape) : 1;
+    states_.push_back(add_buffer(BufferKind::kState, bytes, static_cast<std::uint32_t>(i)));
+  }
+  const ChainFinder chains(*this, order_);
+  NodeVector assignments;
+  for (const auto& node : order_) {
+    if (is_plumbing(*node)) continue;
+    // Variables change when everything has read them, whatever the order of the nodes.
+    if (std::string_view(node->get_type_name()) == "Assign") {
+      assignments.push_back(node);
+      continue;
+    }
+    bool known = node->get_output_size() > 0;
+    for (std::size_t i = 0; i < node->get_output_size(); ++i) known &= static_cast<bool>(value(node->output(i)).constant);
+    if (known || fold(node)) {
+      use_inputs(node, -1);
+      note_optimized_out(node);
+      continue;
+    }
+    const Chain* chain = chains.chain_of(node);
+    if (!chain) lower_chain({{node}});
+    else if (chain->last() == node) lower_chain(*chain);
+  }
+  for (const auto& node : assignments) lower_chain({{node}});
+  for (std::size_t i = 0; i < results.size(); ++i) lower_result(results[i], i);
+  grant_parts();
+}
+
+void Lowering::grant_parts() {
+  // A buffer becomes a part of another only as a whole: all its bytes must be asked for, each at one and the same distance.
+  std::map<BufferId, std::vector<std::size_t>> by_buffer;
+  for (std::size_t i = 0; i < requests_.size(); ++i) by_buffer[requests_[i].part.buffer].push_back(i);
+  std::vector<bool> dropped(plan_.steps.size(), false);
+  std::vector<int> open_copies(plan_.steps.size(), 0);
+  for (const PartRequest& request : requests_) ++open_copies[request.step];
+  std::vector<bool> granted(requests_.size(), false);
+  for (auto& [buffer, all] : by_buffer) {
+    if (plan_.buffers[buffer].kind != BufferKind::kArena || !options().fuse) continue;
+    // The first reader that takes the whole buffer wins; others go on copying.
+    for (std::size_t lead : all) {
+      const PartRequest& first = requests_[lead];
+      if (first.whole.offset < first.part.offset) continue;
+      const std::size_t distance = first.whole.offset - first.part.offset;
+      std::vector<std::size_t> members;
+      std::vector<std::pair<std::size_t, std::size_t>> ranges;
+      for (std::size_t i : all) {
+        const PartRequest& request = requests_[i];
+        if (request.step != first.step || request.whole.buffer != first.whole.buffer) continue;
+        if (request.whole.offset < request.part.offset || request.whole.offset - request.part.offset != distance) continue;
+        members.push_back(i);
+        ranges.emplace_back(request.part.offset, request.part.offset + request.size_bytes);
+      }
+      std::sort(ranges.begin(), ranges.end());
+      std::size_t covered = 0;
+      for (const auto& [begin, end] : ranges)
+        if (begin <= covered) covered = std::max(covered, end);
+      if (covered < plan_.buffers[buffer].size_bytes) continue;
+      // No rings: the whole must not already lie inside the part.
+      if (plan_.root({first.whole.buffer, 0}).buffer == buffer) continue;
+      plan_.buffers[buffer].parent = first.whole.buffer;
+      plan_.buffers[buffer].parent_offset = distance;
+      for (std::size_t i : members) {
+        granted[i] = true;
+        if (--open_copies[requests_[i].step] == 0) dropped[requests_[i].step] = true;
+      }
+      break;
+    }
+  }
+  std::vector<std::unique_ptr<Step>> kept;
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    if (dropped[i]) plan_.optimized_out.emplace_back(plan_.steps[i]->info.node_name, plan_.steps[i]->info.node_type);
+    else kept.push_back(std::move(plan_.steps[i]));
+  }
+  plan_.steps = std::move(kept);
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// From nodes to steps: values and their layouts in memory, and the table of lowering functions.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <tenon/devices/cpu/engine/plan_internal.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/graph/operation.hpp>
+
+namespace tenon::inline v1::engine {
+
+using ValueId = std::uint32_t;
+
+/// A tensor of the graph, in one or several layouts.
+struct Value {
+  ElementType type = ElementType::kUndefined;
+  Shape shape;
+  struct Variant {
+    Place place;
+    md desc;            ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
+    bool plain = true;  ///< Packed row-major.
+  };
+  std::vector<Variant> variants;
+  Tensor constant;         ///< Not empty: known at compile time.
+  int remaining_uses = 0;  ///< Readers that are not lowered yet.
+};
+
+/// The nodes that an anchor computes in one step: itself and the element-wise nodes after it.
+struct Chain {
+  std::vector<std::shared_ptr<Node>> nodes;  ///< nodes[0] is the anchor.
+  const std::shared_ptr<Node>& anchor() const { return nodes.front(); }
+  const std::shared_ptr<Node>& last() const { return nodes.back(); }
+};
+
+class Lowering {
+ public:
+  Lowering(PlanImpl& plan, const Model& model);
+  /// Fills the plan's buffers and steps.
+  void run();
+
+  PlanImpl& plan() { return plan_; }
+  const Options& options() const { return plan_.options; }
+  const dnnl::engine& engine() const { return plan_.engine; }
+
+  Value& value(const Output<Node>& output);
+  Value& input(const std::shared_ptr<Node>& node, std::size_t index) { return value(node->input_value(index)); }
+  /// The constant that feeds input i; empty when it is none or the input is missing.
+  Tensor constant_input(const std::shared_ptr<Node>& node, std::size_t index);
+  /// Integers of a constant input of any integer type. @return false when it is not constant.
+  bool constant_ints(const std::shared_ptr<Node>& node, std::size_t index, std::vector<std::int64_t>& values);
+
+  /// Place of the value packed row-major; adds a reorder when it only exists otherwise.
+  Place plain(Value& value);
+  /// Place of the value in layout `desc` (same dims); adds a reorder when it does not exist so.
+  Place in_layout(Value& value, const md& desc);
+  /// The variant that costs nothing: the one that its step made.
+  const Value::Variant& native(Value& value);
+
+  /// A fresh buffer for the value in that layout.
+  Place define(Value& value, const md& desc);
+  Place define_plain(Value& value);
+  /// The value lies at `place`, which another value owns or shares.
+  void define_at(Value& value, const md& desc, Place place);
+  /// Fresh memory for the duration of one step.
+  Place scratch(std::size_t size_bytes);
+  Place constant_place(const Tensor& tensor);
+  /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
+  Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
+
+  /// True when nothing still to be lowered reads the buffer under `place` or anything that may share memory with it, and the
+  /// buffer is the arena's: a step may then write its result over it. Call it while lowering the last reader.
+  bool may_overwrite(Place place);
+  /// True when a variant of the value lies, or may come to lie, in the same memory as `place`.
+  bool shares_memory(const Value& value, Place place);
+  /// Says that the bytes of both places will be the same memory (in-place concatenation).
+  void may_share(Place a, Place b);
+  /// Memory of a variable, and of the byte that says whether it was assigned.
+  Place state_place(std::size_t index) const { return {states_[index], 0}; }
+  Place state_is_set_place(std::size_t index) const { return {states_[states_.size() / 2 + index], 0}; }
+  /// Asks that `part` be placed inside `whole` at its offset. Granted or not after all nodes are lowered: a step that copies
+  /// is added now and dropped when it is granted.
+  void request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step);
+
+  /// Adds a oneDNN step for `node`. Every operand after `inputs` is written.
+  PrimitiveStep& add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive, std::string kernel);
+  void add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written = false);
+  void add_scratchpad(PrimitiveStep& step, const md& scratchpad);
+  KernelStep& add_kernel(const std::shared_ptr<Node>& node, std::string kernel, const std::vector<Place>& read,
+                         const std::vector<Place>& written, KernelStep::Kernel function);
+  std::size_t step_count() const { return plan_.steps.size(); }
+  /// Names the nodes that the last step also computes.
+  void note_fused(const Chain& chain);
+  void note_optimized_out(const std::shared_ptr<Node>& node);
+
+  /// The reference kernel on packed tensors.
+  void lower_reference(const std::shared_ptr<Node>& node);
+  /// What an unfused node would do.
+  void lower_single(const std::shared_ptr<Node>& node);
+
+  /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
+  int channel_block() const { return channel_block_; }
+  /// Blocked layout for [N, C, spatial...] of f32; undefined when blocks are off.
+  md blocked_desc(const Shape& shape) const;
+
+ private:
+  friend class ChainFinder;
+  ValueId id_of(const Output<Node>& output) const;
+  BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
+  void note_value(BufferId buffer, ValueId value);
+  BufferId group(BufferId buffer);
+  void check_supported();
+  bool fold(const std::shared_ptr<Node>& node);
+  void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
+  void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
+  void lower_chain(const Chain& chain);
+  void use_inputs(const std::shared_ptr<Node>& node, int change);
+  void grant_parts();
+
+  struct PartRequest {
+    Place part;
+    std::size_t size_bytes;
+    Place whole;
+    std::size_t step;  ///< Index of the step that copies.
+  };
+  PlanImpl& plan_;
+  const Model& model_;
+  NodeVector order_;
+  std::map<std::pair<const Node*, std::size_t>, ValueId> ids_;
+  std::vector<Value> values_;
+  std::vector<std::vector<ValueId>> values_of_buffer_;
+  std::vector<BufferId> group_;  // union-find over buffers that may become one memory
+  std::vector<PartRequest> requests_;
+  std::map<const void*, BufferId> constants_;
+  std::vector<BufferId> states_;
+  int channel_block_ = 0;
+};
+
+/// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added then,
+/// and a fused chain is tried again as single nodes, a single node as its reference kernel.
+using LowerFunction = bool (*)(Lowering& lowering, const Chain& chain);
+
+struct LoweringEntry {
+  LowerFunction lower = nullptr;
+  bool is_anchor = false;  ///< Element-wise nodes after it may be fused into it.
+};
+
+/// The table: one registration per kernel family, each in its file.
+using LoweringTable = std::map<std::string_view, LoweringEntry>;
+const LoweringTable& lowering_table();
+void register_convolution(LoweringTable& table);
+void register_matmul(LoweringTable& table);
+void register_pooling(LoweringTable& table);
+void register_elementwise(LoweringTable& table);
+void register_normalization(LoweringTable& table);
+void register_movement(LoweringTable& table);
+void register_gather(LoweringTable& table);
+void register_resize(LoweringTable& table);
+void register_reduction(LoweringTable& table);
+void register_state(LoweringTable& table);
+void register_input_stage(LoweringTable& table);
+
+/// A copy of the model with the passes run that kernels of this engine profit from.
+std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options);
+
+// -- Descriptions ------------------------------------------------------------------------------------------------------------
+
+/// oneDNN's name of the type; undef for those that it lacks.
+dnnl::memory::data_type data_type(ElementType type);
+/// Packed row-major; undefined (ndims 0) where oneDNN cannot describe it. Scalars have dims {1}.
+md plain_desc(ElementType type, const Shape& shape);
+dnnl::memory::dims to_dims(const Shape& shape);
+/// The elements lie in packed row-major order, whatever the layout is called.
+bool is_plain(const md& desc, const Shape& shape, ElementType type);
+/// oneDNN fell back to its scalar code.
+bool is_slow(const char* implementation);
+
+}  // namespace tenon::inline v1::engine

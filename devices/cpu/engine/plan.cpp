@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiling a model to a plan, and what can be asked of one.
+#include <tenon/core/error.hpp>
+#include <tenon/devices/cpu/engine/lowering.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+std::string port_name(const Output<const Node>& output, const Node& node) {
+  return output.get_names().empty() ? node.get_friendly_name() : output.get_any_name();
+}
+
+Port make_port(const Output<const Node>& output, const Node& node) {
+  if (output.get_partial_shape().is_dynamic() || output.get_element_type().is_dynamic()) {
+    throw Error(Code::kFailedPrecondition, "CPU: " + node.describe() + " has the dynamic shape " + output.get_partial_shape().to_string() +
+                                               "; reshape the model to static shapes before compiling a plan");
+  }
+  return {port_name(output, node), output.get_element_type(), output.get_shape()};
+}
+
+/// Inputs that only kernels with strides read are given to them as they lie.
+void find_strided_inputs(PlanImpl& plan) {
+  plan.input_read_strided.assign(plan.inputs.size(), false);
+  std::vector<bool> packed(plan.inputs.size(), false);
+  for (const auto& step : plan.steps) {
+    const bool strided = dynamic_cast<const TensorStep*>(step.get()) != nullptr;
+    for (const Operand& operand : step->operands) {
+      if (!operand.place) continue;
+      const Place root = plan.root(operand.place);
+      const Buffer& buffer = plan.buffers[root.buffer];
+      if (buffer.kind != BufferKind::kInput) continue;
+      // A view into an input has extents of its own, which the user's tensor does not describe.
+      if (strided && root.offset == 0) plan.input_read_strided[buffer.index] = true;
+      else packed[buffer.index] = true;
+    }
+  }
+  for (std::size_t i = 0; i < packed.size(); ++i)
+    if (packed[i]) plan.input_read_strided[i] = false;
+}
+
+}  // namespace
+
+std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, const Options& options) {
+  if (!model) throw Error(Code::kInvalidArgument, "CPU: no model to compile");
+  std::shared_ptr<Plan> plan(new Plan);
+  plan->impl_ = std::make_unique<PlanImpl>();
+  PlanImpl& impl = *plan->impl_;
+  impl.options = options;
+  if (impl.options.threads <= 0) impl.options.threads = Workers::available_cpus();
+  impl.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
+  impl.model = prepare_model(*model, impl.options);
+  for (const auto& parameter : impl.model->get_parameters())
+    impl.inputs.push_back(make_port(Output<const Node>(parameter.get(), 0), *parameter));
+  for (const auto& result : impl.model->get_results()) impl.outputs.push_back(make_port(Output<const Node>(result.get(), 0), *result));
+  std::exception_ptr failure;
+  // oneDNN sizes its kernels by the arena that they are made in.
+  Workers workers(impl.options.threads);
+  workers.run([&] {
+    try {
+      Lowering(impl, *impl.model).run();
+    } catch (const dnnl::error& error) {
+      failure = std::make_exception_ptr(Error(Code::kInternal, std::string("CPU: compiling '") + impl.model->get_friendly_name() +
+                                                                  "' failed: " + error.what(), "oneDNN", error.status));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
+  find_strided_inputs(impl);
+  impl.arena_bytes = plan_memory(impl);
+  return plan;
+}
+
+Plan::~Plan() = default;
+
+const std::vector<Port>& Plan::inputs() const { return impl_->inputs; }
+const std::vector<Port>& Plan::outputs() const { return impl_->outputs; }
+const Options& Plan::options() const { return impl_->options; }
+std::vector<StepInfo> Plan::steps() const {
+  std::vector<StepInfo> infos;
+  for (const auto& step : impl_->steps) infos.push_back(step->info);
+  return infos;
+}
+std::vector<std::pair<std::string, std::string>> Plan::optimized_out() const { return impl_->optimized_out; }
+std::size_t Plan::reference_step_count() const {
+  std::size_t count = 0;
+  for (const auto& step : impl_->steps) count += step->info.is_reference;
+  return count;
+}
+std::size_t Plan::arena_bytes() const { return impl_->arena_bytes; }
+std::size_t Plan::constant_bytes() const {
+  std::size_t bytes = 0;
+  for (const Buffer& buffer : impl_->buffers)
+    if (buffer.kind == BufferKind::kConstant) bytes += buffer.size_bytes;
+  return bytes;
+}
+
+}  // namespace tenon::inline v1::engine

@@ -60,10 +60,10 @@ inline ByteStrides packed_strides(ElementType type, const Shape& shape) {
   ByteStrides strides;
   if (size_bytes(type) == 0) return strides;
   strides.resize(shape.size());
-  std::ptrdiff_t step = static_cast<std::ptrdiff_t>(size_bytes(type));
+  std::size_t step = size_bytes(type);  // Unsigned: beside an extent of 0 the others may be of any size, and wrap.
   for (std::size_t axis = shape.size(); axis-- > 0;) {
-    strides[axis] = step;
-    step *= static_cast<std::ptrdiff_t>(shape[axis]);
+    strides[axis] = static_cast<std::ptrdiff_t>(step);
+    step *= shape[axis];
   }
   return strides;
 }

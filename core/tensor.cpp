@@ -116,10 +116,10 @@ TENON_INLINE Tensor::Tensor(const Tensor& whole, const Shape& begin, const Shape
 }
 
 TENON_INLINE bool Tensor::is_contiguous() const {
-  std::ptrdiff_t step = static_cast<std::ptrdiff_t>(tenon::v1::size_bytes(info_.type));
+  std::size_t step = tenon::v1::size_bytes(info_.type);  // Unsigned: beside an extent of 0 the others may wrap.
   for (std::size_t axis = info_.strides.size(); axis-- > 0;) {
-    if (info_.shape[axis] != 1 && info_.strides[axis] != step) return info_.shape[axis] == 0 || element_count() == 0;
-    step *= static_cast<std::ptrdiff_t>(info_.shape[axis]);
+    if (info_.shape[axis] != 1 && info_.strides[axis] != static_cast<std::ptrdiff_t>(step)) return element_count() == 0;
+    step *= info_.shape[axis];
   }
   return true;
 }

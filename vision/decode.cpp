@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options from metadata, the choice of the output, and the way back to the frame's pixels.
+#include <tenon/vision/decode.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <sstream>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/input_stage/input_stage.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/infer_request.hpp>
+#include <tenon/vision/decoders_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+namespace {
+
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::size_t kind_of(const std::string& model_type) {
+  const auto kinds = decoder_kinds();
+  std::string known;
+  for (std::size_t k = 0; k < kinds.size(); ++k) {
+    for (const char* name : kinds[k].other_names) {
+      if (lower(model_type) == name) return k;
+    }
+    known += std::string(known.empty() ? "" : ", ") + kinds[k].name;
+  }
+  throw Error(Code::kInvalidArgument, (model_type.empty() ? "the model says no model_type (rt_info model_info)"
+                                                          : "no decoder for the model type \"" + model_type + "\"") +
+                                          "; known are " + known);
+}
+
+std::string info_text(const Model& model, const char* key) {
+  const std::vector<std::string> path{"model_info", key};
+  return model.has_rt_info(path) ? model.get_rt_info(path).as<std::string>() : std::string();
+}
+
+template <typename T>
+void read_number(const Model& model, const char* key, T& value) {
+  const std::string text = info_text(model, key);
+  if (text.empty()) return;
+  if (!detail::parse_value(text, value) || !(static_cast<double>(value) >= 0 && static_cast<double>(value) < 1e9))
+    throw Error(Code::kInvalidArgument, std::string("model_info ") + key + " is \"" + text + "\"; it must be a number of 0 or more");
+}
+
+DecodeOptions from_metadata(const Model& model) {
+  DecodeOptions options;
+  options.model_type = info_text(model, "model_type");
+  std::istringstream labels(info_text(model, "labels"));
+  for (std::string label; labels >> label;) options.labels.push_back(label);
+  if (lower(options.model_type) == "classification") {
+    options.top_k = 5;
+    options.confidence_threshold = 0;
+  }
+  read_number(model, "confidence_threshold", options.confidence_threshold);
+  read_number(model, "iou_threshold", options.iou_threshold);
+  read_number(model, "topk", options.top_k);
+  return options;
+}
+
+void set_input_size(const Model& model, DecodeOptions& options) {
+  if (model.get_parameters().empty()) return;
+  const PartialShape& shape = model.get_parameters()[0]->get_partial_shape();
+  if (shape.rank().is_dynamic() || shape.size() != 4 || !shape.is_static()) return;
+  const bool planar = shape[1].get_length() <= 4;
+  options.input_height = static_cast<std::size_t>(shape[planar ? 2 : 1].get_length());
+  options.input_width = static_cast<std::size_t>(shape[planar ? 3 : 2].get_length());
+}
+
+void set_frame(const InputStageSpec& spec, DecodeOptions& options) {
+  options.input_width = spec.width;
+  options.input_height = spec.height;
+  options.geometry = spec.geometry;
+  options.frame_width = spec.source_width;
+  options.frame_height = spec.source_height;
+}
+
+/// The tensor's values as floats, in place where they are floats.
+const float* floats(const Tensor& tensor, std::vector<float>& scratch) {
+  if (tensor.element_type() == ElementType::kF32) return static_cast<const float*>(tensor.data());
+  const auto* half = static_cast<const _Float16*>(tensor.data());
+  scratch.resize(tensor.element_count());
+  for (std::size_t i = 0; i < scratch.size(); ++i) scratch[i] = static_cast<float>(half[i]);
+  return scratch.data();
+}
+
+bool is_finite(const Candidate& candidate) {
+  const Box& b = candidate.box;
+  return std::isfinite(b.x1) && std::isfinite(b.y1) && std::isfinite(b.x2) && std::isfinite(b.y2) && std::isfinite(candidate.score);
+}
+
+void map_to_frame(const DecodeOptions& options, Box& box) {
+  if (const auto& g = options.geometry) {
+    box = {static_cast<float>(g->source_x(box.x1)), static_cast<float>(g->source_y(box.y1)),
+           static_cast<float>(g->source_x(box.x2)), static_cast<float>(g->source_y(box.y2))};
+  }
+  const std::size_t w = options.frame_width ? options.frame_width : options.input_width;
+  const std::size_t h = options.frame_height ? options.frame_height : options.input_height;
+  if (w == 0 || h == 0) return;
+  box = {std::clamp(box.x1, 0.0f, static_cast<float>(w)), std::clamp(box.y1, 0.0f, static_cast<float>(h)),
+         std::clamp(box.x2, 0.0f, static_cast<float>(w)), std::clamp(box.y2, 0.0f, static_cast<float>(h))};
+}
+
+}  // namespace
+
+std::vector<std::string> model_types() {
+  std::vector<std::string> names;
+  for (const DecoderKind& kind : decoder_kinds()) names.emplace_back(kind.name);
+  return names;
+}
+
+DecodeOptions decode_options(const Model& model) {
+  DecodeOptions options = from_metadata(model);
+  for (const auto& node : model.get_ordered_ops()) {
+    if (!is_op(node, "InputStage")) continue;
+    set_frame(spec_of(*node), options);
+    return options;
+  }
+  set_input_size(model, options);
+  return options;
+}
+
+DecodeOptions decode_options(const Model& model, const FrameInfo& info) {
+  DecodeOptions options = from_metadata(model);
+  set_frame(make_spec(options_from(model, info)), options);
+  return options;
+}
+
+Decoder::Decoder(DecodeOptions options) : options_(std::move(options)), kind_(kind_of(options_.model_type)) {
+  const DecoderKind& kind = decoder_kinds()[kind_];
+  if (!std::isfinite(options_.confidence_threshold) || !std::isfinite(options_.iou_threshold))
+    throw Error(Code::kInvalidArgument, "decoding " + options_.model_type + ": confidence and IoU thresholds must be finite numbers");
+  if (kind.needs_input_size && (options_.input_width == 0 || options_.input_height == 0))
+    throw Error(Code::kInvalidArgument, "decoding " + options_.model_type +
+                                            ": the size of the model's input is not known; set input_width and input_height");
+  if (options_.geometry && (options_.geometry->placed.width == 0 || options_.geometry->placed.height == 0))
+    throw Error(Code::kInvalidArgument, "decoding " + options_.model_type + ": the frame has no place in the model's input");
+}
+
+const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
+  const DecoderKind& kind = decoder_kinds()[kind_];
+  const auto fits = [&](const Tensor& t) {
+    return t && (t.element_type() == ElementType::kF32 || t.element_type() == ElementType::kF16) && t.is_contiguous() &&
+           kind.fits(options_, t.shape());
+  };
+  const auto chosen = std::find_if(outputs.begin(), outputs.end(), fits);
+  if (chosen == outputs.end()) {
+    std::string found;
+    for (const Tensor& tensor : outputs) found += " " + (tensor ? to_string(tensor) : std::string("an empty tensor"));
+    throw Error(Code::kInvalidArgument, std::string("decoding ") + kind.name + ": no output is " + kind.expects + " of f32 or f16" +
+                                            (options_.labels.empty() ? "" : " with " + std::to_string(options_.labels.size()) + " labels") +
+                                            " for an input of " + std::to_string(options_.input_width) + "x" +
+                                            std::to_string(options_.input_height) + "; there are:" + (found.empty() ? " none" : found));
+  }
+  candidates_.clear();
+  if (chosen->element_count() > 0) {
+    DecodeScratch scratch{candidates_, best_score_, best_label_};
+    kind.decode(options_, chosen->shape(), floats(*chosen, values_), scratch);
+  }
+  std::erase_if(candidates_, [](const Candidate& c) { return !is_finite(c); });
+  if (kind.suppresses) {
+    suppress(candidates_, options_.iou_threshold, options_.top_k);
+    for (Candidate& candidate : candidates_) map_to_frame(options_, candidate.box);
+    std::erase_if(candidates_, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
+  } else {
+    suppress(candidates_, 1.0f, options_.top_k);
+    for (Candidate& candidate : candidates_) {
+      if (options_.frame_width) candidate.box = {0, 0, static_cast<float>(options_.frame_width), static_cast<float>(options_.frame_height)};
+    }
+  }
+  // Elements are assigned, not rebuilt, so that their texts keep their memory.
+  found_.resize(candidates_.size());
+  for (std::size_t i = 0; i < candidates_.size(); ++i) {
+    const Candidate& c = candidates_[i];
+    found_[i].box = c.box;
+    found_[i].label_id = c.label_id;
+    found_[i].score = c.score;
+    if (static_cast<std::size_t>(c.label_id) < options_.labels.size()) found_[i].label = options_.labels[static_cast<std::size_t>(c.label_id)];
+    else found_[i].label.assign("#").append(std::to_string(c.label_id));
+  }
+  return found_;
+}
+
+std::vector<Detection> detections(std::span<const Tensor> outputs, const DecodeOptions& options) {
+  return Decoder(options).decode(outputs);
+}
+
+std::vector<Detection> detections(const Tensor& output, const DecodeOptions& options) {
+  return Decoder(options).decode({&output, 1});
+}
+
+const std::vector<Detection>& detections(InferRequest& request, Decoder& decoder) {
+  // Models of up to eight outputs cost no allocation.
+  std::array<Tensor, 8> few;
+  std::vector<Tensor> many;
+  const std::size_t count = request.get_compiled_model().outputs().size();
+  if (count > few.size()) many.resize(count);
+  const std::span<Tensor> outputs = count > few.size() ? std::span<Tensor>(many) : std::span<Tensor>(few).first(count);
+  for (std::size_t i = 0; i < count; ++i) outputs[i] = request.get_output_tensor(i);
+  return decoder.decode(outputs);
+}
+
+std::vector<Detection> detections(InferRequest& request, const DecodeOptions& options) {
+  Decoder decoder(options);
+  return detections(request, decoder);
+}
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a model's output tensors to detections, by what the model says of itself.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/core/export.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/input_stage/geometry.hpp>
+#include <tenon/vision/detection.hpp>
+#include <tenon/vision/nms.hpp>
+
+namespace tenon {
+inline namespace v1 {
+class InferRequest;
+class Model;
+struct FrameInfo;
+namespace vision {
+
+/// How to read a model's outputs. decode_options() fills it from the model; whatever is changed afterwards overrides it.
+struct DecodeOptions {
+  /// One of model_types(), upper or lower case.
+  std::string model_type;
+  std::vector<std::string> labels;
+  float confidence_threshold = 0.5f;  ///< Scores below it are dropped.
+  float iou_threshold = 0.5f;
+  std::size_t top_k = 100;   ///< Most detections of one picture; for classification most labels (5 when from metadata).
+  bool multi_label = false;  ///< Every label above the threshold counts, not only a box's best: for measuring mAP.
+  /// Pixels of the model's input.
+  std::size_t input_width = 0, input_height = 0;
+  /// Where the frame lies in that input. Without it boxes stay in input pixels.
+  std::optional<FrameGeometry> geometry;
+  /// Boxes are clipped to this size when not 0: the frame's.
+  std::size_t frame_width = 0, frame_height = 0;
+};
+
+/// The model types that are known and the output each expects:
+///   YOLOX           [1,n,5+c]: dx, dy, log w, log h relative to grid cells of strides 8, 16, 32 (64 when n says so), then
+///                   objectness and class scores as probabilities
+///   YOLOv5          [1,n,5+c]: centre and size in input pixels, objectness, class scores
+///   YOLOv8, YOLOv11 [1,4+c,n] (or [1,n,4+c]): centre and size in input pixels, class scores
+///   SSD             [1,1,n,7]: image, label, score, x1, y1, x2, y2 in 0..1 of the input; a negative image ends the list
+///   Classification  [1,c], [1,c,1,1]: probabilities or logits (softmax is applied unless they are 0..1 and sum to 1)
+TENON_API std::vector<std::string> model_types();
+
+/// Reads rt_info["model_info"]: model_type, labels (separated by blanks), confidence_threshold, iou_threshold, topk; the
+/// input's size from its shape, or size and geometry from the input stage where the model has one.
+/// @errors kInvalidArgument: a value that cannot be read (names the key).
+TENON_API DecodeOptions decode_options(const Model& model);
+/// As above for frames of `info` fed to the model's first input: boxes come out in the frame's pixels.
+/// @errors as options_from() of the input stage.
+TENON_API DecodeOptions decode_options(const Model& model, const FrameInfo& info);
+
+/// Decodes frame after frame without allocating once its vectors have grown (labels longer than 15 bytes excepted).
+/// @thread one thread at a time.
+class TENON_API Decoder {
+ public:
+  /// @errors kInvalidArgument: an unknown model type (lists the known), thresholds that are no numbers, a size of 0 where the
+  /// type needs it.
+  explicit Decoder(DecodeOptions options);
+  const DecodeOptions& options() const { return options_; }
+
+  /// The detections of one picture, best first; valid until the next call. Values that are not finite are dropped.
+  /// @param outputs  Of the model, any order, f32 or f16, packed, on the host; the first whose shape fits is read.
+  /// @errors kInvalidArgument: none fits (names each shape and what is expected).
+  const std::vector<Detection>& decode(std::span<const Tensor> outputs);
+
+ private:
+  DecodeOptions options_;
+  std::size_t kind_ = 0;
+  std::vector<Candidate> candidates_;
+  std::vector<Detection> found_;
+  std::vector<float> values_;
+  std::vector<float> best_score_;
+  std::vector<std::int32_t> best_label_;
+};
+
+/// The same for a single picture. @cost allocates; use a Decoder for a stream.
+TENON_API std::vector<Detection> detections(std::span<const Tensor> outputs, const DecodeOptions& options);
+TENON_API std::vector<Detection> detections(const Tensor& output, const DecodeOptions& options);
+/// Decodes the outputs of a finished request. @errors as decode(); Busy while it runs.
+TENON_API const std::vector<Detection>& detections(InferRequest& request, Decoder& decoder);
+TENON_API std::vector<Detection> detections(InferRequest& request, const DecodeOptions& options);
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decoding of each model type: values by hand, the way back to the frame, and outputs that are damaged or enormous.
+#include <tenon/vision/decode.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/graph/input_stage/input_stage.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/op.hpp>
+
+namespace {
+
+using namespace tenon;
+using vision::DecodeOptions;
+using vision::Decoder;
+
+DecodeOptions options(const std::string& type, std::vector<std::string> labels = {"cat", "dog"}) {
+  DecodeOptions o;
+  o.model_type = type;
+  o.labels = std::move(labels);
+  o.input_width = 64;
+  o.input_height = 32;
+  return o;
+}
+
+Tensor tensor(const Shape& shape, float value = 0) {
+  Tensor made(ElementType::kF32, shape);
+  std::fill_n(made.data<float>(), made.element_count(), value);
+  return made;
+}
+
+// 64x32: 8 x 4 cells of 8, 4 x 2 of 16, 2 x 1 of 32.
+constexpr std::size_t kCells = 32 + 8 + 2;
+
+TEST(DecodeYolox, PutsBoxesWhereTheGridSays) {
+  const Tensor out = tensor({1, kCells, 7});
+  float* row = out.data<float>() + (8 * 2 + 3) * 7;  // stride 8, cell (3, 2)
+  const float values[7] = {0.5f, 0.25f, std::log(2.0f), 0, 0.8f, 0.1f, 0.9f};
+  std::copy_n(values, 7, row);
+  const float big[7] = {0, 0.5f, 0, std::log(0.5f), 0.9f, 1.0f, 0};
+  std::copy_n(big, 7, out.data<float>() + (32 + 8 + 1) * 7);  // stride 32, cell (1, 0)
+  const auto found = vision::detections(out, options("YOLOX"));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].label, "cat");
+  EXPECT_FLOAT_EQ(found[0].score, 0.9f);
+  EXPECT_NEAR(found[0].box.x1, 16, 1e-4);
+  EXPECT_NEAR(found[0].box.y1, 8, 1e-4);
+  EXPECT_NEAR(found[0].box.x2, 48, 1e-4);
+  EXPECT_NEAR(found[0].box.y2, 24, 1e-4);
+  EXPECT_EQ(found[1].label, "dog");
+  EXPECT_FLOAT_EQ(found[1].score, 0.72f);
+  EXPECT_NEAR(found[1].box.x1, 20, 1e-4);
+  EXPECT_NEAR(found[1].box.x2, 36, 1e-4);
+  EXPECT_NEAR(found[1].box.y1, 14, 1e-4);
+  EXPECT_NEAR(found[1].box.y2, 22, 1e-4);
+}
+
+TEST(DecodeYolox, MapsThroughALetterboxBackToTheFrame) {
+  auto o = options("yolox");
+  o.geometry = make_geometry(100, 100, {}, 64, 32, Fit::kLetterbox);  // 32x32 in the middle, from x = 16
+  o.frame_width = o.frame_height = 100;
+  const Tensor out = tensor({1, kCells, 7});
+  const float values[7] = {0, 0.5f, 0, 0, 1, 1, 0};  // centre (32, 16), 32 wide: exactly the picture
+  std::copy_n(values, 7, out.data<float>() + (32 + 8 + 1) * 7);
+  const auto found = vision::detections(out, o);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].box, (vision::Box{0, 0, 100, 100}));
+}
+
+TEST(DecodeYolox, GivesEveryLabelOnlyWhenAsked) {
+  const Tensor out = tensor({1, kCells, 7});
+  const float values[7] = {0, 0, 0, 0, 1, 0.7f, 0.8f};
+  std::copy_n(values, 7, out.data<float>() + 19 * 7);
+  auto o = options("YOLOX");
+  EXPECT_EQ(vision::detections(out, o).size(), 1u);
+  o.multi_label = true;
+  EXPECT_EQ(vision::detections(out, o).size(), 2u);
+}
+
+TEST(DecodeYolov8, ReadsBothLayouts) {
+  const std::size_t n = 50;
+  const Tensor major = tensor({1, 6, n}), minor = tensor({1, n, 6});
+  const float values[6] = {20, 10, 8, 4, 0.2f, 0.7f};
+  for (std::size_t k = 0; k < 6; ++k) {
+    major.data<float>()[k * n + 7] = values[k];
+    minor.data<float>()[7 * 6 + k] = values[k];
+  }
+  for (bool multi : {false, true}) {
+    for (const Tensor& out : {major, minor}) {
+      auto o = options("YOLOv8");
+      o.multi_label = multi;
+      const auto found = vision::detections(out, o);
+      ASSERT_EQ(found.size(), 1u);
+      EXPECT_EQ(found[0].label_id, 1);
+      EXPECT_FLOAT_EQ(found[0].score, 0.7f);
+      EXPECT_EQ(found[0].box, (vision::Box{16, 8, 24, 12}));
+    }
+  }
+  EXPECT_EQ(vision::detections(major, options("yolo_v8", {})).size(), 1u) << "without labels the longer axis is the boxes'";
+  EXPECT_EQ(vision::detections(major, options("yolo_v8", {})).at(0).label, "#1");
+}
+
+TEST(DecodeYolov5, MultipliesObjectness) {
+  const Tensor out = tensor({1, 3, 7});
+  const float values[7] = {20, 10, 8, 4, 0.8f, 0.9f, 0.2f};
+  std::copy_n(values, 7, out.data<float>() + 7);
+  const auto found = vision::detections(out, options("YOLOv5"));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_FLOAT_EQ(found[0].score, 0.72f);
+}
+
+TEST(DecodeSsd, StopsAtANegativeImage) {
+  const Tensor out = tensor({1, 1, 4, 7});
+  const float values[28] = {0, 1, 0.9f, 0.25f, 0.5f, 0.5f, 1, 0, 0, 0.6f, -1, -1, 2, 2, -1, 0, 0, 0, 0, 0, 0, 0, 1, 0.99f, 0, 0, 1, 1};
+  std::copy_n(values, 28, out.data<float>());
+  const auto found = vision::detections(out, options("SSD"));
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].label, "dog");
+  EXPECT_EQ(found[0].box, (vision::Box{16, 16, 32, 32}));
+  EXPECT_EQ(found[1].box, (vision::Box{0, 0, 64, 32})) << "clipped to the picture";
+}
+
+TEST(DecodeClassification, RanksProbabilitiesAndLogits) {
+  auto o = options("Classification", {"a", "b", "c"});
+  o.confidence_threshold = 0;
+  o.top_k = 2;
+  const Tensor out = tensor({1, 3});
+  out.data<float>()[0] = 0.2f, out.data<float>()[1] = 0.7f, out.data<float>()[2] = 0.1f;
+  auto found = vision::detections(out, o);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].label, "b");
+  EXPECT_FLOAT_EQ(found[0].score, 0.7f);
+  EXPECT_EQ(found[1].label, "a");
+  out.data<float>()[0] = 0, out.data<float>()[1] = 1000, out.data<float>()[2] = 1000 + std::log(3.0f);
+  found = vision::detections(out, o);
+  EXPECT_EQ(found.at(0).label, "c");
+  EXPECT_NEAR(found.at(0).score, 0.75, 1e-4);
+  EXPECT_NEAR(found.at(1).score, 0.25, 1e-4);
+}
+
+TEST(Decoder, PicksTheOutputThatFitsAndReadsHalfPrecision) {
+  Tensor half(ElementType::kF16, {1, 3});
+  const _Float16 values[3] = {0.25, 0.5, 0.25};
+  std::copy_n(values, 3, static_cast<_Float16*>(half.data()));
+  auto o = options("Classification", {"a", "b", "c"});
+  const std::vector<Tensor> outputs{tensor({1, 7}), Tensor(), tensor({3}), half};
+  EXPECT_EQ(vision::detections(outputs, o).at(0).label, "b");
+}
+
+TEST(Decoder, SaysWhatItKnowsAndWhatItFound) {
+  const auto message = [](auto&& work) -> std::string {
+    try {
+      work();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  const auto has = [](const std::string& text, const std::string& part) { EXPECT_NE(text.find(part), std::string::npos) << text; };
+  has(message([] { Decoder d(options("rainbow")); }), "YOLOX, YOLOv5, YOLOv8, SSD, Classification");
+  has(message([] { Decoder d(options("")); }), "model_type");
+  has(message([] { vision::detections(tensor({1, 41, 7}), options("YOLOX")); }), "[1,41,7]");
+  has(message([] { vision::detections(tensor({1, kCells, 9}), options("YOLOX")); }), "2 labels");
+  has(message([] { vision::detections(std::span<const Tensor>(), options("SSD")); }), "none");
+  has(message([] { vision::detections(Tensor(ElementType::kI32, {1, 2}), options("Classification")); }), "i32");
+  auto o = options("YOLOX");
+  o.input_width = 0;
+  has(message([&] { Decoder d(o); }), "input_width");
+  o = options("YOLOX");
+  o.iou_threshold = NAN;
+  has(message([&] { Decoder d(o); }), "finite");
+}
+
+TEST(Decoder, SurvivesAnyValues) {
+  const float odd[] = {NAN, INFINITY, -INFINITY, 1e38f, -1e38f, std::numeric_limits<float>::denorm_min(), 0, 1, 0.9f};
+  for (const char* type : {"YOLOX", "YOLOv5", "YOLOv8", "SSD", "Classification"}) {
+    for (std::size_t shift = 0; shift < std::size(odd); ++shift) {
+      for (bool multi : {false, true}) {
+        const std::string name = type;
+        const Tensor out = tensor(name == "SSD"              ? Shape{1, 1, kCells, 7}
+                                  : name == "Classification" ? Shape{1, 2}
+                                  : name == "YOLOv8"         ? Shape{1, 6, 60}
+                                                             : Shape{1, kCells, 7});
+        for (std::size_t i = 0; i < out.element_count(); ++i) out.data<float>()[i] = odd[(i * 7 + i / 7 + shift) % std::size(odd)];
+        auto o = options(type);
+        o.multi_label = multi;
+        o.confidence_threshold = 0;
+        o.geometry = make_geometry(1280, 720, {}, 64, 32, Fit::kLetterbox);
+        o.frame_width = 1280;
+        o.frame_height = 720;
+        for (const auto& d : vision::detections(out, o)) {
+          EXPECT_TRUE(std::isfinite(d.score));
+          EXPECT_GE(d.box.x1, 0);
+          EXPECT_LE(d.box.x2, 1280);
+          EXPECT_GE(d.box.y1, 0);
+          EXPECT_LE(d.box.y2, 720);
+          EXPECT_LT(d.box.x1, d.box.x2);
+        }
+      }
+    }
+  }
+}
+
+TEST(Decoder, TakesEmptyAndEnormousOutputs) {
+  EXPECT_TRUE(vision::detections(Tensor(ElementType::kF32, {1, 1, 0, 7}), options("SSD")).empty());
+  EXPECT_TRUE(vision::detections(Tensor(ElementType::kF32, {1, 0, 7}), options("YOLOv5")).empty());
+  EXPECT_TRUE(vision::detections(Tensor(ElementType::kF32, {1, 6, 0}), options("YOLOv8")).empty());
+  const std::size_t many = 500000;
+  const Tensor out = tensor({1, many, 7}, 0.9f);
+  for (std::size_t i = 0; i < many; ++i) out.data<float>()[i * 7] = static_cast<float>(i % 1000), out.data<float>()[i * 7 + 1] = static_cast<float>(i / 1000);
+  auto o = options("YOLOv5");
+  o.confidence_threshold = 0.1f;
+  EXPECT_EQ(vision::detections(out, o).size(), 100u);
+}
+
+TEST(Decoder, KeepsItsMemoryFromPictureToPicture) {
+  Decoder decoder(options("YOLOX"));
+  const Tensor out = tensor({1, kCells, 7});
+  const float values[7] = {0, 0, 0, 0, 1, 1, 0};
+  std::copy_n(values, 7, out.data<float>());
+  const auto* first = decoder.decode({&out, 1}).data();
+  const Tensor none = tensor({1, kCells, 7});
+  EXPECT_TRUE(decoder.decode({&none, 1}).empty());
+  EXPECT_EQ(decoder.decode({&out, 1}).data(), first);
+  EXPECT_EQ(decoder.decode({&out, 1}).size(), 1u);
+}
+
+std::shared_ptr<Model> model(const AnyMap& info) {
+  auto image = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 32, 64});
+  image->output(0).set_names({"image"});
+  auto out = std::make_shared<op::v0::Relu>(image->output(0));
+  auto made = std::make_shared<Model>(OutputVector{out->output(0)}, ParameterVector{image}, "m");
+  for (const auto& [key, value] : info) made->set_rt_info(value, {"model_info", key});
+  return made;
+}
+
+TEST(DecodeOptions, ComeFromTheModel) {
+  const auto m = model({{"model_type", "YOLOX"},
+                        {"labels", "circle square"},
+                        {"confidence_threshold", "0.3"},
+                        {"iou_threshold", "0.45"},
+                        {"resize_type", "fit_to_window_letterbox"}});
+  auto o = vision::decode_options(*m);
+  EXPECT_EQ(o.model_type, "YOLOX");
+  EXPECT_EQ(o.labels, (std::vector<std::string>{"circle", "square"}));
+  EXPECT_FLOAT_EQ(o.confidence_threshold, 0.3f);
+  EXPECT_FLOAT_EQ(o.iou_threshold, 0.45f);
+  EXPECT_EQ(o.input_width, 64u);
+  EXPECT_EQ(o.input_height, 32u);
+  EXPECT_FALSE(o.geometry);
+  const FrameInfo info{kNv12, 100, 100};
+  for (const auto& framed : {vision::decode_options(*m, info), vision::decode_options(*with_input_stage(*m, {}, options_from(*m, info)))}) {
+    ASSERT_TRUE(framed.geometry);
+    EXPECT_EQ(framed.geometry->placed, (PixelRect{16, 0, 32, 32}));
+    EXPECT_EQ(framed.frame_width, 100u);
+    EXPECT_EQ(framed.input_width, 64u);
+  }
+  EXPECT_THROW(vision::decode_options(*model({{"confidence_threshold", "high"}})), Error);
+  EXPECT_THROW(vision::decode_options(*model({{"iou_threshold", "-1"}})), Error);
+  EXPECT_EQ(vision::decode_options(*model({{"model_type", "Classification"}})).top_k, 5u);
+}
+
+}  // namespace

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a decoder of one model type gets and gives.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/vision/decode.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+
+/// Reused from picture to picture.
+struct DecodeScratch {
+  std::vector<Candidate>& candidates;
+  std::vector<float>& best_score;
+  std::vector<std::int32_t>& best_label;
+};
+
+/// One row of the table of model types.
+struct DecoderKind {
+  const char* name;                   ///< As messages list it.
+  std::span<const char* const> other_names;
+  const char* expects;                ///< The output's shape, for messages.
+  bool needs_input_size;
+  bool suppresses;                    ///< Boxes go through suppression and are mapped to the frame.
+  bool (*fits)(const DecodeOptions& options, const Shape& shape);
+  /// Candidates above the threshold, boxes in pixels of the model's input. `values` holds the whole tensor.
+  void (*decode)(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch);
+};
+
+std::span<const DecoderKind> decoder_kinds();
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Boxes and labels drawn straight into a frame's planes, whatever its format.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include <tenon/core/export.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/graph/input_stage/spec.hpp>
+#include <tenon/vision/detection.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+
+struct Colour {
+  std::uint8_t red = 255, green = 255, blue = 255;
+};
+
+/// The colour of a label, the same in every run; neighbouring ids differ clearly.
+TENON_API Colour label_colour(int label_id);
+
+/// A frame's planes as something to paint on: any format that the input stage reads. Everything is clipped to the picture.
+/// The colour is converted to the frame's own space and range; alpha samples are left alone.
+class TENON_API Canvas {
+ public:
+  /// @errors kFailedPrecondition: planes that the host cannot reach or may not write (copy the frame first).
+  ///         kUnimplemented: a format that is not known plane by plane.
+  explicit Canvas(const Frame& frame);
+
+  int width() const { return width_; }
+  int height() const { return height_; }
+  /// Fills pixels [x1, x2) x [y1, y2).
+  void fill(int x1, int y1, int x2, int y2, Colour colour);
+  /// The outline of a rectangle, `thickness` pixels wide, inside it.
+  void outline(int x1, int y1, int x2, int y2, int thickness, Colour colour);
+  /// Printable ASCII from the top left corner on, each dot `scale` pixels wide; other characters become '?'.
+  void text(int x, int y, std::string_view text, int scale, Colour colour);
+  static int text_width(std::string_view text, int scale);
+  static int text_height(int scale);
+
+ private:
+  struct Paint {
+    std::uint16_t sample[3];
+  };
+  Paint paint(Colour colour) const;
+  void fill(int x1, int y1, int x2, int y2, const Paint& paint);
+
+  FrameLayout layout_;
+  std::array<PlaneView, 3> planes_;
+  int width_ = 0, height_ = 0;
+  double luma_red_ = 0.299, luma_blue_ = 0.114;
+  bool full_range_ = false;
+};
+
+struct DrawOptions {
+  bool labels = true;
+  bool scores = true;
+  int thickness_px = 0;  ///< 0: one 240th of the height, at least 2.
+  int text_scale = 0;    ///< 0: one 360th of the height, at least 1.
+};
+
+/// Draws every detection: an outline in its label's colour, and the label on a filled bar above it (inside where there is no
+/// room above). @errors as Canvas.
+TENON_API void draw(const Frame& frame, std::span<const Detection> detections, const DrawOptions& options = {});
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reader; the JSON library stays in this file.
+#include <tenon/vision/ground_truth.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+namespace {
+
+using nlohmann::json;
+
+/// Nine hours at 30 frames a second; more is a damaged file, not a video.
+constexpr std::size_t kMaxFrames = 1'000'000;
+
+/// A value and the way to it, for messages.
+class Place {
+ public:
+  Place(const json& value, std::string path, const std::string& origin) : value_(value), path_(std::move(path)), origin_(origin) {}
+
+  [[noreturn]] void refuse(const std::string& expected) const {
+    std::string found = value_.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 60);
+    throw Error(Code::kInvalidArgument, origin_ + ": " + (path_.empty() ? "the document" : path_) + " must be " + expected + ", found " + found);
+  }
+  Place at(const char* key) const {
+    if (!value_.is_object()) refuse("an object");
+    const auto found = value_.find(key);
+    if (found == value_.end()) refuse(std::string("an object with \"") + key + "\"");
+    return Place(*found, path_.empty() ? key : path_ + "." + key, origin_);
+  }
+  bool has(const char* key) const { return value_.is_object() && value_.contains(key); }
+  std::vector<Place> items() const {
+    if (!value_.is_array()) refuse("a list");
+    std::vector<Place> places;
+    for (std::size_t i = 0; i < value_.size(); ++i) places.emplace_back(value_[i], path_ + "[" + std::to_string(i) + "]", origin_);
+    return places;
+  }
+  double number() const {
+    if (!value_.is_number() || !std::isfinite(value_.get<double>())) refuse("a number");
+    return value_.get<double>();
+  }
+  std::size_t count(std::size_t limit) const {
+    const double value = number();
+    if (value < 0 || value > static_cast<double>(limit) || value != std::floor(value)) refuse("a whole number from 0 to " + std::to_string(limit));
+    return static_cast<std::size_t>(value);
+  }
+  std::string text() const {
+    if (!value_.is_string()) refuse("a text");
+    return value_.get<std::string>();
+  }
+  bool flag() const {
+    if (!value_.is_boolean()) refuse("true or false");
+    return value_.get<bool>();
+  }
+
+ private:
+  const json& value_;
+  std::string path_;
+  const std::string& origin_;
+};
+
+Truth read_object(const Place& object, const std::vector<std::string>& labels) {
+  Truth truth;
+  const Place label = object.at("label");
+  const auto known = std::find(labels.begin(), labels.end(), label.text());
+  if (known == labels.end()) label.refuse("one of \"labels\"");
+  truth.label_id = static_cast<int>(known - labels.begin());
+  const Place place = object.at("box");
+  const auto corners = place.items();
+  if (corners.size() != 4) place.refuse("[x1, y1, x2, y2]");
+  const auto corner = [&](std::size_t i) { return static_cast<float>(corners[i].number()); };
+  truth.box = {corner(0), corner(1), corner(2), corner(3)};
+  if (!(truth.box.x2 >= truth.box.x1) || !(truth.box.y2 >= truth.box.y1)) place.refuse("[x1, y1, x2, y2] with x2 >= x1 and y2 >= y1");
+  truth.difficult = object.has("difficult") && object.at("difficult").flag();
+  return truth;
+}
+
+}  // namespace
+
+GroundTruth parse_ground_truth(std::string_view text, const std::string& origin) {
+  // A text of nothing but brackets must not take memory or stack.
+  const auto shallow = [&](int depth, json::parse_event_t, json&) {
+    if (depth > 32) throw Error(Code::kInvalidArgument, origin + ": nested deeper than 32 levels");
+    return true;
+  };
+  json document;
+  try {
+    document = json::parse(text, shallow);
+  } catch (const json::exception& error) {
+    throw Error(Code::kInvalidArgument, origin + ": not valid JSON: " + error.what());
+  }
+  const Place root(document, "", origin);
+  GroundTruth truth;
+  const Place video = root.at("video");
+  truth.width = video.at("width").count(65536);
+  truth.height = video.at("height").count(65536);
+  truth.fps = video.at("fps").number();
+  truth.frames.resize(video.at("frames").count(kMaxFrames));
+  for (const Place& label : root.at("labels").items()) truth.labels.push_back(label.text());
+  for (const Place& frame : root.at("frames").items()) {
+    const Place index = frame.at("index");
+    const std::size_t at = index.count(kMaxFrames);
+    if (at >= truth.frames.size()) index.refuse("below video.frames, " + std::to_string(truth.frames.size()));
+    for (const Place& object : frame.at("objects").items()) truth.frames[at].push_back(read_object(object, truth.labels));
+  }
+  return truth;
+}
+
+GroundTruth read_ground_truth(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file || text.empty())
+    throw Error(Code::kNotFound, "ground truth: cannot read \"" + path + "\"; expected a JSON file like models/demo.json");
+  return parse_ground_truth(text, path);
+}
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

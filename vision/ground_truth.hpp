@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is really in a video, as models/demo.json tells it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/core/export.hpp>
+#include <tenon/vision/average_precision.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace vision {
+
+struct GroundTruth {
+  std::size_t width = 0, height = 0;
+  double fps = 0;
+  std::vector<std::string> labels;
+  /// By frame index; label ids are positions in `labels`.
+  std::vector<std::vector<Truth>> frames;
+};
+
+/// Reads {"video": {"width", "height", "fps", "frames"}, "labels": [..], "frames": [{"index": i, "objects": [{"label": "..",
+/// "box": [x1, y1, x2, y2], "difficult": bool}]}]}. Frames that are not mentioned have no objects; difficult is false when
+/// missing; other keys are left alone.
+/// @param origin  Names the text in messages: a file name.
+/// @errors kInvalidArgument: not of that form; the message says where ("frames[3].objects[0].box").
+TENON_API GroundTruth parse_ground_truth(std::string_view json, const std::string& origin = "ground truth");
+
+/// As above from a file. @errors kNotFound: cannot be read.
+TENON_API GroundTruth read_ground_truth(const std::string& path);
+
+}  // namespace vision
+}  // namespace v1
+}  // namespace tenon

@@ -61,7 +61,7 @@ MeanPrecision PrecisionMeter::result() const {
     std::stable_sort(list.begin(), list.end(), [](const Entry* a, const Entry* b) { return a->score > b->score; });
     label.detections = list.size();
     for (int step = 0; step < 10; ++step) {
-      const float threshold = 0.5f + 0.05f * static_cast<float>(step);
+      const float threshold = static_cast<float>(50 + 5 * step) / 100;
       taken.assign(truths_.size(), false);
       hits.clear();
       for (const Entry* entry : list) {

@@ -80,7 +80,7 @@ Canvas::Paint Canvas::paint(Colour colour) const {
   return paint;
 }
 
-void Canvas::fill(int x1, int y1, int x2, int y2, const Paint& paint) {
+void Canvas::fill_samples(int x1, int y1, int x2, int y2, const Paint& paint) {
   x1 = std::max(x1, 0), y1 = std::max(y1, 0), x2 = std::min(x2, width_), y2 = std::min(y2, height_);
   if (x1 >= x2 || y1 >= y2) return;
   // A shared chroma sample is painted when its centre is inside; the last of an odd extent has no second half.
@@ -104,16 +104,16 @@ void Canvas::fill(int x1, int y1, int x2, int y2, const Paint& paint) {
   }
 }
 
-void Canvas::fill(int x1, int y1, int x2, int y2, Colour colour) { fill(x1, y1, x2, y2, paint(colour)); }
+void Canvas::fill(int x1, int y1, int x2, int y2, Colour colour) { fill_samples(x1, y1, x2, y2, paint(colour)); }
 
 void Canvas::outline(int x1, int y1, int x2, int y2, int thickness, Colour colour) {
   if (x1 >= x2 || y1 >= y2 || thickness < 1) return;
   const Paint p = paint(colour);
   const int t = std::min({thickness, x2 - x1, y2 - y1});
-  fill(x1, y1, x2, y1 + t, p);
-  fill(x1, y2 - t, x2, y2, p);
-  fill(x1, y1, x1 + t, y2, p);
-  fill(x2 - t, y1, x2, y2, p);
+  fill_samples(x1, y1, x2, y1 + t, p);
+  fill_samples(x1, y2 - t, x2, y2, p);
+  fill_samples(x1, y1, x1 + t, y2, p);
+  fill_samples(x2 - t, y1, x2, y2, p);
 }
 
 int Canvas::text_width(std::string_view text, int scale) {
@@ -134,7 +134,7 @@ void Canvas::text(int x, int y, std::string_view text, int scale, Colour colour)
       for (int column = 0; column < kGlyphWidth; ++column) {
         int run = 0;
         while (column + run < kGlyphWidth && (glyph[row] >> (kGlyphWidth - 1 - column - run) & 1)) ++run;
-        if (run) fill(x + column * scale, y + row * scale, x + (column + run) * scale, y + (row + 1) * scale, p);
+        if (run) fill_samples(x + column * scale, y + row * scale, x + (column + run) * scale, y + (row + 1) * scale, p);
         column += run;
       }
     }

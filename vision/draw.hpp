@@ -46,7 +46,7 @@ class TENON_API Canvas {
     std::uint16_t sample[3];
   };
   Paint paint(Colour colour) const;
-  void fill(int x1, int y1, int x2, int y2, const Paint& paint);
+  void fill_samples(int x1, int y1, int x2, int y2, const Paint& paint);
 
   FrameLayout layout_;
   std::array<PlaneView, 3> planes_;

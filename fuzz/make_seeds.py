@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Fills seed folders for the parser fuzzers: make_seeds.py --out DIR [--zoo DIR] [--node-tests DIR].
+
+Writes DIR/onnx (the smallest zoo models and up to 400 of ONNX's node tests) and DIR/ir (the small models' XML).
+"""
+import argparse
+import shutil
+from pathlib import Path
+
+MAX_SEED_BYTES = 1 << 20
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--zoo", type=Path)
+    parser.add_argument("--node-tests", type=Path)
+    options = parser.parse_args()
+    onnx, ir = options.out / "onnx", options.out / "ir"
+    for folder in (onnx, ir):
+        folder.mkdir(parents=True, exist_ok=True)
+    if options.zoo:
+        for path in options.zoo.glob("*.onnx"):
+            if path.stat().st_size <= MAX_SEED_BYTES:
+                shutil.copy(path, onnx / path.name)
+        for path in options.zoo.glob("*_tiny.xml"):
+            shutil.copy(path, ir / path.name)
+        for path in options.zoo.glob("relu1.xml"):
+            shutil.copy(path, ir / path.name)
+    if options.node_tests:
+        for path in sorted(options.node_tests.glob("*/model.onnx"))[::3][:400]:
+            shutil.copy(path, onnx / f"{path.parent.name}.onnx")
+    print(f"{len(list(onnx.iterdir()))} ONNX seeds, {len(list(ir.iterdir()))} IR seeds")
+
+
+if __name__ == "__main__":
+    main()

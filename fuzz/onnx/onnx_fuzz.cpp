@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as an ONNX model: a model or a tenon::Error.
+#include <cstring>
+
+#include <tenon/graph/readers/onnx/onnx_reader.hpp>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // A copy of its own, so that reading past the end is seen.
+  tenon::Tensor bytes(tenon::ElementType::kU8, tenon::Shape{size});
+  if (size > 0) std::memcpy(bytes.data(), data, size);
+  try {
+    tenon::read_onnx(bytes, "/nonexistent");
+  } catch (const tenon::Error&) {
+  }
+  return 0;
+}

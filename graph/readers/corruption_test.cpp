@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Damaged model files end in a model or in a tenon::Error, whatever the damage. Deterministic; the fuzzers go further.
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <tenon/graph/readers/mapped_file_internal.hpp>
+#include <tenon/graph/readers/onnx/onnx_reader.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+
+namespace tenon {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path zoo_file(const std::string& name) {
+  const char* folder = std::getenv("TENON_ZOO");
+  return fs::path(folder ? folder : "zoo") / name;
+}
+
+std::string text_of(const Tensor& bytes) { return {static_cast<const char*>(bytes.data()), bytes.size_bytes()}; }
+
+Tensor tensor_of(const std::string& text) {
+  Tensor tensor(ElementType::kU8, Shape{text.size()});
+  if (!text.empty()) std::memcpy(tensor.data(), text.data(), text.size());
+  return tensor;
+}
+
+struct Tally {
+  int read = 0, refused = 0;
+};
+
+template <typename Read>
+void attempt(Read&& read, Tally& tally) {
+  try {
+    read();
+    ++tally.read;
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()), "");
+    ++tally.refused;
+  }
+}
+
+/// Truncates at every step-th byte, then flips bits and overwrites runs at places drawn from a fixed seed.
+template <typename Read>
+Tally damage(const std::string& original, std::size_t cuts, int flips, Read&& read) {
+  Tally tally;
+  const std::size_t step = std::max<std::size_t>(1, original.size() / cuts);
+  for (std::size_t length = 0; length < original.size(); length += step) {
+    attempt([&] { read(original.substr(0, length)); }, tally);
+  }
+  std::mt19937_64 random(20261121);
+  for (int i = 0; i < flips; ++i) {
+    std::string damaged = original;
+    const std::size_t at = random() % damaged.size();
+    switch (i % 4) {
+      case 0: damaged[at] = static_cast<char>(damaged[at] ^ (1 << (random() % 8))); break;
+      case 1: damaged[at] = static_cast<char>(random()); break;
+      case 2: damaged.replace(at, 10, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"); break;
+      default: damaged.erase(at, 1 + random() % 16); break;
+    }
+    attempt([&] { read(damaged); }, tally);
+  }
+  return tally;
+}
+
+void expect_some_of_each(const Tally& tally) {
+  EXPECT_GT(tally.refused, 0);
+  EXPECT_GT(tally.refused + tally.read, 100);
+}
+
+void read_onnx_text(const std::string& text) { read_onnx(tensor_of(text)); }
+
+TEST(DamagedOnnx, SmallFileAtEveryByte) {
+  expect_some_of_each(damage(text_of(readers::map_file(zoo_file("relu1.onnx"))), 10'000, 4000, read_onnx_text));
+}
+
+TEST(DamagedOnnx, StructureWithoutWeights) {
+  // bert_tiny's nodes and small constants: damage in megabytes of weights would teach nothing.
+  const std::string whole = text_of(readers::map_file(zoo_file("bert_tiny.onnx")));
+  const std::size_t structure = std::min<std::size_t>(whole.size(), 30'000);
+  expect_some_of_each(damage(whole.substr(0, structure), 300, 300, read_onnx_text));
+}
+
+TEST(DamagedOnnx, WholeNetworks) {
+  for (const char* name : {"bert_tiny.onnx", "unet_tiny.onnx", "vit_tiny.onnx"}) {
+    expect_some_of_each(damage(text_of(readers::map_file(zoo_file(name))), 60, 120, read_onnx_text));
+  }
+}
+
+TEST(DamagedIr, SmallFileAtEveryByte) {
+  const std::string xml = text_of(readers::map_file(zoo_file("relu1.xml")));
+  expect_some_of_each(damage(xml, 10'000, 2000, [](const std::string& text) { read_ir(text, {}); }));
+}
+
+TEST(DamagedIr, WholeNetworks) {
+  for (const char* name : {"bert_tiny", "unet_tiny"}) {
+    const Tensor weights = readers::map_file(zoo_file(std::string(name) + ".bin"));
+    const std::string xml = text_of(readers::map_file(zoo_file(std::string(name) + ".xml")));
+    expect_some_of_each(damage(xml, 60, 240, [&](const std::string& text) { read_ir(text, weights); }));
+  }
+}
+
+TEST(DamagedIr, TruncatedWeights) {
+  const std::string xml = text_of(readers::map_file(zoo_file("unet_tiny.xml")));
+  const Tensor weights = readers::map_file(zoo_file("unet_tiny.bin"));
+  for (std::size_t length : {std::size_t{0}, std::size_t{1}, weights.size_bytes() / 2, weights.size_bytes() - 1}) {
+    const Tensor cut = weights.slice(Shape{0}, Shape{length});
+    try {
+      read_ir(xml, cut);
+      ADD_FAILURE() << "weights of " << length << " bytes were taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kDataLoss);
+    }
+  }
+}
+
+// Each level is a length-delimited field within the last: attribute within node within graph within attribute...
+TEST(DamagedOnnx, DeepNesting) {
+  std::string graph;
+  for (int level = 0; level < 20'000; ++level) {
+    const auto wrap = [](char tag, const std::string& body) {
+      std::string out(1, tag);
+      std::size_t size = body.size();
+      do {
+        out += static_cast<char>((size & 0x7F) | (size > 0x7F ? 0x80 : 0));
+        size >>= 7;
+      } while (size > 0);
+      return out + body;
+    };
+    graph = wrap(0x0A, wrap(0x2A, wrap(0x32, graph)));  // graph.node, node.attribute, attribute.g
+    if (graph.size() > 200'000) break;
+  }
+  std::string model = "\x08\x08\x3A";
+  std::size_t size = graph.size();
+  do {
+    model += static_cast<char>((size & 0x7F) | (size > 0x7F ? 0x80 : 0));
+    size >>= 7;
+  } while (size > 0);
+  EXPECT_THROW(read_onnx_text(model + graph), Error);
+}
+
+TEST(DamagedIr, DeepNesting) {
+  std::string xml = "<net name=\"m\" version=\"11\">";
+  for (int i = 0; i < 100'000; ++i) xml += "<layers>";
+  EXPECT_THROW(read_ir(xml, {}), Error);
+  std::string closed = "<net name=\"m\" version=\"11\"><rt_info>";
+  for (int i = 0; i < 50'000; ++i) closed += "<a>";
+  for (int i = 0; i < 50'000; ++i) closed += "</a>";
+  EXPECT_THROW(read_ir(closed + "</rt_info></net>", {}), Error);
+}
+
+// Shapes that lie about how much there is must not be believed before there is that much.
+TEST(DamagedIr, HugeShapesAllocateNothing) {
+  const auto xml = [](const std::string& shape, const std::string& layers, const std::string& edges) {
+    return "<net name=\"m\" version=\"11\"><layers>"
+           "<layer id=\"0\" name=\"x\" type=\"Parameter\" version=\"opset1\"><data shape=\"" + shape +
+           "\" element_type=\"f32\"/><output><port id=\"0\"/></output></layer>" + layers + "</layers><edges>" + edges + "</edges></net>";
+  };
+  const std::string relu = "<layer id=\"1\" name=\"r\" type=\"ReLU\" version=\"opset1\"><input><port id=\"0\"/></input><output><port "
+                           "id=\"1\"/></output></layer><layer id=\"2\" name=\"o\" type=\"Result\" version=\"opset1\"><input><port "
+                           "id=\"0\"/></input></layer>";
+  const std::string edges = "<edge from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/><edge from-layer=\"1\" "
+                            "from-port=\"1\" to-layer=\"2\" to-port=\"0\"/>";
+  for (const char* shape : {"4611686018427387904,4611686018427387904", "9223372036854775806", "1,2147483648,2147483648", "0,9223372036854775806"}) {
+    Tally tally;
+    attempt([&] { read_ir(xml(shape, relu, edges), {}); }, tally);
+  }
+  EXPECT_THROW(read_ir(xml("99999999999999999999", relu, edges), {}), Error);
+}
+
+}  // namespace
+}  // namespace tenon

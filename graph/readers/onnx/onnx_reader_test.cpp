@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ONNX reader: what it takes, and what it refuses with which words.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon_onnx_schema.pb.h>
+
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/readers/onnx/onnx_reader.hpp>
+#include <tenon/graph/readers/read_model.hpp>
+
+namespace tenon {
+namespace {
+
+namespace fs = std::filesystem;
+namespace schema = ::tenon::onnx_schema;
+using ::testing::HasSubstr;
+
+/// A model under construction.
+struct Builder {
+  schema::ModelProto model;
+  explicit Builder(int opset = 17) {
+    model.set_ir_version(8);
+    model.add_opset_import()->set_version(opset);
+    model.mutable_graph()->set_name("g");
+  }
+  static void value(schema::ValueInfoProto& info, const std::string& name, const std::vector<std::int64_t>& shape, int type) {
+    info.set_name(name);
+    auto* tensor = info.mutable_type()->mutable_tensor_type();
+    tensor->set_elem_type(type);
+    for (std::int64_t extent : shape) {
+      auto* dimension = tensor->mutable_shape()->add_dim();
+      if (extent < 0) dimension->set_dim_param("n");
+      else dimension->set_dim_value(extent);
+    }
+    tensor->mutable_shape();
+  }
+  Builder& input(const std::string& name, const std::vector<std::int64_t>& shape, int type = schema::TensorProto::FLOAT) {
+    value(*model.mutable_graph()->add_input(), name, shape, type);
+    return *this;
+  }
+  Builder& output(const std::string& name) {
+    model.mutable_graph()->add_output()->set_name(name);
+    return *this;
+  }
+  schema::NodeProto& node(const std::string& type, const std::vector<std::string>& in, const std::vector<std::string>& out,
+                          const std::string& name = "") {
+    auto& proto = *model.mutable_graph()->add_node();
+    proto.set_op_type(type);
+    proto.set_name(name);
+    for (const auto& text : in) proto.add_input(text);
+    for (const auto& text : out) proto.add_output(text);
+    return proto;
+  }
+  schema::TensorProto& initializer(const std::string& name, const std::vector<std::int64_t>& shape,
+                                   int type = schema::TensorProto::FLOAT) {
+    auto& tensor = *model.mutable_graph()->add_initializer();
+    tensor.set_name(name);
+    tensor.set_data_type(type);
+    for (std::int64_t extent : shape) tensor.add_dims(extent);
+    return tensor;
+  }
+  Tensor bytes() const {
+    const std::string text = model.SerializeAsString();
+    Tensor tensor(ElementType::kU8, Shape{text.size()});
+    std::memcpy(tensor.data(), text.data(), text.size());
+    return tensor;
+  }
+  std::shared_ptr<Model> read(const fs::path& folder = {}) const { return read_onnx(bytes(), folder); }
+  Error error(const fs::path& folder = {}) const {
+    try {
+      read(folder);
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "no error was thrown";
+    return Error(Code::kOk, "none");
+  }
+};
+
+Tensor floats(const std::vector<float>& values, const Shape& shape) {
+  Tensor tensor(ElementType::kF32, shape);
+  std::copy(values.begin(), values.end(), tensor.data<float>());
+  return tensor;
+}
+std::vector<float> values_of(const Tensor& tensor) {
+  return {tensor.data<float>(), tensor.data<float>() + tensor.element_count()};
+}
+
+TEST(OnnxReader, KeepsNamesAndSymbolicDimensions) {
+  Builder b;
+  b.input("x", {1, -1, 3}).output("y");
+  b.node("Relu", {"x"}, {"y"}, "act");
+  const auto model = b.read();
+  EXPECT_EQ(model->get_friendly_name(), "g");
+  EXPECT_EQ(model->input("x").get_partial_shape().to_string(), "[1,?,3]");
+  EXPECT_EQ(model->output("y").get_node()->get_input_node_ptr(0)->get_friendly_name(), "act");
+}
+
+TEST(OnnxReader, SortsNodesThatTheFileDoesNot) {
+  Builder b;
+  b.input("x", {2}).output("y");
+  b.node("Neg", {"t"}, {"y"});
+  b.node("Relu", {"x"}, {"t"});
+  EXPECT_THAT(values_of(evaluate(*b.read(), {floats({-1, 2}, {2})})[0]), ::testing::ElementsAre(0, -2));
+}
+
+TEST(OnnxReader, RefusesCyclesDanglingAndDoubledNames) {
+  Builder cycle;
+  cycle.input("x", {2}).output("a");
+  cycle.node("Add", {"x", "b"}, {"a"}, "first");
+  cycle.node("Relu", {"a"}, {"b"}, "second");
+  EXPECT_THAT(cycle.error().what(), HasSubstr("cycle, in or before node 'first'"));
+  Builder dangling;
+  dangling.input("x", {2}).output("a");
+  dangling.node("Add", {"x", "nowhere"}, {"a"}, "sum");
+  EXPECT_THAT(dangling.error().what(), HasSubstr("node 'sum' (Add) reads 'nowhere', which nothing produces"));
+  Builder doubled;
+  doubled.input("x", {2}).output("a");
+  doubled.node("Relu", {"x"}, {"a"});
+  doubled.node("Neg", {"x"}, {"a"});
+  EXPECT_THAT(doubled.error().what(), HasSubstr("produce 'a'"));
+  Builder missing;
+  missing.input("x", {2}).output("q");
+  missing.node("Relu", {"x"}, {"a"});
+  EXPECT_THAT(missing.error().what(), HasSubstr("output 'q' is computed by no node"));
+}
+
+TEST(OnnxReader, ListsAllMissingOperationsAtOnce) {
+  Builder b;
+  b.input("x", {2}).output("y");
+  b.node("Frobnicate", {"x"}, {"a"}, "f1");
+  b.node("Frobnicate", {"a"}, {"b"}, "f2");
+  b.node("Attend", {"b"}, {"y"}, "at").set_domain("com.example");
+  const Error error = b.error();
+  EXPECT_EQ(error.code(), Code::kUnimplemented);
+  EXPECT_THAT(error.what(), HasSubstr("Frobnicate (domain ai.onnx, operation set 17): node 'f1' (Frobnicate) and 1 more"));
+  EXPECT_THAT(error.what(), HasSubstr("Attend (domain com.example"));
+  EXPECT_THAT(error.what(), HasSubstr(" Conv "));
+}
+
+TEST(OnnxReader, NamesTheNodeThatDoesNotFit) {
+  Builder b;
+  b.input("x", {2, 3}).input("z", {4, 5}).output("y");
+  b.node("MatMul", {"x", "z"}, {"y"}, "product");
+  const Error error = b.error();
+  EXPECT_EQ(error.code(), Code::kInvalidArgument);
+  EXPECT_THAT(error.what(), HasSubstr("node 'product' (MatMul)"));
+}
+
+TEST(OnnxReader, ChecksInitializersBeforeTakingThem) {
+  const auto error_with = [](auto&& change) {
+    Builder b;
+    b.input("x", {2}).output("y");
+    change(b.initializer("w", {2}));
+    b.node("Add", {"x", "w"}, {"y"});
+    return b.error();
+  };
+  EXPECT_THAT(error_with([](auto& w) { w.set_raw_data("1234567"); }).what(), HasSubstr("needs 8 bytes, but raw_data has 7"));
+  EXPECT_THAT(error_with([](auto& w) { w.add_float_data(1); }).what(), HasSubstr("needs 2 entries, but float_data has 1"));
+  EXPECT_THAT(error_with([](auto& w) { w.set_dims(0, -3); }).what(), HasSubstr("negative extent -3"));
+  EXPECT_THAT(error_with([](auto& w) {
+                w.set_dims(0, std::int64_t{1} << 62);
+                w.add_dims(std::int64_t{1} << 62);
+              }).what(),
+              HasSubstr("more than 2^62"));
+  EXPECT_THAT(error_with([](auto& w) { w.set_dims(0, std::int64_t{1} << 40); }).what(), HasSubstr("float_data has 0"));
+  EXPECT_EQ(error_with([](auto& w) { w.set_data_type(schema::TensorProto::STRING); }).code(), Code::kUnimplemented);
+}
+
+class OnnxExternalData : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "tenon_onnx_XXXXXX").string();
+    folder_ = ::mkdtemp(pattern.data());
+    fs::create_directory(folder_ / "model");
+    const float values[] = {0, 0, 10, 20};
+    std::ofstream(folder_ / "model" / "w.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
+    std::ofstream(folder_ / "outside.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  static Builder with(const std::string& location, const std::string& offset) {
+    Builder b;
+    b.input("x", {2}).output("y");
+    auto& w = b.initializer("w", {2});
+    w.set_data_location(schema::TensorProto::EXTERNAL);
+    const auto entry = [&](const char* key, const std::string& value) {
+      auto* proto = w.add_external_data();
+      proto->set_key(key);
+      proto->set_value(value);
+    };
+    entry("location", location);
+    entry("offset", offset);
+    b.node("Add", {"x", "w"}, {"y"});
+    return b;
+  }
+  fs::path folder_;
+};
+
+TEST_F(OnnxExternalData, IsMapped) {
+  const auto model = with("w.bin", "8").read(folder_ / "model");
+  EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
+}
+
+TEST_F(OnnxExternalData, StaysInsideTheModelsFolder) {
+  for (const std::string& path : {std::string("../outside.bin"), (folder_ / "outside.bin").string(), std::string("a/../../outside.bin")}) {
+    const Error error = with(path, "0").error(folder_ / "model");
+    EXPECT_EQ(error.code(), Code::kInvalidArgument) << path;
+    EXPECT_THAT(error.what(), HasSubstr("outside the model's folder"));
+  }
+  fs::create_symlink(folder_ / "outside.bin", folder_ / "model" / "link.bin");
+  EXPECT_THAT(with("link.bin", "0").error(folder_ / "model").what(), HasSubstr("outside the model's folder"));
+}
+
+TEST_F(OnnxExternalData, IsCheckedForItsLength) {
+  EXPECT_EQ(with("w.bin", "12").error(folder_ / "model").code(), Code::kDataLoss);
+  EXPECT_EQ(with("w.bin", "18446744073709551615").error(folder_ / "model").code(), Code::kDataLoss);
+  EXPECT_EQ(with("w.bin", "x").error(folder_ / "model").code(), Code::kInvalidArgument);
+  EXPECT_EQ(with("none.bin", "0").error(folder_ / "model").code(), Code::kNotFound);
+}
+
+TEST(OnnxReader, PutsMetadataIntoModelInfo) {
+  Builder b;
+  b.input("x", {2}).output("y");
+  b.node("Relu", {"x"}, {"y"});
+  const auto prop = [&](const char* key, const char* value) {
+    auto* entry = b.model.add_metadata_props();
+    entry->set_key(key);
+    entry->set_value(value);
+  };
+  prop("model_info labels", "cat dog");
+  prop("model_type", "SSD");
+  prop("author", "me");
+  const auto model = b.read();
+  EXPECT_EQ(model->get_rt_info<std::string>("model_info", "labels"), "cat dog");
+  EXPECT_EQ(model->get_rt_info<std::string>("model_info", "model_type"), "SSD");
+  EXPECT_EQ(model->get_rt_info<std::string>("framework", "author"), "me");
+}
+
+// f(a) = Neg(Relu(a)), with the attribute of the call handed on.
+TEST(OnnxReader, InlinesFunctionsOfTheModel) {
+  Builder b;
+  b.input("x", {2}).output("y");
+  b.model.add_opset_import()->set_domain("own");
+  auto& function = *b.model.add_functions();
+  function.set_name("NegElu");
+  function.set_domain("own");
+  function.add_input("a");
+  function.add_output("r");
+  function.add_attribute("alpha");
+  auto& elu = *function.add_node();
+  elu.set_op_type("Elu");
+  elu.add_input("a");
+  elu.add_output("t");
+  auto& reference = *elu.add_attribute();
+  reference.set_name("alpha");
+  reference.set_ref_attr_name("alpha");
+  reference.set_type(schema::AttributeProto::FLOAT);
+  auto& neg = *function.add_node();
+  neg.set_op_type("Neg");
+  neg.add_input("t");
+  neg.add_output("r");
+  auto& call = b.node("NegElu", {"x"}, {"y"});
+  call.set_domain("own");
+  auto& alpha = *call.add_attribute();
+  alpha.set_name("alpha");
+  alpha.set_type(schema::AttributeProto::FLOAT);
+  alpha.set_f(0);
+  EXPECT_THAT(values_of(evaluate(*b.read(), {floats({-5, 3}, {2})})[0]), ::testing::ElementsAre(0, -3));
+  // A function that calls itself ends with an error, not with the stack.
+  neg.set_op_type("NegElu");
+  neg.set_domain("own");
+  EXPECT_THAT(b.error().what(), HasSubstr("deeper than"));
+}
+
+TEST(OnnxReader, RefusesWhatIsNoModel) {
+  const auto message = [](const std::string& text) {
+    Tensor tensor(ElementType::kU8, Shape{text.size()});
+    if (!text.empty()) std::memcpy(tensor.data(), text.data(), text.size());
+    try {
+      read_onnx(tensor);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(message(""), HasSubstr("no ONNX model"));
+  EXPECT_THAT(message("\x3A\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F"), HasSubstr("no ONNX model"));
+  EXPECT_THAT(message("\x08\x08"), HasSubstr("has no graph"));
+}
+
+TEST(ReadModel, SaysWhichFormatsItKnows) {
+  const fs::path path = fs::temp_directory_path() / ("tenon_unknown_" + std::to_string(::getpid()));
+  std::ofstream(path) << "GIF89a...";
+  try {
+    read_model(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    EXPECT_THAT(error.what(), HasSubstr("ONNX"));
+    EXPECT_THAT(error.what(), HasSubstr("OpenVINO IR"));
+  }
+  fs::remove(path);
+  try {
+    read_model(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kNotFound);
+    EXPECT_THAT(error.what(), HasSubstr(path.string()));
+  }
+  EXPECT_THROW(read_model(fs::temp_directory_path()), Error);
+}
+
+}  // namespace
+}  // namespace tenon

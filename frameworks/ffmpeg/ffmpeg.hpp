@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of tenon::ffmpeg: frames both ways, decoding and encoding.
+#pragma once
+
+#include <tenon/frameworks/ffmpeg/frame.hpp>
+#include <tenon/frameworks/ffmpeg/video.hpp>
+#include <tenon/frameworks/ffmpeg/writer.hpp>

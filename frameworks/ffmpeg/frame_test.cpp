@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenon/frameworks/ffmpeg/frame.hpp>
+
+#include <cstring>
+#include <numeric>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/core/proof.hpp>
+#include <tenon/core/router.hpp>
+#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
+#include <tenon/frameworks/ffmpeg/convert.hpp>
+
+namespace {
+
+using tenon::Code;
+using tenon::Error;
+using tenon::Frame;
+using tenon::FrameInfo;
+using tenon::PixelFormat;
+using tenon::Tensor;
+using tenon_test::packed;
+namespace ff = tenon::ffmpeg;
+
+ff::FramePtr picture(AVPixelFormat format, int width, int height, int align = 0) {
+  ff::FramePtr frame(av_frame_alloc());
+  frame->format = format;
+  frame->width = width;
+  frame->height = height;
+  EXPECT_GE(av_frame_get_buffer(frame.get(), align), 0);
+  tenon_test::draw(frame.get(), 3, 5);
+  return frame;
+}
+
+/// Rows of all planes in Tenon's order, packed.
+std::vector<std::uint8_t> bytes_of(const Frame& frame) {
+  std::vector<std::uint8_t> bytes;
+  for (const Tensor& plane : frame.planes()) {
+    Tensor copy;
+    plane.copy_to(copy);
+    const auto* data = static_cast<const std::uint8_t*>(copy.data());
+    bytes.insert(bytes.end(), data, data + copy.size_bytes());
+  }
+  return bytes;
+}
+
+template <typename Function>
+Code code_of(Function function, std::string* message = nullptr) {
+  try {
+    function();
+  } catch (const Error& error) {
+    if (message) *message = error.what();
+    return error.code();
+  }
+  return Code::kOk;
+}
+
+/// An AVBuffer that counts how often it is freed.
+struct Counted {
+  int freed = 0;
+  std::vector<std::uint8_t> bytes;
+  explicit Counted(std::size_t size) : bytes(size) {}
+  AVBufferRef* buffer(int flags = 0) {
+    return av_buffer_create(bytes.data(), bytes.size(), [](void* self, std::uint8_t*) { ++static_cast<Counted*>(self)->freed; }, this, flags);
+  }
+};
+
+ff::FramePtr gray_over(Counted& counted, int width, int height, int flags = 0) {
+  ff::FramePtr frame(av_frame_alloc());
+  frame->format = AV_PIX_FMT_GRAY8;
+  frame->width = width;
+  frame->height = height;
+  frame->buf[0] = counted.buffer(flags);
+  frame->data[0] = counted.bytes.data();
+  frame->linesize[0] = width;
+  return frame;
+}
+
+class FormatTest : public testing::TestWithParam<AVPixelFormat> {};
+
+TEST_P(FormatTest, WrapsEveryPlaneWhereItLiesAndGivesItBack) {
+  for (const auto& [width, height] : {std::pair{64, 48}, std::pair{35, 17}, std::pair{1, 1}}) {
+    ff::FramePtr frame = picture(GetParam(), width, height);
+    const std::vector<std::uint8_t> expected = packed(frame.get());
+    const Frame wrapped = ff::wrap(frame.get());
+    // av_image_copy_to_buffer is the oracle of where rows and planes lie.
+    EXPECT_EQ(bytes_of(wrapped), expected) << width << "x" << height;
+    for (std::size_t p = 0; p < wrapped.plane_count(); ++p) EXPECT_EQ(wrapped.plane(p).data(), frame->data[p]);
+
+    const ff::FramePtr back = ff::av_frame(wrapped);
+    EXPECT_EQ(packed(back.get()), expected);
+    for (int p = 0; p < 4; ++p) {
+      EXPECT_EQ(back->data[p], frame->data[p]);
+      EXPECT_EQ(back->linesize[p], frame->data[p] ? frame->linesize[p] : 0);
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(All, FormatTest,
+                         testing::Values(AV_PIX_FMT_NV12, AV_PIX_FMT_NV21, AV_PIX_FMT_NV16, AV_PIX_FMT_P010LE, AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P,
+                                         AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUYV422,
+                                         AV_PIX_FMT_UYVY422, AV_PIX_FMT_GRAY8, AV_PIX_FMT_GRAY16LE, AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_RGBA,
+                                         AV_PIX_FMT_BGRA, AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_GBRP),
+                         [](const auto& info) { return std::string(av_get_pix_fmt_name(info.param)); });
+
+/// A Tenon frame of one colour, written by the names of its planes.
+Frame one_colour(PixelFormat format, int a, int b, int c) {
+  Frame frame = Frame::allocate({format, 16, 8, tenon::ColourSpace::kBt601, tenon::ColourRange::kUnknown});
+  const auto fill8 = [&](std::size_t plane, std::vector<int> channels) {
+    const Tensor& t = frame.plane(plane);
+    auto* data = static_cast<std::uint8_t*>(t.data());
+    const std::size_t row = t.shape()[1] * (t.shape().size() == 3 ? t.shape()[2] : 1);
+    for (std::size_t y = 0; y < t.shape()[0]; ++y) {
+      for (std::size_t x = 0; x < row; ++x) data[y * static_cast<std::size_t>(t.byte_strides()[0]) + x] = static_cast<std::uint8_t>(channels[x % channels.size()]);
+    }
+  };
+  const auto fill16 = [&](std::size_t plane, std::vector<int> channels) {
+    std::vector<int> bytes;
+    for (int value : channels) bytes.insert(bytes.end(), {0, value});  // The value in the high byte.
+    fill8(plane, bytes);
+  };
+  const auto is = [&](PixelFormat other) { return format == other; };
+  if (is(tenon::kGray8)) fill8(0, {a});
+  else if (is(tenon::kGray16)) fill16(0, {a});
+  else if (is(tenon::kNv12) || is(tenon::kNv16)) fill8(0, {a}), fill8(1, {b, c});
+  else if (is(tenon::kNv21)) fill8(0, {a}), fill8(1, {c, b});
+  else if (is(tenon::kP010)) fill16(0, {a}), fill16(1, {b, c});
+  else if (is(tenon::kI420) || is(tenon::kI422) || is(tenon::kI444)) fill8(0, {a}), fill8(1, {b}), fill8(2, {c});
+  else if (is(tenon::kYv12)) fill8(0, {a}), fill8(1, {c}), fill8(2, {b});
+  else if (is(tenon::kYuy2)) fill8(0, {a, b, a, c});
+  else if (is(tenon::kUyvy)) fill8(0, {b, a, c, a});
+  else if (is(tenon::kRgb24)) fill8(0, {a, b, c});
+  else if (is(tenon::kBgr24)) fill8(0, {c, b, a});
+  else if (is(tenon::kRgba) || is(tenon::kRgbx)) fill8(0, {a, b, c, 255});
+  else if (is(tenon::kBgra) || is(tenon::kBgrx)) fill8(0, {c, b, a, 255});
+  else if (is(tenon::kRgbPlanar)) fill8(0, {a}), fill8(1, {b}), fill8(2, {c});
+  else if (is(tenon::kBgrPlanar)) fill8(0, {c}), fill8(1, {b}), fill8(2, {a});
+  else if (is(tenon::kGbrPlanar)) fill8(0, {b}), fill8(1, {c}), fill8(2, {a});
+  else ADD_FAILURE() << "a new format: " << tenon::to_string(format);
+  return frame;
+}
+
+TEST(FfmpegFrame, EveryTenonFormatMeansTheSameToSwscale) {
+  std::size_t count = 0;
+  const tenon::PixelFormatInfo* formats = tenon::all_formats(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    SCOPED_TRACE(std::string(formats[i].name));
+    const Frame frame = one_colour(formats[i].format, 200, 90, 40);
+    const ff::FramePtr av = ff::av_frame(frame);
+    const bool rgb = formats[i].model == tenon::ColourModel::kRgb;
+    const AVPixelFormat wanted = rgb ? AV_PIX_FMT_RGB24 : formats[i].model == tenon::ColourModel::kYuv ? AV_PIX_FMT_YUV444P : AV_PIX_FMT_GRAY8;
+    ff::FramePtr seen = picture(wanted, 16, 8);
+    SwsContext* sws = sws_getContext(16, 8, static_cast<AVPixelFormat>(av->format), 16, 8, wanted, SWS_POINT | SWS_ACCURATE_RND, nullptr, nullptr, nullptr);
+    ASSERT_TRUE(sws);
+    ASSERT_EQ(sws_scale(sws, av->data, av->linesize, 0, 8, seen->data, seen->linesize), 8);
+    sws_freeContext(sws);
+    const std::vector<std::uint8_t> bytes = packed(seen.get());
+    const std::size_t middle = 4 * 16 + 8;
+    if (rgb) {
+      EXPECT_THAT((std::vector<int>{bytes[middle * 3], bytes[middle * 3 + 1], bytes[middle * 3 + 2]}), testing::ElementsAre(200, 90, 40));
+    } else if (wanted == AV_PIX_FMT_YUV444P) {
+      EXPECT_THAT((std::vector<int>{bytes[middle], bytes[128 + middle], bytes[256 + middle]}), testing::ElementsAre(200, 90, 40));
+    } else {
+      EXPECT_EQ(bytes[middle], 200);
+    }
+    EXPECT_EQ(av->data[ff::find_mapping(formats[i].format)->planes[0]], frame.plane(0).data());
+  }
+}
+
+TEST(FfmpegFrame, CarriesColourAndTime) {
+  ff::FramePtr frame = picture(AV_PIX_FMT_YUV420P, 64, 48);
+  frame->colorspace = AVCOL_SPC_BT709;
+  frame->color_range = AVCOL_RANGE_JPEG;
+  frame->pts = 3;
+  const Frame wrapped = ff::wrap(frame.get(), AVRational{1, 25});
+  EXPECT_EQ(wrapped.info().colour_space, tenon::ColourSpace::kBt709);
+  EXPECT_EQ(wrapped.info().colour_range, tenon::ColourRange::kFull);
+  EXPECT_EQ(wrapped.timestamp_ns(), 120'000'000);
+  const ff::FramePtr back = ff::av_frame(wrapped);
+  EXPECT_EQ(back->colorspace, AVCOL_SPC_BT709);
+  EXPECT_EQ(back->color_range, AVCOL_RANGE_JPEG);
+  EXPECT_EQ(back->pts, 120'000'000);
+  EXPECT_EQ(av_cmp_q(back->time_base, AVRational{1, 1'000'000'000}), 0);
+  EXPECT_EQ(ff::wrap(frame.get()).timestamp_ns(), tenon::kNoTimestamp) << "no time base, no time";
+  EXPECT_EQ(ff::wrap(picture(AV_PIX_FMT_YUVJ420P, 8, 8).get()).info().colour_range, tenon::ColourRange::kFull);
+}
+
+TEST(FfmpegFrame, RespectsCropping) {
+  ff::FramePtr frame = picture(AV_PIX_FMT_NV12, 64, 48);
+  frame->crop_top = 4;
+  frame->crop_left = 6;
+  frame->crop_right = 8;
+  frame->crop_bottom = 2;
+  const Frame wrapped = ff::wrap(frame.get());
+  EXPECT_EQ(wrapped.info().width_px, 50u);
+  EXPECT_EQ(wrapped.info().height_px, 42u);
+  EXPECT_EQ(wrapped.plane(0).data(), frame->data[0] + 4 * frame->linesize[0] + 6);
+  EXPECT_EQ(wrapped.plane(1).data(), frame->data[1] + 2 * frame->linesize[1] + 6);
+  EXPECT_EQ(frame->crop_top, 4u) << "the caller's frame is not touched";
+  frame->crop_left = 1000;
+  std::string message;
+  EXPECT_NE(code_of([&] { ff::wrap(frame.get()); }, &message), Code::kOk);
+  EXPECT_THAT(message, testing::HasSubstr("cropping"));
+}
+
+TEST(FfmpegFrame, OneBufferIsOneMemoryAndSeveralAreSeveral) {
+  ff::FramePtr several = picture(AV_PIX_FMT_YUV420P, 64, 48);  // av_frame_get_buffer makes one since FFmpeg 5.
+  ff::FramePtr one(av_frame_alloc());
+  one->format = AV_PIX_FMT_YUV420P;
+  one->width = 64;
+  one->height = 48;
+  Counted a(64 * 48), b(32 * 24), c(32 * 24);
+  one->buf[0] = a.buffer();
+  one->buf[1] = b.buffer();
+  one->buf[2] = c.buffer();
+  for (int p = 0; p < 3; ++p) one->data[p] = one->buf[p]->data, one->linesize[p] = p ? 32 : 64;
+  {
+    const Frame frame = ff::adopt(one.get());
+    EXPECT_FALSE(frame.plane(0).memory() == frame.plane(1).memory());
+    EXPECT_EQ(frame.plane(2).memory()->size_bytes(), std::size_t{32} * 24);
+    EXPECT_EQ(a.freed + b.freed + c.freed, 0);
+  }
+  EXPECT_EQ(a.freed, 1);
+  EXPECT_EQ(b.freed, 1);
+  EXPECT_EQ(c.freed, 1);
+  const Frame shared = ff::wrap(several.get());
+  EXPECT_TRUE(shared.plane(0).memory() == shared.plane(1).memory() || several->buf[1]);
+}
+
+TEST(FfmpegFrame, LivesAsLongAsAnyPlaneAndReleasesOnce) {
+  Counted counted(64 * 8);
+  Tensor region;
+  {
+    ff::FramePtr frame = gray_over(counted, 64, 8);
+    Frame wrapped = ff::wrap(frame.get());
+    region = wrapped.plane(0).slice({2, 8}, {4, 16});
+  }
+  EXPECT_EQ(counted.freed, 0);
+  counted.bytes[2 * 64 + 8] = 77;
+  EXPECT_EQ(region.data<std::uint8_t>()[0], 77);
+  tenon::Ref<tenon::Memory> memory = region.memory();
+  region = {};
+  EXPECT_EQ(counted.freed, 0) << "the memory alone keeps the buffer too";
+  memory = nullptr;
+  EXPECT_EQ(counted.freed, 1);
+}
+
+TEST(FfmpegFrame, ReleasesOnceFromManyThreads) {
+  Counted counted(64 * 8);
+  for (int round = 0; round < 200; ++round) {
+    ff::FramePtr frame = gray_over(counted, 64, 8);
+    Frame wrapped = ff::adopt(frame.get());
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) threads.emplace_back([copy = wrapped]() mutable { copy = ff::wrap(ff::av_frame(copy).get()); });
+    wrapped = {};
+    for (std::thread& thread : threads) thread.join();
+  }
+  EXPECT_EQ(counted.freed, 200);
+}
+
+TEST(FfmpegFrame, IsWritableOnlyForASoleOwner) {
+  Counted counted(64 * 8);
+  ff::FramePtr frame = gray_over(counted, 64, 8);
+  {
+    const Frame wrapped = ff::wrap(frame.get());
+    EXPECT_FALSE(wrapped.plane(0).is_writable()) << "the AVFrame refers to it too";
+    av_frame_unref(frame.get());
+    EXPECT_TRUE(wrapped.plane(0).is_writable());
+    const ff::FramePtr again = ff::av_frame(wrapped);
+    EXPECT_FALSE(wrapped.plane(0).is_writable());
+    EXPECT_FALSE(av_frame_is_writable(again.get()));
+  }
+  ff::FramePtr read_only = gray_over(counted, 64, 8, AV_BUFFER_FLAG_READONLY);
+  EXPECT_FALSE(ff::adopt(read_only.get()).plane(0).is_writable());
+  EXPECT_EQ(counted.freed, 2);
+}
+
+TEST(FfmpegFrame, AdoptLeavesTheFrameBlankOrUntouched) {
+  Counted counted(64 * 8);
+  ff::FramePtr frame = gray_over(counted, 64, 8);
+  const Frame adopted = ff::adopt(frame.get());
+  EXPECT_EQ(frame->buf[0], nullptr);
+  EXPECT_EQ(frame->data[0], nullptr);
+  ff::FramePtr bad = gray_over(counted, 64, 8);
+  bad->height = 9;  // Reaches past its buffer.
+  EXPECT_EQ(code_of([&] { ff::adopt(bad.get()); }), Code::kOutOfRange);
+  EXPECT_NE(bad->buf[0], nullptr) << "still the caller's";
+  EXPECT_EQ(counted.freed, 0);
+}
+
+TEST(FfmpegFrame, RefusesWithAReason) {
+  std::string message;
+  EXPECT_EQ(code_of([] { ff::wrap(nullptr); }), Code::kInvalidArgument);
+  ff::FramePtr empty(av_frame_alloc());
+  EXPECT_EQ(code_of([&] { ff::wrap(empty.get()); }), Code::kInvalidArgument);
+
+  ff::FramePtr flipped = picture(AV_PIX_FMT_GRAY8, 64, 8);
+  flipped->data[0] += 7 * flipped->linesize[0];
+  flipped->linesize[0] = -flipped->linesize[0];
+  EXPECT_EQ(code_of([&] { ff::wrap(flipped.get()); }, &message), Code::kUnimplemented);
+  EXPECT_THAT(message, testing::HasSubstr("bottom-up"));
+
+  ff::FramePtr ten_bit = picture(AV_PIX_FMT_YUV420P10LE, 64, 8);
+  EXPECT_EQ(code_of([&] { ff::wrap(ten_bit.get()); }, &message), Code::kUnimplemented);
+  EXPECT_THAT(message, testing::AllOf(testing::HasSubstr("yuv420p10le"), testing::HasSubstr("p010le")));
+
+  ff::FramePtr hardware(av_frame_alloc());
+  hardware->format = AV_PIX_FMT_VAAPI;
+  hardware->width = hardware->height = 64;
+  EXPECT_EQ(code_of([&] { ff::wrap(hardware.get()); }, &message), Code::kUnimplemented);
+  EXPECT_THAT(message, testing::HasSubstr("av_hwframe_transfer_data"));
+
+  Counted counted(64 * 8);
+  ff::FramePtr borrowed = gray_over(counted, 64, 8);
+  av_buffer_unref(&borrowed->buf[0]);
+  EXPECT_EQ(code_of([&] { ff::wrap(borrowed.get()); }, &message), Code::kInvalidArgument);
+  EXPECT_THAT(message, testing::HasSubstr("reference-counted"));
+
+  ff::FramePtr narrow = gray_over(counted, 64, 8);
+  narrow->linesize[0] = 63;
+  EXPECT_EQ(code_of([&] { ff::wrap(narrow.get()); }, &message), Code::kInvalidArgument);
+  EXPECT_THAT(message, testing::HasSubstr("linesize of 63"));
+
+  ff::FramePtr stray = gray_over(counted, 64, 8);
+  std::uint8_t elsewhere[64 * 8];
+  stray->data[0] = elsewhere;
+  EXPECT_EQ(code_of([&] { ff::wrap(stray.get()); }), Code::kInvalidArgument);
+
+  EXPECT_EQ(code_of([] { ff::av_frame(Frame()); }), Code::kInvalidArgument);
+}
+
+TEST(FfmpegFrame, KeepsTenonMemoryAliveUntilFfmpegLetsGo) {
+  int released = 0;
+  std::vector<std::uint8_t> bytes(64 * 8, 9);
+  ff::FramePtr av;
+  {
+    auto memory = tenon::HostMemory::borrow(bytes.data(), bytes.size(), false, [&] { ++released; });
+    const Frame frame({tenon::kGray8, 64, 8}, {Tensor(tenon::TensorInfo{tenon::ElementType::kU8, {8, 64}, {}}, memory)});
+    av = ff::av_frame(frame);
+    EXPECT_TRUE(av_frame_is_writable(av.get()));
+  }
+  EXPECT_EQ(released, 0);
+  EXPECT_EQ(av->data[0], bytes.data());
+  AVFrame* second = av_frame_clone(av.get());
+  av.reset();
+  EXPECT_EQ(released, 0);
+  av_frame_free(&second);
+  EXPECT_EQ(released, 1);
+
+  auto read_only = tenon::HostMemory::borrow(bytes.data(), bytes.size(), true);
+  const Frame frame({tenon::kGray8, 64, 8}, {Tensor(tenon::TensorInfo{tenon::ElementType::kU8, {8, 64}, {}}, read_only)});
+  EXPECT_FALSE(av_frame_is_writable(ff::av_frame(frame).get()));
+}
+
+TEST(FfmpegFrame, ARegionOfAWrappedFrameBecomesAnAvFrameInPlace) {
+  ff::FramePtr frame = picture(AV_PIX_FMT_GRAY8, 64, 48);
+  const Frame wrapped = ff::wrap(frame.get());
+  const Frame region({tenon::kGray8, 20, 10}, {wrapped.plane(0).slice({5, 7}, {15, 27})});
+  const ff::FramePtr av = ff::av_frame(region);
+  EXPECT_EQ(av->data[0], frame->data[0] + 5 * frame->linesize[0] + 7);
+  EXPECT_EQ(av->width, 20);
+  EXPECT_EQ(av->linesize[0], frame->linesize[0]);
+}
+
+TEST(FfmpegEdges, AreProvedBothWays) {
+  tenon::Router router;
+  router.add(tenon::host_context());
+  router.add(ff::context());
+  for (const auto& [from, to] : {std::pair{ff::context(), tenon::host_context()}, std::pair{tenon::host_context(), ff::context()}}) {
+    const tenon::ProofResult result = tenon::prove(router, from, to);
+    EXPECT_EQ(result.proof, tenon::Proof::kProved) << result.reason;
+  }
+}
+
+TEST(FfmpegEdges, MapAFrameOnceAndThenLookItUp) {
+  tenon::Router router;
+  router.add(ff::context());
+  tenon::Ledger ledger;
+  tenon::MapOptions options;
+  options.ledger = &ledger;
+  ff::FramePtr av = picture(AV_PIX_FMT_NV12, 64, 48);
+  const Frame wrapped = ff::wrap(av.get());
+  EXPECT_EQ(wrapped.plane(0).kind(), ff::kFfmpegMemory);
+  for (int i = 0; i < 3; ++i) {
+    const Frame host = router.map(wrapped, tenon::host_context(), options);
+    EXPECT_EQ(host.plane(1).kind(), tenon::kCpuMemory);
+    EXPECT_EQ(host.plane(1).data(), av->data[1]);
+  }
+  EXPECT_EQ(ledger.total().maps, 3u);
+  EXPECT_EQ(ledger.total().view_hits, 2u);
+  EXPECT_EQ(ledger.total().copied, 0u);
+  options.access = tenon::Access::kWrite;
+  EXPECT_EQ(code_of([&] { router.map(wrapped, tenon::host_context(), options); }), Code::kPermissionDenied);
+}
+
+TEST(FfmpegEdges, RefuseWhatAnAvFrameCannotSay) {
+  tenon::Description description;
+  description.context = tenon::host_context();
+  description.kind = tenon::kCpuMemory;
+  description.info = {tenon::ElementType::kU8, {2, 16}, {std::ptrdiff_t{1} << 32, 1}};
+  description.host_addressable = true;
+  for (const tenon::Edge* edge : ff::context()->edges()) {
+    if (!(edge->from() == tenon::kCpuMemory)) continue;
+    EXPECT_TRUE(std::holds_alternative<tenon::Refusal>(edge->step(description, ff::context(), tenon::Access::kRead)));
+    description.info.strides = {16, 1};
+    EXPECT_TRUE(std::holds_alternative<tenon::Reached>(edge->step(description, ff::context(), tenon::Access::kRead)));
+    description.host_addressable = false;
+    EXPECT_TRUE(std::holds_alternative<tenon::Refusal>(edge->step(description, ff::context(), tenon::Access::kRead)));
+  }
+}
+
+TEST(FfmpegContext, AllocatesAlignedAndRefusesDescriptors) {
+  tenon::Requirements wanted;
+  wanted.size_bytes = 10000;
+  wanted.alignment = 4096;
+  const auto memory = ff::context()->allocate(wanted);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory->host()) % 4096, 0u);
+  wanted.fd = tenon::FdKind::kMemfd;
+  EXPECT_EQ(code_of([&] { ff::context()->allocate(wanted); }), Code::kUnimplemented);
+  wanted.fd = tenon::FdKind::kNone;
+  wanted.size_bytes = std::size_t{1} << 60;
+  EXPECT_EQ(code_of([&] { ff::context()->allocate(wanted); }), Code::kResourceExhausted);
+}
+
+}  // namespace

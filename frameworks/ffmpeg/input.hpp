@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file, stream or device as packets of one video stream, with a deadline on everything that can hang.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <string>
+#include <thread>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tenon/core/policy.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
+
+extern "C" {
+#include <libavdevice/avdevice.h>
+}
+
+namespace tenon {
+inline namespace v1 {
+namespace ffmpeg {
+
+/// How to open a video. The defaults serve files and streams; devices take what they offer.
+struct Options {
+  std::string format;                          ///< Demuxer or capture device ("v4l2", "lavfi"); empty: probed. /dev/video* is v4l2.
+  std::map<std::string, std::string> input;    ///< FFmpeg's options of demuxer and protocol ("rtsp_transport" = "tcp").
+  std::map<std::string, std::string> decoder;  ///< FFmpeg's options of the decoder.
+  std::uint32_t width_px = 0, height_px = 0;   ///< Wish to a capture device.
+  double fps = 0;                              ///< Wish to a capture device.
+  int threads = 0;                             ///< Of the decoder; 0: as many as there are processors.
+  bool frame_threads = true;                   ///< Decode several pictures at once (more delay); else slices only.
+  ZeroCopy policy = ZeroCopy::kPrefer;         ///< kRequire: a decoder that would need a copy or a conversion is refused.
+  Ledger* ledger = nullptr;                    ///< Where copies and conversions are booked; null: the process's.
+  std::chrono::nanoseconds open_timeout = std::chrono::seconds(15);
+  std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  ///< Of read() without a deadline.
+};
+
+namespace detail {
+
+/// Demuxer of one video stream. Not movable: FFmpeg holds its address for the interrupt callback.
+class Input {
+ public:
+  Input(const std::string& name, const Options& options) : name_(name) {
+    static const bool registered = [] { return avdevice_register_all(), true; }();
+    (void)registered;
+    deadline_ = Clock::now() + options.open_timeout;
+    try {
+      open(options);
+    } catch (...) {
+      close();
+      throw;
+    }
+  }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+  ~Input() { close(); }
+
+  const std::string& name() const { return name_; }
+  AVFormatContext* format() const { return format_; }
+  AVStream* stream() const { return stream_; }
+  /// A camera or network stream: it has no end that is known beforehand.
+  bool live() const { return live_; }
+  /// True once the source has said or shown that bytes of it are missing.
+  bool truncated() const { return corrupt_ || index_past_end() || ends_early(); }
+
+  /// The next packet of the video stream; false at the end. @errors kDeadlineExceeded, kUnavailable and others.
+  bool read(AVPacket* packet, Deadline deadline) {
+    deadline_ = deadline;
+    forgive_deadline();
+    while (true) {
+      const int error = av_read_frame(format_, packet);
+      if (error >= 0) {
+        if (packet->stream_index != stream_->index) {
+          av_packet_unref(packet);
+          continue;
+        }
+        corrupt_ = corrupt_ || (packet->flags & AV_PKT_FLAG_CORRUPT) != 0;
+        note_time(*packet);
+        return true;
+      }
+      if (error == AVERROR(EAGAIN)) {
+        if (Clock::now() >= deadline_) throw late("gave no picture");
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        continue;
+      }
+      if (error == AVERROR_EXIT || (Clock::now() >= deadline_ && error != AVERROR_EOF)) throw late("gave no picture");
+      if (error == AVERROR_EOF) {
+        // A read error in the middle of a file looks like its end to many demuxers.
+        if (format_->pb && format_->pb->error < 0 && format_->pb->error != AVERROR_EOF) {
+          if (format_->pb->error == AVERROR_EXIT) throw late("gave no picture");
+          throw make_error(format_->pb->error, "video \"" + name_ + "\" stopped", "av_read_frame");
+        }
+        return false;
+      }
+      if (error == AVERROR(ENODEV) || error == AVERROR(EIO)) {
+        throw Error(Code::kUnavailable, "video \"" + name_ + "\" is gone: " + error_text(error) + "; check the device or connection",
+                    "av_read_frame", error);
+      }
+      throw make_error(error, "video \"" + name_ + "\" cannot be read on", "av_read_frame");
+    }
+  }
+
+ private:
+  static int interrupted(void* opaque) { return Clock::now() >= static_cast<Input*>(opaque)->deadline_ ? 1 : 0; }
+
+  Error late(const std::string& what) const {
+    return Error(Code::kDeadlineExceeded, "video \"" + name_ + "\" " + what + " in time; the source is slow, stalled or gone", "av_read_frame",
+                 AVERROR_EXIT);
+  }
+
+  void open(const Options& options) {
+    if (name_.empty()) throw Error(Code::kInvalidArgument, "video: an empty name; give a file, a stream URL or a device");
+    std::string url = name_;
+    std::string format = options.format;
+    const bool is_path = name_.find("://") == std::string::npos && format.empty();
+    if (is_path) url = check_path(format);
+    const AVInputFormat* demuxer = nullptr;
+    if (!format.empty()) {
+      demuxer = av_find_input_format(format.c_str());
+      if (!demuxer) {
+        throw Error(Code::kNotFound, "video \"" + name_ + "\": this FFmpeg has no input \"" + format + "\"; `ffmpeg -demuxers -devices` lists what it has");
+      }
+    }
+    Dictionary dictionary;
+    for (const auto& [key, value] : options.input) dictionary.set(key, value);
+    const bool device = demuxer && demuxer->priv_class && AV_IS_INPUT_DEVICE(demuxer->priv_class->category);
+    if (device && options.width_px && options.height_px) {
+      dictionary.set("video_size", std::to_string(options.width_px) + "x" + std::to_string(options.height_px));
+    }
+    if (device && options.fps > 0) dictionary.set("framerate", std::to_string(options.fps));
+    format_ = avformat_alloc_context();
+    if (!format_) throw Error(Code::kResourceExhausted, "video: no memory for a demuxer");
+    format_->interrupt_callback = {&Input::interrupted, this};
+    // A capture device waits inside the kernel, where no interrupt callback reaches it.
+    if (device) format_->flags |= AVFMT_FLAG_NONBLOCK;
+    if (const int error = avformat_open_input(&format_, url.c_str(), demuxer, dictionary.get()); error < 0) {
+      format_ = nullptr;  // Freed by the call.
+      throw open_error(error, "avformat_open_input");
+    }
+    dictionary.check_all_taken("video \"" + name_ + "\"");
+    // FFmpeg draws any .txt and .nfo as ANSI art: to our users that is not a video.
+    if (options.format.empty() && std::string_view(format_->iformat->name) == "tty") throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
+    if (const int error = avformat_find_stream_info(format_, nullptr); error < 0) throw open_error(error, "avformat_find_stream_info");
+    const int index = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
+    if (index < 0 || (format_->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC)) {
+      if (Clock::now() >= deadline_) throw late("did not start");
+      throw Error(Code::kInvalidArgument, "\"" + name_ + "\" (" + format_->iformat->long_name + ") holds no video; give a file with a video stream");
+    }
+    for (unsigned i = 0; i < format_->nb_streams; ++i) {
+      format_->streams[i]->discard = static_cast<int>(i) == index ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
+    }
+    stream_ = format_->streams[index];
+    if (stream_->codecpar->width <= 0 || stream_->codecpar->height <= 0) {
+      if (Clock::now() >= deadline_) throw late("did not start");
+      throw Error(Code::kDataLoss, "video \"" + name_ + "\": no picture was found in it; it is truncated or damaged");
+    }
+    live_ = device || fifo_ >= 0 || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
+  }
+
+  /// What a path that is no URL needs. Returns what to open.
+  std::string check_path(std::string& format) {
+    struct stat status {};
+    // "file:x", "pipe:0", "rtp:..." are FFmpeg's own spellings: leave them to it.
+    if (::stat(name_.c_str(), &status) != 0) {
+      const int error = errno;
+      if (name_.find(':') != std::string::npos) return name_;
+      throw Error(error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kPermissionDenied,
+                  "video \"" + name_ + "\": " + std::string(error == ENOENT ? "no such file; check the path" : error_text(AVERROR(error))), "stat", error);
+    }
+    if (S_ISDIR(status.st_mode)) throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is a folder; give a file");
+    if (S_ISCHR(status.st_mode) && name_.rfind("/dev/video", 0) == 0) {
+      format = "v4l2";
+      return name_;
+    }
+    if (S_ISREG(status.st_mode) && status.st_size == 0) throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is empty; check how it was written");
+    if (S_ISFIFO(status.st_mode)) return open_fifo();
+    return "file:" + name_;  // So that a colon in a file's name is not taken for a protocol.
+  }
+
+  /// Opening and reading a FIFO block in the kernel; opened here without blocking, FFmpeg polls it.
+  std::string open_fifo() {
+    fifo_ = ::open(name_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fifo_ < 0) throw make_error(AVERROR(errno), "video \"" + name_ + "\"", "open");
+    // Without a writer a read gives "end of file": wait for the first byte instead.
+    pollfd wanted{fifo_, POLLIN, 0};
+    while (::poll(&wanted, 1, 5) >= 0 && !(wanted.revents & POLLIN)) {
+      if (Clock::now() >= deadline_) throw late("has no writer that sent anything");
+      if (wanted.revents & POLLHUP) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return "pipe:" + std::to_string(fifo_);
+  }
+
+  Error open_error(int error, const char* api) const {
+    if (error == AVERROR_EXIT || error == AVERROR(ETIMEDOUT)) return late("did not start");
+    if (error == AVERROR_INVALIDDATA || error == AVERROR_EOF || error == AVERROR(EINVAL)) {
+      return Error(Code::kInvalidArgument, "\"" + name_ + "\" is not a video that FFmpeg can read, or its head is missing or damaged: " +
+                                               error_text(error) + "; try `ffprobe` on it", api, error);
+    }
+    return make_error(error, "video \"" + name_ + "\" cannot be opened", api);
+  }
+
+  /// A missed deadline sticks to the byte stream; the next read may try again.
+  void forgive_deadline() {
+    if (format_->pb && format_->pb->error == AVERROR_EXIT) {
+      format_->pb->error = 0;
+      format_->pb->eof_reached = 0;
+    }
+  }
+
+  void note_time(const AVPacket& packet) {
+    if (packet.pts == AV_NOPTS_VALUE) return;
+    const std::int64_t start = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
+    const std::int64_t end = av_rescale_q(packet.pts + packet.duration - start, stream_->time_base, AV_TIME_BASE_Q);
+    if (end > end_us_) end_us_ = end;
+  }
+
+  /// An index that names bytes past the end of the file: the file was cut.
+  bool index_past_end() const {
+    if (live_ || !format_->pb) return false;
+    const std::int64_t size = avio_size(format_->pb);
+    const int count = avformat_index_get_entries_count(stream_);
+    if (size <= 0 || count == 0) return false;
+    const AVIndexEntry* last = avformat_index_get_entry(stream_, count - 1);
+    return last && last->size > 0 && last->pos + last->size > size;
+  }
+
+  /// The head promises a length, and the packets ended well before it. Only where the container states one for the file.
+  bool ends_early() const {
+    if (live_ || format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 || format_->nb_streams != 1) return false;
+    if (format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM) return false;
+    return format_->duration - end_us_ > std::max<std::int64_t>(AV_TIME_BASE, format_->duration / 50);
+  }
+
+  void close() {
+    deadline_ = Clock::now() + std::chrono::seconds(1);  // A goodbye to an RTSP server may take that long, not longer.
+    avformat_close_input(&format_);
+    if (fifo_ >= 0) ::close(fifo_);
+    fifo_ = -1;
+  }
+
+  std::string name_;
+  AVFormatContext* format_ = nullptr;
+  AVStream* stream_ = nullptr;
+  Deadline deadline_;
+  std::int64_t end_us_ = 0;
+  int fifo_ = -1;
+  bool live_ = false;
+  bool corrupt_ = false;
+};
+
+}  // namespace detail
+}  // namespace ffmpeg
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Buffers of Tenon's that decoders write into, and how to recognise them in an AVFrame.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+
+#include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/frameworks/ffmpeg/context.hpp>
+#include <tenon/frameworks/ffmpeg/pixel_format.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace ffmpeg {
+
+/// How the planes of a decoded picture lie in one pool buffer. Bytes.
+struct PoolLayout {
+  AVPixelFormat format = AV_PIX_FMT_NONE;
+  int width_px = 0, height_px = 0;  ///< As coded: what the decoder writes, before cropping.
+  std::size_t size_bytes = 0;
+  std::size_t planes = 0;
+  std::array<int, 4> pitch{};
+  std::array<std::size_t, 4> offset{};
+
+  friend bool operator==(const PoolLayout&, const PoolLayout&) = default;
+
+  /// The layout that decoder and consumers both accept.
+  /// @param alignments  Of line sizes, as avcodec_align_dimensions2 gave them; aligned_* are its extents.
+  /// @errors kFailedPrecondition naming the requirement that no decoder can meet; kInvalidArgument: a size that overflows.
+  static PoolLayout make(AVPixelFormat format, int width, int height, int aligned_width, int aligned_height,
+                         const int* alignments, const Requirements& wanted) {
+    PoolLayout layout{format, width, height, 0, 0, {}, {}};
+    const std::string what = "decoder pool for " + ffmpeg::to_string(format) + " " + std::to_string(width) + "x" + std::to_string(height);
+    const std::size_t align = std::max<std::size_t>(64, wanted.pitch_alignment);
+    int linesize[4] = {};
+    int padded = aligned_width;
+    // Widened until every plane's rows are aligned, as FFmpeg does, so that chroma rows stay half of luma rows.
+    for (bool aligned = false; !aligned; padded += aligned ? 0 : padded & -padded) {
+      if (const int error = av_image_fill_linesizes(linesize, format, padded); error < 0) {
+        throw make_error(error, what, "av_image_fill_linesizes");
+      }
+      aligned = true;
+      for (int p = 0; p < 4; ++p) {
+        aligned = aligned && linesize[p] % static_cast<int>(std::max<std::size_t>(align, static_cast<std::size_t>(alignments[p]))) == 0;
+      }
+      if (!aligned && padded > (1 << 28)) throw Error(Code::kInvalidArgument, what + ": no row size meets an alignment of " + std::to_string(align));
+    }
+    const auto rows = static_cast<int>((static_cast<std::size_t>(aligned_height) + wanted.height_alignment - 1) /
+                                       wanted.height_alignment * wanted.height_alignment);
+    std::size_t sizes[4] = {};
+    const std::ptrdiff_t pitches[4] = {linesize[0], linesize[1], linesize[2], linesize[3]};
+    if (const int error = av_image_fill_plane_sizes(sizes, format, rows, pitches); error < 0) {
+      throw make_error(error, what, "av_image_fill_plane_sizes");
+    }
+    std::size_t end = 0;
+    for (std::size_t p = 0; p < 4 && sizes[p] != 0; ++p) {
+      if (static_cast<std::size_t>(linesize[p]) > wanted.max_pitch) {
+        throw Error(Code::kFailedPrecondition, what + ": the decoder needs rows of " + std::to_string(linesize[p]) +
+                                                   " bytes, the consumer takes at most " + std::to_string(wanted.max_pitch));
+      }
+      layout.planes = p + 1;
+      layout.pitch[p] = linesize[p];
+      layout.offset[p] = (end + align - 1) / align * align;
+      end = layout.offset[p] + sizes[p];
+    }
+    // Motion compensation reads, and SIMD writes, a little past the last row.
+    layout.size_bytes = std::max(end + std::max<std::size_t>(wanted.tail_padding, 64 + 16), wanted.size_bytes);
+    return layout;
+  }
+
+ private:
+  static Error make_error(int error, const std::string& what, const char* api) { return detail::make_error(error, what, api); }
+};
+
+namespace detail {
+
+/// Buffers of pools that are alive, by address. An entry goes before its memory does: an address found here is ours, not a
+/// recycled one.
+class PoolRegistry {
+ public:
+  static PoolRegistry& process() {
+    static PoolRegistry* registry = new PoolRegistry;
+    return *registry;
+  }
+  void add(Memory& memory) {
+    std::unique_lock lock(mutex_);
+    memories_[memory.host()] = &memory;
+    count_.store(memories_.size(), std::memory_order_release);
+  }
+  void remove(const void* base) {
+    std::unique_lock lock(mutex_);
+    memories_.erase(base);
+    count_.store(memories_.size(), std::memory_order_release);
+  }
+  /// The memory at `base`, or null. Precondition: the caller holds a reference to the AVBuffer there, so that it cannot go now.
+  Ref<Memory> find(const void* base) const {
+    if (count_.load(std::memory_order_acquire) == 0) return nullptr;
+    std::shared_lock lock(mutex_);
+    const auto found = memories_.find(base);
+    return found == memories_.end() ? nullptr : Ref<Memory>(found->second);
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<const void*, Memory*> memories_;
+  std::atomic<std::size_t> count_{0};
+};
+
+/// The memory's face in FFmpeg's context; takes the registry's entry along when the memory dies.
+class PoolView final : public View {
+ public:
+  PoolView(const Context& context, MemoryKind kind, Memory& memory)
+      : View(context, kind, Access::kReadWrite, memory.host()), base_(memory.host()) {
+    PoolRegistry::process().add(memory);
+  }
+  ~PoolView() override { PoolRegistry::process().remove(base_); }
+
+ private:
+  const void* base_;
+};
+
+/// Pool buffers of one layout. @thread any: frame threads of a decoder take and return buffers.
+class DecodePool final : public RefCounted {
+ public:
+  /// @errors kFailedPrecondition: what `wanted` and a decoder cannot agree on.
+  DecodePool(const PoolLayout& layout, const Requirements& wanted, const Context& allocator, std::size_t limit)
+      : layout_(layout), pool_(complete(layout, wanted), limit, [allocator](const Requirements& r) { return allocate(allocator, r); }) {}
+
+  const PoolLayout& layout() const { return layout_; }
+  /// Buffers made so far.
+  std::size_t size() const { return pool_.size(); }
+
+  /// Gives `frame` a buffer. On failure `frame` has none. @errors what the allocator gave; kDeadlineExceeded at the limit.
+  void fill(AVFrame& frame, Deadline deadline) {
+    cpu::PooledBuffer pooled = pool_.acquire(deadline);
+    auto* base = static_cast<std::uint8_t*>(pooled.memory->host());
+    AVBufferRef* buffer = av_buffer_create(base, layout_.size_bytes, &DecodePool::give_back, pooled.lease.get(), 0);
+    if (!buffer) throw Error(Code::kResourceExhausted, "decoder pool: no memory for an AVBuffer");
+    pooled.lease->add_ref();  // The AVBuffer's: give_back() drops it.
+    frame.buf[0] = buffer;
+    for (std::size_t p = 0; p < layout_.planes; ++p) {
+      frame.data[p] = base + layout_.offset[p];
+      frame.linesize[p] = layout_.pitch[p];
+    }
+    frame.extended_data = frame.data;
+  }
+
+ private:
+  static void give_back(void* lease, std::uint8_t*) { static_cast<LeaseState*>(lease)->release(); }
+
+  static Requirements complete(const PoolLayout& layout, Requirements wanted) {
+    wanted.size_bytes = layout.size_bytes;
+    wanted.tail_padding = 0;  // Already part of the layout.
+    wanted.alignment = std::max<std::size_t>(wanted.alignment, 64);
+    wanted.host_access = true;
+    return wanted;
+  }
+
+  static Ref<Memory> allocate(const Context& allocator, const Requirements& wanted) {
+    Ref<Memory> memory = allocator == host_context() ? cpu::allocate_memory(wanted) : allocator->allocate(wanted);
+    if (!memory->host()) {
+      throw Error(Code::kFailedPrecondition, "decoder pool: memory of " + std::string(allocator->name()) +
+                                                 " has no host address, and a software decoder writes with the CPU");
+    }
+    if (wanted.fd > memory->fd_kind()) {
+      throw Error(Code::kFailedPrecondition, "decoder pool: " + std::string(allocator->name()) +
+                                                 " gave memory without the descriptor asked for; give use_pool() another allocator");
+    }
+    if (memory->read_only()) throw Error(Code::kFailedPrecondition, "decoder pool: " + std::string(allocator->name()) + " gave read-only memory");
+    memory->add_view(std::make_unique<PoolView>(ffmpeg::context(), kFfmpegMemory, *memory));
+    return memory;
+  }
+
+  PoolLayout layout_;
+  cpu::Pool pool_;
+};
+
+}  // namespace detail
+}  // namespace ffmpeg
+}  // namespace v1
+}  // namespace tenon

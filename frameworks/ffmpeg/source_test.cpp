@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sources that are missing, broken, slow or gone.
+#include <tenon/frameworks/ffmpeg/video.hpp>
+
+#include <fstream>
+#include <thread>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
+
+namespace {
+
+using tenon::Code;
+using tenon::Error;
+using tenon_test::ClipSpec;
+using tenon_test::Folder;
+namespace ff = tenon::ffmpeg;
+using namespace std::chrono_literals;
+
+class FfmpegSource : public testing::Test {
+ protected:
+  void SetUp() override {
+    ff::silence_log();
+    descriptors_ = tenon_test::open_descriptors();
+  }
+  void TearDown() override { EXPECT_EQ(tenon_test::open_descriptors(), descriptors_) << "descriptors leaked"; }
+
+  /// Opens and reads to the end; what it threw.
+  static std::pair<Code, std::string> run(const std::string& name, ff::Options options = {}, std::size_t* frames = nullptr) {
+    try {
+      ff::Video video = ff::open(name, std::move(options));
+      while (video.read()) {
+        if (frames) ++*frames;
+      }
+      return {Code::kOk, ""};
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(name)) << "names the thing";
+      return {error.code(), error.what()};
+    }
+  }
+  static std::string write(const std::string& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+
+  Folder folder_;
+
+ private:
+  std::size_t descriptors_ = 0;
+};
+
+TEST_F(FfmpegSource, MissingFile) {
+  const auto [code, text] = run(folder_.file("none.mp4"));
+  EXPECT_EQ(code, Code::kNotFound);
+  EXPECT_THAT(text, testing::HasSubstr("check the path"));
+}
+
+TEST_F(FfmpegSource, FolderEmptyFileAndNoName) {
+  EXPECT_EQ(run(folder_.path().string()).first, Code::kInvalidArgument);
+  EXPECT_EQ(run(write(folder_.file("empty.mp4"), "")).first, Code::kInvalidArgument);
+  EXPECT_EQ(run("").first, Code::kInvalidArgument);
+}
+
+TEST_F(FfmpegSource, FilesThatAreNoVideos) {
+  std::string noise;
+  for (unsigned i = 0, state = 1; i < 100'000; ++i) noise += static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
+  EXPECT_EQ(run(write(folder_.file("noise.mp4"), noise)).first, Code::kInvalidArgument);
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "This is not a video, it is line " + std::to_string(i) + ".\n";
+  EXPECT_EQ(run(write(folder_.file("readme.txt"), text)).first, Code::kInvalidArgument) << "FFmpeg would draw it as ANSI art";
+  EXPECT_EQ(run(write(folder_.file("model.xml"), "<?xml version=\"1.0\"?><net name=\"x\"></net>")).first, Code::kInvalidArgument);
+  EXPECT_EQ(run("/proc/self/exe").first, Code::kInvalidArgument);
+}
+
+TEST_F(FfmpegSource, AudioOnly) {
+  // A WAV file of silence, by hand.
+  std::string wav("RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\x08\0\0", 44);
+  wav += std::string(2048, '\x80');
+  const auto [code, text] = run(write(folder_.file("sound.wav"), wav));
+  EXPECT_EQ(code, Code::kInvalidArgument);
+  EXPECT_THAT(text, testing::HasSubstr("no video"));
+}
+
+TEST_F(FfmpegSource, TruncatedFilesSayHowMuchThereWas) {
+  ClipSpec spec;
+  spec.frames = 100;
+  for (const char* name : {"clip.mp4", "clip.mkv"}) {
+    tenon_test::make_clip(folder_.file(name), spec, "g=25");
+    std::size_t whole = 0;
+    EXPECT_EQ(run(folder_.file(name), {}, &whole).first, Code::kOk);
+    EXPECT_EQ(whole, 100u);
+    std::filesystem::resize_file(folder_.file(name), std::filesystem::file_size(folder_.file(name)) / 2);
+    std::size_t frames = 0;
+    const auto [code, text] = run(folder_.file(name), {}, &frames);
+    EXPECT_EQ(code, Code::kDataLoss) << name << ": " << text;
+    EXPECT_THAT(text, testing::HasSubstr("truncated"));
+    EXPECT_GT(frames, 30u) << "what is there is read";
+    EXPECT_LT(frames, 70u);
+  }
+  // Cut inside the head.
+  std::filesystem::resize_file(folder_.file("clip.mp4"), 200);
+  EXPECT_EQ(run(folder_.file("clip.mp4")).first, Code::kInvalidArgument);
+}
+
+TEST_F(FfmpegSource, EveryCutEndsInFramesOrAnError) {
+  ClipSpec spec;
+  spec.frames = 12;
+  spec.width = spec.height = 64;
+  tenon_test::make_clip(folder_.file("clip.mp4"), spec);
+  std::string bytes;
+  {
+    std::ifstream in(folder_.file("clip.mp4"), std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  for (std::size_t cut = 0; cut < bytes.size(); cut += bytes.size() / 61 + 1) {
+    const auto [code, text] = run(write(folder_.file("cut.mp4"), bytes.substr(0, cut)));
+    EXPECT_NE(code, Code::kOk) << "cut at " << cut << " of " << bytes.size();
+    std::string damaged = bytes;
+    for (std::size_t i = cut; i < std::min(cut + 8, damaged.size()); ++i) damaged[i] = static_cast<char>(~damaged[i]);
+    run(write(folder_.file("damaged.mp4"), damaged));  // Any answer but a crash or a hang.
+  }
+}
+
+TEST_F(FfmpegSource, UnknownFormatAndMisspeltOption) {
+  tenon_test::make_clip(folder_.file("clip.mp4"));
+  ff::Options options;
+  options.format = "no-such-device";
+  EXPECT_EQ(run(folder_.file("clip.mp4"), options).first, Code::kNotFound);
+  options.format.clear();
+  options.input["rtsp_transprot"] = "tcp";
+  const auto [code, text] = run(folder_.file("clip.mp4"), options);
+  EXPECT_EQ(code, Code::kInvalidArgument);
+  EXPECT_THAT(text, testing::HasSubstr("rtsp_transprot"));
+  ff::Options decoder;
+  decoder.decoder["no_such"] = "1";
+  try {
+    ff::open(folder_.file("clip.mp4"), decoder);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+  }
+}
+
+TEST_F(FfmpegSource, UnknownProtocolAndRefusedConnection) {
+  EXPECT_EQ(run("nosuch://host/x").first, Code::kUnimplemented);
+  EXPECT_EQ(run("http://127.0.0.1:1/x.mp4").first, Code::kUnavailable);
+}
+
+TEST_F(FfmpegSource, AMissingCameraIsAnError) {
+  const auto [code, text] = run("/dev/video97");
+  EXPECT_EQ(code, Code::kNotFound);
+  ff::Options options;
+  options.format = "v4l2";
+  EXPECT_NE(run("/dev/null", options).first, Code::kOk);
+}
+
+TEST_F(FfmpegSource, ACaptureDeviceIsReadWithoutBlocking) {
+  // lavfi is a capture device of libavdevice that needs no hardware.
+  ff::Options options;
+  options.format = "lavfi";
+  ff::Video video = ff::open("testsrc=size=160x120:rate=10:duration=1", options);
+  EXPECT_TRUE(video.live());
+  EXPECT_FALSE(video.frame_count());
+  std::size_t frames = 0;
+  for (const auto& frame : video) {
+    EXPECT_EQ(frame.info().width_px, 160u);
+    ++frames;
+  }
+  EXPECT_EQ(frames, 10u);
+}
+
+/// Serves the first `bytes` of `text` over HTTP to one client and then goes silent, until told to stop.
+class StallingServer {
+ public:
+  StallingServer(std::string text, std::size_t bytes) : text_(std::move(text)), bytes_(bytes), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    tenon_test::require(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && ::listen(listener_, 4) == 0, "listen");
+    socklen_t size = sizeof address;
+    ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~StallingServer() {
+    stop_ = true;
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  std::string url() const { return "http://127.0.0.1:" + std::to_string(port_) + "/clip.ts"; }
+  void resume() { resumed_ = true; }
+
+ private:
+  void serve() {
+    const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client < 0) return;
+    const std::string head = "HTTP/1.0 200 OK\r\nContent-Type: video/mp2t\r\n\r\n";
+    (void)::send(client, head.data(), head.size(), MSG_NOSIGNAL);
+    std::size_t sent = 0;
+    while (!stop_) {
+      const std::size_t end = resumed_ ? text_.size() : std::min(bytes_, text_.size());
+      if (sent < end) {
+        const ssize_t n = ::send(client, text_.data() + sent, end - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0) sent += static_cast<std::size_t>(n);
+        else if (n < 0 && errno != EAGAIN) break;
+      } else if (resumed_) {
+        break;
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+    ::close(client);
+  }
+
+  std::string text_;
+  std::size_t bytes_;
+  int listener_;
+  unsigned port_ = 0;
+  std::atomic<bool> stop_{false}, resumed_{false};
+  std::thread thread_;
+};
+
+std::string stream_bytes(const Folder& folder) {
+  ClipSpec spec;
+  spec.frames = 400;
+  spec.muxer = "mpegts";
+  tenon_test::make_clip(folder.file("clip.ts"), spec, "g=25:bf=0:tune=zerolatency");
+  std::ifstream in(folder.file("clip.ts"), std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST_F(FfmpegSource, AServerThatNeverAnswersEndsInTheDeadline) {
+  StallingServer server("", 0);
+  ff::Options options;
+  options.open_timeout = 300ms;
+  const auto begin = tenon::Clock::now();
+  EXPECT_EQ(run(server.url(), options).first, Code::kDeadlineExceeded);
+  EXPECT_LT(tenon::Clock::now() - begin, 5s);
+}
+
+TEST_F(FfmpegSource, AStalledStreamEndsInTheDeadlineAndCanGoOn) {
+  const std::string bytes = stream_bytes(folder_);
+  StallingServer server(bytes, bytes.size() / 2);
+  ff::Options options;
+  options.open_timeout = 1s;
+  options.input["analyzeduration"] = "500000";
+  ff::Video video = ff::open(server.url(), options);
+  EXPECT_TRUE(video.live());
+  std::size_t frames = 0;
+  const auto begin = tenon::Clock::now();
+  try {
+    while (video.read(tenon::Clock::now() + 300ms)) ++frames;
+    FAIL() << "ended after " << frames;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
+  }
+  EXPECT_LT(tenon::Clock::now() - begin, 8s);
+  EXPECT_GT(frames, 100u);
+  server.resume();
+  while (video.read(tenon::Clock::now() + 5s)) ++frames;
+  EXPECT_GT(frames, 390u) << "the same video goes on when the stream does";
+}
+
+TEST_F(FfmpegSource, APipeWithoutAWriterEndsInTheDeadline) {
+  const std::string pipe = folder_.file("pipe.ts");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  ff::Options options;
+  options.open_timeout = 200ms;
+  EXPECT_EQ(run(pipe, options).first, Code::kDeadlineExceeded);
+  // And with one it is a stream.
+  const std::string bytes = stream_bytes(folder_);
+  std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << bytes; });
+  ff::Options patient;
+  std::size_t frames = 0;
+  EXPECT_EQ(run(pipe, patient, &frames).first, Code::kOk);
+  EXPECT_EQ(frames, 400u);
+  writer.join();
+}
+
+}  // namespace

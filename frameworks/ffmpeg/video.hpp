@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Video: decodes a file, stream or camera into frames, straight into Tenon's memory where asked.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/frameworks/ffmpeg/frame.hpp>
+#include <tenon/frameworks/ffmpeg/input.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace ffmpeg {
+namespace detail {
+
+/// The decoder's side: codec context and the pools it writes into. Not movable: the codec context holds its address.
+class Decoder {
+ public:
+  Decoder(const std::string& name, const AVStream& stream, const Options& options) : name_(name) {
+    const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
+    if (!codec) {
+      throw Error(Code::kUnimplemented, "video \"" + name_ + "\": this FFmpeg has no decoder for " + avcodec_get_name(stream.codecpar->codec_id));
+    }
+    codec_.reset(avcodec_alloc_context3(codec));
+    if (!codec_) throw Error(Code::kResourceExhausted, "video: no memory for a decoder");
+    if (const int error = avcodec_parameters_to_context(codec_.get(), stream.codecpar); error < 0) {
+      throw make_error(error, "video \"" + name_ + "\"", "avcodec_parameters_to_context");
+    }
+    codec_->pkt_timebase = stream.time_base;
+    codec_->thread_count = options.threads;
+    codec_->thread_type = options.frame_threads ? FF_THREAD_FRAME | FF_THREAD_SLICE : FF_THREAD_SLICE;
+#if LIBAVCODEC_VERSION_MAJOR < 60  // Later versions take thread-safety for granted.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    codec_->thread_safe_callbacks = 1;
+#pragma GCC diagnostic pop
+#endif
+    codec_->opaque = this;
+    codec_->get_buffer2 = &Decoder::get_buffer;
+    Dictionary dictionary;
+    for (const auto& [key, value] : options.decoder) dictionary.set(key, value);
+    if (const int error = avcodec_open2(codec_.get(), codec, dictionary.get()); error < 0) {
+      throw make_error(error, "video \"" + name_ + "\": decoder " + codec->name, "avcodec_open2");
+    }
+    dictionary.check_all_taken("decoder " + std::string(codec->name));
+  }
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  AVCodecContext* codec() const { return codec_.get(); }
+  /// Whether the decoder writes into buffers that others give it.
+  bool direct() const { return (codec_->codec->capabilities & AV_CODEC_CAP_DR1) != 0; }
+
+  void use_pool(const Requirements& wanted, const Context& allocator, std::size_t limit) {
+    std::lock_guard lock(mutex_);
+    wanted_ = wanted;
+    allocator_ = allocator;
+    limit_ = limit;
+    pool_ = nullptr;
+  }
+  bool pooled() const {
+    std::lock_guard lock(mutex_);
+    return static_cast<bool>(allocator_);
+  }
+  Ref<DecodePool> pool() const {
+    std::lock_guard lock(mutex_);
+    return pool_;
+  }
+  /// "memfd", "cpu", "opencl.svm": for reports.
+  std::string pool_name() const {
+    std::lock_guard lock(mutex_);
+    if (!allocator_) return "none";
+    if (wanted_.fd == FdKind::kMemfd) return "memfd";
+    return wanted_.fd == FdKind::kDmabuf ? "dma-buf" : std::string(allocator_->kind().name());
+  }
+  void set_deadline(Deadline deadline) { deadline_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed); }
+
+  /// Gives `frame` (format, width, height set) a pool buffer, aligned for this decoder. @errors as DecodePool.
+  void fill(AVCodecContext* codec, AVFrame& frame) {
+    int width = frame.width, height = frame.height;
+    int alignments[AV_NUM_DATA_POINTERS] = {};
+    avcodec_align_dimensions2(codec, &width, &height, alignments);
+    Ref<DecodePool> pool;
+    {
+      std::lock_guard lock(mutex_);
+      const PoolLayout layout = PoolLayout::make(static_cast<AVPixelFormat>(frame.format), frame.width, frame.height, width, height, alignments, wanted_);
+      if (!pool_ || !(pool_->layout() == layout)) pool_ = make_ref<DecodePool>(layout, wanted_, allocator_, limit_);
+      pool = pool_;
+    }
+    pool->fill(frame, Deadline(Clock::duration(deadline_.load(std::memory_order_relaxed))));
+  }
+
+  /// What went wrong inside a callback from FFmpeg's threads; raised where the user called.
+  void rethrow() {
+    std::exception_ptr failure;
+    {
+      std::lock_guard lock(mutex_);
+      failure = std::exchange(failure_, nullptr);
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+ private:
+  static int get_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
+    auto* self = static_cast<Decoder*>(codec->opaque);
+    // Formats that Tenon cannot describe are converted afterwards: their buffers are FFmpeg's own.
+    if (codec->codec_type != AVMEDIA_TYPE_VIDEO || codec->hw_frames_ctx || !self->pooled() || !(codec->codec->capabilities & AV_CODEC_CAP_DR1) ||
+        !find_mapping(static_cast<AVPixelFormat>(frame->format))) {
+      return avcodec_default_get_buffer2(codec, frame, flags);
+    }
+    try {
+      self->fill(codec, *frame);
+      return 0;
+    } catch (...) {  // No exception may cross FFmpeg's C frames.
+      std::lock_guard lock(self->mutex_);
+      if (!self->failure_) self->failure_ = std::current_exception();
+      return AVERROR(ENOMEM);
+    }
+  }
+
+  std::string name_;
+  mutable std::mutex mutex_;
+  Requirements wanted_;
+  Context allocator_;
+  std::size_t limit_ = 0;
+  Ref<DecodePool> pool_;
+  std::exception_ptr failure_;
+  std::atomic<Clock::rep> deadline_{Deadline::max().time_since_epoch().count()};
+  CodecPtr codec_;  // Last: its threads use the members above.
+};
+
+}  // namespace detail
+
+/// A decoded video. Frames come in display order; each holds its buffer until the last copy of it goes, and the Video may go first.
+/// @thread one thread at a time; frames may go to others.
+class Video {
+ public:
+  /// @errors see open()
+  explicit Video(const std::string& name, Options options = {}) : impl_(std::make_unique<Impl>(name, std::move(options))) {}
+
+  /// Format, size and colour of the last frame read; before that, what the stream's head says.
+  const FrameInfo& info() const { return impl_->info; }
+  /// Frames per second by the stream's head or statistics; 0 when unknown.
+  double fps() const { return impl_->fps; }
+  /// Frames in all where the container says so; for most files exact, for some an estimate from duration.
+  std::optional<std::uint64_t> frame_count() const;
+  std::optional<std::chrono::nanoseconds> duration() const;
+  /// A camera or network stream, whose end is not known.
+  bool live() const { return impl_->input.live(); }
+  /// "h264".
+  std::string codec() const { return avcodec_get_name(impl_->decoder.codec()->codec_id); }
+  /// "h264 -> pool(memfd)", "rawvideo -> ffmpeg": where frames come to lie, for reports.
+  std::string path() const;
+
+  /// Lets the decoder write straight into pooled memory that meets `wanted`: one allocation for decoder and consumers. From the next
+  /// buffer on; may be called again. A decoder that cannot (no direct rendering) is followed by a copy into the pool, which
+  /// the ledger books as "ffmpeg.decoder-copy" and path() names.
+  /// @param allocator  Whose memory; null: the host's, a memfd when wanted.fd asks for one. Must be host-addressable.
+  /// @param limit      Buffers at most; at the limit, read() waits for frames to be dropped, until its deadline.
+  /// @errors kFailedPrecondition: what no decoder can meet, or a copy under ZeroCopy::kRequire; kInvalidArgument: a limit of 0.
+  void use_pool(const Requirements& wanted = {}, const Context& allocator = {}, std::size_t limit = 1024) {
+    impl_->use_pool(wanted, allocator, limit);
+  }
+
+  /// The next frame; nothing at the end. A change of size or format in mid-stream appears in the frame's info() and, once,
+  /// as metadata "size_changed".
+  /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the file is
+  ///         truncated or damaged; kUnavailable: the camera or connection is gone; what an allocator of use_pool() gave.
+  std::optional<Frame> read(Deadline deadline) { return impl_->read(deadline); }
+  std::optional<Frame> read() { return impl_->read(Clock::now() + impl_->options.read_timeout); }
+
+  /// Frames read so far; how often the size or format changed; packets that could not be decoded.
+  std::uint64_t frames_read() const { return impl_->frames; }
+  std::uint64_t size_changes() const { return impl_->size_changes; }
+  std::uint64_t damaged_packets() const { return impl_->damaged; }
+  /// Buffers that the present pool has made; 0 without a pool.
+  std::size_t pool_size() const {
+    const auto pool = impl_->decoder.pool();
+    return pool ? pool->size() : 0;
+  }
+
+  /// Input iterator: reading it reads the video, with the default deadline.
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = Frame;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const Frame*;
+    using reference = const Frame&;
+
+    Iterator() = default;
+    explicit Iterator(Video* video) : video_(video) { ++*this; }
+    reference operator*() const { return *frame_; }
+    pointer operator->() const { return &*frame_; }
+    Iterator& operator++() {
+      frame_.reset();  // Gives the buffer back before the next one is taken.
+      frame_ = video_->read();
+      if (!frame_) video_ = nullptr;
+      return *this;
+    }
+    void operator++(int) { ++*this; }
+    friend bool operator==(const Iterator& a, const Iterator& b) { return a.video_ == b.video_; }
+
+   private:
+    Video* video_ = nullptr;
+    std::optional<Frame> frame_;
+  };
+  Iterator begin() { return Iterator(this); }
+  Iterator end() { return {}; }
+
+ private:
+  struct Impl {
+    Impl(const std::string& name, Options given);
+    std::optional<Frame> read(Deadline deadline);
+    std::optional<Frame> deliver();
+    void use_pool(const Requirements& wanted, Context allocator, std::size_t limit);
+    bool feed(Deadline deadline);
+    void convert_if_needed();
+    void copy_into_pool();
+    void check_end() const;
+    Ledger& ledger() const { return options.ledger ? *options.ledger : Ledger::process(); }
+    std::string what() const { return "video \"" + input.name() + "\""; }
+
+    Options options;
+    detail::Input input;
+    detail::Decoder decoder;
+    detail::Converter converter;
+    PacketPtr packet = detail::new_packet();
+    FramePtr frame = detail::new_frame();
+    FrameInfo info;
+    double fps = 0;
+    std::uint64_t frames = 0, size_changes = 0, damaged = 0;
+    bool draining = false, ended = false;
+    bool copied = false, converted = false;
+  };
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Opens a file, a stream (http, rtsp, udp, ...) or a camera (/dev/video0).
+/// @errors kNotFound: no such file, no such stream; kInvalidArgument: a folder, an empty file, not a video, an unknown option;
+///         kUnimplemented: no decoder; kPermissionDenied; kUnavailable: connection refused, device busy; kDeadlineExceeded:
+///         options.open_timeout passed. Messages name the file and the remedy.
+/// @thread any. @cost probing: reads the head of the stream.
+inline Video open(const std::string& name, Options options = {}) { return Video(name, std::move(options)); }
+
+}  // namespace ffmpeg
+}  // namespace v1
+}  // namespace tenon
+
+#include <tenon/frameworks/ffmpeg/video.ipp>

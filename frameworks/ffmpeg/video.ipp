@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Video does; included by video.hpp.
+#pragma once
+
+#include <tenon/frameworks/ffmpeg/video.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace ffmpeg {
+
+inline Video::Impl::Impl(const std::string& name, Options given)
+    : options(std::move(given)), input(name, options), decoder(name, *input.stream(), options) {
+  const AVCodecParameters& parameters = *input.stream()->codecpar;
+  auto format = static_cast<AVPixelFormat>(parameters.format);
+  const FormatMapping* mapping = find_mapping(format);
+  if (!mapping && format != AV_PIX_FMT_NONE) {
+    const AVPixelFormat target = detail::nearest_mapped(format);
+    if (options.policy == ZeroCopy::kRequire) {
+      throw Error(Code::kFailedPrecondition, what() + ": its pictures are " + ffmpeg::to_string(format) + ", which would be converted to " +
+                                                 ffmpeg::to_string(target) + ", and zero copy is required; the formats read in place are" + detail::mapped_names());
+    }
+    converted = true;
+    mapping = find_mapping(target);
+  }
+  if (!mapping) mapping = find_mapping(AV_PIX_FMT_YUV420P);  // Not known before the first frame.
+  info = detail::make_info(*mapping, parameters.width, parameters.height, parameters.color_space, parameters.color_range);
+  const AVRational rate = av_guess_frame_rate(input.format(), input.stream(), nullptr);
+  if (rate.num > 0 && rate.den > 0) fps = av_q2d(rate);
+}
+
+inline std::optional<std::chrono::nanoseconds> Video::duration() const {
+  if (live()) return std::nullopt;
+  const AVStream& stream = *impl_->input.stream();
+  if (stream.duration != AV_NOPTS_VALUE && stream.duration > 0) return std::chrono::nanoseconds(to_ns(stream.duration, stream.time_base));
+  const std::int64_t us = impl_->input.format()->duration;
+  if (us == AV_NOPTS_VALUE || us <= 0) return std::nullopt;
+  return std::chrono::microseconds(us);
+}
+
+inline std::optional<std::uint64_t> Video::frame_count() const {
+  if (live()) return std::nullopt;
+  if (const std::int64_t count = impl_->input.stream()->nb_frames; count > 0) return static_cast<std::uint64_t>(count);
+  const auto length = duration();
+  if (!length || impl_->fps <= 0) return std::nullopt;
+  return static_cast<std::uint64_t>(std::chrono::duration<double>(*length).count() * impl_->fps + 0.5);
+}
+
+inline std::string Video::path() const {
+  std::string text = codec();
+  if (impl_->converted) text += " -> swscale";
+  if (!impl_->decoder.pooled()) return text + " -> ffmpeg";
+  else if (impl_->copied || (impl_->decoder.pooled() && !impl_->decoder.direct())) text += " -> copy";
+  return text + " -> pool(" + impl_->decoder.pool_name() + ")";
+}
+
+inline void Video::Impl::use_pool(const Requirements& wanted, Context allocator, std::size_t limit) {
+  if (!allocator) allocator = host_context();
+  if (limit == 0) throw Error(Code::kInvalidArgument, what() + ": a pool of 0 buffers cannot hold a picture");
+  const auto refuse = [&](const std::string& why) { return Error(Code::kFailedPrecondition, what() + ": use_pool(): " + why); };
+  if (wanted.contiguous) throw refuse("a consumer wants rows and planes without padding, and decoders need padded rows; let it take a pitch");
+  if (!wanted.kinds.empty() && std::find(wanted.kinds.begin(), wanted.kinds.end(), allocator->kind()) == wanted.kinds.end()) {
+    throw refuse("the consumer does not take memory of kind " + std::string(allocator->kind().name()) + "; pass the allocator whose memory it takes");
+  }
+  if (!wanted.modifiers.empty() && std::find(wanted.modifiers.begin(), wanted.modifiers.end(), kModifierLinear) == wanted.modifiers.end()) {
+    throw refuse("the consumer takes tiled pictures only, and software decoders write linear ones");
+  }
+  if (wanted.fd == FdKind::kDmabuf && allocator == host_context()) {
+    throw refuse("host memory has no dma-buf; pass an allocator that makes them");
+  }
+  if (options.policy == ZeroCopy::kRequire && !decoder.direct()) {
+    throw refuse("decoder " + std::string(decoder.codec()->codec->name) + " writes into memory of its own only, and zero copy is required; read it without a pool");
+  }
+  decoder.use_pool(wanted, allocator, limit);
+}
+
+/// Gives the decoder one packet, or says that there are no more; true when it took it.
+inline bool Video::Impl::feed(Deadline deadline) {
+  AVCodecContext* codec = decoder.codec();
+  if (!input.read(packet.get(), deadline)) {
+    draining = true;
+    avcodec_send_packet(codec, nullptr);
+    return true;
+  }
+  const int error = avcodec_send_packet(codec, packet.get());
+  av_packet_unref(packet.get());
+  decoder.rethrow();
+  if (error == AVERROR(ENOMEM)) throw detail::make_error(error, what(), "avcodec_send_packet");
+  // A damaged packet costs its picture, not the stream: a broadcast joined in the middle begins with such.
+  if (error < 0) ++damaged;
+  return true;
+}
+
+inline std::optional<Frame> Video::Impl::read(Deadline deadline) {
+  if (ended) return std::nullopt;
+  decoder.set_deadline(deadline);
+  while (true) {
+    const int error = avcodec_receive_frame(decoder.codec(), frame.get());
+    if (error == 0) {
+      try {
+        return deliver();
+      } catch (...) {
+        av_frame_unref(frame.get());
+        throw;
+      }
+    }
+    decoder.rethrow();
+    if (error == AVERROR_EOF) {
+      ended = true;
+      check_end();
+      return std::nullopt;
+    }
+    if (error == AVERROR(ENOMEM)) throw detail::make_error(error, what(), "avcodec_receive_frame");
+    if (error != AVERROR(EAGAIN)) {
+      ++damaged;
+      if (draining && damaged > 1'000'000) throw detail::make_error(error, what() + " cannot be decoded", "avcodec_receive_frame");
+      continue;
+    }
+    feed(deadline);
+  }
+}
+
+/// After the last frame: is that all that the file promised?
+inline void Video::Impl::check_end() const {
+  if (input.truncated()) {
+    throw Error(Code::kDataLoss, what() + " ends early: " + std::to_string(frames) + " frames could be read, then bytes are missing; "
+                                                                                   "the file is truncated, copy or record it again");
+  }
+  if (frames == 0) {
+    throw Error(Code::kDataLoss, what() + ": no frame could be decoded (" + std::to_string(damaged) + " damaged packets); the file is damaged");
+  }
+  if (damaged != 0 && !input.live()) {
+    throw Error(Code::kDataLoss, what() + ": " + std::to_string(damaged) + " packets were damaged, " + std::to_string(frames) +
+                                     " frames could be read; copy or record it again");
+  }
+}
+
+inline void Video::Impl::convert_if_needed() {
+  const auto format = static_cast<AVPixelFormat>(frame->format);
+  const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(format);
+  if (find_mapping(format) || !descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL)) return;
+  const AVPixelFormat target = detail::nearest_mapped(format);
+  if (options.policy == ZeroCopy::kRequire) {
+    throw Error(Code::kFailedPrecondition, what() + ": a picture is " + ffmpeg::to_string(format) + ", which would be converted to " +
+                                               ffmpeg::to_string(target) + ", and zero copy is required");
+  }
+  FramePtr out = detail::new_frame();
+  out->format = target;
+  out->width = frame->width;
+  out->height = frame->height;
+  if (decoder.pooled()) {
+    decoder.fill(decoder.codec(), *out);
+  } else if (const int error = av_frame_get_buffer(out.get(), 0); error < 0) {
+    throw detail::make_error(error, what(), "av_frame_get_buffer");
+  }
+  converter.convert(*frame, *out, ledger());
+  frame = std::move(out);
+  converted = true;
+}
+
+/// For decoders without direct rendering: the consumer asked for pool memory.
+inline void Video::Impl::copy_into_pool() {
+  FramePtr pooled = detail::new_frame();
+  pooled->format = frame->format;
+  pooled->width = frame->width;
+  pooled->height = frame->height;
+  decoder.fill(decoder.codec(), *pooled);
+  if (const int error = av_frame_copy_props(pooled.get(), frame.get()); error < 0) throw detail::make_error(error, what(), "av_frame_copy_props");
+  pooled->crop_top = pooled->crop_bottom = pooled->crop_left = pooled->crop_right = 0;
+  if (frame->crop_top | frame->crop_bottom | frame->crop_left | frame->crop_right) {
+    av_frame_apply_cropping(frame.get(), AV_FRAME_CROP_UNALIGNED);
+    pooled->width = frame->width;
+    pooled->height = frame->height;
+  }
+  av_image_copy(pooled->data, pooled->linesize, const_cast<const std::uint8_t**>(frame->data), frame->linesize,
+                static_cast<AVPixelFormat>(frame->format), frame->width, frame->height);
+  static const EdgeId edge = register_edge("ffmpeg.decoder-copy");
+  ledger().book_map(edge, false);
+  const int bytes = av_image_get_buffer_size(static_cast<AVPixelFormat>(frame->format), frame->width, frame->height, 1);
+  ledger().book_copied(edge, bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0);
+  copied = true;
+  frame = std::move(pooled);
+}
+
+inline std::optional<Frame> Video::Impl::deliver() {
+  convert_if_needed();
+  const bool in_pool = frame->buf[0] && detail::PoolRegistry::process().find(frame->buf[0]->data);
+  // Under `require` use_pool() admits direct decoders only; the few pictures that such a one began before use_pool() was called
+  // stay where they are.
+  if (decoder.pooled() && !in_pool && !frame->hw_frames_ctx && options.policy != ZeroCopy::kRequire) copy_into_pool();
+  Frame result = adopt(frame.get(), input.stream()->time_base);
+  const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px || !(result.info().format == info.format);
+  if (changed && frames != 0) {
+    ++size_changes;
+    result.metadata()["size_changed"] = true;
+  }
+  info = result.info();
+  ++frames;
+  return result;
+}
+
+}  // namespace ffmpeg
+}  // namespace v1
+}  // namespace tenon

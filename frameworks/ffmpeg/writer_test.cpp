@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <tenon/frameworks/ffmpeg/writer.hpp>
+
+#include <cmath>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
+#include <tenon/frameworks/ffmpeg/video.hpp>
+
+namespace {
+
+using tenon::Code;
+using tenon::Error;
+using tenon::Frame;
+using tenon::FrameInfo;
+using tenon_test::Folder;
+namespace ff = tenon::ffmpeg;
+
+Frame gradient(tenon::PixelFormat format, std::uint32_t width, std::uint32_t height, int index) {
+  Frame frame = Frame::allocate({format, width, height, tenon::ColourSpace::kBt601, tenon::ColourRange::kLimited});
+  for (const tenon::Tensor& plane : frame.planes()) {
+    auto* data = static_cast<std::uint8_t*>(plane.data());
+    const std::size_t row = plane.size_bytes() / plane.shape()[0];
+    for (std::size_t y = 0; y < plane.shape()[0]; ++y) {
+      for (std::size_t x = 0; x < row; ++x) data[y * static_cast<std::size_t>(plane.byte_strides()[0]) + x] = static_cast<std::uint8_t>(60 + (x + y) / 4 + index);
+    }
+  }
+  return frame;
+}
+
+template <typename Function>
+Code code_of(Function function, const std::string& named = "") {
+  try {
+    function();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr(named));
+    return error.code();
+  }
+  return Code::kOk;
+}
+
+std::size_t files_in(const Folder& folder) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
+}
+
+TEST(FfmpegWriter, WritesWhatCanBeReadBack) {
+  Folder folder;
+  for (const auto& [format, codec] : {std::pair{tenon::kI420, ""}, std::pair{tenon::kNv12, ""}, std::pair{tenon::kI420, "mpeg4"}}) {
+    const std::string path = folder.file("out.mp4");
+    tenon::Ledger ledger;
+    ff::WriterOptions options;
+    options.fps = 30;
+    options.codec = codec;
+    options.ledger = &ledger;
+    ff::Writer writer(path, {format, 160, 96, tenon::ColourSpace::kBt601, tenon::ColourRange::kLimited}, options);
+    EXPECT_EQ(writer.codec(), *codec ? "mpeg4" : "libx264");
+    for (int i = 0; i < 30; ++i) writer.write(gradient(format, 160, 96, i));
+    writer.finish();
+    EXPECT_EQ(ledger.total().converted + ledger.total().copied, 0u) << "the encoder reads the frame's own bytes";
+    EXPECT_EQ(files_in(folder), 1u) << "no temporary is left";
+
+    ff::Video video = ff::open(path);
+    EXPECT_NEAR(video.fps(), 30, 0.01);
+    std::size_t count = 0;
+    for (const Frame& frame : video) {
+      const auto expected = gradient(format, 160, 96, static_cast<int>(count));
+      const double got = frame.plane(0).data<std::uint8_t>()[40 * frame.plane(0).byte_strides()[0] + 80];
+      EXPECT_NEAR(got, expected.plane(0).data<std::uint8_t>()[40 * expected.plane(0).byte_strides()[0] + 80], 8);
+      EXPECT_NEAR(static_cast<double>(frame.timestamp_ns()), static_cast<double>(count) * 1e9 / 30, 1e6);
+      ++count;
+    }
+    EXPECT_EQ(count, 30u);
+  }
+}
+
+TEST(FfmpegWriter, KeepsTheTimesOfTheFrames) {
+  Folder folder;
+  const std::string path = folder.file("out.mkv");
+  ff::Writer writer(path, {tenon::kI420, 64, 64});
+  const std::int64_t times[] = {5'000'000'000, 5'010'000'000, 5'200'000'000, 5'200'000'000, 5'900'000'000};
+  for (const std::int64_t time : times) {
+    Frame frame = gradient(tenon::kI420, 64, 64, 0);
+    frame.set_timestamp_ns(time);
+    writer.write(frame);
+  }
+  writer.finish();
+  std::vector<std::int64_t> read;
+  ff::Video video = ff::open(path);
+  for (const Frame& frame : video) read.push_back(frame.timestamp_ns());
+  ASSERT_EQ(read.size(), 5u);
+  EXPECT_NEAR(static_cast<double>(read[1] - read[0]), 1e7, 1.1e6);
+  EXPECT_NEAR(static_cast<double>(read[4] - read[0]), 9e8, 1.1e6);
+}
+
+TEST(FfmpegWriter, ConvertsOtherFormatsAndBooksIt) {
+  Folder folder;
+  tenon::Ledger ledger;
+  ff::WriterOptions options;
+  options.ledger = &ledger;
+  ff::Writer writer(folder.file("out.mp4"), {tenon::kRgb24, 64, 64}, options);
+  writer.write(gradient(tenon::kRgb24, 64, 64, 0));
+  writer.finish();
+  EXPECT_EQ(ledger.total().converted, 64u * 64 * 3);
+}
+
+TEST(FfmpegWriter, ReEncodesDecodedFramesInPlace) {
+  Folder folder;
+  tenon_test::make_clip(folder.file("in.mp4"));
+  tenon::Ledger ledger;
+  ff::Options options;
+  options.ledger = &ledger;
+  ff::Video video = ff::open(folder.file("in.mp4"), options);
+  video.use_pool();
+  ff::WriterOptions writer_options;
+  writer_options.ledger = &ledger;
+  ff::Writer writer(folder.file("out.mp4"), video.info(), writer_options);
+  for (const Frame& frame : video) writer.write(frame);
+  writer.finish();
+  EXPECT_EQ(ledger.total().copied + ledger.total().converted, 0u);
+  EXPECT_EQ(ff::open(folder.file("out.mp4")).frame_count(), 40u);
+}
+
+TEST(FfmpegWriter, LeavesNothingHalfWritten) {
+  Folder folder;
+  const std::string path = folder.file("out.mp4");
+  std::ofstream(path) << "precious";
+  {
+    ff::Writer writer(path, {tenon::kI420, 64, 64});
+    writer.write(gradient(tenon::kI420, 64, 64, 0));
+    EXPECT_EQ(files_in(folder), 2u);
+  }
+  EXPECT_EQ(files_in(folder), 1u);
+  std::ifstream in(path);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "precious") << "without finish() the old file stays";
+}
+
+TEST(FfmpegWriter, RefusesAtOpenWhatCannotBeWritten) {
+  Folder folder;
+  const std::size_t descriptors = tenon_test::open_descriptors();
+  const FrameInfo info{tenon::kI420, 64, 64};
+  const auto open = [&](const std::string& path, const FrameInfo& of, const std::string& codec = "") {
+    return code_of([&] { ff::Writer writer(path, of, {25, codec}); }, path);
+  };
+  EXPECT_EQ(open(folder.file("no/such/folder.mp4"), info), Code::kNotFound);
+  EXPECT_EQ(open(folder.path().string(), info), Code::kInvalidArgument);
+  EXPECT_EQ(open("/proc/out.mp4", info) == Code::kOk, false);
+  EXPECT_EQ(open(folder.file("out.unknown"), info), Code::kInvalidArgument);
+  EXPECT_EQ(open(folder.file("out.wav"), info), Code::kInvalidArgument);
+  EXPECT_EQ(open(folder.file("out.mp4"), {tenon::kI420, 63, 64}), Code::kInvalidArgument);
+  EXPECT_EQ(open(folder.file("out.mp4"), {tenon::kI420, 0, 64}), Code::kInvalidArgument);
+  EXPECT_EQ(open(folder.file("out.mp4"), info, "no-such-encoder"), Code::kUnimplemented);
+  EXPECT_EQ(files_in(folder), 0u);
+  EXPECT_EQ(tenon_test::open_descriptors(), descriptors);
+}
+
+TEST(FfmpegWriter, RefusesFramesThatDoNotFit) {
+  Folder folder;
+  ff::Writer writer(folder.file("out.mp4"), {tenon::kI420, 64, 64});
+  EXPECT_EQ(code_of([&] { writer.write(gradient(tenon::kI420, 32, 32, 0)); }), Code::kInvalidArgument);
+  EXPECT_EQ(code_of([&] { writer.write(Frame()); }), Code::kInvalidArgument);
+  writer.write(gradient(tenon::kI420, 64, 64, 0));
+  writer.finish();
+  EXPECT_EQ(code_of([&] { writer.write(gradient(tenon::kI420, 64, 64, 0)); }), Code::kFailedPrecondition);
+}
+
+}  // namespace

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host memory as tensors and frames: allocated here, borrowed, or adopted with a release callback.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include <tenon/core/frame.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/tensor.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace cpu {
+
+/// The context of host memory: the same as host_context(), named as every framework names its own.
+inline Context context() { return host_context(); }
+
+/// Who may write through a wrapped pointer.
+enum class Wrapped : std::uint8_t { kWritable, kReadOnly };
+
+namespace detail {
+
+inline std::size_t checked_extent(const TensorInfo& info, const void* data, const char* what) {
+  if (!info.strides.empty() && info.strides.size() != info.shape.size()) {
+    throw Error(Code::kInvalidArgument, std::string(what) + " " + to_string(info.shape) + ": got " +
+                                            std::to_string(info.strides.size()) + " byte strides, expected one per axis");
+  }
+  const auto extent = checked_extent_bytes(info);
+  if (!extent) {
+    throw Error(Code::kInvalidArgument, std::string(what) + " " + to_string(info.shape) + " with byte strides " +
+                                            to_string(info.strides) + ": negative strides, or a size past 63 bits");
+  }
+  if (!data && *extent != 0) {
+    throw Error(Code::kInvalidArgument, std::string(what) + " " + to_string(info.shape) + ": a null pointer, but " +
+                                            std::to_string(*extent) + " bytes are described");
+  }
+  return *extent;
+}
+
+/// Runs a release callback once: when the guard dies, unless someone took it over.
+class ReleaseGuard {
+ public:
+  explicit ReleaseGuard(HostMemory::Release release) : release_(std::move(release)) {}
+  ReleaseGuard(const ReleaseGuard&) = delete;
+  ReleaseGuard& operator=(const ReleaseGuard&) = delete;
+  ~ReleaseGuard() {
+    if (release_) release_();
+  }
+  /// A copy is made first: make the object that holds it, then disarm().
+  const HostMemory::Release& get() const { return release_; }
+  void disarm() { release_ = nullptr; }
+
+ private:
+  HostMemory::Release release_;
+};
+
+}  // namespace detail
+
+/// New packed host memory, 64-byte aligned, uninitialised. @errors kInvalidArgument: size overflow; kResourceExhausted.
+inline Tensor allocate(ElementType type, const Shape& shape) { return Tensor(type, shape); }
+
+/// Borrows `data`: the caller keeps it alive and unmoved for as long as any tensor over it lives. `info.strides` empty: packed.
+/// @errors kInvalidArgument: null data for a shape that is not empty, bad or overflowing strides.
+/// @thread any. @cost one allocation for the memory object; no bytes are touched.
+inline Tensor wrap(void* data, const TensorInfo& info, Wrapped access = Wrapped::kWritable) {
+  const std::size_t extent = detail::checked_extent(info, data, "cpu::wrap of");
+  return Tensor(info, HostMemory::borrow(data, extent, access == Wrapped::kReadOnly));
+}
+/// As above, read-only because the pointer says so.
+inline Tensor wrap(const void* data, const TensorInfo& info) { return wrap(const_cast<void*>(data), info, Wrapped::kReadOnly); }
+
+/// Takes `data` over: `release` is called exactly once, from whatever thread drops the last tensor, and also when this call
+/// fails. It must not throw. @errors as wrap().
+inline Tensor adopt(void* data, const TensorInfo& info, HostMemory::Release release, Wrapped access = Wrapped::kWritable) {
+  detail::ReleaseGuard guard(std::move(release));
+  const std::size_t extent = detail::checked_extent(info, data, "cpu::adopt of");
+  Ref<HostMemory> memory = HostMemory::borrow(data, extent, access == Wrapped::kReadOnly, guard.get());
+  guard.disarm();
+  return Tensor(info, std::move(memory));
+}
+
+/// One plane of a foreign picture.
+struct PlaneData {
+  void* data = nullptr;
+  std::size_t pitch_bytes = 0;  ///< Distance between rows; at least one row.
+};
+
+/// Borrows the planes of a picture, wherever each lies; every plane is a memory of its own, held by one release for all.
+/// Planes that lie in one allocation are better laid over one memory (Frame::over, or tensors at offsets in one
+/// HostMemory::borrow): then they share one hazard state and one mapping.
+/// `release` (may be empty) is called exactly once, when the last plane goes or when this call fails.
+/// @errors kInvalidArgument: another number of planes than `info.format` has, a pitch shorter than a row, null data.
+inline Frame wrap_frame(const FrameInfo& info, std::span<const PlaneData> planes, HostMemory::Release release = {},
+                        Wrapped access = Wrapped::kWritable) {
+  // The shared guard is what "the last plane goes" means.
+  auto guard = std::make_shared<detail::ReleaseGuard>(std::move(release));
+  const PixelFormatInfo& format = format_info(info.format);
+  if (planes.size() != format.plane_count) {
+    throw Error(Code::kInvalidArgument, "cpu::wrap_frame " + std::string(format.name) + ": got " + std::to_string(planes.size()) +
+                                            " planes, expected " + std::to_string(format.plane_count));
+  }
+  const auto sample = static_cast<std::ptrdiff_t>(size_bytes(format.sample));
+  std::vector<Tensor> tensors;
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    const PlaneExtent extent = plane_extent(info, p);
+    if (planes[p].pitch_bytes < extent.row_bytes || planes[p].pitch_bytes > std::size_t{1} << 40) {
+      throw Error(Code::kInvalidArgument, "cpu::wrap_frame " + std::string(format.name) + ": plane " + std::to_string(p) + " has a pitch of " +
+                                              std::to_string(planes[p].pitch_bytes) + " bytes, a row has " + std::to_string(extent.row_bytes));
+    }
+    TensorInfo plane{format.sample, plane_shape(info, p), {}};
+    plane.strides.push_back(static_cast<std::ptrdiff_t>(planes[p].pitch_bytes));
+    if (plane.shape.size() == 3) plane.strides.push_back(sample * static_cast<std::ptrdiff_t>(plane.shape[2]));
+    plane.strides.push_back(sample);
+    const std::size_t bytes = detail::checked_extent(plane, planes[p].data, "cpu::wrap_frame plane");
+    tensors.emplace_back(plane, HostMemory::borrow(planes[p].data, bytes, access == Wrapped::kReadOnly, [guard] {}));
+  }
+  return Frame(info, std::move(tensors));
+}
+
+}  // namespace cpu
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// The conformance suite, second half: every edge, from every framework and variant of its source kind to every framework of its
+// target kind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include <tenon/core/router.hpp>
+
+#include "suite_internal.hpp"
+
+namespace tenon::conformance {
+namespace {
+
+struct EdgeCase {
+  const Edge* edge;
+  FrameworkUnderTest* from;
+  std::string variant;
+  FrameworkUnderTest* to;
+};
+
+void PrintTo(const EdgeCase& param, std::ostream* out) { *out << param.edge->name() << " from " << param.from->name() << '/' << param.variant; }
+
+std::vector<EdgeCase> edge_cases() {
+  struct Known {
+    FrameworkUnderTest* framework;
+    Context context;
+  };
+  std::vector<Known> known;
+  std::set<const Edge*> edges;
+  for (const auto& framework : all()) {
+    try {
+      known.push_back({framework.get(), framework->make_context()});
+      for (const Edge* edge : known.back().context->edges()) edges.insert(edge);
+    } catch (const Error&) {
+      // Unavailable here: MemoryTest says so.
+    }
+  }
+  std::vector<EdgeCase> cases;
+  for (const Edge* edge : edges) {
+    for (const Known& from : known) {
+      if (!(from.context->kind() == edge->from())) continue;
+      for (const Known& to : known) {
+        if (!(to.context->kind() == edge->to())) continue;
+        for (std::string& variant : from.framework->variants()) cases.push_back({edge, from.framework, std::move(variant), to.framework});
+      }
+    }
+  }
+  std::sort(cases.begin(), cases.end(), [](const EdgeCase& a, const EdgeCase& b) { return a.edge->name() < b.edge->name(); });
+  return cases;
+}
+
+class EdgeTest : public ::testing::TestWithParam<EdgeCase> {
+ protected:
+  void SetUp() override {
+    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    for (const FrameworkUnderTest* framework : {&from, &to}) {
+      if (const std::string reason = excluded(*framework, test.substr(0, test.find('/'))); !reason.empty()) GTEST_SKIP() << reason;
+    }
+    source_context = from.make_context();
+    target = to.make_context();
+    options.ledger = &ledger;
+    options.access = Access::kRead;
+    make({element::u8, {16}, {}});
+    edge.id();
+    before = take_census();
+  }
+  void TearDown() override {
+    from.fail_native_call(0);
+    to.fail_native_call(0);
+  }
+
+  Tensor make(const TensorInfo& info) { return from.make_tensor(source_context, variant, info); }
+  Tensor make() { return make({element::f32, {64, 64}, {}}); }
+
+  /// The router that knows this one edge: what it does is then this edge's doing.
+  std::unique_ptr<Router> router() {
+    auto made = std::make_unique<Router>();
+    const Edge* pointer = &edge;
+    made->add(std::span(&pointer, 1));
+    return made;
+  }
+  Step judge(const Tensor& tensor, Access access = Access::kRead) { return edge.step(describe(tensor), target, access); }
+  /// What step says of an ordinary tensor; skips the tests of content when that is a refusal.
+  std::optional<Reached> ordinary(Access access = Access::kRead) {
+    const Tensor tensor = make();
+    if (!tensor) return std::nullopt;
+    const Step step = judge(tensor, access);
+    if (const auto* reached = std::get_if<Reached>(&step)) return *reached;
+    return std::nullopt;
+  }
+  LedgerEntry booked() {
+    for (const LedgerEntry& entry : ledger.snapshot()) {
+      if (entry.edge == edge.id()) return entry;
+    }
+    return {};
+  }
+
+  const Edge& edge = *GetParam().edge;
+  FrameworkUnderTest& from = *GetParam().from;
+  FrameworkUnderTest& to = *GetParam().to;
+  const std::string variant = GetParam().variant;
+  Context source_context, target;
+  Ledger ledger;
+  MapOptions options;
+  Census before;
+};
+
+TEST_P(EdgeTest, StepAndMapAgree) {
+  for (const TensorInfo& info : sample_infos()) {
+    for (Access access : {Access::kRead, Access::kReadWrite}) {
+      const Tensor source = make(info);
+      if (!source) continue;
+      const std::string what = std::string(name(info.type)) + " " + to_string(info.shape);
+      options.access = access;
+      const Step step = judge(source, access);
+      if (const auto* refusal = std::get_if<Refusal>(&step)) {
+        EXPECT_GT(refusal->reason.size(), 10u) << what << ": a refusal must say which capability is missing";
+        try {
+          edge.map(source, target, options);
+          ADD_FAILURE() << what << ": step refuses (" << refusal->reason << "), map does not";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.code(), Code::kFailedPrecondition) << error.what();
+          EXPECT_NE(std::string(error.what()).find(refusal->reason), std::string::npos) << "map gives another reason: " << error.what();
+        }
+        continue;
+      }
+      const Reached& reached = std::get<Reached>(step);
+      if (writes(access) && (reached.copies || reached.result.read_only)) continue;  // The router never asks for it.
+      fill(source, 1);
+      const Tensor mapped = edge.map(source, target, options);
+      ASSERT_TRUE(mapped) << what << ": map returned an empty tensor";
+      EXPECT_EQ(mapped.context(), target) << what;
+      EXPECT_EQ(mapped.kind(), edge.to()) << what;
+      EXPECT_EQ(mapped.shape(), source.shape()) << what;
+      EXPECT_EQ(mapped.element_type(), source.element_type()) << what;
+      EXPECT_EQ(mapped.memory() != source.memory() && !mapped.view(), reached.copies) << what << ": step and map disagree on copying";
+      const Description actual = describe(mapped);
+      EXPECT_EQ(actual.context, reached.result.context) << what;
+      EXPECT_EQ(actual.kind, reached.result.kind) << what;
+      EXPECT_EQ(actual.info.strides, reached.result.info.strides) << what << ": other strides than announced";
+      EXPECT_EQ(actual.offset, reached.result.offset) << what;
+      EXPECT_EQ(actual.host_addressable, reached.result.host_addressable) << what;
+      EXPECT_GE(actual.alignment, reached.result.alignment) << what << ": less aligned than announced";
+      EXPECT_EQ(content(mapped), pattern(source.size_bytes(), 1)) << what;
+    }
+  }
+}
+
+TEST_P(EdgeTest, KeepsContentOfRegions) {
+  const Tensor whole = make({element::u8, {16, 64}, {}});
+  if (!whole) GTEST_SKIP() << "frames only";
+  fill(whole, 2);
+  const Tensor region = whole.slice({3, 16}, {9, 48});
+  const std::vector<std::byte> expected = content(region);
+  const Step step = judge(region);
+  if (const auto* refusal = std::get_if<Refusal>(&step)) GTEST_SKIP() << "refused: " << refusal->reason;
+  EXPECT_EQ(content(edge.map(region, target, options)), expected);
+}
+
+TEST_P(EdgeTest, AliasesWhereItSaysItShares) {
+  const auto reached = ordinary(Access::kReadWrite);
+  if (!reached) GTEST_SKIP() << "refused for writing, or frames only";
+  const Tensor source = make();
+  if (reached->copies) {
+    fill(source, 3);
+    const Tensor copy = edge.map(source, target, options);
+    fill(source, 4);
+    EXPECT_EQ(content(copy), pattern(source.size_bytes(), 3)) << "it says that it copies, and shares: what it books is wrong";
+    return;
+  }
+  options.access = reached->result.read_only ? Access::kRead : Access::kReadWrite;
+  for (unsigned round = 0; round < 3; ++round) {  // Mapped again each time: the reused view must still be the same bytes.
+    const Tensor mapped = edge.map(source, target, options);
+    fill(source, 10 * round);
+    EXPECT_EQ(content(mapped), pattern(source.size_bytes(), 10 * round)) << "a write to the source is not seen";
+    if (reached->result.read_only) continue;
+    fill(mapped, 10 * round + 1);
+    EXPECT_EQ(content(source), pattern(source.size_bytes(), 10 * round + 1)) << "a write through the view is not seen";
+  }
+}
+
+TEST_P(EdgeTest, NeverServesTheViewOfMemoryThatIsGone) {
+  // Allocators hand out the same address, pools the same slot, drivers the same handle: contents and extents must be the new ones.
+  for (std::size_t rows : {64u, 32u, 96u, 64u}) {
+    const Tensor source = make({element::u8, {rows, 64}, {}});
+    if (!source) GTEST_SKIP() << "frames only";
+    if (std::holds_alternative<Refusal>(judge(source))) GTEST_SKIP() << "refused";
+    fill(source, static_cast<unsigned>(rows));
+    const Tensor mapped = edge.map(source, target, options);
+    EXPECT_EQ(mapped.shape(), source.shape());
+    EXPECT_EQ(content(mapped), pattern(source.size_bytes(), static_cast<unsigned>(rows)));
+  }
+}
+
+TEST_P(EdgeTest, ResultOutlivesSourceAndContexts) {
+  if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
+  for (int order = 0; order < 2; ++order) {
+    Tensor source = make();
+    fill(source, 5);
+    Tensor mapped = edge.map(source, target, options);
+    source = {};
+    if (order == 1) source_context = {}, target = {};
+    EXPECT_EQ(content(mapped), pattern(mapped.size_bytes(), 5));
+  }
+  source_context = from.make_context();
+  EXPECT_EQ(take_census(), before);
+}
+
+TEST_P(EdgeTest, ReleasesEverythingOnce) {
+  if (!ordinary()) GTEST_SKIP() << "refused, or frames only";
+  for (int i = 0; i < 20; ++i) {
+    Tensor source = make();
+    Tensor mapped = edge.map(source, target, options);
+    Tensor again = edge.map(source, target, options);
+    if (i % 2) mapped = {};
+    if (i % 3) source = {};
+  }
+  EXPECT_EQ(take_census(), before) << "objects or descriptors grow with use";
+}
+
+TEST_P(EdgeTest, NativeFailure) {
+  const auto reached = ordinary();
+  if (!reached) GTEST_SKIP() << "refused, or frames only";
+  FrameworkUnderTest* const adapters[] = {&from, &to};
+  std::size_t failures = 0;
+  bool able = false;
+  for (FrameworkUnderTest* adapter : adapters) {
+    if (!adapter->fail_native_call(0)) continue;
+    able = true;
+    for (std::size_t n = 1; n < 64; ++n) {
+      const Tensor source = make();
+      fill(source, 6);
+      const Census with_source = take_census();
+      adapter->fail_native_call(n);
+      bool threw = false;
+      try {
+        edge.map(source, target, options);
+      } catch (const Error& error) {
+        threw = true;
+        EXPECT_FALSE(error.native_api().empty()) << "the error does not name the native call: " << error.what();
+      }
+      const bool failed = adapter->native_call_failed();
+      adapter->fail_native_call(0);
+      EXPECT_EQ(threw, failed) << adapter->name() << " call " << n;
+      if (!failed) break;
+      ++failures;
+      EXPECT_EQ(take_census(), with_source) << adapter->name() << " call " << n << " failed and something was left behind";
+      EXPECT_EQ(content(edge.map(source, target, options)), pattern(source.size_bytes(), 6)) << "after the failure, mapping must work";
+    }
+  }
+  EXPECT_EQ(take_census(), before);
+  if (!able) GTEST_SKIP() << excluded(from, "NativeFailure") << "; " << excluded(to, "NativeFailure");
+}
+
+TEST_P(EdgeTest, ManyThreadsGetOneView) {
+  const auto reached = ordinary();
+  if (!reached) GTEST_SKIP() << "refused, or frames only";
+  const Tensor source = make();
+  fill(source, 7);
+  const std::size_t views = source.memory()->view_count();
+  constexpr int kThreads = 8;
+  std::vector<Tensor> mapped(kThreads);
+  std::atomic<int> waiting{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      ++waiting;
+      while (waiting < kThreads) {}  // All at once, so that they do meet.
+      mapped[static_cast<std::size_t>(i)] = edge.map(source, target, options);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const Tensor& tensor : mapped) {
+    EXPECT_EQ(content(tensor), pattern(source.size_bytes(), 7));
+    if (!reached->copies) {
+      EXPECT_EQ(tensor.view(), mapped[0].view()) << "two views of one memory in one context";
+    }
+  }
+  EXPECT_LE(source.memory()->view_count(), views + 1);
+  if (reached->copies) {
+    EXPECT_EQ(source.memory()->view_count(), views);
+  }
+}
+
+TEST_P(EdgeTest, BooksMapsHitsAndCopiedBytes) {
+  const auto reached = ordinary();
+  if (!reached) GTEST_SKIP() << "refused, or frames only";
+  const auto route = router();
+  const Tensor source = make();
+  if (source.context() == target) GTEST_SKIP() << "source and target are one context: nothing to take";
+  for (int i = 0; i < 5; ++i) route->map(source, target, options);
+  const LedgerEntry entry = booked();
+  EXPECT_EQ(entry.maps, 5u);
+  EXPECT_EQ(entry.copied, reached->copies ? 5 * source.size_bytes() : 0);
+  // The first map makes the view, unless the source already came with it or the way leads back to the memory itself.
+  EXPECT_EQ(entry.view_hits, reached->copies ? 0u : entry.view_hits >= 4 ? entry.view_hits : 4u);
+  EXPECT_LE(entry.view_hits, 5u);
+  EXPECT_EQ(entry.name, edge.name());
+}
+
+TEST_P(EdgeTest, RequireRefusesCopiesAndExplains) {
+  const auto reached = ordinary();
+  if (!reached) GTEST_SKIP() << "refused, or frames only";
+  const auto route = router();
+  const Tensor source = make();
+  if (source.context() == target) GTEST_SKIP() << "source and target are one context: nothing to take";
+  options.policy = ZeroCopy::kRequire;
+  if (!reached->copies) {
+    EXPECT_NO_THROW(route->map(source, target, options));
+    EXPECT_EQ(booked().copied, 0u);
+    return;
+  }
+  try {
+    route->map(source, target, options);
+    FAIL() << "copied under kRequire";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kFailedPrecondition);
+    EXPECT_NE(std::string(error.what()).find(edge.name()), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(booked().maps, 0u);
+}
+
+TEST_P(EdgeTest, RefusalsReachExplain) {
+  const Tensor source = make();
+  if (!source) GTEST_SKIP() << "frames only";
+  const Step step = judge(source);
+  const auto* refusal = std::get_if<Refusal>(&step);
+  if (!refusal) GTEST_SKIP() << "not refused";
+  if (source.context() == target) GTEST_SKIP() << "source and target are one context";
+  const std::string text = router()->explain(describe(source), target);
+  EXPECT_NE(text.find(refusal->reason), std::string::npos) << text;
+}
+
+TEST_P(EdgeTest, MapsFramesPlaneByPlane) {
+  bool any = false;
+  for (PixelFormat format : sample_formats()) {
+    const FrameInfo info{format, 64, 48};
+    Frame source = from.make_frame(source_context, variant, info);
+    if (!source) continue;
+    const std::string what(format_info(format).name);
+    const Step step = judge(source.plane(0));
+    if (std::holds_alternative<Refusal>(step)) continue;
+    const bool copies = std::get<Reached>(step).copies;
+    any = true;
+    source.set_timestamp_ns(42);
+    source.metadata()["origin"] = std::string("here");
+    std::vector<std::vector<std::byte>> expected;
+    for (std::size_t p = 0; p < source.plane_count(); ++p) {
+      fill(source.plane(p), static_cast<unsigned>(20 + p));
+      expected.push_back(content(source.plane(p)));
+    }
+    Frame mapped = edge.map_frame(source, target, options);
+    ASSERT_EQ(mapped.plane_count(), source.plane_count()) << what;
+    EXPECT_EQ(mapped.info(), source.info()) << what;
+    EXPECT_EQ(mapped.timestamp_ns(), 42) << what;
+    EXPECT_EQ(mapped.metadata().at("origin").as<std::string>(), "here") << what;
+    const std::size_t planes = source.plane_count();
+    const Tensor luma = source.plane(0);
+    if (!copies) {
+      fill(luma, 99);
+      expected[0] = pattern(luma.size_bytes(), 99);
+    }
+    source = {};  // What was mapped keeps its source alive.
+    for (std::size_t p = 0; p < planes; ++p) EXPECT_EQ(content(mapped.plane(p)), expected[p]) << what << " plane " << p;
+    if (planes > 1) {
+      EXPECT_NE(content(mapped.plane(0)), content(mapped.plane(1))) << what << ": chroma reads as luma";
+    }
+  }
+  EXPECT_EQ(take_census(), before);
+  if (!any) GTEST_SKIP() << "refused, or no frames";
+}
+
+TEST_P(EdgeTest, NeverGivesWriteAccessToReadOnlyMemory) {
+  Tensor source = make();
+  if (!source || source.is_writable()) GTEST_SKIP() << "this variant is writable";
+  if (source.context() == target) GTEST_SKIP() << "source and target are one context";
+  options.access = Access::kReadWrite;
+  try {
+    router()->map(source, target, options);
+    FAIL() << "mapped read-only memory for writing";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kPermissionDenied) << error.what();
+  }
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EdgeTest);
+INSTANTIATE_TEST_SUITE_P(Edges, EdgeTest, ::testing::ValuesIn(edge_cases()), [](const auto& info) {
+  std::string name(info.param.edge->name());
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name + "_from_" + std::string(info.param.from->name()) + "_" + info.param.variant + "_to_" + std::string(info.param.to->name());
+});
+
+}  // namespace
+}  // namespace tenon::conformance

@@ -9,10 +9,10 @@
 #include <tbb/task_arena.h>
 
 #include <tenon/graph/input_stage/input_stage.hpp>
-#ifdef TENON_BENCH_OPENCV
+#ifdef TENON_HAS_OPENCV
 #include <opencv2/imgproc.hpp>
 #endif
-#ifdef TENON_BENCH_SWSCALE
+#ifdef TENON_HAS_SWSCALE
 extern "C" {
 #include <libswscale/swscale.h>
 }
@@ -98,7 +98,7 @@ void Reference(benchmark::State& state) {
 }
 BENCHMARK(Reference)->DenseRange(0, 0)->Unit(benchmark::kMicrosecond);
 
-#ifdef TENON_BENCH_OPENCV
+#ifdef TENON_HAS_OPENCV
 // cvtColor to a full RGB picture, resize, convertTo float, split into planes of the tensor.
 void OpenCv(benchmark::State& state) {
   cv::setNumThreads(1);
@@ -120,7 +120,7 @@ void OpenCv(benchmark::State& state) {
 BENCHMARK(OpenCv)->DenseRange(0, 3)->Unit(benchmark::kMicrosecond);
 #endif
 
-#ifdef TENON_BENCH_SWSCALE
+#ifdef TENON_HAS_SWSCALE
 // One sws_scale from I420 to packed RGB of the target's size, then normalisation into planes.
 void Swscale(benchmark::State& state) {
   const Case& c = kCases[state.range(0)];

@@ -3,15 +3,23 @@
 #include "input_stage_kernel.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 #include <tbb/task_arena.h>
 
 #include <tenon/core/frame.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
+
+#ifdef TENON_HAS_SWSCALE
+extern "C" {
+#include <libswscale/swscale.h>
+}
+#endif
 
 namespace {
 
@@ -182,6 +190,75 @@ TEST(InputStagePlan, WritesEveryElementOnceAndNothingElse) {
     }
   }
 }
+
+TEST(InputStagePlan, AgreesOnEveryInstructionSet) {
+  const std::int64_t all = hwy::SupportedTargets();
+  int tried = 0;
+  for (std::int64_t left = all; left != 0; left &= left - 1) {
+    hwy::SetSupportedTargetsForTest(left & -left);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    SCOPED_TRACE(hwy::TargetName(left & -left));
+    ++tried;
+    for (PixelFormat format : {kI420, kNv12, kP010, kYuy2, kBgr24, kRgba, kGray8}) {
+      for (ElementType type : {ElementType::kF32, ElementType::kF16, ElementType::kU8}) {
+        for (ImageLayout layout : {ImageLayout::kNchw, ImageLayout::kNhwc}) {
+          auto options = basic(format, 131, 37, 75, 29);
+          options.type = type;
+          options.layout = layout;
+          EXPECT_LE(worst_error(options), type == ElementType::kU8 ? 1.0 : type == ElementType::kF16 ? 0.125 + kTolerance : kTolerance);
+        }
+      }
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  EXPECT_GE(tried, 1);
+}
+
+#ifdef TENON_HAS_SWSCALE
+TEST(InputStagePlan, ConvertsColoursAsSwscaleDoes) {
+  const struct {
+    ColourSpace space;
+    int sws;
+  } spaces[] = {{ColourSpace::kBt601, SWS_CS_ITU601}, {ColourSpace::kBt709, SWS_CS_ITU709}, {ColourSpace::kBt2020, SWS_CS_BT2020}};
+  constexpr int kWidth = 64, kHeight = 48;
+  for (const auto& space : spaces) {
+    for (bool full : {false, true}) {
+      auto options = basic(kI444, kWidth, kHeight, kWidth, kHeight);
+      options.source.colour_space = space.space;
+      options.source.colour_range = full ? ColourRange::kFull : ColourRange::kLimited;
+      options.type = ElementType::kU8;
+      options.layout = ImageLayout::kNhwc;
+      const InputStageSpec spec = make_spec(options);
+      // Colours inside RGB: beyond it swscale's fixed point wraps.
+      Planes planes(spec, 0);
+      for (std::size_t p = 0; p < 3; ++p) {
+        for (std::uint8_t& sample : planes.blocks[p]) sample = static_cast<std::uint8_t>(p == 0 ? 90 + sample / 4 : 118 + sample / 13);
+      }
+      auto found = blank(spec), expected = blank(spec);
+      engine::InputStagePlan(spec).run(planes.views, found.data());
+      SwsContext* sws = sws_getContext(kWidth, kHeight, AV_PIX_FMT_YUV444P, kWidth, kHeight, AV_PIX_FMT_RGB24,
+                                       SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP, nullptr, nullptr, nullptr);
+      ASSERT_NE(sws, nullptr);
+      const int* table = sws_getCoefficients(space.sws);
+      sws_setColorspaceDetails(sws, table, full, table, 1, 0, 1 << 16, 1 << 16);
+      const std::uint8_t* src[4] = {};
+      int src_pitch[4] = {};
+      for (std::size_t p = 0; p < 3; ++p) {
+        src[p] = static_cast<const std::uint8_t*>(planes.views[p].data);
+        src_pitch[p] = static_cast<int>(planes.views[p].pitch_bytes);
+      }
+      std::uint8_t* dst[4] = {expected.data()};
+      const int dst_pitch[4] = {kWidth * 3};
+      sws_scale(sws, src, src_pitch, 0, kHeight, dst, dst_pitch);
+      sws_freeContext(sws);
+      int worst = 0;
+      for (std::size_t i = 0; i < found.size(); ++i) worst = std::max(worst, std::abs(found[i] - expected[i]));
+      EXPECT_LE(worst, 2) << "swscale works in fixed point";
+    }
+  }
+}
+#endif
 
 TEST(InputStagePlan, RefusesWhatItCannotWriteOrRead) {
   InputStageSpec spec = make_spec(basic(kNv12, 32, 32, 16, 16));

@@ -83,6 +83,8 @@ class Plan {
   const std::vector<Port>& inputs() const;
   const std::vector<Port>& outputs() const;
   const Options& options() const;
+  /// The first kernel reads this input with any byte strides; others want it packed.
+  bool reads_strided(std::size_t input) const;
   std::vector<StepInfo> steps() const;
   /// Friendly name and type of nodes that have no step of their own: fused, folded or just a view.
   std::vector<std::pair<std::string, std::string>> optimized_out() const;
@@ -118,6 +120,11 @@ class Execution {
   /// Runs once, in the calling thread and the workers. `cancelled` (may be null) is polled between steps.
   /// @return false when cancelled. @errors kFailedPrecondition: an input is not bound; what a kernel throws.
   bool run(Workers& workers, bool (*cancelled)(void*) = nullptr, void* context = nullptr);
+
+  /// Called during run() with each output of each node as soon as it is complete, packed, under the node's friendly name; fused
+  /// and folded nodes are not seen. For comparisons with the reference; slow.
+  using Observer = std::function<void(const std::string& node, std::size_t output, const Tensor& value)>;
+  void observe(Observer observer);
 
   /// Bytes moved by the last run because an input or output was strided, unaligned to its type, or aliased.
   std::uint64_t packed_bytes() const;

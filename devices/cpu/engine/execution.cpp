@@ -35,6 +35,12 @@ bool is_aligned(const Tensor& tensor) {
   return reinterpret_cast<std::uintptr_t>(tensor.data()) % size == 0;
 }
 
+dnnl::memory::dims dims_of_packed(const Shape& shape) {
+  dnnl::memory::dims strides(std::max<std::size_t>(shape.size(), 1), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * static_cast<std::int64_t>(shape[i]);
+  return strides;
+}
+
 std::string text(const Port& port) { return std::string(name(port.type)) + " " + to_string(port.shape); }
 
 }  // namespace
@@ -53,6 +59,7 @@ struct ExecutionImpl {
   std::uint64_t packed_bytes = 0;
   bool changed = true;
   std::exception_ptr failure;
+  Execution::Observer observer;
 
   const Tensor& state(std::size_t index) const {
     return index < variables.size() ? variables[index] : variable_is_set[index - variables.size()];
@@ -129,8 +136,30 @@ struct ExecutionImpl {
     packed_bytes += from.size_bytes();
   }
 
+  void report_made(std::ptrdiff_t step) {
+    for (const Made& made : plan->made) {
+      if (made.step != step || element_count(made.shape) == 0) continue;
+      Tensor value(made.type, made.shape);
+      void* from = address(made.place);
+      const md packed = made.desc.get_ndims() ? md(made.desc.get_dims(), made.desc.get_data_type(), dims_of_packed(made.shape)) : md();
+      if (made.desc.get_ndims() == 0 || made.desc == packed) {
+        std::memcpy(value.data(), from, value.size_bytes());
+      } else {
+        dnnl::memory source(made.desc, plan->engine, from), target(packed, plan->engine, value.data());
+        dnnl::reorder(source, target).execute(stream, source, target);
+      }
+      observer(made.node->get_friendly_name(), made.output, value);
+    }
+  }
+
   bool run_steps(bool (*cancelled)(void*), void* context) {
-    if (!timings.empty()) {
+    if (observer) {
+      report_made(-1);
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        states[i]->run(stream);
+        report_made(static_cast<std::ptrdiff_t>(i));
+      }
+    } else if (!timings.empty()) {
       const auto begin = Clock::now();
       auto last = begin;
       for (std::size_t i = 0; i < states.size(); ++i) {
@@ -256,6 +285,7 @@ bool Execution::run(Workers& workers, bool (*cancelled)(void*), void* context) {
   return true;
 }
 
+void Execution::observe(Observer observer) { impl_->observer = std::move(observer); }
 std::uint64_t Execution::packed_bytes() const { return impl_->packed_bytes; }
 const std::vector<Execution::Timing>& Execution::timings() const { return impl_->timings; }
 

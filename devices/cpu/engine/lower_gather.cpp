@@ -50,7 +50,7 @@ bool lower_gather(Lowering& lowering, const Chain& chain) {
     if (index >= 0 && index < static_cast<std::int64_t>(data.shape[axis])) {
       Place place = lowering.plain(data);
       place.offset += static_cast<std::size_t>(index) * inner;
-      lowering.define_at(made, plain_desc(made.type, made.shape), place);
+      lowering.define_view(made, plain_desc(made.type, made.shape), place);
       lowering.note_optimized_out(node);
       return true;
     }
@@ -154,7 +154,7 @@ bool lower_convert(Lowering& lowering, const Chain& chain) {
   Value& made = lowering.value(node->output(0));
   if (source.type == made.type) {
     const auto variant = lowering.native(source);
-    lowering.define_at(made, variant.desc, variant.place);
+    lowering.define_view(made, variant.desc, variant.place);
     lowering.note_optimized_out(node);
     return true;
   }

@@ -25,7 +25,7 @@ bool lower_view(Lowering& lowering, const Chain& chain) {
   Value& source = lowering.input(node, 0);
   Value& made = lowering.value(node->output(0));
   if (made.type != source.type) return false;
-  lowering.define_at(made, plain_desc(made.type, made.shape), lowering.plain(source));
+  lowering.define_view(made, plain_desc(made.type, made.shape), lowering.plain(source));
   lowering.note_optimized_out(node);
   return true;
 }
@@ -154,7 +154,7 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
     unit = unit && (steps[i] == 1 || extents[i] == 1);
   }
   if (cuts == 0) {
-    lowering.define_at(made, plain_desc(made.type, made.shape), lowering.plain(source));
+    lowering.define_view(made, plain_desc(made.type, made.shape), lowering.plain(source));
     lowering.note_optimized_out(node);
     return true;
   }
@@ -166,13 +166,13 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
     if (cut_axis == 1 && !variant.plain && made.shape == extents && variant.desc == lowering.blocked_desc(source.shape) &&
         start % block == 0 && extents[1] % block == 0 && source.shape[1] % block == 0) {
       const Place place{variant.place.buffer, variant.place.offset + start * row * size};
-      lowering.define_at(made, lowering.blocked_desc(made.shape), place);
+      lowering.define_view(made, lowering.blocked_desc(made.shape), place);
       lowering.note_optimized_out(node);
       return true;
     }
     Place place = lowering.plain(source);
     place.offset += start * row * size;
-    lowering.define_at(made, plain_desc(made.type, made.shape), place);
+    lowering.define_view(made, plain_desc(made.type, made.shape), place);
     lowering.note_optimized_out(node);
     return true;
   }

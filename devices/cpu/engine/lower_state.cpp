@@ -44,7 +44,7 @@ bool lower_assign(Lowering& lowering, const Chain& chain) {
   const Place from = lowering.plain(source), state = lowering.state_place(index), is_set = lowering.state_is_set_place(index);
   if (node->get_output_size() > 0) {
     Value& made = lowering.value(node->output(0));
-    lowering.define_at(made, plain_desc(made.type, made.shape), from);
+    lowering.define_view(made, plain_desc(made.type, made.shape), from);
   }
   lowering.add_kernel(node, "write state", {from}, {state, is_set}, [bytes](std::span<void* const> p) {
     kernels::copy_bytes(p[1], p[0], bytes);

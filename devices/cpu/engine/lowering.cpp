@@ -195,10 +195,13 @@ Place Lowering::define_plain(Value& value) {
   return place;
 }
 
-void Lowering::define_at(Value& value, const md& desc, Place place) {
+void Lowering::define_at(Value& value, const md& desc, Place place, bool by_next_step) {
   const bool undescribed = desc.get_ndims() == 0;
   value.variants.push_back({place, desc, undescribed || is_plain(desc, value.shape, value.type)});
-  note_value(place.buffer, static_cast<ValueId>(&value - values_.data()));
+  const auto id = static_cast<ValueId>(&value - values_.data());
+  note_value(place.buffer, id);
+  const auto step = static_cast<std::ptrdiff_t>(plan_.steps.size()) - (by_next_step ? 0 : 1);
+  plan_.made.push_back({outputs_[id].first, outputs_[id].second, value.type, value.shape, place, desc, step});
 }
 
 Place Lowering::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }
@@ -338,7 +341,7 @@ void Lowering::lower_chain(const Chain& chain) {
 void Lowering::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index) {
   Value& made = value(node->output(0));
   const Place place{add_buffer(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), static_cast<std::uint32_t>(index)), 0};
-  define_at(made, plain_desc(made.type, made.shape), place);
+  define_view(made, plain_desc(made.type, made.shape), place);
 }
 
 void Lowering::lower_result(const std::shared_ptr<Node>& node, std::size_t index) {
@@ -363,6 +366,7 @@ void Lowering::run() {
       else if (const auto known = node->get_output_tensor(i).value()) value.constant = *known;
       ids_[{node.get(), i}] = static_cast<ValueId>(values_.size());
       values_.push_back(std::move(value));
+      outputs_.emplace_back(node, i);
     }
   }
   const auto& parameters = model_.get_parameters();
@@ -449,11 +453,15 @@ void Lowering::grant_parts() {
     }
   }
   std::vector<std::unique_ptr<Step>> kept;
+  std::vector<std::ptrdiff_t> new_index;
   for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    new_index.push_back(static_cast<std::ptrdiff_t>(kept.size()) - (dropped[i] ? 1 : 0));
     if (dropped[i]) plan_.optimized_out.emplace_back(plan_.steps[i]->info.node_name, plan_.steps[i]->info.node_type);
     else kept.push_back(std::move(plan_.steps[i]));
   }
   plan_.steps = std::move(kept);
+  for (Made& made : plan_.made)
+    if (made.step >= 0) made.step = new_index[static_cast<std::size_t>(made.step)];
 }
 
 }  // namespace tenon::inline v1::engine

@@ -66,8 +66,10 @@ class Lowering {
   /// A fresh buffer for the value in that layout.
   Place define(Value& value, const md& desc);
   Place define_plain(Value& value);
-  /// The value lies at `place`, which another value owns or shares.
-  void define_at(Value& value, const md& desc, Place place);
+  /// The value lies at `place`, which another value owns or shares: the next step writes it there...
+  void define_at(Value& value, const md& desc, Place place) { define_at(value, desc, place, true); }
+  /// ...or the bytes there are its elements already.
+  void define_view(Value& value, const md& desc, Place place) { define_at(value, desc, place, false); }
   /// Fresh memory for the duration of one step.
   Place scratch(std::size_t size_bytes);
   Place constant_place(const Tensor& tensor);
@@ -111,6 +113,7 @@ class Lowering {
 
  private:
   friend class ChainFinder;
+  void define_at(Value& value, const md& desc, Place place, bool by_next_step);
   ValueId id_of(const Output<Node>& output) const;
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
   void note_value(BufferId buffer, ValueId value);
@@ -134,6 +137,7 @@ class Lowering {
   NodeVector order_;
   std::map<std::pair<const Node*, std::size_t>, ValueId> ids_;
   std::vector<Value> values_;
+  std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
   std::vector<std::vector<ValueId>> values_of_buffer_;
   std::vector<BufferId> group_;  // union-find over buffers that may become one memory
   std::vector<PartRequest> requests_;

@@ -76,6 +76,7 @@ Plan::~Plan() = default;
 const std::vector<Port>& Plan::inputs() const { return impl_->inputs; }
 const std::vector<Port>& Plan::outputs() const { return impl_->outputs; }
 const Options& Plan::options() const { return impl_->options; }
+bool Plan::reads_strided(std::size_t input) const { return impl_->input_read_strided.at(input); }
 std::vector<StepInfo> Plan::steps() const {
   std::vector<StepInfo> infos;
   for (const auto& step : impl_->steps) infos.push_back(step->info);

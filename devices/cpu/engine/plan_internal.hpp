@@ -120,6 +120,17 @@ struct Variable {
   Shape shape;
 };
 
+/// Where a node's output lies once a step has run; for observers.
+struct Made {
+  std::shared_ptr<const Node> node;
+  std::size_t output = 0;
+  ElementType type;
+  Shape shape;
+  Place place;
+  md desc;
+  std::ptrdiff_t step = -1;  ///< -1: before the first.
+};
+
 struct PlanImpl {
   std::shared_ptr<const Model> model;
   Options options;
@@ -129,6 +140,7 @@ struct PlanImpl {
   std::vector<Buffer> buffers;
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<std::pair<std::string, std::string>> optimized_out;
+  std::vector<Made> made;
   std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
   std::size_t arena_bytes = 0;
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model compiled for the CPU: its plans, one per set of input shapes, and the workers of its streams.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <tenon/devices/cpu/config_internal.hpp>
+#include <tenon/runtime/device.hpp>
+
+namespace tenon::inline v1::cpu_device {
+
+/// A plan, or for models whose shapes depend on values the fact that there is none.
+struct Variant {
+  std::vector<Shape> input_shapes;
+  std::shared_ptr<const engine::Plan> plan;
+  std::shared_ptr<const Model> interpreted;  ///< Run by the reference interpreter when there is no plan.
+};
+
+class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
+ public:
+  /// @errors as engine::Plan::compile
+  CompiledModel(const std::shared_ptr<const Model>& model, const Config& config);
+
+  std::unique_ptr<InferRequestImpl> create_request() override;
+  std::size_t stream_count() const override { return static_cast<std::size_t>(config_.stream_count()); }
+  std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
+  Any get_property(const std::string& name) const override { return table_.get(name); }
+
+  /// The plan for these input shapes; compiled on first use, the last few kept.
+  std::shared_ptr<const Variant> variant_for(const std::vector<Shape>& shapes);
+  /// Null for a model of dynamic shapes.
+  const std::shared_ptr<const Variant>& static_variant() const { return static_variant_; }
+  engine::Workers& workers(int stream) { return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)]; }
+  const Config& config() const { return config_; }
+
+ private:
+  std::shared_ptr<const Variant> make_variant(const std::shared_ptr<const Model>& model, std::vector<Shape> shapes) const;
+
+  Config config_;
+  std::shared_ptr<const Model> model_;  ///< Kept only while shapes are open.
+  std::string name_;
+  std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream, and the last for callers of infer().
+  std::shared_ptr<const Variant> static_variant_;
+  std::mutex mutex_;
+  std::list<std::shared_ptr<const Variant>> recent_;
+  PropertyTable table_{"compiled model of CPU"};
+};
+
+}  // namespace tenon::inline v1::cpu_device

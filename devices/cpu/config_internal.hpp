@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of the CPU device and of a model compiled for it, and what follows from them.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/property_table.hpp>
+
+namespace tenon::inline v1::cpu_device {
+
+/// What a user may set; each has an effect on the compiled model.
+struct Config {
+  hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
+  std::uint32_t num_requests = 0;      ///< 0: not told. More streams than requests would idle.
+  streams::Num num_streams = streams::AUTO;
+  std::int32_t threads = 0;            ///< 0: all CPUs of the process.
+  bool profiling = false;
+  element::Type precision = element::f32;
+
+  int total_threads() const { return threads > 0 ? threads : engine::Workers::available_cpus(); }
+
+  /// Executions in parallel. Throughput wants few threads in each: what they share costs more than what they gain.
+  int stream_count() const {
+    if (num_streams >= 0) return num_streams;
+    if (mode == hint::PerformanceMode::LATENCY) return 1;
+    const int total = total_threads();
+    const int each = total <= 4 ? 1 : total <= 16 ? 2 : 4;
+    int count = std::max(1, total / each);
+    if (num_requests > 0) count = std::min(count, static_cast<int>(num_requests));
+    return count;
+  }
+  int threads_per_stream() const { return std::max(1, total_threads() / std::max(1, stream_count())); }
+
+  /// Declares the settings in a device's table.
+  void declare(PropertyTable& table) {
+    table.add_value(hint::performance_mode, mode);
+    table.add_value(hint::num_requests, num_requests);
+    add_checked(table, tenon::num_streams, num_streams,
+                [](streams::Num value) { return value >= -2; }, "AUTO, NUMA or a number of at least 0");
+    add_checked(table, inference_num_threads, threads, [](std::int32_t value) { return value >= 0; },
+                "at least 0, where 0 means all CPUs");
+    table.add_value(enable_profiling, profiling);
+    add_checked(table, hint::inference_precision, precision,
+                [](element::Type value) { return value == element::f32 || value == element::dynamic; },
+                "f32: this device computes in f32 alone so far");
+  }
+
+ private:
+  template <typename T, typename Accept>
+  static void add_checked(PropertyTable& table, const Property<T>& property, T& variable, Accept accept, const char* wanted) {
+    table.add(property, [&variable] { return Any(variable); },
+              [&variable, accept, wanted](const Any& value, bool apply) {
+                T parsed = value.as<T>();
+                if (!accept(parsed)) throw Error(Code::kInvalidArgument, "\"" + value.to_text() + "\" is not " + wanted);
+                if (apply) variable = parsed;
+              });
+  }
+};
+
+}  // namespace tenon::inline v1::cpu_device

@@ -240,7 +240,8 @@ std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const Expor
   }
   for (std::size_t extent : tensor.shape()) made->shape.push_back(static_cast<std::int64_t>(extent));
   abi::DLTensor& dl = made->managed.dl_tensor;
-  dl.data = made->tensor.size_bytes() == 0 ? nullptr : made->tensor.data();
+  // Of an empty tensor too, where DLPack says that it "should" be NULL: torch 1.13 never calls the deleter then.
+  dl.data = made->tensor.data();
   dl.device = {abi::kDLCPU, 0};
   dl.ndim = static_cast<std::int32_t>(made->shape.size());
   dl.dtype = type;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <set>
 #include <span>
@@ -44,6 +45,13 @@ struct DiscreteTypeInfo {
   }
 };
 
+/// What is known of one element of an integer tensor computed from shapes: it lies in [min, max].
+struct ValueBound {
+  std::int64_t min = std::numeric_limits<std::int64_t>::min();
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  bool is_known() const { return min == max; }
+};
+
 namespace descriptor {
 /// What is known of one output: type, shape, names, and its value where shape inference could find it.
 class TENON_API Tensor {
@@ -66,18 +74,18 @@ class TENON_API Tensor {
   const std::shared_ptr<const ::tenon::v1::Tensor>& value() const { return value_; }
   void set_value(std::shared_ptr<const ::tenon::v1::Tensor> value) { value_ = std::move(value); }
   /// Intervals of an integer tensor of rank 0 or 1 computed from shapes; empty when unknown.
-  const std::vector<Dimension>& bounds() const { return bounds_; }
-  void set_bounds(std::vector<Dimension> bounds) { bounds_ = std::move(bounds); }
+  const std::vector<ValueBound>& bounds() const { return bounds_; }
+  void set_bounds(std::vector<ValueBound> bounds) { bounds_ = std::move(bounds); }
 
  private:
   element::Type type_;
   PartialShape shape_ = PartialShape::dynamic();
-  mutable Shape static_shape_;
+  Shape static_shape_;
   bool is_static_ = false;
   std::unordered_set<std::string> names_;
   RTMap rt_info_;
   std::shared_ptr<const ::tenon::v1::Tensor> value_;
-  std::vector<Dimension> bounds_;
+  std::vector<ValueBound> bounds_;
 };
 }  // namespace descriptor
 
@@ -117,6 +125,7 @@ class TENON_API Output<Node> {
   TENON_API friend bool operator<(const Output& a, const Output& b);
 
  private:
+  friend class Node;
   std::shared_ptr<Node> node_;
   std::size_t index_ = 0;
 };
@@ -190,6 +199,9 @@ class TENON_API Input<const Node> {
   const Node* node_;
   std::size_t index_;
 };
+
+TENON_API std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes,
+                                          std::string friendly_name);
 
 /// An operation in a model: a row of the operation table, attributes, and inputs. Its outputs' types and shapes are inferred
 /// when it is made. A node owns the nodes it reads from, never those that read it.
@@ -280,6 +292,7 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
  private:
   friend class Output<Node>;
   friend class Output<const Node>;
+  friend TENON_API std::shared_ptr<Node> make_node(std::string_view, unsigned, OutputVector, Attributes, std::string);
   struct Port {
     std::shared_ptr<descriptor::Tensor> tensor;
     std::vector<std::pair<Node*, std::size_t>> users;

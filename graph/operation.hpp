@@ -47,7 +47,8 @@ struct Operation {
 
 
 
-/// The newest version of `type` that operation set `version` contains. @return null when there is none.
+/// The newest version of `type` that operation set `version` contains; 0 means the oldest. IR's spellings Const, ReLU and
+/// SoftMax are understood. @return null when there is none.
 TENON_API const Operation* find_operation(std::string_view type, unsigned version);
 /// The versions of `type` in the table, as for messages: "1, 5, 11"; empty when the type is unknown.
 TENON_API std::string known_versions(std::string_view type);

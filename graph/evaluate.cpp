@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference interpreter.
+#include <tenon/graph/evaluate.hpp>
+
+#include <cstring>
+#include <unordered_map>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/operation.hpp>
+#include <tenon/graph/ops/kernel_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace {
+bool shapes_as_inferred(const Node& node, const std::vector<Tensor>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const PartialShape& shape = node.get_input_partial_shape(i);
+    if (shape.is_dynamic() || !(node.get_input_tensor(i).get_shape() == inputs[i].shape())) return false;
+  }
+  for (std::size_t i = 0; i < node.get_output_size(); ++i) {
+    if (node.get_output_partial_shape(i).is_dynamic()) return false;
+  }
+  return true;
+}
+
+std::vector<Tensor> run_kernel(const Node& node, const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> outputs(node.get_output_size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    // Shapes that depend on values (NonZero) stay dynamic: the kernel makes those tensors itself.
+    if (node.get_output_partial_shape(i).is_static()) outputs[i] = Tensor(node.get_output_element_type(i), node.get_output_shape(i));
+  }
+  node.operation().evaluate(node, inputs, outputs);
+  return outputs;
+}
+}  // namespace
+
+std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& inputs) {
+  if (!node.operation().evaluate) {
+    throw Error(Code::kUnimplemented, node.describe() + ": the operation has no reference kernel");
+  }
+  if (inputs.size() != node.get_input_size()) {
+    throw Error(Code::kInvalidArgument, node.describe() + ": expected " + std::to_string(node.get_input_size()) + " tensors, found " +
+                                            std::to_string(inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const element::Type expected = node.get_input_element_type(i);
+    if (!inputs[i] || (!expected.is_dynamic() && !(expected == inputs[i].element_type()))) {
+      throw Error(Code::kInvalidArgument, node.describe() + ": input " + std::to_string(i) + ": expected element type " + expected.to_string() +
+                                              ", found " + (inputs[i] ? std::string(name(inputs[i].element_type())) : "an empty tensor"));
+    }
+  }
+  try {
+    if (shapes_as_inferred(node, inputs)) return run_kernel(node, inputs);
+    // Infers again over the tensors themselves, so that shapes that depend on values are found too.
+    OutputVector constants;
+    for (const Tensor& input : inputs) constants.push_back(std::make_shared<op::v0::Constant>(input)->output(0));
+    return run_kernel(*node.clone_with_new_inputs(constants), inputs);
+  } catch (const Error& error) {
+    const std::string subject = node.describe();
+    if (std::string_view(error.what()).substr(0, subject.size()) == subject) throw;
+    throw Error(error.code(), subject + ": " + error.what(), error.where());
+  } catch (const std::out_of_range&) {
+    throw Error(Code::kInvalidArgument, node.describe() + ": a list of values is shorter than the operation needs");
+  }
+}
+
+namespace {
+Tensor initial_state(const Node& node, const std::vector<Tensor>& inputs) {
+  if (!inputs.empty()) return inputs[0];
+  const PartialShape& shape = node.get_output_partial_shape(0);
+  if (shape.is_dynamic()) {
+    throw Error(Code::kInvalidArgument, node.describe() + ": a state of shape " + shape.to_string() + " needs an initial value");
+  }
+  Tensor zeros(node.get_output_element_type(0), shape.to_shape());
+  std::memset(zeros.data(), 0, zeros.size_bytes());
+  return zeros;
+}
+
+Tensor owned_copy(const Tensor& tensor) {
+  Tensor copy(tensor.element_type(), tensor.shape());
+  move_tensor(tensor, copy);
+  return copy;
+}
+}  // namespace
+
+std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables, const NodeHook& hook) {
+  const ParameterVector& parameters = model.get_parameters();
+  if (inputs.size() != parameters.size()) {
+    throw Error(Code::kInvalidArgument, "model '" + model.get_friendly_name() + "' takes " + std::to_string(parameters.size()) + " inputs, found " +
+                                            std::to_string(inputs.size()));
+  }
+  VariableMap own_state;
+  VariableMap& state = variables ? *variables : own_state;
+  std::map<std::string, Tensor> assigned;  // Takes effect after the run: reads see the old state.
+  std::unordered_map<const Node*, std::vector<Tensor>> values;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& parameter = *parameters[i];
+    const bool fits = inputs[i] && (parameter.get_element_type().is_dynamic() || parameter.get_element_type() == inputs[i].element_type()) &&
+                      parameter.get_partial_shape().compatible(PartialShape(inputs[i].shape()));
+    if (!fits) {
+      throw Error(Code::kInvalidArgument, parameter.describe() + ": expected " + parameter.get_element_type().to_string() + " " +
+                                              parameter.get_partial_shape().to_string() + ", found " +
+                                              (inputs[i] ? std::string(name(inputs[i].element_type())) + " " + to_string(inputs[i].shape())
+                                                         : std::string("an empty tensor")));
+    }
+    values[&parameter] = {inputs[i]};
+  }
+  const NodeVector order = model.get_ordered_ops();
+  std::unordered_map<const Node*, std::size_t> readers;  // A value is released after its last reader.
+  for (const auto& node : order) {
+    for (std::size_t i = 0; i < node->get_input_size(); ++i) ++readers[node->get_input_node_ptr(i)];
+  }
+  std::vector<Tensor> results;
+  for (const auto& node : order) {
+    if (is_op(node, "Parameter")) continue;
+    std::vector<Tensor> arguments;
+    for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+      const Output<Node> source = node->input_value(i);
+      arguments.push_back(values.at(source.get_node()).at(source.get_index()));
+    }
+    std::vector<Tensor>& produced = values[node.get()];
+    if (const auto* constant = as_type<op::v0::Constant>(node.get())) {
+      produced = {constant->get_tensor()};
+    } else if (is_op(node, "Result")) {
+      produced = {arguments[0]};
+    } else if (is_op(node, "ReadValue")) {
+      Tensor& held = state[node->get_attributes().get_string("variable_id")];
+      if (!held) held = owned_copy(initial_state(*node, arguments));
+      produced = {held};
+    } else if (is_op(node, "Assign")) {
+      assigned[node->get_attributes().get_string("variable_id")] = owned_copy(arguments[0]);
+      produced = {arguments[0]};
+    } else {
+      produced = evaluate_node(*node, arguments);
+    }
+    if (hook) hook(*node, produced);
+    for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+      const Node* source = node->get_input_node_ptr(i);
+      if (--readers[source] == 0) values.erase(source);
+    }
+  }
+  for (auto& [id, tensor] : assigned) state[id] = std::move(tensor);
+  for (const auto& result : model.get_results()) {
+    const Tensor& value = values.at(result.get())[0];
+    // What goes out is packed and nobody else's: not a weight, not the caller's own input.
+    results.push_back(owned_copy(value));
+  }
+  return results;
+}
+
+}  // namespace v1
+}  // namespace tenon

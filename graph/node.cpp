@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes: joining, naming, checking against the schema, inference.
+#include <tenon/graph/node.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cctype>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/graph/operation.hpp>
+#include <tenon/graph/ops/op_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace descriptor {
+void Tensor::set_tensor_type(element::Type type, PartialShape shape) {
+  type_ = type;
+  shape_ = std::move(shape);
+  is_static_ = shape_.is_static();
+  static_shape_ = is_static_ ? shape_.to_shape() : Shape();
+}
+const Shape& Tensor::get_shape() const {
+  if (!is_static_) throw Error(Code::kFailedPrecondition, "shape " + shape_.to_string() + " is dynamic; a static shape is needed here");
+  return static_shape_;
+}
+std::size_t Tensor::size() const { return (element_count(get_shape()) * type_.bitwidth() + 7) / 8; }
+std::string Tensor::get_any_name() const {
+  if (names_.empty()) throw Error(Code::kNotFound, "this tensor has no name");
+  return *std::min_element(names_.begin(), names_.end());
+}
+}  // namespace descriptor
+
+namespace {
+std::uint64_t next_serial() {
+  static std::atomic<std::uint64_t> counter{0};
+  return counter.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool same_word(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+template <typename T, typename F>
+std::string list_of(const T& items, F text) {
+  std::string all;
+  for (const auto& item : items) all += (all.empty() ? "" : ", ") + std::string(text(item));
+  return all.empty() ? "none" : all;
+}
+
+Attribute checked_attribute(const AttributeSpec& spec, Attribute value) {
+  if (!value.convert_to(spec.kind)) {
+    throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected a " + std::string(name(spec.kind)) + ", found a " +
+                                            std::string(name(value.kind())) + " \"" + value.to_text() + "\"");
+  }
+  if (spec.allowed.empty()) return value;
+  const std::string& word = std::get<std::string>(value.value());
+  for (const std::string& allowed : spec.allowed) {
+    if (same_word(allowed, word)) return allowed;
+  }
+  throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected one of " +
+                                          list_of(spec.allowed, [](const std::string& s) { return s; }) + "; found \"" + word + "\"");
+}
+
+/// All attributes of the schema, in its order, defaults filled in.
+Attributes checked_attributes(const Operation& operation, const Attributes& given) {
+  Attributes result;
+  for (const AttributeSpec& spec : operation.attributes) {
+    const Attribute* value = given.find(spec.name);
+    if (!value && spec.required) {
+      throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "' (" + std::string(name(spec.kind)) + ") is obligatory and missing");
+    }
+    result.set(spec.name, value ? checked_attribute(spec, *value) : spec.fallback);
+  }
+  for (const auto& [attribute, value] : given) {
+    if (operation.find_attribute(attribute)) continue;
+    throw Error(Code::kInvalidArgument, "unknown attribute '" + attribute + "'; this operation has: " +
+                                            list_of(operation.attributes, [](const AttributeSpec& s) { return s.name; }));
+  }
+  return result;
+}
+
+void check_inputs(const Operation& operation, const OutputVector& inputs) {
+  if (inputs.size() < operation.min_inputs || inputs.size() > operation.max_inputs) {
+    std::string expected = std::to_string(operation.min_inputs);
+    if (operation.max_inputs == kManyInputs) expected += " or more";
+    else if (operation.max_inputs != operation.min_inputs) expected += " to " + std::to_string(operation.max_inputs);
+    throw Error(Code::kInvalidArgument, "expected " + expected + " inputs, found " + std::to_string(inputs.size()));
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].get_node()) throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " is joined to nothing");
+    if (inputs[i].get_index() >= inputs[i].get_node()->get_output_size()) {
+      throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " asks for output " + std::to_string(inputs[i].get_index()) + " of " +
+                                              inputs[i].get_node()->describe() + ", which has " +
+                                              std::to_string(inputs[i].get_node()->get_output_size()));
+    }
+  }
+}
+
+class GenericNode final : public Node {
+ public:
+  GenericNode(const Operation& operation, OutputVector inputs, Attributes attributes, std::string friendly_name)
+      : Node(operation, std::move(inputs), std::move(attributes), Deferred{}) {
+    set_friendly_name(friendly_name);
+    constructor_validate_and_infer_types();
+  }
+};
+
+/// Rethrows what was thrown about a node with the node's name in front, unless it is there.
+[[noreturn]] void rethrow_naming(const std::string& subject) {
+  try {
+    throw;
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (message.substr(0, subject.size()) == subject) throw;
+    throw Error(error.code(), subject + ": " + std::string(message), error.where());
+  } catch (const std::out_of_range& error) {
+    throw Error(Code::kInvalidArgument, subject + ": a list of values is shorter than the operation needs");
+  }
+}
+}  // namespace
+
+Node::Node(const Operation& operation, OutputVector inputs, Attributes attributes, Deferred)
+    : operation_(&operation), inputs_(std::move(inputs)), serial_(next_serial()) {
+  unique_name_ = operation.type + "_" + std::to_string(serial_);
+  try {
+    check_inputs(operation, inputs_);
+    attributes_ = checked_attributes(operation, attributes);
+  } catch (const Error&) {
+    rethrow_naming(describe());
+  }
+  std::size_t attached = 0;
+  try {
+    for (; attached < inputs_.size(); ++attached) attach(attached);
+  } catch (...) {
+    while (attached-- > 0) detach(attached);
+    throw;
+  }
+}
+
+Node::Node(const Operation& operation, OutputVector inputs, Attributes attributes)
+    : Node(operation, std::move(inputs), std::move(attributes), Deferred{}) {
+  constructor_validate_and_infer_types();
+}
+
+Node::~Node() {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) detach(i);
+  // Chains may be a million nodes long: release sources from a list, not by recursion.
+  static thread_local std::vector<std::shared_ptr<Node>>* pending = nullptr;
+  std::vector<std::shared_ptr<Node>> own;
+  const bool outermost = pending == nullptr;
+  if (outermost) pending = &own;
+  for (Output<Node>& input : inputs_) pending->push_back(std::move(input.node_));
+  if (!outermost) return;
+  while (!own.empty()) {
+    const std::shared_ptr<Node> last = std::move(own.back());
+    own.pop_back();
+  }
+  pending = nullptr;
+}
+
+void Node::constructor_validate_and_infer_types() { validate_and_infer_types(); }
+
+void Node::validate_and_infer_types() {
+  try {
+    if (operation_->infer) operation_->infer(*this);
+    propagate_values(*this);
+  } catch (const std::exception&) {
+    rethrow_naming(describe());
+  }
+}
+
+void Node::attach(std::size_t index) {
+  const Output<Node>& source = inputs_[index];
+  source.get_node()->outputs_[source.get_index()].users.emplace_back(this, index);
+}
+void Node::detach(std::size_t index) {
+  const Output<Node>& source = inputs_[index];
+  if (!source.get_node()) return;
+  auto& users = source.get_node()->outputs_[source.get_index()].users;
+  users.erase(std::find(users.begin(), users.end(), std::pair<Node*, std::size_t>(this, index)));
+}
+
+std::string Node::describe() const {
+  return operation_->type + " node '" + get_friendly_name() + "' (" + operation_->version + ")";
+}
+
+const DiscreteTypeInfo& Node::get_type_info() const { return operation_->type_info; }
+const char* Node::get_type_name() const { return operation_->type.c_str(); }
+
+void Node::set_attribute(std::string_view attribute, Attribute value) {
+  const AttributeSpec* spec = operation_->find_attribute(attribute);
+  if (!spec) throw Error(Code::kInvalidArgument, describe() + ": unknown attribute '" + std::string(attribute) + "'");
+  try {
+    attributes_.set(attribute, checked_attribute(*spec, std::move(value)));
+  } catch (const Error&) {
+    rethrow_naming(describe());
+  }
+}
+
+namespace {
+[[noreturn]] void no_such_port(const Node& node, const char* what, std::size_t index, std::size_t count) {
+  throw Error(Code::kOutOfRange, node.describe() + ": there is no " + what + " " + std::to_string(index) + "; it has " + std::to_string(count));
+}
+}  // namespace
+
+const Node::Port& Node::port(std::size_t index) const {
+  if (index >= outputs_.size()) no_such_port(*this, "output", index, outputs_.size());
+  return outputs_[index];
+}
+Input<Node> Node::input(std::size_t index) {
+  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
+  return {this, index};
+}
+Input<const Node> Node::input(std::size_t index) const {
+  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
+  return {this, index};
+}
+std::vector<Input<Node>> Node::inputs() {
+  std::vector<Input<Node>> all;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) all.emplace_back(this, i);
+  return all;
+}
+std::vector<Input<const Node>> Node::inputs() const {
+  std::vector<Input<const Node>> all;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) all.emplace_back(this, i);
+  return all;
+}
+Output<Node> Node::output(std::size_t index) {
+  port(index);
+  return {shared_from_this(), index};
+}
+Output<const Node> Node::output(std::size_t index) const {
+  port(index);
+  return {shared_from_this(), index};
+}
+std::vector<Output<Node>> Node::outputs() {
+  std::vector<Output<Node>> all;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) all.emplace_back(shared_from_this(), i);
+  return all;
+}
+std::vector<Output<const Node>> Node::outputs() const {
+  std::vector<Output<const Node>> all;
+  for (std::size_t i = 0; i < outputs_.size(); ++i) all.emplace_back(shared_from_this(), i);
+  return all;
+}
+Output<Node> Node::input_value(std::size_t index) const {
+  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
+  return inputs_[index];
+}
+Node* Node::get_input_node_ptr(std::size_t index) const { return input_value(index).get_node(); }
+std::shared_ptr<Node> Node::get_input_node_shared_ptr(std::size_t index) const { return input_value(index).get_node_shared_ptr(); }
+descriptor::Tensor& Node::get_output_tensor(std::size_t index) const { return *port(index).tensor; }
+descriptor::Tensor& Node::get_input_tensor(std::size_t index) const {
+  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
+  return inputs_[index].get_tensor();
+}
+const element::Type& Node::get_input_element_type(std::size_t index) const { return get_input_tensor(index).get_element_type(); }
+const PartialShape& Node::get_input_partial_shape(std::size_t index) const { return get_input_tensor(index).get_partial_shape(); }
+const element::Type& Node::get_output_element_type(std::size_t index) const { return get_output_tensor(index).get_element_type(); }
+const PartialShape& Node::get_output_partial_shape(std::size_t index) const { return get_output_tensor(index).get_partial_shape(); }
+const Shape& Node::get_input_shape(std::size_t index) const { return get_input_tensor(index).get_shape(); }
+const Shape& Node::get_output_shape(std::size_t index) const { return get_output_tensor(index).get_shape(); }
+
+std::set<Input<Node>> Node::get_output_target_inputs(std::size_t index) const {
+  std::set<Input<Node>> all;
+  for (const auto& [node, input] : port(index).users) all.emplace(node, input);
+  return all;
+}
+NodeVector Node::get_users() const {
+  NodeVector users;
+  std::unordered_set<Node*> seen;
+  for (const Port& output : outputs_) {
+    for (const auto& user : output.users) {
+      if (seen.insert(user.first).second) users.push_back(user.first->shared_from_this());
+    }
+  }
+  return users;
+}
+bool Node::is_dynamic() const {
+  return std::any_of(outputs_.begin(), outputs_.end(), [](const Port& p) { return p.tensor->get_partial_shape().is_dynamic(); });
+}
+
+void Node::set_argument(std::size_t index, const Output<Node>& source) {
+  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
+  if (!source.get_node()) throw Error(Code::kInvalidArgument, describe() + ": input " + std::to_string(index) + " cannot be joined to nothing");
+  static_cast<void>(source.get_node()->port(source.get_index()));  // Throws for an output that is not there.
+  const Output<Node> previous = inputs_[index];  // Kept until the end: it may be what keeps `source` alive.
+  detach(index);
+  inputs_[index] = source;
+  attach(index);
+  after_arguments_change();
+}
+void Node::set_arguments(const OutputVector& sources) {
+  if (sources.size() != inputs_.size()) {
+    throw Error(Code::kInvalidArgument, describe() + ": expected " + std::to_string(inputs_.size()) + " arguments, found " +
+                                            std::to_string(sources.size()));
+  }
+  for (std::size_t i = 0; i < sources.size(); ++i) set_argument(i, sources[i]);
+}
+
+void Node::set_output_size(std::size_t count) {
+  if (count < outputs_.size()) {
+    for (std::size_t i = count; i < outputs_.size(); ++i) {
+      if (!outputs_[i].users.empty()) {
+        throw Error(Code::kInvalidArgument, "output " + std::to_string(i) + " would vanish, but " + outputs_[i].users[0].first->describe() + " reads it");
+      }
+    }
+  }
+  const std::size_t before = outputs_.size();
+  outputs_.resize(count);
+  for (std::size_t i = before; i < count; ++i) outputs_[i].tensor = std::make_shared<descriptor::Tensor>();
+}
+void Node::set_output_type(std::size_t index, element::Type type, const PartialShape& shape) {
+  if (index >= outputs_.size()) set_output_size(index + 1);
+  if (shape.is_static() && !checked_size_bytes(type, shape.to_shape())) {
+    throw Error(Code::kInvalidArgument, "output " + std::to_string(index) + ": shape " + shape.to_string() + " of " + type.to_string() +
+                                            " exceeds what memory can hold");
+  }
+  outputs_[index].tensor->set_tensor_type(type, shape);
+}
+void Node::share_output_tensor(std::size_t index, std::shared_ptr<descriptor::Tensor> tensor) {
+  if (index >= outputs_.size()) set_output_size(index + 1);
+  outputs_[index].tensor = std::move(tensor);
+}
+
+std::shared_ptr<Node> Node::clone_with_new_inputs(const OutputVector& inputs) const {
+  auto copy = std::make_shared<GenericNode>(*operation_, inputs, attributes_, friendly_name_);
+  copy->rt_info_ = rt_info_;
+  return copy;
+}
+
+bool Node::evaluate(TensorVector& outputs, const TensorVector& inputs) const {
+  if (!operation_->evaluate) return false;
+  TensorVector computed = evaluate_node(*this, inputs);
+  if (outputs.size() < computed.size()) outputs.resize(computed.size());
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    if (!outputs[i]) outputs[i] = std::move(computed[i]);
+    else computed[i].copy_to(outputs[i]);
+  }
+  return true;
+}
+
+std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes, std::string friendly_name) {
+  const Operation* operation = find_operation(type, version);
+  const std::string subject = std::string(type) + (friendly_name.empty() ? "" : " node '" + friendly_name + "'");
+  if (!operation) {
+    const std::string versions = known_versions(type);
+    throw Error(Code::kNotFound, subject + ": there is no operation " + std::string(type) + " in opset" + std::to_string(version) +
+                                     (versions.empty() ? "; no operation set known here has it" : "; it exists since opset " + versions));
+  }
+  try {
+    if (operation->type == "Constant") {
+      throw Error(Code::kInvalidArgument, "a Constant needs data: make it by op::v0::Constant's constructors");
+    }
+    std::shared_ptr<Node> made;
+    if (operation->type == "Parameter") {
+      check_inputs(*operation, inputs);
+      const Attributes checked = checked_attributes(*operation, attributes);
+      made = std::make_shared<op::v0::Parameter>(checked.get_type("element_type"), checked.get_shape("shape"));
+      made->set_friendly_name(friendly_name);
+    } else if (operation->type == "Result") {
+      check_inputs(*operation, inputs);
+      checked_attributes(*operation, attributes);
+      made = std::make_shared<op::v0::Result>(inputs[0]);
+      made->set_friendly_name(friendly_name);
+    } else {
+      made = std::make_shared<GenericNode>(*operation, std::move(inputs), std::move(attributes), friendly_name);
+    }
+    return made;
+  } catch (const Error& error) {
+    const std::string_view message = error.what();
+    if (message.find("'" + friendly_name + "'") != message.npos || message.substr(0, type.size()) == type) throw;
+    rethrow_naming(subject);
+  }
+}
+
+bool is_op(const Node* node, std::string_view type) { return node && node->get_type_info().name == type; }
+
+}  // namespace v1
+}  // namespace tenon

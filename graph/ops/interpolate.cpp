@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Resizing. Every mode is separable: per axis and output position a list of input positions and weights.
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/graph/ops/kernel_internal.hpp>
+#include <tenon/graph/ops/op_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace {
+enum class Version { k0, k4, k11 };
+Version version_of(const Node& node) { return node.operation().opset < 4 ? Version::k0 : node.operation().opset < 11 ? Version::k4 : Version::k11; }
+
+struct Padding {
+  std::vector<std::int64_t> begin, end;
+};
+Padding padding_of(const Node& node, std::size_t rank) {
+  Padding pads{node.get_attributes().get_ints("pads_begin"), node.get_attributes().get_ints("pads_end")};
+  for (auto* list : {&pads.begin, &pads.end}) {
+    if (list->size() > rank) {
+      const bool zeros = std::all_of(list->begin() + static_cast<std::ptrdiff_t>(rank), list->end(), [](std::int64_t v) { return v == 0; });
+      if (!zeros) fail("there are more pads than axes");
+    }
+    list->resize(rank, 0);
+    for (std::int64_t pad : *list) {
+      if (pad < 0 || pad > (std::int64_t{1} << 30)) fail("pad " + std::to_string(pad) + " is outside 0..2^30");
+    }
+  }
+  return pads;
+}
+
+bool by_scales(const Node& node) {
+  return version_of(node) != Version::k0 && node.get_attributes().get_string("shape_calculation_mode") == "scales";
+}
+std::size_t axes_input(const Node& node) { return version_of(node) == Version::k4 ? 3 : 2; }
+std::size_t scales_input(const Node& node) { return version_of(node) == Version::k4 ? 2 : 1; }
+
+/// Axes that change, when they are known. Without the axes input: all of them.
+std::optional<std::vector<std::size_t>> resized_axes(const Node& node, std::size_t rank) {
+  std::vector<std::int64_t> given;
+  if (version_of(node) == Version::k0) {
+    given = node.get_attributes().get_ints("axes");
+  } else if (node.get_input_size() > axes_input(node)) {
+    const auto values = known_ints(node, axes_input(node));
+    if (!values) return std::nullopt;
+    given = *values;
+  } else {
+    for (std::size_t axis = 0; axis < rank; ++axis) given.push_back(static_cast<std::int64_t>(axis));
+  }
+  normalized_axes(given, rank);  // Throws for repetitions.
+  std::vector<std::size_t> axes;
+  for (std::int64_t axis : given) axes.push_back(normalized_axis(axis, rank));
+  return axes;
+}
+
+void infer_interpolate(Node& node) {
+  const PartialShape& data = node.get_input_partial_shape(0);
+  if (data.rank().is_dynamic()) return set_output(node, 0, PartialShape::dynamic());
+  const Padding pads = padding_of(node, data.size());
+  PartialShape out = data;
+  for (std::size_t axis = 0; axis < out.size(); ++axis) out[axis] = out[axis] + Dimension(pads.begin[axis] + pads.end[axis]);
+  const auto axes = resized_axes(node, data.size());
+  if (!axes) return set_output(node, 0, PartialShape::dynamic(static_cast<std::int64_t>(data.size())));
+  if (by_scales(node)) {
+    const auto scales = known_doubles(node, scales_input(node));
+    if (scales && scales->size() != axes->size()) fail("there are " + std::to_string(scales->size()) + " scales for " + std::to_string(axes->size()) + " axes");
+    for (std::size_t i = 0; i < axes->size(); ++i) {
+      Dimension& d = out[(*axes)[i]];
+      if (!scales) {
+        d = Dimension::dynamic();
+        continue;
+      }
+      const double scale = (*scales)[i];
+      if (!(scale > 0) || !(scale < 1e9)) fail("scale " + std::to_string(scale) + " is not a positive number below 1e9");
+      const auto scaled = [&](std::int64_t extent) {
+        const double wide = std::floor(static_cast<double>(extent) * scale + 1e-6);
+        if (wide > 9e15) fail("scale " + std::to_string(scale) + " makes an extent too large");
+        return static_cast<std::int64_t>(wide);
+      };
+      d = d.get_max_length() < 0 ? Dimension(scaled(d.get_min_length()), -1) : Dimension(scaled(d.get_min_length()), scaled(d.get_max_length()));
+    }
+  } else {
+    const PartialShape sizes = shape_from_input(node, 1);
+    if (sizes.rank().is_static() && sizes.size() != axes->size()) fail("there are " + std::to_string(sizes.size()) + " sizes for " + std::to_string(axes->size()) + " axes");
+    for (std::size_t i = 0; i < axes->size(); ++i) out[(*axes)[i]] = sizes.rank().is_static() ? sizes[i] : Dimension::dynamic();
+  }
+  set_output(node, 0, out);
+}
+
+/// What one output position along an axis is made of.
+struct Taps {
+  std::vector<std::size_t> at;
+  std::vector<float> weight;
+};
+
+struct Axis {
+  std::int64_t in = 0, out = 0;
+  float scale = 1;
+  std::string mode, transform, nearest;
+  bool antialias = false;
+  float cube = -0.75f;
+};
+
+float coordinate(const Axis& a, std::int64_t x) {
+  const auto position = static_cast<float>(x);
+  if (a.scale == 1.0f || a.in == a.out) return position;
+  if (a.transform == "half_pixel") return (position + 0.5f) / a.scale - 0.5f;
+  if (a.transform == "pytorch_half_pixel") return a.out > 1 ? (position + 0.5f) / a.scale - 0.5f : 0.0f;
+  if (a.transform == "asymmetric") return position / a.scale;
+  if (a.transform == "tf_half_pixel_for_nn") return (position + 0.5f) / a.scale;
+  return a.out == 1 ? 0.0f : position * static_cast<float>(a.in - 1) / static_cast<float>(a.out - 1);
+}
+
+std::int64_t nearest(const Axis& a, float x) {
+  if (a.nearest == "round_prefer_floor") return static_cast<std::int64_t>(x == std::floor(x) + 0.5f ? std::floor(x) : std::round(x));
+  if (a.nearest == "round_prefer_ceil") return static_cast<std::int64_t>(std::floor(x + 0.5f));
+  if (a.nearest == "floor") return static_cast<std::int64_t>(std::floor(x));
+  if (a.nearest == "ceil") return static_cast<std::int64_t>(std::ceil(x));
+  return static_cast<std::int64_t>(a.scale < 1.0f ? std::ceil(x) : x);
+}
+
+float cubic_weight(float x, float a) {
+  x = std::abs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+
+void normalise(Taps& taps) {
+  float sum = 0;
+  for (float w : taps.weight) sum += w;
+  // No input position lies under the kernel: the value is 0, as OpenVINO's is.
+  for (float& w : taps.weight) w = sum == 0 ? 0 : w / sum;
+}
+
+Taps taps_at(const Axis& a, std::int64_t x) {
+  Taps taps;
+  const auto add = [&](std::int64_t at, float weight) {
+    taps.at.push_back(static_cast<std::size_t>(std::clamp<std::int64_t>(at, 0, a.in - 1)));
+    taps.weight.push_back(weight);
+  };
+  if (a.mode == "bilinear_pillow" || a.mode == "bicubic_pillow") {
+    const float ratio = static_cast<float>(a.in) / static_cast<float>(a.out), stretch = std::max(ratio, 1.0f);
+    const float support = (a.mode == "bilinear_pillow" ? 1.0f : 2.0f) * stretch, centre = (static_cast<float>(x) + 0.5f) * ratio;
+    const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(centre - support + 0.5f), 0);
+    const auto last = std::min<std::int64_t>(static_cast<std::int64_t>(centre + support + 0.5f), a.in);
+    for (std::int64_t at = first; at < last; ++at) {
+      const float distance = (static_cast<float>(at) - centre + 0.5f) / stretch;
+      add(at, a.mode == "bilinear_pillow" ? std::max(0.0f, 1.0f - std::abs(distance)) : cubic_weight(distance, a.cube));
+    }
+    normalise(taps);
+    return taps;
+  }
+  const float at = coordinate(a, x);
+  if (a.mode == "nearest") {
+    add(nearest(a, at), 1);
+  } else if (a.mode == "linear_onnx") {
+    const float clamped = std::clamp(at, 0.0f, static_cast<float>(a.in - 1));
+    const auto low = static_cast<std::int64_t>(clamped);
+    const float rest = clamped - static_cast<float>(low);
+    add(low, 1 - rest);
+    if (rest > 0) add(low + 1, rest);
+  } else if (a.mode == "cubic") {
+    const float low = std::floor(at);
+    for (int i = -1; i <= 2; ++i) add(static_cast<std::int64_t>(low) + i, cubic_weight(at - (low + static_cast<float>(i)), a.cube));
+  } else {  // linear: a triangle, as wide as the reduction when antialiased; positions outside do not count.
+    const bool wide = a.antialias && a.scale < 1.0f;
+    const float slope = wide ? a.scale : 1.0f;
+    const auto reach = static_cast<std::int64_t>(wide ? std::ceil(2.0f / slope) : 2.0f);
+    const auto centre = static_cast<std::int64_t>(std::round(at));
+    for (std::int64_t i = std::max<std::int64_t>(0, centre - reach); i <= std::min(a.in - 1, centre + reach); ++i) {
+      const float weight = slope * std::max(0.0f, 1.0f - std::abs(slope * (at - static_cast<float>(i))));
+      if (weight > 0) add(i, weight);
+    }
+    normalise(taps);
+  }
+  return taps;
+}
+
+std::vector<float> read_scales(const Node& node, std::span<const Tensor> inputs) {
+  std::vector<float> scales;
+  for (double scale : to_vector<double>(inputs[scales_input(node)])) scales.push_back(static_cast<float>(scale));
+  return scales;
+}
+
+void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Attributes& attributes = node.get_attributes();
+  const bool first = version_of(node) == Version::k0;
+  Shape shape = inputs[0].shape();
+  const Shape& out = outputs[0].shape();
+  if (outputs[0].element_count() == 0) return;
+  const Padding pads = padding_of(node, shape.size());
+  const auto axes = [&] {
+    std::vector<std::int64_t> given;
+    if (first) given = attributes.get_ints("axes");
+    else if (inputs.size() > axes_input(node)) given = to_vector<std::int64_t>(inputs[axes_input(node)]);
+    else
+      for (std::size_t axis = 0; axis < shape.size(); ++axis) given.push_back(static_cast<std::int64_t>(axis));
+    return given;
+  }();
+  const std::vector<float> scales = by_scales(node) ? read_scales(node, inputs) : std::vector<float>();
+  std::string mode = attributes.get_string("mode");
+  if (mode == "area") fail("mode 'area' has no reference kernel; nearest, linear and cubic have");
+  dispatch_real(inputs[0].element_type(), [&](auto zero) {
+    using T = decltype(zero);
+    std::vector<T> data = to_vector<T>(inputs[0]);
+    // Padding first, with zeros.
+    Shape padded = shape;
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) padded[axis] += static_cast<std::size_t>(pads.begin[axis] + pads.end[axis]);
+    if (!(padded == shape) && !data.empty()) {
+      std::vector<T> room(element_count(padded), T{0});
+      const auto strides = element_strides(padded);
+      std::vector<std::size_t> index(shape.size(), 0);
+      for (const T& value : data) {
+        std::size_t at = 0;
+        for (std::size_t axis = 0; axis < shape.size(); ++axis) at += (index[axis] + static_cast<std::size_t>(pads.begin[axis])) * strides[axis];
+        room[at] = value;
+        advance(index, shape);
+      }
+      data = std::move(room);
+      shape = padded;
+    }
+    if (data.empty()) fail("there is nothing to resize in shape " + to_string(shape));
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      const std::size_t axis = normalized_axis(axes[i], shape.size());
+      Axis a;
+      a.in = static_cast<std::int64_t>(shape[axis]);
+      a.out = static_cast<std::int64_t>(out[axis]);
+      a.scale = i < scales.size() ? scales[i] : static_cast<float>(a.out) / static_cast<float>(a.in);
+      a.antialias = attributes.get_bool("antialias");
+      if (first) {
+        // The oldest version knows two transforms; linear is what later ones call linear_onnx.
+        a.mode = mode == "linear" && !a.antialias ? "linear_onnx" : mode;
+        a.transform = attributes.get_bool("align_corners") ? "align_corners" : "asymmetric";
+        a.nearest = "simple";
+      } else {
+        a.mode = mode;
+        a.transform = attributes.get_string("coordinate_transformation_mode");
+        a.nearest = attributes.get_string("nearest_mode");
+        a.cube = static_cast<float>(attributes.get_double("cube_coeff"));
+      }
+      if (a.in == a.out && a.scale == 1.0f && a.mode.find("pillow") == a.mode.npos) continue;
+      Shape next = shape;
+      next[axis] = out[axis];
+      const std::size_t outer = extent_product(shape, 0, axis), inner = extent_product(shape, axis + 1, shape.size());
+      std::vector<T> result(element_count(next), T{0});
+      for (std::int64_t x = 0; x < a.out; ++x) {
+        const Taps taps = taps_at(a, x);
+        for (std::size_t o = 0; o < outer; ++o) {
+          T* to = result.data() + (o * next[axis] + static_cast<std::size_t>(x)) * inner;
+          for (std::size_t t = 0; t < taps.at.size(); ++t) {
+            const T* from = data.data() + (o * shape[axis] + taps.at[t]) * inner;
+            const T weight = static_cast<T>(taps.weight[t]);
+            for (std::size_t k = 0; k < inner; ++k) to[k] += weight * from[k];
+          }
+        }
+      }
+      data = std::move(result);
+      shape = next;
+    }
+    if (!info(outputs[0].element_type()).is_real && mode != "nearest") {
+      for (T& value : data) value = std::nearbyint(value);
+    }
+    store_elements(outputs[0].element_type(), data.data(), data.size(), outputs[0].data());
+  });
+}
+}  // namespace
+
+void add_interpolate_rows(OperationTable& table) {
+  const std::vector<std::int64_t> none;
+  const char* description = "Resizes axes to sizes or by scales.";
+  const auto common = [&](OperationTable::Row row) {
+    row.text("coordinate_transformation_mode", "half_pixel", {"half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"})
+        .text("nearest_mode", "round_prefer_floor", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"})
+        .flag("antialias", false)
+        .ints("pads_begin", none)
+        .ints("pads_end", none)
+        .real("cube_coeff", -0.75);
+  };
+  table.add("Interpolate", 1, 2, 2, infer_interpolate, evaluate_interpolate, description)
+      .ints("axes")
+      .text("mode", {}, {"nearest", "linear", "cubic", "area"})
+      .flag("align_corners", true)
+      .flag("antialias", false)
+      .ints("pads_begin", none)
+      .ints("pads_end", none);
+  common(table.add("Interpolate", 4, 3, 4, infer_interpolate, evaluate_interpolate, description)
+             .text("mode", {}, {"nearest", "linear", "linear_onnx", "cubic"})
+             .text("shape_calculation_mode", {}, {"sizes", "scales"}));
+  common(table.add("Interpolate", 11, 2, 3, infer_interpolate, evaluate_interpolate, description)
+             .text("mode", {}, {"nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"})
+             .text("shape_calculation_mode", {}, {"sizes", "scales"}));
+}
+
+}  // namespace v1
+}  // namespace tenon

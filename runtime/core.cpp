@@ -303,7 +303,7 @@ CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, con
   const DeviceName name(context.get_device_name());
   CompileOptions options = impl_->split(name.base, properties);
   auto device = impl_->device(name, &options.device);
-  auto compiled = device->compile_model(model, context.impl(), options.device);
+  auto compiled = device->compile_in_context(model, context.impl(), options.device);
   return CompiledModel(std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
 }
 

@@ -99,8 +99,8 @@ std::shared_ptr<RemoteContextImpl> CompiledModelImpl::context() const {
 
 Tensor RemoteContextImpl::create_host_tensor(element::Type type, const Shape& shape) { return Tensor(type, shape); }
 
-std::shared_ptr<CompiledModelImpl> Device::compile_model(const std::shared_ptr<const Model>&,
-                                                         const std::shared_ptr<RemoteContextImpl>&, const AnyMap&) {
+std::shared_ptr<CompiledModelImpl> Device::compile_in_context(const std::shared_ptr<const Model>&,
+                                                              const std::shared_ptr<RemoteContextImpl>&, const AnyMap&) {
   throw NotImplemented("compiling for a remote context is not supported by " + name() + " device");
 }
 std::shared_ptr<CompiledModelImpl> Device::import_model(std::istream&, const AnyMap&) {

@@ -176,9 +176,9 @@ class TENON_API Device {
   ///         kNotFound       a property that the device does not know
   virtual std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
                                                            const AnyMap& properties) = 0;
-  virtual std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
-                                                           const std::shared_ptr<RemoteContextImpl>& context,
-                                                           const AnyMap& properties);
+  virtual std::shared_ptr<CompiledModelImpl> compile_in_context(const std::shared_ptr<const Model>& model,
+                                                                const std::shared_ptr<RemoteContextImpl>& context,
+                                                                const AnyMap& properties);
   virtual std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties);
   virtual SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const = 0;
 

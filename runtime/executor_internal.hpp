@@ -19,9 +19,7 @@ class Task {
  public:
   /// Runs on the worker of `stream`. The task may be gone when this returns, and may be posted again from within.
   virtual void execute(int stream) noexcept = 0;
-
- protected:
-  ~Task() = default;
+  virtual ~Task() = default;
 
  private:
   friend class Executor;

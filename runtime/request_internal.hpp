@@ -26,7 +26,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   using Callback = std::function<void(std::exception_ptr)>;
 
   explicit RequestState(std::shared_ptr<ModelState> model);
-  ~RequestState() = default;
+  ~RequestState() override = default;
 
   /// Makes the device's half, so that its failure shows when the request is made.
   void prime() { plan(); }

@@ -3,7 +3,6 @@
 #include <tenon/vision/decode.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 #include <sstream>
@@ -12,8 +11,6 @@
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/op.hpp>
-#include <tenon/runtime/compiled_model.hpp>
-#include <tenon/runtime/infer_request.hpp>
 #include <tenon/vision/decoders_internal.hpp>
 
 namespace tenon {
@@ -169,9 +166,10 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   }
   std::erase_if(candidates_, [](const Candidate& c) { return !is_finite(c); });
   if (kind.suppresses) {
-    suppress(candidates_, options_.iou_threshold, options_.top_k);
+    // Clipped first: what lies beside the picture must not count among the best.
     for (Candidate& candidate : candidates_) map_to_frame(options_, candidate.box);
     std::erase_if(candidates_, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
+    suppress(candidates_, options_.iou_threshold, options_.top_k);
   } else {
     suppress(candidates_, 1.0f, options_.top_k);
     for (Candidate& candidate : candidates_) {
@@ -197,22 +195,6 @@ std::vector<Detection> detections(std::span<const Tensor> outputs, const DecodeO
 
 std::vector<Detection> detections(const Tensor& output, const DecodeOptions& options) {
   return Decoder(options).decode({&output, 1});
-}
-
-const std::vector<Detection>& detections(InferRequest& request, Decoder& decoder) {
-  // Models of up to eight outputs cost no allocation.
-  std::array<Tensor, 8> few;
-  std::vector<Tensor> many;
-  const std::size_t count = request.get_compiled_model().outputs().size();
-  if (count > few.size()) many.resize(count);
-  const std::span<Tensor> outputs = count > few.size() ? std::span<Tensor>(many) : std::span<Tensor>(few).first(count);
-  for (std::size_t i = 0; i < count; ++i) outputs[i] = request.get_output_tensor(i);
-  return decoder.decode(outputs);
-}
-
-std::vector<Detection> detections(InferRequest& request, const DecodeOptions& options) {
-  Decoder decoder(options);
-  return detections(request, decoder);
 }
 
 }  // namespace vision

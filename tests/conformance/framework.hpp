@@ -73,6 +73,9 @@ class FrameworkUnderTest {
   /// and after: equal numbers mean that everything was released, and nothing twice.
   virtual std::size_t live_objects() const = 0;
 
+  /// Frees what is kept for reuse (idle pool buffers, with their views in other contexts); called before each count.
+  virtual void drop_idle() {}
+
   /// Makes the n-th native call from now on fail once (1: the next one); 0 takes that back. Returns false when this framework
   /// calls nothing that can fail or has no means to make it fail: exclusions() must then have "NativeFailure".
   virtual bool fail_native_call(std::size_t n) { return false; }

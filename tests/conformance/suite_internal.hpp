@@ -29,6 +29,7 @@ struct Census {
 };
 inline Census take_census() {
   Census census;
+  for (const auto& framework : all()) framework->drop_idle();
   for (const auto& framework : all()) census.counts.push_back(framework->live_objects());
   census.counts.push_back(open_descriptors());
   return census;

@@ -24,10 +24,10 @@ struct Truth {
 
 struct LabelPrecision {
   int label_id = 0;
-  std::size_t objects = 0;     ///< Not difficult.
+  std::size_t objects = 0;  ///< Not difficult.
   std::size_t detections = 0;
-  double ap50 = 0;             ///< At an overlap of 0.5.
-  double ap = 0;               ///< Mean over overlaps 0.5, 0.55 ... 0.95.
+  double ap50 = 0;  ///< At an overlap of 0.5.
+  double ap = 0;    ///< Mean over overlaps 0.5, 0.55 ... 0.95.
 };
 
 struct MeanPrecision {
@@ -35,9 +35,9 @@ struct MeanPrecision {
   std::vector<LabelPrecision> labels;  ///< Those labels, ascending.
 };
 
-/// Collects pictures, then judges them all. A detection belongs to the object of its label and picture that it overlaps most;
-/// it is right when the overlap reaches the threshold and no better-scored one has taken the object. Equal scores rank in the
-/// order in which they were added.
+/// Collects pictures, then judges them all. A detection belongs to the object of its label and picture that it overlaps
+/// most; it is right when the overlap reaches the threshold and no better-scored one has taken the object. Equal scores
+/// rank in the order in which they were added.
 /// @source PASCAL VOC 2010 development kit, section 3.4; overlaps as COCO averages them.
 class TENON_API PrecisionMeter {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mAP against hand-computed areas and against models/metrics.py's numbers; the ground-truth reader on good and bad files.
+// mAP against hand-computed areas and against models/metrics.py's numbers; the ground-truth reader on good and bad
+// files.
 #include <tenon/vision/average_precision.hpp>
 
 #include <cmath>
@@ -38,7 +39,8 @@ TEST(PrecisionMeter, IsOneWhenEverythingIsFoundAndZeroWhenNothingIs) {
 TEST(PrecisionMeter, IntegratesTheEnvelope) {
   // Ranked: right, wrong, right, and one object missed. Recall 1/3 at precision 1, 2/3 at 2/3: 1/3 + 1/3 * 2/3.
   PrecisionMeter meter;
-  meter.add(std::vector{found(kA, 0.9f), found({60, 60, 70, 70}, 0.8f), found(kB, 0.7f)}, std::vector<Truth>{{kA}, {kB}, {kC}});
+  meter.add(std::vector{found(kA, 0.9f), found({60, 60, 70, 70}, 0.8f), found(kB, 0.7f)},
+            std::vector<Truth>{{kA}, {kB}, {kC}});
   EXPECT_NEAR(meter.result().map50, 1.0 / 3 + 2.0 / 9, 1e-12);
   // A wrong one ranked last costs nothing.
   PrecisionMeter late;

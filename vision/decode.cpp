@@ -47,7 +47,8 @@ void read_number(const Model& model, const char* key, T& value) {
   const std::string text = info_text(model, key);
   if (text.empty()) return;
   if (!detail::parse_value(text, value) || !(static_cast<double>(value) >= 0 && static_cast<double>(value) < 1e9))
-    throw Error(Code::kInvalidArgument, std::string("model_info ") + key + " is \"" + text + "\"; it must be a number of 0 or more");
+    throw Error(Code::kInvalidArgument,
+                std::string("model_info ") + key + " is \"" + text + "\"; it must be a number of 0 or more");
 }
 
 DecodeOptions from_metadata(const Model& model) {
@@ -93,7 +94,8 @@ const float* floats(const Tensor& tensor, std::vector<float>& scratch) {
 
 bool is_finite(const Candidate& candidate) {
   const Box& b = candidate.box;
-  return std::isfinite(b.x1) && std::isfinite(b.y1) && std::isfinite(b.x2) && std::isfinite(b.y2) && std::isfinite(candidate.score);
+  return std::isfinite(b.x1) && std::isfinite(b.y1) && std::isfinite(b.x2) && std::isfinite(b.y2) &&
+         std::isfinite(candidate.score);
 }
 
 void map_to_frame(const DecodeOptions& options, Box& box) {
@@ -136,12 +138,15 @@ DecodeOptions decode_options(const Model& model, const FrameInfo& info) {
 Decoder::Decoder(DecodeOptions options) : options_(std::move(options)), kind_(kind_of(options_.model_type)) {
   const DecoderKind& kind = decoder_kinds()[kind_];
   if (!std::isfinite(options_.confidence_threshold) || !std::isfinite(options_.iou_threshold))
-    throw Error(Code::kInvalidArgument, "decoding " + options_.model_type + ": confidence and IoU thresholds must be finite numbers");
+    throw Error(Code::kInvalidArgument,
+                "decoding " + options_.model_type + ": confidence and IoU thresholds must be finite numbers");
   if (kind.needs_input_size && (options_.input_width == 0 || options_.input_height == 0))
-    throw Error(Code::kInvalidArgument, "decoding " + options_.model_type +
-                                            ": the size of the model's input is not known; set input_width and input_height");
+    throw Error(Code::kInvalidArgument,
+                "decoding " + options_.model_type +
+                    ": the size of the model's input is not known; set input_width and input_height");
   if (options_.geometry && (options_.geometry->placed.width == 0 || options_.geometry->placed.height == 0))
-    throw Error(Code::kInvalidArgument, "decoding " + options_.model_type + ": the frame has no place in the model's input");
+    throw Error(Code::kInvalidArgument,
+                "decoding " + options_.model_type + ": the frame has no place in the model's input");
 }
 
 const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
@@ -154,10 +159,11 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   if (chosen == outputs.end()) {
     std::string found;
     for (const Tensor& tensor : outputs) found += " " + (tensor ? to_string(tensor) : std::string("an empty tensor"));
-    throw Error(Code::kInvalidArgument, std::string("decoding ") + kind.name + ": no output is " + kind.expects + " of f32 or f16" +
-                                            (options_.labels.empty() ? "" : " with " + std::to_string(options_.labels.size()) + " labels") +
-                                            " for an input of " + std::to_string(options_.input_width) + "x" +
-                                            std::to_string(options_.input_height) + "; there are:" + (found.empty() ? " none" : found));
+    throw Error(Code::kInvalidArgument,
+                std::string("decoding ") + kind.name + ": no output is " + kind.expects + " of f32 or f16" +
+                    (options_.labels.empty() ? "" : " with " + std::to_string(options_.labels.size()) + " labels") +
+                    " for an input of " + std::to_string(options_.input_width) + "x" +
+                    std::to_string(options_.input_height) + "; there are:" + (found.empty() ? " none" : found));
   }
   candidates_.clear();
   if (chosen->element_count() > 0) {
@@ -173,7 +179,8 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   } else {
     suppress(candidates_, 1.0f, options_.top_k);
     for (Candidate& candidate : candidates_) {
-      if (options_.frame_width) candidate.box = {0, 0, static_cast<float>(options_.frame_width), static_cast<float>(options_.frame_height)};
+      if (options_.frame_width)
+        candidate.box = {0, 0, static_cast<float>(options_.frame_width), static_cast<float>(options_.frame_height)};
     }
   }
   // Elements are assigned, not rebuilt, so that their texts keep their memory.
@@ -183,8 +190,10 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
     found_[i].box = c.box;
     found_[i].label_id = c.label_id;
     found_[i].score = c.score;
-    if (static_cast<std::size_t>(c.label_id) < options_.labels.size()) found_[i].label = options_.labels[static_cast<std::size_t>(c.label_id)];
-    else found_[i].label.assign("#").append(std::to_string(c.label_id));
+    if (static_cast<std::size_t>(c.label_id) < options_.labels.size())
+      found_[i].label = options_.labels[static_cast<std::size_t>(c.label_id)];
+    else
+      found_[i].label.assign("#").append(std::to_string(c.label_id));
   }
   return found_;
 }

@@ -21,7 +21,8 @@ class Model;
 struct FrameInfo;
 namespace vision {
 
-/// How to read a model's outputs. decode_options() fills it from the model; whatever is changed afterwards overrides it.
+/// How to read a model's outputs. decode_options() fills it from the model; whatever is changed afterwards overrides
+/// it.
 struct DecodeOptions {
   /// One of model_types(), upper or lower case.
   std::string model_type;
@@ -39,16 +40,18 @@ struct DecodeOptions {
 };
 
 /// The model types that are known and the output each expects:
-///   YOLOX           [1,n,5+c]: dx, dy, log w, log h relative to grid cells of strides 8, 16, 32 (64 when n says so), then
+///   YOLOX           [1,n,5+c]: dx, dy, log w, log h relative to grid cells of strides 8, 16, 32 (64 when n says so),
+///   then
 ///                   objectness and class scores as probabilities
 ///   YOLOv5          [1,n,5+c]: centre and size in input pixels, objectness, class scores
 ///   YOLOv8, YOLOv11 [1,4+c,n] (or [1,n,4+c]): centre and size in input pixels, class scores
-///   SSD             [1,1,n,7]: image, label, score, x1, y1, x2, y2 in 0..1 of the input; a negative image ends the list
-///   Classification  [1,c], [1,c,1,1]: probabilities or logits (softmax is applied unless they are 0..1 and sum to 1)
+///   SSD             [1,1,n,7]: image, label, score, x1, y1, x2, y2 in 0..1 of the input; a negative image ends the
+///   list Classification  [1,c], [1,c,1,1]: probabilities or logits (softmax is applied unless they are 0..1 and sum to
+///   1)
 TENON_API std::vector<std::string> model_types();
 
-/// Reads rt_info["model_info"]: model_type, labels (separated by blanks), confidence_threshold, iou_threshold, topk; the
-/// input's size from its shape, or size and geometry from the input stage where the model has one.
+/// Reads rt_info["model_info"]: model_type, labels (separated by blanks), confidence_threshold, iou_threshold, topk;
+/// the input's size from its shape, or size and geometry from the input stage where the model has one.
 /// @errors kInvalidArgument: a value that cannot be read (names the key).
 TENON_API DecodeOptions decode_options(const Model& model);
 /// As above for frames of `info` fed to the model's first input: boxes come out in the frame's pixels.
@@ -59,8 +62,8 @@ TENON_API DecodeOptions decode_options(const Model& model, const FrameInfo& info
 /// @thread one thread at a time.
 class TENON_API Decoder {
  public:
-  /// @errors kInvalidArgument: an unknown model type (lists the known), thresholds that are no numbers, a size of 0 where the
-  /// type needs it.
+  /// @errors kInvalidArgument: an unknown model type (lists the known), thresholds that are no numbers, a size of 0
+  /// where the type needs it.
   explicit Decoder(DecodeOptions options);
   const DecodeOptions& options() const { return options_; }
 

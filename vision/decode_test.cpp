@@ -103,7 +103,8 @@ TEST(DecodeYolov8, ReadsBothLayouts) {
       EXPECT_EQ(found[0].box, (vision::Box{16, 8, 24, 12}));
     }
   }
-  EXPECT_EQ(vision::detections(major, options("yolo_v8", {})).size(), 1u) << "without labels the longer axis is the boxes'";
+  EXPECT_EQ(vision::detections(major, options("yolo_v8", {})).size(), 1u)
+      << "without labels the longer axis is the boxes'";
   EXPECT_EQ(vision::detections(major, options("yolo_v8", {})).at(0).label, "#1");
 }
 
@@ -118,7 +119,8 @@ TEST(DecodeYolov5, MultipliesObjectness) {
 
 TEST(DecodeSsd, StopsAtANegativeImage) {
   const Tensor out = tensor({1, 1, 4, 7});
-  const float values[28] = {0, 1, 0.9f, 0.25f, 0.5f, 0.5f, 1, 0, 0, 0.6f, -1, -1, 2, 2, -1, 0, 0, 0, 0, 0, 0, 0, 1, 0.99f, 0, 0, 1, 1};
+  const float values[28] = {0,  1, 0.9f, 0.25f, 0.5f, 0.5f, 1, 0, 0, 0.6f,  -1, -1, 2, 2,
+                            -1, 0, 0,    0,     0,    0,    0, 0, 1, 0.99f, 0,  0,  1, 1};
   std::copy_n(values, 28, out.data<float>());
   const auto found = vision::detections(out, options("SSD"));
   ASSERT_EQ(found.size(), 2u);
@@ -163,7 +165,9 @@ TEST(Decoder, SaysWhatItKnowsAndWhatItFound) {
     }
     return "no error";
   };
-  const auto has = [](const std::string& text, const std::string& part) { EXPECT_NE(text.find(part), std::string::npos) << text; };
+  const auto has = [](const std::string& text, const std::string& part) {
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+  };
   has(message([] { Decoder d(options("rainbow")); }), "YOLOX, YOLOv5, YOLOv8, SSD, Classification");
   has(message([] { Decoder d(options("")); }), "model_type");
   has(message([] { vision::detections(tensor({1, 41, 7}), options("YOLOX")); }), "[1,41,7]");
@@ -188,7 +192,8 @@ TEST(Decoder, SurvivesAnyValues) {
                                   : name == "Classification" ? Shape{1, 2}
                                   : name == "YOLOv8"         ? Shape{1, 6, 60}
                                                              : Shape{1, kCells, 7});
-        for (std::size_t i = 0; i < out.element_count(); ++i) out.data<float>()[i] = odd[(i * 7 + i / 7 + shift) % std::size(odd)];
+        for (std::size_t i = 0; i < out.element_count(); ++i)
+          out.data<float>()[i] = odd[(i * 7 + i / 7 + shift) % std::size(odd)];
         auto o = options(type);
         o.multi_label = multi;
         o.confidence_threshold = 0;
@@ -214,7 +219,9 @@ TEST(Decoder, TakesEmptyAndEnormousOutputs) {
   EXPECT_TRUE(vision::detections(Tensor(ElementType::kF32, {1, 6, 0}), options("YOLOv8")).empty());
   const std::size_t many = 500000;
   const Tensor out = tensor({1, many, 7}, 0.9f);
-  for (std::size_t i = 0; i < many; ++i) out.data<float>()[i * 7] = static_cast<float>(i % 1000), out.data<float>()[i * 7 + 1] = static_cast<float>(i / 1000);
+  for (std::size_t i = 0; i < many; ++i)
+    out.data<float>()[i * 7] = static_cast<float>(i % 1000),
+                          out.data<float>()[i * 7 + 1] = static_cast<float>(i / 1000);
   auto o = options("YOLOv5");
   o.confidence_threshold = 0.1f;
   EXPECT_EQ(vision::detections(out, o).size(), 100u);
@@ -256,7 +263,8 @@ TEST(DecodeOptions, ComeFromTheModel) {
   EXPECT_EQ(o.input_height, 32u);
   EXPECT_FALSE(o.geometry);
   const FrameInfo info{kNv12, 100, 100};
-  for (const auto& framed : {vision::decode_options(*m, info), vision::decode_options(*with_input_stage(*m, {}, options_from(*m, info)))}) {
+  for (const auto& framed :
+       {vision::decode_options(*m, info), vision::decode_options(*with_input_stage(*m, {}, options_from(*m, info)))}) {
     ASSERT_TRUE(framed.geometry);
     EXPECT_EQ(framed.geometry->placed, (PixelRect{16, 0, 32, 32}));
     EXPECT_EQ(framed.frame_width, 100u);

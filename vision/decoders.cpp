@@ -30,8 +30,8 @@ Box around(float x, float y, float w, float h) { return {x - w / 2, y - h / 2, x
 /// Adds a box once for its best label, or for every label above the threshold. `scale` is the objectness.
 /// Comparisons are written so that NaN never passes.
 template <typename MakeBox>
-void add_labels(const DecodeOptions& options, DecodeScratch& scratch, const float* scores, std::size_t count, float scale,
-                std::size_t index, MakeBox make_box) {
+void add_labels(const DecodeOptions& options, DecodeScratch& scratch, const float* scores, std::size_t count,
+                float scale, std::size_t index, MakeBox make_box) {
   const float threshold = options.confidence_threshold;
   if (options.multi_label) {
     for (std::size_t c = 0; c < count; ++c) {
@@ -46,7 +46,8 @@ void add_labels(const DecodeOptions& options, DecodeScratch& scratch, const floa
   if (scores[best] * scale >= threshold) add(scratch, make_box(), scores[best] * scale, best, index);
 }
 
-// Rows of 5 + c values -------------------------------------------------------------------------------------------------------
+// Rows of 5 + c values
+// -------------------------------------------------------------------------------------------------------
 
 bool fits_rows(const DecodeOptions& options, const Shape& shape) {
   if (shape.size() != 3 || shape[0] != 1 || shape[2] < 6) return false;
@@ -86,7 +87,8 @@ void decode_yolov5(const DecodeOptions& options, const Shape& shape, const float
   }
 }
 
-// 4 + c rows of n values ----------------------------------------------------------------------------------------------------
+// 4 + c rows of n values
+// ----------------------------------------------------------------------------------------------------
 
 /// True: [1, 4 + c, n]. The number of labels decides; without labels there are more boxes than labels.
 bool is_channel_major(const DecodeOptions& options, const Shape& shape) {
@@ -138,7 +140,8 @@ void decode_yolov8(const DecodeOptions& options, const Shape& shape, const float
   }
 }
 
-// Lists of finished detections ---------------------------------------------------------------------------------------------
+// Lists of finished detections
+// ---------------------------------------------------------------------------------------------
 
 bool fits_ssd(const DecodeOptions&, const Shape& shape) {
   return shape.size() == 4 && shape[0] == 1 && shape[1] == 1 && shape[3] == 7;
@@ -155,14 +158,16 @@ void decode_ssd(const DecodeOptions& options, const Shape& shape, const float* v
   }
 }
 
-// Classification ------------------------------------------------------------------------------------------------------------
+// Classification
+// ------------------------------------------------------------------------------------------------------------
 
 bool fits_classification(const DecodeOptions& options, const Shape& shape) {
   if (shape.size() != 2 && !(shape.size() == 4 && shape[2] == 1 && shape[3] == 1)) return false;
   return shape[0] == 1 && shape[1] > 0 && (options.labels.empty() || shape[1] == options.labels.size());
 }
 
-void decode_classification(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch) {
+void decode_classification(const DecodeOptions& options, const Shape& shape, const float* values,
+                           DecodeScratch& scratch) {
   double sum = 0;
   float top = -INFINITY;
   bool probabilities = true;
@@ -191,11 +196,13 @@ constexpr const char* kSsd[] = {"ssd", "detection_output"};
 constexpr const char* kClassification[] = {"classification"};
 
 constexpr DecoderKind kKinds[] = {
-    {"YOLOX", kYolox, "[1,n,5+labels] with one row per cell of the grids of strides 8, 16, 32", true, true, fits_yolox, decode_yolox},
+    {"YOLOX", kYolox, "[1,n,5+labels] with one row per cell of the grids of strides 8, 16, 32", true, true, fits_yolox,
+     decode_yolox},
     {"YOLOv5", kYolov5, "[1,n,5+labels]", true, true, fits_rows, decode_yolov5},
     {"YOLOv8", kYolov8, "[1,4+labels,n] or [1,n,4+labels]", true, true, fits_yolov8, decode_yolov8},
     {"SSD", kSsd, "[1,1,n,7]", true, true, fits_ssd, decode_ssd},
-    {"Classification", kClassification, "[1,labels] or [1,labels,1,1]", false, false, fits_classification, decode_classification},
+    {"Classification", kClassification, "[1,labels] or [1,labels,1,1]", false, false, fits_classification,
+     decode_classification},
 };
 
 }  // namespace

@@ -21,11 +21,11 @@ struct DecodeScratch {
 
 /// One row of the table of model types.
 struct DecoderKind {
-  const char* name;                   ///< As messages list it.
+  const char* name;  ///< As messages list it.
   std::span<const char* const> other_names;
-  const char* expects;                ///< The output's shape, for messages.
+  const char* expects;  ///< The output's shape, for messages.
   bool needs_input_size;
-  bool suppresses;                    ///< Boxes go through suppression and are mapped to the frame.
+  bool suppresses;  ///< Boxes go through suppression and are mapped to the frame.
   bool (*fits)(const DecodeOptions& options, const Shape& shape);
   /// Candidates above the threshold, boxes in pixels of the model's input. `values` holds the whole tensor.
   void (*decode)(const DecodeOptions& options, const Shape& shape, const float* values, DecodeScratch& scratch);

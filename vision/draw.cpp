@@ -17,8 +17,9 @@ inline namespace v1 {
 namespace vision {
 namespace {
 
-constexpr Colour kPalette[] = {{230, 60, 50},  {60, 180, 75},  {30, 120, 230}, {250, 190, 30}, {170, 60, 200}, {40, 200, 210},
-                               {245, 130, 40}, {150, 200, 40}, {220, 80, 160}, {90, 90, 230},  {0, 150, 120},  {180, 130, 90}};
+constexpr Colour kPalette[] = {{230, 60, 50},  {60, 180, 75},  {30, 120, 230}, {250, 190, 30},
+                               {170, 60, 200}, {40, 200, 210}, {245, 130, 40}, {150, 200, 40},
+                               {220, 80, 160}, {90, 90, 230},  {0, 150, 120},  {180, 130, 90}};
 
 /// Black or white, whichever is read better on `background`.
 Colour readable_on(Colour background) {
@@ -36,15 +37,17 @@ Colour label_colour(int label_id) { return kPalette[static_cast<unsigned>(label_
 Canvas::Canvas(const Frame& frame) : layout_(frame_layout(frame.info())) {
   const FrameInfo& info = frame.info();
   if (frame.plane_count() != layout_.plane_count)
-    throw Error(Code::kFailedPrecondition, "drawing: the frame has " + std::to_string(frame.plane_count()) + " planes, " +
-                                               to_string(info.format) + " has " + std::to_string(layout_.plane_count));
+    throw Error(Code::kFailedPrecondition, "drawing: the frame has " + std::to_string(frame.plane_count()) +
+                                               " planes, " + to_string(info.format) + " has " +
+                                               std::to_string(layout_.plane_count));
   for (std::size_t plane = 0; plane < layout_.plane_count; ++plane) {
     const Tensor& tensor = frame.plane(plane);
     if (!tensor.is_host_addressable() || !tensor.is_writable())
-      throw Error(Code::kFailedPrecondition, "drawing: plane " + std::to_string(plane) + " (" + to_string(tensor) + ") " +
-                                                 (tensor.is_host_addressable() ? "may not be written: a decoder or another reader holds it"
-                                                                               : "cannot be reached from the host") +
-                                                 "; draw on a copy of the frame");
+      throw Error(Code::kFailedPrecondition,
+                  "drawing: plane " + std::to_string(plane) + " (" + to_string(tensor) + ") " +
+                      (tensor.is_host_addressable() ? "may not be written: a decoder or another reader holds it"
+                                                    : "cannot be reached from the host") +
+                      "; draw on a copy of the frame");
   }
   InputStageSpec shape;
   shape.layout = layout_;
@@ -117,7 +120,8 @@ void Canvas::outline(int x1, int y1, int x2, int y2, int thickness, Colour colou
 }
 
 int Canvas::text_width(std::string_view text, int scale) {
-  return text.empty() ? 0 : (static_cast<int>(std::min<std::size_t>(text.size(), 4096)) * (kGlyphWidth + 1) - 1) * scale;
+  return text.empty() ? 0
+                      : (static_cast<int>(std::min<std::size_t>(text.size(), 4096)) * (kGlyphWidth + 1) - 1) * scale;
 }
 
 int Canvas::text_height(int scale) { return kGlyphHeight * scale; }
@@ -134,7 +138,8 @@ void Canvas::text(int x, int y, std::string_view text, int scale, Colour colour)
       for (int column = 0; column < kGlyphWidth; ++column) {
         int run = 0;
         while (column + run < kGlyphWidth && (glyph[row] >> (kGlyphWidth - 1 - column - run) & 1)) ++run;
-        if (run) fill_samples(x + column * scale, y + row * scale, x + (column + run) * scale, y + (row + 1) * scale, p);
+        if (run)
+          fill_samples(x + column * scale, y + row * scale, x + (column + run) * scale, y + (row + 1) * scale, p);
         column += run;
       }
     }
@@ -149,13 +154,15 @@ void draw(const Frame& frame, std::span<const Detection> detections, const DrawO
   // The best last, so that it lies on top.
   for (std::size_t i = detections.size(); i-- > 0;) {
     const Detection& d = detections[i];
-    if (!std::isfinite(d.box.x1) || !std::isfinite(d.box.y1) || !std::isfinite(d.box.x2) || !std::isfinite(d.box.y2)) continue;
+    if (!std::isfinite(d.box.x1) || !std::isfinite(d.box.y1) || !std::isfinite(d.box.x2) || !std::isfinite(d.box.y2))
+      continue;
     const int x1 = pixel(d.box.x1), y1 = pixel(d.box.y1), x2 = pixel(d.box.x2), y2 = pixel(d.box.y2);
     const Colour colour = label_colour(d.label_id);
     canvas.outline(x1, y1, x2, y2, thickness, colour);
     if (!options.labels) continue;
     char score[16] = "";
-    if (options.scores) std::snprintf(score, sizeof(score), " %.2f", static_cast<double>(std::clamp(d.score, 0.0f, 99.0f)));
+    if (options.scores)
+      std::snprintf(score, sizeof(score), " %.2f", static_cast<double>(std::clamp(d.score, 0.0f, 99.0f)));
     const int name_width = Canvas::text_width(d.label, scale), gap = options.scores && !d.label.empty() ? scale : 0;
     const int width = name_width + gap + Canvas::text_width(score, scale) + 4 * scale;
     const int height = Canvas::text_height(scale) + 4 * scale;

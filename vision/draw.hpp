@@ -22,8 +22,8 @@ struct Colour {
 /// The colour of a label, the same in every run; neighbouring ids differ clearly.
 TENON_API Colour label_colour(int label_id);
 
-/// A frame's planes as something to paint on: any format that the input stage reads. Everything is clipped to the picture.
-/// The colour is converted to the frame's own space and range; alpha samples are left alone.
+/// A frame's planes as something to paint on: any format that the input stage reads. Everything is clipped to the
+/// picture. The colour is converted to the frame's own space and range; alpha samples are left alone.
 class TENON_API Canvas {
  public:
   /// @errors kFailedPrecondition: planes that the host cannot reach or may not write (copy the frame first).
@@ -62,8 +62,8 @@ struct DrawOptions {
   int text_scale = 0;    ///< 0: one 360th of the height, at least 1.
 };
 
-/// Draws every detection: an outline in its label's colour, and the label on a filled bar above it (inside where there is no
-/// room above). @errors as Canvas.
+/// Draws every detection: an outline in its label's colour, and the label on a filled bar above it (inside where there
+/// is no room above). @errors as Canvas.
 TENON_API void draw(const Frame& frame, std::span<const Detection> detections, const DrawOptions& options = {});
 
 }  // namespace vision

@@ -18,8 +18,8 @@ using namespace tenon;
 using vision::Canvas;
 using vision::Colour;
 
-constexpr PixelFormat kFormats[] = {kI420, kYv12, kI422, kI444, kNv12, kNv21, kNv16, kP010, kYuy2, kUyvy, kGray8,
-                                    kRgb24, kBgr24, kRgba, kBgra, kRgbPlanar, kBgrPlanar, kGbrPlanar};
+constexpr PixelFormat kFormats[] = {kI420, kYv12,  kI422,  kI444,  kNv12, kNv21, kNv16,      kP010,      kYuy2,
+                                    kUyvy, kGray8, kRgb24, kBgr24, kRgba, kBgra, kRgbPlanar, kBgrPlanar, kGbrPlanar};
 
 Frame grey_frame(PixelFormat format, std::uint32_t width, std::uint32_t height) {
   Frame frame = Frame::allocate({format, width, height, ColourSpace::kBt709});
@@ -62,7 +62,8 @@ TEST_P(EveryFormat, CoversOddPicturesToTheLastPixel) {
   Frame frame = grey_frame(GetParam(), 7, 5);
   Canvas(frame).fill(-3, -3, 100, 100, {10, 200, 30});
   const auto pixels = rgb(frame);
-  for (std::size_t i = 0; i < 35; ++i) EXPECT_NEAR(pixels[35 + i], GetParam() == kGray8 ? 0.2126f * 10 + 0.7152f * 200 + 0.0722f * 30 : 200, 2.5) << i;
+  for (std::size_t i = 0; i < 35; ++i)
+    EXPECT_NEAR(pixels[35 + i], GetParam() == kGray8 ? 0.2126f * 10 + 0.7152f * 200 + 0.0722f * 30 : 200, 2.5) << i;
 }
 
 TEST_P(EveryFormat, StaysInsideThePlanes) {
@@ -81,15 +82,17 @@ TEST_P(EveryFormat, StaysInsideThePlanes) {
     blocks.emplace_back(pitch * (extent.height_px + 2), 0xA5);
     const Shape shape = plane_shape(info, p);
     ByteStrides strides{static_cast<std::ptrdiff_t>(pitch), item};
-    if (shape.size() == 3) strides = {static_cast<std::ptrdiff_t>(pitch), static_cast<std::ptrdiff_t>(extent.channels) * item, item};
+    if (shape.size() == 3)
+      strides = {static_cast<std::ptrdiff_t>(pitch), static_cast<std::ptrdiff_t>(extent.channels) * item, item};
     planes.emplace_back(format_info(info.format).sample, shape, blocks.back().data() + pitch, strides);
     rows.push_back({pitch, extent.row_bytes, extent.height_px});
   }
   const Frame frame(info, planes);
   std::vector<vision::Detection> wild;
-  for (const vision::Box& box : {vision::Box{-50, -50, 500, 500}, vision::Box{30, 15, 40, 20}, vision::Box{-9, 3, 4, 40},
-                                 vision::Box{1e30f, -1e30f, INFINITY, 5}, vision::Box{NAN, 0, 1, 1}, vision::Box{5, 5, 2, 2},
-                                 vision::Box{-1e9f, -1e9f, 1e9f, 1e9f}}) {
+  for (const vision::Box& box :
+       {vision::Box{-50, -50, 500, 500}, vision::Box{30, 15, 40, 20}, vision::Box{-9, 3, 4, 40},
+        vision::Box{1e30f, -1e30f, INFINITY, 5}, vision::Box{NAN, 0, 1, 1}, vision::Box{5, 5, 2, 2},
+        vision::Box{-1e9f, -1e9f, 1e9f, 1e9f}}) {
     wild.push_back({box, static_cast<int>(wild.size()) - 3, 0.5f, "a label that is wider than the picture \x01\xff"});
   }
   vision::draw(frame, wild);
@@ -121,7 +124,8 @@ TEST(Canvas, OutlinesWithTheThicknessInside) {
   canvas.fill(0, 0, 16, 16, {0, 0, 0});
   canvas.outline(2, 3, 12, 11, 2, {255, 255, 255});
   const auto pixel = [&](std::size_t x, std::size_t y) {
-    return static_cast<const std::uint8_t*>(frame.plane(0).data())[y * static_cast<std::size_t>(frame.plane(0).byte_strides()[0]) + x];
+    return static_cast<const std::uint8_t*>(
+        frame.plane(0).data())[y * static_cast<std::size_t>(frame.plane(0).byte_strides()[0]) + x];
   };
   for (std::size_t y = 0; y < 16; ++y) {
     for (std::size_t x = 0; x < 16; ++x) {
@@ -140,7 +144,10 @@ TEST(Canvas, WritesLettersThatCanBeRead) {
     std::string drawn;
     for (std::size_t y = 0; y < 7; ++y) {
       for (std::size_t x = 0; x < 5; ++x)
-        drawn += static_cast<const std::uint8_t*>(frame.plane(0).data())[y * static_cast<std::size_t>(frame.plane(0).byte_strides()[0]) + x] ? '#' : '.';
+        drawn += static_cast<const std::uint8_t*>(
+                     frame.plane(0).data())[y * static_cast<std::size_t>(frame.plane(0).byte_strides()[0]) + x]
+                     ? '#'
+                     : '.';
       drawn += '\n';
     }
     return drawn;
@@ -160,7 +167,8 @@ TEST(Draw, PutsTheLabelAboveTheBoxOrInsideWhenThereIsNoRoom) {
   Frame frame = grey_frame(kRgb24, 200, 120);
   const Colour colour = vision::label_colour(0);
   const auto is_colour = [&](std::size_t x, std::size_t y) {
-    const auto* p = static_cast<const std::uint8_t*>(frame.plane(0).data()) + y * static_cast<std::size_t>(frame.plane(0).byte_strides()[0]) + 3 * x;
+    const auto* p = static_cast<const std::uint8_t*>(frame.plane(0).data()) +
+                    y * static_cast<std::size_t>(frame.plane(0).byte_strides()[0]) + 3 * x;
     return p[0] == colour.red && p[1] == colour.green && p[2] == colour.blue;
   };
   vision::draw(frame, std::vector<vision::Detection>{{{20, 50, 80, 100}, 0, 0.5f, "x"}});

@@ -24,11 +24,13 @@ constexpr std::size_t kMaxFrames = 1'000'000;
 /// A value and the way to it, for messages.
 class Place {
  public:
-  Place(const json& value, std::string path, const std::string& origin) : value_(value), path_(std::move(path)), origin_(origin) {}
+  Place(const json& value, std::string path, const std::string& origin)
+      : value_(value), path_(std::move(path)), origin_(origin) {}
 
   [[noreturn]] void refuse(const std::string& expected) const {
     std::string found = value_.dump(-1, ' ', true, json::error_handler_t::replace).substr(0, 60);
-    throw Error(Code::kInvalidArgument, origin_ + ": " + (path_.empty() ? "the document" : path_) + " must be " + expected + ", found " + found);
+    throw Error(Code::kInvalidArgument, origin_ + ": " + (path_.empty() ? "the document" : path_) + " must be " +
+                                            expected + ", found " + found);
   }
   Place at(const char* key) const {
     if (!value_.is_object()) refuse("an object");
@@ -40,7 +42,8 @@ class Place {
   std::vector<Place> items() const {
     if (!value_.is_array()) refuse("a list");
     std::vector<Place> places;
-    for (std::size_t i = 0; i < value_.size(); ++i) places.emplace_back(value_[i], path_ + "[" + std::to_string(i) + "]", origin_);
+    for (std::size_t i = 0; i < value_.size(); ++i)
+      places.emplace_back(value_[i], path_ + "[" + std::to_string(i) + "]", origin_);
     return places;
   }
   double number() const {
@@ -49,7 +52,8 @@ class Place {
   }
   std::size_t count(std::size_t limit) const {
     const double value = number();
-    if (value < 0 || value > static_cast<double>(limit) || value != std::floor(value)) refuse("a whole number from 0 to " + std::to_string(limit));
+    if (value < 0 || value > static_cast<double>(limit) || value != std::floor(value))
+      refuse("a whole number from 0 to " + std::to_string(limit));
     return static_cast<std::size_t>(value);
   }
   std::string text() const {
@@ -78,7 +82,8 @@ Truth read_object(const Place& object, const std::vector<std::string>& labels) {
   if (corners.size() != 4) place.refuse("[x1, y1, x2, y2]");
   const auto corner = [&](std::size_t i) { return static_cast<float>(corners[i].number()); };
   truth.box = {corner(0), corner(1), corner(2), corner(3)};
-  if (!(truth.box.x2 >= truth.box.x1) || !(truth.box.y2 >= truth.box.y1)) place.refuse("[x1, y1, x2, y2] with x2 >= x1 and y2 >= y1");
+  if (!(truth.box.x2 >= truth.box.x1) || !(truth.box.y2 >= truth.box.y1))
+    place.refuse("[x1, y1, x2, y2] with x2 >= x1 and y2 >= y1");
   truth.difficult = object.has("difficult") && object.at("difficult").flag();
   return truth;
 }
@@ -109,7 +114,8 @@ GroundTruth parse_ground_truth(std::string_view text, const std::string& origin)
     const Place index = frame.at("index");
     const std::size_t at = index.count(kMaxFrames);
     if (at >= truth.frames.size()) index.refuse("below video.frames, " + std::to_string(truth.frames.size()));
-    for (const Place& object : frame.at("objects").items()) truth.frames[at].push_back(read_object(object, truth.labels));
+    for (const Place& object : frame.at("objects").items())
+      truth.frames[at].push_back(read_object(object, truth.labels));
   }
   return truth;
 }
@@ -118,7 +124,8 @@ GroundTruth read_ground_truth(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file || text.empty())
-    throw Error(Code::kNotFound, "ground truth: cannot read \"" + path + "\"; expected a JSON file like models/demo.json");
+    throw Error(Code::kNotFound,
+                "ground truth: cannot read \"" + path + "\"; expected a JSON file like models/demo.json");
   return parse_ground_truth(text, path);
 }
 

@@ -22,9 +22,9 @@ struct GroundTruth {
   std::vector<std::vector<Truth>> frames;
 };
 
-/// Reads {"video": {"width", "height", "fps", "frames"}, "labels": [..], "frames": [{"index": i, "objects": [{"label": "..",
-/// "box": [x1, y1, x2, y2], "difficult": bool}]}]}. Frames that are not mentioned have no objects; difficult is false when
-/// missing; other keys are left alone.
+/// Reads {"video": {"width", "height", "fps", "frames"}, "labels": [..], "frames": [{"index": i, "objects": [{"label":
+/// "..", "box": [x1, y1, x2, y2], "difficult": bool}]}]}. Frames that are not mentioned have no objects; difficult is
+/// false when missing; other keys are left alone.
 /// @param origin  Names the text in messages: a file name.
 /// @errors kInvalidArgument: not of that form; the message says where ("frames[3].objects[0].box").
 TENON_API GroundTruth parse_ground_truth(std::string_view json, const std::string& origin = "ground truth");

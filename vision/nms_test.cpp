@@ -72,7 +72,9 @@ TEST(Suppress, EqualsTheDefinitionOnRandomBoxes) {
     for (std::uint32_t i = 0; i < random() % 60; ++i) {
       const float x = static_cast<float>(random() % 40), y = static_cast<float>(random() % 40);
       c.push_back({{x, y, x + static_cast<float>(random() % 20), y + static_cast<float>(random() % 20)},
-                   static_cast<float>(random() % 10) / 10, static_cast<std::int32_t>(random() % 3), i});
+                   static_cast<float>(random() % 10) / 10,
+                   static_cast<std::int32_t>(random() % 3),
+                   i});
     }
     const float threshold = static_cast<float>(random() % 10) / 10;
     const auto expected = brute_force(c, threshold);

@@ -48,8 +48,8 @@ struct FrameGeometry {
 
 /// Places `crop` of the source (all of it when its width is 0) in a target.
 /// @errors kInvalidArgument an extent is 0, above 65536, or the crop leaves the source.
-inline FrameGeometry make_geometry(std::size_t source_width, std::size_t source_height, PixelRect crop, std::size_t width,
-                                   std::size_t height, Fit fit) {
+inline FrameGeometry make_geometry(std::size_t source_width, std::size_t source_height, PixelRect crop,
+                                   std::size_t width, std::size_t height, Fit fit) {
   constexpr std::size_t kMax = 65536;
   const auto text = [](std::size_t w, std::size_t h) { return std::to_string(w) + "x" + std::to_string(h); };
   if (source_width == 0 || source_height == 0 || source_width > kMax || source_height > kMax)
@@ -87,7 +87,8 @@ inline FrameGeometry make_geometry(std::size_t source_width, std::size_t source_
   return geometry;
 }
 
-/// The two source positions of each target position along one axis and the weight of the second, in pixels of the frame.
+/// The two source positions of each target position along one axis and the weight of the second, in pixels of the
+/// frame.
 struct AxisTaps {
   std::vector<std::int32_t> low, high;
   std::vector<float> weight;

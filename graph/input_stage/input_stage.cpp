@@ -108,7 +108,8 @@ std::shared_ptr<op::v0::Parameter> find_parameter(const Model& model, const std:
     if (input.empty() || names.count(input) || parameter->get_friendly_name() == input) return parameter;
     known += " \"" + parameter->get_friendly_name() + "\"";
   }
-  throw Error(Code::kNotFound, "input stage: the model has no input \"" + input + "\"; it has" + (known.empty() ? " none" : known));
+  throw Error(Code::kNotFound,
+              "input stage: the model has no input \"" + input + "\"; it has" + (known.empty() ? " none" : known));
 }
 
 std::vector<std::int64_t> rect(const PixelRect& r) {
@@ -140,7 +141,8 @@ Attributes attributes_of(const InputStageOptions& o) {
 std::size_t extent(const Node& node, const char* name) {
   const std::int64_t value = node.get_attributes().get_int(name);
   if (value < 1 || value > 65536)
-    throw Error(Code::kInvalidArgument, node.describe() + ": " + name + " is " + std::to_string(value) + "; it must be 1 to 65536");
+    throw Error(Code::kInvalidArgument,
+                node.describe() + ": " + name + " is " + std::to_string(value) + "; it must be 1 to 65536");
   return static_cast<std::size_t>(value);
 }
 
@@ -156,7 +158,9 @@ InputStageOptions options_of(const Node& node) {
   const Attributes& a = node.get_attributes();
   InputStageOptions o;
   const auto format = format_from_name(a.get_string("format"));
-  if (!format) throw Error(Code::kInvalidArgument, node.describe() + ": no pixel format is named \"" + a.get_string("format") + "\"");
+  if (!format)
+    throw Error(Code::kInvalidArgument,
+                node.describe() + ": no pixel format is named \"" + a.get_string("format") + "\"");
   o.source.format = *format;
   o.source.width_px = static_cast<std::uint32_t>(extent(node, "source_width"));
   o.source.height_px = static_cast<std::uint32_t>(extent(node, "source_height"));
@@ -184,7 +188,8 @@ void infer(Node& node) {
   const InputStageSpec spec = spec_of(node);
   if (node.get_input_size() != spec.layout.plane_count)
     throw Error(Code::kInvalidArgument, node.describe() + ": " + std::to_string(spec.layout.plane_count) +
-                                            " planes are expected, " + std::to_string(node.get_input_size()) + " inputs found");
+                                            " planes are expected, " + std::to_string(node.get_input_size()) +
+                                            " inputs found");
   for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
     const PartialShape wanted(spec.plane_shape(plane));
     const element::Type found = node.get_input_element_type(plane);
@@ -223,7 +228,9 @@ InputStageOptions options_from(const Model& model, const FrameInfo& source, cons
   const auto parameter = find_parameter(model, input);
   const PartialShape& shape = parameter->get_partial_shape();
   const std::string what = "input stage: input \"" + parameter->get_friendly_name() + "\" of shape " + to_string(shape);
-  const auto refuse = [&](const std::string& why) { throw Error(Code::kInvalidArgument, what + " cannot take frames: " + why); };
+  const auto refuse = [&](const std::string& why) {
+    throw Error(Code::kInvalidArgument, what + " cannot take frames: " + why);
+  };
   if (shape.rank().is_dynamic() || shape.size() != 4) refuse("it must be [1,c,h,w] or [1,h,w,c]");
   if (!shape[0].compatible(Dimension(1))) refuse("the batch must be 1");
   const auto colours = [&](std::size_t axis) {
@@ -257,21 +264,23 @@ InputStageOptions options_from(const Model& model, const FrameInfo& source, cons
   return options;
 }
 
-std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input, const InputStageOptions& options) {
+std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input,
+                                        const InputStageOptions& options) {
   const InputStageSpec spec = make_spec(options);
   std::shared_ptr<Model> staged = model.clone();
   const auto old = find_parameter(*staged, input);
   if (old->get_element_type() != spec.type || !old->get_partial_shape().compatible(PartialShape(spec.target_shape())))
-    throw Error(Code::kInvalidArgument, "input stage: it makes " + std::string(name(spec.type)) + " " +
-                                            to_string(spec.target_shape()) + ", but input \"" + old->get_friendly_name() +
-                                            "\" takes " + old->get_element_type().get_type_name() + " " +
-                                            to_string(old->get_partial_shape()));
+    throw Error(Code::kInvalidArgument,
+                "input stage: it makes " + std::string(name(spec.type)) + " " + to_string(spec.target_shape()) +
+                    ", but input \"" + old->get_friendly_name() + "\" takes " +
+                    old->get_element_type().get_type_name() + " " + to_string(old->get_partial_shape()));
   const auto suffixes = plane_suffixes(options.source.format);
   const auto names = old->output(0).get_names();
   ParameterVector planes;
   OutputVector arguments;
   for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
-    auto parameter = std::make_shared<op::v0::Parameter>(spec.layout.sample_type(), PartialShape(spec.plane_shape(plane)));
+    auto parameter =
+        std::make_shared<op::v0::Parameter>(spec.layout.sample_type(), PartialShape(spec.plane_shape(plane)));
     parameter->set_friendly_name(old->get_friendly_name() + suffixes[plane]);
     std::unordered_set<std::string> plane_names;
     for (const std::string& name : names) plane_names.insert(name + suffixes[plane]);
@@ -281,7 +290,8 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
   }
   // The stage's own output keeps no name: a name leads to the planes, or to nothing.
   old->output(0).set_names({});
-  const auto stage = make_node("InputStage", 1, arguments, attributes_of(options), old->get_friendly_name() + "/input_stage");
+  const auto stage =
+      make_node("InputStage", 1, arguments, attributes_of(options), old->get_friendly_name() + "/input_stage");
   old->output(0).replace(stage->output(0));
   stage->output(0).set_names({});
   // The planes take the place of the input that they replace; the other inputs keep their order.

@@ -25,7 +25,8 @@ enum class ImageLayout : std::uint8_t { kNchw, kNhwc };
 
 /// What a frame must go through to become a model's input. Pitches are no part of it: they come with each tensor.
 struct InputStageOptions {
-  FrameInfo source;  ///< Unknown colour space and range follow core's rules (resolved_colour_space, resolved_colour_range).
+  FrameInfo
+      source;  ///< Unknown colour space and range follow core's rules (resolved_colour_space, resolved_colour_range).
   std::size_t width = 0, height = 0;
   ElementType type = ElementType::kF32;  ///< f32, f16 or u8 (rounded to nearest, saturated).
   ImageLayout layout = ImageLayout::kNchw;
@@ -40,29 +41,34 @@ struct InputStageOptions {
   friend bool operator==(const InputStageOptions&, const InputStageOptions&) = default;
 };
 
-/// Reads what a model says of its input from its shape and from rt_info["model_info"], as OpenVINO's Model API writes it:
-/// mean_values, scale_values, pad_value (one number or one per channel), resize_type (standard, fit_to_window,
+/// Reads what a model says of its input from its shape and from rt_info["model_info"], as OpenVINO's Model API writes
+/// it: mean_values, scale_values, pad_value (one number or one per channel), resize_type (standard, fit_to_window,
 /// fit_to_window_letterbox, crop), layout (NCHW, NHWC), and the channel order:
 ///  - color_space (RGB, BGR, GRAY) wins where given;
-///  - reverse_input_channels: Model API's callers hold BGR pictures, so YES means that the model wants RGB, NO that it wants
+///  - reverse_input_channels: Model API's callers hold BGR pictures, so YES means that the model wants RGB, NO that it
+///  wants
 ///    BGR. Our frames know what they hold, nothing is reversed blindly;
 ///  - neither: RGB. A model with one channel gets GRAY.
-/// Dynamic height and width take the frame's; a dynamic batch becomes 1. The first input is meant when `input` is empty.
+/// Dynamic height and width take the frame's; a dynamic batch becomes 1. The first input is meant when `input` is
+/// empty.
 ///
-/// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], c 1 or 3), or a value cannot be read (names
+/// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], c 1 or 3), or a value cannot be read
+/// (names
 ///         key, value and what is accepted). kNotFound: no such input.
 TENON_API InputStageOptions options_from(const Model& model, const FrameInfo& source, const std::string& input = {});
 
-/// Works the options out to numbers. @errors kInvalidArgument, kUnimplemented (a pixel format, modifier or type that the stage
-/// does not read or write; the message lists those it does).
+/// Works the options out to numbers. @errors kInvalidArgument, kUnimplemented (a pixel format, modifier or type that
+/// the stage does not read or write; the message lists those it does).
 TENON_API InputStageSpec make_spec(const InputStageOptions& options);
 
-/// A copy of `model` whose input `input` (the first when empty) is replaced by one input per plane of options.source and an
-/// operation InputStage. Plane inputs are [1, rows, columns, samples] of u8 (u16 for P010), named "<input>/y", "<input>/uv" for
-/// NV12 and P010, "/y", "/u", "/v" for I420, "/r", "/g", "/b" in the planes' order; formats of one plane keep the name.
+/// A copy of `model` whose input `input` (the first when empty) is replaced by one input per plane of options.source
+/// and an operation InputStage. Plane inputs are [1, rows, columns, samples] of u8 (u16 for P010), named "<input>/y",
+/// "<input>/uv" for NV12 and P010, "/y", "/u", "/v" for I420, "/r", "/g", "/b" in the planes' order; formats of one
+/// plane keep the name.
 ///
 /// @errors kInvalidArgument: the stage's output does not fit the input. kNotFound: no such input. As make_spec.
-TENON_API std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input, const InputStageOptions& options);
+TENON_API std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input,
+                                                  const InputStageOptions& options);
 
 /// Names of the planes as above, "" for a format of one plane.
 TENON_API std::vector<std::string> plane_suffixes(PixelFormat format);
@@ -70,8 +76,8 @@ TENON_API std::vector<std::string> plane_suffixes(PixelFormat format);
 /// The numbers of an InputStage node; what a device lowers. @errors kInvalidArgument: damaged attributes.
 TENON_API InputStageSpec spec_of(const Node& node);
 
-/// Where frames go in the input of a model made by with_input_stage (the first stage where there are several); nothing for
-/// any other model.
+/// Where frames go in the input of a model made by with_input_stage (the first stage where there are several); nothing
+/// for any other model.
 TENON_API std::optional<FrameGeometry> geometry_of(const Model& model);
 
 }  // namespace v1

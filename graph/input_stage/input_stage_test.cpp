@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the input stage means (against OpenVINO and by hand), what models say of their input, and the model that takes frames.
+// What the input stage means (against OpenVINO and by hand), what models say of their input, and the model that takes
+// frames.
 #include <tenon/graph/input_stage/input_stage.hpp>
 
 #include <cmath>
@@ -76,7 +77,8 @@ TEST(InputStage, AgreesWithOpenVinosPrePostProcessor) {
     for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
       const Shape shape = spec.plane_shape(plane);
       const std::size_t row = shape[2] * shape[3], pitch = row + 7;
-      blocks.push_back(noise(shape[1], row, pitch, static_cast<std::uint32_t>(100 + plane), oracle.low, oracle.high, 0xFF));
+      blocks.push_back(
+          noise(shape[1], row, pitch, static_cast<std::uint32_t>(100 + plane), oracle.low, oracle.high, 0xFF));
       planes.push_back({blocks.back().data(), static_cast<std::ptrdiff_t>(pitch)});
     }
     const auto found = run(options, planes);
@@ -104,7 +106,9 @@ TEST(InputStage, ConvertsTheCornersOfEveryColourSpace) {
         const double r = corner & 1, g = corner >> 1 & 1, b = corner >> 2 & 1;
         const double y = row.kr * r + (1 - row.kr - row.kb) * g + row.kb * b;
         const double u = (b - y) / (2 * (1 - row.kb)), v = (r - y) / (2 * (1 - row.kr));
-        const auto code = [](double value) { return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0, 255.0))); };
+        const auto code = [](double value) {
+          return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0, 255.0)));
+        };
         std::uint8_t luma = code(full ? 255 * y : 16 + 219 * y), cu = code(128 + (full ? 255 : 224) * u),
                      cv = code(128 + (full ? 255 : 224) * v);
         auto options = basic(kI444, 1, 1, 1, 1);
@@ -208,17 +212,15 @@ TEST(InputStage, ChecksPlanesBeforeItReadsThem) {
   EXPECT_NO_THROW(plane_views(spec, std::vector{y, uv}));
   EXPECT_NO_THROW(plane_views(spec, std::vector{plane({4, 6}, {16, 1}), plane({2, 3, 2}, {16, 2, 1})}));
   EXPECT_EQ(plane_views(spec, std::vector{plane({4, 6}, {16, 1}), uv})[0].pitch_bytes, 16);
-  const auto bad = [&](std::vector<Tensor> tensors) {
-    EXPECT_THROW(plane_views(spec, tensors), Error);
-  };
+  const auto bad = [&](std::vector<Tensor> tensors) { EXPECT_THROW(plane_views(spec, tensors), Error); };
   bad({y});
   bad({y, uv, uv});
   bad({uv, y});
   bad({y, Tensor()});
   bad({plane({1, 4, 5, 1}), uv});
   bad({plane({1, 4, 6, 1}, {}, ElementType::kI8), uv});
-  bad({plane({4, 6}, {4, 1}), uv});             // rows overlap
-  bad({plane({4, 6}, {16, 2}), uv});            // samples not packed
+  bad({plane({4, 6}, {4, 1}), uv});               // rows overlap
+  bad({plane({4, 6}, {16, 2}), uv});              // samples not packed
   bad({y, plane({1, 2, 3, 2}, {12, 12, 4, 1})});  // chroma pairs not packed
   const Tensor good(ElementType::kF32, {1, 3, 2, 3});
   EXPECT_NO_THROW(check_target(spec, good));
@@ -256,10 +258,13 @@ TEST(InputStage, ReadsModelInfoAsModelApiWritesIt) {
   EXPECT_EQ(options.pad, (std::array<double, 3>{114, 114, 114}));
   EXPECT_EQ(options.fit, Fit::kLetterbox);
   EXPECT_EQ(options.channels, ChannelOrder::kRgb);
-  EXPECT_EQ(options_from(*picture_model({1, 3, 32, 64}, {{"reverse_input_channels", "NO"}}), frame).channels, ChannelOrder::kBgr);
+  EXPECT_EQ(options_from(*picture_model({1, 3, 32, 64}, {{"reverse_input_channels", "NO"}}), frame).channels,
+            ChannelOrder::kBgr);
   EXPECT_EQ(options_from(*picture_model({1, 3, 32, 64}), frame).channels, ChannelOrder::kRgb);
-  EXPECT_EQ(options_from(*picture_model({1, 3, 32, 64}, {{"reverse_input_channels", "NO"}, {"color_space", "RGB"}}), frame).channels,
-            ChannelOrder::kRgb);
+  EXPECT_EQ(
+      options_from(*picture_model({1, 3, 32, 64}, {{"reverse_input_channels", "NO"}, {"color_space", "RGB"}}), frame)
+          .channels,
+      ChannelOrder::kRgb);
   EXPECT_EQ(options_from(*picture_model({1, 1, 32, 64}), frame).channels, ChannelOrder::kGray);
   options = options_from(*picture_model({1, 32, 64, 3}), frame);
   EXPECT_EQ(options.layout, ImageLayout::kNhwc);
@@ -278,7 +283,9 @@ TEST(InputStage, SaysWhichModelInfoIsWrong) {
     }
     return "no error";
   };
-  const auto has = [](const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; };
+  const auto has = [](const std::string& text, const std::string& part) {
+    return text.find(part) != std::string::npos;
+  };
   EXPECT_TRUE(has(message({1, 3, 8, 8}, {{"mean_values", "1 2"}}), "mean_values"));
   EXPECT_TRUE(has(message({1, 3, 8, 8}, {{"scale_values", "abc"}}), "abc"));
   EXPECT_TRUE(has(message({1, 3, 8, 8}, {{"mean_values", "nan"}}), "nan"));
@@ -309,8 +316,9 @@ TEST(InputStage, ReplacesOneInputByItsPlanes) {
   EXPECT_EQ(geometry_of(*staged)->crop, (PixelRect{0, 0, 12, 8}));
 
   const auto y = noise(8, 12, 20, 1, 16, 235, 0xEE), uv = noise(4, 12, 20, 2, 90, 160, 0xEE);
-  const Tensor planes[] = {Tensor(ElementType::kU8, {1, 8, 12, 1}, const_cast<std::uint8_t*>(y.data()), {160, 20, 1, 1}),
-                           Tensor(ElementType::kU8, {1, 4, 6, 2}, const_cast<std::uint8_t*>(uv.data()), {80, 20, 2, 1})};
+  const Tensor planes[] = {
+      Tensor(ElementType::kU8, {1, 8, 12, 1}, const_cast<std::uint8_t*>(y.data()), {160, 20, 1, 1}),
+      Tensor(ElementType::kU8, {1, 4, 6, 2}, const_cast<std::uint8_t*>(uv.data()), {80, 20, 2, 1})};
   float one = 0;
   const auto found = evaluate(*staged, {planes[0], planes[1], Tensor(ElementType::kF32, {1}, &one)});
   const PlaneView views[] = {{y.data(), 20}, {uv.data(), 20}};
@@ -349,7 +357,8 @@ TEST(InputStage, RefusesAStageThatDoesNotFitTheInput) {
 
 TEST(InputStage, NodeChecksItsPlanes) {
   auto plane = std::make_shared<op::v0::Parameter>(element::u8, PartialShape{1, 8, 12, 1});
-  const Attributes attributes{{"format", "nv12"}, {"source_width", 12}, {"source_height", 8}, {"width", 6}, {"height", 4}};
+  const Attributes attributes{
+      {"format", "nv12"}, {"source_width", 12}, {"source_height", 8}, {"width", 6}, {"height", 4}};
   EXPECT_THROW(make_node("InputStage", 1, {plane->output(0)}, attributes), Error);
   EXPECT_THROW(make_node("InputStage", 1, {plane->output(0), plane->output(0)}, attributes), Error);
   auto uv = std::make_shared<op::v0::Parameter>(element::u8, PartialShape{1, 4, 6, 2});

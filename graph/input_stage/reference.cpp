@@ -10,7 +10,8 @@ namespace tenon {
 inline namespace v1 {
 namespace {
 
-double sample(const InputStageSpec& spec, std::span<const PlaneView> planes, const FrameComponent& component, int x, int y) {
+double sample(const InputStageSpec& spec, std::span<const PlaneView> planes, const FrameComponent& component, int x,
+              int y) {
   const PlaneView& plane = planes[component.plane];
   const auto* row = static_cast<const std::uint8_t*>(plane.data) + (y >> component.shift_y) * plane.pitch_bytes;
   const std::size_t at = static_cast<std::size_t>(x >> component.shift_x) * component.step + component.offset;
@@ -21,13 +22,18 @@ double sample(const InputStageSpec& spec, std::span<const PlaneView> planes, con
 
 void store(const InputStageSpec& spec, void* target, std::size_t at, double value) {
   switch (spec.type) {
-    case ElementType::kF32: static_cast<float*>(target)[at] = static_cast<float>(value); break;
-    case ElementType::kF16: static_cast<_Float16*>(target)[at] = static_cast<_Float16>(static_cast<float>(value)); break;
+    case ElementType::kF32:
+      static_cast<float*>(target)[at] = static_cast<float>(value);
+      break;
+    case ElementType::kF16:
+      static_cast<_Float16*>(target)[at] = static_cast<_Float16>(static_cast<float>(value));
+      break;
     case ElementType::kU8:
       static_cast<std::uint8_t*>(target)[at] = static_cast<std::uint8_t>(std::nearbyint(std::clamp(value, 0.0, 255.0)));
       break;
     default:
-      throw Error(Code::kUnimplemented, "input stage: cannot write " + std::string(name(spec.type)) + "; it writes f32, f16 and u8");
+      throw Error(Code::kUnimplemented,
+                  "input stage: cannot write " + std::string(name(spec.type)) + "; it writes f32, f16 and u8");
   }
 }
 
@@ -58,7 +64,8 @@ void run_input_stage_reference(const InputStageSpec& spec, std::span<const Plane
           for (std::size_t k = 0; k < spec.layout.component_count; ++k) value += spec.matrix[c][k] * samples[k];
           value = std::clamp(value, 0.0, 255.0);
         }
-        const std::size_t at = spec.planar ? (c * spec.height + y) * spec.width + x : (y * spec.width + x) * spec.channels + c;
+        const std::size_t at =
+            spec.planar ? (c * spec.height + y) * spec.width + x : (y * spec.width + x) * spec.channels + c;
         store(spec, target, at, (value - spec.mean[c]) / spec.scale[c]);
       }
     }

@@ -21,8 +21,8 @@ struct Placement {
   Components components;  // {plane, step, offset, shift_x, shift_y}
 };
 
-constexpr FrameComponent at(std::uint8_t plane, std::uint8_t step = 1, std::uint8_t offset = 0, std::uint8_t shift_x = 0,
-                            std::uint8_t shift_y = 0) {
+constexpr FrameComponent at(std::uint8_t plane, std::uint8_t step = 1, std::uint8_t offset = 0,
+                            std::uint8_t shift_x = 0, std::uint8_t shift_y = 0) {
   return {plane, step, offset, shift_x, shift_y};
 }
 
@@ -55,9 +55,12 @@ struct Luma {
 
 Luma luma_of(ColourSpace space) {
   switch (space) {  // @source ITU-R BT.601-7, BT.709-6, BT.2020-2 (non-constant luminance)
-    case ColourSpace::kBt709: return {0.2126, 0.0722};
-    case ColourSpace::kBt2020: return {0.2627, 0.0593};
-    default: return {0.299, 0.114};
+    case ColourSpace::kBt709:
+      return {0.2126, 0.0722};
+    case ColourSpace::kBt2020:
+      return {0.2627, 0.0593};
+    default:
+      return {0.299, 0.114};
   }
 }
 
@@ -130,7 +133,8 @@ FrameLayout frame_layout(const FrameInfo& info) {
     known += " " + to_string(entry.format);
   }
   if (!found)
-    throw Error(Code::kUnimplemented, "input stage: cannot read frames of " + to_string(info.format) + "; it reads" + known);
+    throw Error(Code::kUnimplemented,
+                "input stage: cannot read frames of " + to_string(info.format) + "; it reads" + known);
   const PixelFormatInfo& format = format_info(info.format);
   FrameLayout layout;
   layout.is_yuv = format.model == ColourModel::kYuv;
@@ -148,8 +152,8 @@ FrameLayout frame_layout(const FrameInfo& info) {
 
 InputStageSpec make_spec(const InputStageOptions& options) {
   InputStageSpec spec;
-  spec.geometry = make_geometry(options.source.width_px, options.source.height_px, options.crop, options.width, options.height,
-                                options.fit);
+  spec.geometry = make_geometry(options.source.width_px, options.source.height_px, options.crop, options.width,
+                                options.height, options.fit);
   spec.layout = frame_layout(options.source);
   spec.source_width = options.source.width_px;
   spec.source_height = options.source.height_px;
@@ -165,8 +169,9 @@ InputStageSpec make_spec(const InputStageOptions& options) {
     if (!std::isfinite(options.mean[c]) || !std::isfinite(options.scale[c]) || !std::isfinite(options.pad[c]) ||
         options.scale[c] == 0)
       throw Error(Code::kInvalidArgument, "input stage: mean " + std::to_string(options.mean[c]) + ", scale " +
-                                              std::to_string(options.scale[c]) + ", padding " + std::to_string(options.pad[c]) +
-                                              " of channel " + std::to_string(c) + ": each must be finite and scale not 0");
+                                              std::to_string(options.scale[c]) + ", padding " +
+                                              std::to_string(options.pad[c]) + " of channel " + std::to_string(c) +
+                                              ": each must be finite and scale not 0");
   }
   spec.mean = options.mean;
   spec.scale = options.scale;
@@ -181,7 +186,8 @@ InputStageSpec make_spec(const InputStageOptions& options) {
 std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const Tensor> tensors) {
   if (tensors.size() != spec.layout.plane_count)
     throw Error(Code::kInvalidArgument, "input stage: " + std::to_string(spec.layout.plane_count) +
-                                            " planes are read, but " + std::to_string(tensors.size()) + " tensors were given");
+                                            " planes are read, but " + std::to_string(tensors.size()) +
+                                            " tensors were given");
   std::array<PlaneView, 3> views;
   const ElementType type = spec.layout.sample_type();
   const auto item = static_cast<std::ptrdiff_t>(size_bytes(type));
@@ -189,8 +195,9 @@ std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const
     const Tensor& tensor = tensors[plane];
     Shape wanted = spec.plane_shape(plane);
     if (!tensor || tensor.element_type() != type || !matches(tensor.shape(), wanted))
-      throw Error(Code::kInvalidArgument, plane_name(spec, plane) + " must be " + std::string(name(type)) + " " + to_string(wanted) +
-                                              ", but " + (tensor ? to_string(tensor) : "an empty tensor") + " was given");
+      throw Error(Code::kInvalidArgument, plane_name(spec, plane) + " must be " + std::string(name(type)) + " " +
+                                              to_string(wanted) + ", but " +
+                                              (tensor ? to_string(tensor) : "an empty tensor") + " was given");
     const Shape& shape = tensor.shape();
     const ByteStrides& strides = tensor.byte_strides();
     const std::size_t rows = shape.size() == 4 ? 1 : 0;
@@ -203,9 +210,9 @@ std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const
     }
     const std::ptrdiff_t pitch = strides[rows];
     if (!packed || (shape[rows] > 1 && pitch < row_bytes))
-      throw Error(Code::kInvalidArgument, plane_name(spec, plane) + ": samples of a row must be packed and rows at least " +
-                                              std::to_string(row_bytes) + " bytes apart, but the byte strides are " +
-                                              to_string(strides));
+      throw Error(Code::kInvalidArgument,
+                  plane_name(spec, plane) + ": samples of a row must be packed and rows at least " +
+                      std::to_string(row_bytes) + " bytes apart, but the byte strides are " + to_string(strides));
     views[plane] = {tensor.data(), pitch};
   }
   return views;

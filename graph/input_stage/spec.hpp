@@ -46,8 +46,8 @@ TENON_API FrameLayout frame_layout(const FrameInfo& info);
 /// Everything a kernel needs. target channel c before normalisation is
 ///   clamp(offset[c] + sum over k of matrix[c][k] * sample[k], 0, 255)
 /// on samples interpolated with the taps (chroma of a pixel is that of its 2x2 block, as OpenVINO's NV12toRGB), then
-/// (value - mean[c]) / scale[c]. Outside geometry.placed the value is pad[c]. mean, scale and pad are in the order of the
-/// target's channels.
+/// (value - mean[c]) / scale[c]. Outside geometry.placed the value is pad[c]. mean, scale and pad are in the order of
+/// the target's channels.
 struct InputStageSpec {
   FrameLayout layout;
   std::size_t source_width = 0, source_height = 0;
@@ -63,13 +63,13 @@ struct InputStageSpec {
 
   Shape plane_shape(std::size_t plane) const {
     const FramePlaneLayout& p = layout.planes[plane];
-    const auto halved = [](std::size_t extent, unsigned shift) { return (extent + (std::size_t{1} << shift) - 1) >> shift; };
+    const auto halved = [](std::size_t extent, unsigned shift) {
+      return (extent + (std::size_t{1} << shift) - 1) >> shift;
+    };
     const std::size_t columns = layout.pairs ? (source_width + 1) / 2 * 2 : source_width;
     return {1, halved(source_height, p.shift_y), halved(columns, p.shift_x), p.step};
   }
-  Shape target_shape() const {
-    return planar ? Shape{1, channels, height, width} : Shape{1, height, width, channels};
-  }
+  Shape target_shape() const { return planar ? Shape{1, channels, height, width} : Shape{1, height, width, channels}; }
 };
 
 /// A plane's first sample and the bytes from one row to the next; samples within a row are packed.
@@ -80,8 +80,8 @@ struct PlaneView {
 
 class Tensor;
 
-/// The planes of `tensors` after every check that keeps a kernel inside its memory: count, type, shape ([1,h,w,c], [h,w,c]
-/// or [h,w*c]) and packed samples within a row.
+/// The planes of `tensors` after every check that keeps a kernel inside its memory: count, type, shape ([1,h,w,c],
+/// [h,w,c] or [h,w*c]) and packed samples within a row.
 /// @errors kInvalidArgument: names the plane, what was expected and what was found.
 TENON_API std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const Tensor> tensors);
 

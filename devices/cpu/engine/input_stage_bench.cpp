@@ -73,8 +73,10 @@ void Tenon(benchmark::State& state, PixelFormat format, int threads) {
   tbb::task_arena arena(threads);
   arena.execute([&] {
     for (auto _ : state) {
-      if (threads == 1) plan.run_rows(picture.views, target.data(), 0, spec.height);
-      else plan.run(picture.views, target.data());
+      if (threads == 1)
+        plan.run_rows(picture.views, target.data(), 0, spec.height);
+      else
+        plan.run(picture.views, target.data());
       benchmark::DoNotOptimize(target.data());
       benchmark::ClobberMemory();
     }
@@ -128,8 +130,8 @@ void Swscale(benchmark::State& state) {
   const Picture picture(spec);
   const int w = static_cast<int>(c.width), h = static_cast<int>(c.height);
   const std::unique_ptr<SwsContext, void (*)(SwsContext*)> sws(
-      sws_getContext(static_cast<int>(c.w), static_cast<int>(c.h), AV_PIX_FMT_YUV420P, w, h, AV_PIX_FMT_RGB24, SWS_BILINEAR,
-                     nullptr, nullptr, nullptr),
+      sws_getContext(static_cast<int>(c.w), static_cast<int>(c.h), AV_PIX_FMT_YUV420P, w, h, AV_PIX_FMT_RGB24,
+                     SWS_BILINEAR, nullptr, nullptr, nullptr),
       sws_freeContext);
   const int rgb_pitch = (w * 3 + 63) / 64 * 64;
   std::vector<std::uint8_t> rgb(static_cast<std::size_t>(rgb_pitch) * c.height);

@@ -163,10 +163,14 @@ void BlendSamples(const Blend& blend) {
 void BlendRows(const Blend& blend, int step, bool words) {
   if (words) return step == 1 ? BlendSamples<std::uint16_t, 1>(blend) : BlendSamples<std::uint16_t, 2>(blend);
   switch (step) {
-    case 1: return BlendSamples<std::uint8_t, 1>(blend);
-    case 2: return BlendSamples<std::uint8_t, 2>(blend);
-    case 3: return BlendSamples<std::uint8_t, 3>(blend);
-    default: return BlendSamples<std::uint8_t, 4>(blend);
+    case 1:
+      return BlendSamples<std::uint8_t, 1>(blend);
+    case 2:
+      return BlendSamples<std::uint8_t, 2>(blend);
+    case 3:
+      return BlendSamples<std::uint8_t, 3>(blend);
+    default:
+      return BlendSamples<std::uint8_t, 4>(blend);
   }
 }
 
@@ -181,8 +185,8 @@ void ConvertComponents(const RowArguments& row) {
     hn::Vec<decltype(df)> sample[3];
     for (int k = 0; k < kComponents; ++k) {
       // One gather brings both taps: two neighbouring 16-bit samples are one 32-bit element.
-      const auto pair = hn::GatherOffset(di, reinterpret_cast<const std::int32_t*>(row.buffer[k]),
-                                         hn::LoadU(di, row.offset[k] + x));
+      const auto pair =
+          hn::GatherOffset(di, reinterpret_cast<const std::int32_t*>(row.buffer[k]), hn::LoadU(di, row.offset[k] + x));
       const auto left = hn::ConvertTo(df, hn::ShiftRight<16>(hn::ShiftLeft<16>(pair)));
       const auto right = hn::ConvertTo(df, hn::ShiftRight<16>(pair));
       sample[k] = hn::MulAdd(hn::Sub(right, left), hn::LoadU(df, row.weight[k] + x), left);
@@ -197,7 +201,8 @@ void ConvertComponents(const RowArguments& row) {
   std::size_t x = 0;
   const std::size_t stop = row.exact ? row.count / lanes * lanes : row.count;
   for (; x < stop; x += lanes) {
-    float* out[3] = {row.out[0] + x, kChannels > 1 ? row.out[1] + x : nullptr, kChannels > 1 ? row.out[2] + x : nullptr};
+    float* out[3] = {row.out[0] + x, kChannels > 1 ? row.out[1] + x : nullptr,
+                     kChannels > 1 ? row.out[2] + x : nullptr};
     block(x, out);
   }
   if (x >= row.count) return;
@@ -334,8 +339,8 @@ void InputStagePlan::State::check() const {
     throw Error(Code::kUnimplemented,
                 "input stage: cannot write " + std::string(name(spec.type)) + "; it writes f32, f16 and u8");
   if (spec.layout.bits != 8 && spec.layout.bits != 10)
-    throw Error(Code::kUnimplemented, "input stage: cannot read samples of " + std::to_string(spec.layout.bits) +
-                                          " bits; it reads 8 and 10");
+    throw Error(Code::kUnimplemented,
+                "input stage: cannot read samples of " + std::to_string(spec.layout.bits) + " bits; it reads 8 and 10");
 }
 
 void InputStagePlan::State::add_component(std::size_t k) {
@@ -406,9 +411,13 @@ void InputStagePlan::State::fill(void* target, std::size_t y, std::size_t begin,
     const std::size_t step = spec.planar ? 1 : spec.channels, first = index(c, y, begin);
     for (std::size_t i = 0; i < end - begin; ++i) {
       const std::size_t at = first + i * step;
-      if (spec.type == ElementType::kF32) static_cast<float*>(target)[at] = pad[c];
-      else if (spec.type == ElementType::kF16) static_cast<std::uint16_t*>(target)[at] = static_cast<std::uint16_t>(as_half(pad[c]));
-      else static_cast<std::uint8_t*>(target)[at] = static_cast<std::uint8_t>(std::nearbyint(std::clamp(pad[c], 0.0f, 255.0f)));
+      if (spec.type == ElementType::kF32)
+        static_cast<float*>(target)[at] = pad[c];
+      else if (spec.type == ElementType::kF16)
+        static_cast<std::uint16_t*>(target)[at] = static_cast<std::uint16_t>(as_half(pad[c]));
+      else
+        static_cast<std::uint8_t*>(target)[at] =
+            static_cast<std::uint8_t>(std::nearbyint(std::clamp(pad[c], 0.0f, 255.0f)));
     }
   }
 }
@@ -420,7 +429,8 @@ InputStagePlan& InputStagePlan::operator=(InputStagePlan&&) noexcept = default;
 
 const InputStageSpec& InputStagePlan::spec() const { return state_->spec; }
 
-void InputStagePlan::run_rows(std::span<const PlaneView> planes, void* target, std::size_t begin, std::size_t end) const {
+void InputStagePlan::run_rows(std::span<const PlaneView> planes, void* target, std::size_t begin,
+                              std::size_t end) const {
   const State& s = *state_;
   const InputStageSpec& spec = s.spec;
   const PixelRect& placed = spec.geometry.placed;

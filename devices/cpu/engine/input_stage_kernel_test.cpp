@@ -97,10 +97,12 @@ class EveryFormat : public testing::TestWithParam<PixelFormat> {};
 constexpr double kTolerance = 0.03;  // Of an 8-bit step; see InputStagePlan.
 
 TEST_P(EveryFormat, MatchesReferenceAtManySizes) {
-  const std::uint32_t sizes[][4] = {{64, 48, 40, 30}, {65, 49, 33, 17}, {1, 1, 5, 3},     {2, 2, 1, 1},   {3, 1, 7, 4},
-                                    {1, 5, 3, 3},     {37, 21, 80, 64}, {320, 18, 17, 9}, {16, 16, 16, 16}, {257, 33, 100, 33}};
+  const std::uint32_t sizes[][4] = {{64, 48, 40, 30}, {65, 49, 33, 17},  {1, 1, 5, 3},     {2, 2, 1, 1},
+                                    {3, 1, 7, 4},     {1, 5, 3, 3},      {37, 21, 80, 64}, {320, 18, 17, 9},
+                                    {16, 16, 16, 16}, {257, 33, 100, 33}};
   for (const auto& s : sizes) {
-    SCOPED_TRACE(std::to_string(s[0]) + "x" + std::to_string(s[1]) + " -> " + std::to_string(s[2]) + "x" + std::to_string(s[3]));
+    SCOPED_TRACE(std::to_string(s[0]) + "x" + std::to_string(s[1]) + " -> " + std::to_string(s[2]) + "x" +
+                 std::to_string(s[3]));
     EXPECT_LE(worst_error(basic(GetParam(), s[0], s[1], s[2], s[3])), kTolerance);
   }
 }
@@ -116,7 +118,8 @@ TEST_P(EveryFormat, MatchesReferenceForEveryFitCropAndMode) {
         options.pad = {114, 10, 200};
         options.mean = {123.675, 116.28, 103.53};
         options.scale = {58.395, 57.12, -57.375};
-        EXPECT_LE(worst_error(options), kTolerance) << static_cast<int>(fit) << ' ' << static_cast<int>(mode) << ' ' << crop.x;
+        EXPECT_LE(worst_error(options), kTolerance)
+            << static_cast<int>(fit) << ' ' << static_cast<int>(mode) << ' ' << crop.x;
       }
     }
   }
@@ -133,7 +136,9 @@ TEST_P(EveryFormat, MatchesReferenceForEveryOutput) {
         options.fit = Fit::kLetterbox;
         options.pad = {114, 115, 116};
         // Rounding to the stored type may turn a tiny difference into one step of that type.
-        const double step = type == ElementType::kU8 ? 1.0 : type == ElementType::kF16 ? 0.125 + kTolerance : kTolerance;
+        const double step = type == ElementType::kU8    ? 1.0
+                            : type == ElementType::kF16 ? 0.125 + kTolerance
+                                                        : kTolerance;
         EXPECT_LE(worst_error(options), step) << static_cast<int>(channels) << static_cast<int>(layout) << name(type);
       }
     }
@@ -152,8 +157,9 @@ TEST_P(EveryFormat, MatchesReferenceForEveryColourSpaceAndRange) {
 }
 
 INSTANTIATE_TEST_SUITE_P(InputStage, EveryFormat,
-                         testing::Values(kI420, kYv12, kI422, kI444, kNv12, kNv21, kNv16, kP010, kYuy2, kUyvy, kGray8, kRgb24,
-                                         kBgr24, kRgba, kBgra, kRgbx, kBgrx, kRgbPlanar, kBgrPlanar, kGbrPlanar),
+                         testing::Values(kI420, kYv12, kI422, kI444, kNv12, kNv21, kNv16, kP010, kYuy2, kUyvy, kGray8,
+                                         kRgb24, kBgr24, kRgba, kBgra, kRgbx, kBgrx, kRgbPlanar, kBgrPlanar,
+                                         kGbrPlanar),
                          [](const auto& info) { return std::string(format_info(info.param).name); });
 
 TEST(InputStagePlan, GivesTheSameBitsForAnyNumberOfThreadsAndAnySplit) {
@@ -205,7 +211,9 @@ TEST(InputStagePlan, AgreesOnEveryInstructionSet) {
           auto options = basic(format, 131, 37, 75, 29);
           options.type = type;
           options.layout = layout;
-          EXPECT_LE(worst_error(options), type == ElementType::kU8 ? 1.0 : type == ElementType::kF16 ? 0.125 + kTolerance : kTolerance);
+          EXPECT_LE(worst_error(options), type == ElementType::kU8    ? 1.0
+                                          : type == ElementType::kF16 ? 0.125 + kTolerance
+                                                                      : kTolerance);
         }
       }
     }
@@ -220,7 +228,9 @@ TEST(InputStagePlan, ConvertsColoursAsSwscaleDoes) {
   const struct {
     ColourSpace space;
     int sws;
-  } spaces[] = {{ColourSpace::kBt601, SWS_CS_ITU601}, {ColourSpace::kBt709, SWS_CS_ITU709}, {ColourSpace::kBt2020, SWS_CS_BT2020}};
+  } spaces[] = {{ColourSpace::kBt601, SWS_CS_ITU601},
+                {ColourSpace::kBt709, SWS_CS_ITU709},
+                {ColourSpace::kBt2020, SWS_CS_BT2020}};
   constexpr int kWidth = 64, kHeight = 48;
   for (const auto& space : spaces) {
     for (bool full : {false, true}) {
@@ -233,12 +243,14 @@ TEST(InputStagePlan, ConvertsColoursAsSwscaleDoes) {
       // Colours inside RGB: beyond it swscale's fixed point wraps.
       Planes planes(spec, 0);
       for (std::size_t p = 0; p < 3; ++p) {
-        for (std::uint8_t& sample : planes.blocks[p]) sample = static_cast<std::uint8_t>(p == 0 ? 90 + sample / 4 : 118 + sample / 13);
+        for (std::uint8_t& sample : planes.blocks[p])
+          sample = static_cast<std::uint8_t>(p == 0 ? 90 + sample / 4 : 118 + sample / 13);
       }
       auto found = blank(spec), expected = blank(spec);
       engine::InputStagePlan(spec).run(planes.views, found.data());
       SwsContext* sws = sws_getContext(kWidth, kHeight, AV_PIX_FMT_YUV444P, kWidth, kHeight, AV_PIX_FMT_RGB24,
-                                       SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP, nullptr, nullptr, nullptr);
+                                       SWS_BILINEAR | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT | SWS_FULL_CHR_H_INP,
+                                       nullptr, nullptr, nullptr);
       ASSERT_NE(sws, nullptr);
       const int* table = sws_getCoefficients(space.sws);
       sws_setColorspaceDetails(sws, table, full, table, 1, 0, 1 << 16, 1 << 16);

@@ -15,37 +15,38 @@ struct Tap {
 using Taps = std::vector<Tap>;
 
 /// Coordinate in the input of output position `x`. @return NaN for a mode that is not known here.
-double source_coordinate(const std::string& mode, double x, double scale, double in, double out) {
-  if (mode == "half_pixel") return (x + 0.5) / scale - 0.5;
-  if (mode == "pytorch_half_pixel") return out > 1 ? (x + 0.5) / scale - 0.5 : 0;
+float source_coordinate(const std::string& mode, float x, float scale, float in, float out) {
+  if (scale == 1 || in == out) return x;
+  if (mode == "half_pixel") return (x + 0.5f) / scale - 0.5f;
+  if (mode == "pytorch_half_pixel") return out > 1 ? (x + 0.5f) / scale - 0.5f : 0;
   if (mode == "asymmetric") return x / scale;
-  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5f) / scale;
   if (mode == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
-  return std::nan("");
+  return std::nanf("");
 }
 
-double nearest_index(const std::string& mode, double x, bool is_downsample) {
+float nearest_index(const std::string& mode, float x, bool is_downsample) {
   if (mode == "floor") return std::floor(x);
   if (mode == "ceil") return std::ceil(x);
-  if (mode == "round_prefer_ceil") return std::floor(x + 0.5);
-  if (mode == "round_prefer_floor") return std::ceil(x - 0.5);
+  if (mode == "round_prefer_ceil") return std::floor(x + 0.5f);
+  if (mode == "round_prefer_floor") return std::ceil(x - 0.5f);
   return is_downsample ? std::ceil(x) : std::trunc(x);  // simple
 }
 
-bool make_taps(Taps& taps, const Attributes& attributes, bool nearest, std::size_t in, std::size_t out, double scale) {
+bool make_taps(Taps& taps, const Attributes& attributes, bool nearest, std::size_t in, std::size_t out, float scale) {
   const std::string coordinate = attributes.get_string("coordinate_transformation_mode", "half_pixel");
   const std::string rounding = attributes.get_string("nearest_mode", "round_prefer_floor");
-  const auto last = static_cast<double>(in) - 1;
+  const auto last = static_cast<float>(in) - 1;
   for (std::size_t i = 0; i < out; ++i) {
-    const double x = source_coordinate(coordinate, static_cast<double>(i), scale, static_cast<double>(in), static_cast<double>(out));
+    const float x = source_coordinate(coordinate, static_cast<float>(i), scale, static_cast<float>(in), static_cast<float>(out));
     if (std::isnan(x)) return false;
     if (nearest) {
-      const auto index = static_cast<std::uint32_t>(std::clamp(nearest_index(rounding, x, scale < 1), 0.0, last));
+      const auto index = static_cast<std::uint32_t>(std::clamp(nearest_index(rounding, x, scale < 1), 0.f, last));
       taps.push_back({index, index, 0});
     } else {
-      const double inside = std::clamp(x, 0.0, last), floor = std::floor(inside);
+      const float inside = std::clamp(x, 0.f, last), floor = std::floor(inside);
       taps.push_back({static_cast<std::uint32_t>(floor), static_cast<std::uint32_t>(std::min(floor + 1, last)),
-                      static_cast<float>(inside - floor)});
+                      inside - floor});
     }
   }
   return true;
@@ -110,8 +111,8 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
     for (auto pad : attributes.get_ints(name, {}))
       if (pad != 0) return false;
   // Scales: given, or what the extents say.
-  double scales[4] = {1, 1, 1, 1};
-  for (std::size_t i = 0; i < 4; ++i) scales[i] = static_cast<double>(made.shape[i]) / static_cast<double>(source.shape[i]);
+  float scales[4] = {1, 1, 1, 1};
+  for (std::size_t i = 0; i < 4; ++i) scales[i] = static_cast<float>(made.shape[i]) / static_cast<float>(source.shape[i]);
   if (attributes.get_string("shape_calculation_mode", "sizes") == "scales") {
     const bool four = std::string_view(node->operation().version) == "opset4";
     const Tensor given = lowering.constant_input(node, four ? 2 : 1);
@@ -120,7 +121,7 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
     if (node->get_input_size() > axes_index && !lowering.constant_ints(node, axes_index, axes)) return false;
     if (!given || given.element_type() != ElementType::kF32 || given.element_count() != axes.size()) return false;
     for (std::size_t i = 0; i < axes.size(); ++i)
-      scales[static_cast<std::size_t>(axes[i] < 0 ? axes[i] + 4 : axes[i])] = static_cast<double>(given.data<float>()[i]);
+      scales[static_cast<std::size_t>(axes[i] < 0 ? axes[i] + 4 : axes[i])] = given.data<float>()[i];
   }
   Taps rows, columns;
   if (!make_taps(rows, attributes, nearest, source.shape[2], made.shape[2], scales[2])) return false;

@@ -95,13 +95,13 @@ inline Error make_error(int error, const std::string& message, const char* api,
 
 inline FramePtr new_frame() {
   FramePtr frame(av_frame_alloc());
-  if (!frame) throw Error(Code::kResourceExhausted, "FFmpeg: no memory for an AVFrame");
+  if (!frame) throw make_error(AVERROR(ENOMEM), "FFmpeg: no AVFrame", "av_frame_alloc");
   return frame;
 }
 
 inline PacketPtr new_packet() {
   PacketPtr packet(av_packet_alloc());
-  if (!packet) throw Error(Code::kResourceExhausted, "FFmpeg: no memory for an AVPacket");
+  if (!packet) throw make_error(AVERROR(ENOMEM), "FFmpeg: no AVPacket", "av_packet_alloc");
   return packet;
 }
 

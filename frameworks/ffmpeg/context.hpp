@@ -60,8 +60,8 @@ inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind
   const Memory& memory = *source.memory();
   if (const View* view = memory.find_view(*to, kind, access)) return source.through(view);
   void* base = source.view() ? source.view()->host() : memory.host();
-  // As much access as the source has, so that a later map for writing finds this view too.
-  const Access widest = source.is_writable() ? Access::kReadWrite : access;
+  // As wide as the memory allows from the start: one view then serves readers and writers. Leases are judged at each map.
+  const Access widest = source.view() ? source.view()->access() : memory.read_only() ? Access::kRead : Access::kReadWrite;
   auto view = std::make_unique<View>(to, kind, widest, base);
   view->set_standing(edge);
   return source.through(&memory.add_view(std::move(view)));
@@ -148,7 +148,7 @@ class ContextImpl final : public tenon::ContextImpl {
     AVBufferRef* buffer = av_buffer_create(data, bytes, free, reinterpret_cast<void*>(alignment), 0);
     if (!buffer) {
       ::operator delete(data, std::align_val_t(alignment));
-      throw Error(Code::kResourceExhausted, "ffmpeg: no memory for an AVBuffer");
+      throw detail::make_error(AVERROR(ENOMEM), "ffmpeg: no AVBuffer of " + std::to_string(bytes) + " bytes", "av_buffer_create");
     }
     return BufferMemory::adopt(buffer);
   }

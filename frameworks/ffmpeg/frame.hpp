@@ -272,7 +272,7 @@ inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadlin
       auto owner = std::make_unique<detail::BufferOwner>(detail::BufferOwner{plane.memory(), plane.lease()});
       const int flags = plane.is_writable() ? 0 : AV_BUFFER_FLAG_READONLY;
       out->buf[count] = av_buffer_create(base, plane.memory()->size_bytes(), &detail::BufferOwner::release, owner.get(), flags);
-      if (!out->buf[count]) throw Error(Code::kResourceExhausted, "ffmpeg::av_frame: no memory for an AVBuffer");
+      if (!out->buf[count]) throw detail::make_error(AVERROR(ENOMEM), "ffmpeg::av_frame: no AVBuffer", "av_buffer_create");
       owner.release();
       ++count;
     }

@@ -141,7 +141,7 @@ class DecodePool final : public RefCounted {
     cpu::PooledBuffer pooled = pool_.acquire(deadline);
     auto* base = static_cast<std::uint8_t*>(pooled.memory->host());
     AVBufferRef* buffer = av_buffer_create(base, layout_.size_bytes, &DecodePool::give_back, pooled.lease.get(), 0);
-    if (!buffer) throw Error(Code::kResourceExhausted, "decoder pool: no memory for an AVBuffer");
+    if (!buffer) throw make_error(AVERROR(ENOMEM), "decoder pool: no AVBuffer", "av_buffer_create");
     pooled.lease->add_ref();  // The AVBuffer's: give_back() drops it.
     frame.buf[0] = buffer;
     for (std::size_t p = 0; p < layout_.planes; ++p) {

@@ -178,7 +178,8 @@ TEST_F(FfmpegSource, ACaptureDeviceIsReadWithoutBlocking) {
 /// Serves the first `bytes` of `text` over HTTP to one client and then goes silent, until told to stop.
 class StallingServer {
  public:
-  StallingServer(std::string text, std::size_t bytes) : text_(std::move(text)), bytes_(bytes), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  StallingServer(std::string text, std::size_t bytes, std::size_t announced = 0)
+      : text_(std::move(text)), bytes_(bytes), length_(announced ? announced : text_.size()), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -201,7 +202,9 @@ class StallingServer {
   void serve() {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) return;
-    const std::string head = "HTTP/1.0 200 OK\r\nContent-Type: video/mp2t\r\n\r\n";
+    char request[4096];
+    (void)::recv(client, request, sizeof request, 0);  // Unread bytes would make close() a reset.
+    const std::string head = "HTTP/1.0 200 OK\r\nContent-Type: video/mp2t\r\nContent-Length: " + std::to_string(length_) + "\r\n\r\n";
     (void)::send(client, head.data(), head.size(), MSG_NOSIGNAL);
     std::size_t sent = 0;
     while (!stop_) {
@@ -219,7 +222,7 @@ class StallingServer {
   }
 
   std::string text_;
-  std::size_t bytes_;
+  std::size_t bytes_, length_;
   int listener_;
   unsigned port_ = 0;
   std::atomic<bool> stop_{false}, resumed_{false};
@@ -265,6 +268,16 @@ TEST_F(FfmpegSource, AStalledStreamEndsInTheDeadlineAndCanGoOn) {
   server.resume();
   while (video.read(tenon::Clock::now() + 5s)) ++frames;
   EXPECT_GT(frames, 390u) << "the same video goes on when the stream does";
+}
+
+TEST_F(FfmpegSource, ALostConnectionIsAnErrorAfterTheLastGoodFrame) {
+  const std::string bytes = stream_bytes(folder_);
+  StallingServer server(bytes, bytes.size(), bytes.size() * 2);
+  server.resume();  // All there is, and then it hangs up.
+  std::size_t frames = 0;
+  const auto [code, text] = run(server.url(), {}, &frames);
+  EXPECT_EQ(code, Code::kUnavailable) << text;
+  EXPECT_GT(frames, 395u) << "what the decoder held is not lost";
 }
 
 TEST_F(FfmpegSource, APipeWithoutAWriterEndsInTheDeadline) {

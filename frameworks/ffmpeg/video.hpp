@@ -223,7 +223,7 @@ class Video {
     std::optional<Frame> read(Deadline deadline);
     std::optional<Frame> deliver();
     void use_pool(const Requirements& wanted, Context allocator, std::size_t limit);
-    bool feed(Deadline deadline);
+    void feed(Deadline deadline);
     void convert_if_needed();
     void copy_into_pool();
     void check_end() const;
@@ -239,6 +239,7 @@ class Video {
     FrameInfo info;
     double fps = 0;
     std::uint64_t frames = 0, size_changes = 0, damaged = 0;
+    std::exception_ptr source_failure;
     bool draining = false, ended = false;
     bool copied = false, converted = false;
   };

@@ -73,13 +73,20 @@ inline void Video::Impl::use_pool(const Requirements& wanted, Context allocator,
   decoder.use_pool(wanted, allocator, limit);
 }
 
-/// Gives the decoder one packet, or says that there are no more; true when it took it.
-inline bool Video::Impl::feed(Deadline deadline) {
+/// Gives the decoder one packet, or says that there are no more.
+inline void Video::Impl::feed(Deadline deadline) {
   AVCodecContext* codec = decoder.codec();
-  if (!input.read(packet.get(), deadline)) {
+  bool more = false;
+  try {
+    more = input.read(packet.get(), deadline);
+  } catch (const Error& error) {
+    if (error.code() == Code::kDeadlineExceeded) throw;
+    source_failure = std::current_exception();  // The decoder still holds good pictures: they come first.
+  }
+  if (!more) {
     draining = true;
     avcodec_send_packet(codec, nullptr);
-    return true;
+    return;
   }
   const int error = avcodec_send_packet(codec, packet.get());
   av_packet_unref(packet.get());
@@ -87,7 +94,6 @@ inline bool Video::Impl::feed(Deadline deadline) {
   if (error == AVERROR(ENOMEM)) throw detail::make_error(error, what(), "avcodec_send_packet");
   // A damaged packet costs its picture, not the stream: a broadcast joined in the middle begins with such.
   if (error < 0) ++damaged;
-  return true;
 }
 
 inline std::optional<Frame> Video::Impl::read(Deadline deadline) {
@@ -106,6 +112,7 @@ inline std::optional<Frame> Video::Impl::read(Deadline deadline) {
     decoder.rethrow();
     if (error == AVERROR_EOF) {
       ended = true;
+      if (source_failure) std::rethrow_exception(std::exchange(source_failure, nullptr));
       check_end();
       return std::nullopt;
     }

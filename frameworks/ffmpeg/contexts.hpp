@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which contexts of FFmpeg exist on this machine: software frames always do.
+#pragma once
+
+#include <vector>
+
+#include <tenon/frameworks/ffmpeg/context.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace ffmpeg {
+
+inline std::vector<Context> contexts() { return {context()}; }
+
+}  // namespace ffmpeg
+}  // namespace v1
+}  // namespace tenon

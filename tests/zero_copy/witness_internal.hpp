@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two witnesses of copies that know nothing of Tenon: the preloaded interposer, and page faults.
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <ucontext.h>
+
+namespace zero_copy {
+
+/// libtenon_copy_watch.so, which must have been preloaded.
+class CopyWatch {
+ public:
+  CopyWatch() {
+    find(add_, "tenon_copy_watch_add");
+    find(clear_, "tenon_copy_watch_clear");
+    find(reset_, "tenon_copy_watch_reset");
+    find(copies_, "tenon_copy_watch_copies");
+    find(large_copies_, "tenon_copy_watch_large_copies");
+    find(bytes_, "tenon_copy_watch_bytes");
+    find(last_caller_, "tenon_copy_watch_last_caller");
+    clear_();
+    reset_();
+  }
+  ~CopyWatch() { clear_(); }
+  CopyWatch(const CopyWatch&) = delete;
+  CopyWatch& operator=(const CopyWatch&) = delete;
+
+  /// Copies that begin in [begin, begin + size) count from now on.
+  void watch(const void* begin, std::size_t size) {
+    if (add_(begin, size) != 0) throw std::runtime_error("copy watch: too many ranges");
+  }
+  void forget() { clear_(); }
+  void reset() { reset_(); }
+  unsigned long long copies() const { return copies_(); }
+  unsigned long long large_copies() const { return large_copies_(); }
+  unsigned long long bytes() const { return bytes_(); }
+  std::string last_caller() const { return last_caller_(); }
+
+ private:
+  template <typename Function>
+  static void find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+    if (!function) throw std::runtime_error(std::string("copy watch: ") + name + " is missing; run this test by ctest, or with LD_PRELOAD=libtenon_copy_watch.so");
+  }
+  int (*add_)(const void*, std::size_t);
+  void (*clear_)();
+  void (*reset_)();
+  unsigned long long (*copies_)();
+  unsigned long long (*large_copies_)();
+  unsigned long long (*bytes_)();
+  const char* (*last_caller_)();
+};
+
+/// Takes the pages of a buffer away and notes whose code asks for each of them first: it sees every reader, inlined copies,
+/// SIMD kernels and all. Buffers must be mappings of their own (a memfd), whole pages. One at a time in a process.
+class PageTrap {
+ public:
+  PageTrap() {
+    current() = this;
+    struct sigaction action {};
+    action.sa_sigaction = &PageTrap::on_fault;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &previous_);
+  }
+  ~PageTrap() {
+    release();
+    sigaction(SIGSEGV, &previous_, nullptr);
+    current() = nullptr;
+  }
+  PageTrap(const PageTrap&) = delete;
+  PageTrap& operator=(const PageTrap&) = delete;
+
+  void arm(const void* begin, std::size_t size) {
+    begin_ = reinterpret_cast<std::uintptr_t>(begin);
+    end_ = begin_ + size;
+    if (begin_ % page() != 0 || size % page() != 0) throw std::runtime_error("page trap: needs whole pages");
+    touches_.assign(4 * size / page(), {});
+    count_ = 0;
+    if (mprotect(reinterpret_cast<void*>(begin_), size, PROT_NONE) != 0) throw std::runtime_error("page trap: mprotect");
+  }
+  /// Gives all pages back.
+  void release() {
+    if (end_ != begin_) mprotect(reinterpret_cast<void*>(begin_), end_ - begin_, PROT_READ | PROT_WRITE);
+    begin_ = end_ = 0;
+  }
+
+  struct Touch {
+    std::uintptr_t page = 0, code = 0;
+    bool write = false;
+  };
+  /// First touches since arm(), in order. Two threads that meet in one page may both be in it.
+  std::vector<Touch> touches() const {
+    return {touches_.begin(), touches_.begin() + static_cast<std::ptrdiff_t>(std::min(count_.load(), touches_.size()))};
+  }
+  /// The library that `code` belongs to, without its folder.
+  static std::string module_of(std::uintptr_t code) {
+    Dl_info info;
+    if (!dladdr(reinterpret_cast<void*>(code), &info) || !info.dli_fname) return "unknown";
+    const std::string path = info.dli_fname;
+    return path.substr(path.rfind('/') + 1);
+  }
+  static std::size_t page() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
+
+ private:
+  static PageTrap*& current() {
+    static PageTrap* trap = nullptr;
+    return trap;
+  }
+  static void on_fault(int, siginfo_t* info, void* context) {
+    PageTrap* trap = current();
+    const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+    if (!trap || address < trap->begin_ || address >= trap->end_) {
+      signal(SIGSEGV, SIG_DFL);  // A real fault: let it kill.
+      return;
+    }
+    const auto* machine = static_cast<ucontext_t*>(context);
+    const std::uintptr_t page_address = address & ~(page() - 1);
+    const std::size_t index = trap->count_.fetch_add(1);
+    if (index < trap->touches_.size()) {
+#if defined(__x86_64__)
+      trap->touches_[index] = {page_address, static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]), (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0};
+#elif defined(__aarch64__)
+      trap->touches_[index] = {page_address, static_cast<std::uintptr_t>(machine->uc_mcontext.pc), false};
+#endif
+    }
+    mprotect(reinterpret_cast<void*>(page_address), page(), PROT_READ | PROT_WRITE);
+  }
+
+  std::uintptr_t begin_ = 0, end_ = 0;
+  std::vector<Touch> touches_;
+  std::atomic<std::size_t> count_{0};
+  struct sigaction previous_ {};
+};
+
+}  // namespace zero_copy

@@ -222,6 +222,10 @@ TEST(InputStage, ChecksPlanesBeforeItReadsThem) {
   bad({plane({4, 6}, {4, 1}), uv});               // rows overlap
   bad({plane({4, 6}, {16, 2}), uv});              // samples not packed
   bad({y, plane({1, 2, 3, 2}, {12, 12, 4, 1})});  // chroma pairs not packed
+  const InputStageSpec wide = make_spec(basic(kP010, 6, 4, 3, 2));
+  const Tensor wide_uv = plane({1, 2, 3, 2}, {}, ElementType::kU16);
+  EXPECT_NO_THROW(plane_views(wide, std::vector{plane({4, 6}, {14, 2}, ElementType::kU16), wide_uv}));
+  EXPECT_THROW(plane_views(wide, std::vector{plane({4, 6}, {13, 2}, ElementType::kU16), wide_uv}), Error);
   const Tensor good(ElementType::kF32, {1, 3, 2, 3});
   EXPECT_NO_THROW(check_target(spec, good));
   EXPECT_THROW(check_target(spec, Tensor(ElementType::kF16, {1, 3, 2, 3})), Error);

@@ -213,7 +213,12 @@ std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const
       throw Error(Code::kInvalidArgument,
                   plane_name(spec, plane) + ": samples of a row must be packed and rows at least " +
                       std::to_string(row_bytes) + " bytes apart, but the byte strides are " + to_string(strides));
-    views[plane] = {tensor.data(), pitch};
+    const void* data = tensor.data();
+    if (pitch % item != 0 || reinterpret_cast<std::uintptr_t>(data) % static_cast<std::uintptr_t>(item) != 0)
+      throw Error(Code::kInvalidArgument, plane_name(spec, plane) +
+                                              ": 16-bit samples must lie at even addresses, but the byte strides are " +
+                                              to_string(strides));
+    views[plane] = {data, pitch};
   }
   return views;
 }

@@ -57,6 +57,19 @@ void Executor::post(Task& task) {
   if (wake) queue_->changed.notify_one();
 }
 
+bool Executor::take(Task& task) {
+  std::lock_guard lock(queue_->mutex);
+  Task* before = nullptr;
+  for (Task* at = queue_->head; at; before = at, at = at->next_) {
+    if (at != &task) continue;
+    (before ? before->next_ : queue_->head) = at->next_;
+    if (queue_->tail == at) queue_->tail = before;
+    queue_->length.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+  }
+  return false;
+}
+
 void Executor::work(const std::shared_ptr<Queue>& queue, int stream) noexcept {
   for (;;) {
     spin_until([&] {

@@ -38,6 +38,8 @@ class Executor {
 
   /// `task` stays alive until execute() was entered. @errors kResourceExhausted when no worker can be started.
   void post(Task& task);
+  /// Takes `task` out of the queue again, if no worker has it yet; it is then the caller's to execute. @return whether it was there.
+  bool take(Task& task);
   std::size_t stream_count() const noexcept { return streams_; }
 
  private:

@@ -75,6 +75,50 @@ class ReferenceVariable final : public VariableStateImpl {
   std::shared_ptr<VariableMap> values_;
 };
 
+/// A device's own thread of execution. Work may be added from within work, and the queue may be destroyed from within it.
+class ReferenceQueue {
+ public:
+  ~ReferenceQueue() {
+    if (!thread_.joinable()) return;
+    {
+      std::lock_guard lock(shared_->mutex);
+      shared_->stop = true;
+    }
+    shared_->changed.notify_all();
+    if (thread_.get_id() == std::this_thread::get_id()) thread_.detach();
+    else thread_.join();
+  }
+  void add(std::function<void()> work) {
+    if (!thread_.joinable()) thread_ = std::thread([shared = shared_] { run(*shared); });
+    {
+      std::lock_guard lock(shared_->mutex);
+      shared_->work.push_back(std::move(work));
+    }
+    shared_->changed.notify_all();
+  }
+
+ private:
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> work;
+    bool stop = false;
+  };
+  static void run(Shared& shared) {
+    for (;;) {
+      std::unique_lock lock(shared.mutex);
+      shared.changed.wait(lock, [&] { return shared.stop || !shared.work.empty(); });
+      if (shared.work.empty()) return;
+      auto next = std::move(shared.work.front());
+      shared.work.pop_front();
+      lock.unlock();
+      next();
+    }
+  }
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+  std::thread thread_;
+};
+
 class ReferenceRequest final : public InferRequestImpl {
  public:
   ReferenceRequest(std::shared_ptr<const Model> model, const ReferenceConfig& config)
@@ -89,18 +133,14 @@ class ReferenceRequest final : public InferRequestImpl {
     }
     ++live_requests;
   }
-  ~ReferenceRequest() override {
-    if (worker_.joinable()) worker_.join();
-    --live_requests;
-  }
+  ~ReferenceRequest() override { --live_requests; }
 
   void bind_input(std::size_t index, const Tensor& tensor) override { inputs_.at(index) = tensor; }
   void bind_output(std::size_t index, const Tensor& tensor) override { outputs_.at(index) = tensor; }
   bool is_asynchronous() const noexcept override { return config_.own_queue; }
 
   void start(Inference& inference) override {
-    if (worker_.joinable()) worker_.join();
-    worker_ = std::thread([this, &inference] {
+    queue_.add([this, &inference] {
       std::exception_ptr error;
       try {
         run(inference);
@@ -157,7 +197,7 @@ class ReferenceRequest final : public InferRequestImpl {
   std::vector<std::shared_ptr<VariableStateImpl>> states_;
   std::vector<ProfilingInfo> profile_;
   bool ran_ = false;
-  std::thread worker_;
+  ReferenceQueue queue_;
 };
 
 class ReferenceModel final : public CompiledModelImpl {

@@ -183,6 +183,10 @@ bool RequestState::is_over(bool own_callback) const noexcept {
 
 bool RequestState::wait_until(Deadline deadline) {
   const bool own_callback = in_own_callback();
+  if (own_callback && phase_.load() == Phase::kRunning && !plan().impl->is_asynchronous() && model_->executor().take(*this)) {
+    // The worker that would run it may be the one that is in this callback.
+    execute(stream_);
+  }
   if (!spin_until([&] { return is_over(own_callback); })) {
     waiters_.fetch_add(1);
     bool done = false;

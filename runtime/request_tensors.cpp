@@ -98,6 +98,10 @@ void RequestState::use_variant(const Variant::Key& key) {
     active_plan_ = static_cast<std::size_t>(known - plans_.begin());
   }
   if (first || active_plan_ == before) return;
+  // The plan that is left must hold nobody's memory.
+  InferRequestImpl& left = *plans_[before].impl;
+  for (std::size_t i = 0; i < plans_[before].variant->impl->ports().inputs.size(); ++i) left.bind_input(i, Tensor());
+  for (std::size_t i = 0; i < outputs_.size(); ++i) left.bind_output(i, Tensor());
   // The caller has cleared the slot whose format changed; all others go over to the new plan as they are.
   for (const bool is_input : {true, false}) {
     auto& slots = is_input ? inputs_ : outputs_;

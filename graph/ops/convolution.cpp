@@ -16,12 +16,6 @@ struct Layout {
   std::size_t first_spatial() const { return grouped ? 3 : 2; }
 };
 
-Dimension divided(const Dimension& whole, const Dimension& part) {
-  if (whole.is_dynamic() || part.is_dynamic()) return Dimension::dynamic();
-  if (part.get_length() == 0 || whole.get_length() % part.get_length() != 0) return Dimension::dynamic();
-  return Dimension(whole.get_length() / part.get_length());
-}
-
 /// Checks data and filters against each other. @return the number of spatial axes, nothing when both ranks are dynamic.
 std::optional<std::size_t> spatial_axes(const Node& node, const Layout& layout) {
   common_type(node, 0, 2);

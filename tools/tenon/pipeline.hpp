@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames through a model with several requests in flight, results in the order of the frames.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include <tenon/core/frame.hpp>
+#include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/frameworks/ffmpeg/video.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+
+namespace tenon::tool {
+
+/// Frames of a video until its end, a limit, or Ctrl-C; waits in small steps so that Ctrl-C is heard.
+class Source {
+ public:
+  /// @param limit  Frames at most; 0: all.
+  Source(ffmpeg::Video& video, std::uint64_t limit) : video_(video), limit_(limit) {}
+  /// From here on `limit` more frames.
+  void allow(std::uint64_t limit) { limit_ = read_ + limit; }
+  /// Each frame is copied first, booked as "forced copy" in `ledger`: what zero copy is compared with.
+  void force_copy(Ledger& ledger) { copy_into_ = &ledger; }
+  /// The next frame, or nothing. @errors as Video::read
+  std::optional<Frame> next();
+  std::uint64_t frames() const { return read_; }
+
+ private:
+  Frame copied(const Frame& frame);
+  ffmpeg::Video& video_;
+  std::uint64_t limit_, read_ = 0;
+  Ledger* copy_into_ = nullptr;
+  std::optional<cpu::FramePool> copies_;
+};
+
+/// Copies the planes of `source` into `out`, which has the same info, and books the bytes.
+void copy_planes(const Frame& source, const Frame& out, Ledger& ledger, EdgeId edge);
+
+/// A ring of requests. @thread one at a time.
+class Pipeline {
+ public:
+  /// Called when a request has finished, before it is started again: reads its outputs. Should be short.
+  using Collect = std::function<void(const Frame& frame, InferRequest& request)>;
+  /// Called afterwards, with all requests in flight again: the place for what takes time.
+  using Show = std::function<void(const Frame& frame)>;
+
+  Pipeline(CompiledModel& model, std::size_t requests);
+
+  /// Runs what `source` gives. What the source throws ends the run like its end, and is kept in failure(): what ran is valid.
+  /// @errors what set_frame and the device throw
+  void run(Source& source, const Collect& collect = {}, const Show& show = {});
+  std::uint64_t frames() const { return frames_; }
+  std::exception_ptr failure() const { return failure_; }
+  double first_inference_ms() const { return first_inference_ms_; }
+  /// The last frame that ran: its buffer is still the decoder's memory.
+  const Frame& last_frame() const { return last_; }
+  InferRequest& request() { return slots_.front().request; }
+
+ private:
+  struct Slot {
+    InferRequest request;
+    Frame frame;
+    bool busy = false;
+  };
+  void finish(Slot& slot, const Collect& collect);
+  void start(Slot& slot, Frame frame);
+
+  std::vector<Slot> slots_;
+  std::uint64_t frames_ = 0;
+  std::exception_ptr failure_;
+  double first_inference_ms_ = 0;
+  Clock::time_point first_started_{};
+  Frame last_;
+};
+
+}  // namespace tenon::tool

@@ -89,6 +89,8 @@ void add_recurrent(ConverterTable& table);
 void add_losses(ConverterTable& table);
 void add_generators(ConverterTable& table);
 void add_detection(ConverterTable& table);
+void add_einsum(ConverterTable& table);
+void add_signal(ConverterTable& table);
 
 // --- short forms -----------------------------------------------------------------------------------------------------
 [[noreturn]] void fail(const std::string& message);

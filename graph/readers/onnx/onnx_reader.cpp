@@ -47,12 +47,14 @@ class OnnxReader {
   std::shared_ptr<Model> read() {
     if (!proto_.has_graph()) invalid("has no graph");
     opsets_ = read_opsets(proto_.opset_import());
-    if (!opsets_.count("")) invalid("imports no operation set of the default domain");
+    if (opsets_.empty()) invalid("imports no operation set");
+    opsets_.emplace("", 1);  // a model may use other domains alone
     for (auto& function : *proto_.mutable_functions()) {
       functions_.emplace(domain_of(function.domain()) + ":" + function.name(), &function);
     }
     refuse_missing_operations();
     schema::GraphProto& graph = *proto_.mutable_graph();
+    for (const auto& output : graph.output()) output_names_.insert(output.name());
     Values values;
     read_initializers(graph, values);
     ParameterVector parameters = read_inputs(graph, values);
@@ -264,12 +266,31 @@ class OnnxReader {
                                               name + "') is not supported");
       }
       Out& output = outputs[static_cast<std::size_t>(i)];
+      if (depth == 0) name_output(output, name);
       if (!output.get_node()->has_friendly_name()) {
         output.get_node()->set_friendly_name(node.name().empty() || i > 0 ? name : node.name());
       }
-      if (depth == 0) output.add_names({name});
       values.emplace(name, output);
     }
+  }
+
+  // A node such as Identity hands its input through. The model's inputs and outputs keep their names to themselves then:
+  // "the" name of an output is the one that the file gives it, not that of some tensor within.
+  void name_output(Out& output, const std::string& name) const {
+    if (!output_names_.count(name)) {
+      const auto& names = output.get_names();
+      const bool is_output = std::any_of(names.begin(), names.end(), [&](const auto& n) { return output_names_.count(n) > 0; });
+      if (!is_output) output.add_names({name});
+      return;
+    }
+    if (is_op(output.get_node(), "Parameter")) {
+      output = op("Convert", 1, {output}, {{"destination_type", static_cast<ElementType>(output.get_element_type())}});
+    }
+    std::unordered_set<std::string> names{name};
+    for (const auto& known : output.get_names()) {
+      if (output_names_.count(known)) names.insert(known);
+    }
+    output.set_names(names);
   }
 
   OutputVector inline_function(const schema::FunctionProto& function, const schema::NodeProto& call, const OutputVector& inputs,
@@ -354,6 +375,7 @@ class OnnxReader {
   ExternalData external_;
   const std::string origin_;
   OpsetMap opsets_;
+  std::unordered_set<std::string> output_names_;
   std::unordered_map<std::string, const schema::FunctionProto*> functions_;
   std::size_t inlined_ = 0;
 };
@@ -378,6 +400,8 @@ const ConverterTable& converters() {
     add_losses(all);
     add_generators(all);
     add_detection(all);
+    add_einsum(all);
+    add_signal(all);
     return all;
   }();
   return table;

@@ -97,9 +97,18 @@ OutputVector bit_shift_converter(const NodeContext& node) {
 
 OutputVector where_converter(const NodeContext& node) { return {select(node.input(0), node.input(1), node.input(2))}; }
 
-OutputVector cast_converter(const NodeContext& node) { return {convert(node.input(0), node.get_type("to"))}; }
+// Real values outside the range of a 4-bit type become its ends (the standard leaves wider types open).
+Out cast(const Out& x, ElementType type) {
+  const bool is_narrow = type == ElementType::kI4 || type == ElementType::kU4;
+  if (!is_narrow || !info(x.get_element_type()).is_real) return convert(x, type);
+  const bool is_signed = type == ElementType::kI4;
+  const Out whole = op("Round", 5, {x}, {{"mode", "half_to_even"}});
+  return convert(op("Clamp", 1, {whole}, {{"min", is_signed ? -8.0 : 0.0}, {"max", is_signed ? 7.0 : 15.0}}), type);
+}
 
-OutputVector cast_like_converter(const NodeContext& node) { return {convert(node.input(0), node.type(1))}; }
+OutputVector cast_converter(const NodeContext& node) { return {cast(node.input(0), node.get_type("to"))}; }
+
+OutputVector cast_like_converter(const NodeContext& node) { return {cast(node.input(0), node.type(1))}; }
 
 // Bounds may be attributes (before 11) or inputs, of which either may be absent.
 OutputVector clip_converter(const NodeContext& node) {
@@ -115,6 +124,14 @@ OutputVector clip_converter(const NodeContext& node) {
 }
 
 OutputVector identity_converter(const NodeContext& node) { return {node.input(0)}; }
+
+// An optional that is a tensor in this graph always holds one; one that no node provides never does.
+OutputVector optional_has_element(const NodeContext& node) { return {scalar(ElementType::kBool, node.has_input(0) ? 1 : 0)}; }
+
+OutputVector binarizer(const NodeContext& node) {
+  const Out x = node.input(0);
+  return {convert(op("Greater", 1, {x, scalar_like(x, node.get_float("threshold", 0))}), node.type(0))};
+}
 
 // At inference nothing is dropped; the mask says so.
 OutputVector dropout_converter(const NodeContext& node) {
@@ -149,6 +166,9 @@ void add_elementwise(ConverterTable& table) {
   table[":CastLike"] = cast_like_converter;
   table[":Clip"] = clip_converter;
   table[":Identity"] = identity_converter;
+  table[":OptionalGetElement"] = identity_converter;
+  table[":OptionalHasElement"] = optional_has_element;
+  table["ai.onnx.ml:Binarizer"] = binarizer;
   table[":Dropout"] = dropout_converter;
 }
 

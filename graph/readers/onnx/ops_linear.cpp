@@ -20,10 +20,6 @@ OutputVector gemm(const NodeContext& node) {
   return {add(product, beta == 1 ? c : mul(c, scalar_like(c, beta)))};
 }
 
-OutputVector einsum(const NodeContext& node) {
-  return {op("Einsum", 7, node.inputs(), {{"equation", node.get_string("equation", "")}})};
-}
-
 Out without_zero_point(const NodeContext& node, std::size_t index, std::size_t zero_point, bool by_rows) {
   const Out x = convert(node.input(index), ElementType::kF32);
   if (!node.has_input(zero_point)) return x;
@@ -54,7 +50,6 @@ OutputVector qlinear_matmul(const NodeContext& node) {
 void add_linear(ConverterTable& table) {
   table[":MatMul"] = mat_mul;
   table[":Gemm"] = gemm;
-  table[":Einsum"] = einsum;
   table[":MatMulInteger"] = matmul_integer;
   table[":QLinearMatMul"] = qlinear_matmul;
 }

@@ -89,7 +89,7 @@ OutputVector slice_converter(const NodeContext& node) {
 OutputVector pad_converter(const NodeContext& node) {
   const Out x = node.input(0);
   const std::string mode = node.get_string("mode", "constant");
-  if (mode != "constant" && mode != "edge" && mode != "reflect") unimplemented("mode \"" + mode + "\" is not supported");
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap") fail("mode \"" + mode + "\" is unknown");
   const bool by_attribute = node.opset() < 11;
   Out pads = by_attribute ? ints(node.get_ints("pads")) : node.input(1);
   pads = convert(pads, ElementType::kI64);
@@ -109,6 +109,18 @@ OutputVector pad_converter(const NodeContext& node) {
     const OutputVector halves = ops("Split", 1, {pads, int_scalar(0)}, {{"num_splits", 2}});
     begin = halves[0];
     end = halves[1];
+  }
+  if (mode == "wrap") {
+    Out y = x;
+    for (std::int64_t axis = 0; axis < node.rank(0); ++axis) {
+      const auto of_axis = [&](const Out& values) {
+        return op("Gather", 8, {values, int_scalar(axis), int_scalar(0)}, {{"batch_dims", 0}});
+      };
+      const Out extent = extent_of(x, axis), before = unary("Negative", of_axis(begin));
+      const Out positions = range(before, add(extent, of_axis(end)), int_scalar(1), ElementType::kI64);
+      y = op("Gather", 8, {y, op("FloorMod", 1, {positions, extent}), int_scalar(axis)}, {{"batch_dims", 0}});
+    }
+    return {y};
   }
   // Version 12 allows negative pads, which cut.
   if (mode == "constant") return {op("Pad", 12, {x, begin, end, value}, {{"pad_mode", "constant"}})};

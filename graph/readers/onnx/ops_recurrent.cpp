@@ -40,10 +40,11 @@ class Recurrence {
     if (node.has_input(4)) {
       const auto lengths = node.known_ints(4);
       const bool full = lengths && std::all_of(lengths->begin(), lengths->end(), [&](std::int64_t n) { return n == steps_; });
-      if (!full) unimplemented("sequence_lens shorter than the input are not supported");
+      if (!full) lengths_ = convert(node.input(4), ElementType::kI64);
     }
-    inputs_ = ops("Split", 1, {x_, int_scalar(0)}, {{"num_splits", steps_}});
-    for (Out& input : inputs_) input = squeeze(input, {0});
+    inputs_ = steps_of(x_);
+    // Short sequences turn round at their own end.
+    reversed_inputs_ = lengths_ ? steps_of(reversed(x_)) : OutputVector(inputs_.rbegin(), inputs_.rend());
   }
 
   std::int64_t directions() const { return directions_; }
@@ -67,7 +68,7 @@ class Recurrence {
   }
 
   Out step_input(std::int64_t step, std::int64_t direction) const {
-    return inputs_[static_cast<std::size_t>(is_reverse(direction) ? steps_ - 1 - step : step)];
+    return (is_reverse(direction) ? reversed_inputs_ : inputs_)[static_cast<std::size_t>(step)];
   }
 
   Out activate(const Out& x, std::size_t index, std::int64_t direction) const {
@@ -123,10 +124,21 @@ class Recurrence {
       State state = start(direction);
       OutputVector sequence;
       for (std::int64_t t = 0; t < steps_; ++t) {
+        const State before = state;
         step(direction, step_input(t, direction), state);
-        sequence.push_back(state[0]);
+        Out output = state[0];
+        if (lengths_) {
+          // Past its end a sequence keeps its state and puts out zeros.
+          const Out active = unsqueeze(op("Greater", 1, {lengths_, int_scalar(t)}), {1});
+          output = select(active, output, scalar_like(output, 0));
+          for (std::size_t i = 0; i < state.size(); ++i) state[i] = select(active, state[i], before[i]);
+        }
+        sequence.push_back(output);
       }
-      if (is_reverse(direction)) std::reverse(sequence.begin(), sequence.end());
+      if (is_reverse(direction)) {
+        if (lengths_) sequence = steps_of(reversed(stacked(sequence)));
+        else std::reverse(sequence.begin(), sequence.end());
+      }
       states.push_back(std::move(sequence));
       lasts.push_back(state[0]);
       finals.push_back(std::move(state));
@@ -135,6 +147,20 @@ class Recurrence {
   }
 
  private:
+  OutputVector steps_of(const Out& sequence) const {
+    OutputVector steps = ops("Split", 1, {sequence, int_scalar(0)}, {{"num_splits", steps_}});
+    for (Out& step : steps) step = squeeze(step, {0});
+    return steps;
+  }
+  static Out stacked(const OutputVector& steps) {
+    OutputVector parts;
+    for (const Out& step : steps) parts.push_back(unsqueeze(step, {0}));
+    return concat(parts, 0);
+  }
+  Out reversed(const Out& sequence) const {
+    return op("ReverseSequence", 1, {sequence, lengths_}, {{"batch_axis", 1}, {"seq_axis", 0}});
+  }
+
   const NodeContext& node_;
   std::int64_t gates_, hidden_ = 0, directions_ = 1, steps_ = 0;
   std::size_t functions_per_direction_;
@@ -142,8 +168,8 @@ class Recurrence {
   double clip_ = 0;
   std::vector<std::string> functions_;
   std::vector<double> alphas_, betas_;
-  Out x_;
-  OutputVector inputs_;
+  Out x_, lengths_;
+  OutputVector inputs_, reversed_inputs_;
 };
 
 Out biased(const Out& x, const Out& bias) { return bias ? add(x, bias) : x; }

@@ -2,6 +2,7 @@
 // ONNX: resizing and sampling of images.
 #include <algorithm>
 
+#include <tenon/graph/operation.hpp>
 #include <tenon/graph/readers/onnx/onnx_internal.hpp>
 
 namespace tenon {
@@ -75,48 +76,153 @@ OutputVector upsample(const NodeContext& node) {
               {"coordinate_transformation_mode", "asymmetric"}, {"nearest_mode", "floor"}})};
 }
 
+/// One axis of a sampling: for each neighbour its index, as a real, and its weight.
+using Neighbours = std::vector<std::pair<Out, Out>>;
+
+class GridSampler {
+ public:
+  explicit GridSampler(const NodeContext& node)
+      : x_(node.input(0)), grid_(node.input(1)), corners_(node.get_int("align_corners", 0) != 0),
+        mode_(node.get_string("mode", "linear")), padding_(node.get_string("padding_mode", "zeros")) {
+    axes_ = node.rank(0) - 2;
+    if (axes_ < 1) fail("the input has rank " + std::to_string(axes_ + 2) + ", expected at least 3");
+    if (mode_ == "bilinear") mode_ = "linear";
+    if (mode_ == "bicubic") mode_ = "cubic";
+    type_ = grid_.get_element_type();
+  }
+
+  Out sample() const {
+    std::vector<Neighbours> all;
+    for (std::int64_t axis = 0; axis < axes_; ++axis) all.push_back(neighbours(axis));
+    // Pixels as rows: [N, points of the image, C].
+    const Out shape = shape_of(x_);
+    const Out batch = slice(shape, 0, 1, 0), channels = slice(shape, 1, 2, 0);
+    const Out rows = transpose(reshape(x_, concat({batch, channels, ints({-1})}, 0)), {0, 2, 1});
+    Out sum;
+    std::vector<std::size_t> choice(all.size(), 0);
+    bool more = true;
+    while (more) {
+      const Out part = term(all, choice, rows);
+      sum = sum ? add(sum, part) : part;
+      more = false;
+      for (std::size_t axis = 0; axis < all.size() && !more; ++axis) {
+        more = ++choice[axis] < all[axis].size();
+        if (!more) choice[axis] = 0;
+      }
+    }
+    const Out points = slice(shape_of(grid_), 1, axes_ + 1, 0);
+    return reshape(transpose(sum, {0, 2, 1}), concat({batch, channels, points}, 0));
+  }
+
+ private:
+  Out real(double value) const { return scalar(type_, value); }
+  Out extent(std::int64_t axis) const { return convert(extent_of(x_, axis + 2), type_); }
+
+  // [N, points]: where the grid points, in pixels; its coordinates run from the last axis to the first.
+  Out coordinate(std::int64_t axis) const {
+    const Out flat = op("Reshape", 1, {grid_, ints({0, -1, axes_})}, {{"special_zero", true}});
+    const Out g = squeeze(slice(flat, axes_ - 1 - axis, axes_ - axis, 2), {2}), n = extent(axis);
+    if (corners_) return mul(div(add(g, real(1)), real(2)), sub(n, real(1)));
+    return div(sub(mul(add(g, real(1)), n), real(1)), real(2));
+  }
+
+  Out clamped(const Out& value, std::int64_t axis) const {
+    return op("Minimum", 1, {op("Maximum", 1, {value, real(0)}), sub(extent(axis), real(1))});
+  }
+
+  // Mirrored at the borders as often as needed: a triangle wave.
+  Out reflected(const Out& value, std::int64_t axis) const {
+    const Out low = real(corners_ ? 0 : -0.5), n = extent(axis);
+    const Out span = op("Maximum", 1, {corners_ ? sub(n, real(1)) : n, real(1e-6)});
+    const Out offset = op("FloorMod", 1, {sub(value, low), mul(span, real(2))});
+    return add(low, sub(span, unary("Abs", sub(offset, span))));
+  }
+
+  Out inside(const Out& value, std::int64_t axis) const {
+    if (padding_ == "border") return clamped(value, axis);
+    if (padding_ == "reflection") return reflected(value, axis);
+    return value;
+  }
+
+  Neighbours neighbours(std::int64_t axis) const {
+    Out at = coordinate(axis);
+    if (mode_ == "nearest") return {{inside(op("Round", 5, {at}, {{"mode", "half_to_even"}}), axis), real(1)}};
+    if (mode_ != "linear" && mode_ != "cubic") fail("mode \"" + mode_ + "\" is none of nearest, linear, cubic");
+    if (mode_ == "linear") at = inside(at, axis);
+    const Out base = unary("Floor", at), t = sub(at, base);
+    if (mode_ == "linear") return {{base, sub(real(1), t)}, {add(base, real(1)), t}};
+    // Keys' cubic with a = -0.75 over four pixels.
+    constexpr double a = -0.75;
+    const auto near = [&](const Out& d) {
+      return add(mul(mul(d, d), sub(mul(real(a + 2), d), real(a + 3))), real(1));
+    };
+    const auto far = [&](const Out& d) {
+      return sub(mul(add(mul(sub(mul(real(a), d), real(5 * a)), d), real(8 * a)), d), real(4 * a));
+    };
+    return {{sub(base, real(1)), far(add(t, real(1)))}, {base, near(t)}, {add(base, real(1)), near(sub(real(1), t))},
+            {add(base, real(2)), far(sub(real(2), t))}};
+  }
+
+  // The pixels that one choice of neighbours names, times their weights; zero outside the image.
+  Out term(const std::vector<Neighbours>& all, const std::vector<std::size_t>& choice, const Out& rows) const {
+    Out index = int_scalar(0), weight = real(1);
+    for (std::int64_t axis = 0; axis < axes_; ++axis) {
+      const auto& [place, share] = all[static_cast<std::size_t>(axis)][choice[static_cast<std::size_t>(axis)]];
+      const Out kept = padding_ == "zeros" ? place : inside(place, axis);
+      const Out safe = clamped(kept, axis);
+      weight = mul(weight, share);
+      if (padding_ == "zeros") weight = mul(weight, convert(op("Equal", 1, {safe, kept}), type_));
+      const Out whole = convert(op("Round", 5, {safe}, {{"mode", "half_to_even"}}), ElementType::kI64);
+      index = add(mul(index, extent_of(x_, axis + 2)), whole);
+    }
+    const Out pixels = op("Gather", 8, {rows, index, int_scalar(1)}, {{"batch_dims", 1}});
+    // A single neighbour has the weight of a scalar only when nothing was cut.
+    if (weight.get_partial_shape().rank() == Rank(0)) return pixels;
+    return mul(pixels, convert(unsqueeze(weight, {2}), x_.get_element_type()));
+  }
+
+  Out x_, grid_;
+  bool corners_;
+  std::string mode_, padding_;
+  std::int64_t axes_ = 0;
+  ElementType type_ = ElementType::kF32;
+};
+
 OutputVector grid_sample(const NodeContext& node) {
-  std::string mode = node.get_string("mode", "bilinear");
-  if (mode == "linear") mode = "bilinear";
-  if (mode == "cubic") mode = "bicubic";
-  if (node.rank(0) != 4) unimplemented("supported are two spatial axes, found " + std::to_string(node.rank(0) - 2));
-  return {op("GridSample", 9, {node.input(0), node.input(1)},
-             {{"align_corners", node.get_int("align_corners", 0) != 0}, {"mode", mode},
-              {"padding_mode", node.get_string("padding_mode", "zeros")}})};
+  if (node.rank(0) == 4 && find_operation("GridSample", 9)) {
+    std::string mode = node.get_string("mode", "bilinear");
+    if (mode == "linear") mode = "bilinear";
+    if (mode == "cubic") mode = "bicubic";
+    return {op("GridSample", 9, {node.input(0), node.input(1)},
+               {{"align_corners", node.get_int("align_corners", 0) != 0}, {"mode", mode},
+                {"padding_mode", node.get_string("padding_mode", "zeros")}})};
+  }
+  return {GridSampler(node).sample()};
 }
 
-// A regular grid of [-1, 1] moved by theta: coordinates x, y(, z) and 1 times its transpose.
+// A regular grid of [-1, 1], moved by theta: the coordinates (x first), and 1, times its transpose.
 OutputVector affine_grid(const NodeContext& node) {
-  const Out theta = node.input(0);
+  const Out theta = node.input(0), size = convert(node.input(1), ElementType::kI64);
   const ElementType type = theta.get_element_type();
-  const Ints size = node.constant_ints(1, "size");
-  if (size.size() != 4 && size.size() != 5) fail("size has " + std::to_string(size.size()) + " entries, expected 4 or 5");
+  const PartialShape& shape = size.get_partial_shape();
+  if (shape.rank() != Rank(1) || shape[0].is_dynamic()) unimplemented("size needs a known length");
+  const std::int64_t axes = shape[0].get_length() - 2;
+  if (axes != 2 && axes != 3) fail("size has " + std::to_string(axes + 2) + " entries, expected 4 or 5");
   const bool corners = node.get_int("align_corners", 0) != 0;
-  const std::size_t axes = size.size() - 2;
-  Shape grid_shape;
-  std::size_t points = 1;
-  for (std::size_t i = 0; i < axes; ++i) {
-    if (size[i + 2] < 1 || size[i + 2] > (1 << 16)) fail("size has the extent " + std::to_string(size[i + 2]));
-    points *= static_cast<std::size_t>(size[i + 2]);
+  const Out spatial = slice(size, 2, axes + 2, 0), one = scalar(type, 1), two = scalar(type, 2);
+  OutputVector coordinates;
+  for (std::int64_t axis = axes; axis-- > 0;) {
+    const Out extent = squeeze(slice(size, axis + 2, axis + 3, 0), {0});
+    const Out steps = convert(range(int_scalar(0), extent, int_scalar(1), ElementType::kI64), type), n = convert(extent, type);
+    const Out line = corners ? sub(div(mul(steps, two), op("Maximum", 1, {sub(n, one), one})), one)
+                             : sub(div(add(mul(steps, two), one), n), one);
+    Ints along(static_cast<std::size_t>(axes), 1);
+    along[static_cast<std::size_t>(axis)] = -1;
+    coordinates.push_back(unsqueeze(broadcast_to(reshape(line, along), spatial), {axes}));
   }
-  if (points > (std::size_t{1} << 26)) fail("the grid has more than 2^26 points");
-  std::vector<double> base(points * (axes + 1), 1.0);
-  for (std::size_t point = 0; point < points; ++point) {
-    std::size_t rest = point;
-    // The last axis runs fastest and comes first in the coordinates.
-    for (std::size_t i = 0; i < axes; ++i) {
-      const auto extent = static_cast<double>(size[size.size() - 1 - i]);
-      const auto step = static_cast<double>(rest % static_cast<std::size_t>(extent));
-      rest /= static_cast<std::size_t>(extent);
-      base[point * (axes + 1) + i] = corners ? (extent > 1 ? -1 + 2 * step / (extent - 1) : 0) : (2 * step + 1) / extent - 1;
-    }
-  }
-  const Out constant = std::make_shared<op::v0::Constant>(type, Shape{points, axes + 1}, base)->output(0);
-  const Out moved = matmul(constant, theta, false, true);
-  Ints target{size[0]};
-  target.insert(target.end(), size.begin() + 2, size.end());
-  target.push_back(static_cast<std::int64_t>(axes));
-  return {reshape(moved, target)};
+  coordinates.push_back(broadcast_to(one, concat({spatial, ints({1})}, 0)));
+  const Out points = reshape(concat(coordinates, axes), Ints{-1, axes + 1});
+  return {reshape(matmul(points, theta, false, true), concat({slice(size, 0, 1, 0), spatial, ints({axes})}, 0))};
 }
 
 }  // namespace

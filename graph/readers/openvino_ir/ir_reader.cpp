@@ -26,7 +26,8 @@ struct Layer {
   std::vector<std::string> input_ports, output_ports;
   // The source of each input: layer and output index; layer -1 while unconnected.
   std::vector<std::pair<std::ptrdiff_t, std::size_t>> sources;
-  std::shared_ptr<Node> node;
+  std::shared_ptr<Node> node;  // null for Identity, which stands for what it reads
+  OutputVector outputs;
 };
 
 class IrReader {
@@ -94,11 +95,12 @@ class IrReader {
   static const Operation* operation_of(const Layer& layer) {
     return layer.opset == 0 ? nullptr : find_operation(layer.type, layer.opset);
   }
+  static bool is_identity(const Layer& layer) { return layer.type == "Identity" && layer.opset > 0 && layer.sources.size() == 1; }
 
   void refuse_missing_operations() const {
     std::map<std::string, std::vector<std::string>> missing;
     for (const Layer& layer : layers_) {
-      if (!operation_of(layer)) {
+      if (!operation_of(layer) && !is_identity(layer)) {
         missing[layer.type + " of " + layer.xml.attribute("version").as_string("no version")].push_back(layer.name);
       }
     }
@@ -178,11 +180,18 @@ class IrReader {
     OutputVector inputs;
     for (const auto& [source, output] : layer.sources) {
       Layer& from = layers_[static_cast<std::size_t>(source)];
-      if (output >= from.node->get_output_size()) {
+      if (output >= from.outputs.size()) {
         fail("an edge reads output " + std::to_string(output) + " of " + quoted(from) + ", which has " +
-             std::to_string(from.node->get_output_size()));
+             std::to_string(from.outputs.size()));
       }
-      inputs.push_back(from.node->output(output));
+      inputs.push_back(from.outputs[output]);
+    }
+    if (is_identity(layer) && !is_op(inputs[0].get_node(), "Parameter")) {
+      // OpenVINO puts Identity before results to keep their names apart from those within: so the names are replaced.
+      layer.outputs = inputs;
+      const auto names = ir::split_names(layer.xml.child("output").child("port").attribute("names").as_string());
+      if (!names.empty()) inputs[0].get_tensor().set_names({names.begin(), names.end()});
+      return;
     }
     try {
       layer.node = make_layer(layer, inputs);
@@ -190,6 +199,7 @@ class IrReader {
       throw Error(error.code(), origin_ + ": " + quoted(layer) + ": " + error.what());
     }
     layer.node->set_friendly_name(layer.name);
+    layer.outputs = layer.node->outputs();
     read_ports(layer);
     read_node_info(layer.xml.child("rt_info"), layer.node->get_rt_info());
   }
@@ -203,6 +213,10 @@ class IrReader {
     if (layer.type == "Result") {
       if (inputs.size() != 1) throw Error(Code::kInvalidArgument, "has " + std::to_string(inputs.size()) + " inputs, expected 1");
       return std::make_shared<op::v0::Result>(inputs[0]);
+    }
+    if (is_identity(layer)) {
+      const Attribute same(static_cast<ElementType>(inputs[0].get_element_type()));
+      return make_node("Convert", 1, inputs, {{"destination_type", same}});
     }
     const Operation& operation = *operation_of(layer);
     Attributes attributes;
@@ -246,8 +260,8 @@ class IrReader {
   void read_ports(Layer& layer) {
     std::size_t index = 0;
     for (pugi::xml_node port : layer.xml.child("output").children("port")) {
-      if (index >= layer.node->get_output_size()) break;
-      descriptor::Tensor& tensor = layer.node->get_output_tensor(index++);
+      if (index >= layer.outputs.size()) break;
+      descriptor::Tensor& tensor = layer.outputs[index++].get_tensor();
       const auto names = ir::split_names(port.attribute("names").as_string());
       tensor.add_names({names.begin(), names.end()});
       if (port.child("rt_info")) read_node_info(port.child("rt_info"), tensor.get_rt_info());

@@ -63,6 +63,11 @@ std::string difference(const Tensor& actual, const Tensor& expected, const Backe
   return {};
 }
 
+// NumPy has no bfloat16, so the suite records its bits as u16.
+Tensor as_bf16(const Tensor& bits) {
+  return Tensor(TensorInfo{ElementType::kBf16, bits.shape(), {}}, bits.memory(), bits.offset(), bits.lease());
+}
+
 std::string run_data_set(const std::shared_ptr<Model>& model, const fs::path& folder, const BackendTestRun& run,
                          const BackendTestTolerance& tolerance) {
   std::vector<Tensor> inputs = read_all(folder, "input_");
@@ -71,12 +76,17 @@ std::string run_data_set(const std::shared_ptr<Model>& model, const fs::path& fo
   // Optional inputs at the end may be recorded though the model has no use for them.
   if (inputs.size() < wanted) return "has " + std::to_string(inputs.size()) + " recorded inputs for " + std::to_string(wanted);
   inputs.resize(wanted);
+  for (std::size_t i = 0; i < wanted; ++i) {
+    const bool is_bf16 = model->get_parameters()[i]->get_element_type() == ElementType::kBf16;
+    if (is_bf16 && inputs[i].element_type() == ElementType::kU16) inputs[i] = as_bf16(inputs[i]);
+  }
   const std::vector<Tensor> actual = run(model, inputs);
   if (actual.size() != expected.size()) {
     return "gave " + std::to_string(actual.size()) + " outputs, expected " + std::to_string(expected.size());
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const std::string text = difference(actual[i], expected[i], tolerance);
+    const bool is_bf16 = actual[i].element_type() == ElementType::kBf16 && expected[i].element_type() == ElementType::kU16;
+    const std::string text = difference(actual[i], is_bf16 ? as_bf16(expected[i]) : expected[i], tolerance);
     if (!text.empty()) return "output " + std::to_string(i) + ": " + text;
   }
   return {};

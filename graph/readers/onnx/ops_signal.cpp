@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX: Fourier transforms as products with matrices of cosines and sines.
+#include <numbers>
+
+#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace {
+
+/// cos and sin of 2 pi k n / length, [length, outputs], angles in f64 and reduced to one turn so that large ones stay exact.
+struct Waves {
+  Out cosine, sine;
+};
+
+Waves waves(const Out& length, const Out& inputs, const Out& outputs, ElementType type) {
+  const auto steps = [](const Out& count) { return range(int_scalar(0), count, int_scalar(1), ElementType::kI64); };
+  const Out turns = op("FloorMod", 1, {mul(unsqueeze(steps(inputs), {1}), unsqueeze(steps(outputs), {0})), length});
+  const Out angle = div(mul(convert(turns, ElementType::kF64), scalar(ElementType::kF64, 2 * std::numbers::pi)),
+                        convert(length, ElementType::kF64));
+  return {convert(unary("Cos", angle), type), convert(unary("Sin", angle), type)};
+}
+
+// x [..., n, 1 or 2] over its last axis but one, cut or padded with zeros to `length`; sign -1 is the forward transform.
+Out transform(const Out& x, const Out& length, bool inverse, bool onesided) {
+  const PartialShape& shape = x.get_partial_shape();
+  const std::int64_t rank = shape.rank().get_length();
+  const Dimension& components = shape[static_cast<std::size_t>(rank - 1)];
+  if (components.is_dynamic() || (components != Dimension(1) && components != Dimension(2))) {
+    fail("the last extent is " + components.to_string() + ", expected 1 (real) or 2 (complex)");
+  }
+  const ElementType type = x.get_element_type();
+  const Out used = op("Minimum", 1, {extent_of(x, rank - 2), length});
+  const Out cut = op("Slice", 8, {x, ints({0}), reshape(used, Ints{1}), ints({1}), ints({rank - 2})});
+  const Out outputs = onesided ? add(div(length, int_scalar(2)), int_scalar(1)) : length;
+  const Waves w = waves(length, used, outputs, type);
+  // The transformed axis comes last for the product.
+  const auto component = [&](std::int64_t index) { return squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1}); };
+  const Out re = component(0), sign = scalar(type, inverse ? 1 : -1);
+  Out real = matmul(re, w.cosine), imaginary = mul(matmul(re, w.sine), sign);
+  if (components == Dimension(2)) {
+    const Out im = component(1);
+    real = sub(real, mul(matmul(im, w.sine), sign));
+    imaginary = add(imaginary, matmul(im, w.cosine));
+  }
+  if (inverse) {
+    real = div(real, convert(length, type));
+    imaginary = div(imaginary, convert(length, type));
+  }
+  return concat({unsqueeze(real, {rank - 1}), unsqueeze(imaginary, {rank - 1})}, rank - 1);
+}
+
+OutputVector dft(const NodeContext& node) {
+  const Out x = node.input(0);
+  const std::int64_t rank = node.rank(0);
+  if (rank < 2) fail("the input has rank " + std::to_string(rank) + ", expected at least 2");
+  std::int64_t axis = node.get_int("axis", 1);
+  if (node.opset() >= 20) {
+    // An input since 20. Where it is not a constant the standard's default is the only choice that can be made here.
+    axis = node.has_input(2) ? node.constant_ints(2, "axis").at(0) : -2;
+  }
+  axis = normalized_axis(axis, rank);
+  if (axis == rank - 1) fail("the transformed axis cannot be the last, which holds real and imaginary part");
+  // Swaps the axis with the last but one, there and back.
+  Ints order;
+  for (std::int64_t i = 0; i < rank; ++i) order.push_back(i);
+  std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 2)]);
+  const bool moves = axis != rank - 2;
+  const Out moved = moves ? transpose(x, order) : x;
+  const Out length = node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : extent_of(moved, rank - 2);
+  const Out y = transform(moved, length, node.get_int("inverse", 0) != 0, node.get_int("onesided", 0) != 0);
+  return {moves ? transpose(y, order) : y};
+}
+
+// Frames of the signal at every frame_step, times the window, transformed.
+OutputVector stft(const NodeContext& node) {
+  const Out signal = node.input(0);
+  if (node.rank(0) != 3) fail("the signal has rank " + std::to_string(node.rank(0)) + ", expected 3");
+  const ElementType type = signal.get_element_type();
+  const Out step = convert(reshape(node.input(1), Ints{}), ElementType::kI64);
+  Out length;
+  if (node.has_input(3)) length = convert(reshape(node.input(3), Ints{}), ElementType::kI64);
+  else if (node.has_input(2)) length = extent_of(node.input(2), 0);
+  else fail("has neither window nor frame_length");
+  const auto steps = [](const Out& count) { return range(int_scalar(0), count, int_scalar(1), ElementType::kI64); };
+  const Out frames = add(div(sub(extent_of(signal, 1), length), step), int_scalar(1));
+  const Out positions = add(mul(unsqueeze(steps(frames), {1}), step), unsqueeze(steps(length), {0}));
+  Out framed = op("Gather", 8, {signal, positions, int_scalar(1)}, {{"batch_dims", 0}});  // [batch, frames, length, 1 or 2]
+  if (node.has_input(2)) framed = mul(framed, reshape(convert(node.input(2), type), Ints{-1, 1}));
+  return {transform(framed, length, false, node.get_int("onesided", 1) != 0)};
+}
+
+}  // namespace
+
+void add_signal(ConverterTable& table) {
+  table[":DFT"] = dft;
+  table[":STFT"] = stft;
+}
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <climits>
 #include <mutex>
 #include <string>
@@ -23,6 +24,8 @@ class FrameLease final : public LeaseState {
   /// An empty one. @errors kResourceExhausted
   static Ref<FrameLease> take() {
     FreeList& list = free_list();
+    // One is kept where a single exchange gets it: a loop that takes and drops one frame at a time needs no lock.
+    if (FrameLease* hot = list.hot.exchange(nullptr, std::memory_order_acquire)) return Ref<FrameLease>(hot);
     {
       std::lock_guard lock(list.mutex);
       if (list.size != 0) return Ref<FrameLease>(list.items[--list.size]);
@@ -39,6 +42,8 @@ class FrameLease final : public LeaseState {
   void dispose() noexcept override {
     av_frame_unref(frame_.get());
     FreeList& list = free_list();
+    FrameLease* none = nullptr;
+    if (list.hot.compare_exchange_strong(none, this, std::memory_order_release, std::memory_order_relaxed)) return;
     {
       std::lock_guard lock(list.mutex);
       if (list.size != list.items.size()) {
@@ -51,6 +56,7 @@ class FrameLease final : public LeaseState {
 
  private:
   struct FreeList {
+    std::atomic<FrameLease*> hot{nullptr};
     std::mutex mutex;
     std::array<FrameLease*, 64> items{};
     std::size_t size = 0;
@@ -149,10 +155,15 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
     }
     if (!memory) memory = PoolRegistry::process().find(buffer->data);
     if (!memory) memory = BufferMemory::over(buffer, lease);
-    TensorInfo plane{format.sample, plane_shape(info, p), {}};
-    plane.strides.push_back(linesize);
-    if (plane.shape.size() == 3) plane.strides.push_back(sample * static_cast<std::ptrdiff_t>(plane.shape[2]));
-    plane.strides.push_back(sample);
+    TensorInfo plane;
+    plane.type = format.sample;
+    if (extent.channels == 1) {
+      plane.shape = {extent.height_px, extent.width_px};
+      plane.strides = {linesize, sample};
+    } else {
+      plane.shape = {extent.height_px, extent.width_px, extent.channels};
+      plane.strides = {linesize, sample * static_cast<std::ptrdiff_t>(extent.channels), sample};
+    }
     planes.emplace_back(std::move(plane), std::move(memory), static_cast<std::size_t>(data - buffer->data), lease);
   }
   const std::int64_t time = frame.best_effort_timestamp != AV_NOPTS_VALUE ? frame.best_effort_timestamp : frame.pts;

@@ -239,7 +239,7 @@ std::string stream_bytes(const Folder& folder) {
 }
 
 TEST_F(FfmpegSource, AServerThatNeverAnswersEndsInTheDeadline) {
-  StallingServer server("", 0);
+  StallingServer server("", 0, 1000);
   ff::Options options;
   options.open_timeout = 300ms;
   const auto begin = tenon::Clock::now();

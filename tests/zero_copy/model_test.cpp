@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include <tenon/core/router.hpp>
 #include <tenon/frameworks/ffmpeg/clip_internal.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>

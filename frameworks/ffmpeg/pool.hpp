@@ -136,9 +136,11 @@ class DecodePool final : public RefCounted {
   /// Buffers made so far.
   std::size_t size() const { return pool_.size(); }
 
-  /// Gives `frame` a buffer. On failure `frame` has none. @errors what the allocator gave; kDeadlineExceeded at the limit.
-  void fill(AVFrame& frame, Deadline deadline) {
+  /// Gives `frame` a buffer that nobody reads any more: waits, and books it in `ledger`, for a device that still does.
+  /// On failure `frame` has none. @errors what the allocator gave; kDeadlineExceeded at the limit, or a device is late.
+  void fill(AVFrame& frame, Deadline deadline, Ledger* ledger = nullptr) {
     cpu::PooledBuffer pooled = pool_.acquire(deadline);
+    pooled.memory->hazards().wait_for(Access::kWrite, deadline, ledger);
     auto* base = static_cast<std::uint8_t*>(pooled.memory->host());
     AVBufferRef* buffer = av_buffer_create(base, layout_.size_bytes, &DecodePool::give_back, pooled.lease.get(), 0);
     if (!buffer) throw make_error(AVERROR(ENOMEM), "decoder pool: no AVBuffer", "av_buffer_create");

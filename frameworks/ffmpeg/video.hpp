@@ -25,7 +25,8 @@ namespace detail {
 /// The decoder's side: codec context and the pools it writes into. Not movable: the codec context holds its address.
 class Decoder {
  public:
-  Decoder(const std::string& name, const AVStream& stream, const Options& options) : name_(name) {
+  Decoder(const std::string& name, const AVStream& stream, const Options& options)
+      : name_(name), ledger_(options.ledger ? options.ledger : &Ledger::process()) {
     const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
     if (!codec) {
       throw Error(Code::kUnimplemented, "video \"" + name_ + "\": this FFmpeg has no decoder for " + avcodec_get_name(stream.codecpar->codec_id));
@@ -96,7 +97,7 @@ class Decoder {
       if (!pool_ || !(pool_->layout() == layout)) pool_ = make_ref<DecodePool>(layout, wanted_, allocator_, limit_);
       pool = pool_;
     }
-    pool->fill(frame, Deadline(Clock::duration(deadline_.load(std::memory_order_relaxed))));
+    pool->fill(frame, Deadline(Clock::duration(deadline_.load(std::memory_order_relaxed))), ledger_);
   }
 
   /// What went wrong inside a callback from FFmpeg's threads; raised where the user called.
@@ -128,6 +129,7 @@ class Decoder {
   }
 
   std::string name_;
+  Ledger* ledger_;
   mutable std::mutex mutex_;
   Requirements wanted_;
   Context allocator_;

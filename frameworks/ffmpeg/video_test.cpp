@@ -253,6 +253,27 @@ TEST(FfmpegVideo, AFullPoolEndsInTheDeadline) {
   }
 }
 
+TEST(FfmpegVideo, WritesNoBufferThatADeviceStillReads) {
+  Folder folder;
+  const std::string clip = folder.file("clip.mp4");
+  tenon_test::make_clip(clip, {}, "bf=0:refs=1");
+  ff::Options options;
+  options.threads = 1;
+  ff::Video video = ff::open(clip, options);
+  video.use_pool();
+  const auto device = tenon::make_ref<tenon::HostTimeline>();
+  try {
+    for (int i = 0; i < 40; ++i) {
+      auto frame = video.read(tenon::Clock::now() + std::chrono::milliseconds(200));
+      ASSERT_TRUE(frame);
+      frame->plane(0).memory()->hazards().read_until(device->next());  // And the frame goes, the reading goes on.
+    }
+    FAIL() << "a buffer was decoded into while it was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kDeadlineExceeded);
+  }
+}
+
 TEST(FfmpegVideo, RefusesPoolsThatNoDecoderCanFill) {
   Folder folder;
   const std::string clip = folder.file("clip.mp4");

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains of element-wise nodes, and the activations among them.
+#include <cmath>
+
 #include <tenon/devices/cpu/engine/chain.hpp>
 
 namespace tenon::inline v1::engine {
@@ -23,10 +25,28 @@ bool fits(const Shape& shape, const Shape& target) {
   return true;
 }
 
-bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous) {
+/// Per channel of axis 1, with everything known.
+bool is_batch_norm(Lowering& lowering, const std::shared_ptr<Node>& node) {
+  if (std::string_view(node->get_type_name()) != "BatchNormInference" || node->get_input_size() != 5) return false;
+  const std::size_t data = std::string_view(node->operation().version) == "opset1" ? 2 : 0;
+  for (std::size_t i = 0; i < 5; ++i) {
+    if (i == data) continue;
+    const Tensor tensor = lowering.constant_input(node, i);
+    if (!tensor || tensor.element_type() != ElementType::kF32 || !tensor.is_contiguous()) return false;
+  }
+  return true;
+}
+
+bool is_convolution(const std::shared_ptr<Node>& node) {
+  return std::string_view(node->get_type_name()).find("Convolution") != std::string_view::npos;
+}
+
+bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+                const std::shared_ptr<Node>& anchor) {
   if (node->get_output_size() != 1 || node->get_output_element_type(0) != element::f32) return false;
   if (node->get_output_shape(0) != previous->get_output_shape(0)) return false;
   if (activation_of(lowering, node)) return true;
+  if (is_batch_norm(lowering, node)) return previous == anchor && is_convolution(anchor);
   const auto algorithm = binary_of(node);
   if (!algorithm || node->get_input_size() != 2) return false;
   const std::size_t other = other_operand(node, previous);
@@ -108,7 +128,7 @@ ChainFinder::ChainFinder(Lowering& lowering, const NodeVector& order) {
       const auto readers = chain->last()->get_output_target_inputs(0);
       if (readers.size() != 1) break;
       const auto next = readers.begin()->get_node()->shared_from_this();
-      if (by_node_.count(next.get()) || !is_fusible(lowering, next, chain->last())) break;
+      if (by_node_.count(next.get()) || !is_fusible(lowering, next, chain->last(), node)) break;
       chain->nodes.push_back(next);
     }
     if (chain->nodes.size() < 2) continue;
@@ -122,17 +142,72 @@ const Chain* ChainFinder::chain_of(const std::shared_ptr<Node>& node) const {
   return found == by_node_.end() ? nullptr : found->second;
 }
 
+std::optional<std::vector<float>> axis_constant(Lowering& lowering, const std::shared_ptr<Node>& node,
+                                                const std::shared_ptr<Node>& previous, const Shape& shape, std::size_t axis) {
+  if (node->get_input_size() != 2) return std::nullopt;
+  const Tensor tensor = lowering.constant_input(node, other_operand(node, previous));
+  if (!tensor || tensor.element_type() != ElementType::kF32 || !tensor.is_contiguous()) return std::nullopt;
+  const float* data = tensor.data<float>();
+  if (tensor.element_count() == 1) return std::vector<float>(shape[axis], *data);
+  const Shape& extents = tensor.shape();
+  if (extents.size() > shape.size() || tensor.element_count() != shape[axis]) return std::nullopt;
+  const std::size_t missing = shape.size() - extents.size();
+  if (axis < missing || extents[axis - missing] != shape[axis]) return std::nullopt;
+  return std::vector<float>(data, data + shape[axis]);
+}
+
+namespace {
+Tensor flat(const std::vector<float>& values) {
+  Tensor tensor(ElementType::kF32, Shape{values.size()});
+  std::copy(values.begin(), values.end(), tensor.data<float>());
+  return tensor;
+}
+}  // namespace
+
 Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous, const Shape& shape,
                std::size_t axis) {
   if (std::string_view(node->get_type_name()) != "Add") return {};
-  const std::size_t other = other_operand(node, previous);
-  const Tensor tensor = lowering.constant_input(node, other);
-  if (!tensor || tensor.element_type() != ElementType::kF32 || !tensor.is_contiguous()) return {};
-  const Shape& extents = tensor.shape();
-  if (extents.size() > shape.size() || tensor.element_count() != shape[axis]) return {};
-  const std::size_t missing = shape.size() - extents.size();
-  if (axis < missing || extents[axis - missing] != shape[axis]) return {};
-  return tensor.reshaped(Shape{shape[axis]});
+  const auto values = axis_constant(lowering, node, previous, shape, axis);
+  return values ? flat(*values) : Tensor();
+}
+
+ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape& shape) {
+  const std::size_t channels = shape[1];
+  ChannelAffine affine{std::vector<float>(channels, 1), std::vector<float>(channels, 0)};
+  for (; affine.end < chain.nodes.size(); ++affine.end) {
+    const auto& node = chain.nodes[affine.end];
+    std::vector<float> scale(channels, 1), shift(channels, 0);
+    if (is_batch_norm(lowering, node)) {
+      const bool old = std::string_view(node->operation().version) == "opset1";  // gamma, beta, data, mean, variance
+      const auto values = [&](std::size_t index) { return lowering.constant_input(node, index).data<float>(); };
+      const float *gamma = values(old ? 0 : 1), *beta = values(old ? 1 : 2), *mean = values(3), *variance = values(4);
+      const double epsilon = node->get_attributes().get_double("epsilon");
+      for (std::size_t i = 0; i < channels; ++i) {
+        scale[i] = static_cast<float>(gamma[i] / std::sqrt(variance[i] + epsilon));
+        shift[i] = beta[i] - mean[i] * scale[i];
+      }
+      affine.has_scale = affine.has_shift = true;
+    } else {
+      const std::string_view type = node->get_type_name();
+      const auto values = axis_constant(lowering, node, chain.nodes[affine.end - 1], shape, 1);
+      if (!values || !binary_of(node)) return affine;
+      for (std::size_t i = 0; i < channels; ++i) {
+        const float c = (*values)[i];
+        if (type == "Add") shift[i] = c;
+        else if (type == "Subtract") shift[i] = -c;
+        else if (type == "Multiply") scale[i] = c;
+        else if (type == "Divide") scale[i] = 1 / c;
+        else return affine;
+        if (!std::isfinite(scale[i])) return affine;
+      }
+      (type == "Add" || type == "Subtract" ? affine.has_shift : affine.has_scale) = true;
+    }
+    for (std::size_t i = 0; i < channels; ++i) {
+      affine.scale[i] *= scale[i];
+      affine.shift[i] = affine.shift[i] * scale[i] + shift[i];
+    }
+  }
+  return affine;
 }
 
 // -- Post-ops ----------------------------------------------------------------------------------------------------------------

@@ -69,9 +69,20 @@ class PostOps {
 
 /// The operand of `node` that is not `previous`'s output.
 std::size_t other_operand(const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous);
-/// A constant that adds one value per element of axis `axis` of `shape` (broadcast elsewhere), as a flat f32 tensor.
-/// @return empty when the node is no such Add.
+/// The values that a constant operand of `node` (the one that is not `previous`) has along axis `axis` of `shape`, when it varies
+/// along that axis alone or not at all. @return nothing when there is no such operand.
+std::optional<std::vector<float>> axis_constant(Lowering& lowering, const std::shared_ptr<Node>& node,
+                                                const std::shared_ptr<Node>& previous, const Shape& shape, std::size_t axis);
+/// As a flat tensor, when the node is an Add: a bias.
 Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous, const Shape& shape,
                std::size_t axis);
+
+/// y = scale * x + shift per channel: the leading nodes of a chain that a convolution can take into its weights.
+struct ChannelAffine {
+  std::vector<float> scale, shift;
+  bool has_scale = false, has_shift = false;
+  std::size_t end = 1;  ///< First node that is not part of it.
+};
+ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape& shape);
 
 }  // namespace tenon::inline v1::engine

@@ -76,6 +76,25 @@ TEST(Convolution, TakesBinariesAsPostOps) {
   judge(op1("Multiply", 1, {convolution(x, 16, 3, 1, 1), gate}), {x, gate});
 }
 
+TEST(Convolution, TakesBatchNormAndAffineChainsIntoItsWeights) {
+  const Shape per_channel{1, 12, 1, 1};
+  const auto affine = [&](const Out& y) {
+    const Out variance = op1("Abs", 1, {weights({12}, 23)});
+    const Out normal = op1("BatchNormInference", 5, {y, weights({12}, 20), weights({12}, 21), weights({12}, 22), variance}, {{"epsilon", 1e-3}});
+    const Out more = op1("Multiply", 1, {op1("Subtract", 1, {normal, weights(per_channel, 24)}), weights(per_channel, 25)});
+    return op1("Relu", 1, {op1("Divide", 1, {more, scalar(0.25)})});
+  };
+  const auto x = parameter({1, 6, 7, 7});
+  const Attributes a{{"strides", {1, 1}}, {"pads_begin", {1, 1}}, {"pads_end", {1, 1}}, {"dilations", {1, 1}}};
+  for (const Out& y : {op1("Convolution", 1, {x, weights({12, 6, 3, 3})}, a), op1("GroupConvolution", 1, {x, weights({2, 6, 3, 3, 3})}, a),
+                       op1("ConvolutionBackpropData", 1, {x, weights({6, 12, 3, 3})}, a),
+                       op1("GroupConvolutionBackpropData", 1, {x, weights({3, 2, 4, 3, 3})}, a)}) {
+    const auto judged = judge(affine(y), {x});
+    EXPECT_EQ(judged.references, 0u);
+    for (const auto& info : judged.infos) EXPECT_NE(info.node_type, "Multiply");
+  }
+}
+
 TEST(Convolution, KeepsAResidualThatIsReadLater) {
   const auto x = parameter({1, 16, 8, 8});
   const Out a = op1("Relu", 1, {convolution(x, 16, 3, 1, 1, 1)});

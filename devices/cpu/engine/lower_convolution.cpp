@@ -32,16 +32,53 @@ struct Problem {
   }
 };
 
+/// Weights as the operation has them, seen as oneDNN's [(G,) O, I, kernel...].
+struct Filter {
+  Tensor tensor;
+  dims shape;
+  md view;
+  bool grouped, transposed;
+};
+
+Filter filter_of(const Tensor& tensor, bool grouped, bool transposed) {
+  const std::size_t output_axis = (grouped ? 1 : 0) + (transposed ? 1 : 0);
+  const std::size_t input_axis = (grouped ? 1 : 0) + (transposed ? 0 : 1);
+  dims extents = to_dims(tensor.shape());
+  dims strides = plain_desc(ElementType::kF32, tensor.shape()).get_strides();
+  if (transposed) {
+    std::swap(extents[output_axis], extents[input_axis]);
+    std::swap(strides[output_axis], strides[input_axis]);
+  }
+  return {tensor, extents, md(extents, kF32, strides), grouped, transposed};
+}
+
+/// The filter with every output channel multiplied by its own factor.
+Tensor scaled(const Filter& filter, const std::vector<float>& factors, std::size_t channels, std::size_t groups) {
+  Tensor result;
+  filter.tensor.copy_to(result);
+  float* data = result.data<float>();
+  const std::size_t count = result.element_count(), per_group = channels / groups;
+  std::size_t window = 1;
+  for (std::size_t i = filter.tensor.shape().size(); i-- > (filter.grouped ? 3u : 2u);) window *= filter.tensor.shape()[i];
+  const std::size_t inputs = count / channels / window;  // per output channel
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t channel = filter.transposed ? i / (inputs * per_group * window) * per_group + i / window % per_group : i / (inputs * window);
+    data[i] *= factors[channel];
+  }
+  return result;
+}
+
 template <typename Primitive>
-bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Tensor& weights, const md& weights_view,
-           std::size_t groups) {
+bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter, std::size_t groups) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
+  const ChannelAffine affine = channel_affine(lowering, chain, problem.dst);
+  const std::size_t begin = affine.end;
+  const Tensor weights = affine.has_scale ? scaled(filter, affine.scale, problem.dst[1], groups) : filter.tensor;
   Tensor bias;
-  std::size_t begin = 1;
-  if (chain.nodes.size() > 1) {
-    bias = bias_of(lowering, chain.nodes[1], node, problem.dst, 1);
-    if (bias) begin = 2;
+  if (affine.has_shift) {
+    bias = Tensor(ElementType::kF32, Shape{affine.shift.size()});
+    std::copy(affine.shift.begin(), affine.shift.end(), bias.data<float>());
   }
   problem.has_bias = static_cast<bool>(bias);
 
@@ -76,7 +113,7 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
       if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
 
       const Place src = lowering.in_layout(source, pd.src_desc());
-      const Place filter = lowering.packed_constant(weights, weights_view, pd.weights_desc());
+      const Place filter_place = lowering.packed_constant(weights, filter.view, pd.weights_desc());
       const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
       const Place dst = post_ops.define_result(pd.dst_desc());
       auto step = std::make_unique<PrimitiveStep>();
@@ -84,7 +121,7 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
       step->primitive = Primitive(pd);
       step->info = {node->get_friendly_name(), node->get_type_name(), pd.impl_info_str() + post_ops.name(), {}, false};
       lowering.add_argument(*step, DNNL_ARG_SRC, src, pd.src_desc());
-      lowering.add_argument(*step, DNNL_ARG_WEIGHTS, filter, pd.weights_desc());
+      lowering.add_argument(*step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
       if (bias) lowering.add_argument(*step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
       post_ops.add_arguments(*step);
       lowering.add_argument(*step, DNNL_ARG_DST, dst, pd.dst_desc(), true);
@@ -95,25 +132,6 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
     }
   }
   return false;
-}
-
-/// Weights as the operation has them, seen as oneDNN's [(G,) O, I, kernel...].
-struct Filter {
-  Tensor tensor;
-  dims shape;
-  md view;
-};
-
-Filter filter_of(const Tensor& tensor, bool grouped, bool transposed) {
-  const std::size_t output_axis = (grouped ? 1 : 0) + (transposed ? 1 : 0);
-  const std::size_t input_axis = (grouped ? 1 : 0) + (transposed ? 0 : 1);
-  dims extents = to_dims(tensor.shape());
-  dims strides = plain_desc(ElementType::kF32, tensor.shape()).get_strides();
-  if (transposed) {
-    std::swap(extents[output_axis], extents[input_axis]);
-    std::swap(strides[output_axis], strides[input_axis]);
-  }
-  return {tensor, extents, md(extents, kF32, strides)};
 }
 
 bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transposed) {
@@ -134,13 +152,13 @@ bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transp
   if (!transposed) {
     Problem<dnnl::convolution_forward> problem{algorithm::convolution_direct, src, dst, filter.shape, false,
                                                make_window(*node, spatial(src), spatial(dst), kernel)};
-    return lower(lowering, chain, problem, filter.tensor, filter.view, groups);
+    return lower(lowering, chain, problem, filter, groups);
   }
   // An explicit output shape with explicit pads leaves open which side is cut: the reference kernel knows.
   if (node->get_input_size() > 2 && node->get_attributes().get_string("auto_pad", "explicit") == "explicit") return false;
   Problem<dnnl::deconvolution_forward> problem{algorithm::deconvolution_direct, src, dst, filter.shape, false,
                                                make_window(*node, spatial(dst), spatial(src), kernel)};
-  return lower(lowering, chain, problem, filter.tensor, filter.view, groups);
+  return lower(lowering, chain, problem, filter, groups);
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 namespace tenon::tool {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(10);
 constexpr auto kStep = std::chrono::milliseconds(200);
 
 double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
@@ -30,7 +29,7 @@ void copy_planes(const Frame& source, const Frame& out, Ledger& ledger, EdgeId e
 
 std::optional<Frame> Source::next() {
   if (limit_ != 0 && read_ >= limit_) return std::nullopt;
-  const auto patience = Clock::now() + kPatience;
+  const auto patience = Clock::now() + patience_;
   while (!Interrupt::requested()) {
     try {
       // A file answers at once; only what may stay silent is asked in steps.

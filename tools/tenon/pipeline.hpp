@@ -2,6 +2,7 @@
 // Frames through a model with several requests in flight, results in the order of the frames.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -18,8 +19,10 @@ namespace tenon::tool {
 /// Frames of a video until its end, a limit, or Ctrl-C; waits in small steps so that Ctrl-C is heard.
 class Source {
  public:
-  /// @param limit  Frames at most; 0: all.
-  Source(ffmpeg::Video& video, std::uint64_t limit) : video_(video), limit_(limit) {}
+  /// @param limit     Frames at most; 0: all.
+  /// @param patience  How long a camera or stream may be silent.
+  Source(ffmpeg::Video& video, std::uint64_t limit, std::chrono::duration<double> patience)
+      : video_(video), limit_(limit), patience_(std::chrono::duration_cast<Clock::duration>(patience)) {}
   /// From here on `limit` more frames.
   void allow(std::uint64_t limit) { limit_ = read_ + limit; }
   /// Each frame is copied first, booked as "forced copy" in `ledger`: what zero copy is compared with.
@@ -31,7 +34,9 @@ class Source {
  private:
   Frame copied(const Frame& frame);
   ffmpeg::Video& video_;
-  std::uint64_t limit_, read_ = 0;
+  std::uint64_t limit_;
+  Clock::duration patience_;
+  std::uint64_t read_ = 0;
   Ledger* copy_into_ = nullptr;
   std::optional<cpu::FramePool> copies_;
 };

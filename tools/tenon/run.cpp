@@ -25,7 +25,7 @@ namespace {
 struct RunOptions {
   std::string input, model, device = "CPU", save, snapshot, report, ground_truth, trace, model_type, policy = "prefer";
   std::uint64_t max_frames = 0, requests = 0;
-  double confidence = -1, iou = -1;
+  double confidence = -1, iou = -1, timeout_s = 10;
   bool no_compare = false, quiet = false;
 };
 
@@ -170,7 +170,7 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   }
   Ledger plain, forced;
   ffmpeg::Video videos[2] = {open_video(options, plain), open_video(options, forced)};
-  Source sources[2] = {Source(videos[0], 0), Source(videos[1], 0)};
+  Source sources[2] = {Source(videos[0], 0, std::chrono::seconds(10)), Source(videos[1], 0, std::chrono::seconds(10))};
   sources[1].force_copy(forced);
   Pipeline pipeline(compiled, requests);
   Progress progress(options.quiet, 2 * kBlocks * result.frames_per_block);
@@ -269,7 +269,7 @@ void run(const RunOptions& options) {
 
   const Interrupt interrupt;
   if (trace_file) Trace::start();
-  Source source(*video, options.max_frames);
+  Source source(*video, options.max_frames, std::chrono::duration<double>(options.timeout_s));
   Progress progress(options.quiet, total);
   const auto begin = Clock::now();
   pipeline->run(
@@ -364,6 +364,9 @@ void add_run(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--confidence", options->confidence, "Lowest score to show, in place of the model's own")->check(CLI::Range(0.0, 1.0));
   command->add_option("--iou", options->iou, "Overlap from which boxes count as one, in place of the model's own")->check(CLI::Range(0.0, 1.0));
+  command->add_option("--timeout", options->timeout_s, "Give a camera or stream up that sends no picture for so many seconds")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
   command->add_option("--model-type", options->model_type, "What the outputs mean, where the model does not say: YOLOX, YOLOv8, SSD, ...");
   command->add_flag("--no-compare", options->no_compare, "Leave out the second pass with a forced copy");
   command->add_option("--trace", options->trace, "Write spans of time as a Chrome trace");

@@ -86,8 +86,9 @@ std::vector<std::int64_t> output_padding(const Node& node, std::size_t spatial) 
 void pads_for_output(WindowAxis& axis, std::int64_t in, std::int64_t out, std::int64_t extra, const std::string& auto_pad) {
   const std::int64_t full = (in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 + extra;
   const std::int64_t total = std::max<std::int64_t>(0, full - out);
-  if (auto_pad == "same_upper") axis.pad_begin = total / 2;
-  else if (auto_pad == "same_lower") axis.pad_begin = total - total / 2;
+  // The other way round than in a plain convolution: what a transposed one cuts off is the input's padding of its twin.
+  if (auto_pad == "same_upper") axis.pad_begin = total - total / 2;
+  else if (auto_pad == "same_lower") axis.pad_begin = total / 2;
   else return;
   axis.pad_end = total - axis.pad_begin;
 }

@@ -86,8 +86,7 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
       const T* plane = x.data() + p * in_plane;
       std::size_t at = p * out_plane;
       for_each_window(s, [&](const std::int64_t* start) {
-        T best = std::numeric_limits<T>::lowest();
-        if constexpr (std::is_floating_point_v<T>) best = -std::numeric_limits<T>::infinity();
+        T best = std::numeric_limits<T>::lowest();  // Stays where ceil rounding adds a window outside the data.
         std::int64_t where = -1;
         for (std::int64_t kz = 0; kz < s.window[0].kernel; ++kz) {
           const std::int64_t z = start[0] + kz * s.window[0].dilation;
@@ -121,6 +120,7 @@ void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::sp
   const Spatial3 s = resolved(node, in, out);
   // OpenVINO spells the attribute with a hyphen: its IR did first.
   const bool exclude = node.get_attributes().get_bool("exclude-pad");
+  const bool torch = node.get_attributes().get_string("rounding_type") == "ceil_torch";
   const std::size_t planes = in[0] * in[1], in_plane = extent_product(in, 2, in.size()), out_plane = extent_product(out, 2, out.size());
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
@@ -138,9 +138,9 @@ void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::sp
           first[a] = start[a] >= 0 ? 0 : (-start[a] + w.dilation - 1) / w.dilation;
           last[a] = start[a] >= extent ? -1 : std::min(w.kernel - 1, (extent - 1 - start[a]) / w.dilation);
           inside *= std::max<std::int64_t>(0, last[a] - first[a] + 1);
-          // What ceil rounding adds beyond the padding counts for nothing.
+          // PyTorch's rounding does not count what lies beyond the padding, OpenVINO's own does.
           const std::int64_t room = extent + w.pad_end - 1 - start[a];
-          padded *= room < 0 ? 0 : std::min(w.kernel, room / w.dilation + 1);
+          padded *= !torch ? w.kernel : room < 0 ? 0 : std::min(w.kernel, room / w.dilation + 1);
         }
         T sum{0};
         for (std::int64_t kz = first[0]; kz <= last[0]; ++kz) {

@@ -50,6 +50,7 @@ void resolve_auto_pad(WindowAxis& axis, const std::string& auto_pad, std::int64_
 Dimension window_count(const WindowAxis& given, const Dimension& extent, const std::string& auto_pad, bool ceil, bool ceil_torch) {
   const auto count = [&](std::int64_t in) -> std::int64_t {
     WindowAxis axis = given;
+    if (in == 0 && (auto_pad == "same_upper" || auto_pad == "same_lower")) return 0;  // As many windows as strides: none.
     if (in > (std::int64_t{1} << 61)) fail("extent " + std::to_string(in) + " is too large");
     resolve_auto_pad(axis, auto_pad, in);
     const std::int64_t span = (axis.kernel - 1) * axis.dilation + 1;

@@ -99,7 +99,7 @@ TEST_F(CApi, FailuresHaveACodeAndAMessage) {
   tenon_model_t* no_model = reinterpret_cast<tenon_model_t*>(1);
   EXPECT_EQ(tenon_core_read_model(core, "/no/such/file.onnx", nullptr, &no_model), TENON_NOT_FOUND);
   EXPECT_EQ(no_model, nullptr) << "out-parameters are cleared";
-  EXPECT_EQ(tenon_core_read_model_from_memory(core, "rubbish", 7, nullptr, &no_model), TENON_INVALID_ARGUMENT);
+  EXPECT_EQ(tenon_core_read_model_from_memory(core, "<rubbish", 8, nullptr, &no_model), TENON_INVALID_ARGUMENT);
   EXPECT_STREQ(tenon_status_name(TENON_NOT_FOUND), "not found");
   EXPECT_STREQ(tenon_status_name(static_cast<tenon_status_t>(99)), "unknown");
 }

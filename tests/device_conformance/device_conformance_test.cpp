@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// One suite over every device that the registry finds, the reference interpreter among them: what each must do alike.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <future>
+#include <sstream>
+#include <thread>
+
+#include <tenon/core/host.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/reference_device_test.hpp>
+#include <tenon/runtime/runtime.hpp>
+#include "allocation_count_internal.hpp"
+
+namespace tenon::testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+const bool kRegistered = [] {
+  register_device(reference_module());
+  return true;
+}();
+
+std::vector<std::string> devices() { return Core().get_available_devices(); }
+
+std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+
+Tensor noise(const Shape& shape, unsigned seed) {
+  Tensor tensor(element::f32, shape);
+  float* values = tensor.data<float>();
+  for (std::size_t i = 0; i < tensor.element_count(); ++i) {
+    seed = seed * 1664525u + 1013904223u;
+    values[i] = static_cast<float>(seed >> 8) / 8388608.f - 1.f;
+  }
+  return tensor;
+}
+
+std::shared_ptr<op::v0::Constant> constant(const Shape& shape, unsigned seed) { return std::make_shared<op::v0::Constant>(noise(shape, seed)); }
+
+/// Convolution, bias, Relu, pooling, MatMul, Softmax: the ways through a device's compiler that every classifier takes.
+std::shared_ptr<Model> small_network() {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 16, 16});
+  x->set_friendly_name("image");
+  x->output(0).set_names({"image"});
+  auto conv = std::make_shared<op::v1::Convolution>(x->output(0), constant({8, 3, 3, 3}, 1)->output(0), std::vector<std::int64_t>{2, 2},
+                                                    std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1});
+  auto biased = std::make_shared<op::v1::Add>(conv->output(0), constant({1, 8, 1, 1}, 2)->output(0));
+  auto relu = std::make_shared<op::v0::Relu>(biased->output(0));
+  auto residual = std::make_shared<op::v1::Add>(relu->output(0), biased->output(0));
+  auto pattern = op::v0::Constant::create(element::i64, Shape{2}, {1, 512});
+  auto flat = std::make_shared<op::v1::Reshape>(residual->output(0), pattern->output(0), false);
+  auto dense = std::make_shared<op::v0::MatMul>(flat->output(0), constant({512, 10}, 3)->output(0));
+  auto soft = std::make_shared<op::v8::Softmax>(dense->output(0), 1);
+  soft->output(0).set_names({"scores"});
+  residual->output(0).set_names({"features"});
+  return std::make_shared<Model>(OutputVector{soft->output(0), residual->output(0)}, ParameterVector{x}, "small_network");
+}
+
+void expect_close(const Tensor& actual, const Tensor& expected, const std::string& what) {
+  ASSERT_EQ(actual.shape(), expected.shape()) << what;
+  Tensor packed;
+  actual.copy_to(packed);
+  for (std::size_t i = 0; i < packed.element_count(); ++i) {
+    const float a = packed.data<float>()[i], e = expected.data<float>()[i];
+    ASSERT_LE(std::abs(a - e), 1e-4f + 1e-3f * std::abs(e)) << what << " differs at " << i;
+  }
+}
+
+class DeviceConformance : public ::testing::TestWithParam<std::string> {
+ protected:
+  const std::string name = GetParam();
+  Core core;
+};
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceConformance, ::testing::ValuesIn(devices()), [](const auto& param) {
+  std::string text = param.param;
+  std::replace(text.begin(), text.end(), '.', '_');
+  return text;
+});
+
+TEST_P(DeviceConformance, AnswersEveryPropertyItLists) {
+  const auto names = core.get_property(name, supported_properties);
+  for (const char* needed : {"SUPPORTED_PROPERTIES", "AVAILABLE_DEVICES", "FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES"}) {
+    EXPECT_THAT(names, Contains(std::string(needed)));
+  }
+  for (const PropertyName& property : names) {
+    if (property.get_mutability() == PropertyMutability::WO) continue;
+    EXPECT_NO_THROW(core.get_property(name, property)) << property;
+  }
+  EXPECT_FALSE(core.get_property(name, device::full_name).empty());
+  EXPECT_THROW(core.get_property(name, std::string("NO_SUCH_PROPERTY")), Error);
+  EXPECT_THROW(core.set_property(name, AnyMap{{"NO_SUCH_PROPERTY", 1}}), Error);
+  EXPECT_THROW(core.set_property(name, AnyMap{{"FULL_DEVICE_NAME", "mine"}}), Error);
+  EXPECT_THROW(core.compile_model(relu_model(), name, AnyMap{{"NO_SUCH_PROPERTY", 1}}), Error);
+  auto model = core.compile_model(relu_model(), name);
+  for (const PropertyName& property : model.get_property(supported_properties)) {
+    EXPECT_NO_THROW(model.get_property(property)) << property;
+  }
+  EXPECT_EQ(model.get_property(model_name), "relu_model");
+  EXPECT_GE(model.get_property(optimal_number_of_infer_requests), 1u);
+  EXPECT_FALSE(model.get_property(execution_devices).empty());
+}
+
+TEST_P(DeviceConformance, AgreesWithTheReference) {
+  const auto model = small_network();
+  auto request = core.compile_model(model, name).create_infer_request();
+  for (unsigned seed = 1; seed < 4; ++seed) {
+    const Tensor image = noise({1, 3, 16, 16}, seed);
+    const auto expected = evaluate(*model, {image});
+    request.set_tensor("image", image);
+    request.infer();
+    expect_close(request.get_tensor("scores"), expected[0], "scores");
+    expect_close(request.get_tensor("features"), expected[1], "features");
+  }
+}
+
+TEST_P(DeviceConformance, CompilationLeavesTheModelAsItWas) {
+  const auto model = small_network();
+  const std::size_t before = model->get_ordered_ops().size();
+  core.compile_model(model, name);
+  EXPECT_EQ(model->get_ordered_ops().size(), before);
+  EXPECT_NO_THROW(evaluate(*model, {noise({1, 3, 16, 16}, 1)}));
+}
+
+TEST_P(DeviceConformance, ListsWhatItCannotRun) {
+  const auto model = small_network();
+  const auto supported = core.query_model(model, name);
+  for (const auto& node : model->get_ordered_ops()) {
+    ASSERT_EQ(supported.count(node->get_friendly_name()), 1u) << node->describe();
+    EXPECT_EQ(supported.at(node->get_friendly_name()), name.substr(0, name.find('.')));
+  }
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
+  auto tanh = std::make_shared<op::v0::Tanh>(x->output(0));
+  tanh->set_friendly_name("squash");
+  const auto other = std::make_shared<Model>(OutputVector{tanh->output(0)}, ParameterVector{x});
+  // What query_model says is what compile_model does.
+  if (core.query_model(other, name).count("squash")) {
+    EXPECT_NO_THROW(core.compile_model(other, name));
+  } else {
+    try {
+      core.compile_model(other, name);
+      ADD_FAILURE() << "compiled what query_model leaves out";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kUnimplemented);
+      EXPECT_THAT(error.what(), HasSubstr("squash"));
+    }
+  }
+}
+
+TEST_P(DeviceConformance, RunsWhereTheMemoryLies) {
+  auto request = core.compile_model(relu_model(), name, zero_copy(ZeroCopy::kRequire)).create_infer_request();
+  alignas(64) float in[4] = {-1, 2, -3, 4}, out[4] = {9, 9, 9, 9};
+  request.set_input_tensor(Tensor(element::f32, {1, 4}, in));
+  request.set_output_tensor(Tensor(element::f32, {1, 4}, out));
+  request.infer();
+  EXPECT_THAT(out, ::testing::ElementsAre(0, 2, 0, 4));
+  in[0] = 7;
+  request.infer();
+  EXPECT_EQ(out[0], 7) << "the memory is read at each inference";
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+  EXPECT_EQ(in[2], -3) << "inputs stay as they are";
+}
+
+TEST_P(DeviceConformance, TakesUnalignedAndStridedTensors) {
+  auto model = add_model({2, 3});
+  auto request = core.compile_model(model, name).create_infer_request();
+  std::vector<float> memory(64);
+  for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
+  // One float off any alignment; and a region of a wider matrix.
+  const Tensor a(element::f32, {2, 3}, memory.data() + 1);
+  const Tensor b = Tensor(element::f32, {4, 8}, memory.data() + 16).slice({1, 2}, {3, 5});
+  Tensor wide(element::f32, {4, 8});
+  std::fill_n(wide.data<float>(), 32, -1.f);
+  const Tensor sum = wide.slice({1, 2}, {3, 5});
+  request.set_tensor("a", a);
+  request.set_tensor("b", b);
+  request.set_tensor("sum", sum);
+  request.infer();
+  Tensor packed_a, packed_b, expected(element::f32, {2, 3});
+  a.copy_to(packed_a);
+  b.copy_to(packed_b);
+  for (int i = 0; i < 6; ++i) expected.data<float>()[i] = packed_a.data<float>()[i] + packed_b.data<float>()[i];
+  expect_close(sum, expected, "sum");
+  int touched = 0;
+  for (int i = 0; i < 32; ++i) touched += wide.data<float>()[i] != -1.f;
+  EXPECT_EQ(touched, 6) << "beside the region nothing may change";
+}
+
+TEST_P(DeviceConformance, ChecksTypesAndShapes) {
+  auto request = core.compile_model(relu_model(), name).create_infer_request();
+  EXPECT_THROW(request.set_input_tensor(Tensor(element::f32, {1, 5})), Error);
+  EXPECT_THROW(request.set_input_tensor(Tensor(element::i32, {1, 4})), Error);
+  EXPECT_THROW(request.set_input_tensor(Tensor()), Error);
+  EXPECT_NO_THROW(request.infer());
+}
+
+TEST_P(DeviceConformance, DynamicShapesFollowTheInput) {
+  auto model = core.compile_model(relu_model(PartialShape{Dimension::dynamic(), 3}), name);
+  auto request = model.create_infer_request();
+  for (const std::size_t rows : {2u, 7u, 1u, 7u}) {
+    const Tensor x = noise({rows, 3}, static_cast<unsigned>(rows));
+    request.set_input_tensor(x);
+    request.infer();
+    ASSERT_EQ(request.get_output_tensor().shape(), (Shape{rows, 3}));
+    for (std::size_t i = 0; i < x.element_count(); ++i) {
+      ASSERT_EQ(request.get_output_tensor().data<float>()[i], std::max(0.f, x.data<float>()[i]));
+    }
+  }
+}
+
+TEST_P(DeviceConformance, SyncAsyncAndCallbackGiveTheSame) {
+  const auto model = small_network();
+  auto compiled = core.compile_model(model, name);
+  auto request = compiled.create_infer_request();
+  const Tensor image = noise({1, 3, 16, 16}, 5);
+  const auto expected = evaluate(*model, {image});
+  request.set_tensor("image", image);
+  request.infer();
+  expect_close(request.get_tensor("scores"), expected[0], "sync");
+  request.start_async();
+  request.wait();
+  expect_close(request.get_tensor("scores"), expected[0], "async");
+  std::promise<bool> done;
+  request.set_callback([&](std::exception_ptr error) { done.set_value(error == nullptr); });
+  request.start_async();
+  EXPECT_TRUE(done.get_future().get());
+  request.wait();
+  expect_close(request.get_tensor("scores"), expected[0], "callback");
+}
+
+TEST_P(DeviceConformance, ManyRequestsOnManyThreads) {
+  const auto model = small_network();
+  auto compiled = core.compile_model(model, name, num_streams(2));
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      auto request = compiled.create_infer_request();
+      const Tensor image = noise({1, 3, 16, 16}, 100 + t);
+      const auto expected = evaluate(*model, {image});
+      request.set_tensor("image", image);
+      for (int i = 0; i < 20; ++i) {
+        if (i % 2) request.infer();
+        else request.start_async(), request.wait();
+        expect_close(request.get_tensor("scores"), expected[0], "thread " + std::to_string(t));
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST_P(DeviceConformance, CompilesOnManyThreads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      auto request = core.compile_model(relu_model(), name).create_infer_request();
+      request.get_input_tensor().data<float>()[2] = 3;
+      request.infer();
+      EXPECT_EQ(request.get_output_tensor().data<float>()[2], 3);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+}
+
+TEST_P(DeviceConformance, ARunningRequestIsBusyAndCanBeCancelled) {
+  auto request = core.compile_model(small_network(), name).create_infer_request();
+  std::promise<void> entered, leave;
+  request.set_callback([&](std::exception_ptr) {});
+  for (int i = 0; i < 20; ++i) {
+    request.start_async();
+    request.cancel();
+    try {
+      request.wait();
+    } catch (const Cancelled&) {
+    }
+  }
+  EXPECT_NO_THROW(request.infer());
+}
+
+TEST_P(DeviceConformance, LifetimesEndInAnyOrder) {
+  Tensor result;
+  {
+    InferRequest request;
+    {
+      Core temporary;
+      request = temporary.compile_model(small_network(), name).create_infer_request();
+    }
+    request.start_async();
+    request.wait();
+    result = request.get_tensor("scores");
+  }
+  float sum = 0;
+  for (int i = 0; i < 10; ++i) sum += result.data<float>()[i];
+  EXPECT_NEAR(sum, 1, 1e-3);
+  // A request that is dropped while it runs.
+  auto compiled = core.compile_model(small_network(), name);
+  for (int i = 0; i < 20; ++i) compiled.create_infer_request().start_async();
+}
+
+TEST_P(DeviceConformance, NothingPilesUp) {
+  const auto cycle = [&] {
+    auto request = core.compile_model(small_network(), name).create_infer_request();
+    request.infer();
+    request.start_async();
+    request.wait();
+  };
+  cycle();
+  const std::size_t before = open_descriptors();
+  const std::int64_t live = live_allocations();
+  for (int i = 0; i < 10; ++i) cycle();
+  EXPECT_EQ(open_descriptors(), before);
+  // Workers that end and caches that fill up move the number a little; a leak of a model would move it by hundreds.
+  EXPECT_LT(live_allocations() - live, 100);
+}
+
+TEST_P(DeviceConformance, SteadyStateAllocatesNothingOfOurs) {
+  if (name == "REFERENCE") GTEST_SKIP() << "the interpreter allocates every tensor anew by design";
+  auto compiled = core.compile_model(relu_model(PartialShape{1, 64}), name);
+  auto request = compiled.create_infer_request();
+  Tensor x = noise({1, 64}, 1), y(element::f32, {1, 64});
+  const auto once = [&] {
+    request.set_tensor("x", x);
+    request.set_tensor("y", y);
+    request.infer();
+  };
+  const auto once_async = [&] {
+    request.start_async();
+    request.wait();
+  };
+  for (int i = 0; i < 20; ++i) once(), once_async();
+  const std::int64_t before = own_allocations();
+  for (int i = 0; i < 100; ++i) once();
+  EXPECT_EQ(own_allocations() - before, 0) << "set_tensor and infer";
+  const std::int64_t between = own_allocations();
+  for (int i = 0; i < 100; ++i) once_async();
+  EXPECT_EQ(own_allocations() - between, 0) << "start_async and wait";
+}
+
+TEST_P(DeviceConformance, ProfilingNamesNodesOrSaysHowToTurnItOn) {
+  auto off = core.compile_model(small_network(), name).create_infer_request();
+  off.infer();
+  EXPECT_THROW(off.get_profiling_info(), Error);
+  auto on = core.compile_model(small_network(), name, enable_profiling(true)).create_infer_request();
+  on.infer();
+  bool found = false;
+  for (const ProfilingInfo& info : on.get_profiling_info()) found |= info.node_type == "MatMul";
+  EXPECT_TRUE(found);
+}
+
+TEST_P(DeviceConformance, ExportsOrSaysThatItCannot) {
+  auto compiled = core.compile_model(small_network(), name);
+  const auto able = core.get_property(name, device::capabilities);
+  const bool exports = std::find(able.begin(), able.end(), device::capability::EXPORT_IMPORT) != able.end();
+  std::stringstream blob;
+  if (!exports) {
+    EXPECT_THROW(compiled.export_model(blob), NotImplemented);
+    return;
+  }
+  compiled.export_model(blob);
+  auto imported = core.import_model(blob, name).create_infer_request();
+  EXPECT_NO_THROW(imported.infer());
+}
+
+TEST_P(DeviceConformance, FramesAreReadInPlace) {
+  auto model = relu_model(PartialShape{1, 3, 8, 16});
+  AnyMap properties{zero_copy(ZeroCopy::kRequire)};
+  if (name == "REFERENCE") properties.insert(takes_strides(true));
+  auto request = core.compile_model(model, name, properties).create_infer_request();
+  for (const PixelFormat format : {kNv12, kI420, kRgb24, kBgr24}) {
+    Frame frame = Frame::allocate(FrameInfo{format, 32, 16, ColourSpace::kUnknown, ColourRange::kFull});
+    for (std::size_t i = 0; i < frame.plane_count(); ++i) {
+      const Tensor& plane = frame.plane(i);
+      const bool is_luma = i == 0;
+      for (std::size_t row = 0; row < plane.shape()[0]; ++row) {
+        auto* at = static_cast<std::uint8_t*>(plane.data()) + static_cast<std::ptrdiff_t>(row) * plane.byte_strides()[0];
+        std::fill_n(at, plane.size_bytes() / plane.shape()[0], static_cast<std::uint8_t>(is_luma ? 90 : 128));
+      }
+    }
+    request.set_frame(frame);
+    request.infer();
+    for (std::size_t i = 0; i < request.get_output_tensor().element_count(); ++i) {
+      ASSERT_NEAR(request.get_output_tensor().data<float>()[i], 90, 1);
+    }
+  }
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+}
+
+}  // namespace
+}  // namespace tenon::testing

@@ -13,8 +13,9 @@
 #include <tenon/frameworks/ffmpeg/clip_internal.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 
-// A refused allocation is part of the tests; AddressSanitizer would end the program instead of giving null.
+// A refused allocation is part of the tests; the sanitizers would end the program instead of giving null.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 
 namespace {
 

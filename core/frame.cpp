@@ -81,17 +81,18 @@ TENON_INLINE Frame Frame::over(const FrameInfo& info, const Ref<Memory>& memory,
   std::array<std::size_t, 4> pitch{}, offset{};
   detail::lay_out(info, wanted, pitch, offset);
   const PixelFormatInfo& format = format_info(info.format);
-  std::vector<Tensor> planes;
-  planes.reserve(format.plane_count);
+  Frame frame;  // Filled in place: its planes fit by construction, and the steady state allocates nothing.
+  frame.info_ = info;
+  frame.plane_count_ = format.plane_count;
   for (std::size_t p = 0; p < format.plane_count; ++p) {
     TensorInfo plane{format.sample, plane_shape(info, p), {}};
     const auto sample = static_cast<std::ptrdiff_t>(tenon::v1::size_bytes(format.sample));
     const auto pixel = plane.shape.size() == 3 ? sample * static_cast<std::ptrdiff_t>(plane.shape[2]) : sample;
     plane.strides = ByteStrides{static_cast<std::ptrdiff_t>(pitch[p]), pixel};
     if (plane.shape.size() == 3) plane.strides.push_back(sample);
-    planes.emplace_back(plane, memory, offset[p], lease);
+    frame.planes_[p] = Tensor(plane, memory, offset[p], lease);
   }
-  return Frame(info, std::move(planes));
+  return frame;
 }
 
 TENON_INLINE Frame Frame::allocate(const FrameInfo& info) {
@@ -124,6 +125,20 @@ TENON_INLINE std::size_t Frame::size_bytes() const {
   for (const Tensor& plane : planes()) bytes += plane.size_bytes();
   for (const Frame& frame : batch_) bytes += frame.size_bytes();
   return bytes;
+}
+
+TENON_INLINE Frame Frame::through(std::span<const View* const> views) const {
+  if (views.size() != plane_count_) {
+    throw Error(Code::kInvalidArgument, "frame " + to_string(info_.format) + ": got " + std::to_string(views.size()) +
+                                            " views for " + std::to_string(plane_count_) + " planes");
+  }
+  Frame result;
+  result.info_ = info_;
+  result.plane_count_ = plane_count_;
+  result.timestamp_ns_ = timestamp_ns_;
+  result.metadata_ = metadata_;
+  for (std::size_t p = 0; p < plane_count_; ++p) result.planes_[p] = planes_[p].through(views[p]);
+  return result;
 }
 
 TENON_INLINE Frame Frame::with_planes(std::vector<Tensor> planes) const {

@@ -49,6 +49,8 @@ class TENON_API Frame {
   std::size_t size_bytes() const;
   /// The same picture with `planes` in place of this one's (another context's view of them).
   Frame with_planes(std::vector<Tensor> planes) const;
+  /// The same frame, each plane through its view. Allocates nothing. @errors kInvalidArgument: not one view per plane.
+  Frame through(std::span<const View* const> views) const;
 
  private:
   FrameInfo info_;

@@ -13,6 +13,8 @@ namespace detail {
 
 class HostContext final : public ContextImpl {
  public:
+  /// It outlives static destructors that hold tensors, and every tensor of every thread refers to it.
+  HostContext() { make_immortal(); }
   std::string_view name() const override { return "cpu"; }
   MemoryKind kind() const override { return kCpuMemory; }
   Requirements requirements() const override {
@@ -33,8 +35,7 @@ TENON_INLINE std::uint64_t next_memory_serial() {
 }  // namespace detail
 
 TENON_INLINE Context host_context() {
-  static Context* context =
-      new Context(make_ref<detail::HostContext>());  // Outlives static destructors that hold tensors.
+  static Context* context = new Context(make_ref<detail::HostContext>());
   return *context;
 }
 

@@ -78,7 +78,9 @@ TENON_INLINE Memory::~Memory() {
 }
 
 TENON_INLINE void Memory::drop_views() noexcept {
-  View* view = views_.exchange(nullptr, std::memory_order_acq_rel);
+  View* view = views_.load(std::memory_order_acquire);  // Called by destructors: nobody else adds views now.
+  if (!view) return;
+  views_.store(nullptr, std::memory_order_relaxed);
   while (view) {
     std::unique_ptr<View> dying(view);
     view = dying->next_;

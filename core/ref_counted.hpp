@@ -19,12 +19,19 @@ class TENON_API RefCounted {
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
 
-  void add_ref() const noexcept { refs_.fetch_add(1, std::memory_order_relaxed); }
+  void add_ref() const noexcept {
+    const std::uint32_t held = refs_.load(std::memory_order_relaxed);
+    // Nobody else can refer to what has no reference yet: no need for an atomic addition, which costs ten times as much.
+    if (held == 0) refs_.store(1, std::memory_order_relaxed);
+    else if (held < kImmortal) refs_.fetch_add(1, std::memory_order_relaxed);
+  }
   void release() const noexcept {
-    if (refs_.fetch_sub(1, std::memory_order_release) == 1) {
-      std::atomic_thread_fence(std::memory_order_acquire);
-      const_cast<RefCounted*>(this)->dispose();
-    }
+    const std::uint32_t held = refs_.load(std::memory_order_acquire);
+    if (held >= kImmortal) return;
+    // The holder of the only reference is alone with the object.
+    if (held == 1) refs_.store(0, std::memory_order_relaxed);
+    else if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    const_cast<RefCounted*>(this)->dispose();
   }
   /// For tests and diagnostics; stale as soon as it is read.
   std::uint32_t ref_count() const noexcept { return refs_.load(std::memory_order_relaxed); }
@@ -33,8 +40,11 @@ class TENON_API RefCounted {
   virtual ~RefCounted() = default;
   /// Called once when the last reference goes. Pools override it to take the object back instead.
   virtual void dispose() noexcept { delete this; }
+  /// Ends counting: the object is never disposed of, and threads no longer meet at its count. Call before it is shared.
+  void make_immortal() noexcept { refs_.store(kImmortal, std::memory_order_relaxed); }
 
  private:
+  static constexpr std::uint32_t kImmortal = 1u << 31;
   mutable std::atomic<std::uint32_t> refs_{0};
 };
 
@@ -51,6 +61,8 @@ class Ref {
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   template <typename U>
   Ref(const Ref<U>& other) : Ref(other.get()) {}
+  template <typename U>
+  Ref(Ref<U>&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   Ref& operator=(Ref other) noexcept {
     std::swap(object_, other.object_);
     return *this;
@@ -66,6 +78,8 @@ class Ref {
   friend bool operator==(const Ref& a, const Ref& b) { return a.object_ == b.object_; }
 
  private:
+  template <typename U>
+  friend class Ref;
   T* object_ = nullptr;
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <iterator>
 #include <memory>
@@ -37,10 +38,16 @@ class SmallVector {
   SmallVector(It first, It last) {
     assign(first, last);
   }
-  SmallVector(const SmallVector& other) { assign(other.begin(), other.end()); }
+  SmallVector(const SmallVector& other) { *this = other; }
   SmallVector(SmallVector&& other) noexcept { steal(other); }
   SmallVector& operator=(const SmallVector& other) {
-    if (this != &other) assign(other.begin(), other.end());
+    if (this == &other) return *this;
+    if (other.capacity_ == N && capacity_ == N) {
+      std::memcpy(inline_, other.inline_, sizeof inline_);  // Of fixed size: a few vector moves, no call.
+      size_ = other.size_;
+    } else {
+      assign(other.begin(), other.end());
+    }
     return *this;
   }
   SmallVector& operator=(SmallVector&& other) noexcept {
@@ -120,7 +127,7 @@ class SmallVector {
   }
   void steal(SmallVector& other) noexcept {
     heap_ = std::move(other.heap_);
-    if (!heap_) std::copy(other.inline_, other.inline_ + other.size_, inline_);
+    if (!heap_) std::memcpy(inline_, other.inline_, sizeof inline_);
     size_ = std::exchange(other.size_, 0);
     capacity_ = std::exchange(other.capacity_, N);
   }

@@ -19,6 +19,23 @@ TENON_INLINE std::size_t require_size(ElementType type, const Shape& shape) {
   return *bytes;
 }
 
+/// Fills in packed strides and gives the size: one pass, because every tensor that is wrapped comes through here.
+TENON_INLINE std::size_t pack(TensorInfo& info) {
+  std::size_t step = size_bytes(info.type);
+  if (step == 0) return require_size(info.type, info.shape);
+  info.strides.resize(info.shape.size());
+  const std::size_t* const extents = info.shape.data();
+  std::ptrdiff_t* const strides = info.strides.data();
+  bool overflow = false, empty = false;
+  for (std::size_t axis = info.shape.size(); axis-- > 0;) {
+    strides[axis] = static_cast<std::ptrdiff_t>(step);
+    empty |= extents[axis] == 0;
+    overflow |= __builtin_mul_overflow(step, extents[axis], &step) || step >> 60 != 0;
+  }
+  if (empty) return 0;
+  return overflow ? require_size(info.type, info.shape) : step;
+}
+
 TENON_INLINE void complete_strides(TensorInfo& info) {
   if (info.strides.empty()) {
     info.strides = packed_strides(info.type, info.shape);
@@ -66,15 +83,18 @@ TENON_INLINE std::optional<std::size_t> checked_extent_bytes(const TensorInfo& i
 }
 
 TENON_INLINE Tensor::Tensor(ElementType type, const Shape& shape)
-    : info_{type, shape, {}}, memory_(HostMemory::allocate(detail::require_size(type, shape))) {
-  info_.strides = packed_strides(type, shape);
-}
+    : info_{type, shape, {}}, memory_(HostMemory::allocate(detail::pack(info_))) {}
 
 TENON_INLINE Tensor::Tensor(ElementType type, const Shape& shape, void* data, const ByteStrides& strides)
     : info_{type, shape, strides} {
-  detail::require_size(type, shape);
-  detail::complete_strides(info_);
-  const auto extent = checked_extent_bytes(info_);
+  std::optional<std::size_t> extent;
+  if (strides.empty()) {
+    extent = detail::pack(info_);
+  } else {
+    detail::require_size(type, shape);
+    detail::complete_strides(info_);
+    extent = checked_extent_bytes(info_);
+  }
   if (!extent)
     throw Error(Code::kInvalidArgument,
                 "tensor " + to_string(shape) + ": negative or overflowing byte strides " + to_string(strides));
@@ -86,8 +106,13 @@ TENON_INLINE Tensor::Tensor(ElementType type, const Shape& shape, void* data, co
 TENON_INLINE Tensor::Tensor(TensorInfo info, Ref<Memory> memory, std::size_t offset, Lease lease, const View* view)
     : info_(std::move(info)), memory_(std::move(memory)), lease_(std::move(lease)), view_(view), offset_(offset) {
   if (!memory_) throw Error(Code::kInvalidArgument, "tensor " + to_string(info_.shape) + ": no memory given");
-  detail::complete_strides(info_);
-  const auto extent = checked_extent_bytes(info_);
+  std::optional<std::size_t> extent;
+  if (info_.strides.empty()) {
+    extent = detail::pack(info_);
+  } else {
+    detail::complete_strides(info_);
+    extent = checked_extent_bytes(info_);
+  }
   if (!extent || offset_ > memory_->size_bytes() || *extent > memory_->size_bytes() - offset_) {
     throw Error(Code::kOutOfRange, "tensor " + std::string(name(info_.type)) + " " + to_string(info_.shape) +
                                        " with byte strides " + to_string(info_.strides) + " at offset " +

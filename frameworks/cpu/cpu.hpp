@@ -65,8 +65,9 @@ inline Tensor allocate(ElementType type, const Shape& shape) { return Tensor(typ
 /// @errors kInvalidArgument: null data for a shape that is not empty, bad or overflowing strides.
 /// @thread any. @cost one allocation for the memory object; no bytes are touched.
 inline Tensor wrap(void* data, const TensorInfo& info, Wrapped access = Wrapped::kWritable) {
+  if (access == Wrapped::kWritable) return Tensor(info.type, info.shape, data, info.strides);
   const std::size_t extent = detail::checked_extent(info, data, "cpu::wrap of");
-  return Tensor(info, HostMemory::borrow(data, extent, access == Wrapped::kReadOnly));
+  return Tensor(info, HostMemory::borrow(data, extent, true));
 }
 /// As above, read-only because the pointer says so.
 inline Tensor wrap(const void* data, const TensorInfo& info) { return wrap(const_cast<void*>(data), info, Wrapped::kReadOnly); }

@@ -165,7 +165,7 @@ inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool l
   const auto extent = checked_extent_bytes(info);
   std::size_t size = 0, end = 0;
   if (!extent || __builtin_add_overflow(*extent, dl.byte_offset, &size) ||
-      __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(dl.data), size, &end)) {
+      __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(dl.data), size, &end) || end > PTRDIFF_MAX) {
     throw Error(Code::kInvalidArgument, "dlpack import " + to_string(info.shape) + ": strides " + to_string(info.strides) + " bytes and byte offset " +
                                             std::to_string(dl.byte_offset) + " reach past the address space");
   }

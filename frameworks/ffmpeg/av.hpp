@@ -38,7 +38,8 @@ struct FreeCodec {
 };
 using CodecPtr = std::unique_ptr<AVCodecContext, FreeCodec>;
 
-/// Keeps FFmpeg and its encoders from writing to stderr, but for what ends a program. A switch of the whole process: for tools.
+/// Keeps FFmpeg and its encoders from writing to stderr, but for what ends a program. A switch of the whole process:
+/// for tools.
 inline void silence_log() { av_log_set_level(AV_LOG_FATAL); }
 
 namespace detail {
@@ -54,27 +55,34 @@ inline Code code_of(int error) {
   switch (error) {
     case AVERROR(ENOENT):
     case AVERROR_HTTP_NOT_FOUND:
-    case AVERROR_STREAM_NOT_FOUND: return Code::kNotFound;
+    case AVERROR_STREAM_NOT_FOUND:
+      return Code::kNotFound;
     case AVERROR(EACCES):
     case AVERROR(EPERM):
     case AVERROR(EROFS):
     case AVERROR_HTTP_UNAUTHORIZED:
-    case AVERROR_HTTP_FORBIDDEN: return Code::kPermissionDenied;
+    case AVERROR_HTTP_FORBIDDEN:
+      return Code::kPermissionDenied;
     case AVERROR(ENOMEM):
     case AVERROR(ENOSPC):
-    case AVERROR(EMFILE): return Code::kResourceExhausted;
+    case AVERROR(EMFILE):
+      return Code::kResourceExhausted;
     case AVERROR(EINVAL):
     case AVERROR(EISDIR):
-    case AVERROR(ENOTDIR): return Code::kInvalidArgument;
-    case AVERROR_INVALIDDATA: return Code::kDataLoss;
+    case AVERROR(ENOTDIR):
+      return Code::kInvalidArgument;
+    case AVERROR_INVALIDDATA:
+      return Code::kDataLoss;
     case AVERROR_EXIT:
-    case AVERROR(ETIMEDOUT): return Code::kDeadlineExceeded;
+    case AVERROR(ETIMEDOUT):
+      return Code::kDeadlineExceeded;
     case AVERROR_PROTOCOL_NOT_FOUND:
     case AVERROR_DEMUXER_NOT_FOUND:
     case AVERROR_DECODER_NOT_FOUND:
     case AVERROR_ENCODER_NOT_FOUND:
     case AVERROR_PATCHWELCOME:
-    case AVERROR(ENOSYS): return Code::kUnimplemented;
+    case AVERROR(ENOSYS):
+      return Code::kUnimplemented;
     case AVERROR(ENODEV):
     case AVERROR(ENXIO):
     case AVERROR(EBUSY):
@@ -83,8 +91,10 @@ inline Code code_of(int error) {
     case AVERROR(ECONNRESET):
     case AVERROR(EHOSTUNREACH):
     case AVERROR(ENETUNREACH):
-    case AVERROR(EPIPE): return Code::kUnavailable;
-    default: return Code::kUnknown;
+    case AVERROR(EPIPE):
+      return Code::kUnavailable;
+    default:
+      return Code::kUnknown;
   }
 }
 
@@ -113,13 +123,15 @@ class Dictionary {
   Dictionary& operator=(const Dictionary&) = delete;
   ~Dictionary() { av_dict_free(&dictionary_); }
   void set(const std::string& key, const std::string& value, int flags = 0) {
-    if (av_dict_set(&dictionary_, key.c_str(), value.c_str(), flags) < 0) throw Error(Code::kResourceExhausted, "FFmpeg: no memory for an option");
+    if (av_dict_set(&dictionary_, key.c_str(), value.c_str(), flags) < 0)
+      throw Error(Code::kResourceExhausted, "FFmpeg: no memory for an option");
   }
   AVDictionary** get() { return &dictionary_; }
   /// FFmpeg leaves in it what nobody took: a misspelt option must not pass in silence.
   void check_all_taken(const std::string& what) const {
     if (const AVDictionaryEntry* left = av_dict_get(dictionary_, "", nullptr, AV_DICT_IGNORE_SUFFIX)) {
-      throw Error(Code::kInvalidArgument, what + ": option \"" + left->key + "\" is not known there; leave it out or correct it");
+      throw Error(Code::kInvalidArgument,
+                  what + ": option \"" + left->key + "\" is not known there; leave it out or correct it");
     }
   }
 

@@ -68,7 +68,8 @@ inline void draw(AVFrame* frame, int index, int seed) {
     for (int y = 0; y < height; ++y) {
       for (int x = 0; x < bytes[p]; ++x) {
         noise = noise * 1664525u + 1013904223u;
-        frame->data[p][y * frame->linesize[p] + x] = static_cast<std::uint8_t>(x + 2 * y * (p + 1) + 3 * index + (noise >> 28));
+        frame->data[p][y * frame->linesize[p] + x] =
+            static_cast<std::uint8_t>(x + 2 * y * (p + 1) + 3 * index + (noise >> 28));
       }
     }
   }
@@ -137,8 +138,10 @@ inline void make_clip(const std::string& path, const ClipSpec& spec = {}, const 
 /// The bytes of a picture, packed, plane after plane.
 inline std::vector<std::uint8_t> packed(const AVFrame* frame) {
   const auto format = static_cast<AVPixelFormat>(frame->format);
-  std::vector<std::uint8_t> bytes(static_cast<std::size_t>(av_image_get_buffer_size(format, frame->width, frame->height, 1)));
-  av_image_copy_to_buffer(bytes.data(), static_cast<int>(bytes.size()), frame->data, frame->linesize, format, frame->width, frame->height, 1);
+  std::vector<std::uint8_t> bytes(
+      static_cast<std::size_t>(av_image_get_buffer_size(format, frame->width, frame->height, 1)));
+  av_image_copy_to_buffer(bytes.data(), static_cast<int>(bytes.size()), frame->data, frame->linesize, format,
+                          frame->width, frame->height, 1);
   return bytes;
 }
 

@@ -43,14 +43,17 @@ struct CountedFree {
 }  // namespace
 
 // These stand before libavutil's: the program's own definition of a function is found first.
-extern "C" AVBufferRef* av_buffer_create(std::uint8_t* data, std::size_t size, void (*free)(void*, std::uint8_t*), void* opaque, int flags) {
+extern "C" AVBufferRef* av_buffer_create(std::uint8_t* data, std::size_t size, void (*free)(void*, std::uint8_t*),
+                                         void* opaque, int flags) {
   static auto* const real = next_of<decltype(av_buffer_create)>("av_buffer_create");
   if (fails_now()) return nullptr;
   if (!free) return real(data, size, free, opaque, flags);  // FFmpeg's own, by av_malloc.
   auto* counted = new CountedFree{free, opaque};
   AVBufferRef* buffer = real(data, size, &CountedFree::run, counted, flags);
-  if (buffer) ++live_buffers;
-  else delete counted;
+  if (buffer)
+    ++live_buffers;
+  else
+    delete counted;
   return buffer;
 }
 
@@ -72,10 +75,12 @@ class FfmpegUnderTest final : public conformance::FrameworkUnderTest {
   Context make_context() override { return ffmpeg::context(); }
   std::vector<std::string> variants() const override { return {"allocated", "avframe", "avframe_read_only"}; }
 
-  conformance::Allocation make_memory(const Context& context, std::string_view variant, const Requirements& wanted) override {
+  conformance::Allocation make_memory(const Context& context, std::string_view variant,
+                                      const Requirements& wanted) override {
     if (variant == "allocated") return {context->allocate(wanted), {}};
     // One long grey row: AVFrames are pictures, the tensors of the suite are bytes in them.
-    const Frame frame = foreign(variant, {kGray8, static_cast<std::uint32_t>(std::max<std::size_t>(wanted.size_bytes, 1)), 1});
+    const Frame frame =
+        foreign(variant, {kGray8, static_cast<std::uint32_t>(std::max<std::size_t>(wanted.size_bytes, 1)), 1});
     return {frame.plane(0).memory(), frame.plane(0).lease()};
   }
 
@@ -112,7 +117,8 @@ class FfmpegUnderTest final : public conformance::FrameworkUnderTest {
     const auto size = static_cast<std::size_t>(av_image_get_buffer_size(format, frame->width, frame->height, 64));
     auto* bytes = static_cast<std::uint8_t*>(::operator new(size, std::align_val_t(64)));
     const auto release = [](void*, std::uint8_t* data) { ::operator delete(data, std::align_val_t(64)); };
-    frame->buf[0] = av_buffer_create(bytes, size, release, nullptr, variant == "avframe_read_only" ? AV_BUFFER_FLAG_READONLY : 0);
+    frame->buf[0] =
+        av_buffer_create(bytes, size, release, nullptr, variant == "avframe_read_only" ? AV_BUFFER_FLAG_READONLY : 0);
     if (!frame->buf[0]) {
       release(nullptr, bytes);
       throw ffmpeg::detail::make_error(AVERROR(ENOMEM), "a test's frame", "av_buffer_create");

@@ -19,13 +19,14 @@ inline constexpr MemoryKind kFfmpegMemory{"ffmpeg"};
 
 inline Context context();
 
-/// Memory over an AVBufferRef. It has no identity: FFmpeg recycles buffers and tells nobody, so that each wrapping is afresh.
-/// Buffers of a Tenon pool are not wrapped in this class: there, the pool's own memory comes out again.
+/// Memory over an AVBufferRef. It has no identity: FFmpeg recycles buffers and tells nobody, so that each wrapping is
+/// afresh. Buffers of a Tenon pool are not wrapped in this class: there, the pool's own memory comes out again.
 class BufferMemory final : public Memory {
  public:
   /// Owns `buffer`. @errors none
   static Ref<BufferMemory> adopt(AVBufferRef* buffer) {
-    return Ref<BufferMemory>(new BufferMemory(buffer->data, buffer->size, av_buffer_is_writable(buffer) == 0, buffer, {}));
+    return Ref<BufferMemory>(
+        new BufferMemory(buffer->data, buffer->size, av_buffer_is_writable(buffer) == 0, buffer, {}));
   }
   /// The bytes of `buffer`, which `keeper` keeps alive.
   static Ref<BufferMemory> over(const AVBufferRef* buffer, Lease keeper) {
@@ -60,8 +61,11 @@ inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind
   const Memory& memory = *source.memory();
   if (const View* view = memory.find_view(*to, kind, access)) return source.through(view);
   void* base = source.view() ? source.view()->host() : memory.host();
-  // As wide as the memory allows from the start: one view then serves readers and writers. Leases are judged at each map.
-  const Access widest = source.view() ? source.view()->access() : memory.read_only() ? Access::kRead : Access::kReadWrite;
+  // As wide as the memory allows from the start: one view then serves readers and writers. Leases are judged at each
+  // map.
+  const Access widest = source.view()        ? source.view()->access()
+                        : memory.read_only() ? Access::kRead
+                                             : Access::kReadWrite;
   auto view = std::make_unique<View>(to, kind, widest, base);
   view->set_standing(edge);
   return source.through(&memory.add_view(std::move(view)));
@@ -89,7 +93,8 @@ class FfmpegToCpu final : public Edge {
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     const Step judged = step(describe(source), to, options.access);
-    if (auto* refusal = std::get_if<Refusal>(&judged)) throw Error(Code::kFailedPrecondition, "ffmpeg->cpu: " + refusal->reason);
+    if (auto* refusal = std::get_if<Refusal>(&judged))
+      throw Error(Code::kFailedPrecondition, "ffmpeg->cpu: " + refusal->reason);
     return detail::host_view(source, to, kCpuMemory, options.access, id());
   }
 };
@@ -110,7 +115,8 @@ class CpuToFfmpeg final : public Edge {
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     const Step judged = step(describe(source), to, options.access);
-    if (auto* refusal = std::get_if<Refusal>(&judged)) throw Error(Code::kFailedPrecondition, "cpu->ffmpeg: " + refusal->reason);
+    if (auto* refusal = std::get_if<Refusal>(&judged))
+      throw Error(Code::kFailedPrecondition, "cpu->ffmpeg: " + refusal->reason);
     return detail::host_view(source, to, kFfmpegMemory, options.access, id());
   }
 };
@@ -132,10 +138,12 @@ class ContextImpl final : public tenon::ContextImpl {
     wanted.max_pitch = INT_MAX;
     return wanted;
   }
-  /// An AVBuffer aligned to max(64, wanted.alignment). @errors kResourceExhausted; kUnimplemented for memory with a descriptor.
+  /// An AVBuffer aligned to max(64, wanted.alignment). @errors kResourceExhausted; kUnimplemented for memory with a
+  /// descriptor.
   Ref<Memory> allocate(const Requirements& wanted) override {
     if (wanted.fd != FdKind::kNone) {
-      throw Error(Code::kUnimplemented, "ffmpeg: AVBuffers have no descriptor; allocate in cpu or dmabuf and map that here");
+      throw Error(Code::kUnimplemented,
+                  "ffmpeg: AVBuffers have no descriptor; allocate in cpu or dmabuf and map that here");
     }
     const std::size_t bytes = wanted.size_bytes + wanted.tail_padding;
     const std::size_t alignment = std::max<std::size_t>(wanted.alignment, 64);
@@ -148,7 +156,8 @@ class ContextImpl final : public tenon::ContextImpl {
     AVBufferRef* buffer = av_buffer_create(data, bytes, free, reinterpret_cast<void*>(alignment), 0);
     if (!buffer) {
       ::operator delete(data, std::align_val_t(alignment));
-      throw detail::make_error(AVERROR(ENOMEM), "ffmpeg: no AVBuffer of " + std::to_string(bytes) + " bytes", "av_buffer_create");
+      throw detail::make_error(AVERROR(ENOMEM), "ffmpeg: no AVBuffer of " + std::to_string(bytes) + " bytes",
+                               "av_buffer_create");
     }
     return BufferMemory::adopt(buffer);
   }

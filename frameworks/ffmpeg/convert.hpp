@@ -37,7 +37,8 @@ class Converter {
   Converter& operator=(const Converter&) = delete;
   ~Converter() { sws_freeContext(context_); }
 
-  /// Writes `source` into `out`, whose format and buffers are set; copies its properties; books the bytes read as converted.
+  /// Writes `source` into `out`, whose format and buffers are set; copies its properties; books the bytes read as
+  /// converted.
   /// @errors kUnimplemented: swscale cannot; kResourceExhausted.
   void convert(const AVFrame& source, AVFrame& out, Ledger& ledger) {
     const auto from = static_cast<AVPixelFormat>(source.format), to = static_cast<AVPixelFormat>(out.format);
@@ -45,7 +46,8 @@ class Converter {
     context_ = sws_getCachedContext(context_, source.width, source.height, from, source.width, source.height, to,
                                     SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, nullptr, nullptr, nullptr);
     if (!context_) throw Error(Code::kUnimplemented, what + ": swscale does not offer it");
-    if (const int error = av_frame_copy_props(&out, &source); error < 0) throw make_error(error, what, "av_frame_copy_props");
+    if (const int error = av_frame_copy_props(&out, &source); error < 0)
+      throw make_error(error, what, "av_frame_copy_props");
     set_colours(source, out);
     const int rows = sws_scale(context_, source.data, source.linesize, 0, source.height, out.data, out.linesize);
     if (rows != source.height) throw make_error(rows < 0 ? rows : AVERROR(EINVAL), what, "sws_scale");
@@ -63,9 +65,11 @@ class Converter {
       return d && (d->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0;
     };
     AVColorSpace space = source.colorspace;
-    if (ffmpeg::colour_space(space) == ColourSpace::kUnknown) space = source.height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
+    if (ffmpeg::colour_space(space) == ColourSpace::kUnknown)
+      space = source.height >= 720 ? AVCOL_SPC_BT709 : AVCOL_SPC_SMPTE170M;
     const int* matrix = sws_getCoefficients(space == AVCOL_SPC_BT2020_CL ? SWS_CS_BT2020 : static_cast<int>(space));
-    const bool j_name = std::string_view(ffmpeg::to_string(static_cast<AVPixelFormat>(source.format))).starts_with("yuvj");
+    const bool j_name =
+        std::string_view(ffmpeg::to_string(static_cast<AVPixelFormat>(source.format))).starts_with("yuvj");
     const bool source_full = is_rgb(source.format) || j_name || source.color_range == AVCOL_RANGE_JPEG;
     const bool out_full = is_rgb(out.format) || (!is_rgb(source.format) && source_full);
     sws_setColorspaceDetails(context_, matrix, source_full, matrix, out_full, 0, 1 << 16, 1 << 16);

@@ -18,7 +18,8 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// One use of an AVFrame's buffers: a reference of its own. Kept in a free list, so that a steady stream allocates none.
+/// One use of an AVFrame's buffers: a reference of its own. Kept in a free list, so that a steady stream allocates
+/// none.
 class FrameLease final : public LeaseState {
  public:
   /// An empty one. @errors kResourceExhausted
@@ -79,8 +80,8 @@ inline std::int64_t to_ns(std::int64_t time, AVRational base) {
 namespace detail {
 
 inline std::string describe(const AVFrame& frame) {
-  return "AVFrame " + ffmpeg::to_string(static_cast<AVPixelFormat>(frame.format)) + " " + std::to_string(frame.width) + "x" +
-         std::to_string(frame.height);
+  return "AVFrame " + ffmpeg::to_string(static_cast<AVPixelFormat>(frame.format)) + " " + std::to_string(frame.width) +
+         "x" + std::to_string(frame.height);
 }
 
 /// The mapping of a picture that can be wrapped. @errors kUnimplemented, kInvalidArgument: why it cannot.
@@ -91,16 +92,19 @@ inline const FormatMapping& check_wrappable(const AVFrame& frame) {
     throw Error(Code::kInvalidArgument, describe(frame) + ": no picture in it");
   }
   if (frame.hw_frames_ctx || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL)) {
-    throw Error(Code::kUnimplemented, describe(frame) + " lies in a device's memory, which this build cannot map; "
-                                                        "download it with av_hwframe_transfer_data, or decode in software");
+    throw Error(Code::kUnimplemented, describe(frame) +
+                                          " lies in a device's memory, which this build cannot map; "
+                                          "download it with av_hwframe_transfer_data, or decode in software");
   }
   const FormatMapping* mapping = find_mapping(format);
   if (!mapping) {
-    throw Error(Code::kUnimplemented, describe(frame) + ": no Tenon format has these planes; convert it to one of" + mapped_names());
+    throw Error(Code::kUnimplemented,
+                describe(frame) + ": no Tenon format has these planes; convert it to one of" + mapped_names());
   }
   if (!frame.buf[0]) {
-    throw Error(Code::kInvalidArgument, describe(frame) + " is not reference-counted, so nothing would keep its bytes alive; "
-                                                          "give it buffers with av_frame_get_buffer");
+    throw Error(Code::kInvalidArgument, describe(frame) +
+                                            " is not reference-counted, so nothing would keep its bytes alive; "
+                                            "give it buffers with av_frame_get_buffer");
   }
   return *mapping;
 }
@@ -141,7 +145,8 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
                                                "); flip it with the filter vflip twice, or av_frame_copy it");
     }
     if (!data || static_cast<std::size_t>(linesize) < extent.row_bytes) {
-      throw complain(Code::kInvalidArgument, " has a linesize of " + std::to_string(linesize) + " bytes, a row has " + std::to_string(extent.row_bytes));
+      throw complain(Code::kInvalidArgument, " has a linesize of " + std::to_string(linesize) + " bytes, a row has " +
+                                                 std::to_string(extent.row_bytes));
     }
     if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::size_t>(sample) != 0 || linesize % sample != 0) {
       throw complain(Code::kInvalidArgument, " is not aligned to its samples of " + std::to_string(sample) + " bytes");
@@ -172,13 +177,14 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
 
 }  // namespace detail
 
-/// The planes of `frame` where they lie. Takes a reference of its own: `frame` may be unreferenced at once, and the bytes live
-/// until the last plane goes. Memory of a Tenon pool comes out as itself, with its views; other buffers as kind "ffmpeg".
-/// Not writable while `frame` or a decoder holds references too.
+/// The planes of `frame` where they lie. Takes a reference of its own: `frame` may be unreferenced at once, and the
+/// bytes live until the last plane goes. Memory of a Tenon pool comes out as itself, with its views; other buffers as
+/// kind "ffmpeg". Not writable while `frame` or a decoder holds references too.
 /// @param time_base  Of frame->pts; {0, 0} takes frame->time_base.
 /// @errors kUnimplemented: hardware frames, formats without a Tenon layout, bottom-up pictures; kInvalidArgument: not
 ///         reference-counted, a linesize or a plane that does not fit; kResourceExhausted.
-/// @thread any, while nobody writes the fields of `frame`. @cost av_frame_ref and one small object per buffer; moves no bytes.
+/// @thread any, while nobody writes the fields of `frame`. @cost av_frame_ref and one small object per buffer; moves no
+/// bytes.
 /// @source libavutil/frame.h
 inline Frame wrap(const AVFrame* frame, AVRational time_base = {0, 0}) {
   if (!frame) throw Error(Code::kInvalidArgument, "ffmpeg::wrap: a null AVFrame");
@@ -190,8 +196,8 @@ inline Frame wrap(const AVFrame* frame, AVRational time_base = {0, 0}) {
   return detail::build(lease, mapping, time_base);
 }
 
-/// As wrap(), but takes over the references of `frame` and leaves it blank, ready for avcodec_receive_frame. Writable when
-/// `frame` held the only reference. On failure the references are still in `frame`. @errors as wrap()
+/// As wrap(), but takes over the references of `frame` and leaves it blank, ready for avcodec_receive_frame. Writable
+/// when `frame` held the only reference. On failure the references are still in `frame`. @errors as wrap()
 inline Frame adopt(AVFrame* frame, AVRational time_base = {0, 0}) {
   if (!frame) throw Error(Code::kInvalidArgument, "ffmpeg::adopt: a null AVFrame");
   const FormatMapping& mapping = detail::check_wrappable(*frame);
@@ -219,7 +225,8 @@ inline const FrameLease* common_lease(const Frame& frame) {
   const auto* lease = dynamic_cast<const FrameLease*>(frame.plane(0).lease().get());
   if (!lease) return nullptr;
   for (const Tensor& plane : frame.planes()) {
-    if (plane.lease().get() != lease || buffer_of(*lease->frame(), static_cast<const std::uint8_t*>(plane.data())) < 0) return nullptr;
+    if (plane.lease().get() != lease || buffer_of(*lease->frame(), static_cast<const std::uint8_t*>(plane.data())) < 0)
+      return nullptr;
   }
   return lease;
 }
@@ -237,9 +244,11 @@ inline void set_planes(AVFrame& out, const Frame& frame, const FormatMapping& ma
   for (std::size_t p = 0; p < frame.plane_count(); ++p) {
     const Tensor& plane = frame.plane(p);
     const ByteStrides& strides = plane.byte_strides();
-    const std::ptrdiff_t pixel = plane.shape().size() == 3 ? sample * static_cast<std::ptrdiff_t>(plane.shape()[2]) : sample;
+    const std::ptrdiff_t pixel =
+        plane.shape().size() == 3 ? sample * static_cast<std::ptrdiff_t>(plane.shape()[2]) : sample;
     if (strides[1] != pixel || strides[strides.size() - 1] != sample || strides[0] > INT_MAX) {
-      throw Error(Code::kFailedPrecondition, "ffmpeg::av_frame: plane " + std::to_string(p) + " has byte strides " + to_string(strides) +
+      throw Error(Code::kFailedPrecondition, "ffmpeg::av_frame: plane " + std::to_string(p) + " has byte strides " +
+                                                 to_string(strides) +
                                                  "; an AVFrame takes rows of packed pixels of at most 2^31-1 bytes");
     }
     out.data[mapping.planes[p]] = static_cast<std::uint8_t*>(plane.data());
@@ -250,10 +259,11 @@ inline void set_planes(AVFrame& out, const Frame& frame, const FormatMapping& ma
 
 }  // namespace detail
 
-/// `frame` as an AVFrame over the same bytes. Its buffers hold the memory and the lease: a pool buffer returns when FFmpeg lets
-/// go of it too. Buffers are read-only to FFmpeg when the planes are not writable. Timestamp in nanoseconds (time_base is set),
-/// colour space and range are carried over. Waits for the last write to the memory.
-/// @errors kUnimplemented: no such format in FFmpeg; kFailedPrecondition: no host address, or strides that AVFrame cannot say;
+/// `frame` as an AVFrame over the same bytes. Its buffers hold the memory and the lease: a pool buffer returns when
+/// FFmpeg lets go of it too. Buffers are read-only to FFmpeg when the planes are not writable. Timestamp in nanoseconds
+/// (time_base is set), colour space and range are carried over. Waits for the last write to the memory.
+/// @errors kUnimplemented: no such format in FFmpeg; kFailedPrecondition: no host address, or strides that AVFrame
+/// cannot say;
 ///         kInvalidArgument: an empty frame or a batch; kResourceExhausted; kDeadlineExceeded.
 inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadline(), Ledger* ledger = nullptr) {
   if (frame.plane_count() == 0) {
@@ -276,14 +286,17 @@ inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadlin
       const Tensor& plane = frame.plane(p);
       bool held = false;
       for (std::size_t earlier = 0; earlier < p; ++earlier) {
-        held = held || (frame.plane(earlier).memory() == plane.memory() && frame.plane(earlier).lease() == plane.lease());
+        held =
+            held || (frame.plane(earlier).memory() == plane.memory() && frame.plane(earlier).lease() == plane.lease());
       }
       if (held) continue;
       auto* base = static_cast<std::uint8_t*>(plane.data()) - plane.offset();
       auto owner = std::make_unique<detail::BufferOwner>(detail::BufferOwner{plane.memory(), plane.lease()});
       const int flags = plane.is_writable() ? 0 : AV_BUFFER_FLAG_READONLY;
-      out->buf[count] = av_buffer_create(base, plane.memory()->size_bytes(), &detail::BufferOwner::release, owner.get(), flags);
-      if (!out->buf[count]) throw detail::make_error(AVERROR(ENOMEM), "ffmpeg::av_frame: no AVBuffer", "av_buffer_create");
+      out->buf[count] =
+          av_buffer_create(base, plane.memory()->size_bytes(), &detail::BufferOwner::release, owner.get(), flags);
+      if (!out->buf[count])
+        throw detail::make_error(AVERROR(ENOMEM), "ffmpeg::av_frame: no AVBuffer", "av_buffer_create");
       owner.release();
       ++count;
     }

@@ -31,7 +31,8 @@ ff::FramePtr pooled_picture() {
   frame->height = 1080;
   const int alignments[AV_NUM_DATA_POINTERS] = {64, 64, 64, 64, 64, 64, 64, 64};
   static auto pool = tenon::make_ref<ff::detail::DecodePool>(
-      ff::PoolLayout::make(AV_PIX_FMT_YUV420P, 1920, 1080, 1920, 1090, alignments, {}), tenon::Requirements{}, tenon::host_context(), 8);
+      ff::PoolLayout::make(AV_PIX_FMT_YUV420P, 1920, 1080, 1920, 1090, alignments, {}), tenon::Requirements{},
+      tenon::host_context(), 8);
   pool->fill(*frame, tenon::Deadline::max());
   return frame;
 }

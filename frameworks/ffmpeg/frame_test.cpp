@@ -67,7 +67,9 @@ struct Counted {
   std::vector<std::uint8_t> bytes;
   explicit Counted(std::size_t size) : bytes(size) {}
   AVBufferRef* buffer(int flags = 0) {
-    return av_buffer_create(bytes.data(), bytes.size(), [](void* self, std::uint8_t*) { ++static_cast<Counted*>(self)->freed; }, this, flags);
+    return av_buffer_create(
+        bytes.data(), bytes.size(), [](void* self, std::uint8_t*) { ++static_cast<Counted*>(self)->freed; }, this,
+        flags);
   }
 };
 
@@ -102,10 +104,12 @@ TEST_P(FormatTest, WrapsEveryPlaneWhereItLiesAndGivesItBack) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(All, FormatTest,
-                         testing::Values(AV_PIX_FMT_NV12, AV_PIX_FMT_NV21, AV_PIX_FMT_NV16, AV_PIX_FMT_P010LE, AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P,
-                                         AV_PIX_FMT_YUV422P, AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P, AV_PIX_FMT_YUYV422,
-                                         AV_PIX_FMT_UYVY422, AV_PIX_FMT_GRAY8, AV_PIX_FMT_GRAY16LE, AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_RGBA,
-                                         AV_PIX_FMT_BGRA, AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_GBRP),
+                         testing::Values(AV_PIX_FMT_NV12, AV_PIX_FMT_NV21, AV_PIX_FMT_NV16, AV_PIX_FMT_P010LE,
+                                         AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P, AV_PIX_FMT_YUV422P,
+                                         AV_PIX_FMT_YUVJ422P, AV_PIX_FMT_YUV444P, AV_PIX_FMT_YUVJ444P,
+                                         AV_PIX_FMT_YUYV422, AV_PIX_FMT_UYVY422, AV_PIX_FMT_GRAY8, AV_PIX_FMT_GRAY16LE,
+                                         AV_PIX_FMT_RGB24, AV_PIX_FMT_BGR24, AV_PIX_FMT_RGBA, AV_PIX_FMT_BGRA,
+                                         AV_PIX_FMT_RGB0, AV_PIX_FMT_BGR0, AV_PIX_FMT_GBRP),
                          [](const auto& info) { return std::string(av_get_pix_fmt_name(info.param)); });
 
 /// A Tenon frame of one colour, written by the names of its planes.
@@ -116,7 +120,9 @@ Frame one_colour(PixelFormat format, int a, int b, int c) {
     auto* data = static_cast<std::uint8_t*>(t.data());
     const std::size_t row = t.size_bytes() / t.shape()[0];
     for (std::size_t y = 0; y < t.shape()[0]; ++y) {
-      for (std::size_t x = 0; x < row; ++x) data[y * static_cast<std::size_t>(t.byte_strides()[0]) + x] = static_cast<std::uint8_t>(channels[x % channels.size()]);
+      for (std::size_t x = 0; x < row; ++x)
+        data[y * static_cast<std::size_t>(t.byte_strides()[0]) + x] =
+            static_cast<std::uint8_t>(channels[x % channels.size()]);
     }
   };
   const auto fill16 = [&](std::size_t plane, std::vector<int> channels) {
@@ -125,23 +131,40 @@ Frame one_colour(PixelFormat format, int a, int b, int c) {
     fill8(plane, bytes);
   };
   const auto is = [&](PixelFormat other) { return format == other; };
-  if (is(tenon::kGray8)) fill8(0, {a});
-  else if (is(tenon::kGray16)) fill16(0, {a});
-  else if (is(tenon::kNv12) || is(tenon::kNv16)) fill8(0, {a}), fill8(1, {b, c});
-  else if (is(tenon::kNv21)) fill8(0, {a}), fill8(1, {c, b});
-  else if (is(tenon::kP010)) fill16(0, {a}), fill16(1, {b, c});
-  else if (is(tenon::kI420) || is(tenon::kI422) || is(tenon::kI444)) fill8(0, {a}), fill8(1, {b}), fill8(2, {c});
-  else if (is(tenon::kYv12)) fill8(0, {a}), fill8(1, {c}), fill8(2, {b});
-  else if (is(tenon::kYuy2)) fill8(0, {a, b, a, c});
-  else if (is(tenon::kUyvy)) fill8(0, {b, a, c, a});
-  else if (is(tenon::kRgb24)) fill8(0, {a, b, c});
-  else if (is(tenon::kBgr24)) fill8(0, {c, b, a});
-  else if (is(tenon::kRgba) || is(tenon::kRgbx)) fill8(0, {a, b, c, 255});
-  else if (is(tenon::kBgra) || is(tenon::kBgrx)) fill8(0, {c, b, a, 255});
-  else if (is(tenon::kRgbPlanar)) fill8(0, {a}), fill8(1, {b}), fill8(2, {c});
-  else if (is(tenon::kBgrPlanar)) fill8(0, {c}), fill8(1, {b}), fill8(2, {a});
-  else if (is(tenon::kGbrPlanar)) fill8(0, {b}), fill8(1, {c}), fill8(2, {a});
-  else ADD_FAILURE() << "a new format: " << tenon::to_string(format);
+  if (is(tenon::kGray8))
+    fill8(0, {a});
+  else if (is(tenon::kGray16))
+    fill16(0, {a});
+  else if (is(tenon::kNv12) || is(tenon::kNv16))
+    fill8(0, {a}), fill8(1, {b, c});
+  else if (is(tenon::kNv21))
+    fill8(0, {a}), fill8(1, {c, b});
+  else if (is(tenon::kP010))
+    fill16(0, {a}), fill16(1, {b, c});
+  else if (is(tenon::kI420) || is(tenon::kI422) || is(tenon::kI444))
+    fill8(0, {a}), fill8(1, {b}), fill8(2, {c});
+  else if (is(tenon::kYv12))
+    fill8(0, {a}), fill8(1, {c}), fill8(2, {b});
+  else if (is(tenon::kYuy2))
+    fill8(0, {a, b, a, c});
+  else if (is(tenon::kUyvy))
+    fill8(0, {b, a, c, a});
+  else if (is(tenon::kRgb24))
+    fill8(0, {a, b, c});
+  else if (is(tenon::kBgr24))
+    fill8(0, {c, b, a});
+  else if (is(tenon::kRgba) || is(tenon::kRgbx))
+    fill8(0, {a, b, c, 255});
+  else if (is(tenon::kBgra) || is(tenon::kBgrx))
+    fill8(0, {c, b, a, 255});
+  else if (is(tenon::kRgbPlanar))
+    fill8(0, {a}), fill8(1, {b}), fill8(2, {c});
+  else if (is(tenon::kBgrPlanar))
+    fill8(0, {c}), fill8(1, {b}), fill8(2, {a});
+  else if (is(tenon::kGbrPlanar))
+    fill8(0, {b}), fill8(1, {c}), fill8(2, {a});
+  else
+    ADD_FAILURE() << "a new format: " << tenon::to_string(format);
   return frame;
 }
 
@@ -168,14 +191,16 @@ TEST(FfmpegFrame, EveryTenonFormatMeansTheSameToSwscale) {
     if (sws_isSupportedInput(static_cast<AVPixelFormat>(av->format))) {
       const AVPixelFormat wanted = rgb ? AV_PIX_FMT_RGB24 : components == 3 ? AV_PIX_FMT_YUV444P : AV_PIX_FMT_GRAY8;
       ff::FramePtr seen = picture(wanted, 16, 8);
-      SwsContext* sws = sws_getContext(16, 8, static_cast<AVPixelFormat>(av->format), 16, 8, wanted, SWS_POINT | SWS_ACCURATE_RND, nullptr, nullptr, nullptr);
+      SwsContext* sws = sws_getContext(16, 8, static_cast<AVPixelFormat>(av->format), 16, 8, wanted,
+                                       SWS_POINT | SWS_ACCURATE_RND, nullptr, nullptr, nullptr);
       ASSERT_TRUE(sws);
       ASSERT_EQ(sws_scale(sws, av->data, av->linesize, 0, 8, seen->data, seen->linesize), 8);
       sws_freeContext(sws);
       const std::vector<std::uint8_t> bytes = packed(seen.get());
       const std::size_t middle = 4 * 16 + 8;
       for (int c = 0; c < components; ++c) {
-        const std::size_t at = rgb ? middle * 3 + static_cast<std::size_t>(c) : static_cast<std::size_t>(c) * 128 + middle;
+        const std::size_t at =
+            rgb ? middle * 3 + static_cast<std::size_t>(c) : static_cast<std::size_t>(c) * 128 + middle;
         EXPECT_NEAR(bytes[at], expected[c], formats[i].sample == tenon::ElementType::kU16 ? 1 : 0) << "component " << c;
       }
     }
@@ -267,7 +292,8 @@ TEST(FfmpegFrame, ReleasesOnceFromManyThreads) {
     ff::FramePtr frame = gray_over(counted, 64, 8);
     Frame wrapped = ff::adopt(frame.get());
     std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t) threads.emplace_back([copy = wrapped]() mutable { copy = ff::wrap(ff::av_frame(copy).get()); });
+    for (int t = 0; t < 4; ++t)
+      threads.emplace_back([copy = wrapped]() mutable { copy = ff::wrap(ff::av_frame(copy).get()); });
     wrapped = {};
     for (std::thread& thread : threads) thread.join();
   }
@@ -351,7 +377,8 @@ TEST(FfmpegFrame, KeepsTenonMemoryAliveUntilFfmpegLetsGo) {
   ff::FramePtr av;
   {
     auto memory = tenon::HostMemory::borrow(bytes.data(), bytes.size(), false, [&] { ++released; });
-    const Frame frame({tenon::kGray8, 64, 8}, {Tensor(tenon::TensorInfo{tenon::ElementType::kU8, {8, 64}, {}}, memory)});
+    const Frame frame({tenon::kGray8, 64, 8},
+                      {Tensor(tenon::TensorInfo{tenon::ElementType::kU8, {8, 64}, {}}, memory)});
     av = ff::av_frame(frame);
     EXPECT_TRUE(av_frame_is_writable(av.get()));
   }
@@ -364,7 +391,8 @@ TEST(FfmpegFrame, KeepsTenonMemoryAliveUntilFfmpegLetsGo) {
   EXPECT_EQ(released, 1);
 
   auto read_only = tenon::HostMemory::borrow(bytes.data(), bytes.size(), true);
-  const Frame frame({tenon::kGray8, 64, 8}, {Tensor(tenon::TensorInfo{tenon::ElementType::kU8, {8, 64}, {}}, read_only)});
+  const Frame frame({tenon::kGray8, 64, 8},
+                    {Tensor(tenon::TensorInfo{tenon::ElementType::kU8, {8, 64}, {}}, read_only)});
   EXPECT_FALSE(av_frame_is_writable(ff::av_frame(frame).get()));
 }
 
@@ -382,7 +410,8 @@ TEST(FfmpegEdges, AreProvedBothWays) {
   tenon::Router router;
   router.add(tenon::host_context());
   router.add(ff::context());
-  for (const auto& [from, to] : {std::pair{ff::context(), tenon::host_context()}, std::pair{tenon::host_context(), ff::context()}}) {
+  for (const auto& [from, to] :
+       {std::pair{ff::context(), tenon::host_context()}, std::pair{tenon::host_context(), ff::context()}}) {
     const tenon::ProofResult result = tenon::prove(router, from, to);
     EXPECT_EQ(result.proof, tenon::Proof::kProved) << result.reason;
   }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 
@@ -26,15 +27,15 @@ namespace ffmpeg {
 
 /// How to open a video. The defaults serve files and streams; devices take what they offer.
 struct Options {
-  std::string format;                          ///< Demuxer or capture device ("v4l2", "lavfi"); empty: probed. /dev/video* is v4l2.
+  std::string format;  ///< Demuxer or capture device ("v4l2", "lavfi"); empty: probed. /dev/video* is v4l2.
   std::map<std::string, std::string> input;    ///< FFmpeg's options of demuxer and protocol ("rtsp_transport" = "tcp").
   std::map<std::string, std::string> decoder;  ///< FFmpeg's options of the decoder.
   std::uint32_t width_px = 0, height_px = 0;   ///< Wish to a capture device.
   double fps = 0;                              ///< Wish to a capture device.
   int threads = 0;                             ///< Of the decoder; 0: as many as there are processors.
   bool frame_threads = true;                   ///< Decode several pictures at once (more delay); else slices only.
-  ZeroCopy policy = ZeroCopy::kPrefer;         ///< kRequire: a decoder that would need a copy or a conversion is refused.
-  Ledger* ledger = nullptr;                    ///< Where copies and conversions are booked; null: the process's.
+  ZeroCopy policy = ZeroCopy::kPrefer;  ///< kRequire: a decoder that would need a copy or a conversion is refused.
+  Ledger* ledger = nullptr;             ///< Where copies and conversions are booked; null: the process's.
   std::chrono::nanoseconds open_timeout = std::chrono::seconds(15);
   std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  ///< Of read() without a deadline.
 };
@@ -97,7 +98,8 @@ class Input {
         return false;
       }
       if (error == AVERROR(ENODEV) || error == AVERROR(EIO)) {
-        throw Error(Code::kUnavailable, "video \"" + name_ + "\" is gone: " + error_text(error) + "; check the device or connection",
+        throw Error(Code::kUnavailable,
+                    "video \"" + name_ + "\" is gone: " + error_text(error) + "; check the device or connection",
                     "av_read_frame", error);
       }
       throw make_error(error, "video \"" + name_ + "\" cannot be read on", "av_read_frame");
@@ -108,12 +110,14 @@ class Input {
   static int interrupted(void* opaque) { return Clock::now() >= static_cast<Input*>(opaque)->deadline_ ? 1 : 0; }
 
   Error late(const std::string& what) const {
-    return Error(Code::kDeadlineExceeded, "video \"" + name_ + "\" " + what + " in time; the source is slow, stalled or gone", "av_read_frame",
+    return Error(Code::kDeadlineExceeded,
+                 "video \"" + name_ + "\" " + what + " in time; the source is slow, stalled or gone", "av_read_frame",
                  AVERROR_EXIT);
   }
 
   void open(const Options& options) {
-    if (name_.empty()) throw Error(Code::kInvalidArgument, "video: an empty name; give a file, a stream URL or a device");
+    if (name_.empty())
+      throw Error(Code::kInvalidArgument, "video: an empty name; give a file, a stream URL or a device");
     std::string url = name_;
     std::string format = options.format;
     const bool is_path = name_.find("://") == std::string::npos && format.empty();
@@ -122,7 +126,8 @@ class Input {
     if (!format.empty()) {
       demuxer = av_find_input_format(format.c_str());
       if (!demuxer) {
-        throw Error(Code::kNotFound, "video \"" + name_ + "\": this FFmpeg has no input \"" + format + "\"; `ffmpeg -demuxers -devices` lists what it has");
+        throw Error(Code::kNotFound, "video \"" + name_ + "\": this FFmpeg has no input \"" + format +
+                                         "\"; `ffmpeg -demuxers -devices` lists what it has");
       }
     }
     Dictionary dictionary;
@@ -143,12 +148,15 @@ class Input {
     }
     dictionary.check_all_taken("video \"" + name_ + "\"");
     // FFmpeg draws any .txt and .nfo as ANSI art: to our users that is not a video.
-    if (options.format.empty() && std::string_view(format_->iformat->name) == "tty") throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
-    if (const int error = avformat_find_stream_info(format_, nullptr); error < 0) throw open_error(error, "avformat_find_stream_info");
+    if (options.format.empty() && std::string_view(format_->iformat->name) == "tty")
+      throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
+    if (const int error = avformat_find_stream_info(format_, nullptr); error < 0)
+      throw open_error(error, "avformat_find_stream_info");
     const int index = av_find_best_stream(format_, AVMEDIA_TYPE_VIDEO, -1, -1, nullptr, 0);
     if (index < 0 || (format_->streams[index]->disposition & AV_DISPOSITION_ATTACHED_PIC)) {
       if (Clock::now() >= deadline_) throw late("did not start");
-      throw Error(Code::kInvalidArgument, "\"" + name_ + "\" (" + format_->iformat->long_name + ") holds no video; give a file with a video stream");
+      throw Error(Code::kInvalidArgument, "\"" + name_ + "\" (" + format_->iformat->long_name +
+                                              ") holds no video; give a file with a video stream");
     }
     for (unsigned i = 0; i < format_->nb_streams; ++i) {
       format_->streams[i]->discard = static_cast<int>(i) == index ? AVDISCARD_DEFAULT : AVDISCARD_ALL;
@@ -169,14 +177,18 @@ class Input {
       const int error = errno;
       if (name_.find(':') != std::string::npos) return name_;
       throw Error(error == ENOENT || error == ENOTDIR ? Code::kNotFound : Code::kPermissionDenied,
-                  "video \"" + name_ + "\": " + std::string(error == ENOENT ? "no such file; check the path" : error_text(AVERROR(error))), "stat", error);
+                  "video \"" + name_ + "\": " +
+                      std::string(error == ENOENT ? "no such file; check the path" : error_text(AVERROR(error))),
+                  "stat", error);
     }
-    if (S_ISDIR(status.st_mode)) throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is a folder; give a file");
+    if (S_ISDIR(status.st_mode))
+      throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is a folder; give a file");
     if (S_ISCHR(status.st_mode) && name_.rfind("/dev/video", 0) == 0) {
       format = "v4l2";
       return name_;
     }
-    if (S_ISREG(status.st_mode) && status.st_size == 0) throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is empty; check how it was written");
+    if (S_ISREG(status.st_mode) && status.st_size == 0)
+      throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is empty; check how it was written");
     if (S_ISFIFO(status.st_mode)) return open_fifo();
     return "file:" + name_;  // So that a colon in a file's name is not taken for a protocol.
   }
@@ -197,8 +209,10 @@ class Input {
   Error open_error(int error, const char* api) const {
     if (error == AVERROR_EXIT || error == AVERROR(ETIMEDOUT)) return late("did not start");
     if (error == AVERROR_INVALIDDATA || error == AVERROR_EOF || error == AVERROR(EINVAL)) {
-      return Error(Code::kInvalidArgument, "\"" + name_ + "\" is not a video that FFmpeg can read, or its head is missing or damaged: " +
-                                               error_text(error) + "; try `ffprobe` on it", api, error);
+      return Error(Code::kInvalidArgument,
+                   "\"" + name_ + "\" is not a video that FFmpeg can read, or its head is missing or damaged: " +
+                       error_text(error) + "; try `ffprobe` on it",
+                   api, error);
     }
     return make_error(error, "video \"" + name_ + "\" cannot be opened", api);
   }
@@ -228,9 +242,12 @@ class Input {
     return last && last->size > 0 && last->pos + last->size > size;
   }
 
-  /// The head promises a length, and the packets ended well before it. Only where the container states one for the file.
+  /// The head promises a length, and the packets ended well before it. Only where the container states one for the
+  /// file.
   bool ends_early() const {
-    if (live_ || format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 || format_->nb_streams != 1) return false;
+    if (live_ || format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 ||
+        format_->nb_streams != 1)
+      return false;
     if (format_->duration_estimation_method != AVFMT_DURATION_FROM_STREAM) return false;
     return format_->duration - end_us_ > std::max<std::int64_t>(AV_TIME_BASE, format_->duration / 50);
   }

@@ -13,8 +13,8 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// One way to write a format. `planes[i]` is the plane of the AVFrame that holds Tenon's plane i: FFmpeg has GBR planes only,
-/// and no format of its own for YV12.
+/// One way to write a format. `planes[i]` is the plane of the AVFrame that holds Tenon's plane i: FFmpeg has GBR planes
+/// only, and no format of its own for YV12.
 struct FormatMapping {
   AVPixelFormat av = AV_PIX_FMT_NONE;
   PixelFormat format;
@@ -78,21 +78,29 @@ inline std::string to_string(AVPixelFormat format) {
 
 inline ColourSpace colour_space(AVColorSpace space) {
   switch (space) {
-    case AVCOL_SPC_BT709: return ColourSpace::kBt709;
+    case AVCOL_SPC_BT709:
+      return ColourSpace::kBt709;
     case AVCOL_SPC_BT470BG:
-    case AVCOL_SPC_SMPTE170M: return ColourSpace::kBt601;
+    case AVCOL_SPC_SMPTE170M:
+      return ColourSpace::kBt601;
     case AVCOL_SPC_BT2020_NCL:
-    case AVCOL_SPC_BT2020_CL: return ColourSpace::kBt2020;
-    default: return ColourSpace::kUnknown;
+    case AVCOL_SPC_BT2020_CL:
+      return ColourSpace::kBt2020;
+    default:
+      return ColourSpace::kUnknown;
   }
 }
 
 inline AVColorSpace av_colour_space(ColourSpace space) {
   switch (space) {
-    case ColourSpace::kBt709: return AVCOL_SPC_BT709;
-    case ColourSpace::kBt601: return AVCOL_SPC_SMPTE170M;
-    case ColourSpace::kBt2020: return AVCOL_SPC_BT2020_NCL;
-    case ColourSpace::kUnknown: break;
+    case ColourSpace::kBt709:
+      return AVCOL_SPC_BT709;
+    case ColourSpace::kBt601:
+      return AVCOL_SPC_SMPTE170M;
+    case ColourSpace::kBt2020:
+      return AVCOL_SPC_BT2020_NCL;
+    case ColourSpace::kUnknown:
+      break;
   }
   return AVCOL_SPC_UNSPECIFIED;
 }
@@ -110,7 +118,8 @@ inline AVColorRange av_colour_range(ColourRange range) {
 namespace detail {
 
 /// What a picture is, as Tenon says it. Precondition: `mapping` belongs to the picture's format.
-inline FrameInfo make_info(const FormatMapping& mapping, int width, int height, AVColorSpace space, AVColorRange range) {
+inline FrameInfo make_info(const FormatMapping& mapping, int width, int height, AVColorSpace space,
+                           AVColorRange range) {
   FrameInfo info;
   info.format = mapping.format;
   info.width_px = static_cast<std::uint32_t>(width);

@@ -32,11 +32,13 @@ struct PoolLayout {
 
   /// The layout that decoder and consumers both accept.
   /// @param alignments  Of line sizes, as avcodec_align_dimensions2 gave them; aligned_* are its extents.
-  /// @errors kFailedPrecondition naming the requirement that no decoder can meet; kInvalidArgument: a size that overflows.
+  /// @errors kFailedPrecondition naming the requirement that no decoder can meet; kInvalidArgument: a size that
+  /// overflows.
   static PoolLayout make(AVPixelFormat format, int width, int height, int aligned_width, int aligned_height,
                          const int* alignments, const Requirements& wanted) {
     PoolLayout layout{format, width, height, 0, 0, {}, {}};
-    const std::string what = "decoder pool for " + ffmpeg::to_string(format) + " " + std::to_string(width) + "x" + std::to_string(height);
+    const std::string what =
+        "decoder pool for " + ffmpeg::to_string(format) + " " + std::to_string(width) + "x" + std::to_string(height);
     const std::size_t align = std::max<std::size_t>(64, wanted.pitch_alignment);
     int linesize[4] = {};
     int padded = aligned_width;
@@ -47,9 +49,12 @@ struct PoolLayout {
       }
       aligned = true;
       for (int p = 0; p < 4; ++p) {
-        aligned = aligned && linesize[p] % static_cast<int>(std::max<std::size_t>(align, static_cast<std::size_t>(alignments[p]))) == 0;
+        aligned =
+            aligned &&
+            linesize[p] % static_cast<int>(std::max<std::size_t>(align, static_cast<std::size_t>(alignments[p]))) == 0;
       }
-      if (!aligned && padded > (1 << 28)) throw Error(Code::kInvalidArgument, what + ": no row size meets an alignment of " + std::to_string(align));
+      if (!aligned && padded > (1 << 28))
+        throw Error(Code::kInvalidArgument, what + ": no row size meets an alignment of " + std::to_string(align));
     }
     const auto rows = static_cast<int>((static_cast<std::size_t>(aligned_height) + wanted.height_alignment - 1) /
                                        wanted.height_alignment * wanted.height_alignment);
@@ -62,7 +67,8 @@ struct PoolLayout {
     for (std::size_t p = 0; p < 4 && sizes[p] != 0; ++p) {
       if (static_cast<std::size_t>(linesize[p]) > wanted.max_pitch) {
         throw Error(Code::kFailedPrecondition, what + ": the decoder needs rows of " + std::to_string(linesize[p]) +
-                                                   " bytes, the consumer takes at most " + std::to_string(wanted.max_pitch));
+                                                   " bytes, the consumer takes at most " +
+                                                   std::to_string(wanted.max_pitch));
       }
       layout.planes = p + 1;
       layout.pitch[p] = linesize[p];
@@ -75,13 +81,15 @@ struct PoolLayout {
   }
 
  private:
-  static Error make_error(int error, const std::string& what, const char* api) { return detail::make_error(error, what, api); }
+  static Error make_error(int error, const std::string& what, const char* api) {
+    return detail::make_error(error, what, api);
+  }
 };
 
 namespace detail {
 
-/// Buffers of pools that are alive, by address. An entry goes before its memory does: an address found here is ours, not a
-/// recycled one.
+/// Buffers of pools that are alive, by address. An entry goes before its memory does: an address found here is ours,
+/// not a recycled one.
 class PoolRegistry {
  public:
   static PoolRegistry& process() {
@@ -98,7 +106,8 @@ class PoolRegistry {
     memories_.erase(base);
     count_.store(memories_.size(), std::memory_order_release);
   }
-  /// The memory at `base`, or null. Precondition: the caller holds a reference to the AVBuffer there, so that it cannot go now.
+  /// The memory at `base`, or null. Precondition: the caller holds a reference to the AVBuffer there, so that it cannot
+  /// go now.
   Ref<Memory> find(const void* base) const {
     if (count_.load(std::memory_order_acquire) == 0) return nullptr;
     std::shared_lock lock(mutex_);
@@ -130,7 +139,8 @@ class DecodePool final : public RefCounted {
  public:
   /// @errors kFailedPrecondition: what `wanted` and a decoder cannot agree on.
   DecodePool(const PoolLayout& layout, const Requirements& wanted, const Context& allocator, std::size_t limit)
-      : layout_(layout), pool_(complete(layout, wanted), limit, [allocator](const Requirements& r) { return allocate(allocator, r); }) {}
+      : layout_(layout),
+        pool_(complete(layout, wanted), limit, [allocator](const Requirements& r) { return allocate(allocator, r); }) {}
 
   const PoolLayout& layout() const { return layout_; }
   /// Buffers made so far.
@@ -171,10 +181,13 @@ class DecodePool final : public RefCounted {
                                                  " has no host address, and a software decoder writes with the CPU");
     }
     if (wanted.fd > memory->fd_kind()) {
-      throw Error(Code::kFailedPrecondition, "decoder pool: " + std::string(allocator->name()) +
-                                                 " gave memory without the descriptor asked for; give use_pool() another allocator");
+      throw Error(Code::kFailedPrecondition,
+                  "decoder pool: " + std::string(allocator->name()) +
+                      " gave memory without the descriptor asked for; give use_pool() another allocator");
     }
-    if (memory->read_only()) throw Error(Code::kFailedPrecondition, "decoder pool: " + std::string(allocator->name()) + " gave read-only memory");
+    if (memory->read_only())
+      throw Error(Code::kFailedPrecondition,
+                  "decoder pool: " + std::string(allocator->name()) + " gave read-only memory");
     memory->add_view(std::make_unique<PoolView>(ffmpeg::context(), kFfmpegMemory, *memory));
     return memory;
   }

@@ -32,7 +32,8 @@ class FfmpegSource : public testing::Test {
   void TearDown() override { EXPECT_EQ(tenon_test::open_descriptors(), descriptors_) << "descriptors leaked"; }
 
   /// Opens and reads to the end; what it threw.
-  static std::pair<Code, std::string> run(const std::string& name, ff::Options options = {}, std::size_t* frames = nullptr) {
+  static std::pair<Code, std::string> run(const std::string& name, ff::Options options = {},
+                                          std::size_t* frames = nullptr) {
     try {
       ff::Video video = ff::open(name, std::move(options));
       while (video.read()) {
@@ -69,18 +70,22 @@ TEST_F(FfmpegSource, FolderEmptyFileAndNoName) {
 
 TEST_F(FfmpegSource, FilesThatAreNoVideos) {
   std::string noise;
-  for (unsigned i = 0, state = 1; i < 100'000; ++i) noise += static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
+  for (unsigned i = 0, state = 1; i < 100'000; ++i)
+    noise += static_cast<char>((state = state * 1664525u + 1013904223u) >> 24);
   EXPECT_EQ(run(write(folder_.file("noise.mp4"), noise)).first, Code::kInvalidArgument);
   std::string text;
   for (int i = 0; i < 500; ++i) text += "This is not a video, it is line " + std::to_string(i) + ".\n";
-  EXPECT_EQ(run(write(folder_.file("readme.txt"), text)).first, Code::kInvalidArgument) << "FFmpeg would draw it as ANSI art";
-  EXPECT_EQ(run(write(folder_.file("model.xml"), "<?xml version=\"1.0\"?><net name=\"x\"></net>")).first, Code::kInvalidArgument);
+  EXPECT_EQ(run(write(folder_.file("readme.txt"), text)).first, Code::kInvalidArgument)
+      << "FFmpeg would draw it as ANSI art";
+  EXPECT_EQ(run(write(folder_.file("model.xml"), "<?xml version=\"1.0\"?><net name=\"x\"></net>")).first,
+            Code::kInvalidArgument);
   EXPECT_EQ(run("/proc/self/exe").first, Code::kInvalidArgument);
 }
 
 TEST_F(FfmpegSource, AudioOnly) {
   // A WAV file of silence, by hand.
-  std::string wav("RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\x08\0\0", 44);
+  std::string wav("RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\x08\0\0",
+                  44);
   wav += std::string(2048, '\x80');
   const auto [code, text] = run(write(folder_.file("sound.wav"), wav));
   EXPECT_EQ(code, Code::kInvalidArgument);
@@ -179,11 +184,16 @@ TEST_F(FfmpegSource, ACaptureDeviceIsReadWithoutBlocking) {
 class StallingServer {
  public:
   StallingServer(std::string text, std::size_t bytes, std::size_t announced = 0)
-      : text_(std::move(text)), bytes_(bytes), length_(announced ? announced : text_.size()), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+      : text_(std::move(text)),
+        bytes_(bytes),
+        length_(announced ? announced : text_.size()),
+        listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    tenon_test::require(::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && ::listen(listener_, 4) == 0, "listen");
+    tenon_test::require(
+        ::bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 && ::listen(listener_, 4) == 0,
+        "listen");
     socklen_t size = sizeof address;
     ::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
     port_ = ntohs(address.sin_port);
@@ -204,15 +214,18 @@ class StallingServer {
     if (client < 0) return;
     char request[4096];
     (void)::recv(client, request, sizeof request, 0);  // Unread bytes would make close() a reset.
-    const std::string head = "HTTP/1.0 200 OK\r\nContent-Type: video/mp2t\r\nContent-Length: " + std::to_string(length_) + "\r\n\r\n";
+    const std::string head =
+        "HTTP/1.0 200 OK\r\nContent-Type: video/mp2t\r\nContent-Length: " + std::to_string(length_) + "\r\n\r\n";
     (void)::send(client, head.data(), head.size(), MSG_NOSIGNAL);
     std::size_t sent = 0;
     while (!stop_) {
       const std::size_t end = resumed_ ? text_.size() : std::min(bytes_, text_.size());
       if (sent < end) {
         const ssize_t n = ::send(client, text_.data() + sent, end - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n > 0) sent += static_cast<std::size_t>(n);
-        else if (n < 0 && errno != EAGAIN) break;
+        if (n > 0)
+          sent += static_cast<std::size_t>(n);
+        else if (n < 0 && errno != EAGAIN)
+          break;
       } else if (resumed_) {
         break;
       }

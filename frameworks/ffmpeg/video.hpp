@@ -2,7 +2,6 @@
 // Video: decodes a file, stream or camera into frames, straight into Tenon's memory where asked.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <iterator>
@@ -26,10 +25,13 @@ namespace detail {
 class Decoder {
  public:
   Decoder(const std::string& name, const AVStream& stream, const Options& options)
-      : name_(name), ledger_(options.ledger ? options.ledger : &Ledger::process()) {
+      : name_(name),
+        ledger_(options.ledger ? options.ledger : &Ledger::process()),
+        patience_(std::chrono::duration_cast<Clock::duration>(options.read_timeout)) {
     const AVCodec* codec = avcodec_find_decoder(stream.codecpar->codec_id);
     if (!codec) {
-      throw Error(Code::kUnimplemented, "video \"" + name_ + "\": this FFmpeg has no decoder for " + avcodec_get_name(stream.codecpar->codec_id));
+      throw Error(Code::kUnimplemented, "video \"" + name_ + "\": this FFmpeg has no decoder for " +
+                                            avcodec_get_name(stream.codecpar->codec_id));
     }
     codec_.reset(avcodec_alloc_context3(codec));
     if (!codec_) throw Error(Code::kResourceExhausted, "video: no memory for a decoder");
@@ -83,8 +85,6 @@ class Decoder {
     if (wanted_.fd == FdKind::kMemfd) return "memfd";
     return wanted_.fd == FdKind::kDmabuf ? "dma-buf" : std::string(allocator_->kind().name());
   }
-  void set_deadline(Deadline deadline) { deadline_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed); }
-
   /// Gives `frame` (format, width, height set) a pool buffer, aligned for this decoder. @errors as DecodePool.
   void fill(AVCodecContext* codec, AVFrame& frame) {
     int width = frame.width, height = frame.height;
@@ -93,11 +93,13 @@ class Decoder {
     Ref<DecodePool> pool;
     {
       std::lock_guard lock(mutex_);
-      const PoolLayout layout = PoolLayout::make(static_cast<AVPixelFormat>(frame.format), frame.width, frame.height, width, height, alignments, wanted_);
+      const PoolLayout layout = PoolLayout::make(static_cast<AVPixelFormat>(frame.format), frame.width, frame.height,
+                                                 width, height, alignments, wanted_);
       if (!pool_ || !(pool_->layout() == layout)) pool_ = make_ref<DecodePool>(layout, wanted_, allocator_, limit_);
       pool = pool_;
     }
-    pool->fill(frame, Deadline(Clock::duration(deadline_.load(std::memory_order_relaxed))), ledger_);
+    // Not the deadline of read(): a picture that gets no buffer is lost, and those that refer to it are damaged.
+    pool->fill(frame, Clock::now() + patience_, ledger_);
   }
 
   /// What went wrong inside a callback from FFmpeg's threads; raised where the user called.
@@ -114,8 +116,8 @@ class Decoder {
   static int get_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
     auto* self = static_cast<Decoder*>(codec->opaque);
     // Formats that Tenon cannot describe are converted afterwards: their buffers are FFmpeg's own.
-    if (codec->codec_type != AVMEDIA_TYPE_VIDEO || codec->hw_frames_ctx || !self->pooled() || !(codec->codec->capabilities & AV_CODEC_CAP_DR1) ||
-        !find_mapping(static_cast<AVPixelFormat>(frame->format))) {
+    if (codec->codec_type != AVMEDIA_TYPE_VIDEO || codec->hw_frames_ctx || !self->pooled() ||
+        !(codec->codec->capabilities & AV_CODEC_CAP_DR1) || !find_mapping(static_cast<AVPixelFormat>(frame->format))) {
       return avcodec_default_get_buffer2(codec, frame, flags);
     }
     try {
@@ -130,24 +132,26 @@ class Decoder {
 
   std::string name_;
   Ledger* ledger_;
+  Clock::duration patience_;
   mutable std::mutex mutex_;
   Requirements wanted_;
   Context allocator_;
   std::size_t limit_ = 0;
   Ref<DecodePool> pool_;
   std::exception_ptr failure_;
-  std::atomic<Clock::rep> deadline_{Deadline::max().time_since_epoch().count()};
   CodecPtr codec_;  // Last: its threads use the members above.
 };
 
 }  // namespace detail
 
-/// A decoded video. Frames come in display order; each holds its buffer until the last copy of it goes, and the Video may go first.
+/// A decoded video. Frames come in display order; each holds its buffer until the last copy of it goes, and the Video
+/// may go first.
 /// @thread one thread at a time; frames may go to others.
 class Video {
  public:
   /// @errors see open()
-  explicit Video(const std::string& name, Options options = {}) : impl_(std::make_unique<Impl>(name, std::move(options))) {}
+  explicit Video(const std::string& name, Options options = {})
+      : impl_(std::make_unique<Impl>(name, std::move(options))) {}
 
   /// Format, size and colour of the last frame read; before that, what the stream's head says.
   const FrameInfo& info() const { return impl_->info; }
@@ -163,20 +167,25 @@ class Video {
   /// "h264 -> pool(memfd)", "rawvideo -> ffmpeg": where frames come to lie, for reports.
   std::string path() const;
 
-  /// Lets the decoder write straight into pooled memory that meets `wanted`: one allocation for decoder and consumers. From the next
-  /// buffer on; may be called again. A decoder that cannot (no direct rendering) is followed by a copy into the pool, which
-  /// the ledger books as "ffmpeg.decoder-copy" and path() names.
+  /// Lets the decoder write straight into pooled memory that meets `wanted`: one allocation for decoder and consumers.
+  /// From the next buffer on; may be called again. A decoder that cannot (no direct rendering) is followed by a copy
+  /// into the pool, which the ledger books as "ffmpeg.decoder-copy" and path() names.
   /// @param allocator  Whose memory; null: the host's, a memfd when wanted.fd asks for one. Must be host-addressable.
-  /// @param limit      Buffers at most; at the limit, read() waits for frames to be dropped, until its deadline.
-  /// @errors kFailedPrecondition: what no decoder can meet, or a copy under ZeroCopy::kRequire; kInvalidArgument: a limit of 0.
+  /// @param limit      Buffers at most; at the limit, read() waits for frames to be dropped, options.read_timeout long.
+  /// A buffer
+  ///                   that a device still reads is waited for as long. After that the picture is lost.
+  /// @errors kFailedPrecondition: what no decoder can meet, or a copy under ZeroCopy::kRequire; kInvalidArgument: a
+  /// limit of 0.
   void use_pool(const Requirements& wanted = {}, const Context& allocator = {}, std::size_t limit = 1024) {
     impl_->use_pool(wanted, allocator, limit);
   }
 
-  /// The next frame; nothing at the end. A change of size or format in mid-stream appears in the frame's info() and, once,
-  /// as metadata "size_changed".
-  /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the file is
-  ///         truncated or damaged; kUnavailable: the camera or connection is gone; what an allocator of use_pool() gave.
+  /// The next frame; nothing at the end. A change of size or format in mid-stream appears in the frame's info() and,
+  /// once, as metadata "size_changed".
+  /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the
+  /// file is
+  ///         truncated or damaged; kUnavailable: the camera or connection is gone; what an allocator of use_pool()
+  ///         gave.
   std::optional<Frame> read(Deadline deadline) { return impl_->read(deadline); }
   std::optional<Frame> read() { return impl_->read(Clock::now() + impl_->options.read_timeout); }
 
@@ -249,9 +258,10 @@ class Video {
 };
 
 /// Opens a file, a stream (http, rtsp, udp, ...) or a camera (/dev/video0).
-/// @errors kNotFound: no such file, no such stream; kInvalidArgument: a folder, an empty file, not a video, an unknown option;
-///         kUnimplemented: no decoder; kPermissionDenied; kUnavailable: connection refused, device busy; kDeadlineExceeded:
-///         options.open_timeout passed. Messages name the file and the remedy.
+/// @errors kNotFound: no such file, no such stream; kInvalidArgument: a folder, an empty file, not a video, an unknown
+/// option;
+///         kUnimplemented: no decoder; kPermissionDenied; kUnavailable: connection refused, device busy;
+///         kDeadlineExceeded: options.open_timeout passed. Messages name the file and the remedy.
 /// @thread any. @cost probing: reads the head of the stream.
 inline Video open(const std::string& name, Options options = {}) { return Video(name, std::move(options)); }
 

@@ -16,14 +16,17 @@ inline Video::Impl::Impl(const std::string& name, Options given)
   if (!mapping && format != AV_PIX_FMT_NONE) {
     const AVPixelFormat target = detail::nearest_mapped(format);
     if (options.policy == ZeroCopy::kRequire) {
-      throw Error(Code::kFailedPrecondition, what() + ": its pictures are " + ffmpeg::to_string(format) + ", which would be converted to " +
-                                                 ffmpeg::to_string(target) + ", and zero copy is required; the formats read in place are" + detail::mapped_names());
+      throw Error(Code::kFailedPrecondition, what() + ": its pictures are " + ffmpeg::to_string(format) +
+                                                 ", which would be converted to " + ffmpeg::to_string(target) +
+                                                 ", and zero copy is required; the formats read in place are" +
+                                                 detail::mapped_names());
     }
     converted = true;
     mapping = find_mapping(target);
   }
   if (!mapping) mapping = find_mapping(AV_PIX_FMT_YUV420P);  // Not known before the first frame.
-  info = detail::make_info(*mapping, parameters.width, parameters.height, parameters.color_space, parameters.color_range);
+  info =
+      detail::make_info(*mapping, parameters.width, parameters.height, parameters.color_space, parameters.color_range);
   const AVRational rate = av_guess_frame_rate(input.format(), input.stream(), nullptr);
   if (rate.num > 0 && rate.den > 0) fps = av_q2d(rate);
 }
@@ -31,7 +34,8 @@ inline Video::Impl::Impl(const std::string& name, Options given)
 inline std::optional<std::chrono::nanoseconds> Video::duration() const {
   if (live()) return std::nullopt;
   const AVStream& stream = *impl_->input.stream();
-  if (stream.duration != AV_NOPTS_VALUE && stream.duration > 0) return std::chrono::nanoseconds(to_ns(stream.duration, stream.time_base));
+  if (stream.duration != AV_NOPTS_VALUE && stream.duration > 0)
+    return std::chrono::nanoseconds(to_ns(stream.duration, stream.time_base));
   const std::int64_t us = impl_->input.format()->duration;
   if (us == AV_NOPTS_VALUE || us <= 0) return std::nullopt;
   return std::chrono::microseconds(us);
@@ -48,27 +52,37 @@ inline std::optional<std::uint64_t> Video::frame_count() const {
 inline std::string Video::path() const {
   std::string text = codec();
   if (impl_->converted) text += " -> swscale";
-  if (!impl_->decoder.pooled()) return text + " -> ffmpeg";
-  else if (impl_->copied || (impl_->decoder.pooled() && !impl_->decoder.direct())) text += " -> copy";
+  if (!impl_->decoder.pooled())
+    return text + " -> ffmpeg";
+  else if (impl_->copied || (impl_->decoder.pooled() && !impl_->decoder.direct()))
+    text += " -> copy";
   return text + " -> pool(" + impl_->decoder.pool_name() + ")";
 }
 
 inline void Video::Impl::use_pool(const Requirements& wanted, Context allocator, std::size_t limit) {
   if (!allocator) allocator = host_context();
   if (limit == 0) throw Error(Code::kInvalidArgument, what() + ": a pool of 0 buffers cannot hold a picture");
-  const auto refuse = [&](const std::string& why) { return Error(Code::kFailedPrecondition, what() + ": use_pool(): " + why); };
-  if (wanted.contiguous) throw refuse("a consumer wants rows and planes without padding, and decoders need padded rows; let it take a pitch");
-  if (!wanted.kinds.empty() && std::find(wanted.kinds.begin(), wanted.kinds.end(), allocator->kind()) == wanted.kinds.end()) {
-    throw refuse("the consumer does not take memory of kind " + std::string(allocator->kind().name()) + "; pass the allocator whose memory it takes");
+  const auto refuse = [&](const std::string& why) {
+    return Error(Code::kFailedPrecondition, what() + ": use_pool(): " + why);
+  };
+  if (wanted.contiguous)
+    throw refuse(
+        "a consumer wants rows and planes without padding, and decoders need padded rows; let it take a pitch");
+  if (!wanted.kinds.empty() &&
+      std::find(wanted.kinds.begin(), wanted.kinds.end(), allocator->kind()) == wanted.kinds.end()) {
+    throw refuse("the consumer does not take memory of kind " + std::string(allocator->kind().name()) +
+                 "; pass the allocator whose memory it takes");
   }
-  if (!wanted.modifiers.empty() && std::find(wanted.modifiers.begin(), wanted.modifiers.end(), kModifierLinear) == wanted.modifiers.end()) {
+  if (!wanted.modifiers.empty() &&
+      std::find(wanted.modifiers.begin(), wanted.modifiers.end(), kModifierLinear) == wanted.modifiers.end()) {
     throw refuse("the consumer takes tiled pictures only, and software decoders write linear ones");
   }
   if (wanted.fd == FdKind::kDmabuf && allocator == host_context()) {
     throw refuse("host memory has no dma-buf; pass an allocator that makes them");
   }
   if (options.policy == ZeroCopy::kRequire && !decoder.direct()) {
-    throw refuse("decoder " + std::string(decoder.codec()->codec->name) + " writes into memory of its own only, and zero copy is required; read it without a pool");
+    throw refuse("decoder " + std::string(decoder.codec()->codec->name) +
+                 " writes into memory of its own only, and zero copy is required; read it without a pool");
   }
   decoder.use_pool(wanted, allocator, limit);
 }
@@ -98,7 +112,6 @@ inline void Video::Impl::feed(Deadline deadline) {
 
 inline std::optional<Frame> Video::Impl::read(Deadline deadline) {
   if (ended) return std::nullopt;
-  decoder.set_deadline(deadline);
   while (true) {
     const int error = avcodec_receive_frame(decoder.codec(), frame.get());
     if (error == 0) {
@@ -119,7 +132,8 @@ inline std::optional<Frame> Video::Impl::read(Deadline deadline) {
     if (error == AVERROR(ENOMEM)) throw detail::make_error(error, what(), "avcodec_receive_frame");
     if (error != AVERROR(EAGAIN)) {
       ++damaged;
-      if (draining && damaged > 1'000'000) throw detail::make_error(error, what() + " cannot be decoded", "avcodec_receive_frame");
+      if (draining && damaged > 1'000'000)
+        throw detail::make_error(error, what() + " cannot be decoded", "avcodec_receive_frame");
       continue;
     }
     feed(deadline);
@@ -129,15 +143,17 @@ inline std::optional<Frame> Video::Impl::read(Deadline deadline) {
 /// After the last frame: is that all that the file promised?
 inline void Video::Impl::check_end() const {
   if (input.truncated()) {
-    throw Error(Code::kDataLoss, what() + " ends early: " + std::to_string(frames) + " frames could be read, then bytes are missing; "
-                                                                                   "the file is truncated, copy or record it again");
+    throw Error(Code::kDataLoss, what() + " ends early: " + std::to_string(frames) +
+                                     " frames could be read, then bytes are missing; "
+                                     "the file is truncated, copy or record it again");
   }
   if (frames == 0) {
-    throw Error(Code::kDataLoss, what() + ": no frame could be decoded (" + std::to_string(damaged) + " damaged packets); the file is damaged");
+    throw Error(Code::kDataLoss, what() + ": no frame could be decoded (" + std::to_string(damaged) +
+                                     " damaged packets); the file is damaged");
   }
   if (damaged != 0 && !input.live()) {
-    throw Error(Code::kDataLoss, what() + ": " + std::to_string(damaged) + " packets were damaged, " + std::to_string(frames) +
-                                     " frames could be read; copy or record it again");
+    throw Error(Code::kDataLoss, what() + ": " + std::to_string(damaged) + " packets were damaged, " +
+                                     std::to_string(frames) + " frames could be read; copy or record it again");
   }
 }
 
@@ -147,8 +163,9 @@ inline void Video::Impl::convert_if_needed() {
   if (find_mapping(format) || !descriptor || (descriptor->flags & AV_PIX_FMT_FLAG_HWACCEL)) return;
   const AVPixelFormat target = detail::nearest_mapped(format);
   if (options.policy == ZeroCopy::kRequire) {
-    throw Error(Code::kFailedPrecondition, what() + ": a picture is " + ffmpeg::to_string(format) + ", which would be converted to " +
-                                               ffmpeg::to_string(target) + ", and zero copy is required");
+    throw Error(Code::kFailedPrecondition, what() + ": a picture is " + ffmpeg::to_string(format) +
+                                               ", which would be converted to " + ffmpeg::to_string(target) +
+                                               ", and zero copy is required");
   }
   FramePtr out = detail::new_frame();
   out->format = target;
@@ -171,7 +188,8 @@ inline void Video::Impl::copy_into_pool() {
   pooled->width = frame->width;
   pooled->height = frame->height;
   decoder.fill(decoder.codec(), *pooled);
-  if (const int error = av_frame_copy_props(pooled.get(), frame.get()); error < 0) throw detail::make_error(error, what(), "av_frame_copy_props");
+  if (const int error = av_frame_copy_props(pooled.get(), frame.get()); error < 0)
+    throw detail::make_error(error, what(), "av_frame_copy_props");
   pooled->crop_top = pooled->crop_bottom = pooled->crop_left = pooled->crop_right = 0;
   if (frame->crop_top | frame->crop_bottom | frame->crop_left | frame->crop_right) {
     av_frame_apply_cropping(frame.get(), AV_FRAME_CROP_UNALIGNED);
@@ -191,11 +209,12 @@ inline void Video::Impl::copy_into_pool() {
 inline std::optional<Frame> Video::Impl::deliver() {
   convert_if_needed();
   const bool in_pool = frame->buf[0] && detail::PoolRegistry::process().find(frame->buf[0]->data);
-  // Under `require` use_pool() admits direct decoders only; the few pictures that such a one began before use_pool() was called
-  // stay where they are.
+  // Under `require` use_pool() admits direct decoders only; the few pictures that such a one began before use_pool()
+  // was called stay where they are.
   if (decoder.pooled() && !in_pool && !frame->hw_frames_ctx && options.policy != ZeroCopy::kRequire) copy_into_pool();
   Frame result = adopt(frame.get(), input.stream()->time_base);
-  const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px || !(result.info().format == info.format);
+  const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px ||
+                       !(result.info().format == info.format);
   if (changed && frames != 0) {
     ++size_changes;
     result.metadata()["size_changed"] = true;

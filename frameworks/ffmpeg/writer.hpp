@@ -23,22 +23,24 @@ inline namespace v1 {
 namespace ffmpeg {
 
 struct WriterOptions {
-  double fps = 25;           ///< Of frames without timestamps.
-  std::string codec;         ///< An encoder of FFmpeg's; empty: libx264 where it is built in, else mpeg4.
-  int quality = 23;          ///< libx264's crf; mpeg4's quantiser is derived from it. Less is better.
+  double fps = 25;                  ///< Of frames without timestamps.
+  std::string codec;                ///< An encoder of FFmpeg's; empty: libx264 where it is built in, else mpeg4.
+  int quality = 23;                 ///< libx264's crf; mpeg4's quantiser is derived from it. Less is better.
   std::string preset = "veryfast";  ///< libx264's.
-  int threads = 0;           ///< 0: as many as there are processors.
-  Ledger* ledger = nullptr;  ///< Where conversions are booked; null: the process's.
+  int threads = 0;                  ///< 0: as many as there are processors.
+  Ledger* ledger = nullptr;         ///< Where conversions are booked; null: the process's.
 };
 
-/// Writes one video stream. The file is built under a temporary name beside its own and renamed by finish(): a program that dies or
-/// fails leaves what was there before. @thread one at a time.
+/// Writes one video stream. The file is built under a temporary name beside its own and renamed by finish(): a program
+/// that dies or fails leaves what was there before. @thread one at a time.
 class Writer {
  public:
   /// Makes the temporary file at once, so that a path that cannot be written is known before the work.
-  /// @param info  Size, colour and usual format of the frames. I420, NV12 (libx264 only) and I422, I444 (libx264) go to the encoder
+  /// @param info  Size, colour and usual format of the frames. I420, NV12 (libx264 only) and I422, I444 (libx264) go to
+  /// the encoder
   ///              as they are; others are converted to I420 and booked as "ffmpeg.swscale".
-  /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension FFmpeg has no container for,
+  /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension FFmpeg has no
+  /// container for,
   ///         odd extents; kUnimplemented: no such encoder.
   Writer(const std::filesystem::path& path, const FrameInfo& info, WriterOptions options = {})
       : path_(path), info_(info), options_(std::move(options)) {
@@ -59,8 +61,9 @@ class Writer {
   void write(const Frame& frame) {
     if (!format_) throw Error(Code::kFailedPrecondition, what() + ": it is finished; open another one");
     if (frame.info().width_px != info_.width_px || frame.info().height_px != info_.height_px) {
-      throw Error(Code::kInvalidArgument, what() + ": a frame of " + std::to_string(frame.info().width_px) + "x" + std::to_string(frame.info().height_px) +
-                                              " cannot go into a video of " + std::to_string(info_.width_px) + "x" + std::to_string(info_.height_px));
+      throw Error(Code::kInvalidArgument, what() + ": a frame of " + std::to_string(frame.info().width_px) + "x" +
+                                              std::to_string(frame.info().height_px) + " cannot go into a video of " +
+                                              std::to_string(info_.width_px) + "x" + std::to_string(info_.height_px));
     }
     FramePtr picture = av_frame(frame, default_deadline(), options_.ledger);
     const FormatMapping* mapping = find_mapping(frame.info().format);
@@ -70,7 +73,8 @@ class Writer {
       out->format = codec_->pix_fmt;
       out->width = picture->width;
       out->height = picture->height;
-      if (const int error = av_frame_get_buffer(out.get(), 0); error < 0) throw detail::make_error(error, what(), "av_frame_get_buffer");
+      if (const int error = av_frame_get_buffer(out.get(), 0); error < 0)
+        throw detail::make_error(error, what(), "av_frame_get_buffer");
       converter_.convert(*picture, *out, options_.ledger ? *options_.ledger : Ledger::process());
       picture = std::move(out);
     }
@@ -86,11 +90,14 @@ class Writer {
   void finish() {
     if (!format_) return;
     encode(nullptr);
-    if (const int error = av_write_trailer(format_); error < 0) throw detail::make_error(error, what(), "av_write_trailer");
+    if (const int error = av_write_trailer(format_); error < 0)
+      throw detail::make_error(error, what(), "av_write_trailer");
     if (const int error = avio_closep(&format_->pb); error < 0) throw detail::make_error(error, what(), "avio_close");
     std::error_code failure;
     std::filesystem::rename(partial_, path_, failure);
-    if (failure) throw Error(Code::kPermissionDenied, what() + " cannot be put in place: " + failure.message(), "rename", failure.value());
+    if (failure)
+      throw Error(Code::kPermissionDenied, what() + " cannot be put in place: " + failure.message(), "rename",
+                  failure.value());
     partial_.clear();
     discard();
   }
@@ -105,9 +112,11 @@ class Writer {
   void open() {
     std::error_code ignored;
     if (path_.empty() || path_.filename().empty()) throw Error(Code::kInvalidArgument, what() + ": give a file name");
-    if (std::filesystem::is_directory(path_, ignored)) throw Error(Code::kInvalidArgument, what() + " is a folder; give a file name");
+    if (std::filesystem::is_directory(path_, ignored))
+      throw Error(Code::kInvalidArgument, what() + " is a folder; give a file name");
     const std::filesystem::path folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
-    if (!std::filesystem::is_directory(folder, ignored)) throw Error(Code::kNotFound, what() + ": there is no folder \"" + folder.string() + "\"; make it first");
+    if (!std::filesystem::is_directory(folder, ignored))
+      throw Error(Code::kNotFound, what() + ": there is no folder \"" + folder.string() + "\"; make it first");
     if (std::filesystem::exists(path_, ignored) && ::access(path_.c_str(), W_OK) != 0) {
       throw Error(Code::kPermissionDenied, what() + " exists and may not be overwritten; choose another name");
     }
@@ -131,7 +140,8 @@ class Writer {
       throw detail::make_error(error, what() + " cannot be written", "avio_open");
     }
     if (const int error = avformat_write_header(format_, nullptr); error < 0) {
-      throw detail::make_error(error, what() + ": " + container->name + " takes no " + encoder_name_, "avformat_write_header");
+      throw detail::make_error(error, what() + ": " + container->name + " takes no " + encoder_name_,
+                               "avformat_write_header");
     }
   }
 
@@ -141,15 +151,20 @@ class Writer {
       encoder = avcodec_find_encoder_by_name(options_.codec.c_str());
     } else {
       encoder = avcodec_find_encoder_by_name("libx264");
-      if (!encoder || avformat_query_codec(&container, encoder->id, FF_COMPLIANCE_NORMAL) != 1) encoder = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
-      if (!encoder || avformat_query_codec(&container, encoder->id, FF_COMPLIANCE_NORMAL) != 1) encoder = avcodec_find_encoder(container.video_codec);
+      if (!encoder || avformat_query_codec(&container, encoder->id, FF_COMPLIANCE_NORMAL) != 1)
+        encoder = avcodec_find_encoder(AV_CODEC_ID_MPEG4);
+      if (!encoder || avformat_query_codec(&container, encoder->id, FF_COMPLIANCE_NORMAL) != 1)
+        encoder = avcodec_find_encoder(container.video_codec);
     }
     if (!encoder || encoder->type != AVMEDIA_TYPE_VIDEO) {
-      throw Error(Code::kUnimplemented, what() + ": this FFmpeg has no video encoder \"" + options_.codec + "\"; leave the choice open");
+      throw Error(Code::kUnimplemented,
+                  what() + ": this FFmpeg has no video encoder \"" + options_.codec + "\"; leave the choice open");
     }
     encoder_name_ = encoder->name;
-    if (info_.width_px == 0 || info_.height_px == 0 || info_.width_px > 16384 || info_.height_px > 16384 || info_.width_px % 2 || info_.height_px % 2) {
-      throw Error(Code::kInvalidArgument, what() + ": a video of " + std::to_string(info_.width_px) + "x" + std::to_string(info_.height_px) +
+    if (info_.width_px == 0 || info_.height_px == 0 || info_.width_px > 16384 || info_.height_px > 16384 ||
+        info_.width_px % 2 || info_.height_px % 2) {
+      throw Error(Code::kInvalidArgument, what() + ": a video of " + std::to_string(info_.width_px) + "x" +
+                                              std::to_string(info_.height_px) +
                                               " cannot be encoded; extents must be even and 2..16384");
     }
     codec_.reset(avcodec_alloc_context3(encoder));
@@ -157,7 +172,8 @@ class Writer {
     const bool x264 = encoder_name_ == "libx264";
     const FormatMapping* mapping = find_mapping(info_.format);
     const bool direct = mapping && (mapping->av == AV_PIX_FMT_YUV420P ||
-                                    (x264 && (mapping->av == AV_PIX_FMT_NV12 || mapping->av == AV_PIX_FMT_YUV422P || mapping->av == AV_PIX_FMT_YUV444P)));
+                                    (x264 && (mapping->av == AV_PIX_FMT_NV12 || mapping->av == AV_PIX_FMT_YUV422P ||
+                                              mapping->av == AV_PIX_FMT_YUV444P)));
     codec_->pix_fmt = direct ? mapping->av : AV_PIX_FMT_YUV420P;
     codec_->width = static_cast<int>(info_.width_px);
     codec_->height = static_cast<int>(info_.height_px);
@@ -210,21 +226,25 @@ class Writer {
       if (error >= 0 && format_->pb && format_->pb->error < 0) error = format_->pb->error;
       if (error < 0) throw detail::make_error(error, what() + " cannot be written", "av_interleaved_write_frame");
     }
-    if (error != AVERROR(EAGAIN) && error != AVERROR_EOF) throw detail::make_error(error, what() + ": encoder " + encoder_name_, "avcodec_receive_packet");
+    if (error != AVERROR(EAGAIN) && error != AVERROR_EOF)
+      throw detail::make_error(error, what() + ": encoder " + encoder_name_, "avcodec_receive_packet");
   }
 
   /// An empty file beside the target, so that the rename stays within one file system.
   std::string make_partial(const std::filesystem::path& folder) {
     std::random_device random;
     for (int attempt = 0; attempt < 16; ++attempt) {
-      std::string name = (folder / ("." + path_.filename().string() + "." + std::to_string(random()) + ".partial")).string();
+      std::string name =
+          (folder / ("." + path_.filename().string() + "." + std::to_string(random()) + ".partial")).string();
       const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       if (fd >= 0) {
         ::close(fd);
         partial_ = name;
         return name;
       }
-      if (errno != EEXIST) throw detail::make_error(AVERROR(errno), what() + " cannot be written; choose a folder that you may write to", "open");
+      if (errno != EEXIST)
+        throw detail::make_error(AVERROR(errno), what() + " cannot be written; choose a folder that you may write to",
+                                 "open");
     }
     throw Error(Code::kAlreadyExists, what() + ": no free temporary name beside it");
   }

@@ -25,7 +25,9 @@ Frame gradient(tenon::PixelFormat format, std::uint32_t width, std::uint32_t hei
     auto* data = static_cast<std::uint8_t*>(plane.data());
     const std::size_t row = plane.size_bytes() / plane.shape()[0];
     for (std::size_t y = 0; y < plane.shape()[0]; ++y) {
-      for (std::size_t x = 0; x < row; ++x) data[y * static_cast<std::size_t>(plane.byte_strides()[0]) + x] = static_cast<std::uint8_t>(60 + (x + y) / 4 + index);
+      for (std::size_t x = 0; x < row; ++x)
+        data[y * static_cast<std::size_t>(plane.byte_strides()[0]) + x] =
+            static_cast<std::uint8_t>(60 + (x + y) / 4 + index);
     }
   }
   return frame;
@@ -48,7 +50,8 @@ std::size_t files_in(const Folder& folder) {
 
 TEST(FfmpegWriter, WritesWhatCanBeReadBack) {
   Folder folder;
-  for (const auto& [format, codec] : {std::pair{tenon::kI420, ""}, std::pair{tenon::kNv12, ""}, std::pair{tenon::kI420, "mpeg4"}}) {
+  for (const auto& [format, codec] :
+       {std::pair{tenon::kI420, ""}, std::pair{tenon::kNv12, ""}, std::pair{tenon::kI420, "mpeg4"}}) {
     const std::string path = folder.file("out.mp4");
     tenon::Ledger ledger;
     ff::WriterOptions options;

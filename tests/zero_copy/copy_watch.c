@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sees copies out of watched memory, whoever makes them: preloaded before a test program (LD_PRELOAD), it stands in front of
- * memcpy, memmove, mempcpy, their checked forms, av_image_copy* and sws_scale*, independent of Tenon's ledger.
+/* Sees copies out of watched memory, whoever makes them: preloaded before a test program (LD_PRELOAD), it stands in
+ * front of memcpy, memmove, mempcpy, their checked forms, av_image_copy* and sws_scale*, independent of Tenon's ledger.
  *
- * What it cannot see: copies that a compiler inlined (constant sizes, loops over bytes or vectors), copies in kernels and
- * drivers, and calls that a library binds to itself (glibc inside libc.so). Hence rows count too, not large blocks alone: a
- * plane copied row by row adds up. Single calls below MIN_CALL bytes are the small change of decoders (motion
+ * What it cannot see: copies that a compiler inlined (constant sizes, loops over bytes or vectors), copies in kernels
+ * and drivers, and calls that a library binds to itself (glibc inside libc.so). Hence rows count too, not large blocks
+ * alone: a plane copied row by row adds up. Single calls below MIN_CALL bytes are the small change of decoders (motion
  * compensation at picture edges) and are let go. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -68,9 +68,10 @@ static void note(const void* from, size_t size, const void* caller) {
     return;
   }
 }
-#define NOTE(from, size) \
-  do { \
-    if ((size) >= MIN_CALL && atomic_load_explicit(&range_count, memory_order_relaxed)) note(from, size, __builtin_return_address(0)); \
+#define NOTE(from, size)                                                                \
+  do {                                                                                  \
+    if ((size) >= MIN_CALL && atomic_load_explicit(&range_count, memory_order_relaxed)) \
+      note(from, size, __builtin_return_address(0));                                    \
   } while (0)
 
 /* The interface of the tests; they look it up by name and fail without it. */
@@ -131,8 +132,10 @@ EXPORT void* memcpy(void* restrict to, const void* restrict from, size_t size) {
 EXPORT void* mempcpy(void* restrict to, const void* restrict from, size_t size) {
   NOTE(from, size);
   if (!real_memcpy && !resolving) resolve();
-  if (real_memcpy) real_memcpy(to, from, size);
-  else plain_copy(to, from, size);
+  if (real_memcpy)
+    real_memcpy(to, from, size);
+  else
+    plain_copy(to, from, size);
   return (char*)to + size;
 }
 EXPORT void* __memcpy_chk(void* to, const void* from, size_t size, size_t room) {
@@ -148,53 +151,65 @@ EXPORT void* __memmove_chk(void* to, const void* from, size_t size, size_t room)
 EXPORT void* __mempcpy_chk(void* to, const void* from, size_t size, size_t room) {
   if (size > room) __builtin_trap();
   NOTE(from, size);
-  if (real_memcpy) real_memcpy(to, from, size);
-  else plain_copy(to, from, size);
+  if (real_memcpy)
+    real_memcpy(to, from, size);
+  else
+    plain_copy(to, from, size);
   return (char*)to + size;
 }
 
-/* FFmpeg's own. Declared here rather than included, so that this file needs no FFmpeg to be built; @source libavutil/imgutils.h,
- * libswscale/swscale.h. Noted as one copy of all rows; the rows that they copy by memcpy inside count again, which errs on the
- * strict side. */
-#define NEXT(name) \
-  static atomic_uintptr_t next; \
+/* FFmpeg's own. Declared here rather than included, so that this file needs no FFmpeg to be built; @source
+ * libavutil/imgutils.h, libswscale/swscale.h. Noted as one copy of all rows; the rows that they copy by memcpy inside
+ * count again, which errs on the strict side. */
+#define NEXT(name)                                                                 \
+  static atomic_uintptr_t next;                                                    \
   if (!atomic_load(&next)) atomic_store(&next, (uintptr_t)dlsym(RTLD_NEXT, name)); \
   if (!atomic_load(&next)) __builtin_trap();
 
-static size_t block(ptrdiff_t linesize, int rows) { return rows > 0 ? (size_t)(linesize < 0 ? -linesize : linesize) * (size_t)rows : 0; }
+static size_t block(ptrdiff_t linesize, int rows) {
+  return rows > 0 ? (size_t)(linesize < 0 ? -linesize : linesize) * (size_t)rows : 0;
+}
 
-EXPORT void av_image_copy_plane(uint8_t* to, int to_linesize, const uint8_t* from, int from_linesize, int bytes, int rows) {
+EXPORT void av_image_copy_plane(uint8_t* to, int to_linesize, const uint8_t* from, int from_linesize, int bytes,
+                                int rows) {
   NEXT("av_image_copy_plane")
   NOTE(from, block(from_linesize, rows));
   ((void (*)(uint8_t*, int, const uint8_t*, int, int, int))next)(to, to_linesize, from, from_linesize, bytes, rows);
 }
-EXPORT void av_image_copy_plane_uc_from(uint8_t* to, ptrdiff_t to_linesize, const uint8_t* from, ptrdiff_t from_linesize, ptrdiff_t bytes, int rows) {
+EXPORT void av_image_copy_plane_uc_from(uint8_t* to, ptrdiff_t to_linesize, const uint8_t* from,
+                                        ptrdiff_t from_linesize, ptrdiff_t bytes, int rows) {
   NEXT("av_image_copy_plane_uc_from")
   NOTE(from, block(from_linesize, rows));
-  ((void (*)(uint8_t*, ptrdiff_t, const uint8_t*, ptrdiff_t, ptrdiff_t, int))next)(to, to_linesize, from, from_linesize, bytes, rows);
+  ((void (*)(uint8_t*, ptrdiff_t, const uint8_t*, ptrdiff_t, ptrdiff_t, int))next)(to, to_linesize, from, from_linesize,
+                                                                                   bytes, rows);
 }
-EXPORT void av_image_copy(uint8_t* to[4], int to_linesizes[4], const uint8_t* from[4], const int from_linesizes[4], int format, int width, int height) {
+EXPORT void av_image_copy(uint8_t* to[4], int to_linesizes[4], const uint8_t* from[4], const int from_linesizes[4],
+                          int format, int width, int height) {
   NEXT("av_image_copy")
   NOTE(from[0], block(from_linesizes[0], height));
-  ((void (*)(uint8_t*[4], int[4], const uint8_t*[4], const int[4], int, int, int))next)(to, to_linesizes, from, from_linesizes, format, width, height);
+  ((void (*)(uint8_t* [4], int[4], const uint8_t* [4], const int[4], int, int, int))next)(
+      to, to_linesizes, from, from_linesizes, format, width, height);
 }
-EXPORT void av_image_copy_uc_from(uint8_t* to[4], const ptrdiff_t to_linesizes[4], const uint8_t* from[4], const ptrdiff_t from_linesizes[4], int format,
-                                  int width, int height) {
+EXPORT void av_image_copy_uc_from(uint8_t* to[4], const ptrdiff_t to_linesizes[4], const uint8_t* from[4],
+                                  const ptrdiff_t from_linesizes[4], int format, int width, int height) {
   NEXT("av_image_copy_uc_from")
   NOTE(from[0], block(from_linesizes[0], height));
-  ((void (*)(uint8_t*[4], const ptrdiff_t[4], const uint8_t*[4], const ptrdiff_t[4], int, int, int))next)(to, to_linesizes, from, from_linesizes, format, width,
-                                                                                                    height);
+  ((void (*)(uint8_t* [4], const ptrdiff_t[4], const uint8_t* [4], const ptrdiff_t[4], int, int, int))next)(
+      to, to_linesizes, from, from_linesizes, format, width, height);
 }
-EXPORT int av_image_copy_to_buffer(uint8_t* to, int size, const uint8_t* const from[4], const int from_linesizes[4], int format, int width, int height, int align) {
+EXPORT int av_image_copy_to_buffer(uint8_t* to, int size, const uint8_t* const from[4], const int from_linesizes[4],
+                                   int format, int width, int height, int align) {
   NEXT("av_image_copy_to_buffer")
   NOTE(from[0], block(from_linesizes[0], height));
-  return ((int (*)(uint8_t*, int, const uint8_t* const[4], const int[4], int, int, int, int))next)(to, size, from, from_linesizes, format, width, height, align);
+  return ((int (*)(uint8_t*, int, const uint8_t* const[4], const int[4], int, int, int, int))next)(
+      to, size, from, from_linesizes, format, width, height, align);
 }
-EXPORT int sws_scale(void* context, const uint8_t* const from[], const int from_linesizes[], int y, int rows, uint8_t* const to[], const int to_linesizes[]) {
+EXPORT int sws_scale(void* context, const uint8_t* const from[], const int from_linesizes[], int y, int rows,
+                     uint8_t* const to[], const int to_linesizes[]) {
   NEXT("sws_scale")
   NOTE(from[0], block(from_linesizes[0], rows));
-  return ((int (*)(void*, const uint8_t* const[], const int[], int, int, uint8_t* const[], const int[]))next)(context, from, from_linesizes, y, rows, to,
-                                                                                                              to_linesizes);
+  return ((int (*)(void*, const uint8_t* const[], const int[], int, int, uint8_t* const[], const int[]))next)(
+      context, from, from_linesizes, y, rows, to, to_linesizes);
 }
 /* An AVFrame begins with data[8]; the first plane says whether the picture is watched. */
 EXPORT int sws_scale_frame(void* context, void* to, const void* from) {

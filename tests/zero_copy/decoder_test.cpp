@@ -185,14 +185,20 @@ TEST_P(ZeroCopyDecoder, TheInterposerSeesFfmpegsAndTheStandardLibrarysCopies) {
   EXPECT_EQ(seen([&] { std::memcpy(room.data() + size, room.data(), size); }), 0u) << "not frame memory";
   std::uint8_t* planes[4] = {room.data(), room.data() + 640 * 360, room.data() + 640 * 360 * 2, nullptr};
   int lines[4] = {640, 320, 320, 0};
-  EXPECT_GE(seen([&] { av_image_copy(planes, lines, const_cast<const std::uint8_t**>(av.data), av.linesize, AV_PIX_FMT_YUV420P, 640, 360); }), 1u);
+  EXPECT_GE(seen([&] {
+              av_image_copy(planes, lines, const_cast<const std::uint8_t**>(av.data), av.linesize, AV_PIX_FMT_YUV420P,
+                            640, 360);
+            }),
+            1u);
   EXPECT_GE(seen([&] { av_image_copy_plane(room.data(), 640, av.data[0], av.linesize[0], 640, 360); }), 1u);
-  SwsContext* sws = sws_getContext(640, 360, AV_PIX_FMT_YUV420P, 320, 180, AV_PIX_FMT_RGB24, SWS_BILINEAR, nullptr, nullptr, nullptr);
+  SwsContext* sws =
+      sws_getContext(640, 360, AV_PIX_FMT_YUV420P, 320, 180, AV_PIX_FMT_RGB24, SWS_BILINEAR, nullptr, nullptr, nullptr);
   int rgb_lines[4] = {320 * 3, 0, 0, 0};
   EXPECT_GE(seen([&] { sws_scale(sws, av.data, av.linesize, 0, 360, planes, rgb_lines); }), 1u);
   sws_freeContext(sws);
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, ZeroCopyDecoder, testing::Values(false, true), [](const auto& info) { return info.param ? "Frames" : "Slices"; });
+INSTANTIATE_TEST_SUITE_P(Threads, ZeroCopyDecoder, testing::Values(false, true),
+                         [](const auto& info) { return info.param ? "Frames" : "Slices"; });
 
 }  // namespace

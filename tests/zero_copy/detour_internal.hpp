@@ -12,7 +12,8 @@ inline constexpr tenon::MemoryKind kDetour{"test.detour"};
 class DetourMemory final : public tenon::Memory {
  public:
   DetourMemory(tenon::Context context, tenon::Ref<tenon::HostMemory> bytes)
-      : Memory(std::move(context), kDetour, {bytes->size_bytes(), bytes->host(), false, tenon::FdKind::kNone, {}}), bytes_(std::move(bytes)) {}
+      : Memory(std::move(context), kDetour, {bytes->size_bytes(), bytes->host(), false, tenon::FdKind::kNone, {}}),
+        bytes_(std::move(bytes)) {}
   ~DetourMemory() override { drop_views(); }
 
  private:
@@ -33,7 +34,8 @@ class CpuToDetour final : public tenon::Edge {
   tenon::Tensor map(const tenon::Tensor& source, const tenon::Context& to, const tenon::MapOptions&) const override {
     tenon::Tensor bytes(source.element_type(), source.shape());
     source.copy_to(bytes);
-    auto memory = tenon::make_ref<DetourMemory>(to, tenon::Ref<tenon::HostMemory>(dynamic_cast<tenon::HostMemory*>(bytes.memory().get())));
+    auto memory = tenon::make_ref<DetourMemory>(
+        to, tenon::Ref<tenon::HostMemory>(dynamic_cast<tenon::HostMemory*>(bytes.memory().get())));
     return tenon::Tensor({source.element_type(), source.shape(), {}}, memory);
   }
 };
@@ -49,9 +51,12 @@ class DetourToCpu final : public tenon::Edge {
     reached.result.kind = tenon::kCpuMemory;
     return reached;
   }
-  tenon::Tensor map(const tenon::Tensor& source, const tenon::Context& to, const tenon::MapOptions& options) const override {
-    if (const tenon::View* view = source.memory()->find_view(*to, tenon::kCpuMemory, options.access)) return source.through(view);
-    auto view = std::make_unique<tenon::View>(to, tenon::kCpuMemory, tenon::Access::kReadWrite, source.memory()->host());
+  tenon::Tensor map(const tenon::Tensor& source, const tenon::Context& to,
+                    const tenon::MapOptions& options) const override {
+    if (const tenon::View* view = source.memory()->find_view(*to, tenon::kCpuMemory, options.access))
+      return source.through(view);
+    auto view =
+        std::make_unique<tenon::View>(to, tenon::kCpuMemory, tenon::Access::kReadWrite, source.memory()->host());
     return source.through(&source.memory()->add_view(std::move(view)));
   }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the decoder to the model's first kernel without a copy, on the CPU device, by witnesses that know nothing of the ledger.
+// From the decoder to the model's first kernel without a copy, on the CPU device, by witnesses that know nothing of the
+// ledger.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,8 @@ std::shared_ptr<tenon::Model> picture_model(std::size_t height, std::size_t widt
   x->output(0).set_names({"x"});
   auto y = std::make_shared<op::v0::Relu>(x->output(0));
   y->output(0).set_names({"y"});
-  return std::make_shared<Model>(ResultVector{std::make_shared<op::v0::Result>(y->output(0))}, ParameterVector{x}, "picture");
+  return std::make_shared<Model>(ResultVector{std::make_shared<op::v0::Result>(y->output(0))}, ParameterVector{x},
+                                 "picture");
 }
 
 /// What the model should see, computed by the scalar definition from a copy of the planes.
@@ -71,7 +73,7 @@ std::string model_file(const char* name) {
 
 struct Source {
   const char* name;
-  bool demo;            ///< models/demo.mp4 and the demo's detector, else a generated clip and a model that shows its input.
+  bool demo;  ///< models/demo.mp4 and the demo's detector, else a generated clip and a model that shows its input.
   std::size_t frames;
 };
 
@@ -80,7 +82,8 @@ class ZeroCopyModel : public testing::TestWithParam<Source> {
   void SetUp() override { clip = GetParam().demo ? model_file("demo.mp4") : clip_of(folder); }
 
   tenon::InferRequest request(const tenon::FrameInfo& info, tenon::ZeroCopy policy = tenon::ZeroCopy::kRequire) {
-    const auto model = GetParam().demo ? core.read_model(model_file("demo.onnx")) : picture_model(info.height_px, info.width_px);
+    const auto model =
+        GetParam().demo ? core.read_model(model_file("demo.onnx")) : picture_model(info.height_px, info.width_px);
     return core.compile_model(model, "CPU", tenon::zero_copy(policy), tenon::input_frames(info)).create_infer_request();
   }
   /// One thread, so that no decoder works on its pictures while their pages are taken away; whole pages.
@@ -128,16 +131,20 @@ TEST_P(ZeroCopyModel, TheFirstKernelReadsTheDecodersBufferAndNobodyElseDoes) {
       EXPECT_GE(touch.page, reinterpret_cast<std::uintptr_t>(av.buf[0]->data));
       EXPECT_LT(touch.page, reinterpret_cast<std::uintptr_t>(av.buf[0]->data + av.buf[0]->size));
     }
-    EXPECT_THAT(readers, testing::ElementsAre(testing::Pair("libtenon_device_cpu.so", testing::Gt(0u)))) << "frame " << frames;
+    EXPECT_THAT(readers, testing::ElementsAre(testing::Pair("libtenon_device_cpu.so", testing::Gt(0u))))
+        << "frame " << frames;
     // All of the picture was read from where the decoder put it: every page that holds rows of a plane.
     std::set<std::uintptr_t> holding;
     for (const Tensor& plane : frame.planes()) {
       const auto begin = reinterpret_cast<std::uintptr_t>(plane.data());
-      for (std::uintptr_t at = begin & ~(PageTrap::page() - 1); at < begin + *tenon::checked_extent_bytes(plane.info()); at += PageTrap::page()) holding.insert(at);
+      for (std::uintptr_t at = begin & ~(PageTrap::page() - 1); at < begin + *tenon::checked_extent_bytes(plane.info());
+           at += PageTrap::page())
+        holding.insert(at);
     }
     std::size_t missing = 0;
     for (std::uintptr_t page : holding) missing += read.count(page) == 0;
-    EXPECT_LE(missing, holding.size() / 50) << "of " << holding.size() << " pages; a down-scaling kernel may skip a few rows";
+    EXPECT_LE(missing, holding.size() / 50)
+        << "of " << holding.size() << " pages; a down-scaling kernel may skip a few rows";
   }
   EXPECT_GE(frames, std::min<std::size_t>(GetParam().frames, 40));
 }
@@ -198,7 +205,8 @@ TEST_P(ZeroCopyModel, OneInsertedCopyIsSeenByAllWitnesses) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(Clips, ZeroCopyModel, testing::Values(Source{"Generated", false, 40}, Source{"Demo", true, 60}),
+INSTANTIATE_TEST_SUITE_P(Clips, ZeroCopyModel,
+                         testing::Values(Source{"Generated", false, 40}, Source{"Demo", true, 60}),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ZeroCopyPattern, WrittenIntoTheDecodersBufferReachesTheModel) {
@@ -233,7 +241,8 @@ TEST(ZeroCopyPattern, WrittenIntoTheDecodersBufferReachesTheModel) {
     const std::vector<float> after = result();
     EXPECT_THAT(after, testing::Pointwise(testing::FloatNear(1.01f), expected_picture(*model, *frame)));
     EXPECT_NE(before, after);
-    for (int y = 0; y < 90; ++y) std::memcpy(av.data[0] + (100 + y) * av.linesize[0], &saved[static_cast<std::size_t>(y) * 640], 640);
+    for (int y = 0; y < 90; ++y)
+      std::memcpy(av.data[0] + (100 + y) * av.linesize[0], &saved[static_cast<std::size_t>(y) * 640], 640);
   }
 }
 

@@ -12,8 +12,8 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 namespace zero_copy {
 
@@ -50,7 +50,9 @@ class CopyWatch {
   template <typename Function>
   static void find(Function& function, const char* name) {
     function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-    if (!function) throw std::runtime_error(std::string("copy watch: ") + name + " is missing; run this test by ctest, or with LD_PRELOAD=libtenon_copy_watch.so");
+    if (!function)
+      throw std::runtime_error(std::string("copy watch: ") + name +
+                               " is missing; run this test by ctest, or with LD_PRELOAD=libtenon_copy_watch.so");
   }
   int (*add_)(const void*, std::size_t);
   void (*clear_)();
@@ -61,8 +63,9 @@ class CopyWatch {
   const char* (*last_caller_)();
 };
 
-/// Takes the pages of a buffer away and notes whose code asks for each of them first: it sees every reader, inlined copies,
-/// SIMD kernels and all. Buffers must be mappings of their own (a memfd), whole pages. One at a time in a process.
+/// Takes the pages of a buffer away and notes whose code asks for each of them first: it sees every reader, inlined
+/// copies, SIMD kernels and all. Buffers must be mappings of their own (a memfd), whole pages. One at a time in a
+/// process.
 class PageTrap {
  public:
   PageTrap() {
@@ -86,7 +89,8 @@ class PageTrap {
     if (begin_ % page() != 0 || size % page() != 0) throw std::runtime_error("page trap: needs whole pages");
     touches_.assign(4 * size / page(), {});
     count_ = 0;
-    if (mprotect(reinterpret_cast<void*>(begin_), size, PROT_NONE) != 0) throw std::runtime_error("page trap: mprotect");
+    if (mprotect(reinterpret_cast<void*>(begin_), size, PROT_NONE) != 0)
+      throw std::runtime_error("page trap: mprotect");
   }
   /// Gives all pages back.
   void release() {
@@ -128,7 +132,8 @@ class PageTrap {
     const std::size_t index = trap->count_.fetch_add(1);
     if (index < trap->touches_.size()) {
 #if defined(__x86_64__)
-      trap->touches_[index] = {page_address, static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]), (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0};
+      trap->touches_[index] = {page_address, static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RIP]),
+                               (machine->uc_mcontext.gregs[REG_ERR] & 2) != 0};
 #elif defined(__aarch64__)
       trap->touches_[index] = {page_address, static_cast<std::uintptr_t>(machine->uc_mcontext.pc), false};
 #endif

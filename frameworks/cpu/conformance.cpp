@@ -27,8 +27,13 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
     if (variant == "borrowed") return {HostMemory::borrow(arena(size), size), {}};
     if (variant == "read_only") return {HostMemory::borrow(arena(size), size, true), {}};
     if (variant == "adopted") {
+      void* const data = std::aligned_alloc(64, (size + 63) / 64 * 64);
       ++live_;
-      return {HostMemory::borrow(std::aligned_alloc(64, (size + 63) / 64 * 64), size, false, Free{this}), {}};
+      return {HostMemory::borrow(data, size, false, [this, data] {
+                std::free(data);
+                --live_;
+              }),
+              {}};
     }
     if (variant == "memfd") return {cpu::SharedMemory::allocate(size), {}};
     std::unique_ptr<cpu::Pool>& pool = pools_[size];
@@ -51,11 +56,6 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
   }
 
  private:
-  struct Free {
-    CpuUnderTest* owner;
-    void* data = nullptr;
-    void operator()() const { --owner->live_; }
-  };
   /// Borrowed memory must outlive its tensors, so it is kept till the end, a fresh piece each time.
   void* arena(std::size_t size) {
     arena_.emplace_back(std::make_unique<std::byte[]>(size + 64));

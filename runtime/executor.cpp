@@ -57,6 +57,15 @@ void Executor::post(Task& task) {
   if (wake) queue_->changed.notify_one();
 }
 
+bool Executor::take_if_idle(Task& task) {
+  if (queue_->running.load(std::memory_order_relaxed) != 0) return false;
+  std::lock_guard lock(queue_->mutex);
+  if (queue_->head != &task || queue_->tail != &task || queue_->running.load(std::memory_order_relaxed) != 0) return false;
+  queue_->head = queue_->tail = nullptr;
+  queue_->length.fetch_sub(1, std::memory_order_relaxed);
+  return true;
+}
+
 bool Executor::take(Task& task) {
   std::lock_guard lock(queue_->mutex);
   Task* before = nullptr;
@@ -88,8 +97,10 @@ void Executor::work(const std::shared_ptr<Queue>& queue, int stream) noexcept {
       queue->head = task->next_;
       if (!queue->head) queue->tail = nullptr;
       queue->length.fetch_sub(1, std::memory_order_relaxed);
+      queue->running.fetch_add(1, std::memory_order_relaxed);
     }
     task->execute(stream);
+    queue->running.fetch_sub(1, std::memory_order_relaxed);
   }
 }
 

@@ -40,6 +40,9 @@ class Executor {
   void post(Task& task);
   /// Takes `task` out of the queue again, if no worker has it yet; it is then the caller's to execute. @return whether it was there.
   bool take(Task& task);
+  /// As take(), but only when nothing else is queued or running: a waiting thread may then do the work itself without adding
+  /// to the number of inferences that run at once, and saves the hand-off.
+  bool take_if_idle(Task& task);
   std::size_t stream_count() const noexcept { return streams_; }
 
  private:
@@ -52,6 +55,7 @@ class Executor {
     int sleepers = 0;
     // Read without the lock by spinning workers.
     std::atomic<int> length{0};
+    std::atomic<int> running{0};
     std::atomic<bool> stop{false};
   };
   static void work(const std::shared_ptr<Queue>& queue, int stream) noexcept;

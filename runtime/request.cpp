@@ -74,12 +74,14 @@ void RequestState::start_async() {
       prepare();
       plan().impl->start(*this);
     } else if (Executor& executor = model_->executor(); executor.stream_count() > 0) {
+      posted_.store(true, std::memory_order_release);
       executor.post(*this);
     } else {
       execute(kCallerThread);
     }
   } catch (...) {
     sync_.store(true, std::memory_order_relaxed);  // It never started: no callback.
+    posted_.store(false, std::memory_order_relaxed);
     self_.reset();
     over(nullptr);
     throw;
@@ -87,6 +89,7 @@ void RequestState::start_async() {
 }
 
 void RequestState::execute(int stream) noexcept {
+  posted_.store(false, std::memory_order_relaxed);
   const std::shared_ptr<RequestState> keep = std::move(self_);
   std::exception_ptr error;
   try {
@@ -183,9 +186,12 @@ bool RequestState::is_over(bool own_callback) const noexcept {
 
 bool RequestState::wait_until(Deadline deadline) {
   const bool own_callback = in_own_callback();
-  if (own_callback && phase_.load() == Phase::kRunning && !plan().impl->is_asynchronous() && model_->executor().take(*this)) {
+  if (own_callback && posted_.load(std::memory_order_acquire) && model_->executor().take(*this)) {
     // The worker that would run it may be the one that is in this callback.
-    execute(stream_);
+    execute(kCallerThread);
+  } else if (deadline == Deadline::max() && !own_callback && posted_.load(std::memory_order_acquire) &&
+             !has_callback_.load(std::memory_order_acquire) && model_->executor().take_if_idle(*this)) {
+    execute(kCallerThread);
   }
   if (!spin_until([&] { return is_over(own_callback); })) {
     waiters_.fetch_add(1);

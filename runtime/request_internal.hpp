@@ -126,6 +126,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::atomic<int> waiters_{0};
   std::atomic<bool> has_error_{false};
   std::atomic<bool> has_callback_{false};
+  std::atomic<bool> posted_{false};  ///< In the executor's queue, as far as is known.
   std::atomic<bool> sync_{false};  ///< The inference in flight is infer()'s: no callback.
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -38,7 +38,8 @@ struct DeviceName {
   explicit DeviceName(const std::string& text) {
     const auto dot = text.find('.');
     base = text.substr(0, dot);
-    std::transform(base.begin(), base.end(), base.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    std::transform(base.begin(), base.end(), base.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (dot != std::string::npos) id = text.substr(dot + 1);
   }
 };
@@ -53,7 +54,9 @@ class BytesBuffer final : public std::streambuf {
 
  protected:
   pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
-    const off_type base = from == std::ios_base::beg ? 0 : from == std::ios_base::cur ? gptr() - eback() : egptr() - eback();
+    const off_type base = from == std::ios_base::beg   ? 0
+                          : from == std::ios_base::cur ? gptr() - eback()
+                                                       : egptr() - eback();
     const off_type at = base + offset;
     if (at < 0 || at > egptr() - eback()) return pos_type(off_type(-1));
     setg(eback(), eback() + at, egptr());
@@ -103,9 +106,10 @@ class Core::Impl {
     if (found == modules.end()) {
       std::string names;
       for (const auto& [other, module] : modules) names += (names.empty() ? "" : ", ") + other;
-      throw AssertFailure("Device with \"" + name + "\" name is not registered in the Tenon Runtime; known: " +
-                              (names.empty() ? "none (TENON_DEVICE_PATH names folders with libtenon_device_<name>.so)" : names),
-                          Code::kNotFound);
+      throw AssertFailure(
+          "Device with \"" + name + "\" name is not registered in the Tenon Runtime; known: " +
+              (names.empty() ? "none (TENON_DEVICE_PATH names folders with libtenon_device_<name>.so)" : names),
+          Code::kNotFound);
     }
     const DeviceModule& module = load_module(name, found->second);
     Entry made;
@@ -119,7 +123,8 @@ class Core::Impl {
     std::lock_guard lock(mutex);
     // Another thread may have been first; its object has the properties.
     const auto [entry, is_new] = entries.emplace(name, made);
-    if (const auto config = configs.find(name); is_new && config != configs.end()) made.device->set_property(config->second);
+    if (const auto config = configs.find(name); is_new && config != configs.end())
+      made.device->set_property(config->second);
     return entry->second;
   }
 
@@ -133,7 +138,8 @@ class Core::Impl {
     if (std::find(ids.begin(), ids.end(), name.id) == ids.end()) {
       std::string known;
       for (const std::string& id : ids) known += (known.empty() ? "" : ", ") + name.base + (id.empty() ? "" : "." + id);
-      throw Error(Code::kUnavailable, "Device \"" + name.base + "." + name.id + "\" is not present; present: " + (known.empty() ? "none" : known));
+      throw Error(Code::kUnavailable, "Device \"" + name.base + "." + name.id +
+                                          "\" is not present; present: " + (known.empty() ? "none" : known));
     }
     if (properties) (*properties)[tenon::device::id.name()] = Any(name.id);
     return device;
@@ -148,10 +154,14 @@ class Core::Impl {
     const std::string prefix = std::string(tenon::device::properties.name()) + "_";
     AnyMap for_device;
     for (const auto& [key, value] : properties) {
-      if (key == zero_copy) options.policy = value.as<ZeroCopy>();
-      else if (key == kInputFrames) options.frames = value.as<FrameOption>();
-      else if (key == cache_dir.name() || key == cache_path.name()) refuse_cache(value);
-      else if (key == tenon::device::properties.name()) add_nested(value, device_name, for_device);
+      if (key == zero_copy)
+        options.policy = value.as<ZeroCopy>();
+      else if (key == kInputFrames)
+        options.frames = value.as<FrameOption>();
+      else if (key == cache_dir.name() || key == cache_path.name())
+        refuse_cache(value);
+      else if (key == tenon::device::properties.name())
+        add_nested(value, device_name, for_device);
       else if (key.compare(0, prefix.size(), prefix) == 0) {
         if (DeviceName(key.substr(prefix.size())).base == device_name) add_all(value.as<AnyMap>(), for_device);
       } else {
@@ -163,19 +173,23 @@ class Core::Impl {
     return options;
   }
 
-  CompiledModel compile(const std::shared_ptr<const Model>& model, const std::string& device_name, const AnyMap& properties) {
+  CompiledModel compile(const std::shared_ptr<const Model>& model, const std::string& device_name,
+                        const AnyMap& properties) {
     if (!model) throw AssertFailure("compile_model: the model is null");
     DeviceName name(device_name);
     if (name.base.empty() || name.base == "AUTO") name = DeviceName(select(model));
     CompileOptions options = split(name.base, properties);
     auto device = this->device(name, &options.device);
     // The caller may change its model afterwards, and plans for new frame formats are made from this one.
-    auto state = std::make_shared<ModelState>(shared, std::move(device), std::shared_ptr<const Model>(model->clone()), options.device, options.policy);
+    auto state = std::make_shared<ModelState>(shared, std::move(device), std::shared_ptr<const Model>(model->clone()),
+                                              options.device, options.policy);
     Variant::Key key;
     if (options.frames) {
       key.resize(state->inputs().size());
-      const PortRef port = options.frames->input.empty() ? PortRef{true, state->check_index(true, 0)} : state->find(options.frames->input);
-      if (!port.is_input) throw AssertFailure("input_frames: '" + options.frames->input + "' is an output", Code::kNotFound);
+      const PortRef port = options.frames->input.empty() ? PortRef{true, state->check_index(true, 0)}
+                                                         : state->find(options.frames->input);
+      if (!port.is_input)
+        throw AssertFailure("input_frames: '" + options.frames->input + "' is an output", Code::kNotFound);
       key[port.index] = options.frames->info;
     }
     state->variant(key);
@@ -194,14 +208,16 @@ class Core::Impl {
         }
         const auto supported = device->query_model(model, {});
         const auto ops = model->get_ordered_ops();
-        const auto lacking = std::find_if(ops.begin(), ops.end(), [&](const auto& node) { return supported.count(node->get_friendly_name()) == 0; });
+        const auto lacking = std::find_if(
+            ops.begin(), ops.end(), [&](const auto& node) { return supported.count(node->get_friendly_name()) == 0; });
         if (lacking == ops.end()) return name;
         reasons += "; " + name + ": lacks " + (*lacking)->describe();
       } catch (const Error& error) {
         reasons += "; " + name + ": " + error.what();
       }
     }
-    throw Error(Code::kUnavailable, "AUTO: no device runs this model" + (reasons.empty() ? "; none is registered" : reasons));
+    throw Error(Code::kUnavailable,
+                "AUTO: no device runs this model" + (reasons.empty() ? "; none is registered" : reasons));
   }
 
   static void refuse_cache(const Any& folder) {
@@ -229,7 +245,9 @@ Core::Core() : impl_(std::make_shared<Impl>()) {}
 
 std::map<std::string, Version> Core::get_versions(const std::string& device_name) const {
   std::map<std::string, Version> versions;
-  const auto add = [&](const std::string& name) { versions[name] = Version{kVersion, impl_->entry(name).module->description}; };
+  const auto add = [&](const std::string& name) {
+    versions[name] = Version{kVersion, impl_->entry(name).module->description};
+  };
   if (!device_name.empty()) {
     add(DeviceName(device_name).base);
     return versions;
@@ -247,7 +265,8 @@ std::vector<std::string> Core::get_available_devices() const {
   std::vector<std::string> names;
   for (const auto& [name, module] : impl_->known()) {
     try {
-      for (const std::string& id : impl_->entry(name).device->available_ids()) names.push_back(id.empty() ? name : name + "." + id);
+      for (const std::string& id : impl_->entry(name).device->available_ids())
+        names.push_back(id.empty() ? name : name + "." + id);
     } catch (const std::exception&) {  // get_unavailable_devices() says why.
     }
   }
@@ -258,7 +277,8 @@ std::map<std::string, std::string> Core::get_unavailable_devices() const {
   std::map<std::string, std::string> reasons;
   for (const auto& [name, module] : impl_->known()) {
     try {
-      if (impl_->entry(name).device->available_ids().empty()) reasons[name] = "the module works, but no device is present";
+      if (impl_->entry(name).device->available_ids().empty())
+        reasons[name] = "the module works, but no device is present";
     } catch (const std::exception& error) {
       reasons[name] = error.what();
     }
@@ -266,7 +286,8 @@ std::map<std::string, std::string> Core::get_unavailable_devices() const {
   return reasons;
 }
 
-std::shared_ptr<Model> Core::read_model(const std::filesystem::path& model_path, const std::filesystem::path& bin_path, const AnyMap&) const {
+std::shared_ptr<Model> Core::read_model(const std::filesystem::path& model_path, const std::filesystem::path& bin_path,
+                                        const AnyMap&) const {
   return tenon::read_model(model_path, bin_path);
 }
 
@@ -283,28 +304,33 @@ std::shared_ptr<Model> Core::read_model(const std::string& model, const Tensor& 
 CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) {
   return impl_->compile(model, "AUTO", properties);
 }
-CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, const std::string& device_name, const AnyMap& properties) {
+CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, const std::string& device_name,
+                                  const AnyMap& properties) {
   return impl_->compile(model, device_name, properties);
 }
 CompiledModel Core::compile_model(const std::filesystem::path& model_path, const AnyMap& properties) {
   return impl_->compile(read_model(model_path), "AUTO", properties);
 }
-CompiledModel Core::compile_model(const std::filesystem::path& model_path, const std::string& device_name, const AnyMap& properties) {
+CompiledModel Core::compile_model(const std::filesystem::path& model_path, const std::string& device_name,
+                                  const AnyMap& properties) {
   // An unknown device is told before a large model is read.
   if (const DeviceName name(device_name); !name.base.empty() && name.base != "AUTO") impl_->device(name, nullptr);
   return impl_->compile(read_model(model_path), device_name, properties);
 }
-CompiledModel Core::compile_model(const std::string& model, const Tensor& weights, const std::string& device_name, const AnyMap& properties) {
+CompiledModel Core::compile_model(const std::string& model, const Tensor& weights, const std::string& device_name,
+                                  const AnyMap& properties) {
   return impl_->compile(read_model(model, weights), device_name, properties);
 }
-CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, const RemoteContext& context, const AnyMap& properties) {
+CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, const RemoteContext& context,
+                                  const AnyMap& properties) {
   if (!context) throw AssertFailure("Remote context is null");
   if (!model) throw AssertFailure("compile_model: the model is null");
   const DeviceName name(context.get_device_name());
   CompileOptions options = impl_->split(name.base, properties);
   auto device = impl_->device(name, &options.device);
   auto compiled = device->compile_in_context(model, context.impl(), options.device);
-  return CompiledModel(std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
+  return CompiledModel(
+      std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
 }
 
 CompiledModel Core::import_model(std::istream& stream, const std::string& device_name, const AnyMap& properties) {
@@ -312,16 +338,20 @@ CompiledModel Core::import_model(std::istream& stream, const std::string& device
   CompileOptions options = impl_->split(name.base, properties);
   auto device = impl_->device(name, &options.device);
   auto compiled = device->import_model(stream, options.device);
-  return CompiledModel(std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
+  return CompiledModel(
+      std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
 }
-CompiledModel Core::import_model(const Tensor& compiled_blob, const std::string& device_name, const AnyMap& properties) {
-  if (!compiled_blob || !compiled_blob.is_contiguous()) throw AssertFailure("import_model: the blob must be a packed tensor in host memory");
+CompiledModel Core::import_model(const Tensor& compiled_blob, const std::string& device_name,
+                                 const AnyMap& properties) {
+  if (!compiled_blob || !compiled_blob.is_contiguous())
+    throw AssertFailure("import_model: the blob must be a packed tensor in host memory");
   BytesBuffer buffer(compiled_blob.data(), compiled_blob.size_bytes());
   std::istream stream(&buffer);
   return import_model(stream, device_name, properties);
 }
 
-SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, const std::string& device_name, const AnyMap& properties) const {
+SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, const std::string& device_name,
+                                  const AnyMap& properties) const {
   if (!model) throw AssertFailure("query_model: the model is null");
   const DeviceName name(device_name);
   CompileOptions options = impl_->split(name.base, properties);
@@ -332,10 +362,13 @@ void Core::set_property(const AnyMap& properties) {
   ZeroCopy policy = ZeroCopy::kPrefer;
   bool has_policy = false;
   for (const auto& [key, value] : properties) {
-    if (key == zero_copy) policy = value.as<ZeroCopy>(), has_policy = true;
-    else if (key == cache_dir.name() || key == cache_path.name()) Impl::refuse_cache(value);
+    if (key == zero_copy)
+      policy = value.as<ZeroCopy>(), has_policy = true;
+    else if (key == cache_dir.name() || key == cache_path.name())
+      Impl::refuse_cache(value);
     else {
-      throw Error(Code::kNotFound, "Core has no property " + key + " of its own, only " + zero_copy.name() + " and " + cache_dir.name() +
+      throw Error(Code::kNotFound, "Core has no property " + key + " of its own, only " + zero_copy.name() + " and " +
+                                       cache_dir.name() +
                                        "; for a device's property name the device: set_property(\"CPU\", ...)");
     }
   }
@@ -350,7 +383,9 @@ void Core::set_property(const std::string& device_name, const AnyMap& properties
   impl_->device(name, nullptr)->set_property(options.device);
 }
 
-Any Core::get_property(const std::string& device_name, const std::string& name) const { return get_property(device_name, name, {}); }
+Any Core::get_property(const std::string& device_name, const std::string& name) const {
+  return get_property(device_name, name, {});
+}
 
 Any Core::get_property(const std::string& device_name, const std::string& name, const AnyMap& arguments) const {
   if (!device_name.empty()) {
@@ -382,11 +417,15 @@ RemoteContext Core::get_default_context(const std::string& device_name) {
   return RemoteContext(device->default_context(params));
 }
 
-void Core::register_plugin(const std::filesystem::path& plugin_path, const std::string& device_name, const AnyMap& config) {
+void Core::register_plugin(const std::filesystem::path& plugin_path, const std::string& device_name,
+                           const AnyMap& config) {
   const std::string name = DeviceName(device_name).base;
-  if (name.empty() || name == "AUTO") throw AssertFailure("register_plugin: \"" + device_name + "\" is no name for a device");
+  if (name.empty() || name == "AUTO")
+    throw AssertFailure("register_plugin: \"" + device_name + "\" is no name for a device");
   const auto modules = impl_->known();
-  if (modules.count(name)) throw AssertFailure("Device with \"" + name + "\" is already registered in the Tenon Runtime", Code::kAlreadyExists);
+  if (modules.count(name))
+    throw AssertFailure("Device with \"" + name + "\" is already registered in the Tenon Runtime",
+                        Code::kAlreadyExists);
   const KnownModule module{nullptr, plugin_path};
   load_module(name, module);
   std::lock_guard lock(impl_->mutex);
@@ -405,7 +444,8 @@ void Core::unload_plugin(const std::string& device_name) {
       impl_->entries.erase(found);
     }
   }
-  if (!old) throw AssertFailure("Device with \"" + name + "\" name is not loaded, so it can't be unloaded", Code::kNotFound);
+  if (!old)
+    throw AssertFailure("Device with \"" + name + "\" name is not loaded, so it can't be unloaded", Code::kNotFound);
 }
 
 Ledger& Core::ledger() { return impl_->shared->ledger; }

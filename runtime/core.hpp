@@ -26,12 +26,13 @@ class Ledger;
 class Router;
 using SupportedOpsMap = std::map<std::string, std::string>;
 
-/// Compile option: the input takes frames of `info`, and the plan for them is compiled now instead of at the first frame.
+/// Compile option: the input takes frames of `info`, and the plan for them is compiled now instead of at the first
+/// frame.
 TENON_API std::pair<std::string, Any> input_frames(const FrameInfo& info, const std::string& input = {});
 
-/// OpenVINO's Core. Devices are modules libtenon_device_<name>.so in the folders of TENON_DEVICE_PATH, or beside the runtime;
-/// each is loaded when it is first asked for, and one that fails to load disturbs no other. Names: "CPU", "GPU.1" with an id.
-/// "AUTO", or no name, takes the first available device that runs every operation of the model.
+/// OpenVINO's Core. Devices are modules libtenon_device_<name>.so in the folders of TENON_DEVICE_PATH, or beside the
+/// runtime; each is loaded when it is first asked for, and one that fails to load disturbs no other. Names: "CPU",
+/// "GPU.1" with an id. "AUTO", or no name, takes the first available device that runs every operation of the model.
 ///
 /// @errors kNotFound     an unknown device (lists those that are known)
 ///         kUnavailable  a device whose module can't be loaded (with the loader's reason) or has no such id
@@ -49,7 +50,8 @@ class TENON_API Core {
   /// ONNX, or IR with its weights. @errors as tenon::read_model
   std::shared_ptr<Model> read_model(const std::filesystem::path& model_path, const std::filesystem::path& bin_path = {},
                                     const AnyMap& properties = {}) const;
-  /// A model in memory: the bytes of an ONNX file (weights empty), or the XML of an IR with its weights, which are kept.
+  /// A model in memory: the bytes of an ONNX file (weights empty), or the XML of an IR with its weights, which are
+  /// kept.
   std::shared_ptr<Model> read_model(const std::string& model, const Tensor& weights) const;
 
   CompiledModel compile_model(const std::shared_ptr<const Model>& model, const AnyMap& properties = {});
@@ -63,63 +65,54 @@ class TENON_API Core {
   CompiledModel compile_model(const std::shared_ptr<const Model>& model, const RemoteContext& context,
                               const AnyMap& properties = {});
   template <typename... Properties>
-    requires(sizeof...(Properties) > 0)
-  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const std::shared_ptr<const Model>& model,
-                                                                         Properties&&... properties) {
+  requires(sizeof...(Properties) > 0) util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(
+      const std::shared_ptr<const Model>& model, Properties&&... properties) {
     return compile_model(model, map_of(std::forward<Properties>(properties)...));
   }
   template <typename... Properties>
-    requires(sizeof...(Properties) > 0)
-  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const std::shared_ptr<const Model>& model,
-                                                                         const std::string& device_name,
-                                                                         Properties&&... properties) {
+  requires(sizeof...(Properties) > 0) util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(
+      const std::shared_ptr<const Model>& model, const std::string& device_name, Properties&&... properties) {
     return compile_model(model, device_name, map_of(std::forward<Properties>(properties)...));
   }
   template <typename... Properties>
-    requires(sizeof...(Properties) > 0)
-  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const std::filesystem::path& model_path,
-                                                                         Properties&&... properties) {
+  requires(sizeof...(Properties) > 0) util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(
+      const std::filesystem::path& model_path, Properties&&... properties) {
     return compile_model(model_path, map_of(std::forward<Properties>(properties)...));
   }
   template <typename... Properties>
-    requires(sizeof...(Properties) > 0)
-  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const std::filesystem::path& model_path,
-                                                                         const std::string& device_name,
-                                                                         Properties&&... properties) {
+  requires(sizeof...(Properties) > 0) util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(
+      const std::filesystem::path& model_path, const std::string& device_name, Properties&&... properties) {
     return compile_model(model_path, device_name, map_of(std::forward<Properties>(properties)...));
   }
   template <typename... Properties>
-    requires(sizeof...(Properties) > 0)
-  util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(const std::shared_ptr<const Model>& model,
-                                                                         const RemoteContext& context,
-                                                                         Properties&&... properties) {
+  requires(sizeof...(Properties) > 0) util::EnableIfAllStringAny<CompiledModel, Properties...> compile_model(
+      const std::shared_ptr<const Model>& model, const RemoteContext& context, Properties&&... properties) {
     return compile_model(model, context, map_of(std::forward<Properties>(properties)...));
   }
 
   CompiledModel import_model(std::istream& stream, const std::string& device_name, const AnyMap& properties = {});
-  CompiledModel import_model(const Tensor& compiled_blob, const std::string& device_name, const AnyMap& properties = {});
+  CompiledModel import_model(const Tensor& compiled_blob, const std::string& device_name,
+                             const AnyMap& properties = {});
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const std::string& device_name,
                               const AnyMap& properties = {}) const;
   template <typename... Properties>
-    requires(sizeof...(Properties) > 0)
-  util::EnableIfAllStringAny<SupportedOpsMap, Properties...> query_model(const std::shared_ptr<const Model>& model,
-                                                                         const std::string& device_name,
-                                                                         Properties&&... properties) const {
-    return query_model(model, device_name, map_of(std::forward<Properties>(properties)...));
-  }
+  requires(sizeof...(Properties) > 0) util::EnableIfAllStringAny<SupportedOpsMap, Properties...> query_model(
+      const std::shared_ptr<const Model>& model, const std::string& device_name, Properties&&... properties)
+  const { return query_model(model, device_name, map_of(std::forward<Properties>(properties)...)); }
 
   /// Without a device: TENON_ZERO_COPY, for all later compilations. Everything else belongs to a device.
   void set_property(const AnyMap& properties);
   void set_property(const std::string& device_name, const AnyMap& properties);
   template <typename... Properties>
-    requires(sizeof...(Properties) > 0)
-  util::EnableIfAllStringAny<void, Properties...> set_property(Properties&&... properties) {
+  requires(sizeof...(Properties) >
+           0) util::EnableIfAllStringAny<void, Properties...> set_property(Properties&&... properties) {
     set_property(map_of(std::forward<Properties>(properties)...));
   }
   template <typename... Properties>
-    requires(sizeof...(Properties) > 0)
-  util::EnableIfAllStringAny<void, Properties...> set_property(const std::string& device_name, Properties&&... properties) {
+  requires(sizeof...(Properties) >
+           0) util::EnableIfAllStringAny<void, Properties...> set_property(const std::string& device_name,
+                                                                           Properties&&... properties) {
     set_property(device_name, map_of(std::forward<Properties>(properties)...));
   }
   Any get_property(const std::string& device_name, const std::string& name) const;
@@ -134,8 +127,10 @@ class TENON_API Core {
   RemoteContext get_default_context(const std::string& device_name);
 
   /// Loads a module from a path under a name of the caller's choice. @errors kUnavailable, kAlreadyExists
-  void register_plugin(const std::filesystem::path& plugin_path, const std::string& device_name, const AnyMap& config = {});
-  /// Forgets this Core's device object and its properties; the module stays loaded, because its code may still be in use.
+  void register_plugin(const std::filesystem::path& plugin_path, const std::string& device_name,
+                       const AnyMap& config = {});
+  /// Forgets this Core's device object and its properties; the module stays loaded, because its code may still be in
+  /// use.
   void unload_plugin(const std::string& device_name);
 
   /// What all models of this Core copied, converted, transferred and waited for; its parent is the process's ledger.

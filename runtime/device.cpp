@@ -26,8 +26,9 @@ void InferRequestImpl::start(Inference&) {
 }
 
 std::vector<ProfilingInfo> InferRequestImpl::profiling_info() const {
-  throw Error(Code::kFailedPrecondition,
-              "Profiling data was not collected: set the property PERF_COUNT (enable_profiling) when the model is compiled");
+  throw Error(
+      Code::kFailedPrecondition,
+      "Profiling data was not collected: set the property PERF_COUNT (enable_profiling) when the model is compiled");
 }
 
 namespace {
@@ -58,7 +59,8 @@ Ports Ports::of(const Model& model) {
   }
   for (const auto& source : model.get_results()) {
     // The parameter stands for whatever the model computes; results answer for the tensor that they read.
-    auto value = std::make_shared<op::v0::Parameter>(source->get_output_element_type(0), source->get_output_partial_shape(0));
+    auto value =
+        std::make_shared<op::v0::Parameter>(source->get_output_element_type(0), source->get_output_partial_shape(0));
     value->set_friendly_name(source->get_input_node_ptr(0)->get_friendly_name());
     value->output(0).set_names(source->output(0).get_names());
     auto result = std::make_shared<op::v0::Result>(value->output(0));
@@ -100,7 +102,8 @@ std::shared_ptr<RemoteContextImpl> CompiledModelImpl::context() const {
 Tensor RemoteContextImpl::create_host_tensor(element::Type type, const Shape& shape) { return Tensor(type, shape); }
 
 std::shared_ptr<CompiledModelImpl> Device::compile_in_context(const std::shared_ptr<const Model>&,
-                                                              const std::shared_ptr<RemoteContextImpl>&, const AnyMap&) {
+                                                              const std::shared_ptr<RemoteContextImpl>&,
+                                                              const AnyMap&) {
   throw NotImplemented("compiling for a remote context is not supported by " + name() + " device");
 }
 std::shared_ptr<CompiledModelImpl> Device::import_model(std::istream&, const AnyMap&) {

@@ -41,11 +41,13 @@ class TENON_API Inference {
   /// @errors kCancelled (class Cancelled)
   void throw_if_cancelled() const;
 
-  /// The request's scope: the device books here, under edges that it registers, what it did with bytes of inputs and outputs.
+  /// The request's scope: the device books here, under edges that it registers, what it did with bytes of inputs and
+  /// outputs.
   Ledger& ledger() noexcept { return *ledger_; }
 
-  /// The tensor for an output whose shape is known only now: the user's own when it was set (its shape is set to `shape`), else
-  /// one that the request owns and grows. Packed host memory. For outputs of static shape bind_output() was called before.
+  /// The tensor for an output whose shape is known only now: the user's own when it was set (its shape is set to
+  /// `shape`), else one that the request owns and grows. Packed host memory. For outputs of static shape bind_output()
+  /// was called before.
   /// @errors kInvalidArgument when the user's tensor is too small.
   virtual Tensor output(std::size_t index, const Shape& shape) = 0;
 
@@ -78,10 +80,10 @@ class TENON_API InferRequestImpl {
  public:
   virtual ~InferRequestImpl();
 
-  /// Binds the memory of an input or output until the next bind of that port. The element type is the port's, the shape fits
-  /// it, and refuses_input/refuses_output said nothing against it. The tensor is the same object at every run until the next
-  /// bind; must not allocate in the steady state. An empty tensor unbinds. Outputs of dynamic shape are bound only if the
-  /// user set one; the device asks Inference::output() either way.
+  /// Binds the memory of an input or output until the next bind of that port. The element type is the port's, the shape
+  /// fits it, and refuses_input/refuses_output said nothing against it. The tensor is the same object at every run
+  /// until the next bind; must not allocate in the steady state. An empty tensor unbinds. Outputs of dynamic shape are
+  /// bound only if the user set one; the device asks Inference::output() either way.
   virtual void bind_input(std::size_t index, const Tensor& tensor) = 0;
   virtual void bind_output(std::size_t index, const Tensor& tensor) = 0;
 
@@ -124,9 +126,9 @@ class TENON_API CompiledModelImpl {
   /// Workers of the runtime's executor for start_async; 0 runs start_async in the caller's thread. Ask for it once.
   virtual std::size_t stream_count() const { return 1; }
 
-  /// Why a tensor can't be used where it lies, as input or output `index`; nothing when it can. What is refused the runtime
-  /// copies at every inference and books, or under ZeroCopy::kRequire throws with this reason. Type and shape fit already.
-  /// The default takes packed host memory.
+  /// Why a tensor can't be used where it lies, as input or output `index`; nothing when it can. What is refused the
+  /// runtime copies at every inference and books, or under ZeroCopy::kRequire throws with this reason. Type and shape
+  /// fit already. The default takes packed host memory.
   virtual std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const;
   virtual std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const;
   /// Where this device's tensors must lie to be used in place: the target of routes. The default is the host.
@@ -167,8 +169,8 @@ class TENON_API Device {
 
   /// "CPU". Equals the module's name in upper case.
   virtual std::string name() const = 0;
-  /// Ids of the physical devices behind this module, as they are appended after a dot ("GPU.0"); {""} when there is just
-  /// one without an id; empty when the module works but no device is present.
+  /// Ids of the physical devices behind this module, as they are appended after a dot ("GPU.0"); {""} when there is
+  /// just one without an id; empty when the module works but no device is present.
   virtual std::vector<std::string> available_ids() const { return {""}; }
 
   /// @param properties  merged: those set on the device, then the call's. DEVICE_ID names the physical device.
@@ -182,8 +184,8 @@ class TENON_API Device {
   virtual std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties);
   virtual SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const = 0;
 
-  /// Must answer SUPPORTED_PROPERTIES (with mutability), AVAILABLE_DEVICES, FULL_DEVICE_NAME and OPTIMIZATION_CAPABILITIES;
-  /// PropertyTable in property_table.hpp does most of it.
+  /// Must answer SUPPORTED_PROPERTIES (with mutability), AVAILABLE_DEVICES, FULL_DEVICE_NAME and
+  /// OPTIMIZATION_CAPABILITIES; PropertyTable in property_table.hpp does most of it.
   virtual Any get_property(const std::string& name, const AnyMap& arguments) const = 0;
   /// All or nothing: an unknown or read-only name changes no property.
   virtual void set_property(const AnyMap& properties) = 0;
@@ -211,11 +213,12 @@ using DeviceModuleFunction = const DeviceModule* (*)();
 }  // namespace v1
 }  // namespace tenon
 
-/// Defines the module's factory symbol: TENON_DEVICE_MODULE(MyDevice, "CPU", "Tenon CPU device"), once, at global scope.
-#define TENON_DEVICE_MODULE(device_class, device_name, device_description)                                        \
-  extern "C" TENON_API const ::tenon::DeviceModule* tenon_device_module() {                                      \
-    static const ::tenon::DeviceModule module = {                                                                \
-        ::tenon::kDeviceAbiVersion, sizeof(::tenon::DeviceModule), device_name, device_description,              \
-        []() -> std::shared_ptr<::tenon::Device> { return std::make_shared<device_class>(); }};                  \
-    return &module;                                                                                              \
+/// Defines the module's factory symbol: TENON_DEVICE_MODULE(MyDevice, "CPU", "Tenon CPU device"), once, at global
+/// scope.
+#define TENON_DEVICE_MODULE(device_class, device_name, device_description)                          \
+  extern "C" TENON_API const ::tenon::DeviceModule* tenon_device_module() {                         \
+    static const ::tenon::DeviceModule module = {                                                   \
+        ::tenon::kDeviceAbiVersion, sizeof(::tenon::DeviceModule), device_name, device_description, \
+        []() -> std::shared_ptr<::tenon::Device> { return std::make_shared<device_class>(); }};     \
+    return &module;                                                                                 \
   }

@@ -19,8 +19,10 @@ Executor::~Executor() {
   queue_->changed.notify_all();
   for (std::thread& worker : workers_) {
     // The last reference to a model may go in a callback, that is on one of these very threads.
-    if (worker.get_id() == std::this_thread::get_id()) worker.detach();
-    else worker.join();
+    if (worker.get_id() == std::this_thread::get_id())
+      worker.detach();
+    else
+      worker.join();
   }
 }
 
@@ -35,7 +37,8 @@ void Executor::start_workers() {
   } catch (const std::system_error& error) {
     // Fewer streams than asked for still make progress; none do not.
     if (workers_.empty()) {
-      throw Error(Code::kResourceExhausted, "cannot start a worker thread for asynchronous inference; use infer(), or fewer threads",
+      throw Error(Code::kResourceExhausted,
+                  "cannot start a worker thread for asynchronous inference; use infer(), or fewer threads",
                   "pthread_create", error.code().value());
     }
   }
@@ -48,8 +51,10 @@ void Executor::post(Task& task) {
   {
     std::lock_guard lock(queue_->mutex);
     task.next_ = nullptr;
-    if (queue_->tail) queue_->tail->next_ = &task;
-    else queue_->head = &task;
+    if (queue_->tail)
+      queue_->tail->next_ = &task;
+    else
+      queue_->head = &task;
     queue_->tail = &task;
     queue_->length.fetch_add(1, std::memory_order_relaxed);
     wake = queue_->sleepers > 0;
@@ -60,7 +65,8 @@ void Executor::post(Task& task) {
 bool Executor::take_if_idle(Task& task) {
   if (queue_->running.load(std::memory_order_relaxed) != 0) return false;
   std::lock_guard lock(queue_->mutex);
-  if (queue_->head != &task || queue_->tail != &task || queue_->running.load(std::memory_order_relaxed) != 0) return false;
+  if (queue_->head != &task || queue_->tail != &task || queue_->running.load(std::memory_order_relaxed) != 0)
+    return false;
   queue_->head = queue_->tail = nullptr;
   queue_->length.fetch_sub(1, std::memory_order_relaxed);
   return true;

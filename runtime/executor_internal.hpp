@@ -31,17 +31,19 @@ class Task {
 class Executor {
  public:
   explicit Executor(std::size_t streams);
-  /// Precondition: no task is queued. Joins the workers; the one that runs the destructor itself, if any, ends on its own.
+  /// Precondition: no task is queued. Joins the workers; the one that runs the destructor itself, if any, ends on its
+  /// own.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
   /// `task` stays alive until execute() was entered. @errors kResourceExhausted when no worker can be started.
   void post(Task& task);
-  /// Takes `task` out of the queue again, if no worker has it yet; it is then the caller's to execute. @return whether it was there.
+  /// Takes `task` out of the queue again, if no worker has it yet; it is then the caller's to execute. @return whether
+  /// it was there.
   bool take(Task& task);
-  /// As take(), but only when nothing else is queued or running: a waiting thread may then do the work itself without adding
-  /// to the number of inferences that run at once, and saves the hand-off.
+  /// As take(), but only when nothing else is queued or running: a waiting thread may then do the work itself without
+  /// adding to the number of inferences that run at once, and saves the hand-off.
   bool take_if_idle(Task& task);
   std::size_t stream_count() const noexcept { return streams_; }
 
@@ -76,8 +78,8 @@ inline void pause_cpu() noexcept {
 #endif
 }
 
-/// Busy-waits until `done()` or about 20 us have passed; true when done. Longer than a hand-off between two running threads,
-/// shorter than going to sleep and being woken costs.
+/// Busy-waits until `done()` or about 20 us have passed; true when done. Longer than a hand-off between two running
+/// threads, shorter than going to sleep and being woken costs.
 template <typename Done>
 bool spin_until(Done done) {
   if (done()) return true;

@@ -132,7 +132,8 @@ TEST_F(Frames, KeepTheDecodersBufferUntilTheNextOne) {
   int released = 0;
   const FrameInfo info{kNv12, 16, 8};
   std::vector<std::uint8_t> memory(Frame::size_bytes_for(info, {}), 128);
-  request.set_frame(Frame::over(info, HostMemory::borrow(memory.data(), memory.size(), false, [&] { ++released; }), {}));
+  request.set_frame(
+      Frame::over(info, HostMemory::borrow(memory.data(), memory.size(), false, [&] { ++released; }), {}));
   request.start_async();
   request.wait();
   EXPECT_EQ(released, 0);
@@ -142,13 +143,15 @@ TEST_F(Frames, KeepTheDecodersBufferUntilTheNextOne) {
 
 TEST_F(Frames, ThatNoInputTakesAreRefusedAndChangeNothing) {
   auto request = core.compile_model(relu_model(), "REFERENCE").create_infer_request();
-  EXPECT_THAT([&] { request.set_frame(grey_frame(kNv12, 16, 8, 1)); }, ::testing::ThrowsMessage<Error>(HasSubstr("cannot take frames")));
+  EXPECT_THAT([&] { request.set_frame(grey_frame(kNv12, 16, 8, 1)); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("cannot take frames")));
   EXPECT_THROW(request.set_frame(Frame()), Error);
   EXPECT_THROW(request.set_frame("y", grey_frame(kNv12, 16, 8, 1)), Error);
   EXPECT_NO_THROW(request.infer());
   // A device that reads packed memory only, under require: the rows of the frame are padded.
   auto strict = core.compile_model(picture_model(), "REFERENCE", zero_copy(ZeroCopy::kRequire)).create_infer_request();
-  EXPECT_THAT([&] { strict.set_frame(grey_frame(kNv12, 16, 8, 1)); }, ::testing::ThrowsMessage<Error>(HasSubstr("require")));
+  EXPECT_THAT([&] { strict.set_frame(grey_frame(kNv12, 16, 8, 1)); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("require")));
   auto lenient = core.compile_model(picture_model(), "REFERENCE").create_infer_request();
   lenient.set_frame(grey_frame(kNv12, 16, 8, 33));
   lenient.infer();

@@ -34,9 +34,10 @@ RequestState& state_of(const std::shared_ptr<RequestHandle>& handle) {
 PortRef only_port(RequestState& state, bool is_input) {
   const std::size_t count = is_input ? state.model().inputs().size() : state.model().outputs().size();
   if (count != 1) {
-    throw AssertFailure(std::string(is_input ? "set_input_tensor/get_input_tensor()" : "set_output_tensor/get_output_tensor()") +
-                        " without an index must be used with models that have exactly one " + (is_input ? "input" : "output") +
-                        "; this one has " + std::to_string(count));
+    throw AssertFailure(
+        std::string(is_input ? "set_input_tensor/get_input_tensor()" : "set_output_tensor/get_output_tensor()") +
+        " without an index must be used with models that have exactly one " + (is_input ? "input" : "output") +
+        "; this one has " + std::to_string(count));
   }
   return {is_input, 0};
 }
@@ -46,7 +47,8 @@ PortRef port_at(RequestState& state, bool is_input, std::size_t index) {
 }
 
 PortRef input_port(PortRef port, const std::string& what) {
-  if (!port.is_input) throw AssertFailure("set_tensors error. Input port for tensor name " + what + " was not found.", Code::kNotFound);
+  if (!port.is_input)
+    throw AssertFailure("set_tensors error. Input port for tensor name " + what + " was not found.", Code::kNotFound);
   return port;
 }
 
@@ -62,7 +64,9 @@ void InferRequest::set_tensor(const Output<const Node>& port, const Tensor& tens
   RequestState& state = state_of(handle_);
   state.set(state.model().find(port), tensor);
 }
-void InferRequest::set_tensor(const Output<Node>& port, const Tensor& tensor) { set_tensor(Output<const Node>(port), tensor); }
+void InferRequest::set_tensor(const Output<Node>& port, const Tensor& tensor) {
+  set_tensor(Output<const Node>(port), tensor);
+}
 void InferRequest::set_tensors(const std::string& tensor_name, const std::vector<Tensor>& tensors) {
   RequestState& state = state_of(handle_);
   state.set_batch(input_port(state.model().find(tensor_name), tensor_name), tensors);
@@ -125,7 +129,9 @@ Tensor InferRequest::get_output_tensor() {
 void InferRequest::set_frame(const std::string& tensor_name, const Frame& frame) {
   RequestState& state = state_of(handle_);
   const PortRef port = state.model().find(tensor_name);
-  if (!port.is_input) throw AssertFailure("set_frame error. Input port for tensor name " + tensor_name + " was not found.", Code::kNotFound);
+  if (!port.is_input)
+    throw AssertFailure("set_frame error. Input port for tensor name " + tensor_name + " was not found.",
+                        Code::kNotFound);
   state.set_frame(port.index, frame);
 }
 void InferRequest::set_frame(std::size_t index, const Frame& frame) {
@@ -144,7 +150,8 @@ bool InferRequest::wait_for(const std::chrono::milliseconds timeout) {
   RequestState& state = state_of(handle_);
   // A timeout past what the clock can hold means "for ever", and must not wrap to the past.
   const auto now = Clock::now();
-  if (timeout >= std::chrono::duration_cast<std::chrono::milliseconds>(Deadline::max() - now)) return state.wait(), true;
+  if (timeout >= std::chrono::duration_cast<std::chrono::milliseconds>(Deadline::max() - now))
+    return state.wait(), true;
   return state.wait_until(now + timeout);
 }
 void InferRequest::cancel() { state_of(handle_).cancel(); }
@@ -187,7 +194,8 @@ ModelState& CompiledModel::state() const {
 namespace {
 const Output<const Node>& only(const std::vector<Output<const Node>>& ports, const char* side) {
   if (ports.size() != 1) {
-    throw AssertFailure(std::string(side) + "() must be called on a model with exactly one " + side + "; this one has " + std::to_string(ports.size()));
+    throw AssertFailure(std::string(side) + "() must be called on a model with exactly one " + side +
+                        "; this one has " + std::to_string(ports.size()));
   }
   return ports.front();
 }
@@ -197,27 +205,39 @@ const Output<const Node>& named(const ModelState& state, bool is_input, const st
   // A name may belong to an input and to an output at once, so this looks on one side only.
   for (const bool friendly : {false, true}) {
     for (std::size_t i = 0; i < infos.size(); ++i) {
-      if (friendly ? infos[i].friendly_name == tensor_name : std::binary_search(infos[i].names.begin(), infos[i].names.end(), tensor_name)) {
+      if (friendly ? infos[i].friendly_name == tensor_name
+                   : std::binary_search(infos[i].names.begin(), infos[i].names.end(), tensor_name)) {
         return ports[i];
       }
     }
   }
   std::string known;
   for (const PortInfo& info : infos) known += (known.empty() ? "" : ", ") + info.label;
-  throw AssertFailure(std::string(is_input ? "Input" : "Output") + " for tensor name '" + tensor_name + "' is not found. The model has: " + known,
+  throw AssertFailure(std::string(is_input ? "Input" : "Output") + " for tensor name '" + tensor_name +
+                          "' is not found. The model has: " + known,
                       Code::kNotFound);
 }
 }  // namespace
 
-std::shared_ptr<const Model> CompiledModel::get_runtime_model() const { return state().main_variant()->impl->runtime_model(); }
+std::shared_ptr<const Model> CompiledModel::get_runtime_model() const {
+  return state().main_variant()->impl->runtime_model();
+}
 const std::vector<Output<const Node>>& CompiledModel::inputs() const { return state().ports().inputs; }
 const std::vector<Output<const Node>>& CompiledModel::outputs() const { return state().ports().outputs; }
 const Output<const Node>& CompiledModel::input() const { return only(inputs(), "input"); }
 const Output<const Node>& CompiledModel::output() const { return only(outputs(), "output"); }
-const Output<const Node>& CompiledModel::input(std::size_t index) const { return inputs()[state().check_index(true, index)]; }
-const Output<const Node>& CompiledModel::output(std::size_t index) const { return outputs()[state().check_index(false, index)]; }
-const Output<const Node>& CompiledModel::input(const std::string& tensor_name) const { return named(state(), true, tensor_name); }
-const Output<const Node>& CompiledModel::output(const std::string& tensor_name) const { return named(state(), false, tensor_name); }
+const Output<const Node>& CompiledModel::input(std::size_t index) const {
+  return inputs()[state().check_index(true, index)];
+}
+const Output<const Node>& CompiledModel::output(std::size_t index) const {
+  return outputs()[state().check_index(false, index)];
+}
+const Output<const Node>& CompiledModel::input(const std::string& tensor_name) const {
+  return named(state(), true, tensor_name);
+}
+const Output<const Node>& CompiledModel::output(const std::string& tensor_name) const {
+  return named(state(), false, tensor_name);
+}
 
 InferRequest CompiledModel::create_infer_request() {
   state();

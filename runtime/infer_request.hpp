@@ -22,12 +22,12 @@ inline namespace v1 {
 class CompiledModel;
 class RequestHandle;
 
-/// OpenVINO's InferRequest. A handle: copies are the same request. When the last one goes, a running inference is cancelled
-/// and waited for, so that no memory of the caller is touched afterwards.
+/// OpenVINO's InferRequest. A handle: copies are the same request. When the last one goes, a running inference is
+/// cancelled and waited for, so that no memory of the caller is touched afterwards.
 ///
-/// Tensors that the device can use lie where they are; others are copied at every inference and booked in the ledger, or
-/// refused with the reason under zero_copy(ZeroCopy::kRequire). Names are tensor names, else friendly names of parameters and
-/// results. Ports may be those of the compiled model or of the model that it came from.
+/// Tensors that the device can use lie where they are; others are copied at every inference and booked in the ledger,
+/// or refused with the reason under zero_copy(ZeroCopy::kRequire). Names are tensor names, else friendly names of
+/// parameters and results. Ports may be those of the compiled model or of the model that it came from.
 ///
 /// @errors Busy  set, get, infer, start_async, query_state and set_callback while an inference runs
 ///         kNotFound  no such port (lists those that exist);  kInvalidArgument  type or shape does not fit
@@ -49,8 +49,8 @@ class TENON_API InferRequest {
   void set_output_tensor(std::size_t index, const Tensor& tensor);
   void set_output_tensor(const Tensor& tensor);
 
-  /// The tensor that was set, else one of the request's own, allocated on first use; stable until another is set. Outputs of
-  /// dynamic shape have their shape after an inference.
+  /// The tensor that was set, else one of the request's own, allocated on first use; stable until another is set.
+  /// Outputs of dynamic shape have their shape after an inference.
   Tensor get_tensor(const std::string& tensor_name);
   Tensor get_tensor(const Output<const Node>& port);
   Tensor get_tensor(const Output<Node>& port);
@@ -59,10 +59,10 @@ class TENON_API InferRequest {
   Tensor get_output_tensor(std::size_t index);
   Tensor get_output_tensor();
 
-  /// Feeds an input from a frame: colour conversion, resize and normalisation become the model's first operation, which reads
-  /// the frame's planes where they lie. The first frame of a format or size compiles that model (the compiled model keeps it
-  /// for all requests; the ledger counts it as a re-plan); input_frames() at compile time does it ahead. The frame, and with it
-  /// the decoder's buffer, is kept until another frame or tensor is set.
+  /// Feeds an input from a frame: colour conversion, resize and normalisation become the model's first operation, which
+  /// reads the frame's planes where they lie. The first frame of a format or size compiles that model (the compiled
+  /// model keeps it for all requests; the ledger counts it as a re-plan); input_frames() at compile time does it ahead.
+  /// The frame, and with it the decoder's buffer, is kept until another frame or tensor is set.
   ///
   /// @errors kUnimplemented  a pixel format the stage does not read;  kInvalidArgument  an input that no frame can feed
   void set_frame(const std::string& tensor_name, const Frame& frame);
@@ -73,13 +73,15 @@ class TENON_API InferRequest {
   void infer();
   /// Starts on the model's executor, or on the device's queue.
   void start_async();
-  /// Waits for the inference and its callback; returns at once when nothing runs. @errors what the inference or the callback threw
+  /// Waits for the inference and its callback; returns at once when nothing runs. @errors what the inference or the
+  /// callback threw
   void wait();
   bool wait_for(const std::chrono::milliseconds timeout);
-  /// The running inference, if any, ends early: wait() then throws Cancelled. It may still succeed when it was nearly done.
+  /// The running inference, if any, ends early: wait() then throws Cancelled. It may still succeed when it was nearly
+  /// done.
   void cancel();
-  /// Called after each start_async, on the thread that ran it, with the error or null. The request may be started again from
-  /// within. @errors Busy
+  /// Called after each start_async, on the thread that ran it, with the error or null. The request may be started again
+  /// from within. @errors Busy
   void set_callback(std::function<void(std::exception_ptr)> callback);
 
   std::vector<ProfilingInfo> get_profiling_info() const;

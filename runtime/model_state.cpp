@@ -49,12 +49,13 @@ bool PortInfo::fits(const Shape& actual) const {
 Shape PortInfo::least_shape() const {
   Shape least;
   if (shape.rank().is_dynamic()) return Shape{0};
-  for (const Dimension& extent : shape) least.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
+  for (const Dimension& extent : shape)
+    least.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
   return least;
 }
 
-ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, std::shared_ptr<const Model> model,
-                       AnyMap properties, ZeroCopy policy)
+ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
+                       std::shared_ptr<const Model> model, AnyMap properties, ZeroCopy policy)
     : shared_(std::move(shared)),
       device_(std::move(device)),
       model_(std::move(model)),
@@ -64,8 +65,8 @@ ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Devi
   read_ports();
 }
 
-ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, std::shared_ptr<CompiledModelImpl> impl,
-                       ZeroCopy policy)
+ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
+                       std::shared_ptr<CompiledModelImpl> impl, ZeroCopy policy)
     : shared_(std::move(shared)), device_(std::move(device)), policy_(policy), ports_(impl->ports()) {
   read_ports();
   auto variant = std::make_shared<Variant>();
@@ -84,7 +85,8 @@ void ModelState::read_ports() {
   const auto add = [this](bool is_input, bool friendly) {
     const auto& ports = is_input ? inputs_ : outputs_;
     for (std::size_t i = 0; i < ports.size(); ++i) {
-      if (friendly) by_name_.emplace(ports[i].friendly_name, PortRef{is_input, i});
+      if (friendly)
+        by_name_.emplace(ports[i].friendly_name, PortRef{is_input, i});
       else
         for (const std::string& name : ports[i].names) by_name_.emplace(name, PortRef{is_input, i});
     }
@@ -100,7 +102,8 @@ PortRef ModelState::find(std::string_view name) const {
   for (const auto* ports : {&inputs_, &outputs_}) {
     for (const PortInfo& port : *ports) known += (known.empty() ? "" : ", ") + port.label;
   }
-  throw AssertFailure("Port for tensor name " + std::string(name) + " was not found. The model has: " + known, Code::kNotFound);
+  throw AssertFailure("Port for tensor name " + std::string(name) + " was not found. The model has: " + known,
+                      Code::kNotFound);
 }
 
 PortRef ModelState::find(const Output<const Node>& port) const {
@@ -112,7 +115,8 @@ PortRef ModelState::find(const Output<const Node>& port) const {
       if (ports[i].node == node) return {is_input, i};
     }
   }
-  // A port of the model that was compiled, or of a copy of it: the same kind and name, tensor names that contain one another.
+  // A port of the model that was compiled, or of a copy of it: the same kind and name, tensor names that contain one
+  // another.
   const bool is_parameter = as_type<op::v0::Parameter>(node) != nullptr;
   const bool is_result = as_type<op::v0::Result>(node) != nullptr;
   if (is_parameter || is_result) {
@@ -120,21 +124,24 @@ PortRef ModelState::find(const Output<const Node>& port) const {
     const auto& ports = is_parameter ? inputs_ : outputs_;
     for (std::size_t i = 0; i < ports.size(); ++i) {
       if (ports[i].friendly_name != node->get_friendly_name()) continue;
-      const bool subset = std::all_of(ports[i].names.begin(), ports[i].names.end(), [&](const auto& name) { return names.count(name) > 0; }) ||
+      const bool subset = std::all_of(ports[i].names.begin(), ports[i].names.end(),
+                                      [&](const auto& name) { return names.count(name) > 0; }) ||
                           std::all_of(names.begin(), names.end(), [&](const auto& name) {
                             return std::binary_search(ports[i].names.begin(), ports[i].names.end(), name);
                           });
       if (subset) return {is_parameter, i};
     }
   }
-  throw AssertFailure("Port '" + node->get_friendly_name() + "' was not found: it is no input or output of this model", Code::kNotFound);
+  throw AssertFailure("Port '" + node->get_friendly_name() + "' was not found: it is no input or output of this model",
+                      Code::kNotFound);
 }
 
 std::size_t ModelState::check_index(bool is_input, std::size_t index) const {
   const std::size_t count = is_input ? inputs_.size() : outputs_.size();
   if (index < count) return index;
   throw AssertFailure(std::string(is_input ? "Input" : "Output") + " port for index " + std::to_string(index) +
-                          " was not found! The model has only " + std::to_string(count) + (is_input ? " inputs." : " outputs."),
+                          " was not found! The model has only " + std::to_string(count) +
+                          (is_input ? " inputs." : " outputs."),
                       Code::kNotFound);
 }
 
@@ -166,8 +173,9 @@ std::shared_ptr<const Variant> ModelState::variant(const Variant::Key& key) {
     if (variant->key == key) return variant;
   }
   if (!model_) {
-    throw Error(Code::kFailedPrecondition, "an imported model takes no frames: its input stage would have to be compiled in; use set_tensor, "
-                                           "or compile the model from its source");
+    throw Error(Code::kFailedPrecondition,
+                "an imported model takes no frames: its input stage would have to be compiled in; use set_tensor, "
+                "or compile the model from its source");
   }
   auto built = build(key);
   if (!variants_.empty()) shared_->ledger.book_map(replan_edge(), false);
@@ -194,7 +202,8 @@ FrameGeometry ModelState::frame_geometry(const FrameInfo& info, std::size_t inpu
 }
 
 Executor& ModelState::executor() {
-  std::call_once(executor_once_, [this] { executor_ = std::make_unique<Executor>(main_variant()->impl->stream_count()); });
+  std::call_once(executor_once_,
+                 [this] { executor_ = std::make_unique<Executor>(main_variant()->impl->stream_count()); });
   return *executor_;
 }
 

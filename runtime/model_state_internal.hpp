@@ -66,8 +66,8 @@ class ModelState {
   ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, std::shared_ptr<const Model> model,
              AnyMap properties, ZeroCopy policy);
   /// An imported model, or one compiled for a remote context.
-  ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, std::shared_ptr<CompiledModelImpl> impl,
-             ZeroCopy policy);
+  ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
+             std::shared_ptr<CompiledModelImpl> impl, ZeroCopy policy);
 
   const Ports& ports() const noexcept { return ports_; }
   const std::vector<PortInfo>& inputs() const noexcept { return inputs_; }

@@ -23,13 +23,15 @@ inline namespace v1 {
 
 class Model;
 
-inline constexpr Property<std::vector<PropertyName>, PropertyMutability::RO> supported_properties{"SUPPORTED_PROPERTIES"};
+inline constexpr Property<std::vector<PropertyName>, PropertyMutability::RO> supported_properties{
+    "SUPPORTED_PROPERTIES"};
 inline constexpr Property<std::vector<std::string>, PropertyMutability::RO> available_devices{"AVAILABLE_DEVICES"};
 inline constexpr Property<std::string, PropertyMutability::RO> model_name{"NETWORK_NAME"};
 inline constexpr Property<std::uint32_t, PropertyMutability::RO> optimal_number_of_infer_requests{
     "OPTIMAL_NUMBER_OF_INFER_REQUESTS"};
 
-/// What set_tensor and set_frame may do when a device can't use memory where it lies. Tenon's own; on Core or a compile call.
+/// What set_tensor and set_frame may do when a device can't use memory where it lies. Tenon's own; on Core or a compile
+/// call.
 inline constexpr Property<ZeroCopy> zero_copy{"TENON_ZERO_COPY"};
 TENON_ENUM_TEXT(ZeroCopy, "zero-copy policy",
                 {{ZeroCopy::kRequire, "require"}, {ZeroCopy::kPrefer, "prefer"}, {ZeroCopy::kAllow, "allow"}})
@@ -38,8 +40,9 @@ namespace hint {
 inline constexpr Property<element::Type> inference_precision{"INFERENCE_PRECISION_HINT"};
 
 enum class Priority { LOW = 0, MEDIUM = 1, HIGH = 2, DEFAULT = MEDIUM };
-TENON_ENUM_TEXT(Priority, "model priority",
-                {{Priority::LOW, "LOW"}, {Priority::MEDIUM, "MEDIUM"}, {Priority::HIGH, "HIGH"}, {Priority::DEFAULT, "DEFAULT"}})
+TENON_ENUM_TEXT(
+    Priority, "model priority",
+    {{Priority::LOW, "LOW"}, {Priority::MEDIUM, "MEDIUM"}, {Priority::HIGH, "HIGH"}, {Priority::DEFAULT, "DEFAULT"}})
 inline constexpr Property<Priority> model_priority{"MODEL_PRIORITY"};
 
 enum class PerformanceMode {
@@ -108,7 +111,8 @@ inline constexpr Property<std::filesystem::path, PropertyMutability::WO> cache_m
 inline constexpr Property<std::uint64_t> cache_blob_id{"CACHE_BLOB_ID"};
 
 enum class WorkloadType { DEFAULT = 0, EFFICIENT = 1 };
-TENON_ENUM_TEXT(WorkloadType, "workload type", {{WorkloadType::DEFAULT, "Default"}, {WorkloadType::EFFICIENT, "Efficient"}})
+TENON_ENUM_TEXT(WorkloadType, "workload type",
+                {{WorkloadType::DEFAULT, "Default"}, {WorkloadType::EFFICIENT, "Efficient"}})
 inline constexpr Property<WorkloadType> workload_type{"WORKLOAD_TYPE"};
 
 enum class CacheMode { OPTIMIZE_SIZE = 0, OPTIMIZE_SPEED = 1 };
@@ -121,13 +125,15 @@ struct EncryptionCallbacks {
   std::function<std::string(const std::string&)> decrypt;
 };
 inline constexpr Property<bool> enable_weightless{"ENABLE_WEIGHTLESS"};
-inline constexpr Property<EncryptionCallbacks, PropertyMutability::WO> cache_encryption_callbacks{"CACHE_ENCRYPTION_CALLBACKS"};
-inline constexpr Property<std::tuple<unsigned, unsigned>, PropertyMutability::RO> range_for_streams{"RANGE_FOR_STREAMS"};
+inline constexpr Property<EncryptionCallbacks, PropertyMutability::WO> cache_encryption_callbacks{
+    "CACHE_ENCRYPTION_CALLBACKS"};
+inline constexpr Property<std::tuple<unsigned, unsigned>, PropertyMutability::RO> range_for_streams{
+    "RANGE_FOR_STREAMS"};
 inline constexpr Property<unsigned, PropertyMutability::RO> optimal_batch_size{"OPTIMAL_BATCH_SIZE"};
 inline constexpr Property<std::uint32_t, PropertyMutability::RO> max_batch_size{"MAX_BATCH_SIZE"};
 inline constexpr Property<std::uint32_t> auto_batch_timeout{"AUTO_BATCH_TIMEOUT"};
-inline constexpr Property<std::tuple<unsigned, unsigned, unsigned>, PropertyMutability::RO> range_for_async_infer_requests{
-    "RANGE_FOR_ASYNC_INFER_REQUESTS"};
+inline constexpr Property<std::tuple<unsigned, unsigned, unsigned>, PropertyMutability::RO>
+    range_for_async_infer_requests{"RANGE_FOR_ASYNC_INFER_REQUESTS"};
 inline constexpr Property<bool> force_tbb_terminate{"FORCE_TBB_TERMINATE"};
 inline constexpr Property<bool> enable_mmap{"ENABLE_MMAP"};
 
@@ -156,7 +162,8 @@ struct Properties : public Property<std::map<std::string, AnyMap>> {
   template <typename... Configs>
   util::EnableIfAllStringAny<std::pair<std::string, Any>, Configs...> operator()(const std::string& device,
                                                                                  Configs&&... configs) const {
-    return {name() + std::string("_") + device, Any(AnyMap{std::pair<std::string, Any>(std::forward<Configs>(configs))...})};
+    return {name() + std::string("_") + device,
+            Any(AnyMap{std::pair<std::string, Any>(std::forward<Configs>(configs))...})};
   }
 };
 inline constexpr Properties properties{"DEVICE_PROPERTIES"};
@@ -179,7 +186,8 @@ std::istream& parse_hex(std::istream& in, std::array<std::uint8_t, N>& bytes) {
     in.setstate(std::ios::failbit);
     return in;
   }
-  for (std::size_t i = 0; i < N; ++i) bytes[i] = static_cast<std::uint8_t>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
+  for (std::size_t i = 0; i < N; ++i)
+    bytes[i] = static_cast<std::uint8_t>(std::stoi(text.substr(2 * i, 2), nullptr, 16));
   return in;
 }
 }  // namespace detail
@@ -259,7 +267,8 @@ inline std::istream& operator>>(std::istream& in, Num& value) {
   if (text == "NUMA") return value = NUMA, in;
   std::int32_t number = 0;
   if (!::tenon::detail::parse_value(text, number)) {
-    throw Error(Code::kInvalidArgument, "Could not read number of streams from str: " + text + "; AUTO, NUMA or a number");
+    throw Error(Code::kInvalidArgument,
+                "Could not read number of streams from str: " + text + "; AUTO, NUMA or a number");
   }
   value = Num(number);
   return in;

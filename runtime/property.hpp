@@ -44,15 +44,17 @@ struct BaseProperty : PropertyTag {
   const char* name_;
 };
 
-/// The value as the property's type: text is parsed, a negative number for an unsigned property is refused here, with its
-/// value named, rather than at the device as a huge one.
+/// The value as the property's type: text is parsed, a negative number for an unsigned property is refused here, with
+/// its value named, rather than at the device as a huge one.
 template <typename T, typename V>
 T property_value(V&& value, const char* name) {
   using From = std::decay_t<V>;
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<From> && !std::is_same_v<From, bool>) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && std::is_integral_v<From> &&
+                !std::is_same_v<From, bool>) {
     if (!std::in_range<T>(value)) {
-      throw Error(Code::kInvalidArgument, std::string(value < From{} ? "Cannot assign negative value " : "Value ") +
-                                              std::to_string(value) + (value < From{} ? " to unsigned property " : " does not fit property ") + name);
+      throw Error(Code::kInvalidArgument,
+                  std::string(value < From{} ? "Cannot assign negative value " : "Value ") + std::to_string(value) +
+                      (value < From{} ? " to unsigned property " : " does not fit property ") + name);
     }
     return static_cast<T>(value);
   } else if constexpr (!std::is_same_v<T, std::string> && std::is_convertible_v<V, std::string>) {
@@ -128,7 +130,11 @@ std::istream& parse_enum(std::istream& in, E& value, const EnumText<E> (&table)[
 }  // namespace tenon
 
 /// Streams for one enumeration, from a list of {enumerator, "TEXT"}; used at namespace scope beside the enumeration.
-#define TENON_ENUM_TEXT(E, what, ...)                                                                      \
-  inline constexpr ::tenon::detail::EnumText<E> k##E##Text[] = __VA_ARGS__;                               \
-  inline std::ostream& operator<<(std::ostream& out, E value) { return ::tenon::detail::print_enum(out, value, k##E##Text); } \
-  inline std::istream& operator>>(std::istream& in, E& value) { return ::tenon::detail::parse_enum(in, value, k##E##Text, what); }
+#define TENON_ENUM_TEXT(E, what, ...)                                       \
+  inline constexpr ::tenon::detail::EnumText<E> k##E##Text[] = __VA_ARGS__; \
+  inline std::ostream& operator<<(std::ostream& out, E value) {             \
+    return ::tenon::detail::print_enum(out, value, k##E##Text);             \
+  }                                                                         \
+  inline std::istream& operator>>(std::istream& in, E& value) {             \
+    return ::tenon::detail::parse_enum(in, value, k##E##Text, what);        \
+  }

@@ -23,7 +23,8 @@ const PropertyTable::Entry& PropertyTable::find(const std::string& name) const {
     if (entry.name == name) return entry;
   }
   std::string known;
-  for (const PropertyName& entry : names()) known += (known.empty() ? "" : ", ") + static_cast<const std::string&>(entry);
+  for (const PropertyName& entry : names())
+    known += (known.empty() ? "" : ", ") + static_cast<const std::string&>(entry);
   throw Error(Code::kNotFound, "Unsupported property " + name + " by " + owner_ + "; supported: " + known);
 }
 

@@ -34,7 +34,8 @@ class TENON_API PropertyTable {
         if (apply) variable = std::move(parsed);
       };
     }
-    add(property, [&variable] { return Any(variable); }, std::move(set));
+    add(
+        property, [&variable] { return Any(variable); }, std::move(set));
   }
   template <typename T, PropertyMutability M>
   void add_constant(const Property<T, M>& property, T value) {
@@ -44,7 +45,8 @@ class TENON_API PropertyTable {
   bool has(const std::string& name) const;
   /// SUPPORTED_PROPERTIES is answered from the table. @errors kNotFound, with the names that are known.
   Any get(const std::string& name) const;
-  /// @errors kNotFound  unknown name;  kInvalidArgument  read-only, or a value that does not parse. Nothing is changed then.
+  /// @errors kNotFound  unknown name;  kInvalidArgument  read-only, or a value that does not parse. Nothing is changed
+  /// then.
   void set(const AnyMap& properties) const;
   std::vector<PropertyName> names() const;
 

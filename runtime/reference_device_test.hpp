@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole device for tests: interprets the graph with the operation table's kernels, and can be told to be slow, to fail, to
-// refuse memory or to have a queue of its own.
+// A whole device for tests: interprets the graph with the operation table's kernels, and can be told to be slow, to
+// fail, to refuse memory or to have a queue of its own.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,8 @@ inline std::atomic<int> live_requests{0};
 
 class ReferenceVariable final : public VariableStateImpl {
  public:
-  ReferenceVariable(std::string name, std::shared_ptr<VariableMap> values) : name_(std::move(name)), values_(std::move(values)) {}
+  ReferenceVariable(std::string name, std::shared_ptr<VariableMap> values)
+      : name_(std::move(name)), values_(std::move(values)) {}
   std::string name() const override { return name_; }
   Tensor state() const override {
     const auto found = values_->find(name_);
@@ -75,7 +76,8 @@ class ReferenceVariable final : public VariableStateImpl {
   std::shared_ptr<VariableMap> values_;
 };
 
-/// A device's own thread of execution. Work may be added from within work, and the queue may be destroyed from within it.
+/// A device's own thread of execution. Work may be added from within work, and the queue may be destroyed from within
+/// it.
 class ReferenceQueue {
  public:
   ~ReferenceQueue() {
@@ -85,8 +87,10 @@ class ReferenceQueue {
       shared_->stop = true;
     }
     shared_->changed.notify_all();
-    if (thread_.get_id() == std::this_thread::get_id()) thread_.detach();
-    else thread_.join();
+    if (thread_.get_id() == std::this_thread::get_id())
+      thread_.detach();
+    else
+      thread_.join();
   }
   void add(std::function<void()> work) {
     if (!thread_.joinable()) thread_ = std::thread([shared = shared_] { run(*shared); });
@@ -129,7 +133,8 @@ class ReferenceRequest final : public InferRequestImpl {
         variables_(std::make_shared<VariableMap>()) {
     for (const auto& node : model_->get_ordered_ops()) {
       if (!is_op(node, "Assign")) continue;
-      states_.push_back(std::make_shared<ReferenceVariable>(node->get_attributes().get_string("variable_id"), variables_));
+      states_.push_back(
+          std::make_shared<ReferenceVariable>(node->get_attributes().get_string("variable_id"), variables_));
     }
     ++live_requests;
   }
@@ -165,20 +170,22 @@ class ReferenceRequest final : public InferRequestImpl {
       return;
     }
     profile_.clear();
-    const auto results = evaluate(*model_, inputs_, variables_.get(), [&](const Node& node, const std::vector<Tensor>&) {
-      if (!config_.profiling) return;
-      ProfilingInfo info;
-      info.status = ProfilingInfo::Status::EXECUTED;
-      info.node_name = node.get_friendly_name();
-      info.node_type = std::string(node.get_type_info().name);
-      info.exec_type = "reference";
-      profile_.push_back(std::move(info));
-    });
+    const auto results =
+        evaluate(*model_, inputs_, variables_.get(), [&](const Node& node, const std::vector<Tensor>&) {
+          if (!config_.profiling) return;
+          ProfilingInfo info;
+          info.status = ProfilingInfo::Status::EXECUTED;
+          info.node_name = node.get_friendly_name();
+          info.node_type = std::string(node.get_type_info().name);
+          info.exec_type = "reference";
+          profile_.push_back(std::move(info));
+        });
     for (std::size_t i = 0; i < results.size(); ++i) {
-      Tensor target = model_->get_results()[i]->get_output_partial_shape(0).is_static() ? outputs_[i]
-                                                                                         : inference.output(i, results[i].shape());
-      copy_strided(results[i].element_type(), results[i].shape(), results[i].data(), results[i].byte_strides(), target.data(),
-                   target.byte_strides());
+      Tensor target = model_->get_results()[i]->get_output_partial_shape(0).is_static()
+                          ? outputs_[i]
+                          : inference.output(i, results[i].shape());
+      copy_strided(results[i].element_type(), results[i].shape(), results[i].data(), results[i].byte_strides(),
+                   target.data(), target.byte_strides());
     }
     ran_ = true;
   }
@@ -203,16 +210,24 @@ class ReferenceRequest final : public InferRequestImpl {
 class ReferenceModel final : public CompiledModelImpl {
  public:
   ReferenceModel(std::shared_ptr<const Model> model, const ReferenceConfig& config, std::string device)
-      : CompiledModelImpl(Ports::of(*model)), model_(std::move(model)), config_(config), table_("a model compiled for " + device) {
+      : CompiledModelImpl(Ports::of(*model)),
+        model_(std::move(model)),
+        config_(config),
+        table_("a model compiled for " + device) {
     table_.add_constant(model_name, model_->get_friendly_name());
-    table_.add_constant(optimal_number_of_infer_requests, static_cast<std::uint32_t>(std::max(1, static_cast<int>(config.streams))));
+    table_.add_constant(optimal_number_of_infer_requests,
+                        static_cast<std::uint32_t>(std::max(1, static_cast<int>(config.streams))));
     table_.add_constant(execution_devices, std::vector<std::string>{device});
     table_.add_constant(num_streams, config.streams);
     ++live_models;
   }
   ~ReferenceModel() override { --live_models; }
-  std::unique_ptr<InferRequestImpl> create_request() override { return std::make_unique<ReferenceRequest>(model_, config_); }
-  std::size_t stream_count() const override { return static_cast<std::size_t>(std::max(0, static_cast<int>(config_.streams))); }
+  std::unique_ptr<InferRequestImpl> create_request() override {
+    return std::make_unique<ReferenceRequest>(model_, config_);
+  }
+  std::size_t stream_count() const override {
+    return static_cast<std::size_t>(std::max(0, static_cast<int>(config_.streams)));
+  }
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override {
     if (config_.takes_strides && tensor.is_host_addressable()) return std::nullopt;
     return CompiledModelImpl::refuses_input(index, tensor);
@@ -235,7 +250,8 @@ class ReferenceDevice final : public Device {
   ReferenceDevice() : table_("REFERENCE") { list(table_, config_); }
   std::string name() const override { return "REFERENCE"; }
 
-  std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) override {
+  std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
+                                                   const AnyMap& properties) override {
     check_supported(*model);
     ReferenceConfig config = copy_of_config();
     PropertyTable table("REFERENCE");
@@ -288,7 +304,8 @@ class ReferenceDevice final : public Device {
 };
 
 inline const DeviceModule& reference_module() {
-  static const DeviceModule module{kDeviceAbiVersion, sizeof(DeviceModule), "REFERENCE", "Tenon reference device, for tests",
+  static const DeviceModule module{kDeviceAbiVersion, sizeof(DeviceModule), "REFERENCE",
+                                   "Tenon reference device, for tests",
                                    []() -> std::shared_ptr<Device> { return std::make_shared<ReferenceDevice>(); }};
   return module;
 }

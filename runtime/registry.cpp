@@ -22,12 +22,13 @@ constexpr std::string_view kPrefix = "libtenon_device_";
 constexpr std::string_view kSuffix = ".so";
 
 std::string upper(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return text;
 }
 
-/// Folders in order of preference: the user's, then where this very code lies (a library's folder, or a program's and the
-/// lib folder beside it).
+/// Folders in order of preference: the user's, then where this very code lies (a library's folder, or a program's and
+/// the lib folder beside it).
 std::vector<std::filesystem::path> folders() {
   std::vector<std::filesystem::path> result;
   if (const char* path = std::getenv("TENON_DEVICE_PATH")) {
@@ -94,8 +95,8 @@ Loaded load(const std::filesystem::path& path) {
 void check_module(const std::string& what, const DeviceModule& module) {
   if (module.abi_version != kDeviceAbiVersion || module.struct_size < sizeof(DeviceModule)) {
     throw Error(Code::kUnavailable, what + " is built for version " + std::to_string(module.abi_version) +
-                                        " of the device interface, this runtime has version " + std::to_string(kDeviceAbiVersion) +
-                                        "; build both from one release");
+                                        " of the device interface, this runtime has version " +
+                                        std::to_string(kDeviceAbiVersion) + "; build both from one release");
   }
   if (!module.create || !module.name) throw Error(Code::kUnavailable, what + " has no factory or no name");
 }
@@ -108,7 +109,8 @@ std::map<std::string, KnownModule> known_modules() {
   }
   for (const auto& folder : folders()) {
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+         entry.increment(error)) {
       const std::string file = entry->path().filename().string();
       if (file.size() <= kPrefix.size() + kSuffix.size() || file.compare(0, kPrefix.size(), kPrefix) != 0 ||
           file.compare(file.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0) {
@@ -125,7 +127,8 @@ const DeviceModule& load_module(const std::string& name, const KnownModule& know
   if (known.linked) return *known.linked;
   Loaded loaded;
   {
-    // Under the lock, so that two threads do not load one module at a time; a module's initialisers must not make a Core.
+    // Under the lock, so that two threads do not load one module at a time; a module's initialisers must not make a
+    // Core.
     std::lock_guard lock(modules().mutex);
     auto [entry, is_new] = modules().loaded.try_emplace(known.path.string());
     if (is_new) entry->second = load(known.path);

@@ -51,7 +51,8 @@ RemoteContextImpl& RemoteContext::checked() const {
   if (!impl_) throw AssertFailure("RemoteContext was not initialized.");
   return *impl_;
 }
-void RemoteContext::type_check(const RemoteContext& context, const std::map<std::string, std::vector<std::string>>& type_info) {
+void RemoteContext::type_check(const RemoteContext& context,
+                               const std::map<std::string, std::vector<std::string>>& type_info) {
   check_params(context.checked().params(), type_info);
 }
 std::string RemoteContext::get_device_name() const { return checked().device_name(); }

@@ -25,7 +25,8 @@ class TENON_API RemoteContext {
   explicit operator bool() const noexcept { return impl_ != nullptr; }
 
   /// Checks that the context has the parameters with one of the values listed. @errors kInvalidArgument
-  static void type_check(const RemoteContext& context, const std::map<std::string, std::vector<std::string>>& type_info = {});
+  static void type_check(const RemoteContext& context,
+                         const std::map<std::string, std::vector<std::string>>& type_info = {});
   template <typename T>
   bool is() const noexcept {
     static_assert(std::is_base_of_v<RemoteContext, T>, "T must derive from RemoteContext");

@@ -24,8 +24,8 @@ class TENON_API RemoteMemory {
   virtual void copy_to(const Tensor& self, Tensor& destination) const = 0;
 };
 
-/// A view as every other: no data of its own beside Tensor's. Host access is a compile error here, and an exception through
-/// Tensor&.
+/// A view as every other: no data of its own beside Tensor's. Host access is a compile error here, and an exception
+/// through Tensor&.
 class TENON_API RemoteTensor : public Tensor {
  public:
   RemoteTensor() = default;
@@ -33,7 +33,8 @@ class TENON_API RemoteTensor : public Tensor {
   explicit RemoteTensor(const Tensor& tensor);
   /// The region [begin, end) of `other`: shares its memory.
   RemoteTensor(const RemoteTensor& other, const Shape& begin, const Shape& end);
-  /// Checks that a tensor is remote and has the parameters with one of the values listed; an empty list accepts any value.
+  /// Checks that a tensor is remote and has the parameters with one of the values listed; an empty list accepts any
+  /// value.
   /// @errors kInvalidArgument
   static void type_check(const Tensor& tensor, const std::map<std::string, std::vector<std::string>>& type_info = {});
 

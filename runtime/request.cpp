@@ -199,8 +199,10 @@ bool RequestState::wait_until(Deadline deadline) {
     {
       std::unique_lock lock(mutex_);
       const auto over_now = [&] { return is_over(own_callback); };
-      if (deadline == Deadline::max()) changed_.wait(lock, over_now), done = true;
-      else done = changed_.wait_until(lock, deadline, over_now);
+      if (deadline == Deadline::max())
+        changed_.wait(lock, over_now), done = true;
+      else
+        done = changed_.wait_until(lock, deadline, over_now);
     }
     waiters_.fetch_sub(1);
     if (!done) return false;
@@ -262,8 +264,8 @@ void RequestState::abandon() noexcept {
   } catch (...) {  // The outcome is of no interest to anyone any more.
   }
   if (own_callback) return;
-  // Released here, not on the worker that may hold the state for some instructions more: users count on their memory being
-  // free again after the request is gone.
+  // Released here, not on the worker that may hold the state for some instructions more: users count on their memory
+  // being free again after the request is gone.
   plans_.clear();
   inputs_.clear();
   outputs_.clear();

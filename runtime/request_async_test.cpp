@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests in time: asynchronous runs, callbacks, Busy, cancel, errors, threads, end of life; on the runtime's executor and on a
-// device with a queue of its own.
+// Requests in time: asynchronous runs, callbacks, Busy, cancel, errors, threads, end of life; on the runtime's executor
+// and on a device with a queue of its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,8 @@ class Async : public ::testing::TestWithParam<bool> {
  protected:
   template <typename... Properties>
   CompiledModel compile(Properties&&... properties) {
-    return core.compile_model(relu_model(), "REFERENCE", own_queue(GetParam()), std::forward<Properties>(properties)...);
+    return core.compile_model(relu_model(), "REFERENCE", own_queue(GetParam()),
+                              std::forward<Properties>(properties)...);
   }
   Core core;
 };
@@ -233,7 +234,8 @@ TEST(AsyncStreams, RunInParallel) {
   const auto begin = std::chrono::steady_clock::now();
   for (auto& request : requests) request.start_async();
   for (auto& request : requests) request.wait();
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, 300ms) << "four runs of 100 ms one after another would take 400 ms";
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 300ms)
+      << "four runs of 100 ms one after another would take 400 ms";
 }
 
 TEST(AsyncStreams, ZeroRunsInTheCallersThread) {

@@ -19,8 +19,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// @thread infer, start_async, wait, cancel and set_callback from any thread; the rest by one thread at a time, while no
-/// inference runs (Busy otherwise).
+/// @thread infer, start_async, wait, cancel and set_callback from any thread; the rest by one thread at a time, while
+/// no inference runs (Busy otherwise).
 class RequestState final : public Inference, public Task, public std::enable_shared_from_this<RequestState> {
  public:
   using Callback = std::function<void(std::exception_ptr)>;
@@ -48,8 +48,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::vector<std::shared_ptr<VariableStateImpl>> query_state();
   Ledger& scope() noexcept { return ledger_; }
 
-  /// The last handle went: cancels, and waits until the device no longer touches the request's memory, unless the request's own
-  /// callback is what dropped the handle.
+  /// The last handle went: cancels, and waits until the device no longer touches the request's memory, unless the
+  /// request's own callback is what dropped the handle.
   void abandon() noexcept;
 
   // Inference
@@ -90,7 +90,9 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   void check_not_busy() const;
   void check(const PortInfo& port, const Tensor& tensor, bool is_input) const;
   Slot& slot(PortRef port) { return port.is_input ? inputs_[port.index] : outputs_[port.index]; }
-  const PortInfo& info(PortRef port) const { return port.is_input ? model_->inputs()[port.index] : model_->outputs()[port.index]; }
+  const PortInfo& info(PortRef port) const {
+    return port.is_input ? model_->inputs()[port.index] : model_->outputs()[port.index];
+  }
   /// Chooses the way and binds. May throw with nothing changed.
   void settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user);
   void bind(PortRef port, const Tensor& tensor);
@@ -99,7 +101,9 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   void use_variant(const Variant::Key& key);
   /// The formats that inputs take now; all empty without frames.
   Variant::Key key_now();
-  bool takes_frames(std::size_t input) { return !plan().variant->key.empty() && plan().variant->key[input].has_value(); }
+  bool takes_frames(std::size_t input) {
+    return !plan().variant->key.empty() && plan().variant->key[input].has_value();
+  }
   void use_tensor(std::size_t input);
 
   void begin();
@@ -127,7 +131,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::atomic<bool> has_error_{false};
   std::atomic<bool> has_callback_{false};
   std::atomic<bool> posted_{false};  ///< In the executor's queue, as far as is known.
-  std::atomic<bool> sync_{false};  ///< The inference in flight is infer()'s: no callback.
+  std::atomic<bool> sync_{false};    ///< The inference in flight is infer()'s: no callback.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::exception_ptr error_;

@@ -29,7 +29,8 @@ Tensor as_picture(const Tensor& plane) {
   if (shape.size() < 2 || shape.size() > 3) return plane;
   const auto sample = static_cast<std::ptrdiff_t>(size_bytes(info.type));
   info.shape = Shape{1, shape[0], shape[1], shape.size() == 3 ? shape[2] : 1};
-  info.strides = ByteStrides{strides[0] * static_cast<std::ptrdiff_t>(shape[0]), strides[0], strides[1], shape.size() == 3 ? strides[2] : sample};
+  info.strides = ByteStrides{strides[0] * static_cast<std::ptrdiff_t>(shape[0]), strides[0], strides[1],
+                             shape.size() == 3 ? strides[2] : sample};
   return Tensor(std::move(info), plane.memory(), plane.offset(), plane.lease(), plane.view());
 }
 
@@ -42,18 +43,20 @@ bool types_agree(ElementType a, ElementType b) {
 
 void RequestState::check(const PortInfo& port, const Tensor& tensor, bool is_input) const {
   if (!tensor) {
-    throw AssertFailure("Failed to set tensor. The tensor is not initialized! (" + std::string(side(is_input)) + " '" + port.label + "')");
+    throw AssertFailure("Failed to set tensor. The tensor is not initialized! (" + std::string(side(is_input)) + " '" +
+                        port.label + "')");
   }
   if (!types_agree(tensor.element_type(), port.type)) {
-    throw AssertFailure("Failed to set tensor. The tensor element type is not corresponding with " + std::string(side(is_input)) +
-                        " element type (" + std::string(name(tensor.element_type())) + " != " + std::string(name(port.type)) +
-                        ") of '" + port.label + "'");
+    throw AssertFailure("Failed to set tensor. The tensor element type is not corresponding with " +
+                        std::string(side(is_input)) + " element type (" + std::string(name(tensor.element_type())) +
+                        " != " + std::string(name(port.type)) + ") of '" + port.label + "'");
   }
   // A dynamic output takes any tensor: whether it is large enough is known when its shape is.
   if (!is_input && !port.is_static) return;
   if (!port.fits(tensor.shape())) {
-    throw AssertFailure("Failed to set tensor. The " + std::string(side(is_input)) + " tensor size is not equal to the model " + side(is_input) +
-                        " type: got " + to_string(tensor.shape()) + " expecting " + port.shape.to_string() + " ('" + port.label + "')");
+    throw AssertFailure("Failed to set tensor. The " + std::string(side(is_input)) +
+                        " tensor size is not equal to the model " + side(is_input) + " type: got " +
+                        to_string(tensor.shape()) + " expecting " + port.shape.to_string() + " ('" + port.label + "')");
   }
 }
 
@@ -85,7 +88,8 @@ void RequestState::use_tensor(std::size_t input) {
 }
 
 void RequestState::use_variant(const Variant::Key& key) {
-  const auto known = std::find_if(plans_.begin(), plans_.end(), [&](const Plan& plan) { return plan.variant->key == key; });
+  const auto known =
+      std::find_if(plans_.begin(), plans_.end(), [&](const Plan& plan) { return plan.variant->key == key; });
   const std::size_t before = active_plan_;
   const bool first = plans_.empty();
   if (known == plans_.end()) {
@@ -122,8 +126,10 @@ void RequestState::use_variant(const Variant::Key& key) {
 
 void RequestState::bind(PortRef port, const Tensor& tensor) {
   Plan& now = plans_[active_plan_];
-  if (port.is_input) now.impl->bind_input(now.variant->first_input[port.index], tensor);
-  else now.impl->bind_output(port.index, tensor);
+  if (port.is_input)
+    now.impl->bind_input(now.variant->first_input[port.index], tensor);
+  else
+    now.impl->bind_output(port.index, tensor);
 }
 
 void RequestState::settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user) {
@@ -143,8 +149,8 @@ void RequestState::settle(PortRef port, Slot& slot, const Tensor& tensor, bool f
     const Access access = port.is_input ? Access::kRead : Access::kWrite;
     const auto route = model_->shared().router.plan(describe(typed), target, access, model_->policy());
     if (!route->possible() || (route->copies() && !port.is_input)) {
-      throw Error(Code::kFailedPrecondition, std::string(side(port.is_input)) + " '" + info.label + "' can't use " + to_string(tensor) + ": " +
-                                                 refused->reason + "\n" + route->explain());
+      throw Error(Code::kFailedPrecondition, std::string(side(port.is_input)) + " '" + info.label + "' can't use " +
+                                                 to_string(tensor) + ": " + refused->reason + "\n" + route->explain());
     }
     if (route->copies()) {
       way = Way::kRouted;
@@ -155,18 +161,21 @@ void RequestState::settle(PortRef port, Slot& slot, const Tensor& tensor, bool f
   }
   if (refused && way != Way::kRouted) {
     if (!bound.is_host_addressable() || size_bytes(info.type) == 0) {
-      throw Error(Code::kFailedPrecondition, std::string(side(port.is_input)) + " '" + info.label + "' can't use " + to_string(tensor) + ": " + refused->reason);
+      throw Error(Code::kFailedPrecondition, std::string(side(port.is_input)) + " '" + info.label + "' can't use " +
+                                                 to_string(tensor) + ": " + refused->reason);
     }
     if (model_->policy() == ZeroCopy::kRequire) {
-      throw Error(Code::kFailedPrecondition, std::string(side(port.is_input)) + " '" + info.label + "' can't use " + to_string(tensor) +
-                                                 " in place, which the zero-copy policy 'require' asks for: " + refused->reason +
-                                                 "; pass such a tensor, or set the policy to 'prefer'");
+      throw Error(Code::kFailedPrecondition,
+                  std::string(side(port.is_input)) + " '" + info.label + "' can't use " + to_string(tensor) +
+                      " in place, which the zero-copy policy 'require' asks for: " + refused->reason +
+                      "; pass such a tensor, or set the policy to 'prefer'");
     }
     way = Way::kPacked;
   }
   if (way == Way::kPacked) {
     if (!slot.staging || slot.staging.shape() != tensor.shape() || slot.staging.element_type() != info.type) {
-      slot.staging = port.is_input ? compiled.allocate_input(at, tensor.shape()) : compiled.allocate_output(at, tensor.shape());
+      slot.staging =
+          port.is_input ? compiled.allocate_input(at, tensor.shape()) : compiled.allocate_output(at, tensor.shape());
     }
     slot.tensor = bound;  // What the copy reads or writes: the routed view, where there is one.
     bind(port, slot.staging);
@@ -185,7 +194,8 @@ void RequestState::set(PortRef port, const Tensor& tensor) {
   check_not_busy();
   check(info(port), tensor, port.is_input);
   if (!port.is_input && !tensor.is_writable()) {
-    throw Error(Code::kPermissionDenied, "Failed to set tensor. output '" + info(port).label + "' can't be written to " + to_string(tensor) +
+    throw Error(Code::kPermissionDenied, "Failed to set tensor. output '" + info(port).label +
+                                             "' can't be written to " + to_string(tensor) +
                                              ": the memory is read-only or still read by its owner");
   }
   Slot& slot = this->slot(port);
@@ -206,15 +216,18 @@ void RequestState::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
   Shape item = info.static_shape;
   item[0] = 1;
   for (const Tensor& tensor : tensors) {
-    if (!tensor || !types_agree(tensor.element_type(), info.type) || tensor.shape() != item || !tensor.is_host_addressable()) {
-      throw AssertFailure("set_input_tensors/set_tensors error: each tensor for '" + info.label + "' must be host memory of " +
-                          std::string(name(info.type)) + " " + to_string(item) + ", got " + (tensor ? to_string(tensor) : "an empty one"));
+    if (!tensor || !types_agree(tensor.element_type(), info.type) || tensor.shape() != item ||
+        !tensor.is_host_addressable()) {
+      throw AssertFailure("set_input_tensors/set_tensors error: each tensor for '" + info.label +
+                          "' must be host memory of " + std::string(name(info.type)) + " " + to_string(item) +
+                          ", got " + (tensor ? to_string(tensor) : "an empty one"));
     }
     if (!tensor.is_contiguous()) throw AssertFailure("Strides for batched tensors should be default.");
   }
   if (model_->policy() == ZeroCopy::kRequire) {
-    throw Error(Code::kFailedPrecondition, "batched tensors for '" + info.label + "' would be copied into one, which the zero-copy policy "
-                                           "'require' forbids: lay the batch out in one tensor");
+    throw Error(Code::kFailedPrecondition, "batched tensors for '" + info.label +
+                                               "' would be copied into one, which the zero-copy policy "
+                                               "'require' forbids: lay the batch out in one tensor");
   }
   use_tensor(port.index);
   Plan& now = plan();
@@ -252,23 +265,28 @@ void RequestState::set_frame(std::size_t input, const Frame& frame) {
   const std::size_t first = now.variant->first_input[input];
   const std::size_t count = now.variant->input_count[input];
   if (count != frame.plane_count()) {
-    throw Error(Code::kInternal, "a frame of " + std::to_string(frame.plane_count()) + " planes meets an input stage of " + std::to_string(count));
+    throw Error(Code::kInternal, "a frame of " + std::to_string(frame.plane_count()) +
+                                     " planes meets an input stage of " + std::to_string(count));
   }
   // Everything that can be refused comes before the first plane is bound.
   std::array<Tensor, 4> bound;
   for (std::size_t i = 0; i < count; ++i) {
     Tensor plane = frame.plane(i);
     if (!plane.is_host_addressable()) {
-      plane = model_->shared().router.map(plane, compiled.memory_context(), MapOptions{Access::kRead, model_->policy(), &ledger_});
+      plane = model_->shared().router.map(plane, compiled.memory_context(),
+                                          MapOptions{Access::kRead, model_->policy(), &ledger_});
     }
     bound[i] = as_picture(plane);
     if (const auto refused = compiled.refuses_input(first + i, bound[i])) {
       if (model_->policy() == ZeroCopy::kRequire) {
-        throw Error(Code::kFailedPrecondition, "plane " + std::to_string(i) + " of the frame for input '" + info.label +
-                                                   "' can't be read where it lies, which the zero-copy policy 'require' asks for: " + refused->reason);
+        throw Error(
+            Code::kFailedPrecondition,
+            "plane " + std::to_string(i) + " of the frame for input '" + info.label +
+                "' can't be read where it lies, which the zero-copy policy 'require' asks for: " + refused->reason);
       }
       Tensor packed = compiled.allocate_input(first + i, bound[i].shape());
-      copy_strided(packed.element_type(), packed.shape(), bound[i].data(), bound[i].byte_strides(), packed.data(), packed.byte_strides());
+      copy_strided(packed.element_type(), packed.shape(), bound[i].data(), bound[i].byte_strides(), packed.data(),
+                   packed.byte_strides());
       ledger_.book_map(copy_in_edge(), false);
       ledger_.book_copied(copy_in_edge(), packed.size_bytes());
       bound[i] = packed;
@@ -292,7 +310,8 @@ void RequestState::allocate(PortRef port) {
   Tensor tensor = port.is_input ? compiled.allocate_input(now.variant->first_input[port.index], info.static_shape)
                                 : compiled.allocate_output(port.index, info.static_shape);
   // Inputs that nobody fills in must at least not change from run to run.
-  if (port.is_input && tensor.is_host_addressable() && tensor.size_bytes() != 0) std::memset(tensor.data(), 0, tensor.size_bytes());
+  if (port.is_input && tensor.is_host_addressable() && tensor.size_bytes() != 0)
+    std::memset(tensor.data(), 0, tensor.size_bytes());
   settle(port, slot(port), tensor, false);
 }
 
@@ -301,15 +320,19 @@ Tensor RequestState::get(PortRef port) {
   Slot& slot = this->slot(port);
   const PortInfo& info = this->info(port);
   if (!slot.batch.empty()) {
-    throw AssertFailure("get_tensor shall not be used together with batched set_tensors/set_input_tensors for port '" + info.label + "'");
+    throw AssertFailure("get_tensor shall not be used together with batched set_tensors/set_input_tensors for port '" +
+                        info.label + "'");
   }
   if (slot.way == Way::kFrame) {
-    throw Error(Code::kFailedPrecondition, "input '" + info.label + "' is fed by frames (set_frame) and has no tensor; set_tensor gives it one");
+    throw Error(Code::kFailedPrecondition,
+                "input '" + info.label + "' is fed by frames (set_frame) and has no tensor; set_tensor gives it one");
   }
   if (!slot.tensor) {
     if (port.is_input) use_tensor(port.index);
-    if (info.is_static) allocate(port);
-    else slot.tensor = Tensor(info.type, info.least_shape());
+    if (info.is_static)
+      allocate(port);
+    else
+      slot.tensor = Tensor(info.type, info.least_shape());
   }
   return slot.tensor;
 }
@@ -324,10 +347,13 @@ void RequestState::prepare() {
     if (slot.way == Way::kNone) {
       const PortInfo& info = model_->inputs()[i];
       if (takes_frames(i)) {
-        throw Error(Code::kFailedPrecondition, "input '" + info.label + "' takes frames (input_frames) and none was set; call set_frame or set_tensor");
+        throw Error(
+            Code::kFailedPrecondition,
+            "input '" + info.label + "' takes frames (input_frames) and none was set; call set_frame or set_tensor");
       }
       if (!info.is_static) {
-        throw AssertFailure("input '" + info.label + "' has the dynamic shape " + info.shape.to_string() + " and no tensor was set");
+        throw AssertFailure("input '" + info.label + "' has the dynamic shape " + info.shape.to_string() +
+                            " and no tensor was set");
       }
       allocate({true, i});
     }
@@ -346,8 +372,8 @@ void RequestState::prepare() {
       ledger_.book_map(frame_edge(), true);
       ledger_.book_converted(frame_edge(), slot.plane_bytes);
     } else if (slot.way == Way::kPacked) {
-      copy_strided(slot.tensor.element_type(), slot.tensor.shape(), slot.tensor.data(), slot.tensor.byte_strides(), slot.staging.data(),
-                   slot.staging.byte_strides());
+      copy_strided(slot.tensor.element_type(), slot.tensor.shape(), slot.tensor.data(), slot.tensor.byte_strides(),
+                   slot.staging.data(), slot.staging.byte_strides());
       ledger_.book_map(copy_in_edge(), false);
       ledger_.book_copied(copy_in_edge(), slot.tensor.size_bytes());
     } else if (slot.way == Way::kRouted) {
@@ -381,14 +407,15 @@ Tensor RequestState::output(std::size_t index, const Shape& shape) {
   Slot& slot = outputs_.at(index);
   const PortInfo& info = model_->outputs()[index];
   if (!info.fits(shape)) {
-    throw Error(Code::kInternal, "the device computed the shape " + to_string(shape) + " for output '" + info.label + "' of shape " + info.shape.to_string());
+    throw Error(Code::kInternal, "the device computed the shape " + to_string(shape) + " for output '" + info.label +
+                                     "' of shape " + info.shape.to_string());
   }
   if (slot.from_user) {
     try {
       if (slot.tensor.shape() != shape) slot.tensor.set_shape(shape);
     } catch (const Error&) {
-      throw AssertFailure("output '" + info.label + "' has the shape " + to_string(shape) + " now, for which the tensor set by the user, " +
-                          to_string(slot.tensor) + ", is too small");
+      throw AssertFailure("output '" + info.label + "' has the shape " + to_string(shape) +
+                          " now, for which the tensor set by the user, " + to_string(slot.tensor) + ", is too small");
     }
     if (slot.way == Way::kPacked) {
       if (slot.staging.shape() != shape) slot.staging = Tensor(info.type, shape);
@@ -399,9 +426,12 @@ Tensor RequestState::output(std::size_t index, const Shape& shape) {
   if (slot.tensor && slot.tensor.shape() == shape) return slot.tensor;
   // Tensors handed out by get_tensor keep what they hold: a new shape is a new view, on new memory when it grows.
   bool fits_memory = slot.tensor && slot.tensor.is_contiguous() &&
-                     checked_size_bytes(info.type, shape).value_or(SIZE_MAX) <= slot.tensor.memory()->size_bytes() - slot.tensor.offset();
-  if (fits_memory) slot.tensor.set_shape(shape);
-  else slot.tensor = plans_[active_plan_].variant->impl->allocate_output(index, shape);
+                     checked_size_bytes(info.type, shape).value_or(SIZE_MAX) <=
+                         slot.tensor.memory()->size_bytes() - slot.tensor.offset();
+  if (fits_memory)
+    slot.tensor.set_shape(shape);
+  else
+    slot.tensor = plans_[active_plan_].variant->impl->allocate_output(index, shape);
   return slot.tensor;
 }
 
@@ -411,8 +441,8 @@ void RequestState::complete_outputs() {
   for (Slot& slot : outputs_) {
     if (slot.way != Way::kPacked) continue;
     again = true;
-    copy_strided(slot.tensor.element_type(), slot.tensor.shape(), slot.staging.data(), slot.staging.byte_strides(), slot.tensor.data(),
-                 slot.tensor.byte_strides());
+    copy_strided(slot.tensor.element_type(), slot.tensor.shape(), slot.staging.data(), slot.staging.byte_strides(),
+                 slot.tensor.data(), slot.tensor.byte_strides());
     ledger_.book_map(copy_out_edge(), false);
     ledger_.book_copied(copy_out_edge(), slot.tensor.size_bytes());
   }

@@ -50,7 +50,8 @@ Tensor floats(const Shape& shape, std::vector<float> values) {
 }
 std::vector<float> values_of(const Tensor& tensor) {
   Tensor packed(tensor.element_type(), tensor.shape());
-  copy_strided(tensor.element_type(), tensor.shape(), tensor.data(), tensor.byte_strides(), packed.data(), packed.byte_strides());
+  copy_strided(tensor.element_type(), tensor.shape(), tensor.data(), tensor.byte_strides(), packed.data(),
+               packed.byte_strides());
   return {packed.data<float>(), packed.data<float>() + packed.element_count()};
 }
 
@@ -106,9 +107,15 @@ TEST(CoreProperties, AreCheckedAllOrNothing) {
   Core core;
   core.set_property("REFERENCE", num_streams(3));
   EXPECT_EQ(core.get_property("REFERENCE", num_streams), 3);
-  EXPECT_THAT(message_of([&] { core.set_property("REFERENCE", AnyMap{{"NUM_STREAMS", "5"}, {"NO_SUCH", 1}}); }), HasSubstr("NO_SUCH"));
+  EXPECT_THAT(message_of([&] {
+                core.set_property("REFERENCE", AnyMap{{"NUM_STREAMS", "5"}, {"NO_SUCH", 1}});
+              }),
+              HasSubstr("NO_SUCH"));
   EXPECT_EQ(core.get_property("REFERENCE", num_streams), 3);
-  EXPECT_THAT(message_of([&] { core.set_property("REFERENCE", AnyMap{{"FULL_DEVICE_NAME", "x"}}); }), HasSubstr("read-only"));
+  EXPECT_THAT(message_of([&] {
+                core.set_property("REFERENCE", AnyMap{{"FULL_DEVICE_NAME", "x"}});
+              }),
+              HasSubstr("read-only"));
   core.set_property("REFERENCE", AnyMap{{"NUM_STREAMS", "AUTO"}, {"PERFORMANCE_HINT", "THROUGHPUT"}});
   EXPECT_EQ(core.get_property("REFERENCE", num_streams), streams::AUTO);
   EXPECT_EQ(core.get_property("REFERENCE", hint::performance_mode), hint::PerformanceMode::THROUGHPUT);
@@ -118,7 +125,8 @@ TEST(CoreProperties, AreCheckedAllOrNothing) {
 
 TEST(CoreProperties, OfADeviceInACompileCallReachOnlyThatDevice) {
   Core core;
-  auto model = core.compile_model(relu_model(), "REFERENCE", device::properties("REFERENCE", num_streams(4)), device::properties("OTHER", num_streams(9)));
+  auto model = core.compile_model(relu_model(), "REFERENCE", device::properties("REFERENCE", num_streams(4)),
+                                  device::properties("OTHER", num_streams(9)));
   EXPECT_EQ(model.get_property(num_streams), 4);
 }
 
@@ -150,7 +158,8 @@ TEST(CoreCompile, NamesEveryUnsupportedOperation) {
 TEST(CoreCompile, RefusesWhatIsNull) {
   Core core;
   EXPECT_THROW(core.compile_model(std::shared_ptr<Model>(), "REFERENCE"), Error);
-  EXPECT_THAT(message_of([&] { core.compile_model(relu_model(), RemoteContext()); }), HasSubstr("Remote context is null"));
+  EXPECT_THAT(message_of([&] { core.compile_model(relu_model(), RemoteContext()); }),
+              HasSubstr("Remote context is null"));
   EXPECT_THROW(core.compile_model("/no/such/model.onnx", "REFERENCE"), Error);
   EXPECT_THROW(CompiledModel().create_infer_request(), Error);
   EXPECT_THROW(InferRequest().infer(), Error);
@@ -213,8 +222,13 @@ TEST_F(Request, TakesNamesOfTensorsAndOfNodes) {
 
 TEST_F(Request, ChecksTensorsWithTheKnownWords) {
   EXPECT_THAT(message_of([&] { request.set_tensor("x", Tensor()); }), HasSubstr("The tensor is not initialized!"));
-  EXPECT_THAT(message_of([&] { request.set_tensor("x", Tensor(element::u8, {1, 4})); }), HasSubstr("The tensor element type is not corresponding with"));
-  EXPECT_THAT(message_of([&] { request.set_tensor("x", Tensor(element::f32, {1, 5})); }),
+  EXPECT_THAT(message_of([&] {
+                request.set_tensor("x", Tensor(element::u8, {1, 4}));
+              }),
+              HasSubstr("The tensor element type is not corresponding with"));
+  EXPECT_THAT(message_of([&] {
+                request.set_tensor("x", Tensor(element::f32, {1, 5}));
+              }),
               HasSubstr("got [1,5] expecting [1,4]"));
   EXPECT_THAT(message_of([&] { request.set_output_tensor(Tensor(element::f32, {2, 4})); }), HasSubstr("[2,4]"));
 }
@@ -305,9 +319,13 @@ TEST_F(Request, SetTensorsMergesABatch) {
   r.infer();
   EXPECT_THAT(values_of(r.get_output_tensor()), ElementsAre(1, 0, 2, 0, 3, 0));
   EXPECT_EQ(r.ledger().total().copied, 24u);
-  EXPECT_THAT(message_of([&] { r.get_input_tensor(); }), HasSubstr("get_tensor shall not be used together with batched set_tensors"));
+  EXPECT_THAT(message_of([&] { r.get_input_tensor(); }),
+              HasSubstr("get_tensor shall not be used together with batched set_tensors"));
   EXPECT_THAT(message_of([&] { r.set_input_tensors({}); }), HasSubstr("can't be called with empty tensors"));
-  EXPECT_THAT(message_of([&] { r.set_tensors("y", {floats({1, 2}, {1, 1})}); }), HasSubstr("Input port for tensor name y was not found."));
+  EXPECT_THAT(message_of([&] {
+                r.set_tensors("y", {floats({1, 2}, {1, 1})});
+              }),
+              HasSubstr("Input port for tensor name y was not found."));
   EXPECT_THROW(r.set_input_tensors({floats({1, 2}, {1, 1}), floats({1, 2}, {1, 1})}), Error);
   Tensor single = floats({3, 2}, {1, 2, 3, 4, 5, 6});
   r.set_input_tensor(single);
@@ -348,7 +366,8 @@ TEST_F(Request, ProfilingSaysWhatIsMissingOrWhatRan) {
   auto r = profiled.create_infer_request();
   r.infer();
   bool found = false;
-  for (const ProfilingInfo& info : r.get_profiling_info()) found |= info.node_type == "Relu" && info.status == ProfilingInfo::Status::EXECUTED;
+  for (const ProfilingInfo& info : r.get_profiling_info())
+    found |= info.node_type == "Relu" && info.status == ProfilingInfo::Status::EXECUTED;
   EXPECT_TRUE(found);
 }
 
@@ -391,9 +410,11 @@ TEST(Remote, EmptyHandlesSaySo) {
   RemoteTensor tensor;
   EXPECT_THAT(message_of([&] { tensor.get_params(); }), HasSubstr("Tensor was not initialized."));
   EXPECT_THAT(message_of([&] { RemoteTensor(Tensor(element::f32, {1})); }), HasSubstr("Tensor is not remote."));
-  EXPECT_THAT(message_of([&] { RemoteTensor(tensor, {0}, {1}); }), HasSubstr("Cannot create RoiRemoteTensor on top of empty tensor"));
+  EXPECT_THAT(message_of([&] { RemoteTensor(tensor, {0}, {1}); }),
+              HasSubstr("Cannot create RoiRemoteTensor on top of empty tensor"));
   Core core;
-  EXPECT_THAT(message_of<NotImplemented>([&] { core.get_default_context("REFERENCE"); }), HasSubstr("is not supported by"));
+  EXPECT_THAT(message_of<NotImplemented>([&] { core.get_default_context("REFERENCE"); }),
+              HasSubstr("is not supported by"));
 }
 
 }  // namespace

@@ -41,8 +41,10 @@ class CApi : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(tenon_core_create(&core), TENON_OK);
-    ASSERT_EQ(tenon_core_read_model_from_memory(core, kRelu.data(), kRelu.size(), nullptr, &model), TENON_OK) << tenon_last_error_message();
-    ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", nullptr, &compiled), TENON_OK) << tenon_last_error_message();
+    ASSERT_EQ(tenon_core_read_model_from_memory(core, kRelu.data(), kRelu.size(), nullptr, &model), TENON_OK)
+        << tenon_last_error_message();
+    ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", nullptr, &compiled), TENON_OK)
+        << tenon_last_error_message();
     ASSERT_EQ(tenon_compiled_model_create_infer_request(compiled, &request), TENON_OK);
   }
   void TearDown() override {
@@ -126,9 +128,11 @@ TEST(CApiTensor, ReleaseRunsOnceAlsoWhenWrappingFails) {
   const size_t shape[2] = {1, 4};
   EXPECT_EQ(tenon_tensor_wrap(TENON_TYPE_F32, 3, huge, nullptr, x, count, &released, &tensor), TENON_INVALID_ARGUMENT);
   EXPECT_EQ(released, 1);
-  EXPECT_EQ(tenon_tensor_wrap(static_cast<tenon_element_type_t>(77), 2, shape, nullptr, x, count, &released, &tensor), TENON_INVALID_ARGUMENT);
+  EXPECT_EQ(tenon_tensor_wrap(static_cast<tenon_element_type_t>(77), 2, shape, nullptr, x, count, &released, &tensor),
+            TENON_INVALID_ARGUMENT);
   EXPECT_EQ(released, 2);
-  EXPECT_EQ(tenon_tensor_wrap(TENON_TYPE_F32, 2, shape, nullptr, nullptr, count, &released, &tensor), TENON_INVALID_ARGUMENT);
+  EXPECT_EQ(tenon_tensor_wrap(TENON_TYPE_F32, 2, shape, nullptr, nullptr, count, &released, &tensor),
+            TENON_INVALID_ARGUMENT);
   EXPECT_EQ(released, 3);
   EXPECT_EQ(tenon_tensor_wrap(TENON_TYPE_F32, 2, shape, nullptr, x, count, &released, nullptr), TENON_INVALID_ARGUMENT);
   EXPECT_EQ(released, 4);
@@ -195,7 +199,8 @@ TEST_F(CApi, StructsOfOtherSizesAreUnderstoodOrRefused) {
   // An older program knows fewer fields.
   options.struct_size = offsetof(tenon_compile_options_t, zero_copy);
   options.zero_copy = static_cast<tenon_zero_copy_t>(99);
-  ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", &options, &other), TENON_OK) << tenon_last_error_message();
+  ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", &options, &other), TENON_OK)
+      << tenon_last_error_message();
   tenon_compiled_model_free(other);
   // A newer one may set what this version lacks: not silently ignored.
   struct Newer {
@@ -217,7 +222,8 @@ TEST_F(CApi, PropertiesAreText) {
   options.property_count = 2;
   options.zero_copy = TENON_ZERO_COPY_REQUIRE;
   tenon_compiled_model_t* slow = nullptr;
-  ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", &options, &slow), TENON_OK) << tenon_last_error_message();
+  ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", &options, &slow), TENON_OK)
+      << tenon_last_error_message();
   char* text = nullptr;
   ASSERT_EQ(tenon_compiled_model_get_property(slow, "NUM_STREAMS", &text), TENON_OK);
   EXPECT_STREQ(text, "2");
@@ -236,9 +242,11 @@ TEST_F(CApi, PropertiesAreText) {
   struct Seen {
     std::atomic<int> status{-1};
   } seen;
-  ASSERT_EQ(tenon_infer_request_set_callback(
-                waiting, [](tenon_status_t status, const char*, void* user) { static_cast<Seen*>(user)->status = status; }, &seen),
-            TENON_OK);
+  ASSERT_EQ(
+      tenon_infer_request_set_callback(
+          waiting, [](tenon_status_t status, const char*, void* user) { static_cast<Seen*>(user)->status = status; },
+          &seen),
+      TENON_OK);
   ASSERT_EQ(tenon_infer_request_start_async(waiting), TENON_OK);
   EXPECT_EQ(tenon_infer_request_infer(waiting), TENON_FAILED_PRECONDITION) << "busy";
   EXPECT_EQ(tenon_infer_request_wait_for(waiting, 1), TENON_DEADLINE_EXCEEDED);
@@ -274,7 +282,8 @@ TEST_F(CApi, DevicesAreListed) {
   tenon_strings_t* devices = nullptr;
   ASSERT_EQ(tenon_core_get_available_devices(core, &devices), TENON_OK);
   bool found = false;
-  for (size_t i = 0; i < tenon_strings_count(devices); ++i) found |= std::strcmp(tenon_strings_get(devices, i), "REFERENCE") == 0;
+  for (size_t i = 0; i < tenon_strings_count(devices); ++i)
+    found |= std::strcmp(tenon_strings_get(devices, i), "REFERENCE") == 0;
   EXPECT_TRUE(found);
   EXPECT_EQ(tenon_strings_get(devices, 1000), nullptr);
   tenon_strings_free(devices);

@@ -111,11 +111,13 @@ T read_struct(const T* from, const char* what) {
   checked(from, what);
   const std::size_t size = from->struct_size;
   if (size < sizeof(std::size_t) || size > 4096) {
-    refuse(std::string(what) + ".struct_size is " + std::to_string(size) + "; set it to sizeof(the struct), here " + std::to_string(sizeof(T)));
+    refuse(std::string(what) + ".struct_size is " + std::to_string(size) + "; set it to sizeof(the struct), here " +
+           std::to_string(sizeof(T)));
   }
   const auto* bytes = reinterpret_cast<const unsigned char*>(from);
   for (std::size_t i = sizeof(T); i < size; ++i) {
-    if (bytes[i] != 0) refuse(std::string(what) + " sets a field that this version (" + tenon_version() + ") does not know");
+    if (bytes[i] != 0)
+      refuse(std::string(what) + " sets a field that this version (" + tenon_version() + ") does not know");
   }
   T value{};
   std::memcpy(&value, from, std::min(size, sizeof(T)));
@@ -128,7 +130,8 @@ void write_struct(T* to, T value, const char* what) {
   checked(to, what);
   const std::size_t size = to->struct_size;
   if (size < sizeof(std::size_t) || size > 4096) {
-    refuse(std::string(what) + ".struct_size is " + std::to_string(size) + "; set it to sizeof(the struct), here " + std::to_string(sizeof(T)));
+    refuse(std::string(what) + ".struct_size is " + std::to_string(size) + "; set it to sizeof(the struct), here " +
+           std::to_string(sizeof(T)));
   }
   value.struct_size = size;
   std::memcpy(to, &value, std::min(size, sizeof(T)));
@@ -142,7 +145,8 @@ char* copy_of(const std::string& text) {
 }
 
 tenon::ElementType type_of(tenon_element_type_t type) {
-  if (type <= TENON_TYPE_UNDEFINED || type > TENON_TYPE_U1) refuse("element type " + std::to_string(type) + " does not exist");
+  if (type <= TENON_TYPE_UNDEFINED || type > TENON_TYPE_U1)
+    refuse("element type " + std::to_string(type) + " does not exist");
   return static_cast<tenon::ElementType>(type);
 }
 
@@ -174,8 +178,10 @@ tenon::FrameInfo frame_info_of(const tenon_frame_info_t* from) {
   result.format = tenon::PixelFormat{info.fourcc, info.modifier};
   result.width_px = info.width_px;
   result.height_px = info.height_px;
-  if (info.colour_space < 0 || info.colour_space > TENON_COLOUR_SPACE_BT2020) refuse("colour_space " + std::to_string(info.colour_space) + " does not exist");
-  if (info.colour_range < 0 || info.colour_range > TENON_COLOUR_RANGE_FULL) refuse("colour_range " + std::to_string(info.colour_range) + " does not exist");
+  if (info.colour_space < 0 || info.colour_space > TENON_COLOUR_SPACE_BT2020)
+    refuse("colour_space " + std::to_string(info.colour_space) + " does not exist");
+  if (info.colour_range < 0 || info.colour_range > TENON_COLOUR_RANGE_FULL)
+    refuse("colour_range " + std::to_string(info.colour_range) + " does not exist");
   result.colour_space = static_cast<tenon::ColourSpace>(info.colour_space);
   result.colour_range = static_cast<tenon::ColourRange>(info.colour_range);
   return result;
@@ -206,7 +212,8 @@ std::vector<std::string> names_of(const Ports& ports) {
 template <typename Ports>
 void write_port(const Ports& ports, const std::vector<std::string>& names, std::size_t index, tenon_port_info_t* info) {
   if (index >= ports.size()) {
-    throw Error(Code::kOutOfRange, "port " + std::to_string(index) + " does not exist: the model has " + std::to_string(ports.size()));
+    throw Error(Code::kOutOfRange,
+                "port " + std::to_string(index) + " does not exist: the model has " + std::to_string(ports.size()));
   }
   tenon_port_info_t value{};
   value.name = names[index].c_str();
@@ -214,7 +221,8 @@ void write_port(const Ports& ports, const std::vector<std::string>& names, std::
   const tenon::PartialShape& shape = ports[index].get_partial_shape();
   value.rank = -1;
   if (shape.rank().is_static()) {
-    if (shape.size() > TENON_MAX_RANK) throw Error(Code::kOutOfRange, "port \"" + names[index] + "\" has more than TENON_MAX_RANK dimensions");
+    if (shape.size() > TENON_MAX_RANK)
+      throw Error(Code::kOutOfRange, "port \"" + names[index] + "\" has more than TENON_MAX_RANK dimensions");
     value.rank = static_cast<std::int32_t>(shape.size());
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       value.shape[axis] = shape[axis].is_static() ? static_cast<std::int64_t>(shape[axis].get_length()) : -1;
@@ -246,24 +254,30 @@ tenon_status_t tenon_tensor_create(tenon_element_type_t type, size_t rank, const
   });
 }
 
-tenon_status_t tenon_tensor_wrap(tenon_element_type_t type, size_t rank, const size_t* shape, const ptrdiff_t* byte_strides,
-                                 void* data, tenon_release_t release, void* user, tenon_tensor_t** out) {
+tenon_status_t tenon_tensor_wrap(tenon_element_type_t type, size_t rank, const size_t* shape,
+                                 const ptrdiff_t* byte_strides, void* data, tenon_release_t release, void* user,
+                                 tenon_tensor_t** out) {
   return guard([&] {
     const auto owner = owner_of(release, user);
     tenon_tensor_t*& result = prepared(out);
     tenon::TensorInfo info;
     info.type = type_of(type);
     info.shape = shape_of(rank, shape);
-    info.strides = byte_strides ? tenon::ByteStrides(byte_strides, byte_strides + rank) : tenon::packed_strides(info.type, info.shape);
+    info.strides = byte_strides ? tenon::ByteStrides(byte_strides, byte_strides + rank)
+                                : tenon::packed_strides(info.type, info.shape);
     const auto extent = tenon::checked_extent_bytes(info);
-    if (!extent) refuse("the size of a tensor of shape " + to_string(info.shape) + " and byte strides " + to_string(info.strides) + " does not fit");
+    if (!extent)
+      refuse("the size of a tensor of shape " + to_string(info.shape) + " and byte strides " + to_string(info.strides) +
+             " does not fit");
     if (!data && *extent != 0) refuse("data is NULL for a tensor of shape " + to_string(info.shape));
     if (byte_strides && tenon::size_bytes(info.type) == 0) refuse("tensors of types below 8 bits have no byte strides");
-    result = new tenon_tensor{tenon::Tensor(std::move(info), tenon::HostMemory::borrow(data, *extent, false, release_of(owner)))};
+    result = new tenon_tensor{
+        tenon::Tensor(std::move(info), tenon::HostMemory::borrow(data, *extent, false, release_of(owner)))};
   });
 }
 
-tenon_status_t tenon_tensor_slice(const tenon_tensor_t* tensor, const size_t* begin, const size_t* end, tenon_tensor_t** out) {
+tenon_status_t tenon_tensor_slice(const tenon_tensor_t* tensor, const size_t* begin, const size_t* end,
+                                  tenon_tensor_t** out) {
   return guard([&] {
     tenon_tensor_t*& result = prepared(out);
     const tenon::Tensor& whole = checked(tensor, "tensor").value;
@@ -291,8 +305,10 @@ tenon_status_t tenon_tensor_shape(const tenon_tensor_t* tensor, size_t* out) {
 tenon_status_t tenon_tensor_byte_strides(const tenon_tensor_t* tensor, ptrdiff_t* out) {
   return guard([&] {
     const tenon::Tensor& value = checked(tensor, "tensor").value;
-    if (tenon::size_bytes(value.element_type()) == 0) throw Error(Code::kUnimplemented, "tensors of types below 8 bits have no byte strides");
-    if (!value.byte_strides().empty()) std::copy(value.byte_strides().begin(), value.byte_strides().end(), &checked(out, "the out-parameter"));
+    if (tenon::size_bytes(value.element_type()) == 0)
+      throw Error(Code::kUnimplemented, "tensors of types below 8 bits have no byte strides");
+    if (!value.byte_strides().empty())
+      std::copy(value.byte_strides().begin(), value.byte_strides().end(), &checked(out, "the out-parameter"));
   });
 }
 size_t tenon_tensor_size_bytes(const tenon_tensor_t* tensor) { return tensor ? tensor->value.size_bytes() : 0; }
@@ -314,7 +330,8 @@ tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plan
     const tenon::PixelFormatInfo* format = tenon::find_format(frame_info.format.fourcc);
     if (!format) refuse("fourcc " + std::to_string(frame_info.format.fourcc) + " is no pixel format known here");
     if (plane_count != format->plane_count) {
-      refuse(std::string(format->name) + " has " + std::to_string(format->plane_count) + " planes, got " + std::to_string(plane_count));
+      refuse(std::string(format->name) + " has " + std::to_string(format->plane_count) + " planes, got " +
+             std::to_string(plane_count));
     }
     checked(planes, "planes");
     std::vector<tenon::Tensor> tensors;
@@ -325,13 +342,15 @@ tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plan
       plane.strides = tenon::packed_strides(plane.type, plane.shape);
       const auto row_bytes = tenon::plane_extent(frame_info, i).row_bytes;
       if (planes[i].pitch_bytes < row_bytes || planes[i].pitch_bytes > PTRDIFF_MAX) {
-        refuse("plane " + std::to_string(i) + ": pitch_bytes " + std::to_string(planes[i].pitch_bytes) + " is below the row's " + std::to_string(row_bytes));
+        refuse("plane " + std::to_string(i) + ": pitch_bytes " + std::to_string(planes[i].pitch_bytes) +
+               " is below the row's " + std::to_string(row_bytes));
       }
       plane.strides[0] = static_cast<std::ptrdiff_t>(planes[i].pitch_bytes);
       const auto extent = tenon::checked_extent_bytes(plane);
       if (!extent) refuse("plane " + std::to_string(i) + " is too large");
       if (!planes[i].data) refuse("plane " + std::to_string(i) + ": data is NULL");
-      tensors.emplace_back(std::move(plane), tenon::HostMemory::borrow(planes[i].data, *extent, false, release_of(owner)));
+      tensors.emplace_back(std::move(plane),
+                           tenon::HostMemory::borrow(planes[i].data, *extent, false, release_of(owner)));
     }
     result = new tenon_frame{tenon::Frame(frame_info, std::move(tensors))};
   });
@@ -369,11 +388,15 @@ tenon_status_t tenon_core_get_property(const tenon_core_t* core, const char* dev
   });
 }
 
-tenon_status_t tenon_core_set_properties(tenon_core_t* core, const char* device, const tenon_property_t* properties, size_t count) {
-  return guard([&] { checked(core, "core").value.set_property(std::string(device ? device : ""), properties_of(properties, count)); });
+tenon_status_t tenon_core_set_properties(tenon_core_t* core, const char* device, const tenon_property_t* properties,
+                                         size_t count) {
+  return guard([&] {
+    checked(core, "core").value.set_property(std::string(device ? device : ""), properties_of(properties, count));
+  });
 }
 
-tenon_status_t tenon_core_read_model(const tenon_core_t* core, const char* model_path, const char* weights_path, tenon_model_t** out) {
+tenon_status_t tenon_core_read_model(const tenon_core_t* core, const char* model_path, const char* weights_path,
+                                     tenon_model_t** out) {
   return guard([&] {
     tenon_model_t*& result = prepared(out);
     checked(model_path, "model_path");
@@ -389,8 +412,9 @@ tenon_status_t tenon_core_read_model_from_memory(const tenon_core_t* core, const
   return guard([&] {
     tenon_model_t*& result = prepared(out);
     if (!model || model_size == 0) refuse("the model is empty");
-    auto read = checked(core, "core").value.read_model(std::string(static_cast<const char*>(model), model_size),
-                                                       weights ? weights->value : tenon::Tensor());
+    auto read = checked(core, "core")
+                    .value.read_model(std::string(static_cast<const char*>(model), model_size),
+                                      weights ? weights->value : tenon::Tensor());
     auto inputs = names_of(read->inputs());
     auto outputs = names_of(read->outputs());
     result = new tenon_model{std::move(read), std::move(inputs), std::move(outputs)};
@@ -405,11 +429,15 @@ tenon_status_t tenon_core_compile_model(tenon_core_t* core, const tenon_model_t*
     if (options) {
       const tenon_compile_options_t given = read_struct(options, "compile options");
       properties = properties_of(given.properties, given.property_count);
-      if (given.zero_copy < 0 || given.zero_copy > TENON_ZERO_COPY_ALLOW) refuse("zero_copy " + std::to_string(given.zero_copy) + " does not exist");
-      if (given.zero_copy != TENON_ZERO_COPY_DEFAULT) properties.insert(tenon::zero_copy(static_cast<tenon::ZeroCopy>(given.zero_copy - 1)));
+      if (given.zero_copy < 0 || given.zero_copy > TENON_ZERO_COPY_ALLOW)
+        refuse("zero_copy " + std::to_string(given.zero_copy) + " does not exist");
+      if (given.zero_copy != TENON_ZERO_COPY_DEFAULT)
+        properties.insert(tenon::zero_copy(static_cast<tenon::ZeroCopy>(given.zero_copy - 1)));
       if (given.frames) properties.insert(tenon::input_frames(frame_info_of(given.frames)));
     }
-    auto compiled = checked(core, "core").value.compile_model(checked(model, "model").value, std::string(device ? device : "AUTO"), properties);
+    auto compiled =
+        checked(core, "core")
+            .value.compile_model(checked(model, "model").value, std::string(device ? device : "AUTO"), properties);
     auto inputs = names_of(compiled.inputs());
     auto outputs = names_of(compiled.outputs());
     result = new tenon_compiled_model{std::move(compiled), std::move(inputs), std::move(outputs)};
@@ -434,12 +462,18 @@ tenon_status_t tenon_model_output_info(const tenon_model_t* model, size_t index,
 }
 void tenon_model_free(tenon_model_t* model) { delete model; }
 
-size_t tenon_compiled_model_input_count(const tenon_compiled_model_t* model) { return model ? model->input_names.size() : 0; }
-size_t tenon_compiled_model_output_count(const tenon_compiled_model_t* model) { return model ? model->output_names.size() : 0; }
-tenon_status_t tenon_compiled_model_input_info(const tenon_compiled_model_t* model, size_t index, tenon_port_info_t* info) {
+size_t tenon_compiled_model_input_count(const tenon_compiled_model_t* model) {
+  return model ? model->input_names.size() : 0;
+}
+size_t tenon_compiled_model_output_count(const tenon_compiled_model_t* model) {
+  return model ? model->output_names.size() : 0;
+}
+tenon_status_t tenon_compiled_model_input_info(const tenon_compiled_model_t* model, size_t index,
+                                               tenon_port_info_t* info) {
   return guard([&] { write_port(checked(model, "model").value.inputs(), model->input_names, index, info); });
 }
-tenon_status_t tenon_compiled_model_output_info(const tenon_compiled_model_t* model, size_t index, tenon_port_info_t* info) {
+tenon_status_t tenon_compiled_model_output_info(const tenon_compiled_model_t* model, size_t index,
+                                                tenon_port_info_t* info) {
   return guard([&] { write_port(checked(model, "model").value.outputs(), model->output_names, index, info); });
 }
 tenon_status_t tenon_compiled_model_get_property(const tenon_compiled_model_t* model, const char* key, char** out) {
@@ -457,16 +491,19 @@ tenon_status_t tenon_compiled_model_create_infer_request(tenon_compiled_model_t*
 }
 void tenon_compiled_model_free(tenon_compiled_model_t* model) { delete model; }
 
-tenon_status_t tenon_infer_request_set_tensor(tenon_infer_request_t* request, const char* name, const tenon_tensor_t* tensor) {
+tenon_status_t tenon_infer_request_set_tensor(tenon_infer_request_t* request, const char* name,
+                                              const tenon_tensor_t* tensor) {
   return guard([&] {
     checked(name, "name");
     checked(request, "request").value.set_tensor(std::string(name), checked(tensor, "tensor").value);
   });
 }
-tenon_status_t tenon_infer_request_set_input_tensor(tenon_infer_request_t* request, size_t index, const tenon_tensor_t* tensor) {
+tenon_status_t tenon_infer_request_set_input_tensor(tenon_infer_request_t* request, size_t index,
+                                                    const tenon_tensor_t* tensor) {
   return guard([&] { checked(request, "request").value.set_input_tensor(index, checked(tensor, "tensor").value); });
 }
-tenon_status_t tenon_infer_request_set_output_tensor(tenon_infer_request_t* request, size_t index, const tenon_tensor_t* tensor) {
+tenon_status_t tenon_infer_request_set_output_tensor(tenon_infer_request_t* request, size_t index,
+                                                     const tenon_tensor_t* tensor) {
   return guard([&] { checked(request, "request").value.set_output_tensor(index, checked(tensor, "tensor").value); });
 }
 tenon_status_t tenon_infer_request_get_tensor(tenon_infer_request_t* request, const char* name, tenon_tensor_t** out) {
@@ -476,24 +513,29 @@ tenon_status_t tenon_infer_request_get_tensor(tenon_infer_request_t* request, co
     result = new tenon_tensor{checked(request, "request").value.get_tensor(std::string(name))};
   });
 }
-tenon_status_t tenon_infer_request_get_input_tensor(tenon_infer_request_t* request, size_t index, tenon_tensor_t** out) {
+tenon_status_t tenon_infer_request_get_input_tensor(tenon_infer_request_t* request, size_t index,
+                                                    tenon_tensor_t** out) {
   return guard([&] {
     prepared(out);
     *out = new tenon_tensor{checked(request, "request").value.get_input_tensor(index)};
   });
 }
-tenon_status_t tenon_infer_request_get_output_tensor(tenon_infer_request_t* request, size_t index, tenon_tensor_t** out) {
+tenon_status_t tenon_infer_request_get_output_tensor(tenon_infer_request_t* request, size_t index,
+                                                     tenon_tensor_t** out) {
   return guard([&] {
     prepared(out);
     *out = new tenon_tensor{checked(request, "request").value.get_output_tensor(index)};
   });
 }
-tenon_status_t tenon_infer_request_set_frame(tenon_infer_request_t* request, const char* name, const tenon_frame_t* frame) {
+tenon_status_t tenon_infer_request_set_frame(tenon_infer_request_t* request, const char* name,
+                                             const tenon_frame_t* frame) {
   return guard([&] {
     tenon::InferRequest& value = checked(request, "request").value;
     const tenon::Frame& picture = checked(frame, "frame").value;
-    if (name) value.set_frame(std::string(name), picture);
-    else value.set_frame(picture);
+    if (name)
+      value.set_frame(std::string(name), picture);
+    else
+      value.set_frame(picture);
   });
 }
 tenon_status_t tenon_infer_request_infer(tenon_infer_request_t* request) {

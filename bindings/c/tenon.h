@@ -15,10 +15,10 @@ extern "C" {
 
 /*
  * Rules that hold for every function:
- *  - It returns a status. On failure out-parameters are NULL or 0 and tenon_last_error_message() of this thread says what was
- *    wrong; on success they are set. No exception, no signal.
- *  - Handles are opaque. Every handle that an out-parameter gave is freed with its tenon_*_free, which takes NULL too. Objects
- *    keep alive what they need: handles may be freed in any order.
+ *  - It returns a status. On failure out-parameters are NULL or 0 and tenon_last_error_message() of this thread says
+ * what was wrong; on success they are set. No exception, no signal.
+ *  - Handles are opaque. Every handle that an out-parameter gave is freed with its tenon_*_free, which takes NULL too.
+ * Objects keep alive what they need: handles may be freed in any order.
  *  - Structs begin with struct_size = sizeof(the struct): programs built with older or newer headers work.
  *  - Strings are UTF-8. Texts that an out-parameter `char**` gave are freed with tenon_string_free.
  *  - Functions on different handles may run at once. One request runs one inference at a time.
@@ -92,12 +92,13 @@ typedef enum tenon_element_type {
 typedef void (*tenon_release_t)(void* user);
 
 /* Allocates packed, 64-byte aligned host memory, not initialised. `shape` has `rank` extents, outermost first. */
-TENON_C_API tenon_status_t tenon_tensor_create(tenon_element_type_t type, size_t rank, const size_t* shape, tenon_tensor_t** out);
-/* A tensor over the caller's memory, which stays the caller's. `byte_strides` may be NULL: packed. `release` may be NULL; else it
- * is called exactly once, also when this function fails. */
+TENON_C_API tenon_status_t tenon_tensor_create(tenon_element_type_t type, size_t rank, const size_t* shape,
+                                               tenon_tensor_t** out);
+/* A tensor over the caller's memory, which stays the caller's. `byte_strides` may be NULL: packed. `release` may be
+ * NULL; else it is called exactly once, also when this function fails. */
 TENON_C_API tenon_status_t tenon_tensor_wrap(tenon_element_type_t type, size_t rank, const size_t* shape,
-                                             const ptrdiff_t* byte_strides, void* data, tenon_release_t release, void* user,
-                                             tenon_tensor_t** out);
+                                             const ptrdiff_t* byte_strides, void* data, tenon_release_t release,
+                                             void* user, tenon_tensor_t** out);
 /* The region [begin, end): shares the memory. */
 TENON_C_API tenon_status_t tenon_tensor_slice(const tenon_tensor_t* tensor, const size_t* begin, const size_t* end,
                                               tenon_tensor_t** out);
@@ -154,8 +155,9 @@ typedef struct tenon_plane {
 /* Host memory for all planes, rows aligned to 64 bytes. */
 TENON_C_API tenon_status_t tenon_frame_create(const tenon_frame_info_t* info, tenon_frame_t** out);
 /* A frame over the caller's planes; `release` as for tenon_tensor_wrap, once for all planes. */
-TENON_C_API tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plane_t* planes, size_t plane_count,
-                                            tenon_release_t release, void* user, tenon_frame_t** out);
+TENON_C_API tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plane_t* planes,
+                                            size_t plane_count, tenon_release_t release, void* user,
+                                            tenon_frame_t** out);
 TENON_C_API size_t tenon_frame_plane_count(const tenon_frame_t* frame);
 /* A plane as a tensor [rows, columns] or [rows, columns, samples]. */
 TENON_C_API tenon_status_t tenon_frame_plane(const tenon_frame_t* frame, size_t index, tenon_tensor_t** out);
@@ -187,18 +189,21 @@ TENON_C_API tenon_status_t tenon_core_create(tenon_core_t** out);
 TENON_C_API void tenon_core_free(tenon_core_t* core);
 TENON_C_API tenon_status_t tenon_core_get_available_devices(const tenon_core_t* core, tenon_strings_t** out);
 /* `device` NULL: the core's own properties. */
-TENON_C_API tenon_status_t tenon_core_get_property(const tenon_core_t* core, const char* device, const char* key, char** out);
-TENON_C_API tenon_status_t tenon_core_set_properties(tenon_core_t* core, const char* device, const tenon_property_t* properties,
-                                                     size_t count);
+TENON_C_API tenon_status_t tenon_core_get_property(const tenon_core_t* core, const char* device, const char* key,
+                                                   char** out);
+TENON_C_API tenon_status_t tenon_core_set_properties(tenon_core_t* core, const char* device,
+                                                     const tenon_property_t* properties, size_t count);
 /* An ONNX file, or the .xml of an IR; `weights_path` may be NULL. */
-TENON_C_API tenon_status_t tenon_core_read_model(const tenon_core_t* core, const char* model_path, const char* weights_path,
-                                                 tenon_model_t** out);
+TENON_C_API tenon_status_t tenon_core_read_model(const tenon_core_t* core, const char* model_path,
+                                                 const char* weights_path, tenon_model_t** out);
 /* The bytes of an ONNX file (weights NULL), or the XML of an IR with its weights. */
-TENON_C_API tenon_status_t tenon_core_read_model_from_memory(const tenon_core_t* core, const void* model, size_t model_size,
-                                                             const tenon_tensor_t* weights, tenon_model_t** out);
+TENON_C_API tenon_status_t tenon_core_read_model_from_memory(const tenon_core_t* core, const void* model,
+                                                             size_t model_size, const tenon_tensor_t* weights,
+                                                             tenon_model_t** out);
 /* `device` NULL or "AUTO": the first that runs the whole model. `options` may be NULL. */
 TENON_C_API tenon_status_t tenon_core_compile_model(tenon_core_t* core, const tenon_model_t* model, const char* device,
-                                                    const tenon_compile_options_t* options, tenon_compiled_model_t** out);
+                                                    const tenon_compile_options_t* options,
+                                                    tenon_compiled_model_t** out);
 /* What all models of this core copied, converted, transferred and waited for, as text for people. */
 TENON_C_API tenon_status_t tenon_core_report(const tenon_core_t* core, char** out);
 
@@ -224,7 +229,8 @@ TENON_C_API tenon_status_t tenon_compiled_model_input_info(const tenon_compiled_
                                                            tenon_port_info_t* info);
 TENON_C_API tenon_status_t tenon_compiled_model_output_info(const tenon_compiled_model_t* model, size_t index,
                                                             tenon_port_info_t* info);
-TENON_C_API tenon_status_t tenon_compiled_model_get_property(const tenon_compiled_model_t* model, const char* key, char** out);
+TENON_C_API tenon_status_t tenon_compiled_model_get_property(const tenon_compiled_model_t* model, const char* key,
+                                                             char** out);
 TENON_C_API tenon_status_t tenon_compiled_model_create_infer_request(tenon_compiled_model_t* model,
                                                                      tenon_infer_request_t** out);
 TENON_C_API void tenon_compiled_model_free(tenon_compiled_model_t* model);
@@ -250,11 +256,14 @@ TENON_C_API tenon_status_t tenon_infer_request_set_input_tensor(tenon_infer_requ
                                                                 const tenon_tensor_t* tensor);
 TENON_C_API tenon_status_t tenon_infer_request_set_output_tensor(tenon_infer_request_t* request, size_t index,
                                                                  const tenon_tensor_t* tensor);
-TENON_C_API tenon_status_t tenon_infer_request_get_tensor(tenon_infer_request_t* request, const char* name, tenon_tensor_t** out);
-TENON_C_API tenon_status_t tenon_infer_request_get_input_tensor(tenon_infer_request_t* request, size_t index, tenon_tensor_t** out);
+TENON_C_API tenon_status_t tenon_infer_request_get_tensor(tenon_infer_request_t* request, const char* name,
+                                                          tenon_tensor_t** out);
+TENON_C_API tenon_status_t tenon_infer_request_get_input_tensor(tenon_infer_request_t* request, size_t index,
+                                                                tenon_tensor_t** out);
 TENON_C_API tenon_status_t tenon_infer_request_get_output_tensor(tenon_infer_request_t* request, size_t index,
                                                                  tenon_tensor_t** out);
-/* `name` NULL: the only input. The frame's planes are read where they lie; it is kept until another frame or tensor is set. */
+/* `name` NULL: the only input. The frame's planes are read where they lie; it is kept until another frame or tensor is
+ * set. */
 TENON_C_API tenon_status_t tenon_infer_request_set_frame(tenon_infer_request_t* request, const char* name,
                                                          const tenon_frame_t* frame);
 TENON_C_API tenon_status_t tenon_infer_request_infer(tenon_infer_request_t* request);
@@ -264,9 +273,11 @@ TENON_C_API tenon_status_t tenon_infer_request_wait(tenon_infer_request_t* reque
 TENON_C_API tenon_status_t tenon_infer_request_wait_for(tenon_infer_request_t* request, int64_t timeout_ms);
 TENON_C_API tenon_status_t tenon_infer_request_cancel(tenon_infer_request_t* request);
 /* `callback` NULL: none. */
-TENON_C_API tenon_status_t tenon_infer_request_set_callback(tenon_infer_request_t* request, tenon_callback_t callback, void* user);
+TENON_C_API tenon_status_t tenon_infer_request_set_callback(tenon_infer_request_t* request, tenon_callback_t callback,
+                                                            void* user);
 /* What this request copied, converted, transferred and waited for. totals->struct_size must be set. */
-TENON_C_API tenon_status_t tenon_infer_request_ledger(const tenon_infer_request_t* request, tenon_ledger_totals_t* totals);
+TENON_C_API tenon_status_t tenon_infer_request_ledger(const tenon_infer_request_t* request,
+                                                      tenon_ledger_totals_t* totals);
 /* Cancels a running inference and waits for it. */
 TENON_C_API void tenon_infer_request_free(tenon_infer_request_t* request);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a model from C: c_infer [model [device]]. Inputs are filled with 1; prints shapes, the first output values and the ledger. */
+/* Runs a model from C: c_infer [model [device]]. Inputs are filled with 1; prints shapes, the first output values and
+ * the ledger. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,8 +50,10 @@ int main(int argc, char** argv) {
   tenon_infer_request_t* request = NULL;
 
   check(tenon_core_create(&core), "core");
-  if (argc > 1) check(tenon_core_read_model(core, argv[1], NULL, &model), argv[1]);
-  else check(tenon_core_read_model_from_memory(core, kRelu, sizeof kRelu - 1, NULL, &model), "model");
+  if (argc > 1)
+    check(tenon_core_read_model(core, argv[1], NULL, &model), argv[1]);
+  else
+    check(tenon_core_read_model_from_memory(core, kRelu, sizeof kRelu - 1, NULL, &model), "model");
   check(tenon_core_compile_model(core, model, argc > 2 ? argv[2] : "CPU", NULL, &compiled), "compile");
   check(tenon_compiled_model_create_infer_request(compiled, &request), "request");
 
@@ -77,7 +80,8 @@ int main(int argc, char** argv) {
     check(tenon_infer_request_get_output_tensor(request, i, &tensor), "output tensor");
     check(tenon_tensor_data(tensor, &data), "output data");
     if (tenon_tensor_type(tensor) == TENON_TYPE_F32) {
-      for (size_t k = 0; k < 4 && k < tenon_tensor_size_bytes(tensor) / sizeof(float); ++k) printf(" %g", ((float*)data)[k]);
+      for (size_t k = 0; k < 4 && k < tenon_tensor_size_bytes(tensor) / sizeof(float); ++k)
+        printf(" %g", ((float*)data)[k]);
       printf("\n");
     }
     tenon_tensor_free(tensor);

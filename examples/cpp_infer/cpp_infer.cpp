@@ -12,8 +12,10 @@
 namespace {
 
 void fill_with_ones(const tenon::Tensor& tensor) {
-  if (tensor.element_type() == tenon::element::f32) std::fill_n(tensor.data<float>(), tensor.element_count(), 1.f);
-  else std::memset(tensor.data(), 1, tensor.size_bytes());
+  if (tensor.element_type() == tenon::element::f32)
+    std::fill_n(tensor.data<float>(), tensor.element_count(), 1.f);
+  else
+    std::memset(tensor.data(), 1, tensor.size_bytes());
 }
 
 void run(const std::string& path, const std::string& device) {
@@ -21,11 +23,12 @@ void run(const std::string& path, const std::string& device) {
   tenon::CompiledModel model = core.compile_model(path, device);
   tenon::InferRequest request = model.create_infer_request();
   for (const auto& port : model.inputs()) {
-    std::printf("input  %s %s %s\n", port.get_node()->get_friendly_name().c_str(), port.get_element_type().to_string().c_str(),
-                port.get_partial_shape().to_string().c_str());
+    std::printf("input  %s %s %s\n", port.get_node()->get_friendly_name().c_str(),
+                port.get_element_type().to_string().c_str(), port.get_partial_shape().to_string().c_str());
     // A dynamic extent is 1 here; an application knows better.
     tenon::Shape shape;
-    for (const auto& extent : port.get_partial_shape()) shape.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 1);
+    for (const auto& extent : port.get_partial_shape())
+      shape.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 1);
     tenon::Tensor tensor(port.get_element_type(), shape);
     fill_with_ones(tensor);
     request.set_tensor(port, tensor);
@@ -38,7 +41,8 @@ void run(const std::string& path, const std::string& device) {
     const tenon::Tensor tensor = request.get_tensor(port);
     std::printf("output %s %s:", port.get_node()->get_friendly_name().c_str(), to_string(tensor.shape()).c_str());
     if (tensor.element_type() == tenon::element::f32) {
-      for (std::size_t i = 0; i < 4 && i < tensor.element_count(); ++i) std::printf(" %g", static_cast<double>(tensor.data<float>()[i]));
+      for (std::size_t i = 0; i < 4 && i < tensor.element_count(); ++i)
+        std::printf(" %g", static_cast<double>(tensor.data<float>()[i]));
     }
     std::printf("\n");
   }

@@ -3,6 +3,7 @@
 #include "allocation_count_internal.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 
@@ -14,8 +15,9 @@ std::atomic<std::int64_t> freed{0};
 void* take(std::size_t size, std::size_t alignment) {
   made.fetch_add(1, std::memory_order_relaxed);
   // aligned_alloc wants a multiple of the alignment.
-  void* memory = alignment <= alignof(std::max_align_t) ? std::malloc(size ? size : 1)
-                                                        : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* memory = alignment <= alignof(std::max_align_t)
+                     ? std::malloc(size ? size : 1)
+                     : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (!memory) throw std::bad_alloc();
   return memory;
 }
@@ -35,8 +37,12 @@ std::int64_t live_allocations() { return made.load(std::memory_order_relaxed) - 
 
 void* operator new(std::size_t size) { return take(size, 1); }
 void* operator new[](std::size_t size) { return take(size, 1); }
-void* operator new(std::size_t size, std::align_val_t alignment) { return take(size, static_cast<std::size_t>(alignment)); }
-void* operator new[](std::size_t size, std::align_val_t alignment) { return take(size, static_cast<std::size_t>(alignment)); }
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return take(size, static_cast<std::size_t>(alignment));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment) {
+  return take(size, static_cast<std::size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { give(memory); }
 void operator delete[](void* memory) noexcept { give(memory); }
 void operator delete(void* memory, std::size_t) noexcept { give(memory); }

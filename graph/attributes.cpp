@@ -12,6 +12,20 @@
 namespace tenon {
 inline namespace v1 {
 
+Attribute::Attribute(const Attribute& other) = default;
+Attribute::Attribute(Attribute&& other) noexcept = default;
+Attribute& Attribute::operator=(const Attribute& other) = default;
+Attribute& Attribute::operator=(Attribute&& other) noexcept = default;
+Attribute::~Attribute() = default;
+
+Attributes::Attributes() = default;
+Attributes::Attributes(std::initializer_list<Entry> entries) : entries_(entries) {}
+Attributes::Attributes(const Attributes& other) = default;
+Attributes::Attributes(Attributes&& other) noexcept = default;
+Attributes& Attributes::operator=(const Attributes& other) = default;
+Attributes& Attributes::operator=(Attributes&& other) noexcept = default;
+Attributes::~Attributes() = default;
+
 namespace {
 std::string number_text(double value) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";

@@ -48,6 +48,12 @@ class TENON_API Attribute {
   }
   Attribute(std::initializer_list<std::int64_t> values) : value_(std::vector<std::int64_t>(values)) {}
   Attribute(PartialShape value) : value_(std::move(value)) {}
+  // Out of line: a variant of nine alternatives, inlined at each of thousands of uses, made files take minutes to compile.
+  Attribute(const Attribute& other);
+  Attribute(Attribute&& other) noexcept;
+  Attribute& operator=(const Attribute& other);
+  Attribute& operator=(Attribute&& other) noexcept;
+  ~Attribute();
 
   AttributeKind kind() const { return static_cast<AttributeKind>(value_.index()); }
   const Value& value() const { return value_; }
@@ -73,8 +79,13 @@ class TENON_API Attribute {
 class TENON_API Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
-  Attributes() = default;
-  Attributes(std::initializer_list<Entry> entries) : entries_(entries) {}
+  Attributes();
+  Attributes(std::initializer_list<Entry> entries);
+  Attributes(const Attributes& other);
+  Attributes(Attributes&& other) noexcept;
+  Attributes& operator=(const Attributes& other);
+  Attributes& operator=(Attributes&& other) noexcept;
+  ~Attributes();
 
   void set(std::string_view name, Attribute value);
   void erase(std::string_view name);

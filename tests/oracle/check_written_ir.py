@@ -19,7 +19,8 @@ def main():
     options = parser.parse_args()
     core, failures = openvino.Core(), 0
     with tempfile.TemporaryDirectory() as folder:
-        for data in sorted(p for p in options.references.iterdir() if p.is_dir()):
+        small = [p for p in sorted(options.references.iterdir()) if p.name.endswith("_tiny") or p.name == "relu1"]
+        for data in small:
             for suffix in (".onnx", ".xml"):
                 written = Path(folder) / f"{data.name}{suffix.replace('.', '_')}.xml"
                 subprocess.run([options.convert, options.zoo / (data.name + suffix), written], check=True)

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ONNX reader: what it takes, and what it refuses with which words.
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -275,6 +278,32 @@ TEST(OnnxReader, InlinesFunctionsOfTheModel) {
   neg.set_op_type("NegElu");
   neg.set_domain("own");
   EXPECT_THAT(b.error().what(), HasSubstr("deeper than"));
+}
+
+// Long chains must not cost stack, neither when read nor when released.
+TEST(OnnxReader, TakesChainsOfManyNodes) {
+  Builder b;
+  b.input("x0", {2}).output("x50000");
+  for (int i = 0; i < 50'000; ++i) b.node("Neg", {"x" + std::to_string(i)}, {"x" + std::to_string(i + 1)});
+  EXPECT_EQ(b.read()->get_ops().size(), 50'002U);
+  b.node("MatMul", {"x0", "x50000"}, {"y"});
+  b.node("MatMul", {"y", "x50000"}, {"z"});
+  b.node("Conv", {"y", "x50000"}, {"q"});
+  EXPECT_THROW(b.read(), Error);
+}
+
+TEST(OnnxReader, KeepsTheNamesOfInputsAndOutputsApart) {
+  Builder b;
+  b.input("x", {2}).output("y").output("z");
+  b.node("Relu", {"x"}, {"inner"});
+  b.node("Identity", {"inner"}, {"y"});
+  b.node("Identity", {"x"}, {"z"});
+  const auto model = b.read();
+  EXPECT_EQ(model->input(0).get_any_name(), "x");
+  EXPECT_EQ(model->output(0).get_any_name(), "y");
+  EXPECT_EQ(model->output(1).get_any_name(), "z");
+  EXPECT_EQ(model->input(0).get_names().size(), 1U);
+  EXPECT_EQ(model->output(0).get_names().size(), 1U);
 }
 
 TEST(OnnxReader, RefusesWhatIsNoModel) {

@@ -77,11 +77,15 @@ OutputVector conv_transpose(const NodeContext& node) {
   Attributes attributes = window.attributes();
   attributes.set("output_padding", node.get_ints("output_padding", Ints(axes, 0)));
   OutputVector inputs{node.input(0), groups == 1 ? node.input(1) : grouped(node.input(1), groups)};
+  if (static_cast<std::size_t>(node.rank(1)) != axes + 2) {
+    fail("filters have rank " + std::to_string(node.rank(1)) + ", expected " + std::to_string(axes + 2));
+  }
   if (node.has("output_shape")) {
     // ONNX gives the extra pixel of an odd total to the front unless told otherwise; the table's "same" modes do the reverse.
     const Ints wanted = node.get_ints("output_shape");
     const PartialShape& x = node.input(0).get_partial_shape();
     const PartialShape& w = node.input(1).get_partial_shape();
+    if (static_cast<std::size_t>(node.rank(0)) != axes + 2) fail("the input's rank does not fit the filters'");
     if (x.is_dynamic() || w.is_dynamic() || wanted.size() != axes) unimplemented("output_shape needs static shapes");
     const Ints extra = node.get_ints("output_padding", Ints(axes, 0));
     if (extra.size() != axes) fail("output_padding has " + std::to_string(extra.size()) + " entries, expected " + std::to_string(axes));

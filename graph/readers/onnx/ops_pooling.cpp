@@ -74,7 +74,8 @@ OutputVector lp_pool(const NodeContext& node) {
     const PartialShape& shape = x.get_partial_shape();
     Ints begin, end;
     for (std::size_t i = 0; i < kernel.size(); ++i) {
-      if (shape.rank().is_dynamic() || shape[i + 2].is_dynamic()) unimplemented("auto_pad needs a static shape");
+      if (shape.is_dynamic()) unimplemented("auto_pad needs a static shape");
+      if (shape.size() != kernel.size() + 2) fail("kernel_shape does not fit an input of rank " + std::to_string(shape.size()));
       const std::int64_t in = shape[i + 2].get_length(), stride = window.strides[i];
       const std::int64_t out = (in + stride - 1) / stride;
       const std::int64_t total = std::max<std::int64_t>((out - 1) * stride + (kernel[i] - 1) * window.dilations[i] + 1 - in, 0);

@@ -59,7 +59,9 @@ OutputVector dft(const NodeContext& node) {
   std::int64_t axis = node.get_int("axis", 1);
   if (node.opset() >= 20) {
     // An input since 20. Where it is not a constant the standard's default is the only choice that can be made here.
-    axis = node.has_input(2) ? node.constant_ints(2, "axis").at(0) : -2;
+    const Ints axes = node.has_input(2) ? node.constant_ints(2, "axis") : Ints{-2};
+    if (axes.size() != 1) fail("axis has " + std::to_string(axes.size()) + " values, expected 1");
+    axis = axes[0];
   }
   axis = normalized_axis(axis, rank);
   if (axis == rank - 1) fail("the transformed axis cannot be the last, which holds real and imaginary part");

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constant folding.
+#include <algorithm>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/operation.hpp>
+#include <tenon/graph/passes/pass.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace pass {
+
+namespace {
+bool is_decompression(const Node& node) {
+  if (!is_op(&node, "Convert") || !as_type<op::v0::Constant>(node.get_input_node_ptr(0))) return false;
+  const ElementType from = node.get_input_element_type(0), to = node.get_output_element_type(0);
+  return to == ElementType::kF32 && (from == ElementType::kF16 || from == ElementType::kBf16);
+}
+
+/// Values of all inputs, decompressed where need be; empty when one is not constant.
+std::vector<Tensor> constant_inputs(const Node& node) {
+  std::vector<Tensor> tensors;
+  for (std::size_t i = 0; i < node.get_input_size(); ++i) {
+    const Node* source = node.get_input_node_ptr(i);
+    if (const auto* constant = as_type<op::v0::Constant>(source)) {
+      tensors.push_back(constant->get_tensor());
+    } else if (is_decompression(*source)) {
+      tensors.push_back(evaluate_node(*source, {as_type<op::v0::Constant>(source->get_input_node_ptr(0))->get_tensor()}).at(0));
+    } else {
+      return {};
+    }
+  }
+  return tensors;
+}
+
+bool all_constant(const Node& node) {
+  for (std::size_t i = 0; i < node.get_input_size(); ++i) {
+    const Node* source = node.get_input_node_ptr(i);
+    if (!as_type<op::v0::Constant>(source) && !is_decompression(*source)) return false;
+  }
+  return node.get_input_size() > 0;
+}
+
+bool grows_too_much(const Node& node, std::size_t limit) {
+  std::size_t in = 0, out = 0;
+  for (std::size_t i = 0; i < node.get_input_size(); ++i) in += node.get_input_tensor(i).size();
+  for (std::size_t i = 0; i < node.get_output_size(); ++i) {
+    if (node.get_output_partial_shape(i).is_dynamic()) return true;
+    out += node.get_output_tensor(i).size();
+  }
+  return out > limit && out > in;
+}
+
+void put_constants(const std::shared_ptr<Node>& node, const std::vector<Tensor>& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    auto constant = std::make_shared<op::v0::Constant>(values[i]);
+    // Several outputs become several constants: each has its own name.
+    constant->set_friendly_name(node->get_friendly_name() + (values.size() > 1 ? "." + std::to_string(i) : ""));
+    node->output(i).replace(constant->output(0));
+  }
+}
+
+bool fold(Model& model, const FoldOptions& options) {
+  bool changed = false;
+  for (const auto& node : model.get_ordered_ops()) {
+    if (!node->operation().evaluate || node->get_users().empty()) continue;
+    if (is_decompression(*node) && options.keep_decompression) {
+      node->get_rt_info()["decompression"] = true;
+      continue;
+    }
+    std::vector<Tensor> values;
+    for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+      if (const auto& value = node->get_output_tensor(i).value()) values.push_back(*value);
+    }
+    if (values.size() != node->get_output_size()) {
+      values.clear();
+      if (!all_constant(*node) || grows_too_much(*node, options.max_growth_bytes)) continue;
+      values = evaluate_node(*node, constant_inputs(*node));
+    }
+    put_constants(node, values);
+    changed = true;
+  }
+  return changed;
+}
+}  // namespace
+
+Pass fold_constants(FoldOptions options) {
+  return {"fold_constants", [options](Model& model) { return fold(model, options); }};
+}
+
+}  // namespace pass
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes: named changes to a model, run in order, with a hook that sees each result.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/graph/model.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace pass {
+
+/// Changes a model in place. run() says whether it changed anything. What a pass keeps: the values of all results, the
+/// friendly and tensor names of results and parameters, and the friendly name of the last node of what it replaces.
+struct Pass {
+  std::string name;
+  std::function<bool(Model&)> run;
+};
+
+/// Seen after each pass: for dumps and timing.
+using Hook = std::function<void(const Model& model, const std::string& pass, bool changed)>;
+
+class TENON_API Manager {
+ public:
+  Manager& add(Pass pass);
+  void set_hook(Hook hook) { hook_ = std::move(hook); }
+  /// Runs every pass once, in order; types and shapes are inferred again after each that changed something.
+  /// @errors what a pass or inference throws, with the pass named.
+  bool run(const std::shared_ptr<Model>& model) const;
+  const std::vector<Pass>& passes() const { return passes_; }
+
+ private:
+  std::vector<Pass> passes_;
+  Hook hook_;
+};
+
+struct FoldOptions {
+  /// Keep Convert(f16 or bf16 Constant -> f32) as it is, marked by rt_info "decompression": devices that compute in half
+  /// precision, or convert while packing, then never see the weights inflated.
+  bool keep_decompression = true;
+  /// A result larger than this and larger than all that it is made of stays a computation.
+  std::size_t max_growth_bytes = std::size_t{1} << 20;
+};
+/// Replaces what depends on no input by its value, shape computations of static models included.
+TENON_API Pass fold_constants(FoldOptions options = {});
+/// Reshape, Transpose, Convert, Concat, Pad, Squeeze, Unsqueeze, Broadcast, Tile that change nothing; transposes that cancel;
+/// reshapes of reshapes.
+TENON_API Pass eliminate_no_ops();
+/// BatchNormInference with constant parameters: into the weights of the convolution before it and an Add, or, elsewhere, to
+/// Multiply and Add.
+TENON_API Pass fold_batch_norm();
+/// x * Sigmoid(x) to Swish.
+TENON_API Pass fuse_swish();
+/// 0.5 * x * (1 + Erf(x / sqrt(2))), in any order of factors, to Gelu.
+TENON_API Pass fuse_gelu();
+
+/// The passes that every device wants, in a good order.
+TENON_API Manager common_passes(FoldOptions options = {});
+
+// What passes and devices match with.
+
+/// The Constant that feeds input i; through a decompression Convert too, in which case it holds the compressed values.
+TENON_API std::shared_ptr<op::v0::Constant> constant_input(const Node& node, std::size_t index);
+/// The one value of a constant input of one element (f16 decompressed); nothing for others.
+TENON_API bool scalar_input(const Node& node, std::size_t index, double& value);
+/// The only reader of a node with one output; null when there are none or several.
+TENON_API std::shared_ptr<Node> only_user(const Node& node);
+/// For a convolution whose only reader adds a constant per output channel: that Add and its constant input's index.
+struct BiasMatch {
+  std::shared_ptr<Node> add;
+  std::size_t constant_index = 0;
+};
+TENON_API bool match_bias(const Node& convolution, BiasMatch& match);
+
+/// Gives `replacement` the consumers, tensor names and friendly name of a node with one output.
+TENON_API void replace_node(const std::shared_ptr<Node>& node, const Output<Node>& replacement);
+
+}  // namespace pass
+}  // namespace v1
+}  // namespace tenon

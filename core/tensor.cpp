@@ -30,10 +30,10 @@ TENON_INLINE std::size_t pack(TensorInfo& info) {
   for (std::size_t axis = info.shape.size(); axis-- > 0;) {
     strides[axis] = static_cast<std::ptrdiff_t>(step);
     empty |= extents[axis] == 0;
-    overflow |= __builtin_mul_overflow(step, extents[axis], &step) || step >> 60 != 0;
+    overflow |= __builtin_mul_overflow(step, extents[axis], &step);
   }
   if (empty) return 0;
-  return overflow ? require_size(info.type, info.shape) : step;
+  return overflow || step >> 60 != 0 ? require_size(info.type, info.shape) : step;
 }
 
 TENON_INLINE void complete_strides(TensorInfo& info) {

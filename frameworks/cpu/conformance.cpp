@@ -19,9 +19,12 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
  public:
   std::string_view name() const override { return "cpu"; }
   Context make_context() override { return cpu::context(); }
-  std::vector<std::string> variants() const override { return {"owned", "borrowed", "read_only", "adopted", "pooled", "memfd"}; }
+  std::vector<std::string> variants() const override {
+    return {"owned", "borrowed", "read_only", "adopted", "pooled", "memfd"};
+  }
 
-  conformance::Allocation make_memory(const Context& context, std::string_view variant, const Requirements& wanted) override {
+  conformance::Allocation make_memory(const Context& context, std::string_view variant,
+                                      const Requirements& wanted) override {
     const std::size_t size = wanted.size_bytes + 64;
     if (variant == "owned") return {context->allocate(wanted), {}};
     if (variant == "borrowed") return {HostMemory::borrow(arena(size), size), {}};
@@ -29,10 +32,11 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
     if (variant == "adopted") {
       void* const data = std::aligned_alloc(64, (size + 63) / 64 * 64);
       ++live_;
-      return {HostMemory::borrow(data, size, false, [this, data] {
-                std::free(data);
-                --live_;
-              }),
+      return {HostMemory::borrow(data, size, false,
+                                 [this, data] {
+                                   std::free(data);
+                                   --live_;
+                                 }),
               {}};
     }
     if (variant == "memfd") return {cpu::SharedMemory::allocate(size), {}};
@@ -52,7 +56,9 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
     std::erase_if(pools_, [](const auto& entry) { return entry.second->idle() == entry.second->size(); });
   }
   std::vector<conformance::Exclusion> exclusions() const override {
-    return {{"NativeFailure", "host memory calls nothing of a library; shared_memory_test.cpp exhausts descriptors and address space instead"}};
+    return {{"NativeFailure",
+             "host memory calls nothing of a library; shared_memory_test.cpp exhausts descriptors and address space "
+             "instead"}};
   }
 
  private:

@@ -25,7 +25,8 @@ namespace detail {
 inline std::size_t checked_extent(const TensorInfo& info, const void* data, const char* what) {
   if (!info.strides.empty() && info.strides.size() != info.shape.size()) {
     throw Error(Code::kInvalidArgument, std::string(what) + " " + to_string(info.shape) + ": got " +
-                                            std::to_string(info.strides.size()) + " byte strides, expected one per axis");
+                                            std::to_string(info.strides.size()) +
+                                            " byte strides, expected one per axis");
   }
   const auto extent = checked_extent_bytes(info);
   if (!extent) {
@@ -61,7 +62,8 @@ class ReleaseGuard {
 /// New packed host memory, 64-byte aligned, uninitialised. @errors kInvalidArgument: size overflow; kResourceExhausted.
 inline Tensor allocate(ElementType type, const Shape& shape) { return Tensor(type, shape); }
 
-/// Borrows `data`: the caller keeps it alive and unmoved for as long as any tensor over it lives. `info.strides` empty: packed.
+/// Borrows `data`: the caller keeps it alive and unmoved for as long as any tensor over it lives. `info.strides` empty:
+/// packed.
 /// @errors kInvalidArgument: null data for a shape that is not empty, bad or overflowing strides.
 /// @thread any. @cost one allocation for the memory object; no bytes are touched.
 inline Tensor wrap(void* data, const TensorInfo& info, Wrapped access = Wrapped::kWritable) {
@@ -70,11 +72,14 @@ inline Tensor wrap(void* data, const TensorInfo& info, Wrapped access = Wrapped:
   return Tensor(info, HostMemory::borrow(data, extent, true));
 }
 /// As above, read-only because the pointer says so.
-inline Tensor wrap(const void* data, const TensorInfo& info) { return wrap(const_cast<void*>(data), info, Wrapped::kReadOnly); }
+inline Tensor wrap(const void* data, const TensorInfo& info) {
+  return wrap(const_cast<void*>(data), info, Wrapped::kReadOnly);
+}
 
-/// Takes `data` over: `release` is called exactly once, from whatever thread drops the last tensor, and also when this call
-/// fails. It must not throw. @errors as wrap().
-inline Tensor adopt(void* data, const TensorInfo& info, HostMemory::Release release, Wrapped access = Wrapped::kWritable) {
+/// Takes `data` over: `release` is called exactly once, from whatever thread drops the last tensor, and also when this
+/// call fails. It must not throw. @errors as wrap().
+inline Tensor adopt(void* data, const TensorInfo& info, HostMemory::Release release,
+                    Wrapped access = Wrapped::kWritable) {
   detail::ReleaseGuard guard(std::move(release));
   const std::size_t extent = detail::checked_extent(info, data, "cpu::adopt of");
   Ref<HostMemory> memory = HostMemory::borrow(data, extent, access == Wrapped::kReadOnly, guard.get());
@@ -88,8 +93,8 @@ struct PlaneData {
   std::size_t pitch_bytes = 0;  ///< Distance between rows; at least one row.
 };
 
-/// Borrows the planes of a picture, wherever each lies; every plane is a memory of its own, held by one release for all.
-/// Planes that lie in one allocation are better laid over one memory (Frame::over, or tensors at offsets in one
+/// Borrows the planes of a picture, wherever each lies; every plane is a memory of its own, held by one release for
+/// all. Planes that lie in one allocation are better laid over one memory (Frame::over, or tensors at offsets in one
 /// HostMemory::borrow): then they share one hazard state and one mapping.
 /// `release` (may be empty) is called exactly once, when the last plane goes or when this call fails.
 /// @errors kInvalidArgument: another number of planes than `info.format` has, a pitch shorter than a row, null data.
@@ -99,16 +104,18 @@ inline Frame wrap_frame(const FrameInfo& info, std::span<const PlaneData> planes
   auto guard = std::make_shared<detail::ReleaseGuard>(std::move(release));
   const PixelFormatInfo& format = format_info(info.format);
   if (planes.size() != format.plane_count) {
-    throw Error(Code::kInvalidArgument, "cpu::wrap_frame " + std::string(format.name) + ": got " + std::to_string(planes.size()) +
-                                            " planes, expected " + std::to_string(format.plane_count));
+    throw Error(Code::kInvalidArgument, "cpu::wrap_frame " + std::string(format.name) + ": got " +
+                                            std::to_string(planes.size()) + " planes, expected " +
+                                            std::to_string(format.plane_count));
   }
   const auto sample = static_cast<std::ptrdiff_t>(size_bytes(format.sample));
   std::vector<Tensor> tensors;
   for (std::size_t p = 0; p < planes.size(); ++p) {
     const PlaneExtent extent = plane_extent(info, p);
     if (planes[p].pitch_bytes < extent.row_bytes || planes[p].pitch_bytes > std::size_t{1} << 40) {
-      throw Error(Code::kInvalidArgument, "cpu::wrap_frame " + std::string(format.name) + ": plane " + std::to_string(p) + " has a pitch of " +
-                                              std::to_string(planes[p].pitch_bytes) + " bytes, a row has " + std::to_string(extent.row_bytes));
+      throw Error(Code::kInvalidArgument,
+                  "cpu::wrap_frame " + std::string(format.name) + ": plane " + std::to_string(p) + " has a pitch of " +
+                      std::to_string(planes[p].pitch_bytes) + " bytes, a row has " + std::to_string(extent.row_bytes));
     }
     TensorInfo plane{format.sample, plane_shape(info, p), {}};
     plane.strides.push_back(static_cast<std::ptrdiff_t>(planes[p].pitch_bytes));

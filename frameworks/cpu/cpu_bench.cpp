@@ -43,7 +43,8 @@ void WrapFloor(benchmark::State& state) {
   const Shape shape{1, 3, 224, 224};
   const int context = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(std::make_shared<Equal>(element::f32, shape, packed_strides(element::f32, shape), g_data, sizeof g_data, &context, 1));
+    benchmark::DoNotOptimize(std::make_shared<Equal>(element::f32, shape, packed_strides(element::f32, shape), g_data,
+                                                     sizeof g_data, &context, 1));
   }
 }
 BENCHMARK(WrapFloor)->Name("Wrap/floor/make_shared");
@@ -61,7 +62,8 @@ void WrapByFramework(benchmark::State& state) {
 BENCHMARK(WrapByFramework)->Name("Wrap/cpu::wrap/224x224_rgb");
 
 void CopyTensorFloor(benchmark::State& state) {
-  const auto source = std::make_shared<Equal>(element::f32, Shape{1, 3, 224, 224}, ByteStrides{}, g_data, sizeof g_data, nullptr, 1);
+  const auto source =
+      std::make_shared<Equal>(element::f32, Shape{1, 3, 224, 224}, ByteStrides{}, g_data, sizeof g_data, nullptr, 1);
   struct Value {
     Shape shape;
     ByteStrides strides;
@@ -127,7 +129,8 @@ class CrowdContext final : public ContextImpl {
 };
 class CrowdEdge final : public Edge {
  public:
-  CrowdEdge(MemoryKind from, MemoryKind to, bool refuses) : from_(from), to_(to), refuses_(refuses), name_(std::string(from.name()) + "->" + std::string(to.name())) {}
+  CrowdEdge(MemoryKind from, MemoryKind to, bool refuses)
+      : from_(from), to_(to), refuses_(refuses), name_(std::string(from.name()) + "->" + std::string(to.name())) {}
   std::string_view name() const override { return name_; }
   MemoryKind from() const override { return from_; }
   MemoryKind to() const override { return to_; }
@@ -139,7 +142,8 @@ class CrowdEdge final : public Edge {
     return reached;
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions&) const override {
-    return source.through(&source.memory()->add_view(std::make_unique<View>(to, to_, Access::kReadWrite, source.memory()->host())));
+    return source.through(
+        &source.memory()->add_view(std::make_unique<View>(to, to_, Access::kReadWrite, source.memory()->host())));
   }
 
  private:
@@ -157,10 +161,12 @@ struct Crowd {
       contexts.emplace_back(make_ref<CrowdContext>(MemoryKind(names.back())));
     }
     for (int i = 0; i + 1 < 20; ++i) edge(i, i + 1, false), edge(i + 1, i, false);
-    for (int i = 2; i < 20; i += 2) edge(0, i, true), edge(i, 0, false);  // The short cuts are refused: every place is judged.
+    for (int i = 2; i < 20; i += 2)
+      edge(0, i, true), edge(i, 0, false);  // The short cuts are refused: every place is judged.
   }
   void edge(int from, int to, bool refuses) {
-    edges.emplace_back(contexts[static_cast<std::size_t>(from)]->kind(), contexts[static_cast<std::size_t>(to)]->kind(), refuses);
+    edges.emplace_back(contexts[static_cast<std::size_t>(from)]->kind(), contexts[static_cast<std::size_t>(to)]->kind(),
+                       refuses);
   }
   void fill(Router& router) const {
     for (const Context& context : contexts) router.add(context);
@@ -187,9 +193,11 @@ void RouteFloor(benchmark::State& state) {
 BENCHMARK(RouteFloor)->Name("Route/floor/unordered_map");
 
 void RouteFloorHashed(benchmark::State& state) {
-  // The same with the description as the key, hashed and compared in the simplest way: what no cache by description can avoid.
+  // The same with the description as the key, hashed and compared in the simplest way: what no cache by description can
+  // avoid.
   struct Key {
-    std::uint64_t numbers[18];  // Context, kind, type, four extents, four strides, offset, size, alignment, modifier, flags, target, policy.
+    std::uint64_t numbers[18];  // Context, kind, type, four extents, four strides, offset, size, alignment, modifier,
+                                // flags, target, policy.
     bool operator==(const Key&) const = default;
   };
   struct Hash {

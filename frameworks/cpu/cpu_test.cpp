@@ -43,10 +43,16 @@ TEST(CpuWrap, OfConstDataIsReadOnly) {
 
 TEST(CpuWrap, RefusesWhatMakesNoSense) {
   std::byte data[16];
-  EXPECT_THAT(error_of([&] { cpu::wrap(static_cast<void*>(nullptr), {element::u8, {4}, {}}); }).what(), HasSubstr("null"));
+  EXPECT_THAT(error_of([&] {
+                cpu::wrap(static_cast<void*>(nullptr), {element::u8, {4}, {}});
+              }).what(),
+              HasSubstr("null"));
   EXPECT_THAT(error_of([&] { cpu::wrap(data, {element::u8, {4, 4}, {4}}); }).what(), HasSubstr("one per axis"));
   EXPECT_EQ(error_of([&] { cpu::wrap(data, {element::u8, {4, 4}, {-4, 1}}); }).code(), Code::kInvalidArgument);
-  EXPECT_EQ(error_of([&] { cpu::wrap(data, {element::f64, {std::size_t{1} << 40, std::size_t{1} << 40}, {}}); }).code(), Code::kInvalidArgument);
+  EXPECT_EQ(error_of([&] {
+              cpu::wrap(data, {element::f64, {std::size_t{1} << 40, std::size_t{1} << 40}, {}});
+            }).code(),
+            Code::kInvalidArgument);
   EXPECT_NO_THROW(cpu::wrap(static_cast<void*>(nullptr), {element::u8, {0, 4}, {}}));
 }
 
@@ -67,12 +73,22 @@ TEST(CpuAdopt, ReleasesOnceWhenTheLastTensorGoes) {
 TEST(CpuAdopt, ReleasesOnceWhenConstructionFails) {
   std::byte data[16];
   int released = 0;
-  EXPECT_EQ(error_of([&] { cpu::adopt(data, {element::u8, {4, 4}, {-4, 1}}, [&] { ++released; }); }).code(), Code::kInvalidArgument);
+  EXPECT_EQ(error_of([&] {
+              cpu::adopt(data, {element::u8, {4, 4}, {-4, 1}}, [&] { ++released; });
+            }).code(),
+            Code::kInvalidArgument);
   EXPECT_EQ(released, 1);
-  EXPECT_EQ(error_of([&] { cpu::adopt(nullptr, {element::u8, {4}, {}}, [&] { ++released; }); }).code(), Code::kInvalidArgument);
+  EXPECT_EQ(error_of([&] {
+              cpu::adopt(nullptr, {element::u8, {4}, {}}, [&] { ++released; });
+            }).code(),
+            Code::kInvalidArgument);
   EXPECT_EQ(released, 2);
-  EXPECT_EQ(error_of([&] { cpu::adopt(data, {element::u4, {4}, {1}}, [&] { ++released; }); }).code(), Code::kInvalidArgument);
-  EXPECT_EQ(released, 3) << "refused after the memory object was made: its destructor and the guard must not both release";
+  EXPECT_EQ(error_of([&] {
+              cpu::adopt(data, {element::u4, {4}, {1}}, [&] { ++released; });
+            }).code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(released, 3)
+      << "refused after the memory object was made: its destructor and the guard must not both release";
 }
 
 TEST(CpuAdopt, ReleasesOnTheThreadThatDropsIt) {
@@ -108,10 +124,16 @@ TEST(CpuWrapFrame, RefusesShortPitchesAndWrongPlaneCountsAndReleasesOnce) {
   std::vector<std::uint8_t> bytes(64 * 48 * 2);
   int released = 0;
   const cpu::PlaneData one[] = {{bytes.data(), 64}};
-  EXPECT_THAT(error_of([&] { cpu::wrap_frame({kNv12, 64, 48}, one, [&] { ++released; }); }).what(), HasSubstr("expected 2"));
+  EXPECT_THAT(error_of([&] {
+                cpu::wrap_frame({kNv12, 64, 48}, one, [&] { ++released; });
+              }).what(),
+              HasSubstr("expected 2"));
   EXPECT_EQ(released, 1);
   const cpu::PlaneData narrow[] = {{bytes.data(), 64}, {bytes.data(), 63}};
-  EXPECT_THAT(error_of([&] { cpu::wrap_frame({kNv12, 64, 48}, narrow, [&] { ++released; }); }).what(), HasSubstr("pitch of 63"));
+  EXPECT_THAT(error_of([&] {
+                cpu::wrap_frame({kNv12, 64, 48}, narrow, [&] { ++released; });
+              }).what(),
+              HasSubstr("pitch of 63"));
   EXPECT_EQ(released, 2) << "the first plane was made already";
 }
 

@@ -51,7 +51,8 @@ class UniqueFd {
   /// Gives the descriptor away: the caller closes it.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void reset(int fd = -1) noexcept {
-    // close() is not repeated on EINTR: on Linux the descriptor is gone either way, and its number may be someone else's.
+    // close() is not repeated on EINTR: on Linux the descriptor is gone either way, and its number may be someone
+    // else's.
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;
   }
@@ -60,8 +61,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-/// One descriptor with several owners: closed when the last goes. Planes of one allocation share one of these, so that no plane
-/// closes what another still uses.
+/// One descriptor with several owners: closed when the last goes. Planes of one allocation share one of these, so that
+/// no plane closes what another still uses.
 /// @thread distinct objects from distinct threads.
 class SharedFd {
  public:

@@ -24,8 +24,8 @@ struct PooledBuffer {
   explicit operator bool() const { return static_cast<bool>(memory); }
 };
 
-/// Fixed-size buffers from a free list. The memory objects persist from use to use, and so do their views in other contexts:
-/// that is the mapping cache. Grows on demand up to a limit. In the steady state nothing is allocated.
+/// Fixed-size buffers from a free list. The memory objects persist from use to use, and so do their views in other
+/// contexts: that is the mapping cache. Grows on demand up to a limit. In the steady state nothing is allocated.
 ///
 /// The pool may be destroyed while buffers are out: they stay valid, and each is freed when its last lease goes.
 /// @thread all members from any thread; leases may be dropped on any thread.
@@ -33,12 +33,14 @@ class Pool {
  public:
   using Allocate = std::function<Ref<Memory>(const Requirements&)>;
 
-  /// Buffers as `wanted` says (size, alignment, tail padding, fd), at most `limit` of them, made by `allocate`: any context's
-  /// allocate() serves. Without it they are host memory, or memfd memory when `wanted.fd` asks for a descriptor.
+  /// Buffers as `wanted` says (size, alignment, tail padding, fd), at most `limit` of them, made by `allocate`: any
+  /// context's allocate() serves. Without it they are host memory, or memfd memory when `wanted.fd` asks for a
+  /// descriptor.
   /// @errors kInvalidArgument: a limit of 0. Nothing is allocated yet.
   Pool(const Requirements& wanted, std::size_t limit, Allocate allocate = {})
       : state_(make_ref<State>(wanted, limit, allocate ? std::move(allocate) : Allocate(&cpu::allocate_memory))) {
-    if (limit == 0) throw Error(Code::kInvalidArgument, "pool: a limit of 0 buffers would block for ever; allow at least 1");
+    if (limit == 0)
+      throw Error(Code::kInvalidArgument, "pool: a limit of 0 buffers would block for ever; allow at least 1");
   }
   Pool(std::size_t size_bytes, std::size_t limit) : Pool(sized(size_bytes), limit) {}
   Pool(Pool&&) noexcept = default;
@@ -53,8 +55,8 @@ class Pool {
     if (state_) state_->close();
   }
 
-  /// A free buffer, or a new one below the limit, or else the first that comes back before `deadline`. Its bytes and hazards are
-  /// those of its last use: wait for hazards() before writing when a device may still read it.
+  /// A free buffer, or a new one below the limit, or else the first that comes back before `deadline`. Its bytes and
+  /// hazards are those of its last use: wait for hazards() before writing when a device may still read it.
   /// @errors kDeadlineExceeded, naming size and limit; what the allocation gave.
   PooledBuffer acquire(Deadline deadline = default_deadline()) { return state_->acquire(deadline); }
   /// As acquire(), but an empty buffer instead of waiting.
@@ -81,7 +83,8 @@ class Pool {
  private:
   struct State;
 
-  /// A buffer of the pool and, while it is out, the state of its use: the same object each time, so that no lease is allocated.
+  /// A buffer of the pool and, while it is out, the state of its use: the same object each time, so that no lease is
+  /// allocated.
   class Slot final : public LeaseState {
    public:
     explicit Slot(Ref<Memory> buffer) : memory(std::move(buffer)) {}
@@ -109,9 +112,10 @@ class Pool {
       if (!ready()) {
         if (!deadline) return {};
         if (!returned.wait_until(lock, *deadline, ready)) {
-          throw Error(Code::kDeadlineExceeded, "pool of " + std::to_string(limit) + " buffers of " + std::to_string(wanted.size_bytes) +
-                                                   " bytes: all are in use and none came back in time; raise the limit or drop "
-                                                   "tensors and frames earlier");
+          throw Error(Code::kDeadlineExceeded,
+                      "pool of " + std::to_string(limit) + " buffers of " + std::to_string(wanted.size_bytes) +
+                          " bytes: all are in use and none came back in time; raise the limit or drop "
+                          "tensors and frames earlier");
         }
       }
       Slot* slot = free;
@@ -143,7 +147,8 @@ class Pool {
           slot->next = free;
           free = slot;
           ++free_count;
-          // Under the lock: the caller's reference keeps this object, but a woken thread must not outrun the notification.
+          // Under the lock: the caller's reference keeps this object, but a woken thread must not outrun the
+          // notification.
           returned.notify_one();
           return;
         }
@@ -189,7 +194,8 @@ class Pool {
 class FramePool {
  public:
   /// Rows and planes laid out as `wanted` says; its size_bytes is raised to what a frame of `info` needs.
-  /// @errors kInvalidArgument: extents of 0 or past the limit, a pitch above wanted.max_pitch; kUnimplemented: unknown format.
+  /// @errors kInvalidArgument: extents of 0 or past the limit, a pitch above wanted.max_pitch; kUnimplemented: unknown
+  /// format.
   FramePool(const FrameInfo& info, const Requirements& wanted, std::size_t limit, Pool::Allocate allocate = {})
       : info_(info), pool_(completed(info, wanted), limit, std::move(allocate)) {}
 
@@ -207,7 +213,9 @@ class FramePool {
   }
 
  private:
-  Frame over(PooledBuffer buffer) const { return Frame::over(info_, buffer.memory, pool_.requirements(), std::move(buffer.lease)); }
+  Frame over(PooledBuffer buffer) const {
+    return Frame::over(info_, buffer.memory, pool_.requirements(), std::move(buffer.lease));
+  }
 
   static Requirements completed(const FrameInfo& info, Requirements wanted) {
     wanted.size_bytes = std::max(wanted.size_bytes, Frame::size_bytes_for(info, wanted));
@@ -216,8 +224,9 @@ class FramePool {
       const std::size_t row = plane_extent(info, p).row_bytes;
       const std::size_t pitch = (row + wanted.pitch_alignment - 1) / wanted.pitch_alignment * wanted.pitch_alignment;
       if (pitch > wanted.max_pitch) {
-        throw Error(Code::kInvalidArgument, "frame pool " + to_string(info.format) + ": rows of " + std::to_string(pitch) +
-                                                " bytes exceed the longest that a consumer takes, " + std::to_string(wanted.max_pitch));
+        throw Error(Code::kInvalidArgument,
+                    "frame pool " + to_string(info.format) + ": rows of " + std::to_string(pitch) +
+                        " bytes exceed the longest that a consumer takes, " + std::to_string(wanted.max_pitch));
       }
     }
     return wanted;

@@ -61,7 +61,8 @@ TEST(Pool, KeepsViewsFromUseToUse) {
   const View* view = nullptr;
   {
     const cpu::PooledBuffer buffer = pool.acquire();
-    view = &buffer.memory->add_view(std::make_unique<View>(host_context(), MemoryKind("other"), Access::kRead, buffer.memory->host()));
+    view = &buffer.memory->add_view(
+        std::make_unique<View>(host_context(), MemoryKind("other"), Access::kRead, buffer.memory->host()));
   }
   const cpu::PooledBuffer again = pool.acquire();
   EXPECT_EQ(again.memory->find_view(*host_context(), MemoryKind("other"), Access::kRead), view);
@@ -156,7 +157,8 @@ TEST(Pool, NeverHandsOneBufferToTwoThreads) {
       threads.emplace_back([&, id] {
         for (int i = 0; i < 2000; ++i) {
           const cpu::PooledBuffer buffer = pool.acquire(Clock::now() + 60s);
-          auto* value = static_cast<volatile std::uint64_t*>(buffer.memory->host());  // Plain: TSan sees a clash as a race.
+          auto* value =
+              static_cast<volatile std::uint64_t*>(buffer.memory->host());  // Plain: TSan sees a clash as a race.
           *value = id;
           if (*value != id) ++clashes;
         }

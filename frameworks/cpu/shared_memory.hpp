@@ -16,8 +16,8 @@ namespace tenon {
 inline namespace v1 {
 namespace cpu {
 
-/// Memory behind a memfd, mapped whole. Sealed against shrinking: nobody who holds the descriptor can pull pages away and make
-/// a reader die of SIGBUS. That seal is also what udmabuf asks for.
+/// Memory behind a memfd, mapped whole. Sealed against shrinking: nobody who holds the descriptor can pull pages away
+/// and make a reader die of SIGBUS. That seal is also what udmabuf asks for.
 /// @thread as Memory.
 class SharedMemory final : public Memory {
  public:
@@ -27,7 +27,8 @@ class SharedMemory final : public Memory {
   static Ref<SharedMemory> allocate(std::size_t size_bytes, const char* name = "tenon") {
     const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     if (size_bytes == 0 || size_bytes > (std::size_t{1} << 62)) {
-      throw Error(Code::kInvalidArgument, "shared memory of " + std::to_string(size_bytes) + " bytes: the size must be 1..2^62");
+      throw Error(Code::kInvalidArgument,
+                  "shared memory of " + std::to_string(size_bytes) + " bytes: the size must be 1..2^62");
     }
     const std::size_t size = (size_bytes + page - 1) / page * page;
     UniqueFd fd(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -37,12 +38,12 @@ class SharedMemory final : public Memory {
     return mapped(std::move(fd), size, false);
   }
 
-  /// Maps a memfd that someone else made, whole; planes and regions in it are offsets. Takes `fd` over on success only: when this
-  /// throws, it is unchanged and still the caller's.
+  /// Maps a memfd that someone else made, whole; planes and regions in it are offsets. Takes `fd` over on success only:
+  /// when this throws, it is unchanged and still the caller's.
   /// @param size_bytes  At least this much must be there; 0 takes what there is.
-  /// @errors kInvalidArgument: closed, no memory (a pipe, a socket, a directory, a device), or a file without the shrink seal,
-  /// which could vanish under the mapping; kOutOfRange: smaller than `size_bytes`; kResourceExhausted: cannot be mapped.
-  /// A memfd sealed against writing is mapped read-only.
+  /// @errors kInvalidArgument: closed, no memory (a pipe, a socket, a directory, a device), or a file without the
+  /// shrink seal, which could vanish under the mapping; kOutOfRange: smaller than `size_bytes`; kResourceExhausted:
+  /// cannot be mapped. A memfd sealed against writing is mapped read-only.
   static Ref<SharedMemory> import(UniqueFd&& fd, std::size_t size_bytes = 0) {
     const std::string what = "import of descriptor " + std::to_string(fd.get());
     struct stat status {};
@@ -50,20 +51,25 @@ class SharedMemory final : public Memory {
       throw Error(Code::kInvalidArgument, what + ": it is not open", "fstat", errno);
     }
     if (!S_ISREG(status.st_mode)) {
-      throw Error(Code::kInvalidArgument, what + ": it is a " + type_name(status.st_mode) + ", not memory; pass a memfd");
+      throw Error(Code::kInvalidArgument,
+                  what + ": it is a " + type_name(status.st_mode) + ", not memory; pass a memfd");
     }
     const int seals = ::fcntl(fd.get(), F_GET_SEALS);
     if (seals < 0) {
-      throw Error(Code::kInvalidArgument, what + ": it is a file on disk, which can be truncated under the mapping; map files with map_file()",
+      throw Error(Code::kInvalidArgument,
+                  what + ": it is a file on disk, which can be truncated under the mapping; map files with map_file()",
                   "fcntl(F_GET_SEALS)", errno);
     }
     if (!(seals & F_SEAL_SHRINK)) {
-      throw Error(Code::kInvalidArgument, what + ": it is not sealed against shrinking, so its owner could pull the pages away; add F_SEAL_SHRINK first");
+      throw Error(
+          Code::kInvalidArgument,
+          what +
+              ": it is not sealed against shrinking, so its owner could pull the pages away; add F_SEAL_SHRINK first");
     }
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size == 0 || size < size_bytes) {
-      throw Error(Code::kOutOfRange, what + ": it holds " + std::to_string(size) + " bytes, " + std::to_string(std::max<std::size_t>(size_bytes, 1)) +
-                                         " are needed");
+      throw Error(Code::kOutOfRange, what + ": it holds " + std::to_string(size) + " bytes, " +
+                                         std::to_string(std::max<std::size_t>(size_bytes, 1)) + " are needed");
     }
     const bool sealed = (seals & (F_SEAL_WRITE | kSealFutureWrite)) != 0;
     const bool opened_for_reading = (::fcntl(fd.get(), F_GETFL) & O_ACCMODE) == O_RDONLY;
@@ -82,7 +88,8 @@ class SharedMemory final : public Memory {
  private:
   static constexpr int kSealFutureWrite = 0x0010;  // F_SEAL_FUTURE_WRITE, Linux 5.1; fcntl.h of older libcs lacks it.
 
-  SharedMemory(const Properties& properties, UniqueFd fd) : Memory(host_context(), kCpuMemory, properties), fd_(std::move(fd)) {}
+  SharedMemory(const Properties& properties, UniqueFd fd)
+      : Memory(host_context(), kCpuMemory, properties), fd_(std::move(fd)) {}
 
   /// `fd` is moved from only when nothing can fail any more.
   static Ref<SharedMemory> mapped(UniqueFd&& fd, std::size_t size, bool read_only) {
@@ -95,7 +102,8 @@ class SharedMemory final : public Memory {
     properties.host = address;
     properties.read_only = read_only;
     properties.fd = FdKind::kMemfd;
-    properties.identity = {MemoryIdentity::Kind::kInode, static_cast<std::uint64_t>(status.st_dev), static_cast<std::uint64_t>(status.st_ino)};
+    properties.identity = {MemoryIdentity::Kind::kInode, static_cast<std::uint64_t>(status.st_dev),
+                           static_cast<std::uint64_t>(status.st_ino)};
     auto* memory = new (std::nothrow) SharedMemory(properties, UniqueFd());
     if (!memory) {
       ::munmap(address, size);
@@ -107,8 +115,10 @@ class SharedMemory final : public Memory {
 
   [[noreturn]] static void fail(const char* call, std::size_t size) {
     const int error = errno;
-    throw Error(Code::kResourceExhausted, "shared memory of " + std::to_string(size) + " bytes cannot be made: " + std::generic_category().message(error),
-                call, error);
+    throw Error(
+        Code::kResourceExhausted,
+        "shared memory of " + std::to_string(size) + " bytes cannot be made: " + std::generic_category().message(error),
+        call, error);
   }
 
   static const char* type_name(mode_t mode) {
@@ -129,7 +139,8 @@ inline Ref<Memory> allocate_memory(const Requirements& wanted) {
   const std::size_t size = wanted.size_bytes + wanted.tail_padding;
   if (wanted.fd == FdKind::kNone) return HostMemory::allocate(size, wanted.alignment);
   if (wanted.fd == FdKind::kDmabuf) {
-    throw Error(Code::kUnimplemented, "host memory: a dma-buf was asked for; allocate it with frameworks/dmabuf, or accept a memfd");
+    throw Error(Code::kUnimplemented,
+                "host memory: a dma-buf was asked for; allocate it with frameworks/dmabuf, or accept a memfd");
   }
   if (wanted.alignment > static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
     throw Error(Code::kUnimplemented, "host memory: a memfd aligned to " + std::to_string(wanted.alignment) +

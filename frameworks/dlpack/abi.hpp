@@ -7,8 +7,8 @@
 
 namespace tenon {
 inline namespace v1 {
-/// Bit for bit the structs of dlpack.h 1.x, in a namespace so that both may be included: a pointer to one of these and a
-/// pointer to the global struct of the same name are exchanged by reinterpret_cast.
+/// Bit for bit the structs of dlpack.h 1.x, in a namespace so that both may be included: a pointer to one of these and
+/// a pointer to the global struct of the same name are exchanged by reinterpret_cast.
 /// @source github.com/dmlc/dlpack, include/dlpack/dlpack.h, version 1.2
 namespace dlpack::abi {
 
@@ -104,7 +104,8 @@ static_assert(sizeof(DLDevice) == 8 && sizeof(DLDataType) == 4);
 static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, device) == 8 && offsetof(DLTensor, ndim) == 16 &&
               offsetof(DLTensor, dtype) == 20 && offsetof(DLTensor, shape) == 24 && offsetof(DLTensor, strides) == 32 &&
               offsetof(DLTensor, byte_offset) == 40);
-static_assert(sizeof(DLManagedTensor) == 64 && offsetof(DLManagedTensor, manager_ctx) == 48 && offsetof(DLManagedTensor, deleter) == 56);
+static_assert(sizeof(DLManagedTensor) == 64 && offsetof(DLManagedTensor, manager_ctx) == 48 &&
+              offsetof(DLManagedTensor, deleter) == 56);
 static_assert(sizeof(DLManagedTensorVersioned) == 80 && offsetof(DLManagedTensorVersioned, manager_ctx) == 8 &&
               offsetof(DLManagedTensorVersioned, deleter) == 16 && offsetof(DLManagedTensorVersioned, flags) == 24 &&
               offsetof(DLManagedTensorVersioned, dl_tensor) == 32);

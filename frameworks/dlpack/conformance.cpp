@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory that came through DLPack, for the conformance suite: imported from a counting producer, and exported and back.
+// Host memory that came through DLPack, for the conformance suite: imported from a counting producer, and exported and
+// back.
 #include <atomic>
 #include <cstdlib>
 
@@ -43,14 +44,16 @@ class DlpackUnderTest final : public conformance::FrameworkUnderTest {
       delete produced;
       --live;
     };
-    made->managed.dl_tensor = {made->data, {dlpack::abi::kDLCPU, 0}, 1, {dlpack::abi::kDLUInt, 8, 1}, &made->shape, &made->stride, 0};
+    made->managed.dl_tensor = {
+        made->data, {dlpack::abi::kDLCPU, 0}, 1, {dlpack::abi::kDLUInt, 8, 1}, &made->shape, &made->stride, 0};
     ++live;
     return {dlpack::import_tensor(&made->managed).memory(), {}};
   }
 
   std::size_t live_objects() const override { return live; }
   std::vector<conformance::Exclusion> exclusions() const override {
-    return {{"NativeFailure", "DLPack is a struct without functions; dlpack_test.cpp feeds every malformed struct instead"}};
+    return {{"NativeFailure",
+             "DLPack is a struct without functions; dlpack_test.cpp feeds every malformed struct instead"}};
   }
 };
 

@@ -22,7 +22,7 @@ enum class Copy : std::uint8_t { kNever, kIfNeeded, kAlways };
 
 struct ExportOptions {
   Copy copy = Copy::kNever;
-  Ledger* ledger = nullptr;  ///< Where map and copy are booked; null: the process's.
+  Ledger* ledger = nullptr;             ///< Where map and copy are booked; null: the process's.
   Deadline deadline = Deadline::max();  ///< For the wait on the last write; max: default_deadline().
 };
 
@@ -36,12 +36,14 @@ struct TypeRow {
   std::uint8_t code, bits;
 };
 inline constexpr TypeRow kTypes[] = {
-    {ElementType::kBool, abi::kDLBool, 8},   {ElementType::kF64, abi::kDLFloat, 64}, {ElementType::kF32, abi::kDLFloat, 32},
-    {ElementType::kF16, abi::kDLFloat, 16},  {ElementType::kBf16, abi::kDLBfloat, 16}, {ElementType::kI64, abi::kDLInt, 64},
-    {ElementType::kI32, abi::kDLInt, 32},    {ElementType::kI16, abi::kDLInt, 16},   {ElementType::kI8, abi::kDLInt, 8},
-    {ElementType::kI4, abi::kDLInt, 4},      {ElementType::kU64, abi::kDLUInt, 64},  {ElementType::kU32, abi::kDLUInt, 32},
-    {ElementType::kU16, abi::kDLUInt, 16},   {ElementType::kU8, abi::kDLUInt, 8},    {ElementType::kU4, abi::kDLUInt, 4},
-    {ElementType::kU1, abi::kDLUInt, 1},
+    {ElementType::kBool, abi::kDLBool, 8},    {ElementType::kF64, abi::kDLFloat, 64},
+    {ElementType::kF32, abi::kDLFloat, 32},   {ElementType::kF16, abi::kDLFloat, 16},
+    {ElementType::kBf16, abi::kDLBfloat, 16}, {ElementType::kI64, abi::kDLInt, 64},
+    {ElementType::kI32, abi::kDLInt, 32},     {ElementType::kI16, abi::kDLInt, 16},
+    {ElementType::kI8, abi::kDLInt, 8},       {ElementType::kI4, abi::kDLInt, 4},
+    {ElementType::kU64, abi::kDLUInt, 64},    {ElementType::kU32, abi::kDLUInt, 32},
+    {ElementType::kU16, abi::kDLUInt, 16},    {ElementType::kU8, abi::kDLUInt, 8},
+    {ElementType::kU4, abi::kDLUInt, 4},      {ElementType::kU1, abi::kDLUInt, 1},
 };
 
 inline abi::DLDataType to_dl(ElementType type) {
@@ -52,9 +54,24 @@ inline abi::DLDataType to_dl(ElementType type) {
 }
 
 inline std::string type_name(abi::DLDataType type) {
-  constexpr const char* names[] = {"int", "uint", "float", "opaque handle", "bfloat", "complex", "bool", "float8_e3m4", "float8_e4m3",
-                                   "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-                                   "float8_e8m0fnu", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"};
+  constexpr const char* names[] = {"int",
+                                   "uint",
+                                   "float",
+                                   "opaque handle",
+                                   "bfloat",
+                                   "complex",
+                                   "bool",
+                                   "float8_e3m4",
+                                   "float8_e4m3",
+                                   "float8_e4m3b11fnuz",
+                                   "float8_e4m3fn",
+                                   "float8_e4m3fnuz",
+                                   "float8_e5m2",
+                                   "float8_e5m2fnuz",
+                                   "float8_e8m0fnu",
+                                   "float6_e2m3fn",
+                                   "float6_e3m2fn",
+                                   "float4_e2m1fn"};
   const std::string text = type.code < std::size(names) ? names[type.code] : "type code " + std::to_string(type.code);
   return text + " of " + std::to_string(type.bits) + " bits, " + std::to_string(type.lanes) + " lanes";
 }
@@ -65,28 +82,46 @@ inline ElementType from_dl(abi::DLDataType type) {
       if (row.code == type.code && row.bits == type.bits) return row.type;
     }
   }
-  throw Error(Code::kUnimplemented, "dlpack import: no element type for " + type_name(type) + "; convert it before exporting it");
+  throw Error(Code::kUnimplemented,
+              "dlpack import: no element type for " + type_name(type) + "; convert it before exporting it");
 }
 
 inline const char* device_name(std::int32_t type) {
   switch (type) {
-    case abi::kDLCPU: return "CPU";
-    case abi::kDLCUDA: return "CUDA";
-    case abi::kDLCUDAHost: return "CUDA host";
-    case abi::kDLOpenCL: return "OpenCL";
-    case abi::kDLVulkan: return "Vulkan";
-    case abi::kDLMetal: return "Metal";
-    case abi::kDLVPI: return "VPI";
-    case abi::kDLROCM: return "ROCm";
-    case abi::kDLROCMHost: return "ROCm host";
-    case abi::kDLExtDev: return "extension";
-    case abi::kDLCUDAManaged: return "CUDA managed";
-    case abi::kDLOneAPI: return "oneAPI";
-    case abi::kDLWebGPU: return "WebGPU";
-    case abi::kDLHexagon: return "Hexagon";
-    case abi::kDLMAIA: return "MAIA";
-    case abi::kDLTrn: return "Trainium";
-    default: return "unknown";
+    case abi::kDLCPU:
+      return "CPU";
+    case abi::kDLCUDA:
+      return "CUDA";
+    case abi::kDLCUDAHost:
+      return "CUDA host";
+    case abi::kDLOpenCL:
+      return "OpenCL";
+    case abi::kDLVulkan:
+      return "Vulkan";
+    case abi::kDLMetal:
+      return "Metal";
+    case abi::kDLVPI:
+      return "VPI";
+    case abi::kDLROCM:
+      return "ROCm";
+    case abi::kDLROCMHost:
+      return "ROCm host";
+    case abi::kDLExtDev:
+      return "extension";
+    case abi::kDLCUDAManaged:
+      return "CUDA managed";
+    case abi::kDLOneAPI:
+      return "oneAPI";
+    case abi::kDLWebGPU:
+      return "WebGPU";
+    case abi::kDLHexagon:
+      return "Hexagon";
+    case abi::kDLMAIA:
+      return "MAIA";
+    case abi::kDLTrn:
+      return "Trainium";
+    default:
+      return "unknown";
   }
 }
 
@@ -108,27 +143,37 @@ inline EdgeId export_edge() {
 inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags) {
   const std::string what = "dlpack import";
   if (!is_host(dl.device.device_type)) {
-    throw Error(Code::kUnimplemented, what + ": the tensor lies on device type " + std::to_string(dl.device.device_type) + " (" +
-                                          device_name(dl.device.device_type) + "), only host memory is taken; export it with dl_device=(1, 0)");
+    throw Error(Code::kUnimplemented, what + ": the tensor lies on device type " +
+                                          std::to_string(dl.device.device_type) + " (" +
+                                          device_name(dl.device.device_type) +
+                                          "), only host memory is taken; export it with dl_device=(1, 0)");
   }
-  if (dl.ndim < 0 || dl.ndim > kMaxRank) throw Error(Code::kInvalidArgument, what + ": rank " + std::to_string(dl.ndim) + ", expected 0.." + std::to_string(kMaxRank));
-  if (dl.ndim > 0 && !dl.shape) throw Error(Code::kInvalidArgument, what + ": shape is NULL for rank " + std::to_string(dl.ndim));
+  if (dl.ndim < 0 || dl.ndim > kMaxRank)
+    throw Error(Code::kInvalidArgument,
+                what + ": rank " + std::to_string(dl.ndim) + ", expected 0.." + std::to_string(kMaxRank));
+  if (dl.ndim > 0 && !dl.shape)
+    throw Error(Code::kInvalidArgument, what + ": shape is NULL for rank " + std::to_string(dl.ndim));
   TensorInfo info;
   info.type = from_dl(dl.dtype);
   for (std::int32_t axis = 0; axis < dl.ndim; ++axis) {
-    if (dl.shape[axis] < 0) throw Error(Code::kInvalidArgument, what + ": extent " + std::to_string(dl.shape[axis]) + " at axis " + std::to_string(axis));
+    if (dl.shape[axis] < 0)
+      throw Error(Code::kInvalidArgument,
+                  what + ": extent " + std::to_string(dl.shape[axis]) + " at axis " + std::to_string(axis));
     info.shape.push_back(static_cast<std::size_t>(dl.shape[axis]));
   }
   const auto bytes = checked_size_bytes(info.type, info.shape);
-  if (!bytes) throw Error(Code::kInvalidArgument, what + " " + to_string(info.shape) + ": its size does not fit 63 bits");
+  if (!bytes)
+    throw Error(Code::kInvalidArgument, what + " " + to_string(info.shape) + ": its size does not fit 63 bits");
   const std::size_t item = size_bytes(info.type);
   if (item == 0 && (legacy || (flags & abi::kFlagSubbyteTypePadded))) {
-    throw Error(Code::kUnimplemented, what + " of " + type_name(dl.dtype) + ": elements below a byte are taken packed only, " +
-                                          (legacy ? "which legacy DLPack does not promise" : "these are padded to bytes"));
+    throw Error(Code::kUnimplemented,
+                what + " of " + type_name(dl.dtype) + ": elements below a byte are taken packed only, " +
+                    (legacy ? "which legacy DLPack does not promise" : "these are padded to bytes"));
   }
   if (!dl.strides) {
     if (dl.ndim > 0 && !may_lack_strides) {
-      throw Error(Code::kInvalidArgument, what + " " + to_string(info.shape) + ": strides are NULL, which DLPack forbids since 1.2");
+      throw Error(Code::kInvalidArgument,
+                  what + " " + to_string(info.shape) + ": strides are NULL, which DLPack forbids since 1.2");
     }
     return info;
   }
@@ -139,10 +184,13 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
     packed *= static_cast<std::uint64_t>(dl.shape[axis]);
   }
   if (item == 0) {
-    if (!compact && *bytes != 0) throw Error(Code::kUnimplemented, what + " of " + type_name(dl.dtype) + ": elements below a byte must be packed row by row");
+    if (!compact && *bytes != 0)
+      throw Error(Code::kUnimplemented,
+                  what + " of " + type_name(dl.dtype) + ": elements below a byte must be packed row by row");
     return info;
   }
-  if (compact || *bytes == 0) return info;  // Strides of axes of one element, or of no elements at all, may be anything.
+  if (compact || *bytes == 0)
+    return info;  // Strides of axes of one element, or of no elements at all, may be anything.
   for (std::int32_t axis = 0; axis < dl.ndim; ++axis) {
     std::int64_t step = static_cast<std::int64_t>(item);
     if (dl.shape[axis] == 1) {  // Nobody steps along this axis: its stride may be anything.
@@ -150,8 +198,10 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
       continue;
     }
     if (dl.strides[axis] < 0 || __builtin_mul_overflow(dl.strides[axis], static_cast<std::int64_t>(item), &step)) {
-      throw Error(Code::kInvalidArgument, what + " " + to_string(info.shape) + ": stride " + std::to_string(dl.strides[axis]) + " of axis " +
-                                              std::to_string(axis) + " is negative or overflows; make the tensor contiguous before exporting it");
+      throw Error(Code::kInvalidArgument,
+                  what + " " + to_string(info.shape) + ": stride " + std::to_string(dl.strides[axis]) + " of axis " +
+                      std::to_string(axis) +
+                      " is negative or overflows; make the tensor contiguous before exporting it");
     }
     info.strides.push_back(static_cast<std::ptrdiff_t>(step));
   }
@@ -159,20 +209,23 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
 }
 
 /// The common part of both imports. `release` calls the producer's deleter; it is called once, also when this throws.
-inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags, cpu::detail::ReleaseGuard& guard,
-                          Ledger* ledger) {
+inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags,
+                          cpu::detail::ReleaseGuard& guard, Ledger* ledger) {
   TensorInfo info = checked_info(dl, may_lack_strides, legacy, flags);
   const auto extent = checked_extent_bytes(info);
   std::size_t size = 0, end = 0;
   if (!extent || __builtin_add_overflow(*extent, dl.byte_offset, &size) ||
       __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(dl.data), size, &end) || end > PTRDIFF_MAX) {
-    throw Error(Code::kInvalidArgument, "dlpack import " + to_string(info.shape) + ": strides " + to_string(info.strides) + " bytes and byte offset " +
+    throw Error(Code::kInvalidArgument, "dlpack import " + to_string(info.shape) + ": strides " +
+                                            to_string(info.strides) + " bytes and byte offset " +
                                             std::to_string(dl.byte_offset) + " reach past the address space");
   }
-  if (!dl.data && *extent != 0) throw Error(Code::kInvalidArgument, "dlpack import " + to_string(info.shape) + ": data is NULL");
+  if (!dl.data && *extent != 0)
+    throw Error(Code::kInvalidArgument, "dlpack import " + to_string(info.shape) + ": data is NULL");
   // No data, no offset: a producer of an empty tensor may set both as it likes.
   const std::size_t offset = dl.data ? static_cast<std::size_t>(dl.byte_offset) : 0;
-  Ref<HostMemory> memory = HostMemory::borrow(dl.data, dl.data ? size : 0, (flags & abi::kFlagReadOnly) != 0, guard.get());
+  Ref<HostMemory> memory =
+      HostMemory::borrow(dl.data, dl.data ? size : 0, (flags & abi::kFlagReadOnly) != 0, guard.get());
   guard.disarm();
   Tensor tensor(info, std::move(memory), offset);
   Ledger& booked = ledger ? *ledger : Ledger::process();
@@ -206,8 +259,8 @@ inline std::string element_strides(const Tensor& tensor, SmallVector<std::int64_
   }
   for (std::ptrdiff_t stride : tensor.byte_strides()) {
     if (stride % item != 0) {
-      return "byte strides " + to_string(tensor.byte_strides()) + " are not multiples of the element's " + std::to_string(item) +
-             " bytes, and DLPack counts strides in elements";
+      return "byte strides " + to_string(tensor.byte_strides()) + " are not multiples of the element's " +
+             std::to_string(item) + " bytes, and DLPack counts strides in elements";
     }
     strides.push_back(stride / item);
   }
@@ -218,18 +271,22 @@ template <typename Managed>
 std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const ExportOptions& options, bool& copied) {
   if (!tensor) throw Error(Code::kInvalidArgument, "dlpack export: the tensor is empty");
   if (!tensor.is_host_addressable() && tensor.size_bytes() != 0) {
-    throw Error(Code::kFailedPrecondition, "dlpack export of " + to_string(tensor) + ": the CPU cannot reach it; map it into host_context() with a Router first");
+    throw Error(Code::kFailedPrecondition,
+                "dlpack export of " + to_string(tensor) +
+                    ": the CPU cannot reach it; map it into host_context() with a Router first");
   }
   auto made = std::make_unique<Exported<Managed>>();
   const abi::DLDataType type = to_dl(tensor.element_type());
   const std::string refusal = element_strides(tensor, made->strides);
   if (!refusal.empty() && options.copy == Copy::kNever) {
-    throw Error(Code::kFailedPrecondition, "dlpack export of " + to_string(tensor) + ": " + refusal + "; allow a copy, or pad rows to whole elements");
+    throw Error(Code::kFailedPrecondition, "dlpack export of " + to_string(tensor) + ": " + refusal +
+                                               "; allow a copy, or pad rows to whole elements");
   }
   copied = !refusal.empty() || options.copy == Copy::kAlways;
   // The consumer knows nothing of our timelines: whatever is under way must be over before it gets the pointer.
   const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
-  tensor.memory()->hazards().wait_for(!copied && tensor.is_writable() ? Access::kReadWrite : Access::kRead, deadline, options.ledger);
+  tensor.memory()->hazards().wait_for(!copied && tensor.is_writable() ? Access::kReadWrite : Access::kRead, deadline,
+                                      options.ledger);
   if (copied) {
     Tensor copy(tensor.element_type(), tensor.shape());
     tensor.copy_to(copy);
@@ -258,11 +315,12 @@ std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const Expor
 
 }  // namespace detail
 
-/// Hands `tensor` out as DLPack 1.x. Memory and lease live until the consumer calls the deleter, which may happen on any
-/// thread. Waits for work under way on the memory. The read-only flag says what Tensor::is_writable() says.
+/// Hands `tensor` out as DLPack 1.x. Memory and lease live until the consumer calls the deleter, which may happen on
+/// any thread. Waits for work under way on the memory. The read-only flag says what Tensor::is_writable() says.
 /// @errors kFailedPrecondition: not host-addressable, or strides that DLPack cannot express when no copy is allowed;
 /// kDeadlineExceeded. Nothing is left behind on failure.
-/// @cost one allocation; the tensor's bytes only when a copy is allowed and needed (flag kFlagIsCopied, booked in the ledger).
+/// @cost one allocation; the tensor's bytes only when a copy is allowed and needed (flag kFlagIsCopied, booked in the
+/// ledger).
 inline abi::DLManagedTensorVersioned* export_tensor(const Tensor& tensor, const ExportOptions& options = {}) {
   bool copied = false;
   auto made = detail::make_export<abi::DLManagedTensorVersioned>(tensor, options, copied);
@@ -272,17 +330,20 @@ inline abi::DLManagedTensorVersioned* export_tensor(const Tensor& tensor, const 
 }
 
 /// As export_tensor(), for consumers before 1.0. That struct cannot say "read-only" or "packed below a byte".
-/// @errors as export_tensor(); kPermissionDenied: a read-only tensor when no copy is allowed; kUnimplemented: types below a byte.
+/// @errors as export_tensor(); kPermissionDenied: a read-only tensor when no copy is allowed; kUnimplemented: types
+/// below a byte.
 inline abi::DLManagedTensor* export_legacy(const Tensor& tensor, const ExportOptions& options = {}) {
   ExportOptions chosen = options;
   if (tensor && size_bytes(tensor.element_type()) == 0) {
-    throw Error(Code::kUnimplemented, "dlpack export of " + to_string(tensor) + ": legacy DLPack cannot say how elements below a byte are packed; "
-                                                                                "export the versioned struct");
+    throw Error(Code::kUnimplemented, "dlpack export of " + to_string(tensor) +
+                                          ": legacy DLPack cannot say how elements below a byte are packed; "
+                                          "export the versioned struct");
   }
   if (tensor && !tensor.is_writable()) {
     if (options.copy == Copy::kNever) {
-      throw Error(Code::kPermissionDenied, "dlpack export of " + to_string(tensor) + ": it is read-only, which legacy DLPack cannot say; export the "
-                                                                                     "versioned struct, or allow a copy");
+      throw Error(Code::kPermissionDenied, "dlpack export of " + to_string(tensor) +
+                                               ": it is read-only, which legacy DLPack cannot say; export the "
+                                               "versioned struct, or allow a copy");
     }
     chosen.copy = Copy::kAlways;
   }
@@ -290,10 +351,10 @@ inline abi::DLManagedTensor* export_legacy(const Tensor& tensor, const ExportOpt
   return &detail::make_export<abi::DLManagedTensor>(tensor, chosen, copied).release()->managed;
 }
 
-/// Takes a DLPack 1.x tensor over. The producer's deleter (if it has one) is called exactly once: when the last tensor over the
-/// memory goes, from whatever thread that is, or before this throws.
-/// @errors kUnimplemented: another major version, a device that is not host memory, a type that has no element type here (8-bit
-/// floats, complex, vectors); kInvalidArgument: null, or extents, strides and offsets that make no sense.
+/// Takes a DLPack 1.x tensor over. The producer's deleter (if it has one) is called exactly once: when the last tensor
+/// over the memory goes, from whatever thread that is, or before this throws.
+/// @errors kUnimplemented: another major version, a device that is not host memory, a type that has no element type
+/// here (8-bit floats, complex, vectors); kInvalidArgument: null, or extents, strides and offsets that make no sense.
 /// @cost one allocation; no bytes are touched. What the producer copied (kFlagIsCopied) is booked in `ledger`.
 inline Tensor import_tensor(abi::DLManagedTensorVersioned* managed, Ledger* ledger = nullptr) {
   if (!managed) throw Error(Code::kInvalidArgument, "dlpack import: a null pointer");
@@ -302,8 +363,10 @@ inline Tensor import_tensor(abi::DLManagedTensorVersioned* managed, Ledger* ledg
     if (managed->deleter) managed->deleter(managed);
   });
   if (managed->version.major != abi::kMajorVersion) {
-    throw Error(Code::kUnimplemented, "dlpack import: the tensor is of version " + std::to_string(managed->version.major) + "." +
-                                          std::to_string(managed->version.minor) + ", versions 1.x are understood; ask the producer for max_version=(1, " +
+    throw Error(Code::kUnimplemented, "dlpack import: the tensor is of version " +
+                                          std::to_string(managed->version.major) + "." +
+                                          std::to_string(managed->version.minor) +
+                                          ", versions 1.x are understood; ask the producer for max_version=(1, " +
                                           std::to_string(abi::kMinorVersion) + ")");
   }
   return detail::import_host(managed->dl_tensor, managed->version.minor < 2, false, managed->flags, guard, ledger);

@@ -25,14 +25,16 @@ auto guarded(Body body) noexcept -> decltype(body()) {
   }
 }
 
-Tensor counted(const char* type, const std::int64_t* shape, const std::int64_t* byte_strides, int ndim, void* data, int read_only) {
+Tensor counted(const char* type, const std::int64_t* shape, const std::int64_t* byte_strides, int ndim, void* data,
+               int read_only) {
   TensorInfo info;
   info.type = element_type_from_name(type).value();
   for (int axis = 0; axis < ndim; ++axis) {
     info.shape.push_back(static_cast<std::size_t>(shape[axis]));
     if (byte_strides) info.strides.push_back(byte_strides[axis]);
   }
-  return cpu::adopt(data, info, [] { ++released; }, read_only ? cpu::Wrapped::kReadOnly : cpu::Wrapped::kWritable);
+  return cpu::adopt(
+      data, info, [] { ++released; }, read_only ? cpu::Wrapped::kReadOnly : cpu::Wrapped::kWritable);
 }
 
 }  // namespace
@@ -43,8 +45,8 @@ TENON_API const char* oracle_error() { return last_error.c_str(); }
 TENON_API int oracle_released() { return released; }
 
 /// A tensor over the caller's bytes as DLManagedTensorVersioned* or DLManagedTensor*; null on refusal.
-TENON_API void* oracle_export(const char* type, const std::int64_t* shape, const std::int64_t* byte_strides, int ndim, void* data, int read_only,
-                              int legacy, int copy) {
+TENON_API void* oracle_export(const char* type, const std::int64_t* shape, const std::int64_t* byte_strides, int ndim,
+                              void* data, int read_only, int legacy, int copy) {
   return guarded([&]() -> void* {
     const Tensor tensor = counted(type, shape, byte_strides, ndim, data, read_only);
     const dlpack::ExportOptions options{.copy = static_cast<dlpack::Copy>(copy)};
@@ -64,7 +66,8 @@ TENON_API const char* oracle_describe(void* tensor, std::uint64_t* address, int*
   const Tensor& t = *static_cast<Tensor*>(tensor);
   *address = reinterpret_cast<std::uint64_t>(t.data());
   *writable = t.is_writable();
-  last_error = std::string(name(t.element_type())) + " " + to_string(t.shape()) + " strides " + to_string(t.byte_strides());
+  last_error =
+      std::string(name(t.element_type())) + " " + to_string(t.shape()) + " strides " + to_string(t.byte_strides());
   return last_error.c_str();
 }
 /// The elements, packed.

@@ -212,8 +212,10 @@ TEST(DlpackImportVersioned, TypesBelowAByteAreTakenPackedOnly) {
 }
 
 TEST(DlpackImportVersioned, RefusesNull) {
-  EXPECT_EQ(error_of([] { dlpack::import_tensor(static_cast<DLManagedTensorVersioned*>(nullptr)); }).code(), Code::kInvalidArgument);
-  EXPECT_EQ(error_of([] { dlpack::import_tensor(static_cast<DLManagedTensor*>(nullptr)); }).code(), Code::kInvalidArgument);
+  EXPECT_EQ(error_of([] { dlpack::import_tensor(static_cast<DLManagedTensorVersioned*>(nullptr)); }).code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(error_of([] { dlpack::import_tensor(static_cast<DLManagedTensor*>(nullptr)); }).code(),
+            Code::kInvalidArgument);
 }
 
 TEST(DlpackImportVersioned, DeletesOnTheThreadThatDropsTheTensor) {
@@ -315,7 +317,9 @@ TEST(DlpackExport, WaitsForTheLastWrite) {
   const Tensor tensor(element::f32, {16});
   auto timeline = make_ref<HostTimeline>();
   tensor.memory()->hazards().wrote(timeline->next());
-  EXPECT_EQ(error_of([&] { dlpack::export_tensor(tensor, {.deadline = Clock::now() + std::chrono::milliseconds(5)}); }).code(),
+  EXPECT_EQ(error_of([&] {
+              dlpack::export_tensor(tensor, {.deadline = Clock::now() + std::chrono::milliseconds(5)});
+            }).code(),
             Code::kDeadlineExceeded);
   timeline->advance(1);
   DLManagedTensorVersioned* managed = dlpack::export_tensor(tensor);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The null framework for the conformance suite. What a copy of it changes: variants, how to count, how to make calls fail.
+// The null framework for the conformance suite. What a copy of it changes: variants, how to count, how to make calls
+// fail.
 #include <tenon/frameworks/null/null.hpp>
 
 #include "../../tests/conformance/framework.hpp"
@@ -15,12 +16,14 @@ class NullUnderTest final : public conformance::FrameworkUnderTest {
   /// The two sorts of block go different ways to the CPU: shared and copied. The third came in by its handle.
   std::vector<std::string> variants() const override { return {"host_visible", "private_block", "wrapped"}; }
 
-  conformance::Allocation make_memory(const Context& context, std::string_view variant, const Requirements& wanted) override {
+  conformance::Allocation make_memory(const Context& context, std::string_view variant,
+                                      const Requirements& wanted) override {
     Requirements as = wanted;
     as.host_access = variant != "private_block";
     if (variant != "wrapped") return {context->allocate(as), {}};
     null::Block* block = nullptr;
-    null::detail::check(null::native::null_create(wanted.size_bytes, nullptr, null::native::kHostVisible, &block), "null_create", "a user's block");
+    null::detail::check(null::native::null_create(wanted.size_bytes, nullptr, null::native::kHostVisible, &block),
+                        "null_create", "a user's block");
     return {null::adopt(context, block, {element::u8, {wanted.size_bytes}, {}}).memory(), {}};
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts of this framework exist on this machine. A real one asks its library here, and gives none where there is none.
+// Which contexts of this framework exist on this machine. A real one asks its library here, and gives none where there
+// is none.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The "library" that frameworks/null adapts: heap blocks behind reference-counted handles, five functions that return codes.
+// The "library" that frameworks/null adapts: heap blocks behind reference-counted handles, five functions that return
+// codes.
 #pragma once
 
 #include <atomic>
@@ -12,8 +13,8 @@ namespace tenon {
 inline namespace v1 {
 namespace null::native {
 
-/// In a real framework this header is the vendor's. This one has what most vendors' have: handles with counts, memory of the host
-/// that can be wrapped, private memory that only the library reaches, and codes instead of exceptions.
+/// In a real framework this header is the vendor's. This one has what most vendors' have: handles with counts, memory
+/// of the host that can be wrapped, private memory that only the library reaches, and codes instead of exceptions.
 /// @thread all functions from any thread.
 enum Status : int { kSuccess = 0, kInvalidValue = -1, kOutOfMemory = -2, kNotMappable = -3, kInjected = -99 };
 enum Flags : unsigned { kPrivate = 0, kHostVisible = 1 };
@@ -48,8 +49,8 @@ inline bool injected() {
 }
 }  // namespace detail
 
-/// Makes a block of `size` bytes with one reference: of its own memory for a null `host`, else around `host`, which the caller keeps
-/// alive. Blocks around host memory are host-visible.
+/// Makes a block of `size` bytes with one reference: of its own memory for a null `host`, else around `host`, which the
+/// caller keeps alive. Blocks around host memory are host-visible.
 inline int null_create(std::size_t size, void* host, unsigned flags, Block** out) {
   if (!out) return kInvalidValue;
   if (detail::injected()) return kInjected;
@@ -59,7 +60,8 @@ inline int null_create(std::size_t size, void* host, unsigned flags, Block** out
   block->size = size;
   block->host_visible = host || (flags & kHostVisible) != 0;
   block->owned = !host;
-  block->data = static_cast<std::byte*>(host ? host : ::operator new(size ? size : 1, std::align_val_t(4096), std::nothrow));
+  block->data =
+      static_cast<std::byte*>(host ? host : ::operator new(size ? size : 1, std::align_val_t(4096), std::nothrow));
   if (!block->data) {
     delete block;
     return kOutOfMemory;
@@ -100,8 +102,10 @@ inline int null_copy(Block* block, std::size_t offset, std::size_t size, void* h
   if (!block || (!host && size) || offset > block->size || size > block->size - offset) return kInvalidValue;
   if (detail::injected()) return kInjected;
   if (size == 0) return kSuccess;
-  if (direction == Direction::kToHost) std::memcpy(host, block->data + offset, size);
-  else std::memcpy(block->data + offset, host, size);
+  if (direction == Direction::kToHost)
+    std::memcpy(host, block->data + offset, size);
+  else
+    std::memcpy(block->data + offset, host, size);
   return kSuccess;
 }
 

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // The smallest whole framework: the template that a new one is copied from.
 //
-// How to write a framework, in the order of this file. Copy the folder, rename it, and replace native.hpp by your library's header.
+// How to write a framework, in the order of this file. Copy the folder, rename it, and replace native.hpp by your
+// library's header.
 //
 //  1. The kind. One constexpr name. There is no list of kinds to extend and nothing to register.
-//  2. The native calls. One function, check(), turns a code into tenon::Error with the name of the call, so that every failure
+//  2. The native calls. One function, check(), turns a code into tenon::Error with the name of the call, so that every
+//  failure
 //     says which foreign function gave what.
 //  3. Memory. One class over one native allocation. Its constructor is given what it owns and cannot fail half-way; its
 //     destructor first drops the views, then gives back what it owns: that is "released once, on every path".
 //  4. View. What this framework makes of *another* framework's memory: here a block around host memory. It belongs to
 //     that memory, dies with it and must hold no reference to it, else neither would ever die.
-//  5. Context. Allocates; read() and write() go through the framework's own calls, because alias tests use them as the second
+//  5. Context. Allocates; read() and write() go through the framework's own calls, because alias tests use them as the
+//  second
 //     opinion: what they see is what the framework sees. Lists the edges.
-//  6. Edges. step() judges a description and touches nothing; map() performs it. They must agree: write the conditions once.
-//     An edge that shares returns source.through(view); one that copies returns new memory, after waiting for the last write.
-//     What cannot be done is a Refusal that says which capability is missing; what fails is an exception.
+//  6. Edges. step() judges a description and touches nothing; map() performs it. They must agree: write the conditions
+//  once.
+//     An edge that shares returns source.through(view); one that copies returns new memory, after waiting for the last
+//     write. What cannot be done is a Refusal that says which capability is missing; what fails is an exception.
 //  7. The typed accessor, wrap() and adopt(): how users come in and get out with native handles.
 //  8. contexts.hpp: what of this framework exists on this machine, for the tool's matrix and devices.
-//  9. conformance.cpp: tells the conformance suite how to make your memory, count your objects and make your calls fail. It then
-//     runs over your edges: content, aliasing, lifetimes, failures, threads, ledger. null_test.cpp holds what is special.
+//  9. conformance.cpp: tells the conformance suite how to make your memory, count your objects and make your calls
+//  fail. It then
+//     runs over your edges: content, aliasing, lifetimes, failures, threads, ledger. null_test.cpp holds what is
+//     special.
 //
 // The three edges here are the three cases there are:
 //   cpu -> null.block          shares: a block is made around the host memory and kept as its view.
@@ -48,7 +54,7 @@ namespace detail {
 /// 2. The only place where codes become exceptions.
 inline void check(int status, const char* call, const std::string& what) {
   if (status == native::kSuccess) return;
-  const Code code = status == native::kOutOfMemory ? Code::kResourceExhausted
+  const Code code = status == native::kOutOfMemory    ? Code::kResourceExhausted
                     : status == native::kInvalidValue ? Code::kInvalidArgument
                     : status == native::kNotMappable  ? Code::kFailedPrecondition
                                                       : Code::kInternal;
@@ -87,7 +93,8 @@ class BlockMemory final : public Memory {
     Properties properties;
     properties.size_bytes = block.get()->size;
     if (block.get()->host_visible) {
-      detail::check(native::null_map(block.get(), &properties.host), "null_map", "mapping a block of " + std::to_string(block.get()->size) + " bytes");
+      detail::check(native::null_map(block.get(), &properties.host), "null_map",
+                    "mapping a block of " + std::to_string(block.get()->size) + " bytes");
     }
     // No identity: the library reuses the addresses of its blocks, so a handle does not name an allocation.
     return Ref<BlockMemory>(new BlockMemory(std::move(context), properties, std::move(block)));
@@ -122,7 +129,8 @@ inline Block* block(const Tensor& tensor) {
   } else if (tensor) {
     if (const auto* memory = dynamic_cast<const BlockMemory*>(tensor.memory().get())) return memory->block();
   }
-  throw Error(Code::kInvalidArgument, "null::block of " + to_string(tensor) + ": it is no null.block; map it to a null context with a Router first");
+  throw Error(Code::kInvalidArgument, "null::block of " + to_string(tensor) +
+                                          ": it is no null.block; map it to a null context with a Router first");
 }
 
 namespace detail {
@@ -136,12 +144,14 @@ inline void copy_elements(const Tensor& tensor, std::byte* packed, native::Direc
   if (!tensor.is_contiguous()) {
     run = size_bytes(tensor.element_type());
     outer = shape.size();
-    while (outer > 0 && (shape[outer - 1] == 1 || tensor.byte_strides()[outer - 1] == static_cast<std::ptrdiff_t>(run))) run *= shape[--outer];
+    while (outer > 0 && (shape[outer - 1] == 1 || tensor.byte_strides()[outer - 1] == static_cast<std::ptrdiff_t>(run)))
+      run *= shape[--outer];
   }
   Shape index(outer, 0);
   for (std::size_t done = 0; done < tensor.size_bytes(); done += run) {
     std::size_t offset = tensor.offset();
-    for (std::size_t axis = 0; axis < outer; ++axis) offset += index[axis] * static_cast<std::size_t>(tensor.byte_strides()[axis]);
+    for (std::size_t axis = 0; axis < outer; ++axis)
+      offset += index[axis] * static_cast<std::size_t>(tensor.byte_strides()[axis]);
     check(native::null_copy(from, offset, run, packed + done, direction), "null_copy",
           "copying " + std::to_string(run) + " bytes at " + std::to_string(offset) + " of " + to_string(tensor));
     for (std::size_t axis = outer; axis-- > 0;) {
@@ -160,8 +170,8 @@ class CpuToBlock final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     if (from.alignment < native::kWrapAlignment) {
-      return Refusal{"the memory is aligned to " + std::to_string(from.alignment) + " bytes, and null_create wraps from " +
-                     std::to_string(native::kWrapAlignment) + " on"};
+      return Refusal{"the memory is aligned to " + std::to_string(from.alignment) +
+                     " bytes, and null_create wraps from " + std::to_string(native::kWrapAlignment) + " on"};
     }
     Reached reached{from, false, 100, 0};
     reached.result.context = to;
@@ -171,15 +181,18 @@ class CpuToBlock final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     const Step judged = step(describe(source), to, options.access);
-    if (auto* refusal = std::get_if<Refusal>(&judged)) throw Error(Code::kFailedPrecondition, "null: " + refusal->reason);
+    if (auto* refusal = std::get_if<Refusal>(&judged))
+      throw Error(Code::kFailedPrecondition, "null: " + refusal->reason);
     const Memory& memory = *source.memory();
     const View* view = memory.find_view(*to, kBlockMemory, options.access);
     if (!view) {
       void* host = source.view() ? source.view()->host() : memory.host();
       // Wide access from the start: one view then serves readers and writers.
       const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
-      auto made = std::make_unique<BlockView>(to, access, host, create(memory.size_bytes(), host, native::kHostVisible,
-                                                                       "wrapping " + std::to_string(memory.size_bytes()) + " bytes of host memory"));
+      auto made = std::make_unique<BlockView>(
+          to, access, host,
+          create(memory.size_bytes(), host, native::kHostVisible,
+                 "wrapping " + std::to_string(memory.size_bytes()) + " bytes of host memory"));
       made->set_standing(id());  // The block stays valid: mapping again needs no native call.
       view = &memory.add_view(std::move(made));
     }
@@ -212,7 +225,8 @@ class BlockToCpu final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     if (!source.is_host_addressable()) {
-      source.memory()->hazards().wait_for(Access::kRead, options.deadline == Deadline::max() ? default_deadline() : options.deadline, options.ledger);
+      source.memory()->hazards().wait_for(
+          Access::kRead, options.deadline == Deadline::max() ? default_deadline() : options.deadline, options.ledger);
       Tensor copy(source.element_type(), source.shape());
       copy_elements(source, static_cast<std::byte*>(copy.data()), native::Direction::kToHost);
       return copy;
@@ -240,7 +254,8 @@ class BlockToBlock final : public Edge {
     return Refusal{"the null library cannot export a block to another of its contexts"};
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    throw Error(Code::kFailedPrecondition, "null: " + std::get<Refusal>(step(describe(source), to, options.access)).reason);
+    throw Error(Code::kFailedPrecondition,
+                "null: " + std::get<Refusal>(step(describe(source), to, options.access)).reason);
   }
 };
 
@@ -262,16 +277,23 @@ class BlockContext final : public ContextImpl {
     wanted.alignment = native::kWrapAlignment;
     return wanted;
   }
-  /// A private block; a host-visible one when `wanted.host_access`. @errors kUnimplemented: descriptors; what null_create gives.
+  /// A private block; a host-visible one when `wanted.host_access`. @errors kUnimplemented: descriptors; what
+  /// null_create gives.
   Ref<Memory> allocate(const Requirements& wanted) override {
-    if (wanted.fd != FdKind::kNone) throw Error(Code::kUnimplemented, "null: blocks have no descriptor; allocate with frameworks/cpu or frameworks/dmabuf");
-    if (wanted.alignment > 4096) throw Error(Code::kUnimplemented, "null: blocks are aligned to 4096 bytes, " + std::to_string(wanted.alignment) + " were asked for");
+    if (wanted.fd != FdKind::kNone)
+      throw Error(Code::kUnimplemented,
+                  "null: blocks have no descriptor; allocate with frameworks/cpu or frameworks/dmabuf");
+    if (wanted.alignment > 4096)
+      throw Error(Code::kUnimplemented,
+                  "null: blocks are aligned to 4096 bytes, " + std::to_string(wanted.alignment) + " were asked for");
     const std::size_t size = wanted.size_bytes + wanted.tail_padding;
     return BlockMemory::over(Context(Ref<ContextImpl>(this)),
                              detail::create(size, nullptr, wanted.host_access ? native::kHostVisible : native::kPrivate,
                                             "allocating a block of " + std::to_string(size) + " bytes"));
   }
-  void read(const Tensor& tensor, std::span<std::byte> out) const override { detail::copy_elements(tensor, out.data(), native::Direction::kToHost); }
+  void read(const Tensor& tensor, std::span<std::byte> out) const override {
+    detail::copy_elements(tensor, out.data(), native::Direction::kToHost);
+  }
   void write(const Tensor& tensor, std::span<const std::byte> in) const override {
     detail::copy_elements(tensor, const_cast<std::byte*>(in.data()), native::Direction::kFromHost);
   }
@@ -285,7 +307,8 @@ inline Context context() {
   return *the_one;
 }
 
-/// 7b. The caller's block as a tensor: borrowed by a reference of its own, so the caller may release theirs at any time.
+/// 7b. The caller's block as a tensor: borrowed by a reference of its own, so the caller may release theirs at any
+/// time.
 /// @errors kInvalidArgument: null; kOutOfRange: `info` needs more than the block has; what null_retain gives.
 inline Tensor wrap(const Context& context, Block* block, const TensorInfo& info) {
   detail::check(native::null_retain(block), "null_retain", "wrapping a block for " + to_string(info.shape));

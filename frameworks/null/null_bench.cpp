@@ -55,7 +55,8 @@ void counted(benchmark::State& state, Body body) {
   }
   in_body = allocations.load() - before;
   // The library allocates a handful of times itself around the loop; per iteration that rounds to nothing.
-  state.counters["allocations_per_map"] = static_cast<double>(in_body / std::max<std::size_t>(1, static_cast<std::size_t>(state.iterations())));
+  state.counters["allocations_per_map"] =
+      static_cast<double>(in_body / std::max<std::size_t>(1, static_cast<std::size_t>(state.iterations())));
 }
 
 /// A header as cv::Mat's: flags, extents and strides of its own, a pointer into memory with a shared count.
@@ -66,7 +67,8 @@ struct BareHeader {
   std::atomic<int>* count = nullptr;
   std::size_t extents[6] = {}, steps[6] = {};
 
-  BareHeader(const TensorInfo& info, void* bytes, std::size_t size, std::atomic<int>* shared) : dims(static_cast<int>(info.shape.size())), count(shared) {
+  BareHeader(const TensorInfo& info, void* bytes, std::size_t size, std::atomic<int>* shared)
+      : dims(static_cast<int>(info.shape.size())), count(shared) {
     for (int i = 0; i < dims; ++i) {
       extents[i] = info.shape[static_cast<std::size_t>(i)];
       steps[i] = static_cast<std::size_t>(info.strides[static_cast<std::size_t>(i)]);

@@ -66,7 +66,10 @@ TEST(NullAdopt, ReleasesTheBlockAlsoWhenItFails) {
   ASSERT_EQ(null::native::null_create(64, nullptr, null::native::kPrivate, &block), 0);
   EXPECT_EQ(error_of([&] { null::adopt(null::context(), block, {element::u8, {65}, {}}); }).code(), Code::kOutOfRange);
   EXPECT_EQ(null::native::live_blocks(), before);
-  EXPECT_EQ(error_of([] { null::adopt(null::context(), nullptr, {element::u8, {1}, {}}); }).code(), Code::kInvalidArgument);
+  EXPECT_EQ(error_of([] {
+              null::adopt(null::context(), nullptr, {element::u8, {1}, {}});
+            }).code(),
+            Code::kInvalidArgument);
 }
 
 TEST(NullEdges, AreProvedSharedCopyingAndRefused) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance suite, second half: every edge, from every framework and variant of its source kind to every framework of its
-// target kind.
+// The conformance suite, second half: every edge, from every framework and variant of its source kind to every
+// framework of its target kind.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,9 @@ struct EdgeCase {
   FrameworkUnderTest* to;
 };
 
-void PrintTo(const EdgeCase& param, std::ostream* out) { *out << param.edge->name() << " from " << param.from->name() << '/' << param.variant; }
+void PrintTo(const EdgeCase& param, std::ostream* out) {
+  *out << param.edge->name() << " from " << param.from->name() << '/' << param.variant;
+}
 
 /// Every edge with every source and target that fits it: those that a plain tensor can take, and those that refuse it.
 struct EdgeCases {
@@ -41,7 +43,8 @@ const EdgeCases& edge_cases() {
     for (const auto& framework : all()) {
       try {
         const Context context = framework->make_context();
-        const bool first = std::none_of(known.begin(), known.end(), [&](const Known& other) { return other.context == context; });
+        const bool first =
+            std::none_of(known.begin(), known.end(), [&](const Known& other) { return other.context == context; });
         known.push_back({framework.get(), context, first});
         for (const Edge* edge : context->edges()) edges.emplace(edge->name(), edge);
       } catch (const Error&) {
@@ -56,7 +59,8 @@ const EdgeCases& edge_cases() {
           for (const std::string& variant : from.framework->variants()) {
             const Context source = from.framework->make_context();
             const Tensor sample = from.framework->make_tensor(source, variant, {element::f32, {64, 64}, {}});
-            const bool refused = sample && std::holds_alternative<Refusal>(edge->step(describe(sample), to.framework->make_context(), Access::kRead));
+            const bool refused = sample && std::holds_alternative<Refusal>(edge->step(
+                                               describe(sample), to.framework->make_context(), Access::kRead));
             (refused ? cases.refused : cases.open).push_back({edge, from.framework, variant, to.framework});
           }
         }
@@ -70,10 +74,12 @@ const EdgeCases& edge_cases() {
 class EdgeFixture : public ::testing::TestWithParam<EdgeCase> {
  protected:
   void SetUp() override {
-    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name(), test = name.substr(0, name.find('/'));
+    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name(),
+                      test = name.substr(0, name.find('/'));
     for (const FrameworkUnderTest* framework : {&from, &to}) {
       // Calls of the other side can still be made to fail.
-      if (const std::string reason = excluded(*framework, test); !reason.empty() && test != "NativeFailure") GTEST_SKIP() << reason;
+      if (const std::string reason = excluded(*framework, test); !reason.empty() && test != "NativeFailure")
+        GTEST_SKIP() << reason;
     }
     source_context = from.make_context();
     target = to.make_context();
@@ -98,7 +104,9 @@ class EdgeFixture : public ::testing::TestWithParam<EdgeCase> {
     made->add(std::span(&pointer, 1));
     return made;
   }
-  Step judge(const Tensor& tensor, Access access = Access::kRead) { return edge.step(describe(tensor), target, access); }
+  Step judge(const Tensor& tensor, Access access = Access::kRead) {
+    return edge.step(describe(tensor), target, access);
+  }
   /// What step says of an ordinary tensor; skips the tests of content when that is a refusal.
   std::optional<Reached> ordinary(Access access = Access::kRead) {
     const Tensor tensor = make();
@@ -142,7 +150,8 @@ TEST_P(EdgeTest, StepAndMapAgree) {
           ADD_FAILURE() << what << ": step refuses (" << refusal->reason << "), map does not";
         } catch (const Error& error) {
           EXPECT_EQ(error.code(), Code::kFailedPrecondition) << error.what();
-          EXPECT_NE(std::string(error.what()).find(refusal->reason), std::string::npos) << "map gives another reason: " << error.what();
+          EXPECT_NE(std::string(error.what()).find(refusal->reason), std::string::npos)
+              << "map gives another reason: " << error.what();
         }
         continue;
       }
@@ -155,7 +164,8 @@ TEST_P(EdgeTest, StepAndMapAgree) {
       EXPECT_EQ(mapped.kind(), edge.to()) << what;
       EXPECT_EQ(mapped.shape(), source.shape()) << what;
       EXPECT_EQ(mapped.element_type(), source.element_type()) << what;
-      EXPECT_EQ(mapped.memory() != source.memory() && !mapped.view(), reached.copies) << what << ": step and map disagree on copying";
+      EXPECT_EQ(mapped.memory() != source.memory() && !mapped.view(), reached.copies)
+          << what << ": step and map disagree on copying";
       const Description actual = describe(mapped);
       EXPECT_EQ(actual.context, reached.result.context) << what;
       EXPECT_EQ(actual.kind, reached.result.kind) << what;
@@ -187,11 +197,13 @@ TEST_P(EdgeTest, AliasesWhereItSaysItShares) {
     fill(source, 3);
     const Tensor copy = edge.map(source, target, options);
     fill(source, 4);
-    EXPECT_EQ(content(copy), pattern(source.size_bytes(), 3)) << "it says that it copies, and shares: what it books is wrong";
+    EXPECT_EQ(content(copy), pattern(source.size_bytes(), 3))
+        << "it says that it copies, and shares: what it books is wrong";
     return;
   }
   options.access = reached->result.read_only ? Access::kRead : Access::kReadWrite;
-  for (unsigned round = 0; round < 3; ++round) {  // Mapped again each time: the reused view must still be the same bytes.
+  for (unsigned round = 0; round < 3;
+       ++round) {  // Mapped again each time: the reused view must still be the same bytes.
     const Tensor mapped = edge.map(source, target, options);
     fill(source, 10 * round);
     EXPECT_EQ(content(mapped), pattern(source.size_bytes(), 10 * round)) << "a write to the source is not seen";
@@ -202,7 +214,8 @@ TEST_P(EdgeTest, AliasesWhereItSaysItShares) {
 }
 
 TEST_P(EdgeTest, NeverServesTheViewOfMemoryThatIsGone) {
-  // Allocators hand out the same address, pools the same slot, drivers the same handle: contents and extents must be the new ones.
+  // Allocators hand out the same address, pools the same slot, drivers the same handle: contents and extents must be
+  // the new ones.
   for (std::size_t rows : {64u, 32u, 96u, 64u}) {
     const Tensor source = make({element::u8, {rows, 64}, {}});
     if (!source) GTEST_SKIP() << "frames only";
@@ -264,8 +277,10 @@ TEST_P(EdgeTest, NativeFailure) {
       adapter->fail_native_call(0);
       EXPECT_EQ(threw, failed) << adapter->name() << " call " << n;
       if (!failed) break;
-      EXPECT_EQ(take_census(), with_source) << adapter->name() << " call " << n << " failed and something was left behind";
-      EXPECT_EQ(content(edge.map(source, target, options)), pattern(source.size_bytes(), 6)) << "after the failure, mapping must work";
+      EXPECT_EQ(take_census(), with_source)
+          << adapter->name() << " call " << n << " failed and something was left behind";
+      EXPECT_EQ(content(edge.map(source, target, options)), pattern(source.size_bytes(), 6))
+          << "after the failure, mapping must work";
     }
   }
   EXPECT_EQ(take_census(), before);
@@ -285,7 +300,8 @@ TEST_P(EdgeTest, ManyThreadsGetOneView) {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       ++waiting;
-      while (waiting < kThreads) {}  // All at once, so that they do meet.
+      while (waiting < kThreads) {
+      }  // All at once, so that they do meet.
       mapped[static_cast<std::size_t>(i)] = edge.map(source, target, options);
     });
   }
@@ -393,7 +409,9 @@ TEST_P(EdgeTest, GivesWriteAccessOnlyWhereItReachesTheSource) {
   const Tensor source = make();
   if (source.context() == target) GTEST_SKIP() << "source and target are one context: nothing to take";
   options.access = Access::kReadWrite;
-  const Code expected = !source.is_writable() ? Code::kPermissionDenied : reached->copies ? Code::kFailedPrecondition : Code::kOk;
+  const Code expected = !source.is_writable() ? Code::kPermissionDenied
+                        : reached->copies     ? Code::kFailedPrecondition
+                                              : Code::kOk;
   Code got = Code::kOk;
   try {
     EXPECT_TRUE(router()->map(source, target, options).is_writable());
@@ -417,7 +435,8 @@ TEST_P(RefusedEdgeTest, MapThrowsTheReasonThatStepGives) {
         ADD_FAILURE() << "step refuses (" << reason << "), map does not";
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), Code::kFailedPrecondition) << error.what();
-        EXPECT_NE(std::string(error.what()).find(reason), std::string::npos) << "map gives another reason: " << error.what();
+        EXPECT_NE(std::string(error.what()).find(reason), std::string::npos)
+            << "map gives another reason: " << error.what();
       }
     }
   }
@@ -434,7 +453,8 @@ TEST_P(RefusedEdgeTest, ReachesExplain) {
 std::string case_name(const ::testing::TestParamInfo<EdgeCase>& info) {
   std::string name(info.param.edge->name());
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-  return name + "_from_" + std::string(info.param.from->name()) + "_" + info.param.variant + "_to_" + std::string(info.param.to->name());
+  return name + "_from_" + std::string(info.param.from->name()) + "_" + info.param.variant + "_to_" +
+         std::string(info.param.to->name());
 }
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EdgeTest);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RefusedEdgeTest);

@@ -18,18 +18,19 @@ struct Allocation {
   Lease lease;
 };
 
-/// A test that does not apply, and why. `test` is the test's name ("EdgeTest.Threads" is "Threads"), or "format:<name>" for a pixel
-/// format ("format:yuy2"). Exclusions are printed as skipped with their reason, never left out in silence.
+/// A test that does not apply, and why. `test` is the test's name ("EdgeTest.Threads" is "Threads"), or "format:<name>"
+/// for a pixel format ("format:yuy2"). Exclusions are printed as skipped with their reason, never left out in silence.
 struct Exclusion {
   std::string test;
   std::string reason;
 };
 
-/// The factory of one framework. It lies in the framework's folder as `conformance.cpp`, is found there by CMake, and ends with
+/// The factory of one framework. It lies in the framework's folder as `conformance.cpp`, is found there by CMake, and
+/// ends with
 ///     const bool registered = tenon::conformance::add(std::make_unique<XUnderTest>());
-/// The suite takes every edge of every registered context, from every registered framework whose memory has the edge's `from`
-/// kind, to every registered framework whose context has the edge's `to` kind.
-/// The functions below are called from one thread at a time.
+/// The suite takes every edge of every registered context, from every registered framework whose memory has the edge's
+/// `from` kind, to every registered framework whose context has the edge's `to` kind. The functions below are called
+/// from one thread at a time.
 class FrameworkUnderTest {
  public:
   virtual ~FrameworkUnderTest() = default;
@@ -41,16 +42,20 @@ class FrameworkUnderTest {
   /// @errors kUnavailable when the machine lacks what it takes: the tests are then skipped with the message.
   virtual Context make_context() = 0;
 
-  /// The ways in which memory of this framework comes into being ("owned", "borrowed", "pooled"); each is tested by itself.
+  /// The ways in which memory of this framework comes into being ("owned", "borrowed", "pooled"); each is tested by
+  /// itself.
   virtual std::vector<std::string> variants() const { return {"default"}; }
 
-  /// Memory of at least wanted.size_bytes. Only what make_tensor() and make_frame() below call: those that override both need not.
+  /// Memory of at least wanted.size_bytes. Only what make_tensor() and make_frame() below call: those that override
+  /// both need not.
   virtual Allocation make_memory(const Context& context, std::string_view variant, const Requirements& wanted) {
     return {context->allocate(wanted), {}};
   }
 
-  /// A tensor at `offset` in new memory. Empty when this framework has frames only. The suite fills it by context->write().
-  virtual Tensor make_tensor(const Context& context, std::string_view variant, const TensorInfo& info, std::size_t offset = 0) {
+  /// A tensor at `offset` in new memory. Empty when this framework has frames only. The suite fills it by
+  /// context->write().
+  virtual Tensor make_tensor(const Context& context, std::string_view variant, const TensorInfo& info,
+                             std::size_t offset = 0) {
     Requirements wanted;
     wanted.size_bytes = offset + checked_extent_bytes(info).value();
     wanted.alignment = 64;
@@ -69,15 +74,16 @@ class FrameworkUnderTest {
     return Frame::over(info, made.memory, wanted, std::move(made.lease));
   }
 
-  /// Native objects alive that this framework made or refers to (handles, references, buffers out of a pool). Counted before
-  /// and after: equal numbers mean that everything was released, and nothing twice.
+  /// Native objects alive that this framework made or refers to (handles, references, buffers out of a pool). Counted
+  /// before and after: equal numbers mean that everything was released, and nothing twice.
   virtual std::size_t live_objects() const = 0;
 
   /// Frees what is kept for reuse (idle pool buffers, with their views in other contexts); called before each count.
   virtual void drop_idle() {}
 
-  /// Makes the n-th native call from now on fail once (1: the next one); 0 takes that back. Returns false when this framework
-  /// calls nothing that can fail or has no means to make it fail: exclusions() must then have "NativeFailure".
+  /// Makes the n-th native call from now on fail once (1: the next one); 0 takes that back. Returns false when this
+  /// framework calls nothing that can fail or has no means to make it fail: exclusions() must then have
+  /// "NativeFailure".
   virtual bool fail_native_call(std::size_t n) { return false; }
   /// Whether the failure asked for has happened since.
   virtual bool native_call_failed() const { return false; }
@@ -85,7 +91,8 @@ class FrameworkUnderTest {
   virtual std::vector<Exclusion> exclusions() const { return {}; }
 };
 
-/// Adds a framework to those under test. Called before main() from the frameworks' conformance.cpp, which are linked as objects.
+/// Adds a framework to those under test. Called before main() from the frameworks' conformance.cpp, which are linked as
+/// objects.
 bool add(std::unique_ptr<FrameworkUnderTest> framework);
 /// All that were added, by name.
 const std::vector<std::unique_ptr<FrameworkUnderTest>>& all();

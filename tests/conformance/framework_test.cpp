@@ -28,7 +28,8 @@ class MemoryTest : public ::testing::TestWithParam<MemoryCase> {
  protected:
   void SetUp() override {
     const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    if (const std::string reason = excluded(framework, test.substr(0, test.find('/'))); !reason.empty()) GTEST_SKIP() << reason;
+    if (const std::string reason = excluded(framework, test.substr(0, test.find('/'))); !reason.empty())
+      GTEST_SKIP() << reason;
     try {
       context = framework.make_context();
       // Once for whatever the framework and the standard library set up on first use.
@@ -43,7 +44,9 @@ class MemoryTest : public ::testing::TestWithParam<MemoryCase> {
     framework.fail_native_call(0);
     context = {};
   }
-  Tensor make(const TensorInfo& info, std::size_t offset = 0) { return framework.make_tensor(context, variant, info, offset); }
+  Tensor make(const TensorInfo& info, std::size_t offset = 0) {
+    return framework.make_tensor(context, variant, info, offset);
+  }
 
   FrameworkUnderTest& framework = *GetParam().framework;
   const std::string variant = GetParam().variant;
@@ -60,7 +63,8 @@ TEST_P(MemoryTest, NamesItsContextAndKind) {
   }
   for (const Edge* edge : context->edges()) {
     EXPECT_NE(std::string(edge->name()).find("->"), std::string::npos) << edge->name();
-    EXPECT_TRUE(edge->from() == context->kind() || edge->to() == context->kind()) << edge->name() << " belongs to another framework or to a bridge";
+    EXPECT_TRUE(edge->from() == context->kind() || edge->to() == context->kind())
+        << edge->name() << " belongs to another framework or to a bridge";
   }
 }
 
@@ -133,7 +137,8 @@ TEST_P(MemoryTest, IsReleasedOnceOnAnotherThread) {
 
 TEST_P(MemoryTest, NativeFailure) {
   const std::string reason = excluded(framework, "NativeFailure");
-  if (!framework.fail_native_call(0) && reason.empty()) FAIL() << "cannot make native calls fail, and no exclusion says why";
+  if (!framework.fail_native_call(0) && reason.empty())
+    FAIL() << "cannot make native calls fail, and no exclusion says why";
   std::size_t failures = 0;
   for (std::size_t n = 1; n < 64; ++n) {
     framework.fail_native_call(n);
@@ -180,7 +185,8 @@ TEST_P(MemoryTest, AllocatesAsRequired) {
   wanted.fd = FdKind::kDmabuf;
   try {
     const Ref<Memory> memory = context->allocate(wanted);
-    EXPECT_TRUE(memory->fd_kind() == FdKind::kDmabuf || context->kind() == kCpuMemory) << "a dma-buf was asked for and something else given";
+    EXPECT_TRUE(memory->fd_kind() == FdKind::kDmabuf || context->kind() == kCpuMemory)
+        << "a dma-buf was asked for and something else given";
   } catch (const Error& error) {
     EXPECT_TRUE(error.code() == Code::kUnimplemented || error.code() == Code::kUnavailable) << error.what();
   }
@@ -193,7 +199,8 @@ TEST_P(MemoryTest, FramesKeepEachPlaneApart) {
       const FrameInfo info{format, width, height};
       const Frame frame = framework.make_frame(context, variant, info);
       if (!frame) {
-        EXPECT_FALSE(excluded(framework, "format:" + std::string(layout.name)).empty()) << layout.name << " is missing and no exclusion says why";
+        EXPECT_FALSE(excluded(framework, "format:" + std::string(layout.name)).empty())
+            << layout.name << " is missing and no exclusion says why";
         continue;
       }
       ASSERT_EQ(frame.plane_count(), layout.plane_count) << layout.name;
@@ -225,7 +232,9 @@ INSTANTIATE_TEST_SUITE_P(Frameworks, MemoryTest, ::testing::ValuesIn(memory_case
   return std::string(info.param.framework->name()) + "_" + info.param.variant;
 });
 
-TEST(ConformanceSuite, RunsOverSomething) { EXPECT_FALSE(memory_cases().empty()) << "no framework was linked into the suite"; }
+TEST(ConformanceSuite, RunsOverSomething) {
+  EXPECT_FALSE(memory_cases().empty()) << "no framework was linked into the suite";
+}
 
 }  // namespace
 }  // namespace tenon::conformance

@@ -52,7 +52,8 @@ struct KnownDefects : ::testing::Test {
 
 Tensor numbered(const Shape& shape) {
   const Tensor tensor(element::u8, shape);
-  for (std::size_t i = 0; i < tensor.size_bytes(); ++i) tensor.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
+  for (std::size_t i = 0; i < tensor.size_bytes(); ++i)
+    tensor.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
   return tensor;
 }
 
@@ -192,7 +193,8 @@ TEST_F(KnownDefects, RegionsStartAtWholePixels) {
   const std::vector<std::byte> seen = through_device(router.map(region, device));
   std::vector<std::byte> expected;
   for (std::size_t y = 10; y < 12; ++y) {
-    for (std::size_t i = 20 * 3; i < 24 * 3; ++i) expected.push_back(static_cast<std::byte>(picture.data<std::uint8_t>()[y * 64 * 3 + i]));
+    for (std::size_t i = 20 * 3; i < 24 * 3; ++i)
+      expected.push_back(static_cast<std::byte>(picture.data<std::uint8_t>()[y * 64 * 3 + i]));
   }
   EXPECT_EQ(seen, expected);
   const Tensor wide = Tensor(element::f32, {8, 8}).slice({1, 1}, {2, 2});
@@ -208,7 +210,8 @@ TEST_F(KnownDefects, StridesTravelAlong) {
   const std::vector<std::byte> seen = through_device(mapped);
   for (std::size_t y = 0; y < 16; ++y) {
     for (std::size_t x = 0; x < 50; ++x) {
-      ASSERT_EQ(static_cast<std::uint8_t>(seen[y * 50 + x]), whole.data<std::uint8_t>()[y * 64 + x]) << "row " << y << " column " << x;
+      ASSERT_EQ(static_cast<std::uint8_t>(seen[y * 50 + x]), whole.data<std::uint8_t>()[y * 64 + x])
+          << "row " << y << " column " << x;
     }
   }
 }
@@ -232,7 +235,10 @@ TEST_F(KnownDefects, SizesPast2To31AreExact) {
     EXPECT_EQ(static_cast<std::byte*>(reserved)[kSize - 4097], std::byte{0});
   }
   ::munmap(reserved, kSize);
-  EXPECT_EQ(error_of([] { Tensor(element::f64, {std::size_t{1} << 32, std::size_t{1} << 32}); }).code(), Code::kInvalidArgument);
+  EXPECT_EQ(error_of([] {
+              Tensor(element::f64, {std::size_t{1} << 32, std::size_t{1} << 32});
+            }).code(),
+            Code::kInvalidArgument);
 }
 
 // There: OpenCL -> CPU returned null. Here the way to the CPU gives a tensor or throws.
@@ -295,7 +301,9 @@ TEST_F(KnownDefects, GrayP010PackedAndPlanarFormatsWork) {
     const Frame mapped = router.map(frame, device);
     ASSERT_EQ(mapped.plane_count(), frame.plane_count()) << what;
     for (std::size_t p = 0; p < frame.plane_count(); ++p) {
-      EXPECT_EQ(through_device(mapped.plane(p)), std::vector<std::byte>(frame.plane(p).size_bytes(), static_cast<std::byte>(p + 1))) << what;
+      EXPECT_EQ(through_device(mapped.plane(p)),
+                std::vector<std::byte>(frame.plane(p).size_bytes(), static_cast<std::byte>(p + 1)))
+          << what;
     }
   }
   EXPECT_EQ(plane_extent({kP010, 66, 50}, 1).row_bytes, 33u * 2 * 2) << "two bytes a sample";
@@ -310,7 +318,9 @@ TEST_F(KnownDefects, ErrorsAreRaisedNotPrinted) {
   null::native::fail_call(1);
   const Error native = error_of([&] { router.map(Tensor(element::u8, {256}), device); });
   const Error refused = error_of([&] { router.map(Tensor(element::u8, {64}, bytes + 8), device); });
-  const Error read_only = error_of([&] { router.map(cpu::wrap(static_cast<const void*>(bytes), {element::u8, {64}, {}}), device, Access::kWrite); });
+  const Error read_only = error_of([&] {
+    router.map(cpu::wrap(static_cast<const void*>(bytes), {element::u8, {64}, {}}), device, Access::kWrite);
+  });
   EXPECT_EQ(testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr(), "");
   EXPECT_EQ(native.native_api(), "null_create");
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);

@@ -17,7 +17,8 @@ std::vector<std::unique_ptr<FrameworkUnderTest>>& registry() {
 
 bool add(std::unique_ptr<FrameworkUnderTest> framework) {
   auto& frameworks = registry();
-  const auto after = std::find_if(frameworks.begin(), frameworks.end(), [&](const auto& other) { return other->name() > framework->name(); });
+  const auto after = std::find_if(frameworks.begin(), frameworks.end(),
+                                  [&](const auto& other) { return other->name() > framework->name(); });
   frameworks.insert(after, std::move(framework));
   return true;
 }
@@ -59,12 +60,12 @@ std::vector<TensorInfo> sample_infos() {
   return {
       {element::u8, {1000}, {}},
       {element::f32, {2, 3, 5, 7}, {}},
-      {element::u8, {33, 50}, {64, 1}},                  // Rows padded, as in a picture.
-      {element::f16, {4, 5, 3}, {128, 8, 2}},            // Padded along two axes.
-      {element::i64, {}, {}},                            // A scalar.
-      {element::u8, {0, 4}, {}},                         // No elements.
-      {element::u4, {3, 5}, {}},                         // Packed below a byte.
-      {element::u8, {1 << 20}, {}},                      // More than a page, more than a driver's staging buffer.
+      {element::u8, {33, 50}, {64, 1}},        // Rows padded, as in a picture.
+      {element::f16, {4, 5, 3}, {128, 8, 2}},  // Padded along two axes.
+      {element::i64, {}, {}},                  // A scalar.
+      {element::u8, {0, 4}, {}},               // No elements.
+      {element::u4, {3, 5}, {}},               // Packed below a byte.
+      {element::u8, {1 << 20}, {}},            // More than a page, more than a driver's staging buffer.
   };
 }
 

@@ -76,7 +76,8 @@ TEST(DlopenState, ContextIdsAreNeverGivenTwice) {
 
 TEST(DlopenState, ErrorsAreCaughtAcrossModules) {
   for (const Module* thrower : modules()) {
-    for (const Module* catcher : modules()) EXPECT_TRUE(catcher->catches(thrower->throw_error)) << thrower->name << " to " << catcher->name;
+    for (const Module* catcher : modules())
+      EXPECT_TRUE(catcher->catches(thrower->throw_error)) << thrower->name << " to " << catcher->name;
     try {
       thrower->throw_error();
       ADD_FAILURE() << "nothing was thrown";

@@ -5,26 +5,23 @@
 // library's header.
 //
 //  1. The kind. One constexpr name. There is no list of kinds to extend and nothing to register.
-//  2. The native calls. One function, check(), turns a code into tenon::Error with the name of the call, so that every
-//  failure
-//     says which foreign function gave what.
+//  2. The native calls. One function, check(), turns a code into tenon::Error with the name of the call: every failure
+//     then says which foreign function gave what.
 //  3. Memory. One class over one native allocation. Its constructor is given what it owns and cannot fail half-way; its
 //     destructor first drops the views, then gives back what it owns: that is "released once, on every path".
 //  4. View. What this framework makes of *another* framework's memory: here a block around host memory. It belongs to
 //     that memory, dies with it and must hold no reference to it, else neither would ever die.
-//  5. Context. Allocates; read() and write() go through the framework's own calls, because alias tests use them as the
-//  second
-//     opinion: what they see is what the framework sees. Lists the edges.
-//  6. Edges. step() judges a description and touches nothing; map() performs it. They must agree: write the conditions
-//  once.
-//     An edge that shares returns source.through(view); one that copies returns new memory, after waiting for the last
-//     write. What cannot be done is a Refusal that says which capability is missing; what fails is an exception.
+//  5. Context. Allocates, and lists the edges. read() and write() go through the framework's own calls: alias tests
+//     use them as the second opinion, what they see is what the framework sees.
+//  6. Edges. step() judges a description and touches nothing; map() performs it. They must agree: write the
+//     conditions once. An edge that shares returns source.through(view); one that copies returns new memory, after
+//     waiting for the last write. What cannot be done is a Refusal that says which capability is missing; what fails
+//     is an exception. The router books both; it also refuses writes to what is read-only or copied.
 //  7. The typed accessor, wrap() and adopt(): how users come in and get out with native handles.
 //  8. contexts.hpp: what of this framework exists on this machine, for the tool's matrix and devices.
 //  9. conformance.cpp: tells the conformance suite how to make your memory, count your objects and make your calls
-//  fail. It then
-//     runs over your edges: content, aliasing, lifetimes, failures, threads, ledger. null_test.cpp holds what is
-//     special.
+//     fail. It then runs over your edges: content, aliasing, lifetimes, failures, threads, ledger. null_test.cpp
+//     holds what is special.
 //
 // The three edges here are the three cases there are:
 //   cpu -> null.block          shares: a block is made around the host memory and kept as its view.

@@ -19,8 +19,8 @@ inline constexpr std::size_t kMaxCachedPlans = 1024;
 /// Ranks any sharing way before any copying one under kPrefer.
 inline constexpr double kCopyPenaltyNs = 1e15;
 
-/// A sum of independent products: the processor multiplies them side by side, where a chain of mixing steps would wait for
-/// each (3 times slower, in a look-up that is done per frame).
+/// A sum of independent products: the processor multiplies them side by side, where a chain of mixing steps would wait
+/// for each (3 times slower, in a look-up that is done per frame).
 TENON_INLINE std::uint64_t hash_of(const Description& d, const Context& target, Access access, ZeroCopy policy) {
   const std::uint64_t flags = d.alignment << 16 | static_cast<std::uint64_t>(d.info.type) << 9 |
                               static_cast<std::uint64_t>(d.fd) << 7 | std::uint64_t{d.host_addressable} << 6 |

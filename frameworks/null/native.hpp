@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The "library" that frameworks/null adapts: heap blocks behind reference-counted handles, five functions that return
-// codes.
+// The "library" that frameworks/null adapts: heap blocks behind reference-counted handles; functions return codes.
 #pragma once
 
 #include <atomic>

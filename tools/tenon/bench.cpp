@@ -19,6 +19,7 @@
 #include "allocation_count.hpp"
 #include "commands.hpp"
 #include "interrupt.hpp"
+#include "known_device.hpp"
 
 namespace tenon::tool {
 namespace {
@@ -154,7 +155,7 @@ class Load {
 Measured measure(const BenchOptions& options) {
   Measured measured;
   Core core;
-  core.get_versions(options.device);  // A typing error is answered before the model is read.
+  check_device(core, options.device);
   auto begin = Clock::now();
   const auto model = core.read_model(options.model);
   measured.read_ms = ms_since(begin);

@@ -14,6 +14,7 @@
 
 #include "commands.hpp"
 #include "interrupt.hpp"
+#include "known_device.hpp"
 #include "picture.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
@@ -224,17 +225,12 @@ void prove_hops(RunReport& report, const Frame& frame, CompiledModel& compiled, 
   }
 }
 
-void check_known(Core& core, const std::string& device) {
-  // Before the video is opened: a typing error is answered at once, with the list.
-  core.get_versions(device);
-}
-
 void run(const RunOptions& options) {
   ffmpeg::silence_log();
   OutputFile report_file = options.report.empty() ? OutputFile() : OutputFile(options.report, "--report");
   OutputFile trace_file = options.trace.empty() ? OutputFile() : OutputFile(options.trace, "--trace");
   Core core;
-  check_known(core, options.device);
+  check_device(core, options.device);
   const auto model = core.read_model(options.model);
   Results results(options, model);
   Ledger decoding;
@@ -249,15 +245,15 @@ void run(const RunOptions& options) {
   RunReport report;
   report.input = options.input;
   report.model = options.model;
-  report.device = options.device;
   report.info = info;
   const auto compile_begin = Clock::now();
   CompiledModel compiled = core.compile_model(model, options.device,
                                               AnyMap{input_frames(info), zero_copy(policy_of(options.policy)),
                                                      hint::performance_mode(hint::PerformanceMode::THROUGHPUT)});
   report.compile_ms = ms_since(compile_begin);
+  report.device = chosen_device(compiled, options.device);
   try {
-    report.device_name = core.get_property(options.device, device::full_name);
+    report.device_name = core.get_property(report.device, device::full_name);
   } catch (const std::exception&) {
     // A device need not have a name for people.
   }
@@ -293,7 +289,7 @@ void run(const RunOptions& options) {
   const std::string path = video->path();
   const auto first_arrow = path.find(" -> ");
   report.hops = hops_of(decoding, core.ledger(), report.frames, path.substr(0, first_arrow), path.substr(first_arrow + 4), video->pool_size(),
-                        options.device);
+                        report.device);
   for (const LedgerEntry& entry : core.ledger().snapshot()) {
     if (entry.name == "input stage re-plan") report.replans += entry.maps;
   }

@@ -14,6 +14,7 @@
 
 #include "commands.hpp"
 #include "interrupt.hpp"
+#include "known_device.hpp"
 #include "output_file.hpp"
 #include "progress.hpp"
 
@@ -75,7 +76,7 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 void verify(const VerifyOptions& options) {
   OutputFile json_file = options.json.empty() ? OutputFile() : OutputFile(options.json, "--json");
   Core core;
-  core.get_versions(options.device);
+  check_device(core, options.device);
   std::vector<fs::path> tests;
   for (const std::string& folder : options.folders) collect(folder, tests);
   if (!options.filter.empty()) {

@@ -15,6 +15,8 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/op.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace {
 
@@ -329,6 +331,29 @@ TEST(InputStage, ReplacesOneInputByItsPlanes) {
   const auto expected = run(options, views);
   ASSERT_EQ(found.at(0).size_bytes(), expected.size() * 4);
   EXPECT_EQ(std::memcmp(found[0].data(), expected.data(), expected.size() * 4), 0);
+}
+
+TEST(InputStage, SurvivesTheWayThroughIr) {
+  const auto model = picture_model({1, 3, 4, 6});
+  auto options = options_from(*model, {kNv12, 12, 8, ColourSpace::kBt2020, ColourRange::kFull});
+  options.mean = {123.675, 116.28, 103.53};
+  options.scale = {58.395, 57.12, 57.375};
+  options.pad = {114, 0, 1};
+  options.fit = Fit::kLetterbox;
+  options.crop = {2, 2, 8, 4};
+  const auto staged = with_input_stage(*model, "image", options);
+  const SerializedModel written = serialize(*staged);
+  const auto read = read_ir(written.xml, written.weights);
+  ASSERT_EQ(read->inputs().size(), 3u);
+  EXPECT_EQ(read->input("image/uv").get_shape(), (Shape{1, 4, 6, 2}));
+  Tensor y(ElementType::kU8, {1, 8, 12, 1}), uv(ElementType::kU8, {1, 4, 6, 2}), other(ElementType::kF32, {1});
+  const auto bytes = noise(8, 12, 12, 9, 0, 255, 0);
+  std::memcpy(y.data(), bytes.data(), 96);
+  std::memcpy(uv.data(), bytes.data() + 40, 48);
+  *other.data<float>() = 0.5f;
+  const auto before = evaluate(*staged, {y, uv, other}), after = evaluate(*read, {y, uv, other});
+  ASSERT_EQ(before.at(0).size_bytes(), after.at(0).size_bytes());
+  EXPECT_EQ(std::memcmp(before[0].data(), after[0].data(), before[0].size_bytes()), 0);
 }
 
 TEST(InputStage, NamesThePlanesOfEveryFormat) {

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 # How many of ONNX 1.16.2's 1,282 node tests the reference interpreter passes: raised with each gain, never lowered.
-set(TENON_NODE_TESTS_FLOOR 0)
+set(TENON_NODE_TESTS_FLOOR 1084)

@@ -43,7 +43,13 @@ PortInfo::PortInfo(const Output<const Node>& port)
 
 bool PortInfo::fits(const Shape& actual) const {
   if (is_static) return actual == static_shape;
-  return shape.compatible(PartialShape(actual));
+  if (shape.rank().is_dynamic()) return true;
+  if (shape.size() != actual.size()) return false;
+  // Extent by extent, because a PartialShape made of `actual` would allocate.
+  for (std::size_t axis = 0; axis < actual.size(); ++axis) {
+    if (!shape[axis].compatible(Dimension(static_cast<Dimension::value_type>(actual[axis])))) return false;
+  }
+  return true;
 }
 
 Shape PortInfo::least_shape() const {

@@ -66,8 +66,10 @@ void RequestState::infer() {
 void RequestState::start_async() {
   begin();
   sync_.store(false, std::memory_order_relaxed);
+  // The inference may be over, and its callback may have dropped the last handle, before start() or post() returns here.
+  const std::shared_ptr<RequestState> keep = shared_from_this();
   try {
-    self_ = shared_from_this();
+    self_ = keep;
     if (plan().impl->is_asynchronous()) {
       // Everything is enqueued when this returns: users put their own work on the same queue behind it.
       stream_ = kCallerThread;

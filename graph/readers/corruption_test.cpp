@@ -58,10 +58,18 @@ Tally damage(const std::string& original, std::size_t cuts, int flips, Read&& re
     std::string damaged = original;
     const std::size_t at = random() % damaged.size();
     switch (i % 4) {
-      case 0: damaged[at] = static_cast<char>(damaged[at] ^ (1 << (random() % 8))); break;
-      case 1: damaged[at] = static_cast<char>(random()); break;
-      case 2: damaged.replace(at, 10, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01"); break;
-      default: damaged.erase(at, 1 + random() % 16); break;
+      case 0:
+        damaged[at] = static_cast<char>(damaged[at] ^ (1 << (random() % 8)));
+        break;
+      case 1:
+        damaged[at] = static_cast<char>(random());
+        break;
+      case 2:
+        damaged.replace(at, 10, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x01");
+        break;
+      default:
+        damaged.erase(at, 1 + random() % 16);
+        break;
     }
     attempt([&] { read(damaged); }, tally);
   }
@@ -158,15 +166,19 @@ TEST(DamagedIr, DeepNesting) {
 TEST(DamagedIr, HugeShapesAllocateNothing) {
   const auto xml = [](const std::string& shape, const std::string& layers, const std::string& edges) {
     return "<net name=\"m\" version=\"11\"><layers>"
-           "<layer id=\"0\" name=\"x\" type=\"Parameter\" version=\"opset1\"><data shape=\"" + shape +
-           "\" element_type=\"f32\"/><output><port id=\"0\"/></output></layer>" + layers + "</layers><edges>" + edges + "</edges></net>";
+           "<layer id=\"0\" name=\"x\" type=\"Parameter\" version=\"opset1\"><data shape=\"" +
+           shape + "\" element_type=\"f32\"/><output><port id=\"0\"/></output></layer>" + layers + "</layers><edges>" +
+           edges + "</edges></net>";
   };
-  const std::string relu = "<layer id=\"1\" name=\"r\" type=\"ReLU\" version=\"opset1\"><input><port id=\"0\"/></input><output><port "
-                           "id=\"1\"/></output></layer><layer id=\"2\" name=\"o\" type=\"Result\" version=\"opset1\"><input><port "
-                           "id=\"0\"/></input></layer>";
-  const std::string edges = "<edge from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/><edge from-layer=\"1\" "
-                            "from-port=\"1\" to-layer=\"2\" to-port=\"0\"/>";
-  for (const char* shape : {"4611686018427387904,4611686018427387904", "9223372036854775806", "1,2147483648,2147483648", "0,9223372036854775806"}) {
+  const std::string relu =
+      "<layer id=\"1\" name=\"r\" type=\"ReLU\" version=\"opset1\"><input><port id=\"0\"/></input><output><port "
+      "id=\"1\"/></output></layer><layer id=\"2\" name=\"o\" type=\"Result\" version=\"opset1\"><input><port "
+      "id=\"0\"/></input></layer>";
+  const std::string edges =
+      "<edge from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/><edge from-layer=\"1\" "
+      "from-port=\"1\" to-layer=\"2\" to-port=\"0\"/>";
+  for (const char* shape : {"4611686018427387904,4611686018427387904", "9223372036854775806", "1,2147483648,2147483648",
+                            "0,9223372036854775806"}) {
     Tally tally;
     attempt([&] { read_ir(xml(shape, relu, edges), {}); }, tally);
   }

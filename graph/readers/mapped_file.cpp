@@ -59,16 +59,17 @@ Tensor tensor_at(const Tensor& bytes, std::uint64_t offset, std::uint64_t size, 
                  const std::string& what) {
   const std::uint64_t available = bytes ? bytes.size_bytes() : 0;
   if (offset > available || size > available - offset) {
-    throw Error(Code::kDataLoss, what + " lies at bytes " + std::to_string(offset) + " to " + std::to_string(offset) + "+" +
-                                     std::to_string(size) + " of the weights, which have only " + std::to_string(available) +
+    throw Error(Code::kDataLoss, what + " lies at bytes " + std::to_string(offset) + " to " + std::to_string(offset) +
+                                     "+" + std::to_string(size) + " of the weights, which have only " +
+                                     std::to_string(available) +
                                      " bytes: the weights file is truncated or belongs to another model");
   }
   const auto needed = checked_size_bytes(type, shape);
   if (!needed || *needed != size) {
-    throw Error(Code::kInvalidArgument,
-                what + " is " + std::string(name(type)) + " " + to_string(shape) + ", which needs " +
-                    (needed ? std::to_string(*needed) : std::string("more than 2^63")) + " bytes, but its size says " +
-                    std::to_string(size));
+    throw Error(Code::kInvalidArgument, what + " is " + std::string(name(type)) + " " + to_string(shape) +
+                                            ", which needs " +
+                                            (needed ? std::to_string(*needed) : std::string("more than 2^63")) +
+                                            " bytes, but its size says " + std::to_string(size));
   }
   if (size == 0) return Tensor(type, shape);
   auto* start = static_cast<std::uint8_t*>(bytes.data()) + offset;

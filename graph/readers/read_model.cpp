@@ -19,7 +19,8 @@ bool looks_like_xml(std::string_view text) {
   return first != std::string_view::npos && text[first] == '<';
 }
 
-// A ModelProto starts with a known field: ir_version (0x08), or any of the fields 2 to 8, 14, 20, 25 with their wire types.
+// A ModelProto starts with a known field: ir_version (0x08), or any of the fields 2 to 8, 14, 20, 25 with their wire
+// types.
 bool looks_like_onnx(std::string_view bytes) {
   if (bytes.size() < 2) return false;
   const auto first = static_cast<unsigned char>(bytes[0]);
@@ -48,13 +49,16 @@ std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std:
   }
   if (looks_like_onnx(text)) {
     if (!weights.empty()) {
-      throw Error(Code::kInvalidArgument, origin + " is an ONNX model, which takes no weights file, but \"" + weights.string() +
+      throw Error(Code::kInvalidArgument, origin + " is an ONNX model, which takes no weights file, but \"" +
+                                              weights.string() +
                                               "\" was given; external data is found through the model itself");
     }
     return read_onnx(bytes, model.has_parent_path() ? model.parent_path() : std::filesystem::path("."), origin);
   }
-  throw Error(Code::kInvalidArgument, origin + " is no model in a format known here. Supported: ONNX (operation sets 7 to 22) and "
-                                               "OpenVINO IR (.xml with .bin, versions 10 and 11)");
+  throw Error(Code::kInvalidArgument,
+              origin +
+                  " is no model in a format known here. Supported: ONNX (operation sets 7 to 22) and "
+                  "OpenVINO IR (.xml with .bin, versions 10 and 11)");
 }
 
 }  // namespace v1

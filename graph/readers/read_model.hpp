@@ -15,14 +15,16 @@ class Model;
 /// Reads an ONNX model or an OpenVINO IR (v10, v11); the content decides, not the name.
 ///
 /// @param model    .onnx file, or the .xml of an IR.
-/// @param weights  Of an IR: its .bin; empty means the model's path with ".bin" in place of the extension, if that exists.
+/// @param weights  Of an IR: its .bin; empty means the model's path with ".bin" in place of the extension, if that
+/// exists.
 /// @return the model; its larger constants lie in the mapped files, which stay mapped as long as they are used.
 /// @errors kNotFound, kPermissionDenied: the file (the system's reason is named).
 ///         kInvalidArgument: not a model, or a corrupt one (what and where); kDataLoss: truncated weights.
-///         kUnimplemented: operations that Tenon lacks: all of them with their nodes, and what is supported; or ONNX in a
-///         build without the ONNX reader.
+///         kUnimplemented: operations that Tenon lacks: all of them with their nodes, and what is supported; or ONNX in
+///         a build without the ONNX reader.
 /// @thread any.
-TENON_API std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights = {});
+TENON_API std::shared_ptr<Model> read_model(const std::filesystem::path& model,
+                                            const std::filesystem::path& weights = {});
 
 }  // namespace v1
 }  // namespace tenon

@@ -17,22 +17,28 @@ int main(int count, char** arguments) {
   std::vector<fs::path> folders;
   for (int i = 1; i < count; ++i) {
     const std::string argument = arguments[i];
-    if (argument == "--at-least" && i + 1 < count) at_least = std::atoi(arguments[++i]);
-    else if (argument == "--list") list = true;
-    else if (fs::exists(fs::path(argument) / "model.onnx")) folders.emplace_back(argument);
-    else for (const auto& entry : fs::directory_iterator(argument)) folders.push_back(entry.path());
+    if (argument == "--at-least" && i + 1 < count)
+      at_least = std::atoi(arguments[++i]);
+    else if (argument == "--list")
+      list = true;
+    else if (fs::exists(fs::path(argument) / "model.onnx"))
+      folders.emplace_back(argument);
+    else
+      for (const auto& entry : fs::directory_iterator(argument)) folders.push_back(entry.path());
   }
   std::sort(folders.begin(), folders.end());
   int passed = 0, failed = 0, skipped = 0;
   for (const fs::path& folder : folders) {
-    const auto result = tenon::run_backend_test(folder, [](const auto& model, const auto& inputs) { return tenon::evaluate(*model, inputs); });
+    const auto result = tenon::run_backend_test(
+        folder, [](const auto& model, const auto& inputs) { return tenon::evaluate(*model, inputs); });
     passed += result.outcome == tenon::BackendTestOutcome::kPassed;
     failed += result.outcome == tenon::BackendTestOutcome::kFailed;
     skipped += result.outcome == tenon::BackendTestOutcome::kSkipped;
     if (list) {
       std::string reason = result.reason.substr(0, 400);
       std::replace(reason.begin(), reason.end(), '\n', ' ');
-      std::printf("%s\t%s\t%s\n", result.name.c_str(), result.outcome == tenon::BackendTestOutcome::kPassed ? "passed" : "FAILED", reason.c_str());
+      std::printf("%s\t%s\t%s\n", result.name.c_str(),
+                  result.outcome == tenon::BackendTestOutcome::kPassed ? "passed" : "FAILED", reason.c_str());
       std::fflush(stdout);
     }
   }

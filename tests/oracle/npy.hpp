@@ -19,14 +19,20 @@ inline Tensor read_npy(const std::filesystem::path& path) {
   std::stringstream buffer;
   buffer << file.rdbuf();
   const std::string bytes = buffer.str();
-  const auto bad = [&](const std::string& why) { return Error(Code::kInvalidArgument, "\"" + path.string() + "\" " + why); };
-  if (!file || bytes.size() < 10 || bytes.compare(0, 6, "\x93NUMPY") != 0 || bytes[6] != 1) throw bad("is no .npy file of version 1");
+  const auto bad = [&](const std::string& why) {
+    return Error(Code::kInvalidArgument, "\"" + path.string() + "\" " + why);
+  };
+  if (!file || bytes.size() < 10 || bytes.compare(0, 6, "\x93NUMPY") != 0 || bytes[6] != 1)
+    throw bad("is no .npy file of version 1");
   const std::size_t header_size = static_cast<unsigned char>(bytes[8]) + 256U * static_cast<unsigned char>(bytes[9]);
   if (bytes.size() < 10 + header_size) throw bad("is truncated");
   const std::string header = bytes.substr(10, header_size);
-  const struct { const char* text; ElementType type; } kTypes[] = {
-      {"'<f4'", ElementType::kF32}, {"'<i8'", ElementType::kI64}, {"'<i4'", ElementType::kI32}, {"'|u1'", ElementType::kU8},
-      {"'|b1'", ElementType::kBool}, {"'<f8'", ElementType::kF64}, {"'<f2'", ElementType::kF16}};
+  const struct {
+    const char* text;
+    ElementType type;
+  } kTypes[] = {{"'<f4'", ElementType::kF32}, {"'<i8'", ElementType::kI64},  {"'<i4'", ElementType::kI32},
+                {"'|u1'", ElementType::kU8},  {"'|b1'", ElementType::kBool}, {"'<f8'", ElementType::kF64},
+                {"'<f2'", ElementType::kF16}};
   ElementType type = ElementType::kUndefined;
   for (const auto& entry : kTypes) {
     if (header.find(entry.text) != std::string::npos) type = entry.type;

@@ -36,7 +36,8 @@ TEST_P(Oracle, AgreesWithBothJudges) {
   const fs::path data = folder("TENON_ORACLE") / GetParam().model;
   const auto model = read_model(folder("TENON_ZOO") / (std::string(GetParam().model) + GetParam().format));
   std::vector<Tensor> inputs;
-  for (std::size_t i = 0; i < model->inputs().size(); ++i) inputs.push_back(read_npy(data / ("input_" + std::to_string(i) + ".npy")));
+  for (std::size_t i = 0; i < model->inputs().size(); ++i)
+    inputs.push_back(read_npy(data / ("input_" + std::to_string(i) + ".npy")));
   const std::vector<Tensor> outputs = evaluate(*model, inputs);
   ASSERT_EQ(outputs.size(), model->outputs().size());
   for (const std::string judge : {"onnxruntime", "openvino"}) {
@@ -44,20 +45,22 @@ TEST_P(Oracle, AgreesWithBothJudges) {
       const Tensor expected = read_npy(data / (judge + "_" + std::to_string(i) + ".npy"));
       ASSERT_EQ(to_string(outputs[i].shape()), to_string(expected.shape()));
       ASSERT_EQ(outputs[i].element_type(), ElementType::kF32);
-      const Agreement a = agreement({outputs[i].data<float>(), outputs[i].element_count()}, {expected.data<float>(), expected.element_count()});
+      const Agreement a = agreement({outputs[i].data<float>(), outputs[i].element_count()},
+                                    {expected.data<float>(), expected.element_count()});
       EXPECT_GE(a.cosine, kMinCosine) << judge << ", output " << i;
       EXPECT_LE(a.max_relative_error, kMaxRelativeError) << judge << ", output " << i;
       RecordProperty(judge + "_cosine_" + std::to_string(i), std::to_string(a.cosine));
       RecordProperty(judge + "_max_relative_error_" + std::to_string(i), std::to_string(a.max_relative_error));
-      std::printf("%s%s output %zu against %s: 1 - cosine %.1e, max relative error %.1e\n", GetParam().model, GetParam().format, i,
-                  judge.c_str(), 1 - a.cosine, a.max_relative_error);
+      std::printf("%s%s output %zu against %s: 1 - cosine %.1e, max relative error %.1e\n", GetParam().model,
+                  GetParam().format, i, judge.c_str(), 1 - a.cosine, a.max_relative_error);
     }
   }
 }
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* model : {"relu1", "resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny", "bert_tiny", "unet_tiny"}) {
+  for (const char* model :
+       {"relu1", "resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny", "bert_tiny", "unet_tiny"}) {
     all.push_back({model, ".onnx"});
     all.push_back({model, ".xml"});
   }

@@ -25,7 +25,8 @@ Tensor read_tensor(const fs::path& path) {
     throw Error(Code::kUnimplemented, what + " is no tensor (sequences and optionals are not supported)");
   }
   // A serialised sequence parses as a tensor of unknown fields.
-  if (proto.data_type() == 0) throw Error(Code::kUnimplemented, what + " is no tensor (sequences and optionals are not supported)");
+  if (proto.data_type() == 0)
+    throw Error(Code::kUnimplemented, what + " is no tensor (sequences and optionals are not supported)");
   return onnx_reader::tensor_from_proto(proto, external, what);
 }
 
@@ -40,7 +41,8 @@ std::vector<Tensor> read_all(const fs::path& folder, const std::string& prefix) 
 // Text that names the first difference; empty when equal.
 std::string difference(const Tensor& actual, const Tensor& expected, const BackendTestTolerance& tolerance) {
   if (actual.element_type() != expected.element_type()) {
-    return "type is " + std::string(name(actual.element_type())) + ", expected " + std::string(name(expected.element_type()));
+    return "type is " + std::string(name(actual.element_type())) + ", expected " +
+           std::string(name(expected.element_type()));
   }
   if (!(actual.shape() == expected.shape())) {
     return "shape is " + to_string(actual.shape()) + ", expected " + to_string(expected.shape());
@@ -50,15 +52,18 @@ std::string difference(const Tensor& actual, const Tensor& expected, const Backe
     if (std::memcmp(actual.data(), expected.data(), expected.size_bytes()) == 0) return {};
     const auto a = op::v0::Constant(actual).to_integers(), e = op::v0::Constant(expected).to_integers();
     for (std::size_t i = 0; i < e.size(); ++i) {
-      if (a[i] != e[i]) return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " + std::to_string(e[i]);
+      if (a[i] != e[i])
+        return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " + std::to_string(e[i]);
     }
     return {};
   }
   const auto a = op::v0::Constant(actual).to_doubles(), e = op::v0::Constant(expected).to_doubles();
   for (std::size_t i = 0; i < e.size(); ++i) {
     if (a[i] == e[i] || (std::isnan(a[i]) && std::isnan(e[i]))) continue;
-    const bool is_close = std::isfinite(e[i]) && std::abs(a[i] - e[i]) <= tolerance.atol + tolerance.rtol * std::abs(e[i]);
-    if (!is_close) return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " + std::to_string(e[i]);
+    const bool is_close =
+        std::isfinite(e[i]) && std::abs(a[i] - e[i]) <= tolerance.atol + tolerance.rtol * std::abs(e[i]);
+    if (!is_close)
+      return "element " + std::to_string(i) + " is " + std::to_string(a[i]) + ", expected " + std::to_string(e[i]);
   }
   return {};
 }
@@ -74,7 +79,8 @@ std::string run_data_set(const std::shared_ptr<Model>& model, const fs::path& fo
   const std::vector<Tensor> expected = read_all(folder, "output_");
   const std::size_t wanted = model->get_parameters().size();
   // Optional inputs at the end may be recorded though the model has no use for them.
-  if (inputs.size() < wanted) return "has " + std::to_string(inputs.size()) + " recorded inputs for " + std::to_string(wanted);
+  if (inputs.size() < wanted)
+    return "has " + std::to_string(inputs.size()) + " recorded inputs for " + std::to_string(wanted);
   inputs.resize(wanted);
   for (std::size_t i = 0; i < wanted; ++i) {
     const bool is_bf16 = model->get_parameters()[i]->get_element_type() == ElementType::kBf16;
@@ -85,7 +91,8 @@ std::string run_data_set(const std::shared_ptr<Model>& model, const fs::path& fo
     return "gave " + std::to_string(actual.size()) + " outputs, expected " + std::to_string(expected.size());
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const bool is_bf16 = actual[i].element_type() == ElementType::kBf16 && expected[i].element_type() == ElementType::kU16;
+    const bool is_bf16 =
+        actual[i].element_type() == ElementType::kBf16 && expected[i].element_type() == ElementType::kU16;
     const std::string text = difference(actual[i], is_bf16 ? as_bf16(expected[i]) : expected[i], tolerance);
     if (!text.empty()) return "output " + std::to_string(i) + ": " + text;
   }
@@ -94,7 +101,8 @@ std::string run_data_set(const std::shared_ptr<Model>& model, const fs::path& fo
 
 }  // namespace
 
-BackendTestResult run_backend_test(const fs::path& folder, const BackendTestRun& run, const BackendTestTolerance& tolerance) {
+BackendTestResult run_backend_test(const fs::path& folder, const BackendTestRun& run,
+                                   const BackendTestTolerance& tolerance) {
   BackendTestResult result;
   result.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
   std::error_code ignored;

@@ -22,18 +22,19 @@ struct BackendTestResult {
   std::string reason;  ///< Empty when passed.
 };
 
-/// Equal when |actual - expected| <= atol + rtol * |expected|, or both are NaN, or equal infinities. Integers must be equal,
-/// and so must element types and shapes.
+/// Equal when |actual - expected| <= atol + rtol * |expected|, or both are NaN, or equal infinities. Integers must be
+/// equal, and so must element types and shapes.
 struct BackendTestTolerance {
   double rtol = 1e-3;
   double atol = 1e-5;
 };
 
 /// Runs `model` on inputs in the order of its parameters; returns its outputs in order.
-using BackendTestRun = std::function<std::vector<Tensor>(const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs)>;
+using BackendTestRun =
+    std::function<std::vector<Tensor>(const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs)>;
 
-/// Runs every test_data_set_<N> of one folder. What cannot be read (operations, sequences, text) fails, with the reason.
-/// Skipped: a folder without model.onnx or without data sets. Never throws for what the folder holds.
+/// Runs every test_data_set_<N> of one folder. What cannot be read (operations, sequences, text) fails, with the
+/// reason. Skipped: a folder without model.onnx or without data sets. Never throws for what the folder holds.
 /// @errors kUnimplemented: the build has no ONNX reader.
 TENON_API BackendTestResult run_backend_test(const std::filesystem::path& folder, const BackendTestRun& run,
                                              const BackendTestTolerance& tolerance = {});

@@ -9,7 +9,8 @@ namespace onnx_reader {
 namespace {
 using schema::AttributeProto;
 
-const AttributeProto& typed(const AttributeProto* attribute, std::string_view name, AttributeProto::AttributeType type) {
+const AttributeProto& typed(const AttributeProto* attribute, std::string_view name,
+                            AttributeProto::AttributeType type) {
   if (!attribute) fail("attribute \"" + std::string(name) + "\" is missing");
   // Writers of old files leave the type out; then the field that is set decides, and an unset one reads as empty.
   if (attribute->has_type() && attribute->type() != type) {
@@ -36,7 +37,8 @@ OutputVector NodeContext::inputs() const {
 
 std::int64_t NodeContext::rank(std::size_t index) const {
   const PartialShape& shape = input(index).get_partial_shape();
-  if (shape.rank().is_dynamic()) unimplemented("input " + std::to_string(index) + " has a dynamic rank, which is not supported here");
+  if (shape.rank().is_dynamic())
+    unimplemented("input " + std::to_string(index) + " has a dynamic rank, which is not supported here");
   return shape.rank().get_length();
 }
 

@@ -136,7 +136,8 @@ Out extent_of(const Out& x, std::int64_t axis);
 Out all_axes(const Out& x);
 Out range(const Out& start, const Out& stop, const Out& step, ElementType type);
 Out matmul(const Out& a, const Out& b, bool transpose_a = false, bool transpose_b = false);
-/// x reshaped so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like `like`.
+/// x reshaped so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like
+/// `like`.
 Out per_channel(const Out& x, const Out& like);
 /// The integer values of a small tensor known now.
 std::optional<Ints> known_ints(const Out& x);

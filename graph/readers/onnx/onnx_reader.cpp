@@ -23,16 +23,21 @@ std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? 
 std::string key_of(const schema::NodeProto& node) { return domain_of(node.domain()) + ":" + node.op_type(); }
 
 std::string describe_node(const schema::NodeProto& node) {
-  std::string text = "node '" + node.name() + "' (" + (node.domain().empty() ? "" : node.domain() + ".") + node.op_type();
+  std::string text =
+      "node '" + node.name() + "' (" + (node.domain().empty() ? "" : node.domain() + ".") + node.op_type();
   if (node.name().empty() && node.output_size() > 0) text += ", output '" + node.output(0) + "'";
   return text + ")";
 }
 
 // The well-known entries of model_info may also stand alone.
 const std::set<std::string, std::less<>>& model_info_keys() {
-  static const std::set<std::string, std::less<>> keys = {
-      "model_type", "labels", "label_ids", "mean_values", "scale_values", "reverse_input_channels", "resize_type",
-      "confidence_threshold", "iou_threshold", "pad_value", "embedded_processing", "input_dtype", "multilabel", "task_type"};
+  static const std::set<std::string, std::less<>> keys = {"model_type",          "labels",
+                                                          "label_ids",           "mean_values",
+                                                          "scale_values",        "reverse_input_channels",
+                                                          "resize_type",         "confidence_threshold",
+                                                          "iou_threshold",       "pad_value",
+                                                          "embedded_processing", "input_dtype",
+                                                          "multilabel",          "task_type"};
   return keys;
 }
 
@@ -66,7 +71,9 @@ class OnnxReader {
   }
 
  private:
-  [[noreturn]] void invalid(const std::string& message) const { throw Error(Code::kInvalidArgument, origin_ + ": " + message); }
+  [[noreturn]] void invalid(const std::string& message) const {
+    throw Error(Code::kInvalidArgument, origin_ + ": " + message);
+  }
 
   template <typename Imports>
   static OpsetMap read_opsets(const Imports& imports) {
@@ -91,8 +98,8 @@ class OnnxReader {
     for (const auto& node : nodes) {
       if (converters().count(key_of(node)) || functions_.count(key_of(node))) continue;
       const std::string domain = domain_of(node.domain());
-      Missing& entry = missing[node.op_type() + " (domain " + (domain.empty() ? "ai.onnx" : domain) + ", operation set " +
-                               std::to_string(opset_of(node, opsets)) + ")"];
+      Missing& entry = missing[node.op_type() + " (domain " + (domain.empty() ? "ai.onnx" : domain) +
+                               ", operation set " + std::to_string(opset_of(node, opsets)) + ")"];
       if (entry.count++ == 0) entry.first_node = describe_node(node);
     }
   }
@@ -114,7 +121,8 @@ class OnnxReader {
     throw Error(Code::kUnimplemented, text);
   }
 
-  // --- values ----------------------------------------------------------------------------------------------------------
+  // --- values
+  // ----------------------------------------------------------------------------------------------------------
   void read_initializers(schema::GraphProto& graph, Values& values) {
     if (graph.sparse_initializer_size() > 0) {
       throw Error(Code::kUnimplemented, origin_ + ": sparse initializers are not supported; store them densely");
@@ -140,7 +148,8 @@ class OnnxReader {
       }
       const std::string what = origin_ + ": input '" + input.name() + "'";
       if (!input.type().has_tensor_type()) {
-        throw Error(Code::kUnimplemented, what + " is no tensor (a sequence, an optional or a map), which is not supported");
+        throw Error(Code::kUnimplemented,
+                    what + " is no tensor (a sequence, an optional or a map), which is not supported");
       }
       const auto& type = input.type().tensor_type();
       auto parameter =
@@ -177,7 +186,8 @@ class OnnxReader {
     return results;
   }
 
-  // --- nodes -----------------------------------------------------------------------------------------------------------
+  // --- nodes
+  // -----------------------------------------------------------------------------------------------------------
   using Nodes = google::protobuf::RepeatedPtrField<schema::NodeProto>;
   using NameSet = std::unordered_set<std::string>;
 
@@ -210,7 +220,8 @@ class OnnxReader {
       for (const auto& input : nodes[i].input()) {
         if (input.empty() || values.count(input)) continue;
         const auto found = producer.find(input);
-        if (found == producer.end()) invalid(describe_node(nodes[i]) + " reads '" + input + "', which nothing produces");
+        if (found == producer.end())
+          invalid(describe_node(nodes[i]) + " reads '" + input + "', which nothing produces");
         users[static_cast<std::size_t>(found->second)].push_back(i);
         ++waiting[static_cast<std::size_t>(i)];
       }
@@ -230,7 +241,8 @@ class OnnxReader {
     }
     if (order.size() != waiting.size()) {
       for (int i = 0; i < nodes.size(); ++i) {
-        if (waiting[static_cast<std::size_t>(i)] != 0) invalid("its nodes form a cycle, in or before " + describe_node(nodes[i]));
+        if (waiting[static_cast<std::size_t>(i)] != 0)
+          invalid("its nodes form a cycle, in or before " + describe_node(nodes[i]));
       }
     }
     return order;
@@ -252,18 +264,20 @@ class OnnxReader {
         outputs = inline_function(*functions_.at(key_of(node)), node, inputs, depth + 1);
       }
     } catch (const Error& error) {
-      // The table may lack an operation that a converter builds on: for the user that is an unsupported operation as well.
+      // The table may lack an operation that a converter builds on: for the user that is an unsupported operation as
+      // well.
       const Code code = error.code() == Code::kNotFound ? Code::kUnimplemented : error.code();
       const std::string prefix = depth == 0 ? origin_ + ": " : "";
-      throw Error(code, prefix + describe_node(node) + ", operation set " + std::to_string(opset_of(node, opsets)) + ": " + error.what());
+      throw Error(code, prefix + describe_node(node) + ", operation set " + std::to_string(opset_of(node, opsets)) +
+                            ": " + error.what());
     }
     for (int i = 0; i < node.output_size(); ++i) {
       const std::string& name = node.output(i);
       if (name.empty()) continue;
       if (static_cast<std::size_t>(i) >= outputs.size() || !outputs[static_cast<std::size_t>(i)]) {
         if (!wanted.count(name)) continue;
-        throw Error(Code::kUnimplemented, origin_ + ": " + describe_node(node) + ": its output " + std::to_string(i) + " ('" +
-                                              name + "') is not supported");
+        throw Error(Code::kUnimplemented, origin_ + ": " + describe_node(node) + ": its output " + std::to_string(i) +
+                                              " ('" + name + "') is not supported");
       }
       Out& output = outputs[static_cast<std::size_t>(i)];
       if (depth == 0) name_output(output, name);
@@ -274,12 +288,13 @@ class OnnxReader {
     }
   }
 
-  // A node such as Identity hands its input through. The model's inputs and outputs keep their names to themselves then:
-  // "the" name of an output is the one that the file gives it, not that of some tensor within.
+  // A node such as Identity hands its input through. The model's inputs and outputs keep their names to themselves
+  // then: "the" name of an output is the one that the file gives it, not that of some tensor within.
   void name_output(Out& output, const std::string& name) const {
     if (!output_names_.count(name)) {
       const auto& names = output.get_names();
-      const bool is_output = std::any_of(names.begin(), names.end(), [&](const auto& n) { return output_names_.count(n) > 0; });
+      const bool is_output =
+          std::any_of(names.begin(), names.end(), [&](const auto& n) { return output_names_.count(n) > 0; });
       if (!is_output) output.add_names({name});
       return;
     }
@@ -293,13 +308,14 @@ class OnnxReader {
     output.set_names(names);
   }
 
-  OutputVector inline_function(const schema::FunctionProto& function, const schema::NodeProto& call, const OutputVector& inputs,
-                               int depth) {
+  OutputVector inline_function(const schema::FunctionProto& function, const schema::NodeProto& call,
+                               const OutputVector& inputs, int depth) {
     if (depth > kMaxFunctionDepth) {
       fail("functions call each other deeper than " + std::to_string(kMaxFunctionDepth) + " levels");
     }
     inlined_ += static_cast<std::size_t>(function.node_size());
-    if (inlined_ > kMaxInlinedNodes) fail("its functions expand to more than " + std::to_string(kMaxInlinedNodes) + " nodes");
+    if (inlined_ > kMaxInlinedNodes)
+      fail("its functions expand to more than " + std::to_string(kMaxInlinedNodes) + " nodes");
     schema::FunctionProto body = function;
     for (auto& node : *body.mutable_node()) substitute_attributes(node, function, call);
     Values values;
@@ -320,7 +336,8 @@ class OnnxReader {
   }
 
   // Attributes of the body may refer to those of the call, or to the function's defaults.
-  static void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto& function, const schema::NodeProto& call) {
+  static void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto& function,
+                                    const schema::NodeProto& call) {
     auto& attributes = *node.mutable_attribute();
     for (int i = attributes.size(); i-- > 0;) {
       const std::string reference = attributes[i].ref_attr_name();
@@ -357,15 +374,19 @@ class OnnxReader {
     }
   }
 
-  // --- metadata --------------------------------------------------------------------------------------------------------
+  // --- metadata
+  // --------------------------------------------------------------------------------------------------------
   void read_metadata(Model& model) const {
     AnyMap model_info, framework;
     constexpr std::string_view kPrefix = "model_info ";
     for (const auto& entry : proto_.metadata_props()) {
       const std::string& key = entry.key();
-      if (key.compare(0, kPrefix.size(), kPrefix) == 0) model_info[key.substr(kPrefix.size())] = entry.value();
-      else if (model_info_keys().count(key)) model_info[key] = entry.value();
-      else framework[key] = entry.value();
+      if (key.compare(0, kPrefix.size(), kPrefix) == 0)
+        model_info[key.substr(kPrefix.size())] = entry.value();
+      else if (model_info_keys().count(key))
+        model_info[key] = entry.value();
+      else
+        framework[key] = entry.value();
     }
     if (!model_info.empty()) model.get_rt_info()["model_info"] = std::move(model_info);
     if (!framework.empty()) model.get_rt_info()["framework"] = std::move(framework);
@@ -414,11 +435,13 @@ bool has_onnx_reader() { return true; }
 std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin) {
   const std::size_t size = bytes ? bytes.size_bytes() : 0;
   if (size > static_cast<std::size_t>(INT_MAX)) {
-    throw Error(Code::kInvalidArgument, origin + " is larger than the 2 GiB that ONNX's format allows; store weights as external data");
+    throw Error(Code::kInvalidArgument,
+                origin + " is larger than the 2 GiB that ONNX's format allows; store weights as external data");
   }
   onnx_reader::schema::ModelProto proto;
   if (size == 0 || !proto.ParseFromArray(bytes.data(), static_cast<int>(size))) {
-    throw Error(Code::kInvalidArgument, origin + " is no ONNX model, or a truncated or damaged one (its protobuf does not parse)");
+    throw Error(Code::kInvalidArgument,
+                origin + " is no ONNX model, or a truncated or damaged one (its protobuf does not parse)");
   }
   return onnx_reader::OnnxReader(proto, folder, origin).read();
 }

@@ -13,16 +13,18 @@
 namespace tenon {
 inline namespace v1 {
 
-/// False in a build without protobuf or without ONNX's schema file; read_onnx then throws kUnimplemented with the reason.
+/// False in a build without protobuf or without ONNX's schema file; read_onnx then throws kUnimplemented with the
+/// reason.
 TENON_API bool has_onnx_reader();
 
-/// Reads a model of operation sets 7 to 22. Symbolic dimensions become dynamic ones. metadata_props whose key starts with
-/// "model_info " (and the well-known keys of that map) become rt_info["model_info"]; others rt_info["framework"].
+/// Reads a model of operation sets 7 to 22. Symbolic dimensions become dynamic ones. metadata_props whose key starts
+/// with "model_info " (and the well-known keys of that map) become rt_info["model_info"]; others rt_info["framework"].
 ///
 /// @param bytes   The serialised ModelProto, u8.
 /// @param folder  Where external data is looked for; paths that leave it are refused.
 /// @param origin  Names the model in messages.
-/// @errors kInvalidArgument: not ONNX, corrupt, cyclic, dangling names; kUnimplemented: operations that are missing, all of them
+/// @errors kInvalidArgument: not ONNX, corrupt, cyclic, dangling names; kUnimplemented: operations that are missing,
+/// all of them
 ///         with node, domain and operation set; kNotFound, kDataLoss: external data.
 TENON_API std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder = {},
                                            const std::string& origin = "the ONNX model");

@@ -31,18 +31,22 @@ struct Builder {
     model.add_opset_import()->set_version(opset);
     model.mutable_graph()->set_name("g");
   }
-  static void value(schema::ValueInfoProto& info, const std::string& name, const std::vector<std::int64_t>& shape, int type) {
+  static void value(schema::ValueInfoProto& info, const std::string& name, const std::vector<std::int64_t>& shape,
+                    int type) {
     info.set_name(name);
     auto* tensor = info.mutable_type()->mutable_tensor_type();
     tensor->set_elem_type(type);
     for (std::int64_t extent : shape) {
       auto* dimension = tensor->mutable_shape()->add_dim();
-      if (extent < 0) dimension->set_dim_param("n");
-      else dimension->set_dim_value(extent);
+      if (extent < 0)
+        dimension->set_dim_param("n");
+      else
+        dimension->set_dim_value(extent);
     }
     tensor->mutable_shape();
   }
-  Builder& input(const std::string& name, const std::vector<std::int64_t>& shape, int type = schema::TensorProto::FLOAT) {
+  Builder& input(const std::string& name, const std::vector<std::int64_t>& shape,
+                 int type = schema::TensorProto::FLOAT) {
     value(*model.mutable_graph()->add_input(), name, shape, type);
     return *this;
   }
@@ -50,8 +54,8 @@ struct Builder {
     model.mutable_graph()->add_output()->set_name(name);
     return *this;
   }
-  schema::NodeProto& node(const std::string& type, const std::vector<std::string>& in, const std::vector<std::string>& out,
-                          const std::string& name = "") {
+  schema::NodeProto& node(const std::string& type, const std::vector<std::string>& in,
+                          const std::vector<std::string>& out, const std::string& name = "") {
     auto& proto = *model.mutable_graph()->add_node();
     proto.set_op_type(type);
     proto.set_name(name);
@@ -141,7 +145,8 @@ TEST(OnnxReader, ListsAllMissingOperationsAtOnce) {
   b.node("Attend", {"b"}, {"y"}, "at").set_domain("com.example");
   const Error error = b.error();
   EXPECT_EQ(error.code(), Code::kUnimplemented);
-  EXPECT_THAT(error.what(), HasSubstr("Frobnicate (domain ai.onnx, operation set 17): node 'f1' (Frobnicate) and 1 more"));
+  EXPECT_THAT(error.what(),
+              HasSubstr("Frobnicate (domain ai.onnx, operation set 17): node 'f1' (Frobnicate) and 1 more"));
   EXPECT_THAT(error.what(), HasSubstr("Attend (domain com.example"));
   EXPECT_THAT(error.what(), HasSubstr(" Conv "));
 }
@@ -163,8 +168,10 @@ TEST(OnnxReader, ChecksInitializersBeforeTakingThem) {
     b.node("Add", {"x", "w"}, {"y"});
     return b.error();
   };
-  EXPECT_THAT(error_with([](auto& w) { w.set_raw_data("1234567"); }).what(), HasSubstr("needs 8 bytes, but raw_data has 7"));
-  EXPECT_THAT(error_with([](auto& w) { w.add_float_data(1); }).what(), HasSubstr("needs 2 entries, but float_data has 1"));
+  EXPECT_THAT(error_with([](auto& w) { w.set_raw_data("1234567"); }).what(),
+              HasSubstr("needs 8 bytes, but raw_data has 7"));
+  EXPECT_THAT(error_with([](auto& w) { w.add_float_data(1); }).what(),
+              HasSubstr("needs 2 entries, but float_data has 1"));
   EXPECT_THAT(error_with([](auto& w) { w.set_dims(0, -3); }).what(), HasSubstr("negative extent -3"));
   EXPECT_THAT(error_with([](auto& w) {
                 w.set_dims(0, std::int64_t{1} << 62);
@@ -182,8 +189,10 @@ class OnnxExternalData : public ::testing::Test {
     folder_ = ::mkdtemp(pattern.data());
     fs::create_directory(folder_ / "model");
     const float values[] = {0, 0, 10, 20};
-    std::ofstream(folder_ / "model" / "w.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
-    std::ofstream(folder_ / "outside.bin", std::ios::binary).write(reinterpret_cast<const char*>(values), sizeof values);
+    std::ofstream(folder_ / "model" / "w.bin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(values), sizeof values);
+    std::ofstream(folder_ / "outside.bin", std::ios::binary)
+        .write(reinterpret_cast<const char*>(values), sizeof values);
   }
   void TearDown() override { fs::remove_all(folder_); }
   static Builder with(const std::string& location, const std::string& offset) {
@@ -210,7 +219,8 @@ TEST_F(OnnxExternalData, IsMapped) {
 }
 
 TEST_F(OnnxExternalData, StaysInsideTheModelsFolder) {
-  for (const std::string& path : {std::string("../outside.bin"), (folder_ / "outside.bin").string(), std::string("a/../../outside.bin")}) {
+  for (const std::string& path :
+       {std::string("../outside.bin"), (folder_ / "outside.bin").string(), std::string("a/../../outside.bin")}) {
     const Error error = with(path, "0").error(folder_ / "model");
     EXPECT_EQ(error.code(), Code::kInvalidArgument) << path;
     EXPECT_THAT(error.what(), HasSubstr("outside the model's folder"));

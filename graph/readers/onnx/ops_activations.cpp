@@ -14,7 +14,9 @@ OutputVector tanh(const NodeContext& node) { return {unary("Tanh", node.input(0)
 OutputVector hard_swish(const NodeContext& node) { return {op("HSwish", 4, {node.input(0)})}; }
 OutputVector mish(const NodeContext& node) { return {op("Mish", 4, {node.input(0)})}; }
 OutputVector softplus(const NodeContext& node) { return {op("SoftPlus", 4, {node.input(0)})}; }
-OutputVector elu(const NodeContext& node) { return {op("Elu", 1, {node.input(0)}, {{"alpha", node.get_float("alpha", 1)}})}; }
+OutputVector elu(const NodeContext& node) {
+  return {op("Elu", 1, {node.input(0)}, {{"alpha", node.get_float("alpha", 1)}})};
+}
 
 OutputVector softsign(const NodeContext& node) {
   const Out x = node.input(0);
@@ -26,7 +28,8 @@ OutputVector leaky_relu(const NodeContext& node) {
   return {op("PRelu", 1, {x, reals(x.get_element_type(), {node.get_float("alpha", 0.01)})})};
 }
 
-// ONNX broadcasts the slope like any operand, the table's PRelu along channels: only a single slope means the same in both.
+// ONNX broadcasts the slope like any operand, the table's PRelu along channels: only a single slope means the same in
+// both.
 OutputVector prelu(const NodeContext& node) {
   const Out x = node.input(0), slope = node.input(1);
   const Out zero = scalar_like(x, 0);
@@ -39,13 +42,15 @@ OutputVector prelu(const NodeContext& node) {
 
 OutputVector selu(const NodeContext& node) {
   const Out x = node.input(0);
-  return {op("Selu", 1, {x, scalar_like(x, node.get_float("alpha", 1.67326319217681884765625)),
-                         scalar_like(x, node.get_float("gamma", 1.05070102214813232421875))})};
+  return {op("Selu", 1,
+             {x, scalar_like(x, node.get_float("alpha", 1.67326319217681884765625)),
+              scalar_like(x, node.get_float("gamma", 1.05070102214813232421875))})};
 }
 
 OutputVector hard_sigmoid(const NodeContext& node) {
   const Out x = node.input(0);
-  return {op("HardSigmoid", 1, {x, scalar_like(x, node.get_float("alpha", 0.2)), scalar_like(x, node.get_float("beta", 0.5))})};
+  return {op("HardSigmoid", 1,
+             {x, scalar_like(x, node.get_float("alpha", 0.2)), scalar_like(x, node.get_float("beta", 0.5))})};
 }
 
 OutputVector thresholded_relu(const NodeContext& node) {
@@ -92,7 +97,10 @@ Out log_softmax_of(const Out& x, std::int64_t axis) { return op("LogSoftmax", 5,
 // One at the first maximum along the axis.
 Out hardmax_of(const Out& x, std::int64_t axis) {
   const OutputVector top = ops("TopK", 11, {x, int_scalar(1)},
-                               {{"axis", axis}, {"mode", "max"}, {"sort", "value"}, {"stable", true},
+                               {{"axis", axis},
+                                {"mode", "max"},
+                                {"sort", "value"},
+                                {"stable", true},
                                 {"index_element_type", ElementType::kI64}});
   const Out positions = range(int_scalar(0), extent_of(x, axis), int_scalar(1), ElementType::kI64);
   const std::int64_t rank = x.get_partial_shape().rank().get_length();

@@ -20,15 +20,24 @@ Window::Window(const NodeContext& node, std::size_t spatial_axes) {
   pads_begin.assign(pads.begin(), pads.begin() + static_cast<std::ptrdiff_t>(spatial_axes));
   pads_end.assign(pads.begin() + static_cast<std::ptrdiff_t>(spatial_axes), pads.end());
   const std::string mode = node.get_string("auto_pad", "NOTSET");
-  if (mode == "NOTSET") auto_pad = "explicit";
-  else if (mode == "SAME_UPPER") auto_pad = "same_upper";
-  else if (mode == "SAME_LOWER") auto_pad = "same_lower";
-  else if (mode == "VALID") auto_pad = "valid";
-  else fail("auto_pad \"" + mode + "\" is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID");
+  if (mode == "NOTSET")
+    auto_pad = "explicit";
+  else if (mode == "SAME_UPPER")
+    auto_pad = "same_upper";
+  else if (mode == "SAME_LOWER")
+    auto_pad = "same_lower";
+  else if (mode == "VALID")
+    auto_pad = "valid";
+  else
+    fail("auto_pad \"" + mode + "\" is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID");
 }
 
 Attributes Window::attributes() const {
-  return {{"strides", strides}, {"dilations", dilations}, {"pads_begin", pads_begin}, {"pads_end", pads_end}, {"auto_pad", auto_pad}};
+  return {{"strides", strides},
+          {"dilations", dilations},
+          {"pads_begin", pads_begin},
+          {"pads_end", pads_end},
+          {"auto_pad", auto_pad}};
 }
 
 namespace {
@@ -81,14 +90,16 @@ OutputVector conv_transpose(const NodeContext& node) {
     fail("filters have rank " + std::to_string(node.rank(1)) + ", expected " + std::to_string(axes + 2));
   }
   if (node.has("output_shape")) {
-    // ONNX gives the extra pixel of an odd total to the front unless told otherwise; the table's "same" modes do the reverse.
+    // ONNX gives the extra pixel of an odd total to the front unless told otherwise; the table's "same" modes do the
+    // reverse.
     const Ints wanted = node.get_ints("output_shape");
     const PartialShape& x = node.input(0).get_partial_shape();
     const PartialShape& w = node.input(1).get_partial_shape();
     if (static_cast<std::size_t>(node.rank(0)) != axes + 2) fail("the input's rank does not fit the filters'");
     if (x.is_dynamic() || w.is_dynamic() || wanted.size() != axes) unimplemented("output_shape needs static shapes");
     const Ints extra = node.get_ints("output_padding", Ints(axes, 0));
-    if (extra.size() != axes) fail("output_padding has " + std::to_string(extra.size()) + " entries, expected " + std::to_string(axes));
+    if (extra.size() != axes)
+      fail("output_padding has " + std::to_string(extra.size()) + " entries, expected " + std::to_string(axes));
     Ints begin(axes), end(axes), padding = extra;
     for (std::size_t i = 0; i < axes; ++i) {
       const std::int64_t in = x[i + 2].get_length(), kernel = w[i + 2].get_length();
@@ -110,7 +121,8 @@ OutputVector conv_transpose(const NodeContext& node) {
     const PartialShape& w = node.input(1).get_partial_shape();
     if (w.is_dynamic()) unimplemented("auto_pad " + window.auto_pad + " needs filters of a static shape");
     Ints begin(axes), end(axes), padding = node.get_ints("output_padding", Ints(axes, 0));
-    if (padding.size() != axes) fail("output_padding has " + std::to_string(padding.size()) + " entries, expected " + std::to_string(axes));
+    if (padding.size() != axes)
+      fail("output_padding has " + std::to_string(padding.size()) + " entries, expected " + std::to_string(axes));
     for (std::size_t i = 0; i < axes; ++i) {
       const std::int64_t total = (w[i + 2].get_length() - 1) * window.dilations[i] + 1 + padding[i] - window.strides[i];
       if (total < 0) padding[i] -= total;
@@ -123,10 +135,12 @@ OutputVector conv_transpose(const NodeContext& node) {
     attributes.set("output_padding", padding);
     attributes.set("auto_pad", "explicit");
   }
-  return {with_bias(op(groups == 1 ? "ConvolutionBackpropData" : "GroupConvolutionBackpropData", 1, inputs, attributes), node)};
+  return {with_bias(op(groups == 1 ? "ConvolutionBackpropData" : "GroupConvolutionBackpropData", 1, inputs, attributes),
+                    node)};
 }
 
-// Integers without their zero points, in f32: exact up to 2^24, which sums of 8-bit products reach only beyond 256 Ki terms.
+// Integers without their zero points, in f32: exact up to 2^24, which sums of 8-bit products reach only beyond 256 Ki
+// terms.
 Out centred(const NodeContext& node, std::size_t index, std::size_t zero_point, bool per_output_channel) {
   const Out x = convert(node.input(index), ElementType::kF32);
   if (!node.has_input(zero_point)) return x;

@@ -18,7 +18,8 @@ OutputVector non_max_suppression(const NodeContext& node) {
   const bool is_center = node.get_int("center_point_box", 0) != 0;
   return {op("NonMaxSuppression", 9,
              {node.input(0), node.input(1), limit, real_or(3, 0), real_or(4, std::numeric_limits<float>::lowest())},
-             {{"box_encoding", is_center ? "center" : "corner"}, {"sort_result_descending", false},
+             {{"box_encoding", is_center ? "center" : "corner"},
+              {"sort_result_descending", false},
               {"output_type", ElementType::kI64}})};
 }
 
@@ -26,9 +27,12 @@ OutputVector roi_align(const NodeContext& node) {
   const bool half_pixel =
       node.opset() >= 16 && node.get_string("coordinate_transformation_mode", "half_pixel") == "half_pixel";
   return {op("ROIAlign", 9, {node.input(0), node.input(1), node.input(2)},
-             {{"pooled_h", node.get_int("output_height", 1)}, {"pooled_w", node.get_int("output_width", 1)},
-              {"sampling_ratio", node.get_int("sampling_ratio", 0)}, {"spatial_scale", node.get_float("spatial_scale", 1)},
-              {"mode", node.get_string("mode", "avg")}, {"aligned_mode", half_pixel ? "half_pixel" : "asymmetric"}})};
+             {{"pooled_h", node.get_int("output_height", 1)},
+              {"pooled_w", node.get_int("output_width", 1)},
+              {"sampling_ratio", node.get_int("sampling_ratio", 0)},
+              {"spatial_scale", node.get_float("spatial_scale", 1)},
+              {"mode", node.get_string("mode", "avg")},
+              {"aligned_mode", half_pixel ? "half_pixel" : "asymmetric"}})};
 }
 
 // Values back at the places that MaxPool's indices name, zeros elsewhere.
@@ -45,13 +49,16 @@ OutputVector max_unpool(const NodeContext& node) {
   }
   Ints plain{static_cast<std::int64_t>(in[0]), static_cast<std::int64_t>(in[1])};
   for (std::size_t i = 0; i < kernel.size(); ++i) {
-    plain.push_back((static_cast<std::int64_t>(in[i + 2]) - 1) * strides[i] + kernel[i] - pads[i] - pads[i + kernel.size()]);
+    plain.push_back((static_cast<std::int64_t>(in[i + 2]) - 1) * strides[i] + kernel[i] - pads[i] -
+                    pads[i + kernel.size()]);
   }
   // Indices count in the plain shape; a larger output shape is padded at the end.
   const auto scattered = [&](const Out& target) {
     const Out count = reduce("ReduceProd", target, ints({0}), true);
     const Out zeros = broadcast_to(scalar_like(x, 0), count);
-    return reshape(op("ScatterElementsUpdate", 3, {zeros, reshape(indices, Ints{-1}), reshape(x, Ints{-1}), int_scalar(0)}), target);
+    return reshape(
+        op("ScatterElementsUpdate", 3, {zeros, reshape(indices, Ints{-1}), reshape(x, Ints{-1}), int_scalar(0)}),
+        target);
   };
   if (!node.has_input(2)) return {scattered(ints(plain))};
   const Out y = scattered(ints(plain)), wanted = convert(node.input(2), ElementType::kI64);
@@ -64,8 +71,10 @@ OutputVector col2im(const NodeContext& node) {
   const Ints pads = node.get_ints("pads", Ints(2 * axes, 0));
   if (pads.size() != 2 * axes) unimplemented("two spatial axes are supported");
   return {op("Col2Im", 15, {node.input(0), node.input(1), node.input(2)},
-             {{"strides", node.get_ints("strides", Ints(axes, 1))}, {"dilations", node.get_ints("dilations", Ints(axes, 1))},
-              {"pads_begin", Ints(pads.begin(), pads.begin() + 2)}, {"pads_end", Ints(pads.begin() + 2, pads.end())}})};
+             {{"strides", node.get_ints("strides", Ints(axes, 1))},
+              {"dilations", node.get_ints("dilations", Ints(axes, 1))},
+              {"pads_begin", Ints(pads.begin(), pads.begin() + 2)},
+              {"pads_end", Ints(pads.begin() + 2, pads.end())}})};
 }
 
 }  // namespace

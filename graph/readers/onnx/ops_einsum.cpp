@@ -44,8 +44,10 @@ Labels parse_term(const std::string& text, std::int64_t ellipsis_rank) {
 std::vector<std::string> split_terms(const std::string& text) {
   std::vector<std::string> terms(1);
   for (char c : text) {
-    if (c == ',') terms.emplace_back();
-    else terms.back() += c;
+    if (c == ',')
+      terms.emplace_back();
+    else
+      terms.back() += c;
   }
   return terms;
 }
@@ -59,7 +61,8 @@ void take_diagonals(Operand& operand) {
   for (std::size_t a = 0; a < operand.labels.size(); ++a) {
     const std::size_t b = operand.labels.find(operand.labels[a], a + 1);
     if (b == Labels::npos) continue;
-    const Out index = range(int_scalar(0), extent_of(operand.x, static_cast<std::int64_t>(a)), int_scalar(1), ElementType::kI64);
+    const Out index =
+        range(int_scalar(0), extent_of(operand.x, static_cast<std::int64_t>(a)), int_scalar(1), ElementType::kI64);
     Ints along_a(operand.labels.size(), 1), along_b(operand.labels.size(), 1);
     along_a[a] = along_b[b] = -1;
     const Out same = op("Equal", 1, {reshape(index, along_a), reshape(index, along_b)});
@@ -137,11 +140,13 @@ OutputVector einsum(const NodeContext& node) {
   const auto arrow = equation.find("->");
   const std::vector<std::string> terms = split_terms(equation.substr(0, arrow));
   if (terms.size() != node.input_count()) {
-    fail("equation \"" + equation + "\" has " + std::to_string(terms.size()) + " terms for " + std::to_string(node.input_count()) + " inputs");
+    fail("equation \"" + equation + "\" has " + std::to_string(terms.size()) + " terms for " +
+         std::to_string(node.input_count()) + " inputs");
   }
   std::int64_t ellipsis_rank = 0;
   for (std::size_t i = 0; i < terms.size(); ++i) {
-    if (terms[i].find("...") != std::string::npos) ellipsis_rank = std::max(ellipsis_rank, node.rank(i) - letters_in(terms[i]));
+    if (terms[i].find("...") != std::string::npos)
+      ellipsis_rank = std::max(ellipsis_rank, node.rank(i) - letters_in(terms[i]));
   }
   std::vector<Operand> operands;
   for (std::size_t i = 0; i < terms.size(); ++i) {
@@ -149,13 +154,14 @@ OutputVector einsum(const NodeContext& node) {
     const std::int64_t own = has_ellipsis ? node.rank(i) - letters_in(terms[i]) : 0;
     Operand operand{node.input(i), parse_term(terms[i], std::max<std::int64_t>(own, 0))};
     if (static_cast<std::int64_t>(operand.labels.size()) != node.rank(i)) {
-      fail("equation term \"" + terms[i] + "\" does not fit input " + std::to_string(i) + " of rank " + std::to_string(node.rank(i)));
+      fail("equation term \"" + terms[i] + "\" does not fit input " + std::to_string(i) + " of rank " +
+           std::to_string(node.rank(i)));
     }
     take_diagonals(operand);
     operands.push_back(std::move(operand));
   }
-  const Labels output =
-      arrow == std::string::npos ? implicit_output(terms, ellipsis_rank) : parse_term(equation.substr(arrow + 2), ellipsis_rank);
+  const Labels output = arrow == std::string::npos ? implicit_output(terms, ellipsis_rank)
+                                                   : parse_term(equation.substr(arrow + 2), ellipsis_rank);
   Operand result = operands[0];
   for (std::size_t i = 1; i < operands.size(); ++i) {
     Labels needed = output;

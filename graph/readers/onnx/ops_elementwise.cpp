@@ -15,19 +15,44 @@ struct Rename {
   unsigned version;
 };
 
-constexpr Rename kUnary[] = {
-    {"Abs", "Abs", 1},     {"Acos", "Acos", 1},       {"Acosh", "Acosh", 4},    {"Asin", "Asin", 1},     {"Asinh", "Asinh", 4},
-    {"Atan", "Atan", 1},   {"Atanh", "Atanh", 4},     {"Ceil", "Ceiling", 1},   {"Cos", "Cos", 1},       {"Cosh", "Cosh", 1},
-    {"Erf", "Erf", 1},     {"Exp", "Exp", 1},         {"Floor", "Floor", 1},    {"Log", "Log", 1},       {"Neg", "Negative", 1},
-    {"Sign", "Sign", 1},   {"Sin", "Sin", 1},         {"Sinh", "Sinh", 1},      {"Sqrt", "Sqrt", 1},     {"Tan", "Tan", 1},
-    {"Not", "LogicalNot", 1}, {"IsNaN", "IsNaN", 10}, {"BitwiseNot", "BitwiseNot", 13}};
+constexpr Rename kUnary[] = {{"Abs", "Abs", 1},
+                             {"Acos", "Acos", 1},
+                             {"Acosh", "Acosh", 4},
+                             {"Asin", "Asin", 1},
+                             {"Asinh", "Asinh", 4},
+                             {"Atan", "Atan", 1},
+                             {"Atanh", "Atanh", 4},
+                             {"Ceil", "Ceiling", 1},
+                             {"Cos", "Cos", 1},
+                             {"Cosh", "Cosh", 1},
+                             {"Erf", "Erf", 1},
+                             {"Exp", "Exp", 1},
+                             {"Floor", "Floor", 1},
+                             {"Log", "Log", 1},
+                             {"Neg", "Negative", 1},
+                             {"Sign", "Sign", 1},
+                             {"Sin", "Sin", 1},
+                             {"Sinh", "Sinh", 1},
+                             {"Sqrt", "Sqrt", 1},
+                             {"Tan", "Tan", 1},
+                             {"Not", "LogicalNot", 1},
+                             {"IsNaN", "IsNaN", 10},
+                             {"BitwiseNot", "BitwiseNot", 13}};
 
-constexpr Rename kBinary[] = {
-    {"Add", "Add", 1},         {"Sub", "Subtract", 1},        {"Mul", "Multiply", 1},
-    {"And", "LogicalAnd", 1},  {"Or", "LogicalOr", 1},        {"Xor", "LogicalXor", 1},
-    {"Equal", "Equal", 1},     {"Greater", "Greater", 1},     {"Less", "Less", 1},
-    {"GreaterOrEqual", "GreaterEqual", 1}, {"LessOrEqual", "LessEqual", 1},
-    {"BitwiseAnd", "BitwiseAnd", 13}, {"BitwiseOr", "BitwiseOr", 13}, {"BitwiseXor", "BitwiseXor", 13}};
+constexpr Rename kBinary[] = {{"Add", "Add", 1},
+                              {"Sub", "Subtract", 1},
+                              {"Mul", "Multiply", 1},
+                              {"And", "LogicalAnd", 1},
+                              {"Or", "LogicalOr", 1},
+                              {"Xor", "LogicalXor", 1},
+                              {"Equal", "Equal", 1},
+                              {"Greater", "Greater", 1},
+                              {"Less", "Less", 1},
+                              {"GreaterOrEqual", "GreaterEqual", 1},
+                              {"LessOrEqual", "LessEqual", 1},
+                              {"BitwiseAnd", "BitwiseAnd", 13},
+                              {"BitwiseOr", "BitwiseOr", 13},
+                              {"BitwiseXor", "BitwiseXor", 13}};
 
 template <std::size_t N>
 const Rename& row(const Rename (&table)[N], const std::string& name) {
@@ -54,7 +79,8 @@ OutputVector pow_converter(const NodeContext& node) {
   const Out base = node.input(0), exponent = node.input(1);
   const ElementType type = base.get_element_type(), other = exponent.get_element_type();
   if (type == other) return {op("Power", 1, {base, exponent})};
-  if (!info(type).is_real && info(other).is_real) return {convert(op("Power", 1, {convert(base, other), exponent}), type)};
+  if (!info(type).is_real && info(other).is_real)
+    return {convert(op("Power", 1, {convert(base, other), exponent}), type)};
   return {op("Power", 1, {base, convert(exponent, type)})};
 }
 
@@ -82,11 +108,14 @@ OutputVector reciprocal_converter(const NodeContext& node) {
   return {div(scalar_like(node.input(0), 1), node.input(0))};
 }
 
-OutputVector round_converter(const NodeContext& node) { return {op("Round", 5, {node.input(0)}, {{"mode", "half_to_even"}})}; }
+OutputVector round_converter(const NodeContext& node) {
+  return {op("Round", 5, {node.input(0)}, {{"mode", "half_to_even"}})};
+}
 
 OutputVector is_inf_converter(const NodeContext& node) {
-  return {op("IsInf", 10, {node.input(0)}, {{"detect_negative", node.get_int("detect_negative", 1) != 0},
-                                            {"detect_positive", node.get_int("detect_positive", 1) != 0}})};
+  return {op("IsInf", 10, {node.input(0)},
+             {{"detect_negative", node.get_int("detect_negative", 1) != 0},
+              {"detect_positive", node.get_int("detect_positive", 1) != 0}})};
 }
 
 OutputVector bit_shift_converter(const NodeContext& node) {
@@ -126,7 +155,9 @@ OutputVector clip_converter(const NodeContext& node) {
 OutputVector identity_converter(const NodeContext& node) { return {node.input(0)}; }
 
 // An optional that is a tensor in this graph always holds one; one that no node provides never does.
-OutputVector optional_has_element(const NodeContext& node) { return {scalar(ElementType::kBool, node.has_input(0) ? 1 : 0)}; }
+OutputVector optional_has_element(const NodeContext& node) {
+  return {scalar(ElementType::kBool, node.has_input(0) ? 1 : 0)};
+}
 
 OutputVector binarizer(const NodeContext& node) {
   const Out x = node.input(0);
@@ -137,7 +168,8 @@ OutputVector binarizer(const NodeContext& node) {
 OutputVector dropout_converter(const NodeContext& node) {
   if (node.has_input(2)) {
     const auto training = node.known_ints(2);
-    if (!training || training->size() != 1 || (*training)[0] != 0) unimplemented("Dropout in training mode is not supported");
+    if (!training || training->size() != 1 || (*training)[0] != 0)
+      unimplemented("Dropout in training mode is not supported");
   }
   const Out x = node.input(0);
   if (!node.wants_output(1)) return {x};

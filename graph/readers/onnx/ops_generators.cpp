@@ -21,7 +21,8 @@ OutputVector constant(const NodeContext& node) {
 
 OutputVector constant_of_shape(const NodeContext& node) {
   Out value = scalar(ElementType::kF32, 0);
-  if (node.has("value")) value = reshape(std::make_shared<op::v0::Constant>(node.get_tensor("value"))->output(0), Ints{});
+  if (node.has("value"))
+    value = reshape(std::make_shared<op::v0::Constant>(node.get_tensor("value"))->output(0), Ints{});
   return {op("Broadcast", 3, {value, node.input(0)}, {{"mode", "numpy"}})};
 }
 

@@ -63,13 +63,17 @@ OutputVector scatter_nd(const NodeContext& node) {
   return {op("ScatterNDUpdate", 15, {x, indices, node.input(2)}, {{"reduction", reduction}})};
 }
 
-OutputVector non_zero(const NodeContext& node) { return {op("NonZero", 3, {node.input(0)}, {{"output_type", ElementType::kI64}})}; }
+OutputVector non_zero(const NodeContext& node) {
+  return {op("NonZero", 3, {node.input(0)}, {{"output_type", ElementType::kI64}})};
+}
 
 OutputVector compress(const NodeContext& node) {
   Out x = node.input(0);
   std::int64_t axis = 0;
-  if (node.has("axis")) axis = normalized_axis(node.get_int("axis"), node.rank(0));
-  else x = reshape(x, Ints{-1});
+  if (node.has("axis"))
+    axis = normalized_axis(node.get_int("axis"), node.rank(0));
+  else
+    x = reshape(x, Ints{-1});
   const Out where = op("NonZero", 3, {node.input(1)}, {{"output_type", ElementType::kI64}});
   return {op("Gather", 8, {x, squeeze(where, {0}), int_scalar(axis)}, {{"batch_dims", 0}})};
 }
@@ -92,7 +96,8 @@ OutputVector array_feature_extractor(const NodeContext& node) {
 
 OutputVector unique(const NodeContext& node) {
   const bool sorted = node.get_int("sorted", 1) != 0;
-  Attributes attributes{{"sorted", sorted}, {"index_element_type", ElementType::kI64}, {"count_element_type", ElementType::kI64}};
+  Attributes attributes{
+      {"sorted", sorted}, {"index_element_type", ElementType::kI64}, {"count_element_type", ElementType::kI64}};
   OutputVector inputs{node.input(0)};
   if (node.has("axis")) inputs.push_back(int_scalar(node.get_int("axis")));
   return ops("Unique", 10, inputs, attributes);

@@ -31,7 +31,8 @@ Out without_zero_point(const NodeContext& node, std::size_t index, std::size_t z
 }
 
 OutputVector matmul_integer(const NodeContext& node) {
-  return {convert(matmul(without_zero_point(node, 0, 2, true), without_zero_point(node, 1, 3, false)), ElementType::kI32)};
+  return {
+      convert(matmul(without_zero_point(node, 0, 2, true), without_zero_point(node, 1, 3, false)), ElementType::kI32)};
 }
 
 // a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero

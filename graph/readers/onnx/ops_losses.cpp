@@ -8,10 +8,12 @@ namespace onnx_reader {
 
 namespace {
 
-// log_prob [N, C, d...], target [N, d...]: minus the target's entry, weighted by its class; ignored targets weigh nothing.
+// log_prob [N, C, d...], target [N, d...]: minus the target's entry, weighted by its class; ignored targets weigh
+// nothing.
 Out negative_log_likelihood(const NodeContext& node, const Out& log_prob) {
   const std::string reduction = node.get_string("reduction", "mean");
-  if (reduction != "none" && reduction != "sum" && reduction != "mean") fail("reduction \"" + reduction + "\" is none of none, sum, mean");
+  if (reduction != "none" && reduction != "sum" && reduction != "mean")
+    fail("reduction \"" + reduction + "\" is none of none, sum, mean");
   Out target = convert(node.input(1), ElementType::kI64), ignored;
   if (node.has("ignore_index")) {
     ignored = op("Equal", 1, {target, int_scalar(node.get_int("ignore_index"))});

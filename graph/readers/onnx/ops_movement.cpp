@@ -75,13 +75,16 @@ OutputVector slice_converter(const NodeContext& node) {
   if (node.opset() < 10) {
     const Ints starts = node.get_ints("starts");
     const Out steps = ints(Ints(starts.size(), 1));
-    if (node.has("axes")) return {op("Slice", 8, {x, ints(starts), ints(node.get_ints("ends")), steps, ints(node.get_ints("axes"))})};
+    if (node.has("axes"))
+      return {op("Slice", 8, {x, ints(starts), ints(node.get_ints("ends")), steps, ints(node.get_ints("axes"))})};
     return {op("Slice", 8, {x, ints(starts), ints(node.get_ints("ends")), steps})};
   }
   const Out starts = node.input(1);
   Out steps;
-  if (node.has_input(4)) steps = node.input(4);
-  else steps = broadcast_to(scalar(starts.get_element_type(), 1), shape_of(starts));
+  if (node.has_input(4))
+    steps = node.input(4);
+  else
+    steps = broadcast_to(scalar(starts.get_element_type(), 1), shape_of(starts));
   if (node.has_input(3)) return {op("Slice", 8, {x, starts, node.input(2), steps, node.input(3)})};
   return {op("Slice", 8, {x, starts, node.input(2), steps})};
 }
@@ -89,7 +92,8 @@ OutputVector slice_converter(const NodeContext& node) {
 OutputVector pad_converter(const NodeContext& node) {
   const Out x = node.input(0);
   const std::string mode = node.get_string("mode", "constant");
-  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap") fail("mode \"" + mode + "\" is unknown");
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
+    fail("mode \"" + mode + "\" is unknown");
   const bool by_attribute = node.opset() < 11;
   Out pads = by_attribute ? ints(node.get_ints("pads")) : node.input(1);
   pads = convert(pads, ElementType::kI64);
@@ -148,7 +152,8 @@ OutputVector depth_to_space(const NodeContext& node) {
 }
 
 OutputVector space_to_depth(const NodeContext& node) {
-  return {op("SpaceToDepth", 1, {node.input(0)}, {{"mode", "blocks_first"}, {"block_size", node.get_int("blocksize")}})};
+  return {
+      op("SpaceToDepth", 1, {node.input(0)}, {{"mode", "blocks_first"}, {"block_size", node.get_int("blocksize")}})};
 }
 
 OutputVector reverse_sequence(const NodeContext& node) {
@@ -180,14 +185,18 @@ OutputVector center_crop_pad(const NodeContext& node) {
   const Out present = op("Gather", 8, {shape_of(x), ints(axes), int_scalar(0)}, {{"batch_dims", 0}});
   const Out zero = int_scalar(0), two = int_scalar(2);
   const auto half = [&](const Out& value) { return div(value, two); };
-  const Out surplus = op("Maximum", 1, {sub(present, wanted), zero}), lack = op("Maximum", 1, {sub(wanted, present), zero});
+  const Out surplus = op("Maximum", 1, {sub(present, wanted), zero}),
+            lack = op("Maximum", 1, {sub(wanted, present), zero});
   const Out start = half(surplus);
   const Out steps = ints(Ints(axes.size(), 1));
   const Out cut = op("Slice", 8, {x, start, add(start, op("Minimum", 1, {present, wanted})), steps, ints(axes)});
   const Out zeros = ints(Ints(static_cast<std::size_t>(rank), 0));
-  const auto spread = [&](const Out& values) { return op("ScatterElementsUpdate", 3, {zeros, ints(axes), values, int_scalar(0)}); };
+  const auto spread = [&](const Out& values) {
+    return op("ScatterElementsUpdate", 3, {zeros, ints(axes), values, int_scalar(0)});
+  };
   const Out before = half(lack);
-  return {op("Pad", 12, {cut, spread(before), spread(sub(lack, before)), scalar_like(x, 0)}, {{"pad_mode", "constant"}})};
+  return {
+      op("Pad", 12, {cut, spread(before), spread(sub(lack, before)), scalar_like(x, 0)}, {{"pad_mode", "constant"}})};
 }
 
 }  // namespace

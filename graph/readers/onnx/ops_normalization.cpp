@@ -25,7 +25,8 @@ OutputVector batch_normalization(const NodeContext& node) {
   const bool training = node.get_int("training_mode", 0) != 0;
   if (!training) {
     if (node.opset() < 9 && node.get_int("spatial", 1) == 0) unimplemented("spatial 0 is not supported");
-    return {op("BatchNormInference", 5, {x, node.input(1), node.input(2), node.input(3), node.input(4)}, {{"epsilon", epsilon}})};
+    return {op("BatchNormInference", 5, {x, node.input(1), node.input(2), node.input(3), node.input(4)},
+               {{"epsilon", epsilon}})};
   }
   // Training: this batch's own statistics, and the running ones moved towards them.
   Ints axes{0};
@@ -64,7 +65,8 @@ OutputVector layer_normalization(const NodeContext& node) {
 OutputVector group_normalization(const NodeContext& node) {
   const Out x = node.input(0);
   const std::int64_t rank = node.rank(0), groups = node.get_int("num_groups");
-  if (rank < 2 || groups < 1) fail("num_groups is " + std::to_string(groups) + " for an input of rank " + std::to_string(rank));
+  if (rank < 2 || groups < 1)
+    fail("num_groups is " + std::to_string(groups) + " for an input of rank " + std::to_string(rank));
   const Out shape = shape_of(x);
   const Out batch = slice(shape, 0, 1, 0);
   const Out split = reshape(x, concat({batch, ints({groups, -1})}, 0));
@@ -90,8 +92,10 @@ OutputVector lp_normalization(const NodeContext& node) {
 
 OutputVector lrn(const NodeContext& node) {
   return {op("LRN", 1, {node.input(0), ints({1})},
-             {{"alpha", node.get_float("alpha", 1e-4)}, {"beta", node.get_float("beta", 0.75)},
-              {"bias", node.get_float("bias", 1)}, {"size", node.get_int("size")}})};
+             {{"alpha", node.get_float("alpha", 1e-4)},
+              {"beta", node.get_float("beta", 0.75)},
+              {"bias", node.get_float("bias", 1)},
+              {"size", node.get_int("size")}})};
 }
 
 OutputVector rms_normalization(const NodeContext& node) {

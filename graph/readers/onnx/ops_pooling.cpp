@@ -14,9 +14,7 @@ Ints kernel_shape(const NodeContext& node) {
   return kernel;
 }
 
-const char* rounding(const NodeContext& node) {
-  return node.get_int("ceil_mode", 0) != 0 ? "ceil_torch" : "floor";
-}
+const char* rounding(const NodeContext& node) { return node.get_int("ceil_mode", 0) != 0 ? "ceil_torch" : "floor"; }
 
 OutputVector max_pool(const NodeContext& node) {
   const Ints kernel = kernel_shape(node);
@@ -67,7 +65,8 @@ OutputVector lp_pool(const NodeContext& node) {
   const double p = static_cast<double>(node.get_int("p", 2));
   const Out x = node.input(0);
   const Out powers = power(unary("Abs", x), p);
-  const bool is_dilated = std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; });
+  const bool is_dilated =
+      std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; });
   if (!is_dilated) attributes.erase("dilations");
   // "Same" pads count as elements too, but AvgPool never counts those that it chose itself.
   if (window.auto_pad == "same_upper" || window.auto_pad == "same_lower") {
@@ -75,10 +74,12 @@ OutputVector lp_pool(const NodeContext& node) {
     Ints begin, end;
     for (std::size_t i = 0; i < kernel.size(); ++i) {
       if (shape.is_dynamic()) unimplemented("auto_pad needs a static shape");
-      if (shape.size() != kernel.size() + 2) fail("kernel_shape does not fit an input of rank " + std::to_string(shape.size()));
+      if (shape.size() != kernel.size() + 2)
+        fail("kernel_shape does not fit an input of rank " + std::to_string(shape.size()));
       const std::int64_t in = shape[i + 2].get_length(), stride = window.strides[i];
       const std::int64_t out = (in + stride - 1) / stride;
-      const std::int64_t total = std::max<std::int64_t>((out - 1) * stride + (kernel[i] - 1) * window.dilations[i] + 1 - in, 0);
+      const std::int64_t total =
+          std::max<std::int64_t>((out - 1) * stride + (kernel[i] - 1) * window.dilations[i] + 1 - in, 0);
       begin.push_back(window.auto_pad == "same_upper" ? total / 2 : total - total / 2);
       end.push_back(total - begin.back());
     }
@@ -99,7 +100,9 @@ Out spatial_axes_of(const NodeContext& node) {
 OutputVector global_average_pool(const NodeContext& node) {
   return {reduce("ReduceMean", node.input(0), spatial_axes_of(node), true)};
 }
-OutputVector global_max_pool(const NodeContext& node) { return {reduce("ReduceMax", node.input(0), spatial_axes_of(node), true)}; }
+OutputVector global_max_pool(const NodeContext& node) {
+  return {reduce("ReduceMax", node.input(0), spatial_axes_of(node), true)};
+}
 OutputVector global_lp_pool(const NodeContext& node) {
   const double p = static_cast<double>(node.get_int("p", 2));
   const Out powers = power(unary("Abs", node.input(0)), p);

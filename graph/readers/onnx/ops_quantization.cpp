@@ -8,10 +8,12 @@ namespace onnx_reader {
 
 namespace {
 
-// Scale or zero point, one for all or one per index of `axis`, ready to broadcast against x. Since 21 also one per block.
+// Scale or zero point, one for all or one per index of `axis`, ready to broadcast against x. Since 21 also one per
+// block.
 Out spread(const NodeContext& node, const Out& values, const Out& x) {
   const PartialShape& shape = values.get_partial_shape();
-  if (shape.rank() == Rank(0) || (shape.is_static() && element_count(shape.to_shape()) == 1)) return reshape(values, Ints{});
+  if (shape.rank() == Rank(0) || (shape.is_static() && element_count(shape.to_shape()) == 1))
+    return reshape(values, Ints{});
   const std::int64_t rank = node.rank(0), axis = normalized_axis(node.get_int("axis", 1), rank);
   if (const std::int64_t block = node.get_int("block_size", 0); block > 0) {
     // Each value repeats `block` times along the axis; a last, shorter block is cut.
@@ -31,13 +33,20 @@ Out spread(const NodeContext& node, const Out& values, const Out& x) {
 
 std::pair<double, double> limits(ElementType type) {
   switch (type) {
-    case ElementType::kU8: return {0, 255};
-    case ElementType::kI8: return {-128, 127};
-    case ElementType::kU16: return {0, 65535};
-    case ElementType::kI16: return {-32768, 32767};
-    case ElementType::kU4: return {0, 15};
-    case ElementType::kI4: return {-8, 7};
-    default: unimplemented("quantisation to " + std::string(name(type)) + " is not supported");
+    case ElementType::kU8:
+      return {0, 255};
+    case ElementType::kI8:
+      return {-128, 127};
+    case ElementType::kU16:
+      return {0, 65535};
+    case ElementType::kI16:
+      return {-32768, 32767};
+    case ElementType::kU4:
+      return {0, 15};
+    case ElementType::kI4:
+      return {-8, 7};
+    default:
+      unimplemented("quantisation to " + std::string(name(type)) + " is not supported");
   }
 }
 
@@ -45,8 +54,10 @@ OutputVector quantize_linear(const NodeContext& node) {
   const Out scale = convert(node.input(1), ElementType::kF32);
   const Out x = convert(node.input(0), ElementType::kF32);
   ElementType target = ElementType::kU8;
-  if (node.has_input(2)) target = node.type(2);
-  else if (node.get_int("output_dtype", 0) != 0) target = node.get_type("output_dtype");
+  if (node.has_input(2))
+    target = node.type(2);
+  else if (node.get_int("output_dtype", 0) != 0)
+    target = node.get_type("output_dtype");
   const auto [low, high] = limits(target);
   Out y = op("Round", 5, {div(x, spread(node, scale, x))}, {{"mode", "half_to_even"}});
   if (node.has_input(2)) y = add(y, spread(node, convert(node.input(2), ElementType::kF32), x));

@@ -14,7 +14,8 @@ constexpr std::int64_t kMaxSteps = 1024;
 /// What the three layers share: shapes, directions, activations, and the operands of one direction.
 class Recurrence {
  public:
-  Recurrence(const NodeContext& node, std::int64_t gates, std::size_t activations_per_direction, std::vector<std::string> defaults)
+  Recurrence(const NodeContext& node, std::int64_t gates, std::size_t activations_per_direction,
+             std::vector<std::string> defaults)
       : node_(node), gates_(gates), functions_per_direction_(activations_per_direction) {
     hidden_ = node.get_int("hidden_size");
     batch_first_ = node.get_int("layout", 0) != 0;
@@ -24,7 +25,8 @@ class Recurrence {
     clip_ = node.get_float("clip", 0);
     functions_ = node.get_strings("activations");
     if (functions_.empty()) {
-      for (std::int64_t d = 0; d < directions_; ++d) functions_.insert(functions_.end(), defaults.begin(), defaults.end());
+      for (std::int64_t d = 0; d < directions_; ++d)
+        functions_.insert(functions_.end(), defaults.begin(), defaults.end());
     }
     alphas_ = node.get_floats("activation_alpha");
     betas_ = node.get_floats("activation_beta");
@@ -34,12 +36,15 @@ class Recurrence {
     }
     x_ = batch_first_ ? transpose(node.input(0), {1, 0, 2}) : node.input(0);
     const PartialShape& shape = x_.get_partial_shape();
-    if (shape.rank() != Rank(3) || shape[0].is_dynamic()) unimplemented("the number of steps must be known and the rank 3");
+    if (shape.rank() != Rank(3) || shape[0].is_dynamic())
+      unimplemented("the number of steps must be known and the rank 3");
     steps_ = shape[0].get_length();
-    if (steps_ < 1 || steps_ > kMaxSteps) unimplemented(std::to_string(steps_) + " steps; supported are 1 to " + std::to_string(kMaxSteps));
+    if (steps_ < 1 || steps_ > kMaxSteps)
+      unimplemented(std::to_string(steps_) + " steps; supported are 1 to " + std::to_string(kMaxSteps));
     if (node.has_input(4)) {
       const auto lengths = node.known_ints(4);
-      const bool full = lengths && std::all_of(lengths->begin(), lengths->end(), [&](std::int64_t n) { return n == steps_; });
+      const bool full =
+          lengths && std::all_of(lengths->begin(), lengths->end(), [&](std::int64_t n) { return n == steps_; });
       if (!full) lengths_ = convert(node.input(4), ElementType::kI64);
     }
     inputs_ = steps_of(x_);
@@ -56,7 +61,9 @@ class Recurrence {
     return squeeze(slice(node_.input(input), direction, direction + 1, 0), {0});
   }
   /// One gate's rows of a stacked operand.
-  Out gate(const Out& stacked, std::int64_t index) const { return slice(stacked, index * hidden_, (index + 1) * hidden_, 0); }
+  Out gate(const Out& stacked, std::int64_t index) const {
+    return slice(stacked, index * hidden_, (index + 1) * hidden_, 0);
+  }
 
   Out initial(std::size_t input, std::int64_t direction) const {
     if (node_.has_input(input)) {
@@ -76,7 +83,9 @@ class Recurrence {
     Out in = x;
     if (clip_ > 0) in = op("Clamp", 1, {in}, {{"min", -clip_}, {"max", clip_}});
     const std::string& name = functions_[at];
-    const auto value = [&](const std::vector<double>& values, double fallback) { return at < values.size() ? values[at] : fallback; };
+    const auto value = [&](const std::vector<double>& values, double fallback) {
+      return at < values.size() ? values[at] : fallback;
+    };
     if (name == "Sigmoid" || name == "Tanh" || name == "Relu") return unary(name, in);
     if (name == "HardSigmoid") {
       return op("HardSigmoid", 1, {in, scalar_like(in, value(alphas_, 0.2)), scalar_like(in, value(betas_, 0.5))});
@@ -84,7 +93,8 @@ class Recurrence {
     if (name == "LeakyRelu") return op("PRelu", 1, {in, reals(in.get_element_type(), {value(alphas_, 0.01)})});
     if (name == "Elu") return op("Elu", 1, {in}, {{"alpha", value(alphas_, 1)}});
     if (name == "Affine") return add(mul(in, scalar_like(in, value(alphas_, 1))), scalar_like(in, value(betas_, 0)));
-    if (name == "ScaledTanh") return mul(unary("Tanh", mul(in, scalar_like(in, value(betas_, 1)))), scalar_like(in, value(alphas_, 1)));
+    if (name == "ScaledTanh")
+      return mul(unary("Tanh", mul(in, scalar_like(in, value(betas_, 1)))), scalar_like(in, value(alphas_, 1)));
     if (name == "Softplus") return op("SoftPlus", 4, {in});
     if (name == "Softsign") return div(in, add(scalar_like(in, 1), unary("Abs", in)));
     unimplemented("activation \"" + name + "\" is not supported");
@@ -136,8 +146,10 @@ class Recurrence {
         sequence.push_back(output);
       }
       if (is_reverse(direction)) {
-        if (lengths_) sequence = steps_of(reversed(stacked(sequence)));
-        else std::reverse(sequence.begin(), sequence.end());
+        if (lengths_)
+          sequence = steps_of(reversed(stacked(sequence)));
+        else
+          std::reverse(sequence.begin(), sequence.end());
       }
       states.push_back(std::move(sequence));
       lasts.push_back(state[0]);
@@ -177,15 +189,15 @@ Out biased(const Out& x, const Out& bias) { return bias ? add(x, bias) : x; }
 OutputVector rnn(const NodeContext& node) {
   const Recurrence r(node, 1, 1, {"Tanh"});
   std::vector<OutputVector> finals;
-  return r.run<OutputVector>(
-      [&](std::int64_t direction) { return OutputVector{r.initial(5, direction)}; },
-      [&](std::int64_t direction, const Out& x, OutputVector& state) {
-        const auto [wb, rb] = r.biases(direction);
-        const Out sum = add(biased(matmul(x, r.of_direction(1, direction), false, true), wb),
-                            biased(matmul(state[0], r.of_direction(2, direction), false, true), rb));
-        state[0] = r.activate(sum, 0, direction);
-      },
-      finals);
+  return r.run<OutputVector>([&](std::int64_t direction) { return OutputVector{r.initial(5, direction)}; },
+                             [&](std::int64_t direction, const Out& x, OutputVector& state) {
+                               const auto [wb, rb] = r.biases(direction);
+                               const Out sum =
+                                   add(biased(matmul(x, r.of_direction(1, direction), false, true), wb),
+                                       biased(matmul(state[0], r.of_direction(2, direction), false, true), rb));
+                               state[0] = r.activate(sum, 0, direction);
+                             },
+                             finals);
 }
 
 // Gates in the order z, r, h.
@@ -217,7 +229,9 @@ OutputVector lstm(const NodeContext& node) {
   if (node.get_int("input_forget", 0) != 0) unimplemented("input_forget 1 is not supported");
   std::vector<OutputVector> finals;
   OutputVector outputs = r.run<OutputVector>(
-      [&](std::int64_t direction) { return OutputVector{r.initial(5, direction), r.initial(6, direction)}; },
+      [&](std::int64_t direction) {
+        return OutputVector{r.initial(5, direction), r.initial(6, direction)};
+      },
       [&](std::int64_t direction, const Out& x, OutputVector& state) {
         const auto [wb, rb] = r.biases(direction);
         const Out sum = add(biased(matmul(x, r.of_direction(1, direction), false, true), wb),

@@ -25,14 +25,20 @@ Reduction arguments(const NodeContext& node) {
   Reduction r{node.input(0), {}, node.get_int("keepdims", 1) != 0, false};
   const bool has_input = node.has_input(1) && !is_known_empty(node.input(1));
   const bool has_attribute = node.has("axes") && !node.get_ints("axes").empty();
-  if (has_input) r.axes = convert(node.input(1), ElementType::kI64);
-  else if (has_attribute) r.axes = ints(node.get_ints("axes"));
-  else if (node.get_int("noop_with_empty_axes", 0) != 0) r.is_identity = true;
-  else r.axes = all_axes(r.x);
+  if (has_input)
+    r.axes = convert(node.input(1), ElementType::kI64);
+  else if (has_attribute)
+    r.axes = ints(node.get_ints("axes"));
+  else if (node.get_int("noop_with_empty_axes", 0) != 0)
+    r.is_identity = true;
+  else
+    r.axes = all_axes(r.x);
   return r;
 }
 
-Out reduced(const Reduction& r, const char* type, const Out& x) { return r.is_identity ? x : reduce(type, x, r.axes, r.keep_dims); }
+Out reduced(const Reduction& r, const char* type, const Out& x) {
+  return r.is_identity ? x : reduce(type, x, r.axes, r.keep_dims);
+}
 
 template <int kIndex>
 OutputVector plain(const NodeContext& node) {
@@ -61,15 +67,15 @@ OutputVector log_sum(const NodeContext& node) {
   return {unary("Log", reduced(r, "ReduceSum", r.x))};
 }
 
-// Around the maximum, so that the exponentials stay finite. Of nothing the sum is 0 and its logarithm minus infinity, which
-// only the plain form gives.
+// Around the maximum, so that the exponentials stay finite. Of nothing the sum is 0 and its logarithm minus infinity,
+// which only the plain form gives.
 OutputVector log_sum_exp(const NodeContext& node) {
   const Reduction r = arguments(node);
   if (r.is_identity) return {r.x};
   const PartialShape& shape = r.x.get_partial_shape();
-  const bool may_be_empty = shape.rank().is_dynamic() || std::any_of(shape.begin(), shape.end(), [](const Dimension& d) {
-    return d.get_min_length() == 0;
-  });
+  const bool may_be_empty =
+      shape.rank().is_dynamic() ||
+      std::any_of(shape.begin(), shape.end(), [](const Dimension& d) { return d.get_min_length() == 0; });
   if (may_be_empty && info(r.x.get_element_type()).is_real) {
     return {unary("Log", reduce("ReduceSum", unary("Exp", r.x), r.axes, r.keep_dims))};
   }
@@ -84,12 +90,16 @@ OutputVector arg_extreme(const NodeContext& node) {
   Out x = node.input(0);
   const bool last = node.get_int("select_last_index", 0) != 0;
   const auto reversed = [&](const Out& value) {
-    return op("Slice", 8, {value, ints({-1}), ints({std::numeric_limits<std::int64_t>::min()}), ints({-1}), ints({axis})});
+    return op("Slice", 8,
+              {value, ints({-1}), ints({std::numeric_limits<std::int64_t>::min()}), ints({-1}), ints({axis})});
   };
   // The last of equals is the first when read backwards.
   if (last) x = reversed(x);
   Out index = ops("TopK", 11, {x, int_scalar(1)},
-                  {{"axis", axis}, {"mode", kMax ? "max" : "min"}, {"sort", "value"}, {"stable", true},
+                  {{"axis", axis},
+                   {"mode", kMax ? "max" : "min"},
+                   {"sort", "value"},
+                   {"stable", true},
                    {"index_element_type", ElementType::kI64}})[1];
   if (last) index = sub(sub(extent_of(x, axis), int_scalar(1)), index);
   return {node.get_int("keepdims", 1) != 0 ? index : squeeze(index, {axis})};
@@ -99,8 +109,11 @@ OutputVector top_k(const NodeContext& node) {
   const Out k = node.opset() < 10 ? int_scalar(node.get_int("k")) : reshape(node.input(1), Ints{});
   const bool largest = node.get_int("largest", 1) != 0, sorted = node.get_int("sorted", 1) != 0;
   return ops("TopK", 11, {node.input(0), k},
-             {{"axis", node.get_int("axis", -1)}, {"mode", largest ? "max" : "min"}, {"sort", sorted ? "value" : "none"},
-              {"stable", sorted}, {"index_element_type", ElementType::kI64}});
+             {{"axis", node.get_int("axis", -1)},
+              {"mode", largest ? "max" : "min"},
+              {"sort", sorted ? "value" : "none"},
+              {"stable", sorted},
+              {"index_element_type", ElementType::kI64}});
 }
 
 OutputVector cum_sum(const NodeContext& node) {

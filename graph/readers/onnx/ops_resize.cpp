@@ -58,7 +58,8 @@ OutputVector resize(const NodeContext& node) {
   const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
   if (by_sizes && policy != "stretch") {
     // One scale for all axes; sizes rounded half up.
-    const Out present = convert(op("Gather", 8, {shape_of(x), ints(axes), int_scalar(0)}, {{"batch_dims", 0}}), ElementType::kF32);
+    const Out present =
+        convert(op("Gather", 8, {shape_of(x), ints(axes), int_scalar(0)}, {{"batch_dims", 0}}), ElementType::kF32);
     const Out ratio = div(convert(target, ElementType::kF32), present);
     const Out scale = reduce(policy == "not_larger" ? "ReduceMin" : "ReduceMax", ratio, ints({0}), false);
     target = convert(unary("Floor", add(mul(present, scale), scalar(ElementType::kF32, 0.5))), ElementType::kI64);
@@ -72,8 +73,10 @@ OutputVector upsample(const NodeContext& node) {
   Ints axes;
   for (std::int64_t axis = 0; axis < node.rank(0); ++axis) axes.push_back(axis);
   return {op("Interpolate", 11, {x, scales, ints(axes)},
-             {{"mode", interpolation(node.get_string("mode", "nearest"))}, {"shape_calculation_mode", "scales"},
-              {"coordinate_transformation_mode", "asymmetric"}, {"nearest_mode", "floor"}})};
+             {{"mode", interpolation(node.get_string("mode", "nearest"))},
+              {"shape_calculation_mode", "scales"},
+              {"coordinate_transformation_mode", "asymmetric"},
+              {"nearest_mode", "floor"}})};
 }
 
 /// One axis of a sampling: for each neighbour its index, as a real, and its weight.
@@ -82,8 +85,11 @@ using Neighbours = std::vector<std::pair<Out, Out>>;
 class GridSampler {
  public:
   explicit GridSampler(const NodeContext& node)
-      : x_(node.input(0)), grid_(node.input(1)), corners_(node.get_int("align_corners", 0) != 0),
-        mode_(node.get_string("mode", "linear")), padding_(node.get_string("padding_mode", "zeros")) {
+      : x_(node.input(0)),
+        grid_(node.input(1)),
+        corners_(node.get_int("align_corners", 0) != 0),
+        mode_(node.get_string("mode", "linear")),
+        padding_(node.get_string("padding_mode", "zeros")) {
     axes_ = node.rank(0) - 2;
     if (axes_ < 1) fail("the input has rank " + std::to_string(axes_ + 2) + ", expected at least 3");
     if (mode_ == "bilinear") mode_ = "linear";
@@ -153,13 +159,13 @@ class GridSampler {
     if (mode_ == "linear") return {{base, sub(real(1), t)}, {add(base, real(1)), t}};
     // Keys' cubic with a = -0.75 over four pixels.
     constexpr double a = -0.75;
-    const auto near = [&](const Out& d) {
-      return add(mul(mul(d, d), sub(mul(real(a + 2), d), real(a + 3))), real(1));
-    };
+    const auto near = [&](const Out& d) { return add(mul(mul(d, d), sub(mul(real(a + 2), d), real(a + 3))), real(1)); };
     const auto far = [&](const Out& d) {
       return sub(mul(add(mul(sub(mul(real(a), d), real(5 * a)), d), real(8 * a)), d), real(4 * a));
     };
-    return {{sub(base, real(1)), far(add(t, real(1)))}, {base, near(t)}, {add(base, real(1)), near(sub(real(1), t))},
+    return {{sub(base, real(1)), far(add(t, real(1)))},
+            {base, near(t)},
+            {add(base, real(1)), near(sub(real(1), t))},
             {add(base, real(2)), far(sub(real(2), t))}};
   }
 
@@ -194,7 +200,8 @@ OutputVector grid_sample(const NodeContext& node) {
     if (mode == "linear") mode = "bilinear";
     if (mode == "cubic") mode = "bicubic";
     return {op("GridSample", 9, {node.input(0), node.input(1)},
-               {{"align_corners", node.get_int("align_corners", 0) != 0}, {"mode", mode},
+               {{"align_corners", node.get_int("align_corners", 0) != 0},
+                {"mode", mode},
                 {"padding_mode", node.get_string("padding_mode", "zeros")}})};
   }
   return {GridSampler(node).sample()};
@@ -213,7 +220,8 @@ OutputVector affine_grid(const NodeContext& node) {
   OutputVector coordinates;
   for (std::int64_t axis = axes; axis-- > 0;) {
     const Out extent = squeeze(slice(size, axis + 2, axis + 3, 0), {0});
-    const Out steps = convert(range(int_scalar(0), extent, int_scalar(1), ElementType::kI64), type), n = convert(extent, type);
+    const Out steps = convert(range(int_scalar(0), extent, int_scalar(1), ElementType::kI64), type),
+              n = convert(extent, type);
     const Out line = corners ? sub(div(mul(steps, two), op("Maximum", 1, {sub(n, one), one})), one)
                              : sub(div(add(mul(steps, two), one), n), one);
     Ints along(static_cast<std::size_t>(axes), 1);

@@ -10,7 +10,8 @@ namespace onnx_reader {
 
 namespace {
 
-/// cos and sin of 2 pi k n / length, [length, outputs], angles in f64 and reduced to one turn so that large ones stay exact.
+/// cos and sin of 2 pi k n / length, [length, outputs], angles in f64 and reduced to one turn so that large ones stay
+/// exact.
 struct Waves {
   Out cosine, sine;
 };
@@ -23,7 +24,8 @@ Waves waves(const Out& length, const Out& inputs, const Out& outputs, ElementTyp
   return {convert(unary("Cos", angle), type), convert(unary("Sin", angle), type)};
 }
 
-// x [..., n, 1 or 2] over its last axis but one, cut or padded with zeros to `length`; sign -1 is the forward transform.
+// x [..., n, 1 or 2] over its last axis but one, cut or padded with zeros to `length`; sign -1 is the forward
+// transform.
 Out transform(const Out& x, const Out& length, bool inverse, bool onesided) {
   const PartialShape& shape = x.get_partial_shape();
   const std::int64_t rank = shape.rank().get_length();
@@ -37,7 +39,9 @@ Out transform(const Out& x, const Out& length, bool inverse, bool onesided) {
   const Out outputs = onesided ? add(div(length, int_scalar(2)), int_scalar(1)) : length;
   const Waves w = waves(length, used, outputs, type);
   // The transformed axis comes last for the product.
-  const auto component = [&](std::int64_t index) { return squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1}); };
+  const auto component = [&](std::int64_t index) {
+    return squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1});
+  };
   const Out re = component(0), sign = scalar(type, inverse ? 1 : -1);
   Out real = matmul(re, w.cosine), imaginary = mul(matmul(re, w.sine), sign);
   if (components == Dimension(2)) {
@@ -71,7 +75,8 @@ OutputVector dft(const NodeContext& node) {
   std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 2)]);
   const bool moves = axis != rank - 2;
   const Out moved = moves ? transpose(x, order) : x;
-  const Out length = node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : extent_of(moved, rank - 2);
+  const Out length =
+      node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : extent_of(moved, rank - 2);
   const Out y = transform(moved, length, node.get_int("inverse", 0) != 0, node.get_int("onesided", 0) != 0);
   return {moves ? transpose(y, order) : y};
 }
@@ -83,13 +88,17 @@ OutputVector stft(const NodeContext& node) {
   const ElementType type = signal.get_element_type();
   const Out step = convert(reshape(node.input(1), Ints{}), ElementType::kI64);
   Out length;
-  if (node.has_input(3)) length = convert(reshape(node.input(3), Ints{}), ElementType::kI64);
-  else if (node.has_input(2)) length = extent_of(node.input(2), 0);
-  else fail("has neither window nor frame_length");
+  if (node.has_input(3))
+    length = convert(reshape(node.input(3), Ints{}), ElementType::kI64);
+  else if (node.has_input(2))
+    length = extent_of(node.input(2), 0);
+  else
+    fail("has neither window nor frame_length");
   const auto steps = [](const Out& count) { return range(int_scalar(0), count, int_scalar(1), ElementType::kI64); };
   const Out frames = add(div(sub(extent_of(signal, 1), length), step), int_scalar(1));
   const Out positions = add(mul(unsqueeze(steps(frames), {1}), step), unsqueeze(steps(length), {0}));
-  Out framed = op("Gather", 8, {signal, positions, int_scalar(1)}, {{"batch_dims", 0}});  // [batch, frames, length, 1 or 2]
+  Out framed =
+      op("Gather", 8, {signal, positions, int_scalar(1)}, {{"batch_dims", 0}});  // [batch, frames, length, 1 or 2]
   if (node.has_input(2)) framed = mul(framed, reshape(convert(node.input(2), type), Ints{-1, 1}));
   return {transform(framed, length, false, node.get_int("onesided", 1) != 0)};
 }

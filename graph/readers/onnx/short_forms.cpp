@@ -18,7 +18,9 @@ Out ints(const Ints& values) {
   if (!values.empty()) std::copy(values.begin(), values.end(), tensor.data<std::int64_t>());
   return std::make_shared<op::v0::Constant>(tensor)->output(0);
 }
-Out int_scalar(std::int64_t value) { return std::make_shared<op::v0::Constant>(ElementType::kI64, Shape{}, Ints{value})->output(0); }
+Out int_scalar(std::int64_t value) {
+  return std::make_shared<op::v0::Constant>(ElementType::kI64, Shape{}, Ints{value})->output(0);
+}
 Out scalar(ElementType type, double value) {
   return std::make_shared<op::v0::Constant>(type, Shape{}, std::vector<double>{value})->output(0);
 }

@@ -44,27 +44,49 @@ Tensor from_typed_fields(const schema::TensorProto& proto, ElementType type, con
                          const std::string& what) {
   const auto check = [&](int size, const char* field) {
     if (static_cast<std::size_t>(size) == field_length(type, count)) return;
-    throw Error(Code::kInvalidArgument, what + " is " + std::string(name(type)) + " " + to_string(shape) + ", which needs " +
-                                            std::to_string(field_length(type, count)) + " entries, but " + field + " has " +
-                                            std::to_string(size));
+    throw Error(Code::kInvalidArgument, what + " is " + std::string(name(type)) + " " + to_string(shape) +
+                                            ", which needs " + std::to_string(field_length(type, count)) +
+                                            " entries, but " + field + " has " + std::to_string(size));
   };
   switch (type) {
-    case ElementType::kF32: check(proto.float_data_size(), "float_data"); break;
-    case ElementType::kF64: check(proto.double_data_size(), "double_data"); break;
-    case ElementType::kI64: check(proto.int64_data_size(), "int64_data"); break;
+    case ElementType::kF32:
+      check(proto.float_data_size(), "float_data");
+      break;
+    case ElementType::kF64:
+      check(proto.double_data_size(), "double_data");
+      break;
+    case ElementType::kI64:
+      check(proto.int64_data_size(), "int64_data");
+      break;
     case ElementType::kU32:
-    case ElementType::kU64: check(proto.uint64_data_size(), "uint64_data"); break;
-    default: check(proto.int32_data_size(), "int32_data"); break;
+    case ElementType::kU64:
+      check(proto.uint64_data_size(), "uint64_data");
+      break;
+    default:
+      check(proto.int32_data_size(), "int32_data");
+      break;
   }
   Tensor tensor(type, shape);
   if (count == 0) return tensor;
   switch (type) {
-    case ElementType::kF32: fill<float>(tensor, proto.float_data()); break;
-    case ElementType::kF64: fill<double>(tensor, proto.double_data()); break;
-    case ElementType::kI64: fill<std::int64_t>(tensor, proto.int64_data()); break;
-    case ElementType::kU64: fill<std::uint64_t>(tensor, proto.uint64_data()); break;
-    case ElementType::kU32: fill<std::uint32_t>(tensor, proto.uint64_data()); break;
-    case ElementType::kI32: fill<std::int32_t>(tensor, proto.int32_data()); break;
+    case ElementType::kF32:
+      fill<float>(tensor, proto.float_data());
+      break;
+    case ElementType::kF64:
+      fill<double>(tensor, proto.double_data());
+      break;
+    case ElementType::kI64:
+      fill<std::int64_t>(tensor, proto.int64_data());
+      break;
+    case ElementType::kU64:
+      fill<std::uint64_t>(tensor, proto.uint64_data());
+      break;
+    case ElementType::kU32:
+      fill<std::uint32_t>(tensor, proto.uint64_data());
+      break;
+    case ElementType::kI32:
+      fill<std::int32_t>(tensor, proto.int32_data());
+      break;
     case ElementType::kBool: {
       auto* out = static_cast<std::uint8_t*>(tensor.data());
       for (int i = 0; i < proto.int32_data_size(); ++i) out[i] = proto.int32_data(i) != 0;
@@ -73,8 +95,12 @@ Tensor from_typed_fields(const schema::TensorProto& proto, ElementType type, con
     case ElementType::kI8:
     case ElementType::kU8:
     case ElementType::kI4:
-    case ElementType::kU4: fill<std::uint8_t>(tensor, proto.int32_data()); break;
-    default: fill<std::uint16_t>(tensor, proto.int32_data()); break;  // i16, u16 and the bits of f16 and bf16
+    case ElementType::kU4:
+      fill<std::uint8_t>(tensor, proto.int32_data());
+      break;
+    default:
+      fill<std::uint16_t>(tensor, proto.int32_data());
+      break;  // i16, u16 and the bits of f16 and bf16
   }
   return tensor;
 }
@@ -93,12 +119,16 @@ Tensor from_external(const schema::TensorProto& proto, ExternalData& external, E
   std::string location;
   std::uint64_t offset = 0, length = size;
   for (const auto& entry : proto.external_data()) {
-    if (entry.key() == "location") location = entry.value();
-    else if (entry.key() == "offset") offset = byte_count(entry.value(), what);
-    else if (entry.key() == "length") length = byte_count(entry.value(), what);
+    if (entry.key() == "location")
+      location = entry.value();
+    else if (entry.key() == "offset")
+      offset = byte_count(entry.value(), what);
+    else if (entry.key() == "length")
+      length = byte_count(entry.value(), what);
   }
   if (location.empty()) throw Error(Code::kInvalidArgument, what + " has external data without a location");
-  return readers::tensor_at(external.file(location, what), offset, length, type, shape, what + " in \"" + location + "\"");
+  return readers::tensor_at(external.file(location, what), offset, length, type, shape,
+                            what + " in \"" + location + "\"");
 }
 
 }  // namespace
@@ -106,31 +136,48 @@ Tensor from_external(const schema::TensorProto& proto, ExternalData& external, E
 ElementType element_type_from_onnx(int type, const std::string& what) {
   using schema::TensorProto;
   switch (type) {
-    case TensorProto::FLOAT: return ElementType::kF32;
-    case TensorProto::UINT8: return ElementType::kU8;
-    case TensorProto::INT8: return ElementType::kI8;
-    case TensorProto::UINT16: return ElementType::kU16;
-    case TensorProto::INT16: return ElementType::kI16;
-    case TensorProto::INT32: return ElementType::kI32;
-    case TensorProto::INT64: return ElementType::kI64;
-    case TensorProto::BOOL: return ElementType::kBool;
-    case TensorProto::FLOAT16: return ElementType::kF16;
-    case TensorProto::DOUBLE: return ElementType::kF64;
-    case TensorProto::UINT32: return ElementType::kU32;
-    case TensorProto::UINT64: return ElementType::kU64;
-    case TensorProto::BFLOAT16: return ElementType::kBf16;
-    case 21: return ElementType::kU4;  // UINT4 and INT4 are younger than some schema files
-    case 22: return ElementType::kI4;
-    default: break;
+    case TensorProto::FLOAT:
+      return ElementType::kF32;
+    case TensorProto::UINT8:
+      return ElementType::kU8;
+    case TensorProto::INT8:
+      return ElementType::kI8;
+    case TensorProto::UINT16:
+      return ElementType::kU16;
+    case TensorProto::INT16:
+      return ElementType::kI16;
+    case TensorProto::INT32:
+      return ElementType::kI32;
+    case TensorProto::INT64:
+      return ElementType::kI64;
+    case TensorProto::BOOL:
+      return ElementType::kBool;
+    case TensorProto::FLOAT16:
+      return ElementType::kF16;
+    case TensorProto::DOUBLE:
+      return ElementType::kF64;
+    case TensorProto::UINT32:
+      return ElementType::kU32;
+    case TensorProto::UINT64:
+      return ElementType::kU64;
+    case TensorProto::BFLOAT16:
+      return ElementType::kBf16;
+    case 21:
+      return ElementType::kU4;  // UINT4 and INT4 are younger than some schema files
+    case 22:
+      return ElementType::kI4;
+    default:
+      break;
   }
-  static constexpr const char* kNames[] = {"undefined", "float",  "uint8",   "int8",       "uint16",     "int16",  "int32",
-                                           "int64",     "string", "bool",    "float16",    "double",     "uint32", "uint64",
-                                           "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz",
-                                           "float8e5m2", "float8e5m2fnuz"};
+  static constexpr const char* kNames[] = {
+      "undefined", "float",      "uint8",    "int8",         "uint16",         "int16",      "int32",
+      "int64",     "string",     "bool",     "float16",      "double",         "uint32",     "uint64",
+      "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"};
   const std::string label = type >= 0 && type < 21 ? kNames[type] : std::to_string(type);
-  throw Error(Code::kUnimplemented, what + " has element type " + label +
-                                        ", which is not supported; supported are bool, float16/32/64, bfloat16 and the integers "
-                                        "of 4 to 64 bits");
+  throw Error(Code::kUnimplemented,
+              what + " has element type " + label +
+                  ", which is not supported; supported are bool, float16/32/64, bfloat16 and the integers "
+                  "of 4 to 64 bits");
 }
 
 const Tensor& ExternalData::file(const std::string& location, const std::string& what) {
@@ -146,8 +193,8 @@ const Tensor& ExternalData::file(const std::string& location, const std::string&
   // A link may lead out of the folder as well.
   const fs::path inside = target.lexically_relative(base);
   if (leaves || error || inside.empty() || *inside.begin() == "..") {
-    throw Error(Code::kInvalidArgument, what + " has its data at \"" + location +
-                                            "\", outside the model's folder; such paths are refused");
+    throw Error(Code::kInvalidArgument,
+                what + " has its data at \"" + location + "\", outside the model's folder; such paths are refused");
   }
   return files_.emplace(location, readers::map_file(target)).first->second;
 }
@@ -160,15 +207,17 @@ Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, con
     shape.push_back(static_cast<std::size_t>(extent));
   }
   const auto size = checked_size_bytes(type, shape);
-  if (!size) throw Error(Code::kInvalidArgument, what + " of shape " + to_string(shape) + " has more than 2^62 elements");
+  if (!size)
+    throw Error(Code::kInvalidArgument, what + " of shape " + to_string(shape) + " has more than 2^62 elements");
   if (proto.has_segment()) throw Error(Code::kUnimplemented, what + " is stored in segments, which is not supported");
-  if (proto.data_location() == schema::TensorProto::EXTERNAL) return from_external(proto, external, type, shape, *size, what);
+  if (proto.data_location() == schema::TensorProto::EXTERNAL)
+    return from_external(proto, external, type, shape, *size, what);
   if (!proto.has_raw_data() || *size == 0) {
     return from_typed_fields(proto, type, shape, element_count(shape), what);
   }
   if (proto.raw_data().size() != *size) {
-    throw Error(Code::kInvalidArgument, what + " is " + std::string(name(type)) + " " + to_string(shape) + ", which needs " +
-                                            std::to_string(*size) + " bytes, but raw_data has " +
+    throw Error(Code::kInvalidArgument, what + " is " + std::string(name(type)) + " " + to_string(shape) +
+                                            ", which needs " + std::to_string(*size) + " bytes, but raw_data has " +
                                             std::to_string(proto.raw_data().size()));
   }
   return adopt_raw(proto, type, shape);

@@ -44,14 +44,18 @@ class IrReader {
   }
 
  private:
-  [[noreturn]] void fail(const std::string& message) const { throw Error(Code::kInvalidArgument, origin_ + ": " + message); }
-  static std::string quoted(const Layer& layer) { return layer.type + " layer '" + layer.name + "' (id " + layer.id + ")"; }
+  [[noreturn]] void fail(const std::string& message) const {
+    throw Error(Code::kInvalidArgument, origin_ + ": " + message);
+  }
+  static std::string quoted(const Layer& layer) {
+    return layer.type + " layer '" + layer.name + "' (id " + layer.id + ")";
+  }
 
   void parse(std::string_view xml) {
     const auto result = document_.load_buffer(xml.data(), xml.size());
     if (!result) {
-      fail("is not well-formed XML: " + std::string(result.description()) + " at byte " + std::to_string(result.offset) +
-           "; the file is truncated or damaged");
+      fail("is not well-formed XML: " + std::string(result.description()) + " at byte " +
+           std::to_string(result.offset) + "; the file is truncated or damaged");
     }
     net_ = document_.child("net");
     if (!net_) fail("has no <net> element; an OpenVINO IR is expected");
@@ -95,7 +99,9 @@ class IrReader {
   static const Operation* operation_of(const Layer& layer) {
     return layer.opset == 0 ? nullptr : find_operation(layer.type, layer.opset);
   }
-  static bool is_identity(const Layer& layer) { return layer.type == "Identity" && layer.opset > 0 && layer.sources.size() == 1; }
+  static bool is_identity(const Layer& layer) {
+    return layer.type == "Identity" && layer.opset > 0 && layer.sources.size() == 1;
+  }
 
   void refuse_missing_operations() const {
     std::map<std::string, std::vector<std::string>> missing;
@@ -122,14 +128,17 @@ class IrReader {
 
   std::size_t layer_index(const pugi::xml_attribute& id) const {
     const auto found = by_id_.find(id.as_string());
-    if (found == by_id_.end()) fail("an edge names layer \"" + std::string(id.as_string()) + "\", which does not exist");
+    if (found == by_id_.end())
+      fail("an edge names layer \"" + std::string(id.as_string()) + "\", which does not exist");
     return found->second;
   }
 
-  std::size_t port_index(const std::vector<std::string>& ports, const pugi::xml_attribute& port, const Layer& layer) const {
+  std::size_t port_index(const std::vector<std::string>& ports, const pugi::xml_attribute& port,
+                         const Layer& layer) const {
     const auto found = std::find(ports.begin(), ports.end(), port.as_string());
     if (found == ports.end()) {
-      fail("an edge names port \"" + std::string(port.as_string()) + "\" of " + quoted(layer) + ", which does not exist");
+      fail("an edge names port \"" + std::string(port.as_string()) + "\" of " + quoted(layer) +
+           ", which does not exist");
     }
     return static_cast<std::size_t>(found - ports.begin());
   }
@@ -208,10 +217,12 @@ class IrReader {
     const pugi::xml_node data = layer.xml.child("data");
     if (layer.type == "Constant") return std::make_shared<op::v0::Constant>(read_constant(data, layer));
     if (layer.type == "Parameter") {
-      return std::make_shared<op::v0::Parameter>(read_type(data), ir::shape_from_text(data.attribute("shape").as_string()));
+      return std::make_shared<op::v0::Parameter>(read_type(data),
+                                                 ir::shape_from_text(data.attribute("shape").as_string()));
     }
     if (layer.type == "Result") {
-      if (inputs.size() != 1) throw Error(Code::kInvalidArgument, "has " + std::to_string(inputs.size()) + " inputs, expected 1");
+      if (inputs.size() != 1)
+        throw Error(Code::kInvalidArgument, "has " + std::to_string(inputs.size()) + " inputs, expected 1");
       return std::make_shared<op::v0::Result>(inputs[0]);
     }
     if (is_identity(layer)) {
@@ -224,8 +235,10 @@ class IrReader {
     for (pugi::xml_attribute attribute : data.attributes()) {
       const AttributeSpec* spec = operation.find_attribute(attribute.name());
       if (!spec) continue;
-      if (spec->kind == AttributeKind::kShape) attributes.set(spec->name, ir::shape_from_text(attribute.as_string()));
-      else attributes.set(spec->name, Attribute::from_text(spec->kind, attribute.as_string()));
+      if (spec->kind == AttributeKind::kShape)
+        attributes.set(spec->name, ir::shape_from_text(attribute.as_string()));
+      else
+        attributes.set(spec->name, Attribute::from_text(spec->kind, attribute.as_string()));
     }
     return make_node(layer.type, layer.opset, inputs, std::move(attributes), layer.name);
   }
@@ -239,7 +252,8 @@ class IrReader {
 
   Tensor read_constant(pugi::xml_node data, const Layer& layer) const {
     const PartialShape shape = ir::shape_from_text(data.attribute("shape").as_string());
-    if (shape.is_dynamic()) throw Error(Code::kInvalidArgument, "a constant needs a static shape, found " + shape.to_string());
+    if (shape.is_dynamic())
+      throw Error(Code::kInvalidArgument, "a constant needs a static shape, found " + shape.to_string());
     const ElementType type = read_type(data);
     if (type == ElementType::kUndefined) throw Error(Code::kInvalidArgument, "a constant needs an element type");
     return readers::tensor_at(weights_, number(data, "offset"), number(data, "size"), type, shape.to_shape(),
@@ -287,7 +301,8 @@ class IrReader {
     for (pugi::xml_node attribute : info.children("attribute")) {
       AnyMap values;
       for (pugi::xml_attribute value : attribute.attributes()) values[value.name()] = std::string(value.as_string());
-      const std::string key = attribute.attribute("name").as_string() + std::string("_") + attribute.attribute("version").as_string("0");
+      const std::string key =
+          attribute.attribute("name").as_string() + std::string("_") + attribute.attribute("version").as_string("0");
       map[key] = std::move(values);
     }
   }

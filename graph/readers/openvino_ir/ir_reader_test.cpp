@@ -14,32 +14,36 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string net(const std::string& layers, const std::string& edges, const std::string& rest = "", int version = 11) {
-  return "<?xml version=\"1.0\"?><net name=\"m\" version=\"" + std::to_string(version) + "\"><layers>" + layers + "</layers><edges>" +
-         edges + "</edges>" + rest + "</net>";
+  return "<?xml version=\"1.0\"?><net name=\"m\" version=\"" + std::to_string(version) + "\"><layers>" + layers +
+         "</layers><edges>" + edges + "</edges>" + rest + "</net>";
 }
 std::string parameter(const std::string& id, const std::string& shape) {
   return "<layer id=\"" + id + "\" name=\"p" + id + "\" type=\"Parameter\" version=\"opset1\"><data shape=\"" + shape +
-         "\" element_type=\"f32\"/><output><port id=\"0\" precision=\"FP32\" names=\"x" + id + R"(,odd\,name"/></output></layer>)";
+         "\" element_type=\"f32\"/><output><port id=\"0\" precision=\"FP32\" names=\"x" + id +
+         R"(,odd\,name"/></output></layer>)";
 }
 std::string layer(const std::string& id, const std::string& type, int inputs, const std::string& data = "",
                   const std::string& version = "opset1") {
-  std::string text = "<layer id=\"" + id + "\" name=\"l" + id + "\" type=\"" + type + "\" version=\"" + version + "\">" + data + "<input>";
+  std::string text = "<layer id=\"" + id + "\" name=\"l" + id + "\" type=\"" + type + "\" version=\"" + version +
+                     "\">" + data + "<input>";
   for (int i = 0; i < inputs; ++i) text += "<port id=\"" + std::to_string(i) + "\"/>";
   text += "</input>";
   if (type != "Result") text += "<output><port id=\"" + std::to_string(inputs) + "\" names=\"y" + id + "\"/></output>";
   return text + "</layer>";
 }
 std::string edge(int from, int from_port, int to, int to_port) {
-  return "<edge from-layer=\"" + std::to_string(from) + "\" from-port=\"" + std::to_string(from_port) + "\" to-layer=\"" +
-         std::to_string(to) + "\" to-port=\"" + std::to_string(to_port) + "\"/>";
+  return "<edge from-layer=\"" + std::to_string(from) + "\" from-port=\"" + std::to_string(from_port) +
+         "\" to-layer=\"" + std::to_string(to) + "\" to-port=\"" + std::to_string(to_port) + "\"/>";
 }
-std::string constant(const std::string& id, const std::string& type, const std::string& shape, std::size_t offset, std::size_t size) {
-  return "<layer id=\"" + id + "\" name=\"c" + id + "\" type=\"Const\" version=\"opset1\"><data element_type=\"" + type + "\" shape=\"" +
-         shape + "\" offset=\"" + std::to_string(offset) + "\" size=\"" + std::to_string(size) +
+std::string constant(const std::string& id, const std::string& type, const std::string& shape, std::size_t offset,
+                     std::size_t size) {
+  return "<layer id=\"" + id + "\" name=\"c" + id + "\" type=\"Const\" version=\"opset1\"><data element_type=\"" +
+         type + "\" shape=\"" + shape + "\" offset=\"" + std::to_string(offset) + "\" size=\"" + std::to_string(size) +
          "\"/><output><port id=\"0\"/></output></layer>";
 }
 std::string relu_net(const std::string& shape) {
-  return net(parameter("0", shape) + layer("1", "ReLU", 1) + layer("2", "Result", 1), edge(0, 0, 1, 0) + edge(1, 1, 2, 0));
+  return net(parameter("0", shape) + layer("1", "ReLU", 1) + layer("2", "Result", 1),
+             edge(0, 0, 1, 0) + edge(1, 1, 2, 0));
 }
 
 template <typename Function>
@@ -71,11 +75,12 @@ TEST(IrReader, TakesShapesNamesAndVersion11) {
 }
 
 TEST(IrReader, NamesInputsAndOutputsOfVersion10AfterTheirLayers) {
-  const auto model = read_ir(net("<layer id=\"0\" name=\"data\" type=\"Parameter\" version=\"opset1\"><data shape=\"2\" "
-                                 "element_type=\"f32\"/><output><port id=\"0\"/></output></layer>" +
-                                     layer("1", "ReLU", 1) + layer("2", "Result", 1),
-                                 edge(0, 0, 1, 0) + edge(1, 1, 2, 0), "", 10),
-                             {});
+  const auto model =
+      read_ir(net("<layer id=\"0\" name=\"data\" type=\"Parameter\" version=\"opset1\"><data shape=\"2\" "
+                  "element_type=\"f32\"/><output><port id=\"0\"/></output></layer>" +
+                      layer("1", "ReLU", 1) + layer("2", "Result", 1),
+                  edge(0, 0, 1, 0) + edge(1, 1, 2, 0), "", 10),
+              {});
   EXPECT_EQ(model->input("data").get_any_name(), "data");
   EXPECT_EQ(model->output("l1").get_node()->get_friendly_name(), "l2");
 }
@@ -87,12 +92,14 @@ TEST(IrReader, UsesAlignedConstantsInPlaceAndCopiesOthers) {
   std::memcpy(bytes + 8, values, sizeof values);
   std::memcpy(bytes + 33, values, sizeof values);
   const auto read = [&](std::size_t offset) {
-    return read_ir(net(parameter("0", "2") + constant("1", "f32", "2", offset, 8) + layer("2", "Add", 2) + layer("3", "Result", 1),
-                       edge(0, 0, 2, 0) + edge(1, 0, 2, 1) + edge(2, 2, 3, 0)),
-                   weights);
+    return read_ir(
+        net(parameter("0", "2") + constant("1", "f32", "2", offset, 8) + layer("2", "Add", 2) + layer("3", "Result", 1),
+            edge(0, 0, 2, 0) + edge(1, 0, 2, 1) + edge(2, 2, 3, 0)),
+        weights);
   };
   const auto constant_of = [](const std::shared_ptr<Model>& model) {
-    return as_type_ptr<op::v0::Constant>(model->get_results()[0]->get_input_node_shared_ptr(0)->get_input_node_shared_ptr(1));
+    return as_type_ptr<op::v0::Constant>(
+        model->get_results()[0]->get_input_node_shared_ptr(0)->get_input_node_shared_ptr(1));
   };
   const auto in_place = read(8), copied = read(33);
   EXPECT_EQ(constant_of(in_place)->get_data_ptr(), bytes + 8);
@@ -139,7 +146,8 @@ TEST(IrReader, RefusesBrokenGraphs) {
   EXPECT_THAT(message(net(p + p, "")), HasSubstr("two layers"));
   EXPECT_THAT(message(net(p + relu, edge(0, 0, 1, 0))), HasSubstr("no Result"));
   EXPECT_THAT(message(net(p + relu + result, edge(1, 1, 2, 0))), HasSubstr("has no edge"));
-  EXPECT_THAT(message(net(p + relu + result, edge(0, 0, 1, 0) + edge(0, 0, 1, 0) + edge(1, 1, 2, 0))), HasSubstr("two edges"));
+  EXPECT_THAT(message(net(p + relu + result, edge(0, 0, 1, 0) + edge(0, 0, 1, 0) + edge(1, 1, 2, 0))),
+              HasSubstr("two edges"));
   EXPECT_THAT(message(net(p + relu + result, edge(0, 3, 1, 0) + edge(1, 1, 2, 0))), HasSubstr("port \"3\""));
   EXPECT_THAT(message(net(p + relu + result, edge(9, 0, 1, 0) + edge(1, 1, 2, 0))), HasSubstr("layer \"9\""));
   EXPECT_THAT(message(net(p + relu + layer("3", "Add", 2) + result,
@@ -154,11 +162,11 @@ TEST(IrReader, RefusesBrokenGraphs) {
 }
 
 TEST(IrReader, GivesModelInfoAsNestedMaps) {
-  const auto model = read_ir(net(parameter("0", "2") + layer("1", "ReLU", 1) + layer("2", "Result", 1),
-                                 edge(0, 0, 1, 0) + edge(1, 1, 2, 0),
-                                 "<rt_info><model_info><labels value=\"a b\"/><mean_values value=\"1 2.5 3\"/></model_info>"
-                                 "<info name=\"odd key\" value=\"7\"/></rt_info>"),
-                             {});
+  const auto model = read_ir(
+      net(parameter("0", "2") + layer("1", "ReLU", 1) + layer("2", "Result", 1), edge(0, 0, 1, 0) + edge(1, 1, 2, 0),
+          "<rt_info><model_info><labels value=\"a b\"/><mean_values value=\"1 2.5 3\"/></model_info>"
+          "<info name=\"odd key\" value=\"7\"/></rt_info>"),
+      {});
   const AnyMap info = model->get_rt_info().at("model_info").as<AnyMap>();
   EXPECT_EQ(info.at("labels").as<std::string>(), "a b");
   EXPECT_EQ(info.at("mean_values").as<std::vector<float>>(), (std::vector<float>{1, 2.5F, 3}));
@@ -170,11 +178,12 @@ TEST(IrReader, RunsStateThroughReadValueAndAssign) {
   const float zero[] = {0, 0};
   std::memcpy(weights.data(), zero, sizeof zero);
   const std::string state = "<data variable_id=\"s\" variable_type=\"f32\" variable_shape=\"2\"/>";
-  const auto model = read_ir(net(parameter("0", "2") + constant("1", "f32", "2", 0, 8) + layer("2", "ReadValue", 1, state, "opset6") +
-                                     layer("3", "Add", 2) + layer("4", "Assign", 1, "<data variable_id=\"s\"/>", "opset6") +
-                                     layer("5", "Result", 1),
-                                 edge(1, 0, 2, 0) + edge(0, 0, 3, 0) + edge(2, 1, 3, 1) + edge(3, 2, 4, 0) + edge(3, 2, 5, 0)),
-                             weights);
+  const auto model =
+      read_ir(net(parameter("0", "2") + constant("1", "f32", "2", 0, 8) + layer("2", "ReadValue", 1, state, "opset6") +
+                      layer("3", "Add", 2) + layer("4", "Assign", 1, "<data variable_id=\"s\"/>", "opset6") +
+                      layer("5", "Result", 1),
+                  edge(1, 0, 2, 0) + edge(0, 0, 3, 0) + edge(2, 1, 3, 1) + edge(3, 2, 4, 0) + edge(3, 2, 5, 0)),
+              weights);
   ASSERT_EQ(model->get_sinks().size(), 1U);
   Tensor x(ElementType::kF32, Shape{2});
   x.data<float>()[0] = 1;

@@ -20,7 +20,8 @@ Dimension::value_type length(std::string_view digits, std::string_view whole) {
   const auto end = digits.data() + digits.size();
   const auto result = std::from_chars(digits.data(), end, value);
   if (result.ec != std::errc{} || result.ptr != end || value < 0 || value == Dimension::kUnbounded) {
-    throw Error(Code::kInvalidArgument, "\"" + std::string(whole) + "\" is no shape; expected extents such as \"1,3,?,2..8\"");
+    throw Error(Code::kInvalidArgument,
+                "\"" + std::string(whole) + "\" is no shape; expected extents such as \"1,3,?,2..8\"");
   }
   return value;
 }
@@ -51,12 +52,18 @@ std::string layer_from_operation(std::string_view operation) {
 
 std::string precision_name(ElementType type) {
   switch (type) {
-    case ElementType::kBool: return "BOOL";
-    case ElementType::kF64: return "FP64";
-    case ElementType::kF32: return "FP32";
-    case ElementType::kF16: return "FP16";
-    case ElementType::kUndefined: return "UNSPECIFIED";
-    default: break;
+    case ElementType::kBool:
+      return "BOOL";
+    case ElementType::kF64:
+      return "FP64";
+    case ElementType::kF32:
+      return "FP32";
+    case ElementType::kF16:
+      return "FP16";
+    case ElementType::kUndefined:
+      return "UNSPECIFIED";
+    default:
+      break;
   }
   std::string text(name(type));
   for (char& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);

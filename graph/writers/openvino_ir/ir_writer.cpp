@@ -22,7 +22,8 @@ inline namespace v1 {
 
 namespace {
 
-// Large constants start on a cache line, so that a reader may use them in place with vector loads; small ones on 8 bytes.
+// Large constants start on a cache line, so that a reader may use them in place with vector loads; small ones on 8
+// bytes.
 constexpr std::size_t kLargeBytes = 4096, kLargeAlignment = 64, kSmallAlignment = 8;
 
 std::uint64_t hash_bytes(const void* data, std::size_t size) {
@@ -93,8 +94,10 @@ void write_model_info(pugi::xml_node parent, const AnyMap& map) {
   for (const auto& [key, value] : map) {
     pugi::xml_node child = parent.append_child(is_xml_name(key) ? key.c_str() : "info");
     if (!is_xml_name(key)) child.append_attribute("name") = key.c_str();
-    if (value.is<AnyMap>()) write_model_info(child, value.as<AnyMap>());
-    else child.append_attribute("value") = value.to_text().c_str();
+    if (value.is<AnyMap>())
+      write_model_info(child, value.as<AnyMap>());
+    else
+      child.append_attribute("value") = value.to_text().c_str();
   }
 }
 
@@ -125,7 +128,8 @@ void write_port(pugi::xml_node parent, std::size_t id, const descriptor::Tensor&
   pugi::xml_node port = parent.append_child("port");
   port.append_attribute("id") = static_cast<unsigned long long>(id);
   port.append_attribute("precision") = ir::precision_name(tensor.get_element_type()).c_str();
-  if (is_output && !tensor.get_names().empty()) port.append_attribute("names") = sorted_names(tensor.get_names()).c_str();
+  if (is_output && !tensor.get_names().empty())
+    port.append_attribute("names") = sorted_names(tensor.get_names()).c_str();
   if (tensor.get_partial_shape().rank().is_static()) {
     for (const Dimension& dimension : tensor.get_partial_shape()) {
       const long long length = dimension.is_static() ? dimension.get_length() : -1;
@@ -157,7 +161,8 @@ void write_data(pugi::xml_node layer, const Node& node, WeightStore& weights) {
     data.append_attribute("element_type") = node.get_output_element_type(0).get_type_name().c_str();
     return;
   }
-  for (const auto& [name, value] : node.get_attributes()) data.append_attribute(name.c_str()) = attribute_text(value).c_str();
+  for (const auto& [name, value] : node.get_attributes())
+    data.append_attribute(name.c_str()) = attribute_text(value).c_str();
   if (!data.first_attribute()) layer.remove_child(data);
 }
 
@@ -180,7 +185,8 @@ void write_layer(pugi::xml_node layers, std::size_t id, const Node& node, Weight
   }
   if (!is_result && node.get_output_size() > 0) {
     pugi::xml_node output = layer.append_child("output");
-    for (std::size_t i = 0; i < node.get_output_size(); ++i) write_port(output, port++, node.get_output_tensor(i), true);
+    for (std::size_t i = 0; i < node.get_output_size(); ++i)
+      write_port(output, port++, node.get_output_tensor(i), true);
   }
 }
 
@@ -216,7 +222,8 @@ std::string write_xml(const Model& model, WeightStore& weights) {
       const Output<Node> source = node->input_value(i);
       pugi::xml_node edge = edges.append_child("edge");
       edge.append_attribute("from-layer") = static_cast<unsigned long long>(ids.at(source.get_node()));
-      edge.append_attribute("from-port") = static_cast<unsigned long long>(source.get_node()->get_input_size() + source.get_index());
+      edge.append_attribute("from-port") =
+          static_cast<unsigned long long>(source.get_node()->get_input_size() + source.get_index());
       edge.append_attribute("to-layer") = static_cast<unsigned long long>(to);
       edge.append_attribute("to-port") = static_cast<unsigned long long>(i);
     }
@@ -267,7 +274,7 @@ class AtomicFile {
 
  private:
   [[noreturn]] void raise(const std::string& what, int error) const {
-    const Code code = error == ENOSPC || error == EDQUOT ? Code::kResourceExhausted
+    const Code code = error == ENOSPC || error == EDQUOT    ? Code::kResourceExhausted
                       : error == ENOENT || error == ENOTDIR ? Code::kNotFound
                                                             : Code::kPermissionDenied;
     throw Error(code, "cannot " + what + " \"" + target_.string() + "\": " + std::strerror(error), "write", error);
@@ -296,7 +303,8 @@ SerializedModel serialize(const Model& model) {
 void serialize(const Model& model, const std::filesystem::path& xml_path, const std::filesystem::path& bin_path) {
   std::filesystem::path bin = bin_path;
   if (bin.empty()) bin = std::filesystem::path(xml_path).replace_extension(".bin");
-  if (bin == xml_path) throw Error(Code::kInvalidArgument, "\"" + bin.string() + "\" cannot be both the .xml and the .bin file");
+  if (bin == xml_path)
+    throw Error(Code::kInvalidArgument, "\"" + bin.string() + "\" cannot be both the .xml and the .bin file");
   WeightStore weights;
   const std::string xml = write_xml(model, weights);
   AtomicFile bin_file(bin), xml_file(xml_path);

@@ -18,10 +18,12 @@ struct SerializedModel {
   Tensor weights;  ///< u8; equal constants are stored once.
 };
 
-/// Writes xml_path and bin_path (empty: xml_path with ".bin"), each to a temporary file beside it that is then renamed: an
-/// existing file is replaced as a whole or left as it was. The same model gives the same bytes.
-/// @errors kPermissionDenied, kNotFound: the place cannot be written; kResourceExhausted: disk full. Nothing is left behind.
-TENON_API void serialize(const Model& model, const std::filesystem::path& xml_path, const std::filesystem::path& bin_path = {});
+/// Writes xml_path and bin_path (empty: xml_path with ".bin"), each to a temporary file beside it that is then renamed:
+/// an existing file is replaced as a whole or left as it was. The same model gives the same bytes.
+/// @errors kPermissionDenied, kNotFound: the place cannot be written; kResourceExhausted: disk full. Nothing is left
+/// behind.
+TENON_API void serialize(const Model& model, const std::filesystem::path& xml_path,
+                         const std::filesystem::path& bin_path = {});
 
 /// As above, to memory.
 TENON_API SerializedModel serialize(const Model& model);

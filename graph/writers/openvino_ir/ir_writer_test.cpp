@@ -40,7 +40,8 @@ void expect_equal_nodes(const Node& a, const Node& b) {
     const auto* other = as_type<op::v0::Constant>(&b);
     ASSERT_EQ(constant->get_byte_size(), other->get_byte_size());
     if (constant->get_byte_size() > 0) {
-      EXPECT_EQ(std::memcmp(constant->get_data_ptr(), other->get_data_ptr(), constant->get_byte_size()), 0) << a.describe();
+      EXPECT_EQ(std::memcmp(constant->get_data_ptr(), other->get_data_ptr(), constant->get_byte_size()), 0)
+          << a.describe();
     }
   }
 }
@@ -102,8 +103,8 @@ TEST_P(IrRoundTrip, OfAnOnnxModelChangesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, IrRoundTrip,
-                         ::testing::Values("relu1", "resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny", "bert_tiny",
-                                           "unet_tiny"),
+                         ::testing::Values("relu1", "resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny",
+                                           "bert_tiny", "unet_tiny"),
                          [](const auto& info) { return std::string(info.param); });
 
 class IrWriterFiles : public ::testing::Test {
@@ -114,13 +115,17 @@ class IrWriterFiles : public ::testing::Test {
     auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, -1});
     x->output(0).set_names({"x", "a,b"});
     auto w = op::v0::Constant::create(element::f32, Shape{1, 3}, {1.0, 2.0, 3.0});
-    model_ = std::make_shared<Model>(OutputVector{make_node("Add", 1, {x, w})->output(0), make_node("Multiply", 1, {x, w->copy_with_new_inputs({})})->output(0)},
-                                     ParameterVector{x}, "small");
+    model_ =
+        std::make_shared<Model>(OutputVector{make_node("Add", 1, {x, w})->output(0),
+                                             make_node("Multiply", 1, {x, w->copy_with_new_inputs({})})->output(0)},
+                                ParameterVector{x}, "small");
     model_->set_rt_info(std::string("SSD"), {"model_info", "model_type"});
     model_->set_rt_info(std::string("v"), {"odd key"});
   }
   void TearDown() override { fs::remove_all(folder_); }
-  std::size_t file_count() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {})); }
+  std::size_t file_count() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
   fs::path folder_;
   std::shared_ptr<Model> model_;
 };

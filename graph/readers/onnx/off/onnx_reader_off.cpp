@@ -13,9 +13,12 @@ namespace {
 }  // namespace
 
 bool has_onnx_reader() { return false; }
-std::shared_ptr<Model> read_onnx(const Tensor&, const std::filesystem::path&, const std::string& origin) { refuse(origin); }
+std::shared_ptr<Model> read_onnx(const Tensor&, const std::filesystem::path&, const std::string& origin) {
+  refuse(origin);
+}
 std::vector<std::string> supported_onnx_operations() { return {}; }
-BackendTestResult run_backend_test(const std::filesystem::path& folder, const BackendTestRun&, const BackendTestTolerance&) {
+BackendTestResult run_backend_test(const std::filesystem::path& folder, const BackendTestRun&,
+                                   const BackendTestTolerance&) {
   refuse("\"" + folder.string() + "\"");
 }
 

@@ -77,6 +77,7 @@ inline void draw(AVFrame* frame, int index, int seed) {
 
 /// Writes a clip. `options` for the encoder: "name=value:name=value".
 inline void make_clip(const std::string& path, const ClipSpec& spec = {}, const std::string& options = "") {
+  av_log_set_level(AV_LOG_FATAL);  // Encoders tell a story for each clip.
   const AVCodec* codec = avcodec_find_encoder_by_name(spec.codec.c_str());
   require(codec != nullptr, ("no encoder " + spec.codec).c_str());
   AVFormatContext* out = nullptr;

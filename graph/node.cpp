@@ -368,6 +368,9 @@ std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputV
       made = std::make_shared<op::v0::Result>(inputs[0]);
       made->set_friendly_name(friendly_name);
     } else {
+      // Checked here first, while the friendly name is at hand for the message: the node does not have it yet.
+      check_inputs(*operation, inputs);
+      attributes = checked_attributes(*operation, attributes);
       made = std::make_shared<GenericNode>(*operation, std::move(inputs), std::move(attributes), friendly_name);
     }
     return made;

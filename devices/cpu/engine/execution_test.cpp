@@ -22,6 +22,8 @@ void note(void* caller) {
 }
 }  // namespace
 
+// Inlined, GCC takes these for an allocator that does not match its deallocator.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(std::size_t size) {
   note(__builtin_return_address(0));
   if (void* memory = std::malloc(size ? size : 1)) return memory;

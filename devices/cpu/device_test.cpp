@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CPU device as the runtime sees it: found by name, configured, run in streams, profiled, with shapes that change.
+#include <cmath>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace tenon {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+std::shared_ptr<Model> small_model(PartialShape shape = PartialShape{1, 3, 16, 16}) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, shape);
+  x->output(0).set_names({"image"});
+  std::vector<double> values(8 * 3 * 3 * 3);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i));
+  const auto filter = op::v0::Constant::create(element::f32, Shape{8, 3, 3, 3}, values);
+  const auto y = std::make_shared<op::v1::Convolution>(x, filter, std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1},
+                                                       std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1});
+  y->set_friendly_name("stem");
+  const auto relu = std::make_shared<op::v0::Relu>(y);
+  relu->set_friendly_name("relu");
+  relu->output(0).set_names({"features"});
+  return std::make_shared<Model>(OutputVector{relu->output(0)}, ParameterVector{x}, "small");
+}
+
+Tensor pattern(const Shape& shape, float phase = 0) {
+  Tensor tensor(element::f32, shape);
+  for (std::size_t i = 0; i < tensor.element_count(); ++i) tensor.data<float>()[i] = std::cos(0.1f * static_cast<float>(i) + phase);
+  return tensor;
+}
+
+void expect_equal(const Tensor& wanted, const Tensor& got) {
+  ASSERT_EQ(wanted.shape(), got.shape());
+  for (std::size_t i = 0; i < wanted.element_count(); ++i)
+    ASSERT_NEAR(wanted.data<float>()[i], got.data<float>()[i], 1e-3f) << "element " << i;
+}
+
+TEST(CpuDevice, IsFoundAndAnswersItsProperties) {
+  Core core;
+  ASSERT_THAT(core.get_available_devices(), Contains("CPU"));
+  EXPECT_FALSE(core.get_property("CPU", device::full_name).empty());
+  EXPECT_THAT(core.get_property("CPU", device::capabilities), Contains("FP32"));
+  for (const PropertyName& name : core.get_property("CPU", supported_properties))
+    EXPECT_NO_THROW(core.get_property("CPU", name)) << name;
+}
+
+TEST(CpuDevice, InfersWhatTheReferenceDoes) {
+  Core core;
+  const auto model = small_model();
+  auto compiled = core.compile_model(model, "CPU");
+  auto request = compiled.create_infer_request();
+  for (const float phase : {0.f, 1.f}) {
+    const Tensor input = pattern({1, 3, 16, 16}, phase);
+    request.set_tensor("image", input);
+    request.infer();
+    expect_equal(evaluate(*model, {input})[0], request.get_tensor("features"));
+  }
+}
+
+TEST(CpuDevice, SettingsDecideStreamsAndThreads) {
+  Core core;
+  const auto model = small_model();
+  const auto optimal = [&](const AnyMap& properties) {
+    return core.compile_model(model, "CPU", properties).get_property(optimal_number_of_infer_requests);
+  };
+  EXPECT_EQ(optimal({hint::performance_mode(hint::PerformanceMode::LATENCY)}), 1u);
+  EXPECT_EQ(optimal({num_streams(3)}), 3u);
+  EXPECT_EQ(optimal({hint::performance_mode(hint::PerformanceMode::THROUGHPUT), inference_num_threads(4)}), 4u);
+  EXPECT_EQ(optimal({hint::performance_mode(hint::PerformanceMode::THROUGHPUT), inference_num_threads(4), hint::num_requests(2u)}), 2u);
+  EXPECT_EQ(core.compile_model(model, "CPU", {inference_num_threads(1)}).get_property(inference_num_threads), 1);
+  core.set_property("CPU", {num_streams(2)});
+  EXPECT_EQ(optimal({}), 2u);
+  core.set_property("CPU", {num_streams(streams::AUTO)});
+}
+
+TEST(CpuDevice, RefusesSettingsThatItCannotKeep) {
+  Core core;
+  const auto model = small_model();
+  const auto refusal = [&](const AnyMap& properties) {
+    try {
+      core.compile_model(model, "CPU", properties);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal({{"NO_SUCH_SETTING", 1}}), HasSubstr("NO_SUCH_SETTING"));
+  EXPECT_THAT(refusal({{"NUM_STREAMS", "-7"}}), HasSubstr("NUM_STREAMS"));
+  EXPECT_THAT(refusal({{"INFERENCE_NUM_THREADS", -1}}), HasSubstr("INFERENCE_NUM_THREADS"));
+  EXPECT_THAT(refusal({hint::inference_precision(element::f16)}), HasSubstr("f32"));
+  EXPECT_THAT(refusal({{"DEVICE_ID", "5"}}), HasSubstr("'5'"));
+}
+
+TEST(CpuDevice, RunsRequestsInParallelStreams) {
+  Core core;
+  const auto model = small_model();
+  auto compiled = core.compile_model(model, "CPU", {num_streams(2), inference_num_threads(2)});
+  std::vector<InferRequest> requests;
+  std::vector<Tensor> wanted;
+  for (int i = 0; i < 6; ++i) {
+    const Tensor input = pattern({1, 3, 16, 16}, static_cast<float>(i));
+    wanted.push_back(evaluate(*model, {input})[0]);
+    requests.push_back(compiled.create_infer_request());
+    requests.back().set_tensor("image", input);
+  }
+  for (int round = 0; round < 20; ++round) {
+    for (auto& request : requests) request.start_async();
+    for (auto& request : requests) request.wait();
+  }
+  for (std::size_t i = 0; i < requests.size(); ++i) expect_equal(wanted[i], requests[i].get_tensor("features"));
+}
+
+TEST(CpuDevice, WritesIntoTheUsersOutput) {
+  Core core;
+  const auto model = small_model();
+  auto request = core.compile_model(model, "CPU").create_infer_request();
+  const Tensor input = pattern({1, 3, 16, 16}), output(element::f32, Shape{1, 8, 16, 16});
+  request.set_tensor("image", input);
+  request.set_tensor("features", output);
+  request.infer();
+  expect_equal(evaluate(*model, {input})[0], output);
+}
+
+TEST(CpuDevice, ReportsTimesWhenAsked) {
+  Core core;
+  auto request = core.compile_model(small_model(), "CPU", {enable_profiling(true)}).create_infer_request();
+  request.set_tensor("image", pattern({1, 3, 16, 16}));
+  request.infer();
+  std::set<std::string> executed, removed;
+  for (const auto& info : request.get_profiling_info())
+    (info.status == ProfilingInfo::Status::EXECUTED ? executed : removed).insert(info.node_name);
+  EXPECT_THAT(executed, Contains("stem"));
+  EXPECT_THAT(removed, Contains("relu"));
+  auto silent = core.compile_model(small_model(), "CPU").create_infer_request();
+  silent.set_tensor("image", pattern({1, 3, 16, 16}));
+  silent.infer();
+  EXPECT_THROW(silent.get_profiling_info(), Error);
+}
+
+TEST(CpuDevice, FollowsShapesThatChange) {
+  Core core;
+  const auto model = small_model(PartialShape{Dimension(1, 4), 3, Dimension::dynamic(), Dimension::dynamic()});
+  auto request = core.compile_model(model, "CPU").create_infer_request();
+  for (const Shape& shape : {Shape{1, 3, 8, 9}, Shape{2, 3, 12, 5}, Shape{1, 3, 8, 9}}) {
+    const Tensor input = pattern(shape);
+    request.set_tensor("image", input);
+    request.infer();
+    expect_equal(evaluate(*model, {input})[0], request.get_tensor("features"));
+  }
+}
+
+TEST(CpuDevice, QueriesWhatItSupports) {
+  Core core;
+  const auto supported = core.query_model(small_model(), "CPU");
+  EXPECT_EQ(supported.at("stem"), "CPU");
+  EXPECT_EQ(supported.at("relu"), "CPU");
+}
+
+}  // namespace
+}  // namespace tenon

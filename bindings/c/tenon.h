@@ -24,8 +24,12 @@ extern "C" {
  *  - Functions on different handles may run at once. One request runs one inference at a time.
  */
 
+/* Enumerations are int32_t with named constants: a value from elsewhere that has no name is an error, not undefined
+ * behaviour. */
+
 /* The canonical codes; the numbers never change. */
-typedef enum tenon_status {
+typedef int32_t tenon_status_t;
+enum {
   TENON_OK = 0,
   TENON_CANCELLED = 1,
   TENON_UNKNOWN = 2,
@@ -42,7 +46,7 @@ typedef enum tenon_status {
   TENON_INTERNAL = 13,
   TENON_UNAVAILABLE = 14,
   TENON_DATA_LOSS = 15
-} tenon_status_t;
+};
 
 /* "not found"; for a number that is no status: "unknown". Never NULL. */
 TENON_C_API const char* tenon_status_name(tenon_status_t status);
@@ -66,7 +70,8 @@ TENON_C_API const char* tenon_strings_get(const tenon_strings_t* strings, size_t
 TENON_C_API void tenon_strings_free(tenon_strings_t* strings);
 
 /* ---- Tensors ---- */
-typedef enum tenon_element_type {
+typedef int32_t tenon_element_type_t;
+enum {
   TENON_TYPE_UNDEFINED = 0,
   TENON_TYPE_BOOL = 1,
   TENON_TYPE_F64 = 2,
@@ -84,7 +89,7 @@ typedef enum tenon_element_type {
   TENON_TYPE_U8 = 14,
   TENON_TYPE_U4 = 15,
   TENON_TYPE_U1 = 16
-} tenon_element_type_t;
+};
 
 #define TENON_MAX_RANK 8
 
@@ -126,17 +131,19 @@ TENON_C_API void tenon_tensor_free(tenon_tensor_t* tensor);
 #define TENON_FORMAT_RGBA TENON_FOURCC('A', 'B', '2', '4')
 #define TENON_FORMAT_BGRA TENON_FOURCC('A', 'R', '2', '4')
 
-typedef enum tenon_colour_space {
+typedef int32_t tenon_colour_space_t;
+enum {
   TENON_COLOUR_SPACE_UNKNOWN = 0, /* BT.709 from 720 rows on, else BT.601. */
   TENON_COLOUR_SPACE_BT601 = 1,
   TENON_COLOUR_SPACE_BT709 = 2,
   TENON_COLOUR_SPACE_BT2020 = 3
-} tenon_colour_space_t;
-typedef enum tenon_colour_range {
+};
+typedef int32_t tenon_colour_range_t;
+enum {
   TENON_COLOUR_RANGE_UNKNOWN = 0, /* Limited for YUV, full for RGB. */
   TENON_COLOUR_RANGE_LIMITED = 1,
   TENON_COLOUR_RANGE_FULL = 2
-} tenon_colour_range_t;
+};
 
 typedef struct tenon_frame_info {
   size_t struct_size;
@@ -169,12 +176,13 @@ typedef struct tenon_property {
   const char* value; /* As text: "YES", "4", "LATENCY". */
 } tenon_property_t;
 
-typedef enum tenon_zero_copy {
+typedef int32_t tenon_zero_copy_t;
+enum {
   TENON_ZERO_COPY_DEFAULT = 0, /* What the core is set to: prefer, unless changed. */
   TENON_ZERO_COPY_REQUIRE = 1, /* A copy is an error that explains itself. */
   TENON_ZERO_COPY_PREFER = 2,  /* Share where possible, else copy and book it. */
   TENON_ZERO_COPY_ALLOW = 3    /* The cheapest way, whatever it does. */
-} tenon_zero_copy_t;
+};
 
 typedef struct tenon_compile_options {
   size_t struct_size;

@@ -2,22 +2,42 @@
 // operator new and delete with counters, for the whole program.
 #include "allocation_count_internal.hpp"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace {
 
 std::atomic<std::int64_t> made{0};
 std::atomic<std::int64_t> freed{0};
+std::atomic<std::int64_t> own{0};
 
-void* take(std::size_t size, std::size_t alignment) {
+/// Ours: the program itself and Tenon's libraries, and what libstdc++ allocates on behalf of someone. What oneDNN, TBB
+/// and the like allocate inside one call is theirs.
+bool is_ours(const void* caller) {
+  Dl_info info{};
+  if (!dladdr(caller, &info) || !info.dli_fname) return true;
+  const char* slash = std::strrchr(info.dli_fname, '/');
+  const char* file = slash ? slash + 1 : info.dli_fname;
+  const bool is_library = std::strncmp(file, "lib", 3) == 0;
+  return !is_library || std::strncmp(file, "libtenon", 8) == 0 || std::strncmp(file, "libstdc++", 9) == 0;
+}
+
+void* take_or_null(std::size_t size, std::size_t alignment, const void* caller) noexcept {
   made.fetch_add(1, std::memory_order_relaxed);
+  if (is_ours(caller)) own.fetch_add(1, std::memory_order_relaxed);
   // aligned_alloc wants a multiple of the alignment.
-  void* memory = alignment <= alignof(std::max_align_t)
-                     ? std::malloc(size ? size : 1)
-                     : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  return alignment <= alignof(std::max_align_t)
+             ? std::malloc(size ? size : 1)
+             : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+}
+
+void* take(std::size_t size, std::size_t alignment, const void* caller) {
+  void* memory = take_or_null(size, alignment, caller);
   if (!memory) throw std::bad_alloc();
   return memory;
 }
@@ -31,18 +51,26 @@ void give(void* memory) noexcept {
 }  // namespace
 
 namespace tenon::testing {
-std::int64_t own_allocations() { return made.load(std::memory_order_relaxed); }
+std::int64_t own_allocations() { return own.load(std::memory_order_relaxed); }
 std::int64_t live_allocations() { return made.load(std::memory_order_relaxed) - freed.load(std::memory_order_relaxed); }
 }  // namespace tenon::testing
 
-void* operator new(std::size_t size) { return take(size, 1); }
-void* operator new[](std::size_t size) { return take(size, 1); }
+void* operator new(std::size_t size) { return take(size, 1, __builtin_return_address(0)); }
+void* operator new[](std::size_t size) { return take(size, 1, __builtin_return_address(0)); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
-  return take(size, static_cast<std::size_t>(alignment));
+  return take(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }
 void* operator new[](std::size_t size, std::align_val_t alignment) {
-  return take(size, static_cast<std::size_t>(alignment));
+  return take(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
 }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return take_or_null(size, 1, __builtin_return_address(0));
+}
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+  return take_or_null(size, 1, __builtin_return_address(0));
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept { give(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { give(memory); }
 void operator delete(void* memory) noexcept { give(memory); }
 void operator delete[](void* memory) noexcept { give(memory); }
 void operator delete(void* memory, std::size_t) noexcept { give(memory); }

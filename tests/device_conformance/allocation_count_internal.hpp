@@ -6,10 +6,10 @@
 
 namespace tenon::testing {
 
-/// Calls of operator new so far, from all threads and libraries that use the C++ heap: Tenon's code and its C++
-/// dependencies.
+/// Calls of operator new so far, from all threads, that Tenon's code or this program made; not those inside oneDNN,
+/// TBB...
 std::int64_t own_allocations();
-/// Those not deleted yet.
+/// Objects of anybody that are not deleted yet.
 std::int64_t live_allocations();
 
 }  // namespace tenon::testing

@@ -69,6 +69,14 @@ void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
   return take_or_null(size, 1, __builtin_return_address(0));
 }
+void* operator new(std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return take_or_null(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+}
+void* operator new[](std::size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return take_or_null(size, static_cast<std::size_t>(alignment), __builtin_return_address(0));
+}
+void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept { give(memory); }
+void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept { give(memory); }
 void operator delete(void* memory, const std::nothrow_t&) noexcept { give(memory); }
 void operator delete[](void* memory, const std::nothrow_t&) noexcept { give(memory); }
 void operator delete(void* memory) noexcept { give(memory); }

@@ -23,6 +23,7 @@ const LoweringTable& lowering_table() {
     register_resize(made);
     register_reduction(made);
     register_state(made);
+    register_attention(made);
     register_input_stage(made);
     return made;
   }();

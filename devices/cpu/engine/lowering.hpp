@@ -168,6 +168,7 @@ void register_gather(LoweringTable& table);
 void register_resize(LoweringTable& table);
 void register_reduction(LoweringTable& table);
 void register_state(LoweringTable& table);
+void register_attention(LoweringTable& table);
 void register_input_stage(LoweringTable& table);
 
 /// A copy of the model with the passes run that kernels of this engine profit from.

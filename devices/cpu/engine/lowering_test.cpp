@@ -165,6 +165,15 @@ TEST(Normalization, SoftmaxAndMvnAgree) {
     judge(op1("MVN", 6, {x, ints(axes)}, {{"normalize_variance", true}, {"eps", 1e-6}, {"eps_mode", "inside_sqrt"}}), {x});
 }
 
+TEST(Attention, AgreesWithAndWithoutMask) {
+  const auto q = parameter({1, 2, 5, 8}), k = parameter({1, 2, 7, 8}), v = parameter({1, 2, 7, 6}), mask = parameter({1, 1, 1, 7});
+  const Attributes open{{"causal", false}}, causal{{"causal", true}};
+  EXPECT_EQ(judge(op1("ScaledDotProductAttention", 13, {q, k, v}, open), {q, k, v}).references, 0u);
+  EXPECT_EQ(judge(op1("ScaledDotProductAttention", 13, {q, k, v, mask, scalar(0.5)}, open), {q, k, v, mask}).references, 0u);
+  judge(op1("ScaledDotProductAttention", 13, {q, k, v, scalar(0), scalar(0.5)}, open), {q, k, v});
+  judge(op1("ScaledDotProductAttention", 13, {q, k, v}, causal), {q, k, v});
+}
+
 TEST(Reduction, Agrees) {
   const auto x = parameter({2, 24, 5, 7});
   for (const char* type : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2"}) {

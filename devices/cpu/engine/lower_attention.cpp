@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// ScaledDotProductAttention as two batched products with the softmax between them, in place.
+#include <cmath>
+
+#include <tenon/devices/cpu/engine/lowering.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using dnnl::algorithm;
+using dims = dnnl::memory::dims;
+
+/// Leading axes of 1 added up to `rank`.
+Shape with_rank(Shape shape, std::size_t rank) {
+  while (shape.size() < rank) shape.insert(shape.begin(), 1);
+  return shape;
+}
+
+bool lower_sdpa(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value &q = lowering.input(node, 0), &k = lowering.input(node, 1), &v = lowering.input(node, 2);
+  Value& made = lowering.value(node->output(0));
+  const std::size_t rank = made.shape.size();
+  if (made.type != ElementType::kF32 || rank < 3 || rank > 5 || node->get_attributes().get_bool("causal", false)) return false;
+  for (const Value* side : {&q, &k, &v})
+    if (side->type != ElementType::kF32 || side->shape.size() != rank || element_count(side->shape) == 0) return false;
+  float scale = 1.f / std::sqrt(static_cast<float>(q.shape.back()));
+  if (node->get_input_size() > 4) {
+    const Tensor given = lowering.constant_input(node, 4);
+    if (!given || given.element_type() != ElementType::kF32 || given.element_count() != 1) return false;
+    scale = *given.data<float>();
+  }
+  Shape score_shape = made.shape;
+  score_shape.back() = k.shape[rank - 2];
+  Value* mask = nullptr;
+  if (node->get_input_size() > 3) {
+    Value& given = lowering.input(node, 3);
+    const bool none = given.shape.empty() && given.constant && given.type == ElementType::kF32 && *given.constant.data<float>() == 0;
+    // A boolean mask, or a number where a matrix should be, is left to the reference.
+    if (!none && (given.type != ElementType::kF32 || given.shape.size() > rank || given.shape.empty())) return false;
+    if (!none) mask = &given;
+  }
+  const md scores = plain_desc(ElementType::kF32, score_shape), result = plain_desc(ElementType::kF32, made.shape);
+  const md q_desc = plain_desc(ElementType::kF32, q.shape), v_desc = plain_desc(ElementType::kF32, v.shape);
+  std::vector<int> swap(rank);
+  for (std::size_t i = 0; i < rank; ++i) swap[i] = static_cast<int>(i);
+  std::swap(swap[rank - 1], swap[rank - 2]);
+  const md k_desc = plain_desc(ElementType::kF32, k.shape).permute_axes(swap);
+  const md mask_desc = mask ? plain_desc(ElementType::kF32, with_rank(mask->shape, rank)) : md();
+
+  dnnl::primitive_attr first_attr, attr;
+  first_attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::post_ops ops;
+  ops.append_eltwise(algorithm::eltwise_linear, scale, 0);
+  if (mask) ops.append_binary(algorithm::binary_add, mask_desc);
+  first_attr.set_post_ops(ops);
+  const dnnl::matmul::primitive_desc first(lowering.engine(), q_desc, k_desc, md(), scores, first_attr, true);
+  const dnnl::softmax_forward::primitive_desc middle(lowering.engine(), dnnl::prop_kind::forward_inference, algorithm::softmax_accurate,
+                                                     scores, scores, static_cast<int>(rank) - 1, attr, true);
+  const dnnl::matmul::primitive_desc second(lowering.engine(), scores, v_desc, md(), result, attr, true);
+  if (!first || !middle || !second) return false;
+  if (is_slow(first.impl_info_str()) || is_slow(second.impl_info_str())) return false;
+
+  const Place q_place = lowering.plain(q), k_place = lowering.plain(k), v_place = lowering.plain(v);
+  const Place mask_place = mask ? lowering.plain(*mask) : Place{};
+  const Place score_place = lowering.scratch(scores.get_size());
+  auto& product = lowering.add_primitive(node, dnnl::matmul(first), std::string(first.impl_info_str()) + "+scale");
+  lowering.add_argument(product, DNNL_ARG_SRC, q_place, q_desc);
+  lowering.add_argument(product, DNNL_ARG_WEIGHTS, k_place, k_desc);
+  if (mask) lowering.add_argument(product, DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1, mask_place, mask_desc);
+  lowering.add_argument(product, DNNL_ARG_DST, score_place, scores, true);
+  lowering.add_scratchpad(product, first.scratchpad_desc());
+  auto& softmax = lowering.add_primitive(node, dnnl::softmax_forward(middle), middle.impl_info_str());
+  lowering.add_argument(softmax, DNNL_ARG_SRC, score_place, scores);
+  lowering.add_argument(softmax, DNNL_ARG_DST, score_place, scores, true);
+  lowering.add_scratchpad(softmax, middle.scratchpad_desc());
+  const Place to = lowering.define_plain(made);
+  auto& mix = lowering.add_primitive(node, dnnl::matmul(second), second.impl_info_str());
+  lowering.add_argument(mix, DNNL_ARG_SRC, score_place, scores);
+  lowering.add_argument(mix, DNNL_ARG_WEIGHTS, v_place, v_desc);
+  lowering.add_argument(mix, DNNL_ARG_DST, to, result, true);
+  lowering.add_scratchpad(mix, second.scratchpad_desc());
+  return true;
+}
+
+}  // namespace
+
+void register_attention(LoweringTable& table) { table["ScaledDotProductAttention"] = {lower_sdpa, false}; }
+
+}  // namespace tenon::inline v1::engine

@@ -34,6 +34,10 @@ void show_devices(bool json) {
     list.push_back({{"device", device}, {"available", false}, {"reason", reason}});
     rows.push_back({device, "unavailable", reason, ""});
   }
+  if (!json && rows.size() == 1) {
+    fmt::print("no devices: no libtenon_device_<name>.so lies beside the runtime or in a folder of TENON_DEVICE_PATH\n");
+    return;
+  }
   fmt::print("{}", json ? nlohmann::json{{"devices", list}}.dump(2) + "\n" : text_table(rows));
 }
 

@@ -3,6 +3,7 @@
 #include "picture.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include <tenon/core/error.hpp>
@@ -37,6 +38,13 @@ void fill_black(const Frame& frame) {
       std::memset(static_cast<std::byte*>(plane.data()) + plane.byte_strides()[0] * y, value, extent.row_bytes);
     }
   }
+}
+
+/// Many sure detections make a good picture; doubtful ones hardly count.
+double clarity_of(std::span<const vision::Detection> detections) {
+  double sum = 0;
+  for (const auto& detection : detections) sum += std::pow(detection.score, 4);
+  return sum;
 }
 
 }  // namespace
@@ -101,7 +109,8 @@ Frame Pictures::canvas(const Frame& frame) {
 }
 
 void Pictures::show(const Frame& frame, std::span<const vision::Detection> detections) {
-  const bool is_best = snapshot_ && (!best_ || detections.size() > best_count_);
+  const double clarity = clarity_of(detections);
+  const bool is_best = snapshot_ && clarity > best_clarity_;
   if (!writer_ && !is_best) return;
   if (!(frame.info().format == info_.format)) {
     ++left_out_;
@@ -112,7 +121,7 @@ void Pictures::show(const Frame& frame, std::span<const vision::Detection> detec
   vision::draw(picture, detections);
   if (is_best) {
     best_ = picture;
-    best_count_ = detections.size();
+    best_clarity_ = clarity;
   }
   if (writer_) writer_->write(picture);
 }

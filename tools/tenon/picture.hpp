@@ -48,7 +48,7 @@ class Pictures {
   cpu::FramePool pool_;
   std::optional<ffmpeg::Writer> writer_;
   Frame best_;
-  std::size_t best_count_ = 0;
+  double best_clarity_ = -1;
   std::uint64_t left_out_ = 0;
 };
 

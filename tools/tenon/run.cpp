@@ -348,7 +348,7 @@ void add_run(CLI::App& app) {
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("--save", options->save, "Write the video with the detections drawn on it");
-  command->add_option("--snapshot", options->snapshot, "Write the picture with the most detections as PNG");
+  command->add_option("--snapshot", options->snapshot, "Write the picture with the surest detections as PNG");
   command->add_option("--report", options->report, "Write the report as JSON");
   command->add_option("--ground-truth", options->ground_truth, "JSON of what is really in the video: measures mAP");
   command->add_option("--zero-copy", options->policy, "require: a copy is an error; prefer: avoid, and book; allow")

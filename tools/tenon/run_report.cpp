@@ -145,6 +145,9 @@ std::string RunReport::to_text() const {
   const std::string converted = fmt::format("converted {} -> {}", in_bytes(per_frame(&HopReport::converted)), in_bytes(converted_to));
   text += padded(way, width) + padded(copied, 22) + padded(converted, 28) + padded("waits " + per_frame_text(per_frame(&HopReport::waits)), 10) +
           fmt::format("proved {}/{} hops\n", proved, hops.size());
+  if (const double transferred = per_frame(&HopReport::transferred); transferred > 0) {
+    text += fmt::format("  transferred to or from the device's own memory: {}/frame\n", in_bytes(transferred));
+  }
   if (comparison && comparison->why_not.empty()) {
     const double slower = comparison->slower();
     text += padded(forced, width) + padded("copied " + in_bytes(comparison->copied_per_frame) + "/frame", 22 + 28 + 10) +

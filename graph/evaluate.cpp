@@ -17,6 +17,9 @@ bool shapes_as_inferred(const Node& node, const std::vector<Tensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const PartialShape& shape = node.get_input_partial_shape(i);
     if (shape.is_dynamic() || !(node.get_input_tensor(i).get_shape() == inputs[i].shape())) return false;
+    // The output's shape may have been inferred from this input's value: another tensor means another shape.
+    const auto& value = node.get_input_tensor(i).value();
+    if (value && value->element_count() > 0 && value->data() != inputs[i].data()) return false;
   }
   for (std::size_t i = 0; i < node.get_output_size(); ++i) {
     if (node.get_output_partial_shape(i).is_dynamic()) return false;
@@ -60,6 +63,10 @@ std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& i
     const std::string subject = node.describe();
     if (std::string_view(error.what()).substr(0, subject.size()) == subject) throw;
     throw Error(error.code(), subject + ": " + error.what(), error.where());
+  } catch (const std::bad_alloc&) {
+    throw Error(Code::kResourceExhausted, node.describe() + ": there is not enough memory for its intermediate results");
+  } catch (const std::length_error&) {
+    throw Error(Code::kResourceExhausted, node.describe() + ": its intermediate results exceed what memory can hold");
   } catch (const std::out_of_range&) {
     throw Error(Code::kInvalidArgument, node.describe() + ": a list of values is shorter than the operation needs");
   }

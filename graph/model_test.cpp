@@ -238,6 +238,24 @@ TEST(Evaluate, DividesIntegersAsAskedAndNeverByZero) {
   EXPECT_THROW(evaluate_node(*floor, {in[0], tensor({0, 0, 0, 0})}), Error);
 }
 
+TEST(Evaluate, InfersAgainWhenAValueThatShapesDependOnDiffers) {
+  const auto x = parameter({2, 3});
+  const auto order = [](std::vector<std::int64_t> v) { return std::make_shared<op::v0::Constant>(element::i64, Shape{2}, v); };
+  const auto node = make_node("Transpose", 1, {x, order({0, 1})});
+  EXPECT_EQ(evaluate_node(*node, {floats({2, 3}, {1}), order({1, 0})->get_tensor()})[0].shape(), (Shape{3, 2}));
+}
+
+TEST(Evaluate, IsNotHeldUpByHugeWindowsNorLedAstrayByOddInputs) {
+  const auto x = parameter({1, 1, 4});
+  const std::int64_t large = std::int64_t{1} << 29;
+  const auto pool = make_node("MaxPool", 1, {x}, {{"strides", {1}}, {"pads_begin", {large}}, {"pads_end", {large}}, {"kernel", {2 * large + 4}}});
+  EXPECT_EQ(evaluate_node(*pool, {floats({1, 1, 4}, {1, 5, 2, 3})})[0].data<float>()[0], 5.0f);
+  const auto q = parameter({1, 2, 3});
+  EXPECT_THROW(make_node("ScaledDotProductAttention", 13, {q, q, q, parameter({7, 5, 2, 2})}, {{"causal", false}}), Error);
+  const auto depth = std::make_shared<op::v0::Constant>(element::i64, Shape{}, std::vector<std::int64_t>{3});
+  EXPECT_THROW(make_node("OneHot", 1, {parameter({2}, element::i64), depth, parameter({0}), parameter({1})}, {{"axis", 0}}), Error);
+}
+
 TEST(Evaluate, AntialiasedLinearIsPillowsBilinear) {
   // OpenVINO's CPU plugin ignores antialias, so it cannot judge; the two modes are one filter.
   const auto x = parameter({1, 1, 9, 11});

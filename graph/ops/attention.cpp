@@ -32,7 +32,10 @@ void infer_sdpa(Node& node) {
   if (node.get_input_size() > 3 && node.get_input_partial_shape(3).rank().is_static() && node.get_input_partial_shape(3).size() > 0) {
     PartialShape scores = out;
     scores[scores.size() - 1] = k[k.size() - 2];
-    broadcast_shapes(scores, node.get_input_partial_shape(3), "numpy");
+    const PartialShape& mask = node.get_input_partial_shape(3);
+    // The mask is repeated over the scores, never the other way round.
+    const PartialShape both = broadcast_shapes(scores, mask, "numpy");
+    if (mask.size() > scores.size() || !both.compatible(scores)) fail("the mask " + mask.to_string() + " is larger than the scores " + scores.to_string());
   }
   node.set_output_type(0, type, out);
 }

@@ -62,7 +62,7 @@ void evaluate_range(const Node& node, std::span<const Tensor> inputs, std::span<
 
 void infer_one_hot(Node& node) {
   require_integral(node, 0);
-  require_one_value(node, 1);
+  for (std::size_t i = 1; i < 4; ++i) require_one_value(node, i);
   const element::Type type = common_type(node, 2, 4);
   const PartialShape& indices = node.get_input_partial_shape(0);
   if (indices.rank().is_dynamic()) return node.set_output_type(0, type, PartialShape::dynamic());

@@ -47,7 +47,7 @@ void infer_max_pool_8(Node& node) {
   node.set_output_type(1, index, shape);
 }
 
-/// Calls f(first, last, inside) for every window of one plane in order: bounds per axis, cut to the data.
+/// Calls f(start) for every window of one plane in order: where it begins on each axis, padding being negative.
 template <typename F>
 void for_each_window(const Spatial3& s, F f) {
   std::int64_t at[3];
@@ -60,6 +60,12 @@ void for_each_window(const Spatial3& s, F f) {
       }
     }
   }
+}
+
+/// The taps of a window starting at `start` that lie inside the data. Found, not tried: padding read from a file may be huge.
+void taps_inside(const WindowAxis& w, std::int64_t start, std::int64_t extent, std::int64_t& first, std::int64_t& last) {
+  first = start >= 0 ? 0 : (-start + w.dilation - 1) / w.dilation;
+  last = start >= extent ? -1 : std::min(w.kernel - 1, (extent - 1 - start) / w.dilation);
 }
 
 Spatial3 resolved(const Node& node, const Shape& in, const Shape& out) {
@@ -87,16 +93,14 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
       std::size_t at = p * out_plane;
       for_each_window(s, [&](const std::int64_t* start) {
         T best = std::numeric_limits<T>::lowest();  // Stays where ceil rounding adds a window outside the data.
-        std::int64_t where = -1;
-        for (std::int64_t kz = 0; kz < s.window[0].kernel; ++kz) {
+        std::int64_t where = -1, first[3], last[3];
+        for (int a = 0; a < 3; ++a) taps_inside(s.window[a], start[a], static_cast<std::int64_t>(s.in[a]), first[a], last[a]);
+        for (std::int64_t kz = first[0]; kz <= last[0]; ++kz) {
           const std::int64_t z = start[0] + kz * s.window[0].dilation;
-          if (z < 0 || z >= static_cast<std::int64_t>(s.in[0])) continue;
-          for (std::int64_t ky = 0; ky < s.window[1].kernel; ++ky) {
+          for (std::int64_t ky = first[1]; ky <= last[1]; ++ky) {
             const std::int64_t r = start[1] + ky * s.window[1].dilation;
-            if (r < 0 || r >= static_cast<std::int64_t>(s.in[1])) continue;
-            for (std::int64_t kx = 0; kx < s.window[2].kernel; ++kx) {
+            for (std::int64_t kx = first[2]; kx <= last[2]; ++kx) {
               const std::int64_t c = start[2] + kx * s.window[2].dilation;
-              if (c < 0 || c >= static_cast<std::int64_t>(s.in[2])) continue;
               const std::int64_t i = (z * static_cast<std::int64_t>(s.in[1]) + r) * static_cast<std::int64_t>(s.in[2]) + c;
               if (where < 0 || plane[i] > best || (plane[i] != plane[i] && best == best)) {
                 best = plane[i];
@@ -134,9 +138,7 @@ void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::sp
         for (int a = 0; a < 3; ++a) {
           const WindowAxis& w = s.window[a];
           const auto extent = static_cast<std::int64_t>(s.in[a]);
-          // Dilated windows touch every w.dilation-th element.
-          first[a] = start[a] >= 0 ? 0 : (-start[a] + w.dilation - 1) / w.dilation;
-          last[a] = start[a] >= extent ? -1 : std::min(w.kernel - 1, (extent - 1 - start[a]) / w.dilation);
+          taps_inside(w, start[a], extent, first[a], last[a]);
           inside *= std::max<std::int64_t>(0, last[a] - first[a] + 1);
           // PyTorch's rounding does not count what lies beyond the padding, OpenVINO's own does.
           const std::int64_t room = extent + w.pad_end - 1 - start[a];

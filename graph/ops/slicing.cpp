@@ -55,6 +55,7 @@ Dimension sliced(std::optional<std::int64_t> begin, std::optional<std::int64_t> 
 
 void move_sliced(const Tensor& input, Tensor& output, const Shape& taken, const std::vector<AxisSlice>& slices) {
   // `taken` has the input's rank: axes that the output drops or adds have extent 1 and change nothing in the order of bytes.
+  if (element_count(taken) != output.element_count()) fail("the slice " + to_string(taken) + " does not fill the output " + to_string(output.shape()));
   if (output.element_count() == 0) return;
   const std::size_t size = movable_size(input);
   const char* from = static_cast<const char*>(input.data());

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <istream>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -123,6 +124,15 @@ class Type {
   friend constexpr bool operator==(Type a, Type b) { return a.type_ == b.type_; }
   friend constexpr bool operator==(Type a, ElementType b) { return a.type_ == b; }
   friend std::ostream& operator<<(std::ostream& out, Type type) { return out << name(type.type_); }
+  friend std::istream& operator>>(std::istream& in, Type& type) {
+    std::string text;
+    in >> text;
+    if (const auto found = element_type_from_name(text))
+      type = *found;
+    else
+      in.setstate(std::ios::failbit);
+    return in;
+  }
 
  private:
   ElementType type_ = ElementType::kUndefined;

@@ -2,6 +2,8 @@
 // Frames: checks, and laying planes out in one allocation.
 #include <tenon/core/frame.hpp>
 
+#include <algorithm>
+
 #include <tenon/core/host.hpp>
 
 namespace tenon {
@@ -45,23 +47,42 @@ TENON_INLINE Shape plane_shape(const FrameInfo& info, std::size_t plane) {
   return {extent.height_px, extent.width_px, extent.channels};
 }
 
+namespace detail {
+
+TENON_INLINE std::array<Tensor, 4> first_planes(std::vector<Tensor>& planes) {
+  std::array<Tensor, 4> first;
+  for (std::size_t p = 0; p < std::min<std::size_t>(planes.size(), 4); ++p) first[p] = std::move(planes[p]);
+  return first;
+}
+
+/// Compared extent by extent: no shape is built for a plane that fits.
+TENON_INLINE bool fits(const Tensor& plane, ElementType sample, const PlaneExtent& extent) {
+  const Shape& shape = plane.shape();
+  return plane && plane.element_type() == sample && shape.size() == (extent.channels == 1 ? 2u : 3u) &&
+         shape[0] == extent.height_px && shape[1] == extent.width_px &&
+         (extent.channels == 1 || shape[2] == extent.channels);
+}
+
+}  // namespace detail
+
 TENON_INLINE Frame::Frame(const FrameInfo& info, std::vector<Tensor> planes, std::int64_t timestamp_ns)
-    : info_(info), plane_count_(planes.size()), timestamp_ns_(timestamp_ns) {
+    : Frame(info, detail::first_planes(planes), planes.size(), timestamp_ns) {}
+
+TENON_INLINE Frame::Frame(const FrameInfo& info, std::array<Tensor, 4>&& planes, std::size_t count,
+                          std::int64_t timestamp_ns)
+    : info_(info), planes_(std::move(planes)), plane_count_(count), timestamp_ns_(timestamp_ns) {
   detail::check_extents(info);
   const PixelFormatInfo& format = format_info(info.format);
-  if (planes.size() != format.plane_count) {
-    throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + ": got " + std::to_string(planes.size()) +
+  if (count != format.plane_count) {
+    throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + ": got " + std::to_string(count) +
                                             " planes, expected " + std::to_string(format.plane_count));
   }
-  for (std::size_t p = 0; p < planes.size(); ++p) {
-    const Shape expected = plane_shape(info, p);
-    if (!planes[p] || !(planes[p].shape() == expected) || planes[p].element_type() != format.sample) {
-      throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + " of " + std::to_string(info.width_px) +
-                                              "x" + std::to_string(info.height_px) + " px: plane " + std::to_string(p) +
-                                              " is " + to_string(planes[p]) + ", expected " +
-                                              std::string(name(format.sample)) + " " + to_string(expected));
-    }
-    planes_[p] = std::move(planes[p]);
+  for (std::size_t p = 0; p < count; ++p) {
+    if (detail::fits(planes_[p], format.sample, plane_extent(info, p))) continue;
+    throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + " of " + std::to_string(info.width_px) +
+                                            "x" + std::to_string(info.height_px) + " px: plane " + std::to_string(p) +
+                                            " is " + to_string(planes_[p]) + ", expected " +
+                                            std::string(name(format.sample)) + " " + to_string(plane_shape(info, p)));
   }
 }
 

@@ -24,6 +24,8 @@ class TENON_API Frame {
   Frame() = default;
   /// @errors kInvalidArgument: a plane's count, extents or element type do not fit `info` (both sides named).
   Frame(const FrameInfo& info, std::vector<Tensor> planes, std::int64_t timestamp_ns = kNoTimestamp);
+  /// The same from the first `count` of `planes`: allocates nothing.
+  Frame(const FrameInfo& info, std::array<Tensor, 4>&& planes, std::size_t count, std::int64_t timestamp_ns);
   /// A batch: frames side by side. Its own plane list is empty.
   explicit Frame(std::vector<Frame> batch);
   /// Allocates host memory for all planes at once, rows aligned to 64 bytes.

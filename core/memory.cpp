@@ -69,14 +69,6 @@ TENON_INLINE void Hazards::wait_for(Access access, Deadline deadline, Ledger* le
   for (const TimelinePoint& read : reads) read.wait(deadline, ledger);
 }
 
-TENON_INLINE Memory::Memory(Context context, MemoryKind kind, const Properties& properties)
-    : context_(std::move(context)), kind_(kind), properties_(properties) {}
-
-TENON_INLINE Memory::~Memory() {
-  drop_views();
-  delete hazards_.load(std::memory_order_acquire);
-}
-
 TENON_INLINE void Memory::drop_views() noexcept {
   View* view = views_.load(std::memory_order_acquire);  // Called by destructors: nobody else adds views now.
   if (!view) return;

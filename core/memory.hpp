@@ -90,7 +90,10 @@ class TENON_API Memory : public RefCounted {
     MemoryIdentity identity;
   };
 
-  ~Memory() override;
+  ~Memory() override {
+    if (views_.load(std::memory_order_acquire)) drop_views();
+    if (Hazards* hazards = hazards_.load(std::memory_order_acquire)) delete hazards;
+  }
   const Context& context() const { return context_; }
   MemoryKind kind() const { return kind_; }
   std::size_t size_bytes() const { return properties_.size_bytes; }
@@ -111,7 +114,8 @@ class TENON_API Memory : public RefCounted {
   std::size_t view_count() const;
 
  protected:
-  Memory(Context context, MemoryKind kind, const Properties& properties);
+  Memory(Context context, MemoryKind kind, const Properties& properties)
+      : context_(std::move(context)), kind_(kind), properties_(properties) {}
   /// Destroys the views. Derived destructors call it first when their views refer to what they release.
   void drop_views() noexcept;
 

@@ -21,16 +21,21 @@ class TENON_API RefCounted {
 
   void add_ref() const noexcept {
     const std::uint32_t held = refs_.load(std::memory_order_relaxed);
-    // Nobody else can refer to what has no reference yet: no need for an atomic addition, which costs ten times as much.
-    if (held == 0) refs_.store(1, std::memory_order_relaxed);
-    else if (held < kImmortal) refs_.fetch_add(1, std::memory_order_relaxed);
+    // Nobody else can refer to what has no reference yet: no need for an atomic addition, which costs ten times as
+    // much.
+    if (held == 0)
+      refs_.store(1, std::memory_order_relaxed);
+    else if (held < kImmortal)
+      refs_.fetch_add(1, std::memory_order_relaxed);
   }
   void release() const noexcept {
     const std::uint32_t held = refs_.load(std::memory_order_acquire);
     if (held >= kImmortal) return;
     // The holder of the only reference is alone with the object.
-    if (held == 1) refs_.store(0, std::memory_order_relaxed);
-    else if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    if (held == 1)
+      refs_.store(0, std::memory_order_relaxed);
+    else if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1)
+      return;
     const_cast<RefCounted*>(this)->dispose();
   }
   /// For tests and diagnostics; stale as soon as it is read.

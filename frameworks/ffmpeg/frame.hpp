@@ -129,8 +129,7 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
   const FrameInfo info = make_info(mapping, frame.width, frame.height, frame.colorspace, frame.color_range);
   const PixelFormatInfo& format = format_info(info.format);
   const auto sample = static_cast<std::ptrdiff_t>(size_bytes(format.sample));
-  std::vector<Tensor> planes;
-  planes.reserve(format.plane_count);
+  std::array<Tensor, 4> planes;
   std::array<int, 4> buffers{-1, -1, -1, -1};
   for (std::size_t p = 0; p < format.plane_count; ++p) {
     const std::size_t from = mapping.planes[p];
@@ -169,10 +168,11 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
       plane.shape = {extent.height_px, extent.width_px, extent.channels};
       plane.strides = {linesize, sample * static_cast<std::ptrdiff_t>(extent.channels), sample};
     }
-    planes.emplace_back(std::move(plane), std::move(memory), static_cast<std::size_t>(data - buffer->data), lease);
+    planes[p] = Tensor(std::move(plane), std::move(memory), static_cast<std::size_t>(data - buffer->data), lease);
   }
   const std::int64_t time = frame.best_effort_timestamp != AV_NOPTS_VALUE ? frame.best_effort_timestamp : frame.pts;
-  return Frame(info, std::move(planes), to_ns(time, time_base.num > 0 ? time_base : frame.time_base));
+  return Frame(info, std::move(planes), format.plane_count,
+               to_ns(time, time_base.num > 0 ? time_base : frame.time_base));
 }
 
 }  // namespace detail

@@ -92,10 +92,10 @@ TEST_F(RunCommand, InterruptedEndsCleanlyWithTheReportOfWhatRan) {
 }
 
 TEST_F(RunCommand, AStreamThatChangesSizeIsPlannedAgainAndTheReportSaysSo) {
-  write_clip("a.ts", 320, 240, 6);
-  write_clip("b.ts", 640, 360, 6);
-  write("both.ts", text_of(file("a.ts")) + text_of(file("b.ts")));
-  const Outcome done = tool("run both.ts -m '" + model("demo.onnx") + "' --save out.mp4 --report r.json --quiet --no-compare");
+  write_clip("a.h264", 320, 240, 6);
+  write_clip("b.h264", 640, 360, 6);
+  write("both.h264", text_of(file("a.h264")) + text_of(file("b.h264")));
+  const Outcome done = tool("run both.h264 -m '" + model("demo.onnx") + "' --save out.mp4 --report r.json --quiet --no-compare");
   ASSERT_EQ(done.status, 0) << done.err;
   const json report = json::parse(text_of(file("r.json")));
   EXPECT_EQ(report["frames"], 12);

@@ -62,26 +62,33 @@ class Request final : public InferRequestImpl {
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
     inputs_.at(index) = tensor;
-    if (owner_->static_variant() && execution_) execution_->bind_input(index, tensor);
-    else rebind_ = true;
+    if (owner_->static_variant() && execution_)
+      execution_->bind_input(index, tensor);
+    else
+      rebind_ = true;
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
     outputs_.at(index) = tensor;
-    if (owner_->static_variant() && execution_) execution_->bind_output(index, tensor);
-    else rebind_ = true;
+    if (owner_->static_variant() && execution_)
+      execution_->bind_output(index, tensor);
+    else
+      rebind_ = true;
   }
 
   void run(Inference& inference) override {
     ran_ = false;
     if (!owner_->static_variant()) select(inference);
-    if (execution_) run_plan(inference);
-    else interpret(inference);
+    if (execution_)
+      run_plan(inference);
+    else
+      interpret(inference);
     ran_ = true;
   }
 
   std::vector<ProfilingInfo> profiling_info() const override {
     if (!owner_->config().profiling) return InferRequestImpl::profiling_info();
-    if (!ran_ || !execution_) throw Error(Code::kFailedPrecondition, "CPU: no inference has finished yet, so there are no times");
+    if (!ran_ || !execution_)
+      throw Error(Code::kFailedPrecondition, "CPU: no inference has finished yet, so there are no times");
     using std::chrono::duration_cast;
     using std::chrono::microseconds;
     std::vector<ProfilingInfo> infos;
@@ -122,8 +129,10 @@ class Request final : public InferRequestImpl {
 
   /// For dynamic models: the variant of the bound shapes, with everything bound to it.
   void select(Inference& inference) {
-    const bool same = variant_ && std::equal(inputs_.begin(), inputs_.end(), variant_->input_shapes.begin(), variant_->input_shapes.end(),
-                                             [](const Tensor& tensor, const Shape& shape) { return tensor.shape() == shape; });
+    const bool same =
+        variant_ &&
+        std::equal(inputs_.begin(), inputs_.end(), variant_->input_shapes.begin(), variant_->input_shapes.end(),
+                   [](const Tensor& tensor, const Shape& shape) { return tensor.shape() == shape; });
     if (!same) {
       std::vector<Shape> shapes;
       for (const Tensor& tensor : inputs_) shapes.push_back(tensor.shape());
@@ -145,7 +154,8 @@ class Request final : public InferRequestImpl {
 
   void run_plan(Inference& inference) {
     const bool finished = execution_->run(
-        owner_->workers(inference.stream()), [](void* context) { return static_cast<Inference*>(context)->cancelled(); }, &inference);
+        owner_->workers(inference.stream()),
+        [](void* context) { return static_cast<Inference*>(context)->cancelled(); }, &inference);
     if (const auto bytes = execution_->packed_bytes()) inference.ledger().book_copied(pack_edge(), bytes);
     if (!finished) inference.throw_if_cancelled();
   }
@@ -177,7 +187,8 @@ class Request final : public InferRequestImpl {
 CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Config& config)
     : CompiledModelImpl(Ports::of(*model)), config_(config), name_(model->get_friendly_name()) {
   const int streams = std::max(config_.stream_count(), 0);
-  for (int i = 0; i <= streams; ++i) workers_.push_back(std::make_unique<engine::Workers>(config_.threads_per_stream()));
+  for (int i = 0; i <= streams; ++i)
+    workers_.push_back(std::make_unique<engine::Workers>(config_.threads_per_stream()));
   if (is_static(*model)) {
     std::vector<Shape> shapes;
     for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
@@ -197,14 +208,17 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
   table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
 }
 
-std::shared_ptr<const Variant> CompiledModel::make_variant(const std::shared_ptr<const Model>& model, std::vector<Shape> shapes) const {
+std::shared_ptr<const Variant> CompiledModel::make_variant(const std::shared_ptr<const Model>& model,
+                                                           std::vector<Shape> shapes) const {
   auto variant = std::make_shared<Variant>();
   variant->input_shapes = std::move(shapes);
   engine::Options options;
   options.threads = config_.threads_per_stream();
   options.profile = config_.profiling;
-  if (is_static(*model)) variant->plan = engine::Plan::compile(model, options);
-  else variant->interpreted = model;
+  if (is_static(*model))
+    variant->plan = engine::Plan::compile(model, options);
+  else
+    variant->interpreted = model;
   return variant;
 }
 
@@ -224,11 +238,14 @@ std::shared_ptr<const Variant> CompiledModel::variant_for(const std::vector<Shap
   return recent_.front();
 }
 
-std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return std::make_unique<Request>(shared_from_this()); }
+std::unique_ptr<InferRequestImpl> CompiledModel::create_request() {
+  return std::make_unique<Request>(shared_from_this());
+}
 
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
   // The input stage reads the decoder's rows where they lie; other kernels read packed tensors.
-  if (static_variant_ && static_variant_->plan && static_variant_->plan->reads_strided(index) && tensor.is_host_addressable())
+  if (static_variant_ && static_variant_->plan && static_variant_->plan->reads_strided(index) &&
+      tensor.is_host_addressable())
     return std::nullopt;
   return CompiledModelImpl::refuses_input(index, tensor);
 }

@@ -34,11 +34,14 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const Variant> variant_for(const std::vector<Shape>& shapes);
   /// Null for a model of dynamic shapes.
   const std::shared_ptr<const Variant>& static_variant() const { return static_variant_; }
-  engine::Workers& workers(int stream) { return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)]; }
+  engine::Workers& workers(int stream) {
+    return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
+  }
   const Config& config() const { return config_; }
 
  private:
-  std::shared_ptr<const Variant> make_variant(const std::shared_ptr<const Model>& model, std::vector<Shape> shapes) const;
+  std::shared_ptr<const Variant> make_variant(const std::shared_ptr<const Model>& model,
+                                              std::vector<Shape> shapes) const;
 
   Config config_;
   std::shared_ptr<const Model> model_;  ///< Kept only while shapes are open.

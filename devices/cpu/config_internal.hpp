@@ -14,9 +14,9 @@ namespace tenon::inline v1::cpu_device {
 /// What a user may set; each has an effect on the compiled model.
 struct Config {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
-  std::uint32_t num_requests = 0;      ///< 0: not told. More streams than requests would idle.
+  std::uint32_t num_requests = 0;  ///< 0: not told. More streams than requests would idle.
   streams::Num num_streams = streams::AUTO;
-  std::int32_t threads = 0;            ///< 0: all CPUs of the process.
+  std::int32_t threads = 0;  ///< 0: all CPUs of the process.
   bool profiling = false;
   element::Type precision = element::f32;
 
@@ -38,25 +38,30 @@ struct Config {
   void declare(PropertyTable& table) {
     table.add_value(hint::performance_mode, mode);
     table.add_value(hint::num_requests, num_requests);
-    add_checked(table, tenon::num_streams, num_streams,
-                [](streams::Num value) { return value >= -2; }, "AUTO, NUMA or a number of at least 0");
-    add_checked(table, inference_num_threads, threads, [](std::int32_t value) { return value >= 0; },
-                "at least 0, where 0 means all CPUs");
+    add_checked(
+        table, tenon::num_streams, num_streams, [](streams::Num value) { return value >= -2; },
+        "AUTO, NUMA or a number of at least 0");
+    add_checked(
+        table, inference_num_threads, threads, [](std::int32_t value) { return value >= 0; },
+        "at least 0, where 0 means all CPUs");
     table.add_value(enable_profiling, profiling);
-    add_checked(table, hint::inference_precision, precision,
-                [](element::Type value) { return value == element::f32 || value == element::dynamic; },
-                "f32: this device computes in f32 alone so far");
+    add_checked(
+        table, hint::inference_precision, precision,
+        [](element::Type value) { return value == element::f32 || value == element::dynamic; },
+        "f32: this device computes in f32 alone so far");
   }
 
  private:
   template <typename T, typename Accept>
-  static void add_checked(PropertyTable& table, const Property<T>& property, T& variable, Accept accept, const char* wanted) {
-    table.add(property, [&variable] { return Any(variable); },
-              [&variable, accept, wanted](const Any& value, bool apply) {
-                T parsed = value.as<T>();
-                if (!accept(parsed)) throw Error(Code::kInvalidArgument, "\"" + value.to_text() + "\" is not " + wanted);
-                if (apply) variable = parsed;
-              });
+  static void add_checked(PropertyTable& table, const Property<T>& property, T& variable, Accept accept,
+                          const char* wanted) {
+    table.add(
+        property, [&variable] { return Any(variable); },
+        [&variable, accept, wanted](const Any& value, bool apply) {
+          T parsed = value.as<T>();
+          if (!accept(parsed)) throw Error(Code::kInvalidArgument, "\"" + value.to_text() + "\" is not " + wanted);
+          if (apply) variable = parsed;
+        });
   }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU device: properties, compilation, and the module's factory.
-#include <array>
 #include <cpuid.h>
+#include <array>
 #include <cstring>
 #include <mutex>
 
@@ -37,12 +37,14 @@ class CpuDevice final : public Device {
     table_.add_constant(device::capabilities, std::vector<std::string>{device::capability::FP32});
     table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 1, 1});
-    table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, static_cast<unsigned>(engine::Workers::available_cpus())});
+    table_.add_constant(range_for_streams,
+                        std::tuple<unsigned, unsigned>{1, static_cast<unsigned>(engine::Workers::available_cpus())});
   }
 
   std::string name() const override { return "CPU"; }
 
-  std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) override {
+  std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
+                                                   const AnyMap& properties) override {
     return std::make_shared<CompiledModel>(model, configured(properties));
   }
 

@@ -26,8 +26,9 @@ std::shared_ptr<Model> small_model(PartialShape shape = PartialShape{1, 3, 16, 1
   std::vector<double> values(8 * 3 * 3 * 3);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = std::sin(static_cast<double>(i));
   const auto filter = op::v0::Constant::create(element::f32, Shape{8, 3, 3, 3}, values);
-  const auto y = std::make_shared<op::v1::Convolution>(x, filter, std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1},
-                                                       std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1});
+  const auto y =
+      std::make_shared<op::v1::Convolution>(x, filter, std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1},
+                                            std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{1, 1});
   y->set_friendly_name("stem");
   const auto relu = std::make_shared<op::v0::Relu>(y);
   relu->set_friendly_name("relu");
@@ -37,7 +38,8 @@ std::shared_ptr<Model> small_model(PartialShape shape = PartialShape{1, 3, 16, 1
 
 Tensor pattern(const Shape& shape, float phase = 0) {
   Tensor tensor(element::f32, shape);
-  for (std::size_t i = 0; i < tensor.element_count(); ++i) tensor.data<float>()[i] = std::cos(0.1f * static_cast<float>(i) + phase);
+  for (std::size_t i = 0; i < tensor.element_count(); ++i)
+    tensor.data<float>()[i] = std::cos(0.1f * static_cast<float>(i) + phase);
   return tensor;
 }
 
@@ -78,7 +80,9 @@ TEST(CpuDevice, SettingsDecideStreamsAndThreads) {
   EXPECT_EQ(optimal({hint::performance_mode(hint::PerformanceMode::LATENCY)}), 1u);
   EXPECT_EQ(optimal({num_streams(3)}), 3u);
   EXPECT_EQ(optimal({hint::performance_mode(hint::PerformanceMode::THROUGHPUT), inference_num_threads(4)}), 4u);
-  EXPECT_EQ(optimal({hint::performance_mode(hint::PerformanceMode::THROUGHPUT), inference_num_threads(4), hint::num_requests(2u)}), 2u);
+  EXPECT_EQ(optimal({hint::performance_mode(hint::PerformanceMode::THROUGHPUT), inference_num_threads(4),
+                     hint::num_requests(2u)}),
+            2u);
   EXPECT_EQ(core.compile_model(model, "CPU", {inference_num_threads(1)}).get_property(inference_num_threads), 1);
   core.set_property("CPU", {num_streams(2)});
   EXPECT_EQ(optimal({}), 2u);

@@ -53,7 +53,8 @@ bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std
   if (node->get_input_element_type(other) != element::f32) return false;
   if (!fits(node->get_input_shape(other), node->get_output_shape(0))) return false;
   // x - c and x / c, but not the other way round.
-  if ((*algorithm == dnnl::algorithm::binary_sub || *algorithm == dnnl::algorithm::binary_div) && other == 0) return false;
+  if ((*algorithm == dnnl::algorithm::binary_sub || *algorithm == dnnl::algorithm::binary_div) && other == 0)
+    return false;
   return true;
 }
 
@@ -103,12 +104,18 @@ std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node) {
   using dnnl::algorithm;
   const std::string_view type = node->get_type_name();
   std::optional<algorithm> found;
-  if (type == "Add") found = algorithm::binary_add;
-  else if (type == "Subtract") found = algorithm::binary_sub;
-  else if (type == "Multiply") found = algorithm::binary_mul;
-  else if (type == "Divide") found = algorithm::binary_div;
-  else if (type == "Maximum") found = algorithm::binary_max;
-  else if (type == "Minimum") found = algorithm::binary_min;
+  if (type == "Add")
+    found = algorithm::binary_add;
+  else if (type == "Subtract")
+    found = algorithm::binary_sub;
+  else if (type == "Multiply")
+    found = algorithm::binary_mul;
+  else if (type == "Divide")
+    found = algorithm::binary_div;
+  else if (type == "Maximum")
+    found = algorithm::binary_max;
+  else if (type == "Minimum")
+    found = algorithm::binary_min;
   if (found && node->get_attributes().has("auto_broadcast")) {
     const std::string& rule = node->get_attributes().get_string("auto_broadcast");
     if (rule != "numpy" && rule != "none") return std::nullopt;
@@ -143,7 +150,8 @@ const Chain* ChainFinder::chain_of(const std::shared_ptr<Node>& node) const {
 }
 
 std::optional<std::vector<float>> axis_constant(Lowering& lowering, const std::shared_ptr<Node>& node,
-                                                const std::shared_ptr<Node>& previous, const Shape& shape, std::size_t axis) {
+                                                const std::shared_ptr<Node>& previous, const Shape& shape,
+                                                std::size_t axis) {
   if (node->get_input_size() != 2) return std::nullopt;
   const Tensor tensor = lowering.constant_input(node, other_operand(node, previous));
   if (!tensor || tensor.element_type() != ElementType::kF32 || !tensor.is_contiguous()) return std::nullopt;
@@ -164,8 +172,8 @@ Tensor flat(const std::vector<float>& values) {
 }
 }  // namespace
 
-Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous, const Shape& shape,
-               std::size_t axis) {
+Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+               const Shape& shape, std::size_t axis) {
   if (std::string_view(node->get_type_name()) != "Add") return {};
   const auto values = axis_constant(lowering, node, previous, shape, axis);
   return values ? flat(*values) : Tensor();
@@ -193,11 +201,16 @@ ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape
       if (!values || !binary_of(node)) return affine;
       for (std::size_t i = 0; i < channels; ++i) {
         const float c = (*values)[i];
-        if (type == "Add") shift[i] = c;
-        else if (type == "Subtract") shift[i] = -c;
-        else if (type == "Multiply") scale[i] = c;
-        else if (type == "Divide") scale[i] = 1 / c;
-        else return affine;
+        if (type == "Add")
+          shift[i] = c;
+        else if (type == "Subtract")
+          shift[i] = -c;
+        else if (type == "Multiply")
+          scale[i] = c;
+        else if (type == "Divide")
+          scale[i] = 1 / c;
+        else
+          return affine;
         if (!std::isfinite(scale[i])) return affine;
       }
       (type == "Add" || type == "Subtract" ? affine.has_shift : affine.has_scale) = true;
@@ -210,7 +223,8 @@ ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape
   return affine;
 }
 
-// -- Post-ops ----------------------------------------------------------------------------------------------------------------
+// -- Post-ops
+// ----------------------------------------------------------------------------------------------------------------
 
 bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr& attributes) {
   dnnl::post_ops ops;
@@ -232,10 +246,17 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       const float c = *other.constant.data<float>();
       constexpr auto kLinear = dnnl::algorithm::eltwise_linear;
       switch (algorithm) {
-        case dnnl::algorithm::binary_add: ops.append_eltwise(kLinear, 1, c); continue;
-        case dnnl::algorithm::binary_sub: ops.append_eltwise(kLinear, 1, -c); continue;
-        case dnnl::algorithm::binary_mul: ops.append_eltwise(kLinear, c, 0); continue;
-        default: break;
+        case dnnl::algorithm::binary_add:
+          ops.append_eltwise(kLinear, 1, c);
+          continue;
+        case dnnl::algorithm::binary_sub:
+          ops.append_eltwise(kLinear, 1, -c);
+          continue;
+        case dnnl::algorithm::binary_mul:
+          ops.append_eltwise(kLinear, c, 0);
+          continue;
+        default:
+          break;
       }
     }
     Binary binary;
@@ -249,7 +270,8 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       binary.value_desc = same_dims ? desc : plain_desc(ElementType::kF32, shape);
       if (algorithm == dnnl::algorithm::binary_add && !sum_ && !other.constant) {
         const auto& variant = lowering_.native(other);
-        const bool same_layout = variant.desc == binary.value_desc || (variant.plain && is_plain(binary.value_desc, shape, other.type));
+        const bool same_layout =
+            variant.desc == binary.value_desc || (variant.plain && is_plain(binary.value_desc, shape, other.type));
         if (same_layout && may_sum(other, i)) {
           ops.append_sum(1.f);
           sum_ = &other;

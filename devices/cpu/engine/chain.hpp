@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which element-wise nodes an anchor (convolution, matrix product...) may compute on its way out, and as which post-ops.
+// Which element-wise nodes an anchor (convolution, matrix product...) may compute on its way out, and as which
+// post-ops.
 #pragma once
 
 #include <map>
@@ -37,13 +38,15 @@ class ChainFinder {
 class PostOps {
  public:
   /// Index of the first node that the caller has not taken in another way (as its bias).
-  PostOps(Lowering& lowering, const Chain& chain, std::size_t begin) : lowering_(lowering), chain_(chain), begin_(begin) {}
+  PostOps(Lowering& lowering, const Chain& chain, std::size_t begin)
+      : lowering_(lowering), chain_(chain), begin_(begin) {}
 
-  /// Describes the post-ops for a result of `shape` in layout `desc`. When the kernel works on other dims than the graph's
-  /// (a folded matrix product), `dims` are those; the element order is the same. @return false: cannot be expressed.
+  /// Describes the post-ops for a result of `shape` in layout `desc`. When the kernel works on other dims than the
+  /// graph's (a folded matrix product), `dims` are those; the element order is the same. @return false: cannot be
+  /// expressed.
   bool describe(const Shape& shape, const md& desc, dnnl::primitive_attr& attributes);
-  /// Place of the result: that of the summed tensor when there is one, else a fresh one; defines the value of the last node.
-  /// Adds the reorders that operands need, so call it before the kernel's own step is added.
+  /// Place of the result: that of the summed tensor when there is one, else a fresh one; defines the value of the last
+  /// node. Adds the reorders that operands need, so call it before the kernel's own step is added.
   Place define_result(const md& desc);
   /// Adds the arguments of binary post-ops.
   void add_arguments(PrimitiveStep& step);
@@ -69,13 +72,14 @@ class PostOps {
 
 /// The operand of `node` that is not `previous`'s output.
 std::size_t other_operand(const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous);
-/// The values that a constant operand of `node` (the one that is not `previous`) has along axis `axis` of `shape`, when it varies
-/// along that axis alone or not at all. @return nothing when there is no such operand.
+/// The values that a constant operand of `node` (the one that is not `previous`) has along axis `axis` of `shape`, when
+/// it varies along that axis alone or not at all. @return nothing when there is no such operand.
 std::optional<std::vector<float>> axis_constant(Lowering& lowering, const std::shared_ptr<Node>& node,
-                                                const std::shared_ptr<Node>& previous, const Shape& shape, std::size_t axis);
+                                                const std::shared_ptr<Node>& previous, const Shape& shape,
+                                                std::size_t axis);
 /// As a flat tensor, when the node is an Add: a bias.
-Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous, const Shape& shape,
-               std::size_t axis);
+Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+               const Shape& shape, std::size_t axis);
 
 /// y = scale * x + shift per channel: the leading nodes of a chain that a convolution can take into its weights.
 struct ChannelAffine {

@@ -9,13 +9,20 @@ namespace tenon::inline v1::engine {
 dnnl::memory::data_type data_type(ElementType type) {
   using dt = dnnl::memory::data_type;
   switch (type) {
-    case ElementType::kF32: return dt::f32;
-    case ElementType::kBf16: return dt::bf16;
-    case ElementType::kF16: return dt::f16;
-    case ElementType::kI32: return dt::s32;
-    case ElementType::kI8: return dt::s8;
-    case ElementType::kU8: return dt::u8;
-    default: return dt::undef;
+    case ElementType::kF32:
+      return dt::f32;
+    case ElementType::kBf16:
+      return dt::bf16;
+    case ElementType::kF16:
+      return dt::f16;
+    case ElementType::kI32:
+      return dt::s32;
+    case ElementType::kI8:
+      return dt::s8;
+    case ElementType::kU8:
+      return dt::u8;
+    default:
+      return dt::undef;
   }
 }
 
@@ -61,7 +68,8 @@ md Lowering::blocked_desc(const Shape& shape) const {
   using tag = dnnl::memory::format_tag;
   if (channel_block_ == 0 || shape.size() < 3 || shape.size() > 5) return {};
   const bool wide = channel_block_ == 16;
-  const tag tags[] = {wide ? tag::nCw16c : tag::nCw8c, wide ? tag::nChw16c : tag::nChw8c, wide ? tag::nCdhw16c : tag::nCdhw8c};
+  const tag tags[] = {wide ? tag::nCw16c : tag::nCw8c, wide ? tag::nChw16c : tag::nChw8c,
+                      wide ? tag::nCdhw16c : tag::nCdhw8c};
   return md(to_dims(shape), dnnl::memory::data_type::f32, tags[shape.size() - 3]);
 }
 

@@ -60,11 +60,11 @@ struct Port {
 
 /// One step of a plan, for reports.
 struct StepInfo {
-  std::string node_name;          ///< Friendly name of the node whose value it makes.
-  std::string node_type;          ///< "Convolution"
-  std::string kernel;             ///< "jit:avx512_core+relu", "reference"
+  std::string node_name;           ///< Friendly name of the node whose value it makes.
+  std::string node_type;           ///< "Convolution"
+  std::string kernel;              ///< "jit:avx512_core+relu", "reference"
   std::vector<std::string> fused;  ///< Friendly names of the nodes that it also computes.
-  bool is_reference = false;      ///< Runs by the slow kernel of the operation table.
+  bool is_reference = false;       ///< Runs by the slow kernel of the operation table.
 };
 
 struct PlanImpl;
@@ -121,8 +121,8 @@ class Execution {
   /// @return false when cancelled. @errors kFailedPrecondition: an input is not bound; what a kernel throws.
   bool run(Workers& workers, bool (*cancelled)(void*) = nullptr, void* context = nullptr);
 
-  /// Called during run() with each output of each node as soon as it is complete, packed, under the node's friendly name; fused
-  /// and folded nodes are not seen. For comparisons with the reference; slow.
+  /// Called during run() with each output of each node as soon as it is complete, packed, under the node's friendly
+  /// name; fused and folded nodes are not seen. For comparisons with the reference; slow.
   using Observer = std::function<void(const std::string& node, std::size_t output, const Tensor& value)>;
   void observe(Observer observer);
 

@@ -26,10 +26,14 @@ inline Tensor random_tensor(ElementType type, const Shape& shape, unsigned seed)
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
   for (std::size_t i = 0; i < tensor.element_count(); ++i) {
-    if (type == ElementType::kF32) tensor.data<float>()[i] = normal(random);
-    else if (type == ElementType::kI64) tensor.data<std::int64_t>()[i] = static_cast<std::int64_t>(random() % 3);
-    else if (type == ElementType::kI32) tensor.data<std::int32_t>()[i] = static_cast<std::int32_t>(random() % 3);
-    else static_cast<std::uint8_t*>(tensor.data())[i] = static_cast<std::uint8_t>(random() % 2);
+    if (type == ElementType::kF32)
+      tensor.data<float>()[i] = normal(random);
+    else if (type == ElementType::kI64)
+      tensor.data<std::int64_t>()[i] = static_cast<std::int64_t>(random() % 3);
+    else if (type == ElementType::kI32)
+      tensor.data<std::int32_t>()[i] = static_cast<std::int32_t>(random() % 3);
+    else
+      static_cast<std::uint8_t*>(tensor.data())[i] = static_cast<std::uint8_t>(random() % 2);
   }
   return tensor;
 }
@@ -45,7 +49,9 @@ inline Out weights(const Shape& shape, unsigned seed = 7, float scale = 0.3f) {
 inline Out ints(const std::vector<std::int64_t>& values) {
   return op::v0::Constant::create(element::i64, Shape{values.size()}, values);
 }
-inline Out scalar_int(std::int64_t value) { return op::v0::Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{value}); }
+inline Out scalar_int(std::int64_t value) {
+  return op::v0::Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{value});
+}
 inline Out scalar(double value) { return op::v0::Constant::create(element::f32, Shape{}, std::vector<double>{value}); }
 inline Out op1(const char* type, unsigned version, const OutputVector& inputs, const Attributes& attributes = {}) {
   return make_node(type, version, inputs, attributes)->output(0);
@@ -78,18 +84,19 @@ inline void expect_close(const Tensor& wanted, const Tensor& got, const std::str
     const double difference = std::isnan(w - g) ? INFINITY : std::abs(w - g);
     if (difference > worst) worst = difference, at = i;
   }
-  EXPECT_LE(worst, tolerance * (1 + largest)) << what << " at element " << at << ": wanted " << wanted.data<float>()[at] << ", got "
-                                              << got.data<float>()[at];
+  EXPECT_LE(worst, tolerance * (1 + largest))
+      << what << " at element " << at << ": wanted " << wanted.data<float>()[at] << ", got " << got.data<float>()[at];
 }
 
 inline std::vector<Tensor> random_inputs(const Model& model, unsigned seed = 1) {
   std::vector<Tensor> inputs;
-  for (const auto& input : model.inputs()) inputs.push_back(random_tensor(input.get_element_type(), input.get_shape(), seed++));
+  for (const auto& input : model.inputs())
+    inputs.push_back(random_tensor(input.get_element_type(), input.get_shape(), seed++));
   return inputs;
 }
 
-/// Compiles and runs the model fused, unfused and without blocked layouts; every output, and in a further run every value
-/// that a step makes, must be the reference's. Each plan runs twice on other inputs, over a poisoned arena.
+/// Compiles and runs the model fused, unfused and without blocked layouts; every output, and in a further run every
+/// value that a step makes, must be the reference's. Each plan runs twice on other inputs, over a poisoned arena.
 inline Judged judge(const std::shared_ptr<Model>& model, double tolerance = 2e-4) {
   Judged judged;
   for (const int variant : {0, 1, 2}) {
@@ -123,7 +130,8 @@ inline Judged judge(const std::shared_ptr<Model>& model, double tolerance = 2e-4
       }
       EXPECT_TRUE(execution.run(workers));
       for (std::size_t i = 0; i < wanted.size(); ++i)
-        expect_close(wanted[i], results[i], label + ", output " + std::to_string(i) + ", round " + std::to_string(round), tolerance);
+        expect_close(wanted[i], results[i],
+                     label + ", output " + std::to_string(i) + ", round " + std::to_string(round), tolerance);
       EXPECT_EQ(execution.packed_bytes(), 0u);
     }
     if (variant == 0) {
@@ -139,11 +147,12 @@ inline Judged judge(const Out& output, const ParameterVector& parameters, double
   return judge(std::make_shared<Model>(OutputVector{output}, parameters), tolerance);
 }
 
-inline Out convolution(const Out& x, std::size_t out, std::int64_t kernel, std::int64_t stride = 1, std::int64_t pad = 0,
-                       unsigned seed = 7) {
+inline Out convolution(const Out& x, std::size_t out, std::int64_t kernel, std::int64_t stride = 1,
+                       std::int64_t pad = 0, unsigned seed = 7) {
   const Shape shape{out, x.get_shape()[1], static_cast<std::size_t>(kernel), static_cast<std::size_t>(kernel)};
-  return op1("Convolution", 1, {x, weights(shape, seed)},
-             {{"strides", {stride, stride}}, {"pads_begin", {pad, pad}}, {"pads_end", {pad, pad}}, {"dilations", {1, 1}}});
+  return op1(
+      "Convolution", 1, {x, weights(shape, seed)},
+      {{"strides", {stride, stride}}, {"pads_begin", {pad, pad}}, {"pads_end", {pad, pad}}, {"dilations", {1, 1}}});
 }
 
 }  // namespace tenon::engine_test

@@ -54,7 +54,7 @@ struct ExecutionImpl {
   std::vector<Binding> inputs, outputs;
   std::vector<Tensor> variables;
   std::vector<Tensor> variable_is_set;  // one byte each, which the ReadValue step itself sets
-  std::vector<void*> pointers;  // scratch of rebind
+  std::vector<void*> pointers;          // scratch of rebind
   std::vector<Execution::Timing> timings;
   std::uint64_t packed_bytes = 0;
   bool changed = true;
@@ -70,11 +70,21 @@ struct ExecutionImpl {
     const Buffer& buffer = plan->buffers[root.buffer];
     char* base = nullptr;
     switch (buffer.kind) {
-      case BufferKind::kArena: base = static_cast<char*>(arena.data()) + buffer.arena_offset; break;
-      case BufferKind::kConstant: base = static_cast<char*>(buffer.constant.data()); break;
-      case BufferKind::kInput: base = static_cast<char*>(inputs[buffer.index].address); break;
-      case BufferKind::kOutput: base = static_cast<char*>(outputs[buffer.index].address); break;
-      case BufferKind::kState: base = static_cast<char*>(state(buffer.index).data()); break;
+      case BufferKind::kArena:
+        base = static_cast<char*>(arena.data()) + buffer.arena_offset;
+        break;
+      case BufferKind::kConstant:
+        base = static_cast<char*>(buffer.constant.data());
+        break;
+      case BufferKind::kInput:
+        base = static_cast<char*>(inputs[buffer.index].address);
+        break;
+      case BufferKind::kOutput:
+        base = static_cast<char*>(outputs[buffer.index].address);
+        break;
+      case BufferKind::kState:
+        base = static_cast<char*>(state(buffer.index).data());
+        break;
     }
     return base ? base + root.offset : nullptr;
   }
@@ -141,7 +151,9 @@ struct ExecutionImpl {
       if (made.step != step || element_count(made.shape) == 0) continue;
       Tensor value(made.type, made.shape);
       void* from = address(made.place);
-      const md packed = made.desc.get_ndims() ? md(made.desc.get_dims(), made.desc.get_data_type(), dims_of_packed(made.shape)) : md();
+      const md packed = made.desc.get_ndims()
+                            ? md(made.desc.get_dims(), made.desc.get_data_type(), dims_of_packed(made.shape))
+                            : md();
       if (made.desc.get_ndims() == 0 || made.desc == packed) {
         std::memcpy(value.data(), from, value.size_bytes());
       } else {
@@ -218,19 +230,21 @@ Execution::~Execution() = default;
 static void check(const Port& port, const char* what, std::size_t index, const Tensor& tensor) {
   if (!tensor) return;
   if (tensor.element_type() != port.type || tensor.shape() != port.shape) {
-    throw Error(Code::kInvalidArgument, std::string("CPU: ") + what + " " + std::to_string(index) + " '" + port.name + "' is " +
-                                            text(port) + ", but the tensor is " + to_string(tensor));
+    throw Error(Code::kInvalidArgument, std::string("CPU: ") + what + " " + std::to_string(index) + " '" + port.name +
+                                            "' is " + text(port) + ", but the tensor is " + to_string(tensor));
   }
   if (!tensor.is_host_addressable()) {
-    throw Error(Code::kInvalidArgument, std::string("CPU: ") + what + " '" + port.name + "' needs host memory, but the tensor is " +
-                                            to_string(tensor) + "; map it to the host first");
+    throw Error(Code::kInvalidArgument, std::string("CPU: ") + what + " '" + port.name +
+                                            "' needs host memory, but the tensor is " + to_string(tensor) +
+                                            "; map it to the host first");
   }
 }
 
 void Execution::bind_input(std::size_t index, const Tensor& tensor) {
   ExecutionImpl& e = *impl_;
   if (index >= e.inputs.size())
-    throw Error(Code::kOutOfRange, "CPU: no input " + std::to_string(index) + "; the model has " + std::to_string(e.inputs.size()));
+    throw Error(Code::kOutOfRange,
+                "CPU: no input " + std::to_string(index) + "; the model has " + std::to_string(e.inputs.size()));
   check(e.plan->inputs[index], "input", index, tensor);
   e.inputs[index].tensor = tensor;
   e.changed = true;
@@ -239,7 +253,8 @@ void Execution::bind_input(std::size_t index, const Tensor& tensor) {
 void Execution::bind_output(std::size_t index, const Tensor& tensor) {
   ExecutionImpl& e = *impl_;
   if (index >= e.outputs.size())
-    throw Error(Code::kOutOfRange, "CPU: no output " + std::to_string(index) + "; the model has " + std::to_string(e.outputs.size()));
+    throw Error(Code::kOutOfRange,
+                "CPU: no output " + std::to_string(index) + "; the model has " + std::to_string(e.outputs.size()));
   check(e.plan->outputs[index], "output", index, tensor);
   e.outputs[index].tensor = tensor;
   e.changed = true;
@@ -257,7 +272,8 @@ bool Execution::run(Workers& workers, bool (*cancelled)(void*), void* context) {
   ExecutionImpl& e = *impl_;
   for (std::size_t i = 0; i < e.inputs.size(); ++i) {
     if (!e.inputs[i].tensor)
-      throw Error(Code::kFailedPrecondition, "CPU: input '" + e.plan->inputs[i].name + "' has no tensor; set one before running");
+      throw Error(Code::kFailedPrecondition,
+                  "CPU: input '" + e.plan->inputs[i].name + "' has no tensor; set one before running");
   }
   if (e.changed) e.settle();
   e.packed_bytes = 0;
@@ -299,10 +315,11 @@ Tensor Execution::variable(std::size_t index) const { return impl_->variables.at
 void Execution::set_variable(std::size_t index, const Tensor& value) {
   Tensor& variable = impl_->variables.at(index);
   if (value.element_type() != variable.element_type() || value.shape() != variable.shape()) {
-    throw Error(Code::kInvalidArgument, "CPU: variable '" + impl_->plan->variables[index].id + "' is " + to_string(variable) +
-                                            ", but the value is " + to_string(value));
+    throw Error(Code::kInvalidArgument, "CPU: variable '" + impl_->plan->variables[index].id + "' is " +
+                                            to_string(variable) + ", but the value is " + to_string(value));
   }
-  copy_strided(value.element_type(), value.shape(), value.data(), value.byte_strides(), variable.data(), variable.byte_strides());
+  copy_strided(value.element_type(), value.shape(), value.data(), value.byte_strides(), variable.data(),
+               variable.byte_strides());
   *impl_->variable_is_set[index].data<std::uint8_t>() = 1;
 }
 void Execution::reset_variable(std::size_t index) {

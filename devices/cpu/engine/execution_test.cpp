@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Executions: bindings, strides, threads, state, profiling, errors, and what they allocate.
+#include <dlfcn.h>
 #include <atomic>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <thread>
 
 #include <tenon/devices/cpu/engine/engine_test_internal.hpp>
 
 namespace {
-// Counts allocations by the code of this binary (the engine, the graph's headers), libraries' apart: the test links the engine
-// statically, so operator new called from it resolves here.
+// Counts allocations by the code of this binary (the engine, the graph's headers), libraries' apart: the test links the
+// engine statically, so operator new called from it resolves here.
 std::atomic<bool> counting{false};
 std::atomic<std::size_t> own_allocations{0}, library_allocations{0};
 
@@ -49,12 +49,22 @@ std::shared_ptr<Model> small_model() {
   const Out a = op1("Relu", 1, {convolution(x, 32, 3, 2, 1, 1)});
   const Out b = op1("Add", 1, {op1("Relu", 1, {convolution(a, 32, 3, 1, 1, 2)}), a});
   const Out c = op1("Concat", 1, {a, b}, {{"axis", 1}});
-  const Out up = op1("Interpolate", 4, {convolution(c, 16, 1, 1, 0, 3), ints({32, 32}), op::v0::Constant::create(element::f32, Shape{2}, {2.0, 2.0}), ints({2, 3})},
-                     {{"mode", "nearest"}, {"shape_calculation_mode", "sizes"}, {"coordinate_transformation_mode", "asymmetric"},
-                      {"nearest_mode", "floor"}, {"pads_begin", {0, 0, 0, 0}}, {"pads_end", {0, 0, 0, 0}}});
-  const Out flat = op1("Reshape", 1, {op1("ReduceMean", 1, {up, ints({2, 3})}, {{"keep_dims", true}}), ints({1, 16})}, {{"special_zero", false}});
-  const Out logits = op1("Add", 1, {op1("MatMul", 1, {flat, weights({16, 10})}, {{"transpose_a", false}, {"transpose_b", false}}), weights({1, 10})});
-  return std::make_shared<Model>(OutputVector{op1("Softmax", 8, {logits}, {{"axis", 1}}), up}, ParameterVector{x}, "small");
+  const Out up = op1("Interpolate", 4,
+                     {convolution(c, 16, 1, 1, 0, 3), ints({32, 32}),
+                      op::v0::Constant::create(element::f32, Shape{2}, {2.0, 2.0}), ints({2, 3})},
+                     {{"mode", "nearest"},
+                      {"shape_calculation_mode", "sizes"},
+                      {"coordinate_transformation_mode", "asymmetric"},
+                      {"nearest_mode", "floor"},
+                      {"pads_begin", {0, 0, 0, 0}},
+                      {"pads_end", {0, 0, 0, 0}}});
+  const Out flat = op1("Reshape", 1, {op1("ReduceMean", 1, {up, ints({2, 3})}, {{"keep_dims", true}}), ints({1, 16})},
+                       {{"special_zero", false}});
+  const Out logits = op1("Add", 1,
+                         {op1("MatMul", 1, {flat, weights({16, 10})}, {{"transpose_a", false}, {"transpose_b", false}}),
+                          weights({1, 10})});
+  return std::make_shared<Model>(OutputVector{op1("Softmax", 8, {logits}, {{"axis", 1}}), up}, ParameterVector{x},
+                                 "small");
 }
 
 TEST(Execution, AllocatesNothingOfItsOwnInTheSteadyState) {
@@ -168,7 +178,8 @@ TEST(Execution, SharesWorkersAmongThreads) {
       for (int i = 0; i < 20; ++i) execution.run(workers);
       const Tensor got = execution.output(0);
       bool same = true;
-      for (std::size_t k = 0; k < 10; ++k) same = same && std::abs(got.data<float>()[k] - wanted[0].data<float>()[k]) < 1e-4f;
+      for (std::size_t k = 0; k < 10; ++k)
+        same = same && std::abs(got.data<float>()[k] - wanted[0].data<float>()[k]) < 1e-4f;
       if (same) ++finished;
     });
   }
@@ -178,11 +189,14 @@ TEST(Execution, SharesWorkersAmongThreads) {
 
 TEST(Execution, KeepsStateBetweenRuns) {
   const auto x = parameter({1, 4});
-  const Attributes variable{{"variable_id", "v"}, {"variable_shape", PartialShape{1, 4}}, {"variable_type", element::f32}};
-  const auto read = make_node("ReadValue", 6, {op::v0::Constant::create(element::f32, Shape{1, 4}, {1.0, 2.0, 3.0, 4.0})}, variable);
+  const Attributes variable{
+      {"variable_id", "v"}, {"variable_shape", PartialShape{1, 4}}, {"variable_type", element::f32}};
+  const auto read =
+      make_node("ReadValue", 6, {op::v0::Constant::create(element::f32, Shape{1, 4}, {1.0, 2.0, 3.0, 4.0})}, variable);
   const Out sum = op1("Add", 1, {x, read->output(0)});
   const auto assign = make_node("Assign", 6, {sum}, Attributes{{"variable_id", "v"}});
-  const auto model = std::make_shared<Model>(OutputVector{op1("Relu", 1, {sum})}, SinkVector{assign}, ParameterVector{x});
+  const auto model =
+      std::make_shared<Model>(OutputVector{op1("Relu", 1, {sum})}, SinkVector{assign}, ParameterVector{x});
   engine::Execution execution(engine::Plan::compile(model, {.threads = 1}));
   engine::Workers workers(1);
   ASSERT_EQ(execution.variables(), std::vector<std::string>{"v"});
@@ -219,7 +233,8 @@ TEST(Execution, StopsBetweenStepsWhenCancelled) {
   engine::Workers workers(1);
   execution.bind_input(0, random_tensor(ElementType::kF32, {1, 3, 32, 32}, 1));
   int polls = 0;
-  EXPECT_FALSE(execution.run(workers, [](void* context) { return ++*static_cast<int*>(context) == 3; }, &polls));
+  EXPECT_FALSE(execution.run(
+      workers, [](void* context) { return ++*static_cast<int*>(context) == 3; }, &polls));
   EXPECT_EQ(polls, 3);
   EXPECT_TRUE(execution.run(workers));
 }
@@ -236,8 +251,14 @@ TEST(Execution, RefusesWrongTensorsByName) {
     return std::string();
   };
   EXPECT_NE(message([&] { execution.run(workers); }).find("'image'"), std::string::npos);
-  EXPECT_NE(message([&] { execution.bind_input(0, random_tensor(ElementType::kF32, {1, 3, 32, 31}, 1)); }).find("[1,3,32,32]"), std::string::npos);
-  EXPECT_NE(message([&] { execution.bind_input(0, Tensor(ElementType::kU8, {1, 3, 32, 32})); }).find("u8"), std::string::npos);
+  EXPECT_NE(message([&] {
+              execution.bind_input(0, random_tensor(ElementType::kF32, {1, 3, 32, 31}, 1));
+            }).find("[1,3,32,32]"),
+            std::string::npos);
+  EXPECT_NE(message([&] {
+              execution.bind_input(0, Tensor(ElementType::kU8, {1, 3, 32, 32}));
+            }).find("u8"),
+            std::string::npos);
   EXPECT_THROW(execution.bind_input(1, Tensor()), Error);
   EXPECT_THROW(execution.bind_output(2, Tensor()), Error);
 }
@@ -258,7 +279,9 @@ TEST(Plan, RefusesDynamicShapesAndNamesTheNode) {
 TEST(Plan, ConnectsInputsStraightToOutputsAndFoldsConstants) {
   const auto x = parameter({2, 3}), unused = parameter({4});
   const Out constant = op1("Exp", 1, {weights({2, 3})});
-  const auto model = std::make_shared<Model>(OutputVector{x, constant, op1("Reshape", 1, {x, ints({3, 2})}, {{"special_zero", false}}), x}, ParameterVector{x, unused});
+  const auto model = std::make_shared<Model>(
+      OutputVector{x, constant, op1("Reshape", 1, {x, ints({3, 2})}, {{"special_zero", false}}), x},
+      ParameterVector{x, unused});
   const auto judged = judge(model);
   EXPECT_FALSE(judged.ran("Exp"));
 }

@@ -21,7 +21,8 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
   Value &q = lowering.input(node, 0), &k = lowering.input(node, 1), &v = lowering.input(node, 2);
   Value& made = lowering.value(node->output(0));
   const std::size_t rank = made.shape.size();
-  if (made.type != ElementType::kF32 || rank < 3 || rank > 5 || node->get_attributes().get_bool("causal", false)) return false;
+  if (made.type != ElementType::kF32 || rank < 3 || rank > 5 || node->get_attributes().get_bool("causal", false))
+    return false;
   for (const Value* side : {&q, &k, &v})
     if (side->type != ElementType::kF32 || side->shape.size() != rank || element_count(side->shape) == 0) return false;
   float scale = 1.f / std::sqrt(static_cast<float>(q.shape.back()));
@@ -35,7 +36,8 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
   Value* mask = nullptr;
   if (node->get_input_size() > 3) {
     Value& given = lowering.input(node, 3);
-    const bool none = given.shape.empty() && given.constant && given.type == ElementType::kF32 && *given.constant.data<float>() == 0;
+    const bool none =
+        given.shape.empty() && given.constant && given.type == ElementType::kF32 && *given.constant.data<float>() == 0;
     // A boolean mask, or a number where a matrix should be, is left to the reference.
     if (!none && (given.type != ElementType::kF32 || given.shape.size() > rank || given.shape.empty())) return false;
     if (!none) mask = &given;
@@ -56,8 +58,9 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
   if (mask) ops.append_binary(algorithm::binary_add, mask_desc);
   first_attr.set_post_ops(ops);
   const dnnl::matmul::primitive_desc first(lowering.engine(), q_desc, k_desc, md(), scores, first_attr, true);
-  const dnnl::softmax_forward::primitive_desc middle(lowering.engine(), dnnl::prop_kind::forward_inference, algorithm::softmax_accurate,
-                                                     scores, scores, static_cast<int>(rank) - 1, attr, true);
+  const dnnl::softmax_forward::primitive_desc middle(lowering.engine(), dnnl::prop_kind::forward_inference,
+                                                     algorithm::softmax_accurate, scores, scores,
+                                                     static_cast<int>(rank) - 1, attr, true);
   const dnnl::matmul::primitive_desc second(lowering.engine(), scores, v_desc, md(), result, attr, true);
   if (!first || !middle || !second) return false;
   if (is_slow(first.impl_info_str()) || is_slow(second.impl_info_str())) return false;

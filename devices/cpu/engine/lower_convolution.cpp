@@ -27,8 +27,9 @@ struct Problem {
                                           const dnnl::primitive_attr& attributes) const {
     const md weights_desc(weights, kF32, kAny);
     const md bias_desc = has_bias ? md(dims{static_cast<std::int64_t>(dst[1])}, kF32, kAny) : md();
-    return typename Primitive::primitive_desc(engine, kInference, algo, src_desc, weights_desc, bias_desc, dst_desc, window.strides,
-                                              window.dilations, window.pads_begin, window.pads_end, attributes, true);
+    return typename Primitive::primitive_desc(engine, kInference, algo, src_desc, weights_desc, bias_desc, dst_desc,
+                                              window.strides, window.dilations, window.pads_begin, window.pads_end,
+                                              attributes, true);
   }
 };
 
@@ -59,17 +60,21 @@ Tensor scaled(const Filter& filter, const std::vector<float>& factors, std::size
   float* data = result.data<float>();
   const std::size_t count = result.element_count(), per_group = channels / groups;
   std::size_t window = 1;
-  for (std::size_t i = filter.tensor.shape().size(); i-- > (filter.grouped ? 3u : 2u);) window *= filter.tensor.shape()[i];
+  for (std::size_t i = filter.tensor.shape().size(); i-- > (filter.grouped ? 3u : 2u);)
+    window *= filter.tensor.shape()[i];
   const std::size_t inputs = count / channels / window;  // per output channel
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t channel = filter.transposed ? i / (inputs * per_group * window) * per_group + i / window % per_group : i / (inputs * window);
+    const std::size_t channel = filter.transposed
+                                    ? i / (inputs * per_group * window) * per_group + i / window % per_group
+                                    : i / (inputs * window);
     data[i] *= factors[channel];
   }
   return result;
 }
 
 template <typename Primitive>
-bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter, std::size_t groups) {
+bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
+           std::size_t groups) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
   const ChannelAffine affine = channel_affine(lowering, chain, problem.dst);
@@ -82,14 +87,17 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
   }
   problem.has_bias = static_cast<bool>(bias);
 
-  // Layouts in order of preference: blocks of channels (in-place concatenation and splits work on them), what oneDNN likes,
-  // packed. A convolution of few channels reads the packed image itself.
-  const std::size_t in = problem.src[1], out = problem.dst[1], block = static_cast<std::size_t>(lowering.channel_block());
+  // Layouts in order of preference: blocks of channels (in-place concatenation and splits work on them), what oneDNN
+  // likes, packed. A convolution of few channels reads the packed image itself.
+  const std::size_t in = problem.src[1], out = problem.dst[1],
+                    block = static_cast<std::size_t>(lowering.channel_block());
   const bool depthwise = groups == in && groups == out;
-  const bool blocks_fit = groups == 1 || depthwise || (in / groups % std::max<std::size_t>(block, 1) == 0 &&
-                                                        out / groups % std::max<std::size_t>(block, 1) == 0);
+  const bool blocks_fit =
+      groups == 1 || depthwise ||
+      (in / groups % std::max<std::size_t>(block, 1) == 0 && out / groups % std::max<std::size_t>(block, 1) == 0);
   const md src_any = any_desc(problem.src), dst_any = any_desc(problem.dst);
-  const md src_plain = plain_desc(ElementType::kF32, problem.src), dst_plain = plain_desc(ElementType::kF32, problem.dst);
+  const md src_plain = plain_desc(ElementType::kF32, problem.src),
+           dst_plain = plain_desc(ElementType::kF32, problem.dst);
   const md src_block = lowering.blocked_desc(problem.src), dst_block = lowering.blocked_desc(problem.dst);
   std::vector<std::pair<md, md>> layouts;
   if (block && blocks_fit && src_block.get_ndims()) {
@@ -109,7 +117,9 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
       if (!bare || (is_slow(bare.impl_info_str()) && !accept_slow)) continue;
       PostOps post_ops(lowering, chain, begin);
       if (!post_ops.describe(problem.dst, bare.dst_desc(), attributes)) continue;
-      auto pd = chain.nodes.size() > begin ? problem.make(lowering.engine(), bare.src_desc(), bare.dst_desc(), attributes) : bare;
+      auto pd = chain.nodes.size() > begin
+                    ? problem.make(lowering.engine(), bare.src_desc(), bare.dst_desc(), attributes)
+                    : bare;
       if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
 
       const Place src = lowering.in_layout(source, pd.src_desc());
@@ -150,13 +160,22 @@ bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transp
   const std::size_t groups = grouped ? weights.shape()[0] : 1;
   const dims kernel = spatial(weights.shape(), grouped ? 3 : 2);
   if (!transposed) {
-    Problem<dnnl::convolution_forward> problem{algorithm::convolution_direct, src, dst, filter.shape, false,
+    Problem<dnnl::convolution_forward> problem{algorithm::convolution_direct,
+                                               src,
+                                               dst,
+                                               filter.shape,
+                                               false,
                                                make_window(*node, spatial(src), spatial(dst), kernel)};
     return lower(lowering, chain, problem, filter, groups);
   }
   // An explicit output shape with explicit pads leaves open which side is cut: the reference kernel knows.
-  if (node->get_input_size() > 2 && node->get_attributes().get_string("auto_pad", "explicit") == "explicit") return false;
-  Problem<dnnl::deconvolution_forward> problem{algorithm::deconvolution_direct, src, dst, filter.shape, false,
+  if (node->get_input_size() > 2 && node->get_attributes().get_string("auto_pad", "explicit") == "explicit")
+    return false;
+  Problem<dnnl::deconvolution_forward> problem{algorithm::deconvolution_direct,
+                                               src,
+                                               dst,
+                                               filter.shape,
+                                               false,
                                                make_window(*node, spatial(dst), spatial(src), kernel)};
   return lower(lowering, chain, problem, filter, groups);
 }
@@ -167,7 +186,8 @@ void register_convolution(LoweringTable& table) {
   table["Convolution"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, false, false); }, true};
   table["GroupConvolution"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, true, false); }, true};
   table["ConvolutionBackpropData"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, false, true); }, true};
-  table["GroupConvolutionBackpropData"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, true, true); }, true};
+  table["GroupConvolutionBackpropData"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, true, true); },
+                                           true};
 }
 
 }  // namespace tenon::inline v1::engine

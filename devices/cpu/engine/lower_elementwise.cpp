@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise operations that stand alone: activations and same-layout binaries on oneDNN, broadcasting ones by our loops.
+// Element-wise operations that stand alone: activations and same-layout binaries on oneDNN, broadcasting ones by our
+// loops.
 #include <cmath>
 
 #include <tenon/devices/cpu/engine/chain.hpp>
@@ -19,13 +20,16 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
   if (variant.desc.get_ndims() == 0) return false;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::eltwise_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, activation->algorithm,
-                                                 variant.desc, variant.desc, activation->alpha, activation->beta, attributes, true);
+  const dnnl::eltwise_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
+                                                 activation->algorithm, variant.desc, variant.desc, activation->alpha,
+                                                 activation->beta, attributes, true);
   if (!pd) return false;
   Value& made = lowering.value(node->output(0));
   Place to = variant.place;
-  if (lowering.may_overwrite(variant.place)) lowering.define_at(made, variant.desc, to);
-  else to = lowering.define(made, variant.desc);
+  if (lowering.may_overwrite(variant.place))
+    lowering.define_at(made, variant.desc, to);
+  else
+    to = lowering.define(made, variant.desc);
   auto& step = lowering.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
   lowering.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
@@ -33,15 +37,18 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
   return true;
 }
 
-// -- Binary ------------------------------------------------------------------------------------------------------------------
+// -- Binary
+// ------------------------------------------------------------------------------------------------------------------
 
 /// Both operands of the output's shape, in one layout.
 bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, algorithm algo) {
   Value& x = lowering.input(node, 0);
   Value& y = lowering.input(node, 1);
-  // The layout of the larger effort wins: a constant can be reordered for nothing, a blocked one is likely read blocked next.
+  // The layout of the larger effort wins: a constant can be reordered for nothing, a blocked one is likely read blocked
+  // next.
   md layout = lowering.native(x).desc;
-  if (x.constant || (lowering.native(x).plain && !y.constant && !lowering.native(y).plain)) layout = lowering.native(y).desc;
+  if (x.constant || (lowering.native(x).plain && !y.constant && !lowering.native(y).plain))
+    layout = lowering.native(y).desc;
   if (layout.get_ndims() == 0) return false;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -50,8 +57,10 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
   Value& made = lowering.value(node->output(0));
   Place to;
-  if (lowering.may_overwrite(a)) lowering.define_at(made, layout, to = a);
-  else to = lowering.define(made, layout);
+  if (lowering.may_overwrite(a))
+    lowering.define_at(made, layout, to = a);
+  else
+    to = lowering.define(made, layout);
   auto& step = lowering.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC_0, a, layout);
   lowering.add_argument(step, DNNL_ARG_SRC_1, b, layout);
@@ -97,15 +106,21 @@ KernelStep::Kernel kernel_of(algorithm algo, const kernels::Walk<3>& walk) {
   // Integers wrap as two's complement, which signed arithmetic in C++ does not promise.
   using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   switch (algo) {
-    case algorithm::binary_add: return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); });
-    case algorithm::binary_sub: return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); });
-    case algorithm::binary_mul: return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); });
-    case algorithm::binary_max: return binary_kernel<T>(walk, [](T a, T b) { return a < b ? b : a; });
-    case algorithm::binary_min: return binary_kernel<T>(walk, [](T a, T b) { return b < a ? b : a; });
+    case algorithm::binary_add:
+      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); });
+    case algorithm::binary_sub:
+      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); });
+    case algorithm::binary_mul:
+      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); });
+    case algorithm::binary_max:
+      return binary_kernel<T>(walk, [](T a, T b) { return a < b ? b : a; });
+    case algorithm::binary_min:
+      return binary_kernel<T>(walk, [](T a, T b) { return b < a ? b : a; });
     case algorithm::binary_div:
       if constexpr (std::is_floating_point_v<T>) return binary_kernel<T>(walk, [](T a, T b) { return a / b; });
       return {};
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -122,14 +137,22 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
   Value& x = lowering.input(node, 0);
   Value& y = lowering.input(node, 1);
   Shape ones(shape.size(), 1);
-  const auto walk = kernels::make_walk<3>(shape, {kernels::broadcast_strides(shape, shape), kernels::broadcast_strides(x.shape, shape),
-                                                  kernels::broadcast_strides(y.shape, shape)});
+  const auto walk = kernels::make_walk<3>(
+      shape, {kernels::broadcast_strides(shape, shape), kernels::broadcast_strides(x.shape, shape),
+              kernels::broadcast_strides(y.shape, shape)});
   KernelStep::Kernel kernel;
   switch (type) {
-    case ElementType::kF32: kernel = kernel_of<float>(*algo, walk); break;
-    case ElementType::kI32: kernel = kernel_of<std::int32_t>(*algo, walk); break;
-    case ElementType::kI64: kernel = kernel_of<std::int64_t>(*algo, walk); break;
-    default: break;
+    case ElementType::kF32:
+      kernel = kernel_of<float>(*algo, walk);
+      break;
+    case ElementType::kI32:
+      kernel = kernel_of<std::int32_t>(*algo, walk);
+      break;
+    case ElementType::kI64:
+      kernel = kernel_of<std::int64_t>(*algo, walk);
+      break;
+    default:
+      break;
   }
   if (!kernel) return false;
   const Place a = lowering.plain(x), b = lowering.plain(y);
@@ -141,10 +164,11 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
 }  // namespace
 
 void register_elementwise(LoweringTable& table) {
-  for (const char* type : {"Relu", "Sigmoid", "Tanh", "Clamp", "Elu", "Abs", "Sqrt", "Exp", "Negative", "HSwish", "HSigmoid", "Mish",
-                           "SoftPlus", "Gelu", "Swish", "PRelu"})
+  for (const char* type : {"Relu", "Sigmoid", "Tanh", "Clamp", "Elu", "Abs", "Sqrt", "Exp", "Negative", "HSwish",
+                           "HSigmoid", "Mish", "SoftPlus", "Gelu", "Swish", "PRelu"})
     table[type] = {lower_activation, false};
-  for (const char* type : {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum"}) table[type] = {lower_binary, false};
+  for (const char* type : {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum"})
+    table[type] = {lower_binary, false};
 }
 
 }  // namespace tenon::inline v1::engine

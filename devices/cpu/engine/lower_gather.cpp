@@ -22,8 +22,11 @@ KernelStep::Kernel gather_kernel(std::size_t outer, std::size_t extent, std::siz
         std::int64_t index = static_cast<std::int64_t>(indices[i % count]);
         if (index < 0) index += size;
         // The operation's rule for an index out of range: zeros.
-        if (index < 0 || index >= size) std::memset(out + i * inner_bytes, 0, inner_bytes);
-        else std::memcpy(out + i * inner_bytes, data + ((i / count) * extent + static_cast<std::size_t>(index)) * inner_bytes, inner_bytes);
+        if (index < 0 || index >= size)
+          std::memset(out + i * inner_bytes, 0, inner_bytes);
+        else
+          std::memcpy(out + i * inner_bytes,
+                      data + ((i / count) * extent + static_cast<std::size_t>(index)) * inner_bytes, inner_bytes);
       }
     });
   };
@@ -56,9 +59,12 @@ bool lower_gather(Lowering& lowering, const Chain& chain) {
     }
   }
   KernelStep::Kernel kernel;
-  if (indices.type == ElementType::kI64) kernel = gather_kernel<std::int64_t>(outer, data.shape[axis], count, inner);
-  else if (indices.type == ElementType::kI32) kernel = gather_kernel<std::int32_t>(outer, data.shape[axis], count, inner);
-  else return false;
+  if (indices.type == ElementType::kI64)
+    kernel = gather_kernel<std::int64_t>(outer, data.shape[axis], count, inner);
+  else if (indices.type == ElementType::kI32)
+    kernel = gather_kernel<std::int32_t>(outer, data.shape[axis], count, inner);
+  else
+    return false;
   const Place from = lowering.plain(data), at = lowering.plain(indices), to = lowering.define_plain(made);
   lowering.add_kernel(node, "gather", {from, at}, {to}, std::move(kernel));
   return true;
@@ -77,10 +83,12 @@ bool lower_broadcast(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   const std::string mode = node->get_attributes().get_string("mode", "numpy");
   const Shape from = node->get_input_shape(0), to = node->get_output_shape(0);
-  if (bit_width(node->get_output_element_type(0)) < 8 || element_count(to) == 0 || from.size() > to.size()) return false;
+  if (bit_width(node->get_output_element_type(0)) < 8 || element_count(to) == 0 || from.size() > to.size())
+    return false;
   if (mode != "numpy" && mode != "bidirectional") return false;
-  return add_strided(lowering, node,
-                     kernels::make_walk<2>(to, {kernels::broadcast_strides(to, to), kernels::broadcast_strides(from, to)}));
+  return add_strided(
+      lowering, node,
+      kernels::make_walk<2>(to, {kernels::broadcast_strides(to, to), kernels::broadcast_strides(from, to)}));
 }
 
 bool lower_tile(Lowering& lowering, const Chain& chain) {
@@ -125,7 +133,8 @@ bool lower_pad(Lowering& lowering, const Chain& chain) {
   for (std::size_t i = made.shape.size(); i-- > 1;) full[i - 1] = full[i] * static_cast<std::ptrdiff_t>(made.shape[i]);
   std::ptrdiff_t offset = 0;
   for (std::size_t i = 0; i < before.size(); ++i) offset += before[i] * full[i];
-  const auto inside = kernels::make_walk<2>(source.shape, {full, kernels::broadcast_strides(source.shape, source.shape)});
+  const auto inside =
+      kernels::make_walk<2>(source.shape, {full, kernels::broadcast_strides(source.shape, source.shape)});
   Shape one(made.shape.size(), 1);
   const auto everywhere = kernels::make_walk<2>(made.shape, {out_strides, kernels::broadcast_strides(one, made.shape)});
   const std::ptrdiff_t offset_bytes = offset * static_cast<std::ptrdiff_t>(size);
@@ -162,12 +171,23 @@ bool lower_convert(Lowering& lowering, const Chain& chain) {
   const std::size_t count = element_count(made.shape);
   KernelStep::Kernel kernel;
   switch (source.type) {
-    case ElementType::kI64: kernel = to_float<std::int64_t>(count); break;
-    case ElementType::kI32: kernel = to_float<std::int32_t>(count); break;
-    case ElementType::kU8: kernel = to_float<std::uint8_t>(count); break;
-    case ElementType::kI8: kernel = to_float<std::int8_t>(count); break;
-    case ElementType::kU16: kernel = to_float<std::uint16_t>(count); break;
-    default: return false;
+    case ElementType::kI64:
+      kernel = to_float<std::int64_t>(count);
+      break;
+    case ElementType::kI32:
+      kernel = to_float<std::int32_t>(count);
+      break;
+    case ElementType::kU8:
+      kernel = to_float<std::uint8_t>(count);
+      break;
+    case ElementType::kI8:
+      kernel = to_float<std::int8_t>(count);
+      break;
+    case ElementType::kU16:
+      kernel = to_float<std::uint16_t>(count);
+      break;
+    default:
+      return false;
   }
   const Place from = lowering.plain(source), to = lowering.define_plain(made);
   lowering.add_kernel(node, "convert", {from}, {to}, std::move(kernel));

@@ -40,7 +40,8 @@ std::int64_t product(const dims& extents, std::size_t count) {
 bool lower_matmul(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
-  const Shape a_shape = node->get_input_shape(0), b_shape = node->get_input_shape(1), out_shape = node->get_output_shape(0);
+  const Shape a_shape = node->get_input_shape(0), b_shape = node->get_input_shape(1),
+              out_shape = node->get_output_shape(0);
   if (element_count(a_shape) == 0 || element_count(b_shape) == 0 || a_shape.empty() || b_shape.empty()) return false;
   const bool transpose_a = node->get_attributes().get_bool("transpose_a", false);
   const bool transpose_b = node->get_attributes().get_bool("transpose_b", false);
@@ -52,7 +53,8 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
   out[rank - 2] = a.extents[rank - 2];
   out[rank - 1] = b.extents[rank - 1];
   // All rows of all batches times one matrix: a single product, whose right side can be packed.
-  if (rank > 2 && product(b.extents, rank - 2) == 1 && !(transpose_a && a_shape.size() > 1 && product(a.extents, rank - 2) != 1)) {
+  if (rank > 2 && product(b.extents, rank - 2) == 1 &&
+      !(transpose_a && a_shape.size() > 1 && product(a.extents, rank - 2) != 1)) {
     const std::int64_t rows = product(a.extents, rank - 1);
     if (!(transpose_a && a_shape.size() > 1)) {
       a = {{rows, a.extents[rank - 1]}, {a.extents[rank - 1], 1}};
@@ -88,7 +90,8 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
   if (!pd) return false;
   if (is_slow(pd.impl_info_str()) && chain.nodes.size() > 1) return false;
   const Place left_place = lowering.plain(left);
-  const Place right_place = packed ? lowering.packed_constant(right.constant, b.desc(), pd.weights_desc()) : lowering.plain(right);
+  const Place right_place =
+      packed ? lowering.packed_constant(right.constant, b.desc(), pd.weights_desc()) : lowering.plain(right);
   const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
   const Place result = post_ops.define_result(out_desc);
   auto& step = lowering.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());

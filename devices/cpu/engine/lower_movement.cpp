@@ -30,7 +30,8 @@ bool lower_view(Lowering& lowering, const Chain& chain) {
   return true;
 }
 
-// -- Transpose ---------------------------------------------------------------------------------------------------------------
+// -- Transpose
+// ---------------------------------------------------------------------------------------------------------------
 
 bool lower_transpose(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
@@ -78,7 +79,8 @@ bool lower_transpose(Lowering& lowering, const Chain& chain) {
   return true;
 }
 
-// -- Concat ------------------------------------------------------------------------------------------------------------------
+// -- Concat
+// ------------------------------------------------------------------------------------------------------------------
 
 bool lower_concat(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
@@ -136,10 +138,11 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
   return true;
 }
 
-// -- Parts -------------------------------------------------------------------------------------------------------------------
+// -- Parts
+// -------------------------------------------------------------------------------------------------------------------
 
-/// Makes `made` the box of `source` that starts at `begin` (elements per axis) with step `steps`; extents are made's own, in
-/// the source's rank (`extents`).
+/// Makes `made` the box of `source` that starts at `begin` (elements per axis) with step `steps`; extents are made's
+/// own, in the source's rank (`extents`).
 bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& source, Value& made, const Shape& extents,
               const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& steps) {
   const std::size_t rank = source.shape.size(), size = size_bytes(source.type);
@@ -163,8 +166,9 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
   if (cuts == 1 && unit && product(source.shape, 0, cut_axis) == 1) {
     const auto start = static_cast<std::size_t>(begin[cut_axis]);
     const std::size_t row = product(source.shape, cut_axis + 1, rank);
-    if (cut_axis == 1 && !variant.plain && made.shape == extents && variant.desc == lowering.blocked_desc(source.shape) &&
-        start % block == 0 && extents[1] % block == 0 && source.shape[1] % block == 0) {
+    if (cut_axis == 1 && !variant.plain && made.shape == extents &&
+        variant.desc == lowering.blocked_desc(source.shape) && start % block == 0 && extents[1] % block == 0 &&
+        source.shape[1] % block == 0) {
       const Place place{variant.place.buffer, variant.place.offset + start * row * size};
       lowering.define_view(made, lowering.blocked_desc(made.shape), place);
       lowering.note_optimized_out(node);
@@ -273,13 +277,16 @@ bool lower_strided_slice(Lowering& lowering, const Chain& chain) {
     if (step == 0) return false;
     begin[i] = mask("begin_mask", i) ? (step > 0 ? 0 : size - 1) : slice_start(starts[i], step, source.shape[i]);
     std::int64_t stop = stops[i] < 0 ? stops[i] + size : stops[i];
-    if (mask("end_mask", i)) stop = step > 0 ? size : -1;
-    else stop = std::clamp<std::int64_t>(stop, step > 0 ? 0 : -1, size);
+    if (mask("end_mask", i))
+      stop = step > 0 ? size : -1;
+    else
+      stop = std::clamp<std::int64_t>(stop, step > 0 ? 0 : -1, size);
     const std::int64_t count = step > 0 ? (stop - begin[i] + step - 1) / step : (begin[i] - stop - step - 1) / -step;
     extents[i] = static_cast<std::size_t>(std::max<std::int64_t>(count, 0));
     steps[i] = step;
   }
-  if (element_count(extents) != element_count(made.shape)) return false;  // A rule that we do not know: the reference does.
+  if (element_count(extents) != element_count(made.shape))
+    return false;  // A rule that we do not know: the reference does.
   return take_box(lowering, node, source, made, extents, begin, steps);
 }
 

@@ -25,8 +25,10 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
     const std::size_t extent = made.shape[axis];
     const Place from = lowering.plain(source);
     Place to = from;
-    if (lowering.may_overwrite(from)) lowering.define_at(made, plain_desc(made.type, made.shape), from);
-    else to = lowering.define_plain(made);
+    if (lowering.may_overwrite(from))
+      lowering.define_at(made, plain_desc(made.type, made.shape), from);
+    else
+      to = lowering.define_plain(made);
     lowering.add_kernel(node, "column softmax", {from}, {to}, [outer, extent, inner](std::span<void* const> p) {
       kernels::softmax_columns(static_cast<const float*>(p[0]), static_cast<float*>(p[1]), outer, extent, inner);
     });
@@ -36,13 +38,15 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::softmax_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
-                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, desc, desc,
-                                                 static_cast<int>(axis), attributes, true);
+                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, desc,
+                                                 desc, static_cast<int>(axis), attributes, true);
   if (!pd) return false;
   const Place from = lowering.plain(source);
   Place to = from;
-  if (lowering.may_overwrite(from)) lowering.define_at(made, desc, from);
-  else to = lowering.define_plain(made);
+  if (lowering.may_overwrite(from))
+    lowering.define_at(made, desc, from);
+  else
+    to = lowering.define_plain(made);
   auto& step = lowering.add_primitive(node, dnnl::softmax_forward(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC, from, desc);
   lowering.add_argument(step, DNNL_ARG_DST, to, desc, true);
@@ -64,7 +68,8 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
   // The trailing axes, whole: rows of one length.
   const std::size_t rank = made.shape.size();
   std::vector<bool> reduced(rank, false);
-  for (auto axis : axes) reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
+  for (auto axis : axes)
+    reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
   std::size_t rows = 1, columns = 1;
   for (std::size_t i = 0; i < rank; ++i) {
     if (i > 0 && reduced[i - 1] && !reduced[i]) return false;
@@ -73,9 +78,9 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
   const md desc = plain_desc(ElementType::kF32, Shape{rows, columns});
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::layer_normalization_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, desc, desc,
-                                                             static_cast<float>(attributes.get_double("eps")),
-                                                             dnnl::normalization_flags::none, attr, true);
+  const dnnl::layer_normalization_forward::primitive_desc pd(
+      lowering.engine(), dnnl::prop_kind::forward_inference, desc, desc,
+      static_cast<float>(attributes.get_double("eps")), dnnl::normalization_flags::none, attr, true);
   if (!pd) return false;
   const Place from = lowering.plain(source), to = lowering.define_plain(made);
   auto& step = lowering.add_primitive(node, dnnl::layer_normalization_forward(pd), pd.impl_info_str());

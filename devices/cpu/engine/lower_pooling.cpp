@@ -25,7 +25,8 @@ bool lower_pool(Lowering& lowering, const Chain& chain) {
     // Rounded up, the last window reaches past the declared padding, which does not count there.
     const auto declared = attributes.get_ints("pads_end", {});
     const std::string auto_pad = attributes.get_string("auto_pad", "explicit");
-    if (!is_max && !exclude_pad && auto_pad == "explicit" && i < declared.size() && window.pads_end[i] > declared[i]) return false;
+    if (!is_max && !exclude_pad && auto_pad == "explicit" && i < declared.size() && window.pads_end[i] > declared[i])
+      return false;
   }
   Value& source = lowering.input(node, 0);
   const algorithm algo = is_max        ? algorithm::pooling_max
@@ -40,9 +41,9 @@ bool lower_pool(Lowering& lowering, const Chain& chain) {
   for (const bool accept_slow : {false, true}) {
     for (const md& layout : layouts) {
       const md any(to_dims(dst), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
-      const dnnl::pooling_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, algo, layout, any,
-                                                     window.strides, window.kernel, window.dilations, window.pads_begin,
-                                                     window.pads_end, attr, true);
+      const dnnl::pooling_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, algo,
+                                                     layout, any, window.strides, window.kernel, window.dilations,
+                                                     window.pads_begin, window.pads_end, attr, true);
       if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
       const Place from = lowering.in_layout(source, pd.src_desc());
       const Place to = lowering.define(lowering.value(node->output(0)), pd.dst_desc());

@@ -22,7 +22,8 @@ bool reduction_of(Lowering& lowering, const std::shared_ptr<Node>& node, Reducti
   if (!lowering.constant_ints(node, 1, axes)) return false;
   const std::size_t rank = node->get_input_shape(0).size();
   reduction.axes.assign(rank, false);
-  for (auto axis : axes) reduction.axes[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
+  for (auto axis : axes)
+    reduction.axes[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
   reduction.keep_dims = node->get_attributes().get_bool("keep_dims", false);
   return true;
 }
@@ -36,13 +37,14 @@ bool lower_global(Lowering& lowering, const std::shared_ptr<Node>& node, const R
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (reduction.axes[i] != (i >= 2)) return false;
   const md layout = lowering.native(source).desc;
-  dims window(shape.begin() + 2, shape.end()), ones(window.size(), 1), zeros(window.size(), 0), out{to_dims(shape)[0], to_dims(shape)[1]};
+  dims window(shape.begin() + 2, shape.end()), ones(window.size(), 1), zeros(window.size(), 0),
+      out{to_dims(shape)[0], to_dims(shape)[1]};
   out.insert(out.end(), window.size(), 1);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::pooling_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, algo, layout,
-                                                 md(out, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any), ones, window,
-                                                 zeros, zeros, zeros, attr, true);
+                                                 md(out, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
+                                                 ones, window, zeros, zeros, zeros, attr, true);
   if (!pd || is_slow(pd.impl_info_str())) return false;
   const Shape pooled(out.begin(), out.end());
   const md dst = pd.dst_desc();
@@ -58,7 +60,8 @@ bool lower_global(Lowering& lowering, const std::shared_ptr<Node>& node, const R
 
 /// [outer, extent, inner] -> [outer, inner]. Pairwise over short runs, so that long sums keep their precision.
 template <typename Fold>
-KernelStep::Kernel fold_kernel(std::size_t outer, std::size_t extent, std::size_t inner, float start, float scale, Fold fold) {
+KernelStep::Kernel fold_kernel(std::size_t outer, std::size_t extent, std::size_t inner, float start, float scale,
+                               Fold fold) {
   return [=](std::span<void* const> p) {
     const float* x = static_cast<const float*>(p[0]);
     float* out = static_cast<float*>(p[1]);
@@ -94,10 +97,12 @@ bool lower_reduce(Lowering& lowering, const Chain& chain) {
   Value& source = lowering.input(node, 0);
   Value& made = lowering.value(node->output(0));
   Reduction reduction;
-  if (made.type != ElementType::kF32 || source.type != ElementType::kF32 || !reduction_of(lowering, node, reduction)) return false;
+  if (made.type != ElementType::kF32 || source.type != ElementType::kF32 || !reduction_of(lowering, node, reduction))
+    return false;
   if (element_count(source.shape) == 0) return false;
   const std::string_view type = node->get_type_name();
-  if (type == "ReduceMean" && lower_global(lowering, node, reduction, algorithm::pooling_avg_include_padding)) return true;
+  if (type == "ReduceMean" && lower_global(lowering, node, reduction, algorithm::pooling_avg_include_padding))
+    return true;
   if (type == "ReduceMax" && lower_global(lowering, node, reduction, algorithm::pooling_max)) return true;
   // One run of neighbouring axes; extents of 1 belong to any run.
   std::size_t outer = 1, extent = 1, inner = 1;
@@ -116,11 +121,16 @@ bool lower_reduce(Lowering& lowering, const Chain& chain) {
   KernelStep::Kernel kernel;
   const float infinity = std::numeric_limits<float>::infinity();
   const auto add = [](float a, float b) { return a + b; };
-  if (type == "ReduceMean") kernel = fold_kernel(outer, extent, inner, 0, 1.f / static_cast<float>(extent), add);
-  else if (type == "ReduceSum") kernel = fold_kernel(outer, extent, inner, 0, 1, add);
-  else if (type == "ReduceMax") kernel = fold_kernel(outer, extent, inner, -infinity, 1, [](float a, float b) { return a < b ? b : a; });
-  else if (type == "ReduceMin") kernel = fold_kernel(outer, extent, inner, infinity, 1, [](float a, float b) { return b < a ? b : a; });
-  else return false;
+  if (type == "ReduceMean")
+    kernel = fold_kernel(outer, extent, inner, 0, 1.f / static_cast<float>(extent), add);
+  else if (type == "ReduceSum")
+    kernel = fold_kernel(outer, extent, inner, 0, 1, add);
+  else if (type == "ReduceMax")
+    kernel = fold_kernel(outer, extent, inner, -infinity, 1, [](float a, float b) { return a < b ? b : a; });
+  else if (type == "ReduceMin")
+    kernel = fold_kernel(outer, extent, inner, infinity, 1, [](float a, float b) { return b < a ? b : a; });
+  else
+    return false;
   const Place from = lowering.plain(source), to = lowering.define_plain(made);
   lowering.add_kernel(node, "fold", {from}, {to}, std::move(kernel));
   return true;

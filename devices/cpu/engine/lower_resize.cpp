@@ -38,15 +38,16 @@ bool make_taps(Taps& taps, const Attributes& attributes, bool nearest, std::size
   const std::string rounding = attributes.get_string("nearest_mode", "round_prefer_floor");
   const auto last = static_cast<float>(in) - 1;
   for (std::size_t i = 0; i < out; ++i) {
-    const float x = source_coordinate(coordinate, static_cast<float>(i), scale, static_cast<float>(in), static_cast<float>(out));
+    const float x =
+        source_coordinate(coordinate, static_cast<float>(i), scale, static_cast<float>(in), static_cast<float>(out));
     if (std::isnan(x)) return false;
     if (nearest) {
       const auto index = static_cast<std::uint32_t>(std::clamp(nearest_index(rounding, x, scale < 1), 0.f, last));
       taps.push_back({index, index, 0});
     } else {
       const float inside = std::clamp(x, 0.f, last), floor = std::floor(inside);
-      taps.push_back({static_cast<std::uint32_t>(floor), static_cast<std::uint32_t>(std::min(floor + 1, last)),
-                      inside - floor});
+      taps.push_back(
+          {static_cast<std::uint32_t>(floor), static_cast<std::uint32_t>(std::min(floor + 1, last)), inside - floor});
     }
   }
   return true;
@@ -58,7 +59,8 @@ void resize_row(const float* top, const float* bottom, float vertical, const Tap
     const float *a = top + tap.first * kLanes, *b = top + tap.second * kLanes;
     const float *c = bottom + tap.first * kLanes, *d = bottom + tap.second * kLanes;
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float upper = a[lane] + (b[lane] - a[lane]) * tap.weight, lower = c[lane] + (d[lane] - c[lane]) * tap.weight;
+      const float upper = a[lane] + (b[lane] - a[lane]) * tap.weight,
+                  lower = c[lane] + (d[lane] - c[lane]) * tap.weight;
       out[lane] = upper + (lower - upper) * vertical;
     }
     out += kLanes;
@@ -74,7 +76,8 @@ void nearest_row(const float* from, const Taps& columns, float* out) {
 }
 
 template <std::size_t kLanes>
-KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, Taps rows, Taps columns, bool nearest) {
+KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, Taps rows,
+                                 Taps columns, bool nearest) {
   return [=](std::span<void* const> p) {
     const float* x = static_cast<const float*>(p[0]);
     float* out = static_cast<float*>(p[1]);
@@ -86,8 +89,10 @@ KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, st
         float* to = out + i * out_row;
         if (nearest) {
           // Rows that repeat are copied from the one above, when that is this worker's own.
-          if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first) std::copy(to - out_row, to, to);
-          else nearest_row<kLanes>(picture + tap.first * in_row, columns, to);
+          if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
+            std::copy(to - out_row, to, to);
+          else
+            nearest_row<kLanes>(picture + tap.first * in_row, columns, to);
         } else {
           resize_row<kLanes>(picture + tap.first * in_row, picture + tap.second * in_row, tap.weight, columns, to);
         }
@@ -112,7 +117,8 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
       if (pad != 0) return false;
   // Scales: given, or what the extents say.
   float scales[4] = {1, 1, 1, 1};
-  for (std::size_t i = 0; i < 4; ++i) scales[i] = static_cast<float>(made.shape[i]) / static_cast<float>(source.shape[i]);
+  for (std::size_t i = 0; i < 4; ++i)
+    scales[i] = static_cast<float>(made.shape[i]) / static_cast<float>(source.shape[i]);
   if (attributes.get_string("shape_calculation_mode", "sizes") == "scales") {
     const bool four = std::string_view(node->operation().version) == "opset4";
     const Tensor given = lowering.constant_input(node, four ? 2 : 1);

@@ -13,7 +13,8 @@ std::size_t variable_index(Lowering& lowering, const std::shared_ptr<Node>& node
   const auto& variables = lowering.plan().variables;
   for (std::size_t i = 0; i < variables.size(); ++i)
     if (variables[i].id == id) return i;
-  throw Error(Code::kInvalidArgument, "CPU: " + node->describe() + " refers to the variable '" + id + "', which no ReadValue declares");
+  throw Error(Code::kInvalidArgument,
+              "CPU: " + node->describe() + " refers to the variable '" + id + "', which no ReadValue declares");
 }
 
 bool lower_read_value(Lowering& lowering, const Chain& chain) {
@@ -25,7 +26,8 @@ bool lower_read_value(Lowering& lowering, const Chain& chain) {
   // A copy: the variable itself may be assigned while the old value is still read.
   const Place to = lowering.define_plain(made);
   if (node->get_input_size() == 0) {
-    lowering.add_kernel(node, "read state", {state}, {to}, [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
+    lowering.add_kernel(node, "read state", {state}, {to},
+                        [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
     return true;
   }
   const Place initial = lowering.plain(lowering.input(node, 0));
@@ -41,7 +43,8 @@ bool lower_assign(Lowering& lowering, const Chain& chain) {
   Value& source = lowering.input(node, 0);
   const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
   const std::size_t index = variable_index(lowering, node);
-  const Place from = lowering.plain(source), state = lowering.state_place(index), is_set = lowering.state_is_set_place(index);
+  const Place from = lowering.plain(source), state = lowering.state_place(index),
+              is_set = lowering.state_is_set_place(index);
   if (node->get_output_size() > 0) {
     Value& made = lowering.value(node->output(0));
     lowering.define_view(made, plain_desc(made.type, made.shape), from);

@@ -68,7 +68,8 @@ void Lowering::check_supported() {
   }
 }
 
-// -- Values ------------------------------------------------------------------------------------------------------------------
+// -- Values
+// ------------------------------------------------------------------------------------------------------------------
 
 ValueId Lowering::id_of(const Output<Node>& output) const { return ids_.at({output.get_node(), output.get_index()}); }
 Value& Lowering::value(const Output<Node>& output) { return values_[id_of(output)]; }
@@ -83,15 +84,32 @@ bool Lowering::constant_ints(const std::shared_ptr<Node>& node, std::size_t inde
   if (!tensor || !tensor.is_contiguous()) return false;
   const auto read = [&]<typename T>(const T* data) { values.assign(data, data + tensor.element_count()); };
   switch (tensor.element_type()) {
-    case ElementType::kI64: read(tensor.data<std::int64_t>()); return true;
-    case ElementType::kI32: read(tensor.data<std::int32_t>()); return true;
-    case ElementType::kU64: read(tensor.data<std::uint64_t>()); return true;
-    case ElementType::kU32: read(tensor.data<std::uint32_t>()); return true;
-    case ElementType::kI16: read(tensor.data<std::int16_t>()); return true;
-    case ElementType::kU16: read(tensor.data<std::uint16_t>()); return true;
-    case ElementType::kI8: read(tensor.data<std::int8_t>()); return true;
-    case ElementType::kU8: read(tensor.data<std::uint8_t>()); return true;
-    default: return false;
+    case ElementType::kI64:
+      read(tensor.data<std::int64_t>());
+      return true;
+    case ElementType::kI32:
+      read(tensor.data<std::int32_t>());
+      return true;
+    case ElementType::kU64:
+      read(tensor.data<std::uint64_t>());
+      return true;
+    case ElementType::kU32:
+      read(tensor.data<std::uint32_t>());
+      return true;
+    case ElementType::kI16:
+      read(tensor.data<std::int16_t>());
+      return true;
+    case ElementType::kU16:
+      read(tensor.data<std::uint16_t>());
+      return true;
+    case ElementType::kI8:
+      read(tensor.data<std::int8_t>());
+      return true;
+    case ElementType::kU8:
+      read(tensor.data<std::uint8_t>());
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -120,7 +138,8 @@ Place Lowering::constant_place(const Tensor& tensor) {
   Tensor packed = tensor;
   if (!tensor.is_contiguous()) {
     packed = Tensor(tensor.element_type(), tensor.shape());
-    copy_strided(tensor.element_type(), tensor.shape(), tensor.data(), tensor.byte_strides(), packed.data(), packed.byte_strides());
+    copy_strided(tensor.element_type(), tensor.shape(), tensor.data(), tensor.byte_strides(), packed.data(),
+                 packed.byte_strides());
   }
   plan_.buffers[id].constant = packed;
   if (key) constants_[key] = id;
@@ -232,7 +251,8 @@ void Lowering::request_part(Place part, std::size_t size_bytes, Place whole, std
   requests_.push_back({part, size_bytes, whole, step});
 }
 
-// -- Steps -------------------------------------------------------------------------------------------------------------------
+// -- Steps
+// -------------------------------------------------------------------------------------------------------------------
 
 void Lowering::add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written) {
   step.arguments.emplace_back(argument, desc);
@@ -240,10 +260,12 @@ void Lowering::add_argument(PrimitiveStep& step, int argument, Place place, cons
 }
 
 void Lowering::add_scratchpad(PrimitiveStep& step, const md& scratchpad) {
-  if (scratchpad.get_size() > 0) add_argument(step, DNNL_ARG_SCRATCHPAD, scratch(scratchpad.get_size()), scratchpad, true);
+  if (scratchpad.get_size() > 0)
+    add_argument(step, DNNL_ARG_SCRATCHPAD, scratch(scratchpad.get_size()), scratchpad, true);
 }
 
-PrimitiveStep& Lowering::add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive, std::string kernel) {
+PrimitiveStep& Lowering::add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive,
+                                       std::string kernel) {
   auto step = std::make_unique<PrimitiveStep>();
   step->engine = engine();
   step->primitive = primitive;
@@ -299,7 +321,8 @@ void Lowering::lower_reference(const std::shared_ptr<Node>& node) {
   plan_.steps.push_back(std::move(step));
 }
 
-// -- The walk ----------------------------------------------------------------------------------------------------------------
+// -- The walk
+// ----------------------------------------------------------------------------------------------------------------
 
 bool Lowering::fold(const std::shared_ptr<Node>& node) {
   if (!node->operation().evaluate || node->get_input_size() == 0) return false;
@@ -341,7 +364,8 @@ void Lowering::lower_chain(const Chain& chain) {
 
 void Lowering::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index) {
   Value& made = value(node->output(0));
-  const Place place{add_buffer(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), static_cast<std::uint32_t>(index)), 0};
+  const Place place{
+      add_buffer(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), static_cast<std::uint32_t>(index)), 0};
   define_view(made, plain_desc(made.type, made.shape), place);
 }
 
@@ -363,8 +387,10 @@ void Lowering::run() {
       value.type = node->get_output_element_type(i);
       value.shape = node->get_output_shape(i);
       value.remaining_uses = static_cast<int>(node->get_output_target_inputs(i).size());
-      if (const auto* constant = as_type<op::v0::Constant>(node.get())) value.constant = constant->get_tensor();
-      else if (const auto known = node->get_output_tensor(i).value()) value.constant = *known;
+      if (const auto* constant = as_type<op::v0::Constant>(node.get()))
+        value.constant = constant->get_tensor();
+      else if (const auto known = node->get_output_tensor(i).value())
+        value.constant = *known;
       ids_[{node.get(), i}] = static_cast<ValueId>(values_.size());
       values_.push_back(std::move(value));
       outputs_.emplace_back(node, i);
@@ -380,12 +406,15 @@ void Lowering::run() {
   for (const auto& node : order_) {
     if (std::string_view(node->get_type_name()) != "ReadValue") continue;
     const std::string& id = node->get_attributes().get_string("variable_id");
-    const auto known = std::find_if(plan_.variables.begin(), plan_.variables.end(), [&](const Variable& v) { return v.id == id; });
-    if (known == plan_.variables.end()) plan_.variables.push_back({id, node->get_output_element_type(0), node->get_output_shape(0)});
+    const auto known =
+        std::find_if(plan_.variables.begin(), plan_.variables.end(), [&](const Variable& v) { return v.id == id; });
+    if (known == plan_.variables.end())
+      plan_.variables.push_back({id, node->get_output_element_type(0), node->get_output_shape(0)});
   }
   const std::size_t variables = plan_.variables.size();
   for (std::size_t i = 0; i < 2 * variables; ++i) {
-    const std::size_t bytes = i < variables ? *checked_size_bytes(plan_.variables[i].type, plan_.variables[i].shape) : 1;
+    const std::size_t bytes =
+        i < variables ? *checked_size_bytes(plan_.variables[i].type, plan_.variables[i].shape) : 1;
     states_.push_back(add_buffer(BufferKind::kState, bytes, static_cast<std::uint32_t>(i)));
   }
   const ChainFinder chains(*this, order_);
@@ -398,15 +427,18 @@ void Lowering::run() {
       continue;
     }
     bool known = node->get_output_size() > 0;
-    for (std::size_t i = 0; i < node->get_output_size(); ++i) known &= static_cast<bool>(value(node->output(i)).constant);
+    for (std::size_t i = 0; i < node->get_output_size(); ++i)
+      known &= static_cast<bool>(value(node->output(i)).constant);
     if (known || fold(node)) {
       use_inputs(node, -1);
       note_optimized_out(node);
       continue;
     }
     const Chain* chain = chains.chain_of(node);
-    if (!chain) lower_chain({{node}});
-    else if (chain->last() == node) lower_chain(*chain);
+    if (!chain)
+      lower_chain({{node}});
+    else if (chain->last() == node)
+      lower_chain(*chain);
   }
   for (const auto& node : assignments) lower_chain({{node}});
   for (std::size_t i = 0; i < results.size(); ++i) lower_result(results[i], i);
@@ -414,7 +446,8 @@ void Lowering::run() {
 }
 
 void Lowering::grant_parts() {
-  // A buffer becomes a part of another only as a whole: all its bytes must be asked for, each at one and the same distance.
+  // A buffer becomes a part of another only as a whole: all its bytes must be asked for, each at one and the same
+  // distance.
   std::map<BufferId, std::vector<std::size_t>> by_buffer;
   for (std::size_t i = 0; i < requests_.size(); ++i) by_buffer[requests_[i].part.buffer].push_back(i);
   std::vector<bool> dropped(plan_.steps.size(), false);
@@ -433,7 +466,8 @@ void Lowering::grant_parts() {
       for (std::size_t i : all) {
         const PartRequest& request = requests_[i];
         if (request.step != first.step || request.whole.buffer != first.whole.buffer) continue;
-        if (request.whole.offset < request.part.offset || request.whole.offset - request.part.offset != distance) continue;
+        if (request.whole.offset < request.part.offset || request.whole.offset - request.part.offset != distance)
+          continue;
         members.push_back(i);
         ranges.emplace_back(request.part.offset, request.part.offset + request.size_bytes);
       }
@@ -457,8 +491,10 @@ void Lowering::grant_parts() {
   std::vector<std::ptrdiff_t> new_index;
   for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
     new_index.push_back(static_cast<std::ptrdiff_t>(kept.size()) - (dropped[i] ? 1 : 0));
-    if (dropped[i]) plan_.optimized_out.emplace_back(plan_.steps[i]->info.node_name, plan_.steps[i]->info.node_type);
-    else kept.push_back(std::move(plan_.steps[i]));
+    if (dropped[i])
+      plan_.optimized_out.emplace_back(plan_.steps[i]->info.node_name, plan_.steps[i]->info.node_type);
+    else
+      kept.push_back(std::move(plan_.steps[i]));
   }
   plan_.steps = std::move(kept);
   for (Made& made : plan_.made)

@@ -76,8 +76,8 @@ class Lowering {
   /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
   Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
 
-  /// True when nothing still to be lowered reads the buffer under `place` or anything that may share memory with it, and the
-  /// buffer is the arena's: a step may then write its result over it. Call it while lowering the last reader.
+  /// True when nothing still to be lowered reads the buffer under `place` or anything that may share memory with it,
+  /// and the buffer is the arena's: a step may then write its result over it. Call it while lowering the last reader.
   bool may_overwrite(Place place);
   /// True when a variant of the value lies, or may come to lie, in the same memory as `place`.
   bool shares_memory(const Value& value, Place place);
@@ -86,8 +86,8 @@ class Lowering {
   /// Memory of a variable, and of the byte that says whether it was assigned.
   Place state_place(std::size_t index) const { return {states_[index], 0}; }
   Place state_is_set_place(std::size_t index) const { return {states_[states_.size() / 2 + index], 0}; }
-  /// Asks that `part` be placed inside `whole` at its offset. Granted or not after all nodes are lowered: a step that copies
-  /// is added now and dropped when it is granted.
+  /// Asks that `part` be placed inside `whole` at its offset. Granted or not after all nodes are lowered: a step that
+  /// copies is added now and dropped when it is granted.
   void request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step);
 
   /// Adds a oneDNN step for `node`. Every operand after `inputs` is written.
@@ -146,8 +146,8 @@ class Lowering {
   int channel_block_ = 0;
 };
 
-/// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added then,
-/// and a fused chain is tried again as single nodes, a single node as its reference kernel.
+/// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added
+/// then, and a fused chain is tried again as single nodes, a single node as its reference kernel.
 using LowerFunction = bool (*)(Lowering& lowering, const Chain& chain);
 
 struct LoweringEntry {
@@ -174,7 +174,8 @@ void register_input_stage(LoweringTable& table);
 /// A copy of the model with the passes run that kernels of this engine profit from.
 std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options);
 
-// -- Descriptions ------------------------------------------------------------------------------------------------------------
+// -- Descriptions
+// ------------------------------------------------------------------------------------------------------------
 
 /// oneDNN's name of the type; undef for those that it lacks.
 dnnl::memory::data_type data_type(ElementType type);

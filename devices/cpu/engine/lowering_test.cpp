@@ -12,14 +12,22 @@ TEST(MatMul, AgreesForAllRanksAndTranspositions) {
     Shape a, b;
     bool ta, tb;
   };
-  const std::vector<Case> cases = {{{4, 8}, {8, 5}, false, false},       {{8, 4}, {8, 5}, true, false},
-                                   {{4, 8}, {5, 8}, false, true},        {{1, 7, 8}, {8, 5}, false, false},
-                                   {{2, 3, 8}, {8, 5}, false, false},    {{2, 3, 8}, {5, 8}, false, true},
-                                   {{2, 8, 3}, {8, 5}, true, false},     {{1, 8, 3}, {8, 5}, true, false},
-                                   {{2, 3, 4, 8}, {1, 1, 8, 5}, false, false}, {{2, 3, 4, 8}, {2, 3, 8, 5}, false, false},
-                                   {{2, 1, 4, 8}, {1, 3, 8, 5}, false, false}, {{8}, {8, 5}, false, false},
-                                   {{4, 8}, {8}, false, false},          {{8}, {8}, false, false},
-                                   {{1, 2048}, {1000, 2048}, false, true}, {{3, 8}, {2, 8, 5}, false, false}};
+  const std::vector<Case> cases = {{{4, 8}, {8, 5}, false, false},
+                                   {{8, 4}, {8, 5}, true, false},
+                                   {{4, 8}, {5, 8}, false, true},
+                                   {{1, 7, 8}, {8, 5}, false, false},
+                                   {{2, 3, 8}, {8, 5}, false, false},
+                                   {{2, 3, 8}, {5, 8}, false, true},
+                                   {{2, 8, 3}, {8, 5}, true, false},
+                                   {{1, 8, 3}, {8, 5}, true, false},
+                                   {{2, 3, 4, 8}, {1, 1, 8, 5}, false, false},
+                                   {{2, 3, 4, 8}, {2, 3, 8, 5}, false, false},
+                                   {{2, 1, 4, 8}, {1, 3, 8, 5}, false, false},
+                                   {{8}, {8, 5}, false, false},
+                                   {{4, 8}, {8}, false, false},
+                                   {{8}, {8}, false, false},
+                                   {{1, 2048}, {1000, 2048}, false, true},
+                                   {{3, 8}, {2, 8, 5}, false, false}};
   for (const Case& c : cases) {
     SCOPED_TRACE(to_string(c.a) + " x " + to_string(c.b));
     const auto a = parameter(c.a), b = parameter(c.b);
@@ -29,11 +37,13 @@ TEST(MatMul, AgreesForAllRanksAndTranspositions) {
     judge(op1("MatMul", 1, {weights(c.a), b}, transposes(c.ta, c.tb)), {b});
     const Shape out = product.get_shape();
     if (out.empty()) continue;
-    const Out biased = op1("Add", 1, {op1("MatMul", 1, {a, weights(c.b)}, transposes(c.ta, c.tb)), weights({out.back()}, 5)});
+    const Out biased =
+        op1("Add", 1, {op1("MatMul", 1, {a, weights(c.b)}, transposes(c.ta, c.tb)), weights({out.back()}, 5)});
     const auto judged = judge(op1("Gelu", 7, {biased}, {{"approximation_mode", "ERF"}}), {a});
     EXPECT_EQ(judged.references, 0u);
     const auto residual = parameter(out);
-    const Out again = op1("Add", 1, {op1("MatMul", 1, {a, weights(c.b)}, transposes(c.ta, c.tb)), weights({out.back()}, 5)});
+    const Out again =
+        op1("Add", 1, {op1("MatMul", 1, {a, weights(c.b)}, transposes(c.ta, c.tb)), weights({out.back()}, 5)});
     judge(op1("Add", 1, {op1("Tanh", 1, {residual}), again}), {a, residual});
   }
 }
@@ -52,10 +62,12 @@ TEST(Elementwise, UnariesAgreeInBlockedAndPackedLayouts) {
 }
 
 TEST(Elementwise, BinariesBroadcastAsNumpyDoes) {
-  const std::vector<std::pair<Shape, Shape>> shapes = {{{2, 3, 4}, {2, 3, 4}}, {{2, 3, 4}, {4}}, {{2, 3, 4}, {3, 1}}, {{1, 3, 1}, {2, 1, 4}},
-                                                       {{}, {2, 3}},           {{5}, {}},        {{1}, {1}},          {{2, 16, 4, 4}, {1, 16, 1, 1}}};
+  const std::vector<std::pair<Shape, Shape>> shapes = {
+      {{2, 3, 4}, {2, 3, 4}}, {{2, 3, 4}, {4}}, {{2, 3, 4}, {3, 1}}, {{1, 3, 1}, {2, 1, 4}},
+      {{}, {2, 3}},           {{5}, {}},        {{1}, {1}},          {{2, 16, 4, 4}, {1, 16, 1, 1}}};
   for (const auto& [a, b] : shapes) {
-    for (const char* type : {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "Power", "SquaredDifference", "Greater"}) {
+    for (const char* type :
+         {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum", "Power", "SquaredDifference", "Greater"}) {
       SCOPED_TRACE(std::string(type) + to_string(a) + to_string(b));
       const auto x = parameter(a), y = parameter(b);
       judge(op1(type, 1, {op1("Abs", 1, {x}), y}), {x, y});
@@ -67,7 +79,8 @@ TEST(Elementwise, BinariesBroadcastAsNumpyDoes) {
 
 TEST(Movement, ViewsAndTransposesAgree) {
   const auto x = parameter({2, 3, 4, 5});
-  for (const std::vector<std::int64_t>& order : {std::vector<std::int64_t>{0, 1, 2, 3}, {0, 2, 3, 1}, {3, 2, 1, 0}, {0, 1, 3, 2}, {1, 0, 2, 3}})
+  for (const std::vector<std::int64_t>& order :
+       {std::vector<std::int64_t>{0, 1, 2, 3}, {0, 2, 3, 1}, {3, 2, 1, 0}, {0, 1, 3, 2}, {1, 0, 2, 3}})
     judge(op1("Transpose", 1, {x, ints(order)}), {x});
   const auto y = parameter({1, 16, 6, 6});
   const Out c = convolution(y, 32, 3, 1, 1);
@@ -99,7 +112,8 @@ TEST(Movement, SplitsAndJoinsWithoutCopyingWhereLayoutsAllow) {
   judge(op1("Concat", 1, {d, d, x, weights({1, 16, 6, 6})}, {{"axis", 1}}), {x});
   // Joined, then changed where it lies, while a part is read again.
   const Out relu = op1("Sigmoid", 1, {joined});
-  judge(op1("Add", 1, {op1("Slice", 8, {relu, ints({0}), ints({32}), ints({1}), ints({1})}), op1("Tanh", 1, {d})}), {x});
+  judge(op1("Add", 1, {op1("Slice", 8, {relu, ints({0}), ints({32}), ints({1}), ints({1})}), op1("Tanh", 1, {d})}),
+        {x});
 }
 
 TEST(Movement, ConcatAgreesAlongEveryAxisAndBatch) {
@@ -108,10 +122,13 @@ TEST(Movement, ConcatAgreesAlongEveryAxisAndBatch) {
       for (const std::int64_t axis : {0, 1, 2, -1}) {
         SCOPED_TRACE(std::to_string(batch) + " " + std::to_string(channels) + " " + std::to_string(axis));
         const auto x = parameter({batch, channels, 4, 6});
-        const Out a = op1("Relu", 1, {convolution(x, channels, 3, 1, 1, 1)}), b = op1("Tanh", 1, {convolution(x, channels, 1, 1, 0, 2)});
+        const Out a = op1("Relu", 1, {convolution(x, channels, 3, 1, 1, 1)}),
+                  b = op1("Tanh", 1, {convolution(x, channels, 1, 1, 0, 2)});
         const Out joined = op1("Concat", 1, {a, b, x}, {{"axis", axis}});
         judge(op1("Abs", 1, {joined}), {x});
-        judge(op1("Concat", 1, {op1("Concat", 1, {a, b}, {{"axis", axis}}), op1("Concat", 1, {b, a}, {{"axis", axis}})}, {{"axis", axis}}), {x});
+        judge(op1("Concat", 1, {op1("Concat", 1, {a, b}, {{"axis", axis}}), op1("Concat", 1, {b, a}, {{"axis", axis}})},
+                  {{"axis", axis}}),
+              {x});
       }
     }
   }
@@ -119,7 +136,8 @@ TEST(Movement, ConcatAgreesAlongEveryAxisAndBatch) {
 
 TEST(Movement, SlicesAgree) {
   const auto x = parameter({2, 5, 6, 7});
-  const auto slice = [&](std::vector<std::int64_t> begin, std::vector<std::int64_t> end, std::vector<std::int64_t> step, std::vector<std::int64_t> axes) {
+  const auto slice = [&](std::vector<std::int64_t> begin, std::vector<std::int64_t> end, std::vector<std::int64_t> step,
+                         std::vector<std::int64_t> axes) {
     judge(op1("Slice", 8, {x, ints(begin), ints(end), ints(step), ints(axes)}), {x});
   };
   slice({1}, {2}, {1}, {0});
@@ -129,11 +147,14 @@ TEST(Movement, SlicesAgree) {
   slice({-3}, {100}, {1}, {-2});
   slice({4, 5}, {1, 0}, {-1, -2}, {1, 2});
   judge(op1("StridedSlice", 1, {x, ints({0, 1, 0, 0}), ints({0, 4, 0, 0}), ints({1, 2, 1, 1})},
-            {{"begin_mask", {1, 0, 1, 1}}, {"end_mask", {1, 0, 1, 1}}}), {x});
+            {{"begin_mask", {1, 0, 1, 1}}, {"end_mask", {1, 0, 1, 1}}}),
+        {x});
   judge(op1("StridedSlice", 1, {x, ints({1, 0}), ints({2, 5}), ints({1, 1})},
-            {{"begin_mask", {0, 0}}, {"end_mask", {0, 0}}, {"shrink_axis_mask", {1, 0}}}), {x});
+            {{"begin_mask", {0, 0}}, {"end_mask", {0, 0}}, {"shrink_axis_mask", {1, 0}}}),
+        {x});
   const auto lengths = make_node("VariadicSplit", 1, {x, scalar_int(1), ints({1, 3, 1})}, {});
-  judge(std::make_shared<Model>(OutputVector{lengths->output(0), lengths->output(1), lengths->output(2)}, ParameterVector{x}));
+  judge(std::make_shared<Model>(OutputVector{lengths->output(0), lengths->output(1), lengths->output(2)},
+                                ParameterVector{x}));
 }
 
 TEST(Movement, GatherPadBroadcastTileConvertAgree) {
@@ -162,14 +183,17 @@ TEST(Normalization, SoftmaxAndMvnAgree) {
     judge(op1("Softmax", 8, {op1("Tanh", 1, {convolution(x, 32, 1, 1, 0)})}, {{"axis", axis}}), {x});
   }
   for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{3}, {2, 3}, {1, 2, 3}, {1}, {-1}})
-    judge(op1("MVN", 6, {x, ints(axes)}, {{"normalize_variance", true}, {"eps", 1e-6}, {"eps_mode", "inside_sqrt"}}), {x});
+    judge(op1("MVN", 6, {x, ints(axes)}, {{"normalize_variance", true}, {"eps", 1e-6}, {"eps_mode", "inside_sqrt"}}),
+          {x});
 }
 
 TEST(Attention, AgreesWithAndWithoutMask) {
-  const auto q = parameter({1, 2, 5, 8}), k = parameter({1, 2, 7, 8}), v = parameter({1, 2, 7, 6}), mask = parameter({1, 1, 1, 7});
+  const auto q = parameter({1, 2, 5, 8}), k = parameter({1, 2, 7, 8}), v = parameter({1, 2, 7, 6}),
+             mask = parameter({1, 1, 1, 7});
   const Attributes open{{"causal", false}}, causal{{"causal", true}};
   EXPECT_EQ(judge(op1("ScaledDotProductAttention", 13, {q, k, v}, open), {q, k, v}).references, 0u);
-  EXPECT_EQ(judge(op1("ScaledDotProductAttention", 13, {q, k, v, mask, scalar(0.5)}, open), {q, k, v, mask}).references, 0u);
+  EXPECT_EQ(judge(op1("ScaledDotProductAttention", 13, {q, k, v, mask, scalar(0.5)}, open), {q, k, v, mask}).references,
+            0u);
   judge(op1("ScaledDotProductAttention", 13, {q, k, v, scalar(0), scalar(0.5)}, open), {q, k, v});
   judge(op1("ScaledDotProductAttention", 13, {q, k, v}, causal), {q, k, v});
 }
@@ -177,11 +201,14 @@ TEST(Attention, AgreesWithAndWithoutMask) {
 TEST(Reduction, Agrees) {
   const auto x = parameter({2, 24, 5, 7});
   for (const char* type : {"ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL2"}) {
-    for (const std::vector<std::int64_t>& axes : {std::vector<std::int64_t>{2, 3}, {1}, {0}, {3}, {0, 2}, {0, 1, 2, 3}, {-1}}) {
+    for (const std::vector<std::int64_t>& axes :
+         {std::vector<std::int64_t>{2, 3}, {1}, {0}, {3}, {0, 2}, {0, 1, 2, 3}, {-1}}) {
       for (const bool keep : {true, false}) {
         SCOPED_TRACE(type + std::to_string(axes[0]));
         judge(op1(type, std::string(type) == "ReduceL2" ? 4 : 1, {x, ints(axes)}, {{"keep_dims", keep}}), {x});
-        judge(op1(type, std::string(type) == "ReduceL2" ? 4 : 1, {convolution(x, 24, 1, 1, 0), ints(axes)}, {{"keep_dims", keep}}), {x}, 1e-3);
+        judge(op1(type, std::string(type) == "ReduceL2" ? 4 : 1, {convolution(x, 24, 1, 1, 0), ints(axes)},
+                  {{"keep_dims", keep}}),
+              {x}, 1e-3);
       }
     }
   }
@@ -192,15 +219,23 @@ TEST(Interpolate, AgreesInAllModes) {
     const auto x = parameter({1, channels, 6, 5});
     for (const Out& source : {Out(x), convolution(x, channels, 1, 1, 0)}) {
       for (const char* mode : {"nearest", "linear", "linear_onnx", "cubic"}) {
-        for (const char* coordinate : {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn"}) {
+        for (const char* coordinate :
+             {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_half_pixel_for_nn"}) {
           for (const char* rounding : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"}) {
             if (std::string(mode) != "nearest" && std::string(rounding) != "floor") continue;
-            for (const std::vector<std::int64_t>& sizes : {std::vector<std::int64_t>{12, 10}, {9, 13}, {3, 2}, {1, 5}}) {
+            for (const std::vector<std::int64_t>& sizes :
+                 {std::vector<std::int64_t>{12, 10}, {9, 13}, {3, 2}, {1, 5}}) {
               SCOPED_TRACE(std::string(mode) + " " + coordinate + " " + rounding + " " + std::to_string(sizes[0]));
-              const Out scales = op::v0::Constant::create(element::f32, Shape{2}, {static_cast<double>(sizes[0]) / 6, static_cast<double>(sizes[1]) / 5});
+              const Out scales = op::v0::Constant::create(
+                  element::f32, Shape{2}, {static_cast<double>(sizes[0]) / 6, static_cast<double>(sizes[1]) / 5});
               judge(op1("Interpolate", 4, {source, ints(sizes), scales, ints({2, 3})},
-                        {{"mode", mode}, {"shape_calculation_mode", "sizes"}, {"coordinate_transformation_mode", coordinate}, {"nearest_mode", rounding},
-                         {"pads_begin", {0, 0, 0, 0}}, {"pads_end", {0, 0, 0, 0}}}), {x}, 1e-3);
+                        {{"mode", mode},
+                         {"shape_calculation_mode", "sizes"},
+                         {"coordinate_transformation_mode", coordinate},
+                         {"nearest_mode", rounding},
+                         {"pads_begin", {0, 0, 0, 0}},
+                         {"pads_end", {0, 0, 0, 0}}}),
+                    {x}, 1e-3);
             }
           }
         }

@@ -20,7 +20,8 @@ std::size_t plan_memory(PlanImpl& plan) {
     const Buffer& buffer = plan.buffers[id];
     if (buffer.kind == BufferKind::kArena && buffer.parent == kNoBuffer && buffer.first_step >= 0) order.push_back(id);
   }
-  // Largest first, each into the tightest gap that its lifetime leaves: within a few per cent of the lower bound in practice.
+  // Largest first, each into the tightest gap that its lifetime leaves: within a few per cent of the lower bound in
+  // practice.
   std::stable_sort(order.begin(), order.end(),
                    [&](BufferId a, BufferId b) { return plan.buffers[a].size_bytes > plan.buffers[b].size_bytes; });
   std::size_t end_of_arena = 0;
@@ -36,14 +37,15 @@ std::size_t plan_memory(PlanImpl& plan) {
         best_gap = other.arena_offset - cursor;
         best = cursor;
       }
-      const std::size_t other_size = (std::max<std::size_t>(other.size_bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
+      const std::size_t other_size =
+          (std::max<std::size_t>(other.size_bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
       cursor = std::max(cursor, other.arena_offset + other_size);
     }
     buffer.arena_offset = best_gap == ~std::size_t{0} ? cursor : best;
     end_of_arena = std::max(end_of_arena, buffer.arena_offset + size);
-    const auto at = std::upper_bound(placed.begin(), placed.end(), buffer.arena_offset, [&](std::size_t offset, BufferId b) {
-      return offset < plan.buffers[b].arena_offset;
-    });
+    const auto at =
+        std::upper_bound(placed.begin(), placed.end(), buffer.arena_offset,
+                         [&](std::size_t offset, BufferId b) { return offset < plan.buffers[b].arena_offset; });
     placed.insert(at, id);
   }
   return end_of_arena;

@@ -12,7 +12,8 @@ std::string port_name(const Output<const Node>& output, const Node& node) {
 
 Port make_port(const Output<const Node>& output, const Node& node) {
   if (output.get_partial_shape().is_dynamic() || output.get_element_type().is_dynamic()) {
-    throw Error(Code::kFailedPrecondition, "CPU: " + node.describe() + " has the dynamic shape " + output.get_partial_shape().to_string() +
+    throw Error(Code::kFailedPrecondition, "CPU: " + node.describe() + " has the dynamic shape " +
+                                               output.get_partial_shape().to_string() +
                                                "; reshape the model to static shapes before compiling a plan");
   }
   return {port_name(output, node), output.get_element_type(), output.get_shape()};
@@ -30,8 +31,10 @@ void find_strided_inputs(PlanImpl& plan) {
       const Buffer& buffer = plan.buffers[root.buffer];
       if (buffer.kind != BufferKind::kInput) continue;
       // A view into an input has extents of its own, which the user's tensor does not describe.
-      if (strided && root.offset == 0) plan.input_read_strided[buffer.index] = true;
-      else packed[buffer.index] = true;
+      if (strided && root.offset == 0)
+        plan.input_read_strided[buffer.index] = true;
+      else
+        packed[buffer.index] = true;
     }
   }
   for (std::size_t i = 0; i < packed.size(); ++i)
@@ -51,7 +54,8 @@ std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, co
   impl.model = prepare_model(*model, impl.options);
   for (const auto& parameter : impl.model->get_parameters())
     impl.inputs.push_back(make_port(Output<const Node>(parameter.get(), 0), *parameter));
-  for (const auto& result : impl.model->get_results()) impl.outputs.push_back(make_port(Output<const Node>(result.get(), 0), *result));
+  for (const auto& result : impl.model->get_results())
+    impl.outputs.push_back(make_port(Output<const Node>(result.get(), 0), *result));
   std::exception_ptr failure;
   // oneDNN sizes its kernels by the arena that they are made in.
   Workers workers(impl.options.threads);
@@ -59,8 +63,10 @@ std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, co
     try {
       Lowering(impl, *impl.model).run();
     } catch (const dnnl::error& error) {
-      failure = std::make_exception_ptr(Error(Code::kInternal, std::string("CPU: compiling '") + impl.model->get_friendly_name() +
-                                                                  "' failed: " + error.what(), "oneDNN", error.status));
+      failure = std::make_exception_ptr(
+          Error(Code::kInternal,
+                std::string("CPU: compiling '") + impl.model->get_friendly_name() + "' failed: " + error.what(),
+                "oneDNN", error.status));
     } catch (...) {
       failure = std::current_exception();
     }

@@ -39,12 +39,12 @@ enum class BufferKind : std::uint8_t {
 struct Buffer {
   BufferKind kind = BufferKind::kArena;
   std::size_t size_bytes = 0;
-  std::uint32_t index = 0;          ///< Port number; variable number, or for its "is set" byte that plus their count.
-  BufferId parent = kNoBuffer;      ///< This buffer is a part of that one...
-  std::size_t parent_offset = 0;    ///< ...at this offset.
-  std::size_t arena_offset = 0;     ///< Of a root buffer of the arena.
+  std::uint32_t index = 0;        ///< Port number; variable number, or for its "is set" byte that plus their count.
+  BufferId parent = kNoBuffer;    ///< This buffer is a part of that one...
+  std::size_t parent_offset = 0;  ///< ...at this offset.
+  std::size_t arena_offset = 0;   ///< Of a root buffer of the arena.
   int first_step = -1, last_step = -1;
-  Tensor constant;                  ///< Keeps the bytes of a constant.
+  Tensor constant;  ///< Keeps the bytes of a constant.
 };
 
 struct Operand {
@@ -56,7 +56,8 @@ struct Operand {
 class StepState {
  public:
   virtual ~StepState() = default;
-  /// `pointers[i]` is the address of operand i; called when made, and again when a port that the step uses is bound anew.
+  /// `pointers[i]` is the address of operand i; called when made, and again when a port that the step uses is bound
+  /// anew.
   virtual void rebind(std::span<void* const> pointers) = 0;
   virtual void run(const dnnl::stream& stream) = 0;
 };
@@ -82,8 +83,8 @@ class PrimitiveStep final : public Step {
   std::vector<std::pair<int, md>> arguments;
 };
 
-/// A kernel of ours: a callable over the operands' addresses. It must not allocate and must be safe to call from several
-/// executions at once.
+/// A kernel of ours: a callable over the operands' addresses. It must not allocate and must be safe to call from
+/// several executions at once.
 class KernelStep final : public Step {
  public:
   using Kernel = std::function<void(std::span<void* const> pointers)>;
@@ -154,7 +155,8 @@ struct PlanImpl {
   }
 };
 
-/// Gives every root buffer of the arena an offset so that no two that live at the same time overlap. @return arena size.
+/// Gives every root buffer of the arena an offset so that no two that live at the same time overlap. @return arena
+/// size.
 std::size_t plan_memory(PlanImpl& plan);
 
 /// Alignment of buffers: a cache line, and the widest vector.

@@ -23,7 +23,8 @@ class PrimitiveState final : public StepState {
   }
   void run(const dnnl::stream& stream) override {
     // The C call: the C++ one builds a map of arguments each time.
-    const auto status = dnnl_primitive_execute(primitive_, stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
+    const auto status =
+        dnnl_primitive_execute(primitive_, stream.get(), static_cast<int>(arguments_.size()), arguments_.data());
     if (status != dnnl_success) throw Error(Code::kInternal, "a CPU kernel failed", "dnnl_primitive_execute", status);
   }
 

@@ -12,7 +12,8 @@ struct Window {
   dnnl::memory::dims kernel, strides;
   dnnl::memory::dims dilations;  ///< 0 is dense.
   dnnl::memory::dims pads_begin;
-  dnnl::memory::dims pads_end;  ///< What the output's extent implies; may be negative when trailing elements are unused.
+  dnnl::memory::dims
+      pads_end;  ///< What the output's extent implies; may be negative when trailing elements are unused.
   bool is_dilated() const {
     for (auto d : dilations)
       if (d != 0) return true;
@@ -40,9 +41,12 @@ inline Window make_window(const Node& node, const dnnl::memory::dims& in, const 
     const auto extent = (kernel[i] - 1) * window.dilations[i] + 1;
     const auto total = (out[i] - 1) * window.strides[i] + extent - in[i];
     const auto needed = std::max<std::int64_t>(total, 0);
-    if (auto_pad == "same_upper") window.pads_begin[i] = needed / 2;
-    else if (auto_pad == "same_lower") window.pads_begin[i] = needed - needed / 2;
-    else if (auto_pad == "valid") window.pads_begin[i] = 0;
+    if (auto_pad == "same_upper")
+      window.pads_begin[i] = needed / 2;
+    else if (auto_pad == "same_lower")
+      window.pads_begin[i] = needed - needed / 2;
+    else if (auto_pad == "valid")
+      window.pads_begin[i] = 0;
     window.pads_end.push_back(total - window.pads_begin[i]);
     --window.dilations[i];
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bounded workers: one oneTBB arena, for oneDNN's loops and ours alike.
+#include <sched.h>
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <sched.h>
 #include <thread>
 
 #include <tbb/task_arena.h>
@@ -17,7 +17,9 @@ struct Workers::Impl {
   tbb::task_arena arena;
 };
 
-Workers::Workers(int threads) : threads_(threads > 0 ? threads : available_cpus()) { impl_ = std::make_unique<Impl>(threads_); }
+Workers::Workers(int threads) : threads_(threads > 0 ? threads : available_cpus()) {
+  impl_ = std::make_unique<Impl>(threads_);
+}
 Workers::~Workers() = default;
 
 void Workers::run(const std::function<void()>& body) { impl_->arena.execute(body); }
@@ -30,7 +32,8 @@ int Workers::available_cpus() {
   // A container's quota: more threads than it grants only preempt each other.
   std::ifstream quota("/sys/fs/cgroup/cpu.max");
   double limit = 0, period = 0;
-  if (quota >> limit >> period && limit > 0 && period > 0) count = std::min(count, std::max(1, static_cast<int>(limit / period + 0.5)));
+  if (quota >> limit >> period && limit > 0 && period > 0)
+    count = std::min(count, std::max(1, static_cast<int>(limit / period + 0.5)));
   return std::max(count, 1);
 }
 

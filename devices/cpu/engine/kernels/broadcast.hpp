@@ -18,18 +18,20 @@ namespace tenon::inline v1::engine::kernels {
 /// Below this many bytes of work a loop stays in the calling thread: waking a worker costs about as much.
 inline constexpr std::size_t kParallelBytes = 32 * 1024;
 
-/// Calls body(begin, end) over parts of [0, count), in parallel when `bytes` (read and written in all) make it worth it.
+/// Calls body(begin, end) over parts of [0, count), in parallel when `bytes` (read and written in all) make it worth
+/// it.
 template <typename Body>
 void parallel(std::size_t count, std::size_t bytes, const Body& body) {
   if (count <= 1 || bytes < kParallelBytes) return body(std::size_t{0}, count);
   const std::size_t grain = std::max<std::size_t>(1, count * (kParallelBytes / 2) / bytes);
   tbb::parallel_for(
-      tbb::blocked_range<std::size_t>(0, count, grain), [&](const tbb::blocked_range<std::size_t>& range) { body(range.begin(), range.end()); },
+      tbb::blocked_range<std::size_t>(0, count, grain),
+      [&](const tbb::blocked_range<std::size_t>& range) { body(range.begin(), range.end()); },
       tbb::static_partitioner());
 }
 
-/// A walk over an output with N operands whose element strides may be 0 (broadcast). Neighbouring axes that are walked alike
-/// are merged, extents of 1 dropped. Operand 0 is the output.
+/// A walk over an output with N operands whose element strides may be 0 (broadcast). Neighbouring axes that are walked
+/// alike are merged, extents of 1 dropped. Operand 0 is the output.
 template <std::size_t N>
 struct Walk {
   std::vector<std::size_t> extents;

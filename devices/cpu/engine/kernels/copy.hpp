@@ -36,7 +36,8 @@ void strided_copy_as(const Walk<2>& walk, T* to, const T* from) {
       } else if (out_step == 1 && step == 0) {
         std::fill(o, o + inner, *x);
       } else {
-        for (std::size_t i = 0; i < inner; ++i) o[static_cast<std::ptrdiff_t>(i) * out_step] = x[static_cast<std::ptrdiff_t>(i) * step];
+        for (std::size_t i = 0; i < inner; ++i)
+          o[static_cast<std::ptrdiff_t>(i) * out_step] = x[static_cast<std::ptrdiff_t>(i) * step];
       }
     }
   });
@@ -45,10 +46,14 @@ void strided_copy_as(const Walk<2>& walk, T* to, const T* from) {
 /// Operand 0 of the walk is the destination, operand 1 the source; element size 1, 2, 4 or 8.
 inline void strided_copy(const Walk<2>& walk, std::size_t element_size, void* to, const void* from) {
   switch (element_size) {
-    case 1: return strided_copy_as(walk, static_cast<std::uint8_t*>(to), static_cast<const std::uint8_t*>(from));
-    case 2: return strided_copy_as(walk, static_cast<std::uint16_t*>(to), static_cast<const std::uint16_t*>(from));
-    case 4: return strided_copy_as(walk, static_cast<std::uint32_t*>(to), static_cast<const std::uint32_t*>(from));
-    default: return strided_copy_as(walk, static_cast<std::uint64_t*>(to), static_cast<const std::uint64_t*>(from));
+    case 1:
+      return strided_copy_as(walk, static_cast<std::uint8_t*>(to), static_cast<const std::uint8_t*>(from));
+    case 2:
+      return strided_copy_as(walk, static_cast<std::uint16_t*>(to), static_cast<const std::uint16_t*>(from));
+    case 4:
+      return strided_copy_as(walk, static_cast<std::uint32_t*>(to), static_cast<const std::uint32_t*>(from));
+    default:
+      return strided_copy_as(walk, static_cast<std::uint64_t*>(to), static_cast<const std::uint64_t*>(from));
   }
 }
 

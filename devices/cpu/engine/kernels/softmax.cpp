@@ -14,17 +14,22 @@ HWY_BEFORE_NAMESPACE();
 namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Columns [begin, end) of one outer row; three passes over `extent` rows, all in the first-level cache for usual extents.
+// Columns [begin, end) of one outer row; three passes over `extent` rows, all in the first-level cache for usual
+// extents.
 void Columns(const float* x, float* out, std::size_t extent, std::size_t inner, std::size_t begin, std::size_t end) {
   const hn::ScalableTag<float> d;
   const std::size_t lanes = hn::Lanes(d);
   for (std::size_t i = begin; i < end; i += lanes) {
     const std::size_t count = end - i < lanes ? end - i : lanes;
     const auto mask = hn::FirstN(d, count);
-    const auto load = [&](const float* from) { return count == lanes ? hn::LoadU(d, from) : hn::MaskedLoad(mask, d, from); };
+    const auto load = [&](const float* from) {
+      return count == lanes ? hn::LoadU(d, from) : hn::MaskedLoad(mask, d, from);
+    };
     const auto store = [&](hn::Vec<decltype(d)> v, float* to) {
-      if (count == lanes) hn::StoreU(v, d, to);
-      else hn::BlendedStore(v, mask, d, to);
+      if (count == lanes)
+        hn::StoreU(v, d, to);
+      else
+        hn::BlendedStore(v, mask, d, to);
     };
     auto greatest = load(x + i);
     for (std::size_t k = 1; k < extent; ++k) greatest = hn::Max(greatest, load(x + k * inner + i));
@@ -54,7 +59,8 @@ void softmax_columns(const float* x, float* out, std::size_t outer, std::size_t 
   const std::size_t tiles = (inner + kTile - 1) / kTile;
   parallel(outer * tiles, outer * extent * inner * 16, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      const std::size_t row = i / tiles, first = i % tiles * kTile, last = first + kTile < inner ? first + kTile : inner;
+      const std::size_t row = i / tiles, first = i % tiles * kTile,
+                        last = first + kTile < inner ? first + kTile : inner;
       HWY_DYNAMIC_DISPATCH(Columns)(x + row * extent * inner, out + row * extent * inner, extent, inner, first, last);
     }
   });

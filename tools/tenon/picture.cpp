@@ -42,6 +42,13 @@ void fill_black(const Frame& frame) {
   }
 }
 
+/// Encoders want even extents: the last column or row of an odd picture is cut.
+FrameInfo even(FrameInfo info) {
+  info.width_px = std::max<std::uint32_t>(2, info.width_px & ~1u);
+  info.height_px = std::max<std::uint32_t>(2, info.height_px & ~1u);
+  return info;
+}
+
 /// Many sure detections make a good picture; doubtful ones hardly count.
 double clarity_of(std::span<const vision::Detection> detections) {
   double sum = 0;
@@ -80,9 +87,9 @@ std::vector<char> to_png(const Frame& frame) {
 }
 
 Pictures::Pictures(const std::string& video_path, const std::string& snapshot_path, const FrameInfo& info, double fps)
-    : info_(info), pool_(info, pool_requirements(), 256) {
+    : info_(even(info)), pool_(info_, pool_requirements(), 256) {
   if (!snapshot_path.empty()) snapshot_ = OutputFile(snapshot_path, "--snapshot");
-  if (!video_path.empty()) writer_.emplace(video_path, info, writer_options(fps, ledger_));
+  if (!video_path.empty()) writer_.emplace(video_path, info_, writer_options(fps, ledger_));
 }
 
 Frame Pictures::canvas(const Frame& frame) {
@@ -90,8 +97,8 @@ Frame Pictures::canvas(const Frame& frame) {
   Frame out = pool_.acquire();
   out.set_timestamp_ns(frame.timestamp_ns());
   const FrameInfo& given = frame.info();
-  const bool same_size = given.width_px == info_.width_px && given.height_px == info_.height_px;
-  if (!same_size) fill_black(out);
+  const bool covers = given.width_px >= info_.width_px && given.height_px >= info_.height_px;
+  if (!covers) fill_black(out);
   std::uint64_t bytes = 0;
   for (std::size_t p = 0; p < frame.plane_count(); ++p) {
     const Tensor &from = frame.plane(p), &to = out.plane(p);

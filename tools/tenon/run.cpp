@@ -143,9 +143,9 @@ ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {
   ffmpeg::Video video = ffmpeg::open(options.input, wanted);
   try {
     video.use_pool(pool_requirements());
-  } catch (const Error&) {
+  } catch (const Error& error) {
     // A decoder with memory of its own only, under require: its pictures are read where it puts them.
-    if (wanted.policy != ZeroCopy::kRequire) throw;
+    if (wanted.policy != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;
   }
   return video;
 }
@@ -288,7 +288,10 @@ void run(const RunOptions& options) {
   report.size_changes = video->size_changes();
   const std::string path = video->path();
   const auto first_arrow = path.find(" -> ");
-  report.hops = hops_of(decoding, core.ledger(), report.frames, path.substr(0, first_arrow), path.substr(first_arrow + 4), video->pool_size(),
+  std::string lies_in = path.substr(first_arrow + 4);
+  // The copy is the hop itself, not a place.
+  if (lies_in.rfind("copy -> ", 0) == 0) lies_in.erase(0, 8);
+  report.hops = hops_of(decoding, core.ledger(), report.frames, path.substr(0, first_arrow), lies_in, video->pool_size(),
                         report.device);
   for (const LedgerEntry& entry : core.ledger().snapshot()) {
     if (entry.name == "input stage re-plan") report.replans += entry.maps;

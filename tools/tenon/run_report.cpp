@@ -25,7 +25,8 @@ std::size_t columns(const std::string& text) {
 }
 
 std::string padded(std::string text, std::size_t width) {
-  if (columns(text) < width) text.append(width - columns(text), ' ');
+  // Always apart from what follows, however long it is.
+  text.append(std::max<std::size_t>(2, width - std::min(width, columns(text))), ' ');
   return text;
 }
 
@@ -143,14 +144,14 @@ std::string RunReport::to_text() const {
   const std::size_t width = std::max(columns(way), columns(forced)) + 4;
   const std::string copied = "copied " + in_bytes(per_frame(&HopReport::copied)) + "/frame";
   const std::string converted = fmt::format("converted {} -> {}", in_bytes(per_frame(&HopReport::converted)), in_bytes(converted_to));
-  text += padded(way, width) + padded(copied, 22) + padded(converted, 28) + padded("waits " + per_frame_text(per_frame(&HopReport::waits)), 10) +
+  text += padded(way, width) + padded(copied, 24) + padded(converted, 34) + padded("waits " + per_frame_text(per_frame(&HopReport::waits)), 10) +
           fmt::format("proved {}/{} hops\n", proved, hops.size());
   if (const double transferred = per_frame(&HopReport::transferred); transferred > 0) {
     text += fmt::format("  transferred to or from the device's own memory: {}/frame\n", in_bytes(transferred));
   }
   if (comparison && comparison->why_not.empty()) {
     const double slower = comparison->slower();
-    text += padded(forced, width) + padded("copied " + in_bytes(comparison->copied_per_frame) + "/frame", 22 + 28 + 10) +
+    text += padded(forced, width) + padded("copied " + in_bytes(comparison->copied_per_frame) + "/frame", 24 + 34 + 10) +
             (slower >= 1.005 ? fmt::format("{:.2f}x slower", slower) : fmt::format("no slower here ({:.2f}x)", slower)) +
             fmt::format("  ({:.2f} -> {:.2f} ms/frame)\n", comparison->zero_copy_ms, comparison->forced_ms);
   } else if (comparison) {

@@ -105,6 +105,39 @@ TEST_F(RunCommand, AStreamThatChangesSizeIsPlannedAgainAndTheReportSaysSo) {
   EXPECT_NE(done.out.find("changed its size"), std::string::npos) << done.out;
 }
 
+TEST_F(RunCommand, AWayThatMustCopyBooksItAndIsNotCalledProved) {
+  // FFmpeg's raw video decoder writes into memory of its own only: to lie in the pool its pictures are copied.
+  write_clip("raw.mkv", 320, 240, 12, "rawvideo");
+  const Outcome done = tool("run raw.mkv -m '" + model("demo.onnx") + "' --report r.json --quiet --no-compare");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const json report = json::parse(text_of(file("r.json")));
+  EXPECT_EQ(report["bytes_copied_per_frame"], 320 * 240 * 3 / 2);
+  EXPECT_EQ(report["hops"][0]["bytes"], 12 * 320 * 240 * 3 / 2);
+  EXPECT_EQ(report["hops"][0]["proof"], "copies");
+  EXPECT_NE(done.out.find("proved 2/3 hops"), std::string::npos) << done.out;
+  // Under require nothing is copied, even so: they are read where the decoder put them.
+  const Outcome strict = tool("run raw.mkv -m '" + model("demo.onnx") + "' --zero-copy require --report s.json --quiet --no-compare");
+  ASSERT_EQ(strict.status, 0) << strict.err;
+  EXPECT_EQ(json::parse(text_of(file("s.json")))["bytes_copied_per_frame"], 0);
+}
+
+TEST_F(RunCommand, RequireRefusesAWayThatMustConvertAndSaysWhy) {
+  write_clip("ten.mkv", 320, 240, 3, "ffv1", AV_PIX_FMT_YUV422P10LE);
+  const std::string rest = " -m '" + model("demo.onnx") + "' --save out.mp4 --report r.json --quiet --no-compare";
+  expect_one_message(tool("run ten.mkv --zero-copy require" + rest), "zero copy is required");
+  EXPECT_EQ(left_behind(), std::vector<std::string>{"ten.mkv"});
+  EXPECT_EQ(tool("run ten.mkv --zero-copy prefer" + rest).status, 0);
+  const json report = json::parse(text_of(file("r.json")));
+  EXPECT_GT(report["hops"][0]["bytes_converted"].get<int>(), 0);
+}
+
+TEST_F(RunCommand, PicturesOfOddSizeAreSavedToo) {
+  write_clip("odd.mkv", 321, 241, 4, "ffv1");
+  const Outcome done = tool("run odd.mkv -m '" + model("demo.onnx") + "' --save out.mp4 --snapshot out.png --quiet --no-compare");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(left_behind(), (std::vector<std::string>{"odd.mkv", "out.mp4", "out.png"}));
+}
+
 TEST_F(RunCommand, TraceIsChromeJson) {
   const Outcome done = run_demo("--max-frames 10 --no-compare --quiet --trace t.json");
   ASSERT_EQ(done.status, 0) << done.err;

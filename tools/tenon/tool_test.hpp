@@ -2,6 +2,7 @@
 // For tests of the tool: the built binary as a user runs it, and small inputs made on the spot.
 #pragma once
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -14,8 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
-#include <tenon/core/frame.hpp>
-#include <tenon/frameworks/ffmpeg/writer.hpp>
+#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
 
 namespace tenon::tool::testing {
 
@@ -82,21 +82,16 @@ class ToolTest : public ::testing::Test {
     std::ofstream(folder / name, std::ios::binary) << bytes;
   }
 
-  /// A clip of grey pictures. @param name  Its extension chooses the container.
-  void write_clip(const std::string& name, std::uint32_t width, std::uint32_t height, int frames) const {
-    const FrameInfo info{kI420, width, height};
-    ffmpeg::Writer writer(folder / name, info);
-    for (int i = 0; i < frames; ++i) {
-      const Frame frame = Frame::allocate(info);
-      for (const Tensor& plane : frame.planes()) {
-        for (std::size_t y = 0; y < plane.shape()[0]; ++y) {
-          std::fill_n(static_cast<std::uint8_t*>(plane.data()) + plane.byte_strides()[0] * static_cast<std::ptrdiff_t>(y), plane.shape()[1],
-                      static_cast<std::uint8_t>(100 + i + y % 16));
-        }
-      }
-      writer.write(frame);
-    }
-    writer.finish();
+  /// A clip of moving gradients. @param name  Its extension chooses the container.
+  void write_clip(const std::string& name, int width, int height, int frames, const std::string& codec = "libx264",
+                  AVPixelFormat format = AV_PIX_FMT_YUV420P) const {
+    tenon_test::ClipSpec spec;
+    spec.width = width;
+    spec.height = height;
+    spec.frames = frames;
+    spec.codec = codec;
+    spec.format = format;
+    tenon_test::make_clip(file(name), spec);
   }
 
   fs::path folder;

@@ -9,7 +9,7 @@ status=0
 # clang-format's output depends on its version: only the pinned one judges.
 if command -v clang-format-14 >/dev/null; then
   format_files | xargs -r clang-format-14 --dry-run -Werror 2>build/format.log ||
-    { echo "lint: not formatted (./dev format mends it):"; grep -oE '^[^:]+:[0-9]+' build/format.log | sort -u | head -20; status=1; }
+    { echo "lint: not formatted (./dev format mends it):"; grep -oE '^[^ :]+\.[a-z]+:[0-9]+' build/format.log | sort -u | head -20; status=1; }
 else
   echo "lint: clang-format 14 is not here; formatting was not checked"
 fi

@@ -56,7 +56,8 @@ std::int64_t parse_int(std::string_view text) {
   text = trimmed(text);
   std::int64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size()) not_a(AttributeKind::kInt, text);
+  if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size())
+    not_a(AttributeKind::kInt, text);
   return value;
 }
 
@@ -67,7 +68,8 @@ double parse_double(std::string_view text) {
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   // Subnormal and overflowing text is a number all the same.
   if (result.ec == std::errc::result_out_of_range) return text.front() == '-' ? -HUGE_VAL : HUGE_VAL;
-  if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size()) not_a(AttributeKind::kDouble, text);
+  if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size())
+    not_a(AttributeKind::kDouble, text);
   return value;
 }
 
@@ -85,22 +87,29 @@ std::vector<std::string_view> split(std::string_view text) {
 }  // namespace
 
 std::string_view name(AttributeKind kind) {
-  constexpr std::string_view names[] = {"boolean", "integer", "number", "text", "element type", "list of integers", "list of numbers",
-                                        "list of texts", "shape"};
+  constexpr std::string_view names[] = {"boolean",          "integer",         "number",        "text", "element type",
+                                        "list of integers", "list of numbers", "list of texts", "shape"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::string Attribute::to_text() const {
   switch (kind()) {
-    case AttributeKind::kBool: return std::get<bool>(value_) ? "true" : "false";
-    case AttributeKind::kInt: return std::to_string(std::get<std::int64_t>(value_));
-    case AttributeKind::kDouble: return number_text(std::get<double>(value_));
-    case AttributeKind::kString: return std::get<std::string>(value_);
-    case AttributeKind::kType: return std::string(name(std::get<ElementType>(value_)));
+    case AttributeKind::kBool:
+      return std::get<bool>(value_) ? "true" : "false";
+    case AttributeKind::kInt:
+      return std::to_string(std::get<std::int64_t>(value_));
+    case AttributeKind::kDouble:
+      return number_text(std::get<double>(value_));
+    case AttributeKind::kString:
+      return std::get<std::string>(value_);
+    case AttributeKind::kType:
+      return std::string(name(std::get<ElementType>(value_)));
     case AttributeKind::kInts:
       return joined(std::get<std::vector<std::int64_t>>(value_), [](std::int64_t v) { return std::to_string(v); });
-    case AttributeKind::kDoubles: return joined(std::get<std::vector<double>>(value_), number_text);
-    case AttributeKind::kStrings: return joined(std::get<std::vector<std::string>>(value_), [](const std::string& v) { return v; });
+    case AttributeKind::kDoubles:
+      return joined(std::get<std::vector<double>>(value_), number_text);
+    case AttributeKind::kStrings:
+      return joined(std::get<std::vector<std::string>>(value_), [](const std::string& v) { return v; });
     case AttributeKind::kShape: {
       const std::string text = std::get<PartialShape>(value_).to_string();
       return text.substr(1, text.size() - 2);
@@ -117,9 +126,12 @@ Attribute Attribute::from_text(AttributeKind kind, std::string_view text) {
       if (word == "false" || word == "False" || word == "FALSE" || word == "0") return false;
       not_a(kind, text);
     }
-    case AttributeKind::kInt: return parse_int(text);
-    case AttributeKind::kDouble: return parse_double(text);
-    case AttributeKind::kString: return std::string(text);
+    case AttributeKind::kInt:
+      return parse_int(text);
+    case AttributeKind::kDouble:
+      return parse_double(text);
+    case AttributeKind::kString:
+      return std::string(text);
     case AttributeKind::kType: {
       const auto type = element_type_from_name(trimmed(text));
       if (!type) not_a(kind, text);
@@ -140,7 +152,8 @@ Attribute Attribute::from_text(AttributeKind kind, std::string_view text) {
       for (auto part : split(text)) values.emplace_back(part);
       return values;
     }
-    case AttributeKind::kShape: return PartialShape(text);
+    case AttributeKind::kShape:
+      return PartialShape(text);
   }
   not_a(kind, text);
 }
@@ -156,14 +169,16 @@ bool Attribute::convert_to(AttributeKind wanted) {
       return false;
     case AttributeKind::kInt:
       if (const bool* flag = get_if<bool>()) return value_ = std::int64_t{*flag}, true;
-      if (real && std::abs(*real) < 9e15 && *real == std::floor(*real)) return value_ = static_cast<std::int64_t>(*real), true;
+      if (real && std::abs(*real) < 9e15 && *real == std::floor(*real))
+        return value_ = static_cast<std::int64_t>(*real), true;
       return false;
     case AttributeKind::kDouble:
       if (integer) return value_ = static_cast<double>(*integer), true;
       return false;
     case AttributeKind::kInts:
       if (integer) return value_ = std::vector<std::int64_t>{*integer}, true;
-      if (const auto* numbers = get_if<std::vector<double>>(); numbers && numbers->empty()) return value_ = std::vector<std::int64_t>{}, true;
+      if (const auto* numbers = get_if<std::vector<double>>(); numbers && numbers->empty())
+        return value_ = std::vector<std::int64_t>{}, true;
       if (const auto* shape = get_if<PartialShape>(); shape && shape->is_static()) {
         std::vector<std::int64_t> values;
         for (const Dimension& d : *shape) values.push_back(d.get_length());
@@ -187,14 +202,17 @@ bool Attribute::convert_to(AttributeKind wanted) {
         if (const auto type = element_type_from_name(*text)) return value_ = *type, true;
       }
       return false;
-    case AttributeKind::kString: return false;
+    case AttributeKind::kString:
+      return false;
   }
   return false;
 }
 
 void Attributes::set(std::string_view name, Attribute value) {
-  if (Attribute* held = find(name)) *held = std::move(value);
-  else entries_.emplace_back(std::string(name), std::move(value));
+  if (Attribute* held = find(name))
+    *held = std::move(value);
+  else
+    entries_.emplace_back(std::string(name), std::move(value));
 }
 
 void Attributes::erase(std::string_view name) {
@@ -215,13 +233,16 @@ const T& typed(const Attributes& attributes, std::string_view attribute, Attribu
   const Attribute* found = attributes.find(attribute);
   if (!found) throw Error(Code::kNotFound, "attribute '" + std::string(attribute) + "' is missing");
   if (const T* value = found->get_if<T>()) return *value;
-  throw Error(Code::kInvalidArgument, "attribute '" + std::string(attribute) + "': expected a " + std::string(name(kind)) + ", found a " +
-                                          std::string(name(found->kind())) + " \"" + found->to_text() + "\"");
+  throw Error(Code::kInvalidArgument, "attribute '" + std::string(attribute) + "': expected a " +
+                                          std::string(name(kind)) + ", found a " + std::string(name(found->kind())) +
+                                          " \"" + found->to_text() + "\"");
 }
 }  // namespace
 
 bool Attributes::get_bool(std::string_view name) const { return typed<bool>(*this, name, AttributeKind::kBool); }
-std::int64_t Attributes::get_int(std::string_view name) const { return typed<std::int64_t>(*this, name, AttributeKind::kInt); }
+std::int64_t Attributes::get_int(std::string_view name) const {
+  return typed<std::int64_t>(*this, name, AttributeKind::kInt);
+}
 double Attributes::get_double(std::string_view name) const {
   const Attribute* found = find(name);
   if (const auto* integer = found ? found->get_if<std::int64_t>() : nullptr) return static_cast<double>(*integer);
@@ -230,7 +251,9 @@ double Attributes::get_double(std::string_view name) const {
 const std::string& Attributes::get_string(std::string_view name) const {
   return typed<std::string>(*this, name, AttributeKind::kString);
 }
-ElementType Attributes::get_type(std::string_view name) const { return typed<ElementType>(*this, name, AttributeKind::kType); }
+ElementType Attributes::get_type(std::string_view name) const {
+  return typed<ElementType>(*this, name, AttributeKind::kType);
+}
 const std::vector<std::int64_t>& Attributes::get_ints(std::string_view name) const {
   return typed<std::vector<std::int64_t>>(*this, name, AttributeKind::kInts);
 }

@@ -31,7 +31,8 @@ std::vector<Tensor> run_kernel(const Node& node, const std::vector<Tensor>& inpu
   std::vector<Tensor> outputs(node.get_output_size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     // Shapes that depend on values (NonZero) stay dynamic: the kernel makes those tensors itself.
-    if (node.get_output_partial_shape(i).is_static()) outputs[i] = Tensor(node.get_output_element_type(i), node.get_output_shape(i));
+    if (node.get_output_partial_shape(i).is_static())
+      outputs[i] = Tensor(node.get_output_element_type(i), node.get_output_shape(i));
   }
   node.operation().evaluate(node, inputs, outputs);
   return outputs;
@@ -43,14 +44,15 @@ std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& i
     throw Error(Code::kUnimplemented, node.describe() + ": the operation has no reference kernel");
   }
   if (inputs.size() != node.get_input_size()) {
-    throw Error(Code::kInvalidArgument, node.describe() + ": expected " + std::to_string(node.get_input_size()) + " tensors, found " +
-                                            std::to_string(inputs.size()));
+    throw Error(Code::kInvalidArgument, node.describe() + ": expected " + std::to_string(node.get_input_size()) +
+                                            " tensors, found " + std::to_string(inputs.size()));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const element::Type expected = node.get_input_element_type(i);
     if (!inputs[i] || (!expected.is_dynamic() && !(expected == inputs[i].element_type()))) {
-      throw Error(Code::kInvalidArgument, node.describe() + ": input " + std::to_string(i) + ": expected element type " + expected.to_string() +
-                                              ", found " + (inputs[i] ? std::string(name(inputs[i].element_type())) : "an empty tensor"));
+      throw Error(Code::kInvalidArgument,
+                  node.describe() + ": input " + std::to_string(i) + ": expected element type " + expected.to_string() +
+                      ", found " + (inputs[i] ? std::string(name(inputs[i].element_type())) : "an empty tensor"));
     }
   }
   try {
@@ -64,7 +66,8 @@ std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& i
     if (std::string_view(error.what()).substr(0, subject.size()) == subject) throw;
     throw Error(error.code(), subject + ": " + error.what(), error.where());
   } catch (const std::bad_alloc&) {
-    throw Error(Code::kResourceExhausted, node.describe() + ": there is not enough memory for its intermediate results");
+    throw Error(Code::kResourceExhausted,
+                node.describe() + ": there is not enough memory for its intermediate results");
   } catch (const std::length_error&) {
     throw Error(Code::kResourceExhausted, node.describe() + ": its intermediate results exceed what memory can hold");
   } catch (const std::out_of_range&) {
@@ -77,7 +80,8 @@ Tensor initial_state(const Node& node, const std::vector<Tensor>& inputs) {
   if (!inputs.empty()) return inputs[0];
   const PartialShape& shape = node.get_output_partial_shape(0);
   if (shape.is_dynamic()) {
-    throw Error(Code::kInvalidArgument, node.describe() + ": a state of shape " + shape.to_string() + " needs an initial value");
+    throw Error(Code::kInvalidArgument,
+                node.describe() + ": a state of shape " + shape.to_string() + " needs an initial value");
   }
   Tensor zeros(node.get_output_element_type(0), shape.to_shape());
   std::memset(zeros.data(), 0, zeros.size_bytes());
@@ -91,10 +95,12 @@ Tensor owned_copy(const Tensor& tensor) {
 }
 }  // namespace
 
-std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables, const NodeHook& hook) {
+std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
+                             const NodeHook& hook) {
   const ParameterVector& parameters = model.get_parameters();
   if (inputs.size() != parameters.size()) {
-    throw Error(Code::kInvalidArgument, "model '" + model.get_friendly_name() + "' takes " + std::to_string(parameters.size()) + " inputs, found " +
+    throw Error(Code::kInvalidArgument, "model '" + model.get_friendly_name() + "' takes " +
+                                            std::to_string(parameters.size()) + " inputs, found " +
                                             std::to_string(inputs.size()));
   }
   VariableMap own_state;
@@ -103,13 +109,16 @@ std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inpu
   std::unordered_map<const Node*, std::vector<Tensor>> values;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& parameter = *parameters[i];
-    const bool fits = inputs[i] && (parameter.get_element_type().is_dynamic() || parameter.get_element_type() == inputs[i].element_type()) &&
-                      parameter.get_partial_shape().compatible(PartialShape(inputs[i].shape()));
+    const bool fits =
+        inputs[i] &&
+        (parameter.get_element_type().is_dynamic() || parameter.get_element_type() == inputs[i].element_type()) &&
+        parameter.get_partial_shape().compatible(PartialShape(inputs[i].shape()));
     if (!fits) {
-      throw Error(Code::kInvalidArgument, parameter.describe() + ": expected " + parameter.get_element_type().to_string() + " " +
-                                              parameter.get_partial_shape().to_string() + ", found " +
-                                              (inputs[i] ? std::string(name(inputs[i].element_type())) + " " + to_string(inputs[i].shape())
-                                                         : std::string("an empty tensor")));
+      throw Error(Code::kInvalidArgument,
+                  parameter.describe() + ": expected " + parameter.get_element_type().to_string() + " " +
+                      parameter.get_partial_shape().to_string() + ", found " +
+                      (inputs[i] ? std::string(name(inputs[i].element_type())) + " " + to_string(inputs[i].shape())
+                                 : std::string("an empty tensor")));
     }
     values[&parameter] = {inputs[i]};
   }

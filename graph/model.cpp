@@ -39,7 +39,8 @@ std::string names_of(const T& ports) {
 template <typename T>
 auto only_one(const Model& model, const T& ports, const char* what) {
   if (ports.size() != 1) {
-    throw Error(Code::kInvalidArgument, "model '" + model.get_friendly_name() + "' has " + std::to_string(ports.size()) + " " + what +
+    throw Error(Code::kInvalidArgument, "model '" + model.get_friendly_name() + "' has " +
+                                            std::to_string(ports.size()) + " " + what +
                                             "s: say which one is meant, by index or name (" + names_of(ports) + ")");
   }
   return ports[0];
@@ -47,8 +48,8 @@ auto only_one(const Model& model, const T& ports, const char* what) {
 template <typename T>
 auto at_index(const Model& model, const T& ports, std::size_t index, const char* what) {
   if (index >= ports.size()) {
-    throw Error(Code::kOutOfRange, "model '" + model.get_friendly_name() + "': there is no " + what + " " + std::to_string(index) + "; it has " +
-                                       std::to_string(ports.size()));
+    throw Error(Code::kOutOfRange, "model '" + model.get_friendly_name() + "': there is no " + what + " " +
+                                       std::to_string(index) + "; it has " + std::to_string(ports.size()));
   }
   return ports[index];
 }
@@ -57,11 +58,13 @@ auto by_name(const Model& model, const T& ports, const std::string& name, const 
   for (const auto& port : ports) {
     if (port.get_names().count(name)) return port;
   }
-  throw Error(Code::kNotFound, "model '" + model.get_friendly_name() + "': no " + what + " is named '" + name + "'; known: " + names_of(ports));
+  throw Error(Code::kNotFound, "model '" + model.get_friendly_name() + "': no " + what + " is named '" + name +
+                                   "'; known: " + names_of(ports));
 }
 }  // namespace
 
-Model::Model(const ResultVector& results, const SinkVector& sinks, const ParameterVector& parameters, const std::string& name)
+Model::Model(const ResultVector& results, const SinkVector& sinks, const ParameterVector& parameters,
+             const std::string& name)
     : unique_name_(next_model_name()), friendly_name_(name), parameters_(parameters), results_(results), sinks_(sinks) {
   check();
 }
@@ -69,7 +72,8 @@ Model::Model(const ResultVector& results, const ParameterVector& parameters, con
     : Model(results, SinkVector{}, parameters, name) {}
 Model::Model(const OutputVector& outputs, const ParameterVector& parameters, const std::string& name)
     : Model(to_results(outputs), SinkVector{}, parameters, name) {}
-Model::Model(const OutputVector& outputs, const SinkVector& sinks, const ParameterVector& parameters, const std::string& name)
+Model::Model(const OutputVector& outputs, const SinkVector& sinks, const ParameterVector& parameters,
+             const std::string& name)
     : Model(to_results(outputs), sinks, parameters, name) {}
 Model::~Model() = default;
 
@@ -78,7 +82,8 @@ void Model::check() const {
   for (const auto& parameter : parameters_) {
     if (!parameter) throw Error(Code::kInvalidArgument, "model '" + get_friendly_name() + "': a parameter is null");
     if (!listed.insert(parameter.get()).second) {
-      throw Error(Code::kInvalidArgument, "model '" + get_friendly_name() + "': " + parameter->describe() + " is listed twice");
+      throw Error(Code::kInvalidArgument,
+                  "model '" + get_friendly_name() + "': " + parameter->describe() + " is listed twice");
     }
   }
   for (const auto& result : results_) {
@@ -86,7 +91,8 @@ void Model::check() const {
   }
   for (const auto& node : get_ordered_ops()) {
     if (is_type<op::v0::Parameter>(node) && !listed.count(node.get())) {
-      throw Error(Code::kInvalidArgument, "model '" + get_friendly_name() + "': " + node->describe() + " is reached from the results but is not among the parameters");
+      throw Error(Code::kInvalidArgument, "model '" + get_friendly_name() + "': " + node->describe() +
+                                              " is reached from the results but is not among the parameters");
     }
   }
 }
@@ -125,7 +131,9 @@ Output<const Node> Model::output(std::size_t index) const { return at_index(*thi
 Output<const Node> Model::output(const std::string& name) const { return by_name(*this, outputs(), name, "output"); }
 
 const Shape& Model::get_output_shape(std::size_t index) const { return output(index).get_shape(); }
-const PartialShape& Model::get_output_partial_shape(std::size_t index) const { return output(index).get_partial_shape(); }
+const PartialShape& Model::get_output_partial_shape(std::size_t index) const {
+  return output(index).get_partial_shape();
+}
 
 NodeVector Model::get_ordered_ops() const {
   // Depth first with an explicit stack: models may be deeper than the call stack. 1: on the path, 2: done.
@@ -151,7 +159,8 @@ NodeVector Model::get_ordered_ops() const {
       std::shared_ptr<Node> source = top.node->get_input_node_shared_ptr(top.next++);
       int& source_state = state[source.get()];
       if (source_state == 1) {
-        throw Error(Code::kInvalidArgument, "model '" + get_friendly_name() + "' has a cycle through " + source->describe());
+        throw Error(Code::kInvalidArgument,
+                    "model '" + get_friendly_name() + "' has a cycle through " + source->describe());
       }
       if (source_state == 0) {
         source_state = 1;
@@ -186,9 +195,11 @@ void Model::reshape(const std::map<std::string, PartialShape>& shapes) {
 void Model::reshape(const std::map<Output<Node>, PartialShape>& shapes) {
   std::map<std::size_t, PartialShape> by_index;
   for (const auto& [port, shape] : shapes) {
-    const auto found = std::find_if(parameters_.begin(), parameters_.end(), [&](const auto& p) { return p.get() == port.get_node(); });
+    const auto found =
+        std::find_if(parameters_.begin(), parameters_.end(), [&](const auto& p) { return p.get() == port.get_node(); });
     if (found == parameters_.end()) {
-      throw Error(Code::kInvalidArgument, "model '" + get_friendly_name() + "': reshape was given a port that is none of its inputs");
+      throw Error(Code::kInvalidArgument,
+                  "model '" + get_friendly_name() + "': reshape was given a port that is none of its inputs");
     }
     by_index[static_cast<std::size_t>(found - parameters_.begin())] = shape;
   }
@@ -228,7 +239,8 @@ std::shared_ptr<Model> Model::clone() const {
   ParameterVector parameters;
   SinkVector sinks;
   for (const auto& result : results_) results.push_back(as_type_ptr<op::v0::Result>(copies.at(result.get())));
-  for (const auto& parameter : parameters_) parameters.push_back(as_type_ptr<op::v0::Parameter>(copies.at(parameter.get())));
+  for (const auto& parameter : parameters_)
+    parameters.push_back(as_type_ptr<op::v0::Parameter>(copies.at(parameter.get())));
   for (const auto& sink : sinks_) sinks.push_back(copies.at(sink.get()));
   auto copy = std::make_shared<Model>(results, sinks, parameters, friendly_name_);
   copy->set_friendly_name(get_friendly_name());
@@ -236,11 +248,17 @@ std::shared_ptr<Model> Model::clone() const {
   return copy;
 }
 
-void Model::add_results(const ResultVector& results) { results_.insert(results_.end(), results.begin(), results.end()); }
-void Model::add_parameters(const ParameterVector& parameters) { parameters_.insert(parameters_.end(), parameters.begin(), parameters.end()); }
+void Model::add_results(const ResultVector& results) {
+  results_.insert(results_.end(), results.begin(), results.end());
+}
+void Model::add_parameters(const ParameterVector& parameters) {
+  parameters_.insert(parameters_.end(), parameters.begin(), parameters.end());
+}
 void Model::add_sinks(const SinkVector& sinks) { sinks_.insert(sinks_.end(), sinks.begin(), sinks.end()); }
 void Model::remove_result(const std::shared_ptr<op::v0::Result>& result) { std::erase(results_, result); }
-void Model::remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter) { std::erase(parameters_, parameter); }
+void Model::remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter) {
+  std::erase(parameters_, parameter);
+}
 void Model::replace_parameter(std::size_t index, const std::shared_ptr<op::v0::Parameter>& parameter) {
   input(index);  // Throws when there is none.
   parameters_[index]->output(0).replace(parameter->output(0));
@@ -269,7 +287,8 @@ std::int64_t Model::get_parameter_index(const std::shared_ptr<op::v0::Parameter>
 }
 std::int64_t Model::get_result_index(const Output<Node>& value) const {
   for (std::size_t i = 0; i < results_.size(); ++i) {
-    if (results_[i].get() == value.get_node() || results_[i]->input_value(0) == value) return static_cast<std::int64_t>(i);
+    if (results_[i].get() == value.get_node() || results_[i]->input_value(0) == value)
+      return static_cast<std::int64_t>(i);
   }
   return -1;
 }
@@ -297,7 +316,7 @@ void put_rt(AnyMap& map, const Any& value, const std::vector<std::string>& path,
 }
 }  // namespace
 
-bool Model::has_rt_info(const std::vector<std::string>& path) const { 
+bool Model::has_rt_info(const std::vector<std::string>& path) const {
   Any value;
   return !path.empty() && find_rt(rt_info_, path, 0, value);
 }

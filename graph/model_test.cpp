@@ -34,9 +34,11 @@ Tensor floats(const Shape& shape, std::vector<double> values) {
 }
 
 TEST(PartialShapeText, RoundTripsAndRefusesNonsense) {
-  for (const char* text : {"[]", "[1,3,224,224]", "[?,1..8,2..,7]", "[...]"}) EXPECT_EQ(PartialShape(text).to_string(), text);
+  for (const char* text : {"[]", "[1,3,224,224]", "[?,1..8,2..,7]", "[...]"})
+    EXPECT_EQ(PartialShape(text).to_string(), text);
   EXPECT_EQ(PartialShape("1, 3 ,-1").to_string(), "[1,3,?]");
-  for (const char* text : {"[1", "1,,2", "1,", "-2", "3..1", "x", "99999999999999999999"}) EXPECT_THROW(PartialShape{text}, Error) << text;
+  for (const char* text : {"[1", "1,,2", "1,", "-2", "3..1", "x", "99999999999999999999"})
+    EXPECT_THROW(PartialShape{text}, Error) << text;
 }
 
 TEST(DimensionArithmetic, SaturatesInsteadOfOverflowing) {
@@ -54,17 +56,37 @@ TEST(MakeNode, NamesWhatIsWrong) {
   const auto x = parameter({1, 3, 8, 8});
   const auto w = std::make_shared<op::v0::Constant>(element::f32, Shape{4, 5, 3, 3}, std::vector<double>{0});
   const Attributes window{{"strides", {1, 1}}, {"dilations", {1, 1}}};
-  EXPECT_THAT(message_of([&] { make_node("Convolution", 1, {x, w}, window, "stem"); }),
+  EXPECT_THAT(message_of([&] {
+                make_node("Convolution", 1, {x, w}, window, "stem");
+              }),
               AllOf(HasSubstr("Convolution node 'stem'"), HasSubstr("5 channels"), HasSubstr("[1,3,8,8]")));
-  EXPECT_THAT(message_of([&] { make_node("Convolution", 1, {x}, window, "stem"); }), AllOf(HasSubstr("'stem'"), HasSubstr("expected 2 inputs, found 1")));
-  EXPECT_THAT(message_of([&] { make_node("Relu", 1, {x}, {{"slope", 1}}, "act"); }), AllOf(HasSubstr("unknown attribute 'slope'"), HasSubstr("none")));
-  EXPECT_THAT(message_of([&] { make_node("Concat", 1, {x}, {}, "c"); }), HasSubstr("attribute 'axis' (integer) is obligatory"));
-  EXPECT_THAT(message_of([&] { make_node("Concat", 1, {x}, {{"axis", "one"}}, "c"); }), HasSubstr("expected a integer, found a text \"one\""));
-  EXPECT_THAT(message_of([&] { make_node("Gelu", 7, {x}, {{"approximation_mode", "SINE"}}, "g"); }), HasSubstr("expected one of ERF, TANH"));
-  EXPECT_THAT(message_of([&] { make_node("Frobnicate", 3, {x}, {}, "f"); }), AllOf(HasSubstr("Frobnicate"), HasSubstr("no operation set known here has it")));
+  EXPECT_THAT(message_of([&] { make_node("Convolution", 1, {x}, window, "stem"); }),
+              AllOf(HasSubstr("'stem'"), HasSubstr("expected 2 inputs, found 1")));
+  EXPECT_THAT(message_of([&] {
+                make_node("Relu", 1, {x}, {{"slope", 1}}, "act");
+              }),
+              AllOf(HasSubstr("unknown attribute 'slope'"), HasSubstr("none")));
+  EXPECT_THAT(message_of([&] { make_node("Concat", 1, {x}, {}, "c"); }),
+              HasSubstr("attribute 'axis' (integer) is obligatory"));
+  EXPECT_THAT(message_of([&] {
+                make_node("Concat", 1, {x}, {{"axis", "one"}}, "c");
+              }),
+              HasSubstr("expected a integer, found a text \"one\""));
+  EXPECT_THAT(message_of([&] {
+                make_node("Gelu", 7, {x}, {{"approximation_mode", "SINE"}}, "g");
+              }),
+              HasSubstr("expected one of ERF, TANH"));
+  EXPECT_THAT(message_of([&] { make_node("Frobnicate", 3, {x}, {}, "f"); }),
+              AllOf(HasSubstr("Frobnicate"), HasSubstr("no operation set known here has it")));
   EXPECT_THAT(message_of([&] { make_node("MVN", 1, {x}, {}, "m"); }), HasSubstr("exists since opset 2, 6"));
-  EXPECT_THAT(message_of([&] { make_node("Add", 1, {x, parameter({2, 3, 8, 7})}, {}, "sum"); }), HasSubstr("do not broadcast"));
-  EXPECT_THAT(message_of([&] { make_node("Add", 1, {x, parameter({1}, element::i32)}, {}, "sum"); }), AllOf(HasSubstr("f32"), HasSubstr("i32")));
+  EXPECT_THAT(message_of([&] {
+                make_node("Add", 1, {x, parameter({2, 3, 8, 7})}, {}, "sum");
+              }),
+              HasSubstr("do not broadcast"));
+  EXPECT_THAT(message_of([&] {
+                make_node("Add", 1, {x, parameter({1}, element::i32)}, {}, "sum");
+              }),
+              AllOf(HasSubstr("f32"), HasSubstr("i32")));
 }
 
 TEST(MakeNode, PicksTheVersionThatTheOperationSetContains) {
@@ -83,10 +105,15 @@ TEST(MakeNode, PicksTheVersionThatTheOperationSetContains) {
 TEST(MakeNode, RefusesShapesThatMemoryCannotHold) {
   const std::int64_t huge = std::int64_t{1} << 40;
   const auto x = parameter({huge, 1}), y = parameter({1, huge});
-  EXPECT_THAT(message_of([&] { make_node("Add", 1, {x, y}, {}, "big"); }), AllOf(HasSubstr("'big'"), HasSubstr("memory")));
+  EXPECT_THAT(message_of([&] {
+                make_node("Add", 1, {x, y}, {}, "big");
+              }),
+              AllOf(HasSubstr("'big'"), HasSubstr("memory")));
   EXPECT_THROW(parameter({huge, huge}), Error);
   const auto a = parameter({2, 3});
-  const auto ints = [](std::vector<std::int64_t> v) { return std::make_shared<op::v0::Constant>(element::i64, Shape{v.size()}, v); };
+  const auto ints = [](std::vector<std::int64_t> v) {
+    return std::make_shared<op::v0::Constant>(element::i64, Shape{v.size()}, v);
+  };
   EXPECT_THROW(make_node("Reshape", 1, {a, ints({huge, huge})}, {{"special_zero", false}}), Error);
   EXPECT_THROW(make_node("Reshape", 1, {a, ints({-7, -1})}, {{"special_zero", false}}), Error);
   EXPECT_THROW(make_node("Tile", 1, {a, ints({huge, huge})}), Error);
@@ -113,7 +140,11 @@ TEST(Nodes, JoinAndSeparate) {
   EXPECT_TRUE(relu->get_users().empty());
   EXPECT_THROW(x->output(1), Error);
   EXPECT_THROW(sum->input_value(2), Error);
-  EXPECT_THROW(Output<Node>(make_node("Split", 1, {x, std::make_shared<op::v0::Constant>(element::i64, Shape{}, std::vector<std::int64_t>{1})}, {{"num_splits", 3}})), Error);
+  EXPECT_THROW(
+      Output<Node>(make_node(
+          "Split", 1, {x, std::make_shared<op::v0::Constant>(element::i64, Shape{}, std::vector<std::int64_t>{1})},
+          {{"num_splits", 3}})),
+      Error);
 }
 
 TEST(Models, FindPortsByNameAndSayWhichExist) {
@@ -155,7 +186,9 @@ TEST(Models, OfAMillionNodesNeedNoCallStack) {
 TEST(Models, ReshapeThroughComputedShapesAndUndoOnFailure) {
   // x [1,4,6] -> flattened by a shape computed from x itself: Concat(ShapeOf(x)[0], -1).
   const auto x = parameter({1, 4, 6});
-  const auto c = [](std::vector<std::int64_t> v) { return std::make_shared<op::v0::Constant>(element::i64, Shape{v.size()}, v); };
+  const auto c = [](std::vector<std::int64_t> v) {
+    return std::make_shared<op::v0::Constant>(element::i64, Shape{v.size()}, v);
+  };
   const auto zero = std::make_shared<op::v0::Constant>(element::i64, Shape{}, std::vector<std::int64_t>{0});
   const auto batch = make_node("Gather", 8, {make_node("ShapeOf", 3, {x}), c({0}), zero});
   const auto pattern = std::make_shared<op::v0::Concat>(OutputVector{batch, c({-1})}, 0);
@@ -198,7 +231,9 @@ TEST(Models, CloneSharesWeightsAndNothingElse) {
 TEST(Evaluate, KeepsStateBetweenRuns) {
   const auto x = parameter({1});
   const auto zero = std::make_shared<op::v0::Constant>(element::f32, Shape{1}, std::vector<double>{10});
-  const auto state = make_node("ReadValue", 6, {zero}, {{"variable_id", "s"}, {"variable_type", element::f32}, {"variable_shape", PartialShape{1}}});
+  const auto state =
+      make_node("ReadValue", 6, {zero},
+                {{"variable_id", "s"}, {"variable_type", element::f32}, {"variable_shape", PartialShape{1}}});
   const auto sum = std::make_shared<op::v1::Add>(state, x);
   const auto assign = make_node("Assign", 6, {sum}, {{"variable_id", "s"}});
   Model model(OutputVector{sum}, SinkVector{assign}, ParameterVector{x});
@@ -240,7 +275,9 @@ TEST(Evaluate, DividesIntegersAsAskedAndNeverByZero) {
 
 TEST(Evaluate, InfersAgainWhenAValueThatShapesDependOnDiffers) {
   const auto x = parameter({2, 3});
-  const auto order = [](std::vector<std::int64_t> v) { return std::make_shared<op::v0::Constant>(element::i64, Shape{2}, v); };
+  const auto order = [](std::vector<std::int64_t> v) {
+    return std::make_shared<op::v0::Constant>(element::i64, Shape{2}, v);
+  };
   const auto node = make_node("Transpose", 1, {x, order({0, 1})});
   EXPECT_EQ(evaluate_node(*node, {floats({2, 3}, {1}), order({1, 0})->get_tensor()})[0].shape(), (Shape{3, 2}));
 }
@@ -248,12 +285,17 @@ TEST(Evaluate, InfersAgainWhenAValueThatShapesDependOnDiffers) {
 TEST(Evaluate, IsNotHeldUpByHugeWindowsNorLedAstrayByOddInputs) {
   const auto x = parameter({1, 1, 4});
   const std::int64_t large = std::int64_t{1} << 28;
-  const auto pool = make_node("MaxPool", 1, {x}, {{"strides", {1}}, {"pads_begin", {large}}, {"pads_end", {large}}, {"kernel", {2 * large + 4}}});
+  const auto pool =
+      make_node("MaxPool", 1, {x},
+                {{"strides", {1}}, {"pads_begin", {large}}, {"pads_end", {large}}, {"kernel", {2 * large + 4}}});
   EXPECT_EQ(evaluate_node(*pool, {floats({1, 1, 4}, {1, 5, 2, 3})})[0].data<float>()[0], 5.0f);
   const auto q = parameter({1, 2, 3});
-  EXPECT_THROW(make_node("ScaledDotProductAttention", 13, {q, q, q, parameter({7, 5, 2, 2})}, {{"causal", false}}), Error);
+  EXPECT_THROW(make_node("ScaledDotProductAttention", 13, {q, q, q, parameter({7, 5, 2, 2})}, {{"causal", false}}),
+               Error);
   const auto depth = std::make_shared<op::v0::Constant>(element::i64, Shape{}, std::vector<std::int64_t>{3});
-  EXPECT_THROW(make_node("OneHot", 1, {parameter({2}, element::i64), depth, parameter({0}), parameter({1})}, {{"axis", 0}}), Error);
+  EXPECT_THROW(
+      make_node("OneHot", 1, {parameter({2}, element::i64), depth, parameter({0}), parameter({1})}, {{"axis", 0}}),
+      Error);
 }
 
 TEST(Evaluate, AntialiasedLinearIsPillowsBilinear) {
@@ -264,8 +306,11 @@ TEST(Evaluate, AntialiasedLinearIsPillowsBilinear) {
   std::vector<double> values;
   for (int i = 0; i < 99; ++i) values.push_back(i * 37 % 101 / 10.0);
   const auto run = [&](const char* mode, bool antialias) {
-    const auto node = make_node("Interpolate", 11, {x, sizes, axes}, {{"mode", mode}, {"shape_calculation_mode", "sizes"}, {"antialias", antialias}});
-    return op::v0::Constant(evaluate_node(*node, {floats({1, 1, 9, 11}, values), sizes->get_tensor(), axes->get_tensor()})[0]).to_doubles();
+    const auto node = make_node("Interpolate", 11, {x, sizes, axes},
+                                {{"mode", mode}, {"shape_calculation_mode", "sizes"}, {"antialias", antialias}});
+    return op::v0::Constant(
+               evaluate_node(*node, {floats({1, 1, 9, 11}, values), sizes->get_tensor(), axes->get_tensor()})[0])
+        .to_doubles();
   };
   const auto a = run("linear", true), b = run("bilinear_pillow", false);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4) << i;

@@ -24,7 +24,9 @@ void Tensor::set_tensor_type(element::Type type, PartialShape shape) {
   static_shape_ = is_static_ ? shape_.to_shape() : Shape();
 }
 const Shape& Tensor::get_shape() const {
-  if (!is_static_) throw Error(Code::kFailedPrecondition, "shape " + shape_.to_string() + " is dynamic; a static shape is needed here");
+  if (!is_static_)
+    throw Error(Code::kFailedPrecondition,
+                "shape " + shape_.to_string() + " is dynamic; a static shape is needed here");
   return static_shape_;
 }
 std::size_t Tensor::size() const { return (element_count(get_shape()) * type_.bitwidth() + 7) / 8; }
@@ -41,7 +43,8 @@ std::uint64_t next_serial() {
 }
 
 bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 template <typename T, typename F>
@@ -53,8 +56,9 @@ std::string list_of(const T& items, F text) {
 
 Attribute checked_attribute(const AttributeSpec& spec, Attribute value) {
   if (!value.convert_to(spec.kind)) {
-    throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected a " + std::string(name(spec.kind)) + ", found a " +
-                                            std::string(name(value.kind())) + " \"" + value.to_text() + "\"");
+    throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected a " + std::string(name(spec.kind)) +
+                                            ", found a " + std::string(name(value.kind())) + " \"" + value.to_text() +
+                                            "\"");
   }
   if (spec.allowed.empty()) return value;
   const std::string& word = std::get<std::string>(value.value());
@@ -62,7 +66,8 @@ Attribute checked_attribute(const AttributeSpec& spec, Attribute value) {
     if (same_word(allowed, word)) return allowed;
   }
   throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected one of " +
-                                          list_of(spec.allowed, [](const std::string& s) { return s; }) + "; found \"" + word + "\"");
+                                          list_of(spec.allowed, [](const std::string& s) { return s; }) + "; found \"" +
+                                          word + "\"");
 }
 
 /// All attributes of the schema, in its order, defaults filled in.
@@ -71,14 +76,16 @@ Attributes checked_attributes(const Operation& operation, const Attributes& give
   for (const AttributeSpec& spec : operation.attributes) {
     const Attribute* value = given.find(spec.name);
     if (!value && spec.required) {
-      throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "' (" + std::string(name(spec.kind)) + ") is obligatory and missing");
+      throw Error(Code::kInvalidArgument,
+                  "attribute '" + spec.name + "' (" + std::string(name(spec.kind)) + ") is obligatory and missing");
     }
     result.set(spec.name, value ? checked_attribute(spec, *value) : spec.fallback);
   }
   for (const auto& [attribute, value] : given) {
     if (operation.find_attribute(attribute)) continue;
-    throw Error(Code::kInvalidArgument, "unknown attribute '" + attribute + "'; this operation has: " +
-                                            list_of(operation.attributes, [](const AttributeSpec& s) { return s.name; }));
+    throw Error(Code::kInvalidArgument,
+                "unknown attribute '" + attribute + "'; this operation has: " +
+                    list_of(operation.attributes, [](const AttributeSpec& s) { return s.name; }));
   }
   return result;
 }
@@ -86,14 +93,18 @@ Attributes checked_attributes(const Operation& operation, const Attributes& give
 void check_inputs(const Operation& operation, const OutputVector& inputs) {
   if (inputs.size() < operation.min_inputs || inputs.size() > operation.max_inputs) {
     std::string expected = std::to_string(operation.min_inputs);
-    if (operation.max_inputs == kManyInputs) expected += " or more";
-    else if (operation.max_inputs != operation.min_inputs) expected += " to " + std::to_string(operation.max_inputs);
+    if (operation.max_inputs == kManyInputs)
+      expected += " or more";
+    else if (operation.max_inputs != operation.min_inputs)
+      expected += " to " + std::to_string(operation.max_inputs);
     throw Error(Code::kInvalidArgument, "expected " + expected + " inputs, found " + std::to_string(inputs.size()));
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].get_node()) throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " is joined to nothing");
+    if (!inputs[i].get_node())
+      throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " is joined to nothing");
     if (inputs[i].get_index() >= inputs[i].get_node()->get_output_size()) {
-      throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " asks for output " + std::to_string(inputs[i].get_index()) + " of " +
+      throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " asks for output " +
+                                              std::to_string(inputs[i].get_index()) + " of " +
                                               inputs[i].get_node()->describe() + ", which has " +
                                               std::to_string(inputs[i].get_node()->get_output_size()));
     }
@@ -203,7 +214,8 @@ void Node::set_attribute(std::string_view attribute, Attribute value) {
 
 namespace {
 [[noreturn]] void no_such_port(const Node& node, const char* what, std::size_t index, std::size_t count) {
-  throw Error(Code::kOutOfRange, node.describe() + ": there is no " + what + " " + std::to_string(index) + "; it has " + std::to_string(count));
+  throw Error(Code::kOutOfRange, node.describe() + ": there is no " + what + " " + std::to_string(index) + "; it has " +
+                                     std::to_string(count));
 }
 }  // namespace
 
@@ -252,16 +264,26 @@ Output<Node> Node::input_value(std::size_t index) const {
   return inputs_[index];
 }
 Node* Node::get_input_node_ptr(std::size_t index) const { return input_value(index).get_node(); }
-std::shared_ptr<Node> Node::get_input_node_shared_ptr(std::size_t index) const { return input_value(index).get_node_shared_ptr(); }
+std::shared_ptr<Node> Node::get_input_node_shared_ptr(std::size_t index) const {
+  return input_value(index).get_node_shared_ptr();
+}
 descriptor::Tensor& Node::get_output_tensor(std::size_t index) const { return *port(index).tensor; }
 descriptor::Tensor& Node::get_input_tensor(std::size_t index) const {
   if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
   return inputs_[index].get_tensor();
 }
-const element::Type& Node::get_input_element_type(std::size_t index) const { return get_input_tensor(index).get_element_type(); }
-const PartialShape& Node::get_input_partial_shape(std::size_t index) const { return get_input_tensor(index).get_partial_shape(); }
-const element::Type& Node::get_output_element_type(std::size_t index) const { return get_output_tensor(index).get_element_type(); }
-const PartialShape& Node::get_output_partial_shape(std::size_t index) const { return get_output_tensor(index).get_partial_shape(); }
+const element::Type& Node::get_input_element_type(std::size_t index) const {
+  return get_input_tensor(index).get_element_type();
+}
+const PartialShape& Node::get_input_partial_shape(std::size_t index) const {
+  return get_input_tensor(index).get_partial_shape();
+}
+const element::Type& Node::get_output_element_type(std::size_t index) const {
+  return get_output_tensor(index).get_element_type();
+}
+const PartialShape& Node::get_output_partial_shape(std::size_t index) const {
+  return get_output_tensor(index).get_partial_shape();
+}
 const Shape& Node::get_input_shape(std::size_t index) const { return get_input_tensor(index).get_shape(); }
 const Shape& Node::get_output_shape(std::size_t index) const { return get_output_tensor(index).get_shape(); }
 
@@ -281,12 +303,15 @@ NodeVector Node::get_users() const {
   return users;
 }
 bool Node::is_dynamic() const {
-  return std::any_of(outputs_.begin(), outputs_.end(), [](const Port& p) { return p.tensor->get_partial_shape().is_dynamic(); });
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [](const Port& p) { return p.tensor->get_partial_shape().is_dynamic(); });
 }
 
 void Node::set_argument(std::size_t index, const Output<Node>& source) {
   if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
-  if (!source.get_node()) throw Error(Code::kInvalidArgument, describe() + ": input " + std::to_string(index) + " cannot be joined to nothing");
+  if (!source.get_node())
+    throw Error(Code::kInvalidArgument,
+                describe() + ": input " + std::to_string(index) + " cannot be joined to nothing");
   static_cast<void>(source.get_node()->port(source.get_index()));  // Throws for an output that is not there.
   const Output<Node> previous = inputs_[index];  // Kept until the end: it may be what keeps `source` alive.
   detach(index);
@@ -296,8 +321,8 @@ void Node::set_argument(std::size_t index, const Output<Node>& source) {
 }
 void Node::set_arguments(const OutputVector& sources) {
   if (sources.size() != inputs_.size()) {
-    throw Error(Code::kInvalidArgument, describe() + ": expected " + std::to_string(inputs_.size()) + " arguments, found " +
-                                            std::to_string(sources.size()));
+    throw Error(Code::kInvalidArgument, describe() + ": expected " + std::to_string(inputs_.size()) +
+                                            " arguments, found " + std::to_string(sources.size()));
   }
   for (std::size_t i = 0; i < sources.size(); ++i) set_argument(i, sources[i]);
 }
@@ -306,7 +331,8 @@ void Node::set_output_size(std::size_t count) {
   if (count < outputs_.size()) {
     for (std::size_t i = count; i < outputs_.size(); ++i) {
       if (!outputs_[i].users.empty()) {
-        throw Error(Code::kInvalidArgument, "output " + std::to_string(i) + " would vanish, but " + outputs_[i].users[0].first->describe() + " reads it");
+        throw Error(Code::kInvalidArgument, "output " + std::to_string(i) + " would vanish, but " +
+                                                outputs_[i].users[0].first->describe() + " reads it");
       }
     }
   }
@@ -317,8 +343,8 @@ void Node::set_output_size(std::size_t count) {
 void Node::set_output_type(std::size_t index, element::Type type, const PartialShape& shape) {
   if (index >= outputs_.size()) set_output_size(index + 1);
   if (shape.is_static() && !checked_size_bytes(type, shape.to_shape())) {
-    throw Error(Code::kInvalidArgument, "output " + std::to_string(index) + ": shape " + shape.to_string() + " of " + type.to_string() +
-                                            " exceeds what memory can hold");
+    throw Error(Code::kInvalidArgument, "output " + std::to_string(index) + ": shape " + shape.to_string() + " of " +
+                                            type.to_string() + " exceeds what memory can hold");
   }
   outputs_[index].tensor->set_tensor_type(type, shape);
 }
@@ -338,19 +364,24 @@ bool Node::evaluate(TensorVector& outputs, const TensorVector& inputs) const {
   TensorVector computed = evaluate_node(*this, inputs);
   if (outputs.size() < computed.size()) outputs.resize(computed.size());
   for (std::size_t i = 0; i < computed.size(); ++i) {
-    if (!outputs[i]) outputs[i] = std::move(computed[i]);
-    else computed[i].copy_to(outputs[i]);
+    if (!outputs[i])
+      outputs[i] = std::move(computed[i]);
+    else
+      computed[i].copy_to(outputs[i]);
   }
   return true;
 }
 
-std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes, std::string friendly_name) {
+std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes,
+                                std::string friendly_name) {
   const Operation* operation = find_operation(type, version);
   const std::string subject = std::string(type) + (friendly_name.empty() ? "" : " node '" + friendly_name + "'");
   if (!operation) {
     const std::string versions = known_versions(type);
-    throw Error(Code::kNotFound, subject + ": there is no operation " + std::string(type) + " in opset" + std::to_string(version) +
-                                     (versions.empty() ? "; no operation set known here has it" : "; it exists since opset " + versions));
+    throw Error(
+        Code::kNotFound,
+        subject + ": there is no operation " + std::string(type) + " in opset" + std::to_string(version) +
+            (versions.empty() ? "; no operation set known here has it" : "; it exists since opset " + versions));
   }
   try {
     if (operation->type == "Constant") {

@@ -44,18 +44,23 @@ std::shared_ptr<Node> Parameter::clone_with_new_inputs(const OutputVector& input
   return copy;
 }
 
-Result::Result(const Output<Node>& source) : Node(row("Result", 1), {source}, {}, Deferred{}) { after_arguments_change(); }
+Result::Result(const Output<Node>& source) : Node(row("Result", 1), {source}, {}, Deferred{}) {
+  after_arguments_change();
+}
 const DiscreteTypeInfo& Result::get_type_info_static() { return row("Result", 1).type_info; }
 void Result::after_arguments_change() { share_output_tensor(0, input_value(0).get_tensor_ptr()); }
 std::shared_ptr<Node> Result::clone_with_new_inputs(const OutputVector& inputs) const {
-  if (inputs.size() != 1) throw Error(Code::kInvalidArgument, describe() + ": a Result has one input, found " + std::to_string(inputs.size()));
+  if (inputs.size() != 1)
+    throw Error(Code::kInvalidArgument,
+                describe() + ": a Result has one input, found " + std::to_string(inputs.size()));
   auto copy = std::make_shared<Result>(inputs[0]);
   if (has_friendly_name()) copy->set_friendly_name(get_friendly_name());
   copy->get_rt_info() = get_rt_info();
   return copy;
 }
 
-Constant::Constant(const Tensor& value) : Node(row("Constant", 1), {}, {}, Deferred{}), value_(std::make_shared<Tensor>(value)) {
+Constant::Constant(const Tensor& value)
+    : Node(row("Constant", 1), {}, {}, Deferred{}), value_(std::make_shared<Tensor>(value)) {
   if (!value) throw Error(Code::kInvalidArgument, "a Constant needs a tensor; the one given is empty");
   set_output_size(1);
   set_output_type(0, value.element_type(), PartialShape(value.shape()));
@@ -74,17 +79,22 @@ Tensor converted(element::Type type, const Shape& shape, const std::vector<T>& v
   Tensor tensor(type, shape);
   const std::size_t count = tensor.element_count();
   if (values.size() != count && values.size() != 1) {
-    throw Error(Code::kInvalidArgument, "Constant of shape " + to_string(shape) + ": expected " + std::to_string(count) + " values or one, found " +
+    throw Error(Code::kInvalidArgument, "Constant of shape " + to_string(shape) + ": expected " +
+                                            std::to_string(count) + " values or one, found " +
                                             std::to_string(values.size()));
   }
   if (count == 0) return tensor;
-  if (values.size() == count) store_elements(type, values.data(), count, tensor.data());
-  else store_elements(type, std::vector<T>(count, values[0]).data(), count, tensor.data());
+  if (values.size() == count)
+    store_elements(type, values.data(), count, tensor.data());
+  else
+    store_elements(type, std::vector<T>(count, values[0]).data(), count, tensor.data());
   return tensor;
 }
 }  // namespace
-Constant::Constant(element::Type type, const Shape& shape, const void* data) : Constant(packed_copy(type, shape, data)) {}
-Constant::Constant(element::Type type, const Shape& shape, const std::vector<double>& values) : Constant(converted(type, shape, values)) {}
+Constant::Constant(element::Type type, const Shape& shape, const void* data)
+    : Constant(packed_copy(type, shape, data)) {}
+Constant::Constant(element::Type type, const Shape& shape, const std::vector<double>& values)
+    : Constant(converted(type, shape, values)) {}
 Constant::Constant(element::Type type, const Shape& shape, const std::vector<std::int64_t>& values)
     : Constant(converted(type, shape, values)) {}
 const DiscreteTypeInfo& Constant::get_type_info_static() { return row("Constant", 1).type_info; }
@@ -102,11 +112,11 @@ std::shared_ptr<Node> Constant::clone_with_new_inputs(const OutputVector& inputs
 
 }  // namespace v0
 
-#define TENON_UNARY_OP(Name)                                         \
-  Name::Name(const Output<Node>& x) : Node(row(#Name, 1), {x}) {}     \
+#define TENON_UNARY_OP(Name)                                      \
+  Name::Name(const Output<Node>& x) : Node(row(#Name, 1), {x}) {} \
   const DiscreteTypeInfo& Name::get_type_info_static() { return row(#Name, 1).type_info; }
-#define TENON_BINARY_OP(Name)                                                       \
-  Name::Name(const Output<Node>& x, const Output<Node>& y, std::string auto_broadcast) \
+#define TENON_BINARY_OP(Name)                                                           \
+  Name::Name(const Output<Node>& x, const Output<Node>& y, std::string auto_broadcast)  \
       : Node(row(#Name, 1), {x, y}, {{"auto_broadcast", std::move(auto_broadcast)}}) {} \
   const DiscreteTypeInfo& Name::get_type_info_static() { return row(#Name, 1).type_info; }
 
@@ -118,7 +128,8 @@ TENON_UNARY_OP(Exp)
 TENON_UNARY_OP(Sqrt)
 TENON_UNARY_OP(Abs)
 TENON_UNARY_OP(Negative)
-Convert::Convert(const Output<Node>& x, element::Type destination) : Node(row("Convert", 1), {x}, {{"destination_type", destination}}) {}
+Convert::Convert(const Output<Node>& x, element::Type destination)
+    : Node(row("Convert", 1), {x}, {{"destination_type", destination}}) {}
 const DiscreteTypeInfo& Convert::get_type_info_static() { return row("Convert", 1).type_info; }
 Concat::Concat(const OutputVector& parts, std::int64_t axis) : Node(row("Concat", 1), parts, {{"axis", axis}}) {}
 const DiscreteTypeInfo& Concat::get_type_info_static() { return row("Concat", 1).type_info; }
@@ -139,11 +150,16 @@ Reshape::Reshape(const Output<Node>& x, const Output<Node>& pattern, bool specia
 const DiscreteTypeInfo& Reshape::get_type_info_static() { return row("Reshape", 1).type_info; }
 Transpose::Transpose(const Output<Node>& x, const Output<Node>& order) : Node(row("Transpose", 1), {x, order}) {}
 const DiscreteTypeInfo& Transpose::get_type_info_static() { return row("Transpose", 1).type_info; }
-Convolution::Convolution(const Output<Node>& data, const Output<Node>& filters, const std::vector<std::int64_t>& strides,
-                         const std::vector<std::int64_t>& pads_begin, const std::vector<std::int64_t>& pads_end,
-                         const std::vector<std::int64_t>& dilations, const std::string& auto_pad)
+Convolution::Convolution(const Output<Node>& data, const Output<Node>& filters,
+                         const std::vector<std::int64_t>& strides, const std::vector<std::int64_t>& pads_begin,
+                         const std::vector<std::int64_t>& pads_end, const std::vector<std::int64_t>& dilations,
+                         const std::string& auto_pad)
     : Node(row("Convolution", 1), {data, filters},
-           {{"strides", strides}, {"pads_begin", pads_begin}, {"pads_end", pads_end}, {"dilations", dilations}, {"auto_pad", auto_pad}}) {}
+           {{"strides", strides},
+            {"pads_begin", pads_begin},
+            {"pads_end", pads_end},
+            {"dilations", dilations},
+            {"auto_pad", auto_pad}}) {}
 const DiscreteTypeInfo& Convolution::get_type_info_static() { return row("Convolution", 1).type_info; }
 }  // namespace v1
 

@@ -15,13 +15,16 @@ using Value = Dimension::value_type;
 
 Value saturating_add(Value a, Value b) {
   Value sum = 0;
-  return a == Dimension::kUnbounded || b == Dimension::kUnbounded || __builtin_add_overflow(a, b, &sum) ? Dimension::kUnbounded : sum;
+  return a == Dimension::kUnbounded || b == Dimension::kUnbounded || __builtin_add_overflow(a, b, &sum)
+             ? Dimension::kUnbounded
+             : sum;
 }
 Value saturating_multiply(Value a, Value b) {
   if (a == 0 || b == 0) return 0;
   Value product = 0;
-  return a == Dimension::kUnbounded || b == Dimension::kUnbounded || __builtin_mul_overflow(a, b, &product) ? Dimension::kUnbounded
-                                                                                                           : product;
+  return a == Dimension::kUnbounded || b == Dimension::kUnbounded || __builtin_mul_overflow(a, b, &product)
+             ? Dimension::kUnbounded
+             : product;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -34,8 +37,9 @@ Value parse_bound(std::string_view text, std::string_view whole) {
   Value value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < -1) {
-    throw Error(Code::kInvalidArgument, "shape \"" + std::string(whole) + "\": \"" + std::string(text) +
-                                            "\" is no extent; expected forms are 3, ?, -1, 1..8, 1.., ..8 and ... for any rank");
+    throw Error(Code::kInvalidArgument,
+                "shape \"" + std::string(whole) + "\": \"" + std::string(text) +
+                    "\" is no extent; expected forms are 3, ?, -1, 1..8, 1.., ..8 and ... for any rank");
   }
   return value;
 }
@@ -52,8 +56,10 @@ Dimension parse_dimension(std::string_view text, std::string_view whole) {
 }  // namespace
 
 Dimension::Dimension(value_type length) : min_(length), max_(length) {
-  if (length == -1) *this = Dimension();
-  else if (length < 0) throw Error(Code::kInvalidArgument, "dimension " + std::to_string(length) + " is negative; -1 means dynamic");
+  if (length == -1)
+    *this = Dimension();
+  else if (length < 0)
+    throw Error(Code::kInvalidArgument, "dimension " + std::to_string(length) + " is negative; -1 means dynamic");
 }
 
 Dimension::Dimension(value_type min, value_type max) : min_(min), max_(max == -1 ? kUnbounded : max) {
@@ -65,7 +71,8 @@ Dimension::Dimension(value_type min, value_type max) : min_(min), max_(max == -1
 }
 
 Dimension::value_type Dimension::get_length() const {
-  if (is_dynamic()) throw Error(Code::kFailedPrecondition, "dimension " + to_string() + " is dynamic and has no length");
+  if (is_dynamic())
+    throw Error(Code::kFailedPrecondition, "dimension " + to_string() + " is dynamic and has no length");
   return min_;
 }
 
@@ -150,8 +157,10 @@ PartialShape::PartialShape(std::string_view text) {
 
 PartialShape PartialShape::dynamic(Rank rank) {
   PartialShape shape;
-  if (rank.is_static()) shape.dimensions_.resize(static_cast<std::size_t>(rank.get_length()));
-  else shape.rank_is_static_ = false;
+  if (rank.is_static())
+    shape.dimensions_.resize(static_cast<std::size_t>(rank.get_length()));
+  else
+    shape.rank_is_static_ = false;
   return shape;
 }
 
@@ -165,7 +174,8 @@ std::size_t PartialShape::size() const {
 }
 
 Shape PartialShape::to_shape() const {
-  if (is_dynamic()) throw Error(Code::kFailedPrecondition, "shape " + to_string() + " is dynamic; a static shape is needed here");
+  if (is_dynamic())
+    throw Error(Code::kFailedPrecondition, "shape " + to_string() + " is dynamic; a static shape is needed here");
   Shape shape;
   for (const Dimension& dimension : dimensions_) shape.push_back(static_cast<std::size_t>(dimension.get_length()));
   return shape;
@@ -173,7 +183,8 @@ Shape PartialShape::to_shape() const {
 
 Shape PartialShape::get_min_shape() const {
   Shape shape;
-  for (std::size_t axis = 0; axis < size(); ++axis) shape.push_back(static_cast<std::size_t>(dimensions_[axis].get_min_length()));
+  for (std::size_t axis = 0; axis < size(); ++axis)
+    shape.push_back(static_cast<std::size_t>(dimensions_[axis].get_min_length()));
   return shape;
 }
 
@@ -188,13 +199,15 @@ Shape PartialShape::get_max_shape() const {
 
 bool PartialShape::compatible(const PartialShape& other) const {
   if (!rank_is_static_ || !other.rank_is_static_) return true;
-  return std::equal(begin(), end(), other.begin(), other.end(), [](const Dimension& a, const Dimension& b) { return a.compatible(b); });
+  return std::equal(begin(), end(), other.begin(), other.end(),
+                    [](const Dimension& a, const Dimension& b) { return a.compatible(b); });
 }
 
 bool PartialShape::relaxes(const PartialShape& other) const {
   if (!rank_is_static_) return true;
   if (!other.rank_is_static_) return false;
-  return std::equal(begin(), end(), other.begin(), other.end(), [](const Dimension& a, const Dimension& b) { return a.relaxes(b); });
+  return std::equal(begin(), end(), other.begin(), other.end(),
+                    [](const Dimension& a, const Dimension& b) { return a.relaxes(b); });
 }
 
 bool PartialShape::merge_into(PartialShape& dst, const PartialShape& src) {
@@ -222,7 +235,8 @@ bool PartialShape::broadcast_merge_into(PartialShape& dst, const PartialShape& s
 std::string PartialShape::to_string() const {
   if (!rank_is_static_) return "[...]";
   std::string text = "[";
-  for (std::size_t axis = 0; axis < dimensions_.size(); ++axis) text += (axis ? "," : "") + dimensions_[axis].to_string();
+  for (std::size_t axis = 0; axis < dimensions_.size(); ++axis)
+    text += (axis ? "," : "") + dimensions_[axis].to_string();
   return text + "]";
 }
 

@@ -51,7 +51,8 @@ void Output<Node>::replace(const Output<Node>& replacement) {
 }
 bool operator<(const Output<Node>& a, const Output<Node>& b) { return Output<const Node>(a) < Output<const Node>(b); }
 
-Output<const Node>::Output(const Node* node, std::size_t index) : node_(node ? node->shared_from_this() : nullptr), index_(index) {}
+Output<const Node>::Output(const Node* node, std::size_t index)
+    : node_(node ? node->shared_from_this() : nullptr), index_(index) {}
 const descriptor::Tensor& Output<const Node>::get_tensor() const {
   check_node(node_.get());
   return node_->get_output_tensor(index_);

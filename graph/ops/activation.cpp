@@ -47,13 +47,13 @@ void each_test(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 struct Plain {
   Plain(const Node&, std::span<const Tensor>) {}
 };
-#define TENON_FUNCTION(Name, expression)                                     \
-  struct Name : Plain {                                                      \
-    using Plain::Plain;                                                      \
-    template <typename T>                                                    \
-    T operator()(T x) const {                                                \
-      return static_cast<T>(expression);                                     \
-    }                                                                        \
+#define TENON_FUNCTION(Name, expression) \
+  struct Name : Plain {                  \
+    using Plain::Plain;                  \
+    template <typename T>                \
+    T operator()(T x) const {            \
+      return static_cast<T>(expression); \
+    }                                    \
   };
 TENON_FUNCTION(Relu, x > T{0} ? x : (x != x ? x : T{0}))
 // 0 - x in unsigned arithmetic: the least integer has no negative, and overflow would be undefined.
@@ -61,16 +61,20 @@ struct Negative : Plain {
   using Plain::Plain;
   template <typename T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return -x;
-    else return static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x));
+    if constexpr (std::is_floating_point_v<T>)
+      return -x;
+    else
+      return static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x));
   }
 };
 struct Abs : Plain {
   using Plain::Plain;
   template <typename T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return std::abs(x);
-    else return x < T{0} ? static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x)) : x;
+    if constexpr (std::is_floating_point_v<T>)
+      return std::abs(x);
+    else
+      return x < T{0} ? static_cast<T>(std::uint64_t{0} - static_cast<std::uint64_t>(x)) : x;
   }
 };
 TENON_FUNCTION(Sign, T((x > T{0}) - (x < T{0})))
@@ -96,30 +100,36 @@ TENON_FUNCTION(HSigmoid, std::clamp(x + T{3}, T{0}, T{6}) / T{6})
 TENON_FUNCTION(SoftPlus, std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x))))
 TENON_FUNCTION(SoftSign, x / (T{1} + std::abs(x)))
 TENON_FUNCTION(Mish, x* std::tanh(std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x)))))
-TENON_FUNCTION(GeluErf, T(0.5) * x*(T{1} + std::erf(x * T(0.70710678118654752440))))
+TENON_FUNCTION(GeluErf, T(0.5) * x * (T{1} + std::erf(x * T(0.70710678118654752440))))
 TENON_FUNCTION(LogicalNot, x == T{0})
 struct Floor : Plain {
   using Plain::Plain;
   template <typename T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return std::floor(x);
-    else return x;
+    if constexpr (std::is_floating_point_v<T>)
+      return std::floor(x);
+    else
+      return x;
   }
 };
 struct Ceiling : Plain {
   using Plain::Plain;
   template <typename T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return std::ceil(x);
-    else return x;
+    if constexpr (std::is_floating_point_v<T>)
+      return std::ceil(x);
+    else
+      return x;
   }
 };
 struct Round {
   Round(const Node& node, std::span<const Tensor>) : even(node.get_attributes().get_string("mode") == "half_to_even") {}
   template <typename T>
   T operator()(T x) const {
-    if constexpr (std::is_floating_point_v<T>) return even ? std::nearbyint(x) : std::round(x);
-    else return x;
+    if constexpr (std::is_floating_point_v<T>)
+      return even ? std::nearbyint(x) : std::round(x);
+    else
+      return x;
   }
   bool even;
 };
@@ -154,7 +164,8 @@ struct Clamp {
   double low, high;
 };
 struct Gelu7 {
-  Gelu7(const Node& node, std::span<const Tensor>) : tanh(node.get_attributes().get_string("approximation_mode") == "TANH") {}
+  Gelu7(const Node& node, std::span<const Tensor>)
+      : tanh(node.get_attributes().get_string("approximation_mode") == "TANH") {}
   template <typename T>
   T operator()(T x) const {
     if (tanh) return T(0.5) * x * (T{1} + std::tanh(T(0.79788456080286535588) * (x + T(0.044715) * x * x * x)));
@@ -165,7 +176,8 @@ struct Gelu7 {
 double scalar_input(std::span<const Tensor> inputs, std::size_t index, double fallback) {
   if (index >= inputs.size()) return fallback;
   const auto values = to_vector<double>(inputs[index]);
-  if (values.size() != 1) fail("input " + std::to_string(index) + ": expected one value, found " + std::to_string(values.size()));
+  if (values.size() != 1)
+    fail("input " + std::to_string(index) + ": expected one value, found " + std::to_string(values.size()));
   return values[0];
 }
 struct Swish {
@@ -177,7 +189,8 @@ struct Swish {
   double beta;
 };
 struct HardSigmoid {
-  HardSigmoid(const Node&, std::span<const Tensor> inputs) : alpha(scalar_input(inputs, 1, 0)), beta(scalar_input(inputs, 2, 0)) {}
+  HardSigmoid(const Node&, std::span<const Tensor> inputs)
+      : alpha(scalar_input(inputs, 1, 0)), beta(scalar_input(inputs, 2, 0)) {}
   template <typename T>
   T operator()(T x) const {
     return std::max(T{0}, std::min(T{1}, static_cast<T>(alpha) * x + static_cast<T>(beta)));
@@ -185,7 +198,8 @@ struct HardSigmoid {
   double alpha, beta;
 };
 struct Selu {
-  Selu(const Node&, std::span<const Tensor> inputs) : alpha(scalar_input(inputs, 1, 0)), lambda(scalar_input(inputs, 2, 0)) {}
+  Selu(const Node&, std::span<const Tensor> inputs)
+      : alpha(scalar_input(inputs, 1, 0)), lambda(scalar_input(inputs, 2, 0)) {}
   template <typename T>
   T operator()(T x) const {
     return static_cast<T>(lambda) * (x > T{0} ? x : static_cast<T>(alpha) * std::expm1(x));
@@ -202,7 +216,8 @@ struct IsFinite : Plain {
 };
 struct IsInf {
   IsInf(const Node& node, std::span<const Tensor>)
-      : negative(node.get_attributes().get_bool("detect_negative")), positive(node.get_attributes().get_bool("detect_positive")) {}
+      : negative(node.get_attributes().get_bool("detect_negative")),
+        positive(node.get_attributes().get_bool("detect_positive")) {}
   bool operator()(double x) const { return std::isinf(x) && (x < 0 ? negative : positive); }
   bool negative, positive;
 };
@@ -216,12 +231,14 @@ void evaluate_prelu(const Node&, std::span<const Tensor> inputs, std::span<Tenso
     expanded[0] = slope[0];
     slope = expanded;
   }
-  if (slope.size() > shape.size()) fail("slope of shape " + to_string(slope) + " does not fit data of shape " + to_string(shape));
+  if (slope.size() > shape.size())
+    fail("slope of shape " + to_string(slope) + " does not fit data of shape " + to_string(shape));
   std::vector<std::size_t> steps(shape.size(), 0);
   const auto own = element_strides(slope);
   for (std::size_t axis = 0; axis < slope.size(); ++axis) {
     const std::size_t at = axis + shape.size() - slope.size();
-    if (slope[axis] != 1 && slope[axis] != shape[at]) fail("slope of shape " + to_string(slope) + " does not fit data of shape " + to_string(shape));
+    if (slope[axis] != 1 && slope[axis] != shape[at])
+      fail("slope of shape " + to_string(slope) + " does not fit data of shape " + to_string(shape));
     steps[at] = slope[axis] == 1 ? 0 : own[axis];
   }
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
@@ -302,18 +319,29 @@ void add_activation_rows(OperationTable& table) {
   one("SoftPlus", 4, each_real<SoftPlus>, "log(1 + exp(x)).", "max(x, 0) + log1p(exp(-abs(x)))", infer_real);
   one("SoftSign", 9, each_real<SoftSign>, "x / (1 + |x|).", "x / (1 + abs(x))", infer_real);
   one("Mish", 4, each_real<Mish>, "x * tanh(softplus(x)).", "x * tanh(max(x, 0) + log1p(exp(-abs(x))))", infer_real);
-  one("Gelu", 2, each_real<GeluErf>, "Gaussian error linear unit by erf.", "0.5 * x * (1 + erf(x * 0.70710678118654752f))", infer_real);
-  table.add("Gelu", 7, 1, 1, infer_real, each_real<Gelu7>, "Gaussian error linear unit; by erf or its tanh approximation.")
+  one("Gelu", 2, each_real<GeluErf>, "Gaussian error linear unit by erf.",
+      "0.5 * x * (1 + erf(x * 0.70710678118654752f))", infer_real);
+  table
+      .add("Gelu", 7, 1, 1, infer_real, each_real<Gelu7>,
+           "Gaussian error linear unit; by erf or its tanh approximation.")
       .text("approximation_mode", "ERF", {"ERF", "TANH"});
-  table.add("Elu", 1, 1, 1, infer_same, each_real<Elu>, "x, or alpha * (exp(x) - 1) below 0.").real("alpha").expression("x > 0 ? x : a * expm1(x)");
-  table.add("Clamp", 1, 1, 1, infer_clamp, each<Clamp>, "Limits x to min..max.").real("min").real("max").expression("min(max(x, a), b)");
+  table.add("Elu", 1, 1, 1, infer_same, each_real<Elu>, "x, or alpha * (exp(x) - 1) below 0.")
+      .real("alpha")
+      .expression("x > 0 ? x : a * expm1(x)");
+  table.add("Clamp", 1, 1, 1, infer_clamp, each<Clamp>, "Limits x to min..max.")
+      .real("min")
+      .real("max")
+      .expression("min(max(x, a), b)");
   table.add("Swish", 4, 1, 2, infer_real, each_real<Swish>, "x * sigmoid(beta * x); beta is an optional second input.");
   table.add("HardSigmoid", 1, 3, 3, infer_real, each_real<HardSigmoid>, "max(0, min(1, alpha * x + beta)).");
   table.add("Selu", 1, 3, 3, infer_real, each_real<Selu>, "lambda * (x, or alpha * (exp(x) - 1) below 0).");
-  table.add("PRelu", 1, 2, 2, infer_same, evaluate_prelu, "x, or slope * x below 0; one slope per channel or broadcast.");
+  table.add("PRelu", 1, 2, 2, infer_same, evaluate_prelu,
+            "x, or slope * x below 0; one slope per channel or broadcast.");
   table.add("IsNaN", 10, 1, 1, infer_test, each_test<IsNan>, "True where x is not a number.");
   table.add("IsFinite", 10, 1, 1, infer_test, each_test<IsFinite>, "True where x is neither infinite nor NaN.");
-  table.add("IsInf", 10, 1, 1, infer_test, each_test<IsInf>, "True where x is infinite.").flag("detect_negative", true).flag("detect_positive", true);
+  table.add("IsInf", 10, 1, 1, infer_test, each_test<IsInf>, "True where x is infinite.")
+      .flag("detect_negative", true)
+      .flag("detect_positive", true);
   table.add("LogicalNot", 1, 1, 1, infer_not, each<LogicalNot>, "Not x.").expression("!x");
   table.add("BitwiseNot", 13, 1, 1, infer_bitwise_not, evaluate_bitwise_not, "Every bit inverted; of booleans, not x.");
 }

@@ -18,14 +18,15 @@ std::vector<std::size_t> broadcast_steps(const Shape& shape, const Shape& target
   const auto own = element_strides(shape);
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {
     const std::size_t at = axis + target.size() - shape.size();
-    if (shape[axis] != 1 && shape[axis] != target[at]) fail("shape " + to_string(shape) + " does not broadcast to " + to_string(target));
+    if (shape[axis] != 1 && shape[axis] != target[at])
+      fail("shape " + to_string(shape) + " does not broadcast to " + to_string(target));
     steps[at] = shape[axis] == 1 ? 0 : own[axis];
   }
   return steps;
 }
 
-/// Calls row(offset a, step a, offset b, step b, offset out, count) for every innermost row; axes that both sides run through
-/// alike are one.
+/// Calls row(offset a, step a, offset b, step b, offset out, count) for every innermost row; axes that both sides run
+/// through alike are one.
 template <typename F>
 void for_each_row(const Shape& a, const Shape& b, const Shape& out, F row) {
   if (element_count(out) == 0) return;
@@ -45,7 +46,8 @@ void for_each_row(const Shape& a, const Shape& b, const Shape& out, F row) {
       bs.push_back(b_steps[axis]);
     }
   }
-  if (merged.empty()) return row(std::size_t{0}, std::size_t{0}, std::size_t{0}, std::size_t{0}, std::size_t{0}, std::size_t{1});
+  if (merged.empty())
+    return row(std::size_t{0}, std::size_t{0}, std::size_t{0}, std::size_t{0}, std::size_t{0}, std::size_t{1});
   const std::size_t count = merged.back();
   Shape outer(merged.begin(), merged.end() - 1);
   std::vector<std::size_t> index(outer.size(), 0);
@@ -72,10 +74,11 @@ void binary(const Node& node, std::span<const Tensor> inputs, Tensor& output, El
     const T* a = x.data();
     const T* b = y.data();
     R* c = z.data();
-    for_each_row(inputs[0].shape(), inputs[1].shape(), output.shape(),
-                 [&](std::size_t ai, std::size_t as, std::size_t bi, std::size_t bs, std::size_t at, std::size_t count) {
-                   for (std::size_t i = 0; i < count; ++i) c[at + i] = static_cast<R>(f(a[ai + i * as], b[bi + i * bs]));
-                 });
+    for_each_row(
+        inputs[0].shape(), inputs[1].shape(), output.shape(),
+        [&](std::size_t ai, std::size_t as, std::size_t bi, std::size_t bs, std::size_t at, std::size_t count) {
+          for (std::size_t i = 0; i < count; ++i) c[at + i] = static_cast<R>(f(a[ai + i * as], b[bi + i * bs]));
+        });
     z.commit();
   });
 }
@@ -93,14 +96,16 @@ struct Plain {
   Plain(const Node&, ElementType) {}
 };
 // Integers wrap, as OpenVINO's do: computed unsigned, since signed overflow is undefined.
-#define TENON_WRAPPING(Name, op)                                                                        \
-  struct Name : Plain {                                                                                 \
-    using Plain::Plain;                                                                                 \
-    template <typename T>                                                                               \
-    T operator()(T x, T y) const {                                                                      \
-      if constexpr (std::is_floating_point_v<T>) return x op y;                                         \
-      else return static_cast<T>(static_cast<std::uint64_t>(x) op static_cast<std::uint64_t>(y));       \
-    }                                                                                                   \
+#define TENON_WRAPPING(Name, op)                                                               \
+  struct Name : Plain {                                                                        \
+    using Plain::Plain;                                                                        \
+    template <typename T>                                                                      \
+    T operator()(T x, T y) const {                                                             \
+      if constexpr (std::is_floating_point_v<T>)                                               \
+        return x op y;                                                                         \
+      else                                                                                     \
+        return static_cast<T>(static_cast<std::uint64_t>(x) op static_cast<std::uint64_t>(y)); \
+    }                                                                                          \
   };
 TENON_WRAPPING(Add, +)
 TENON_WRAPPING(Subtract, -)
@@ -145,7 +150,8 @@ struct Mod : Plain {
   using Plain::Plain;
   template <typename T>
   T operator()(T x, T y) const {
-    if constexpr (std::is_floating_point_v<T>) return std::fmod(x, y);
+    if constexpr (std::is_floating_point_v<T>)
+      return std::fmod(x, y);
     else {
       if (y == 0) division_by_zero();
       if constexpr (std::is_signed_v<T>) {
@@ -167,7 +173,8 @@ struct Power : Plain {
   using Plain::Plain;
   template <typename T>
   T operator()(T x, T y) const {
-    if constexpr (std::is_floating_point_v<T>) return std::pow(x, y);
+    if constexpr (std::is_floating_point_v<T>)
+      return std::pow(x, y);
     else {
       if (y < T{0}) return x == T{1} ? T{1} : x + T{1} == T{0} ? (y % 2 == 0 ? T{1} : x) : T{0};
       std::uint64_t base = static_cast<std::uint64_t>(x), result = 1;
@@ -178,13 +185,13 @@ struct Power : Plain {
     }
   }
 };
-#define TENON_TEST(Name, expression) \
-  struct Name : Plain {              \
-    using Plain::Plain;              \
-    template <typename T>            \
+#define TENON_TEST(Name, expression)  \
+  struct Name : Plain {               \
+    using Plain::Plain;               \
+    template <typename T>             \
     bool operator()(T x, T y) const { \
-      return expression;             \
-    }                                \
+      return expression;              \
+    }                                 \
   };
 TENON_TEST(Equal, x == y)
 TENON_TEST(NotEqual, x != y)
@@ -222,7 +229,8 @@ void evaluate_bitwise(const Node&, std::span<const Tensor> inputs, std::span<Ten
   for_each_row(inputs[0].shape(), inputs[1].shape(), outputs[0].shape(),
                [&](std::size_t ai, std::size_t as, std::size_t bi, std::size_t bs, std::size_t at, std::size_t count) {
                  for (std::size_t i = 0; i < count; ++i) {
-                   z[at + i] = static_cast<std::int64_t>(F::of(static_cast<std::uint64_t>(x[ai + i * as]), static_cast<std::uint64_t>(y[bi + i * bs]), bits));
+                   z[at + i] = static_cast<std::int64_t>(F::of(static_cast<std::uint64_t>(x[ai + i * as]),
+                                                               static_cast<std::uint64_t>(y[bi + i * bs]), bits));
                  }
                });
   z.commit();
@@ -243,7 +251,8 @@ void evaluate_select(const Node&, std::span<const Tensor> inputs, std::span<Tens
     broadcast_steps(tensor.shape(), shape);
     strides[side].assign(shape.size(), 0);
     for (std::size_t axis = 0; axis < tensor.shape().size(); ++axis) {
-      if (tensor.shape()[axis] != 1) strides[side][axis + shape.size() - tensor.shape().size()] = tensor.byte_strides()[axis];
+      if (tensor.shape()[axis] != 1)
+        strides[side][axis + shape.size() - tensor.shape().size()] = tensor.byte_strides()[axis];
     }
   }
   auto* to = static_cast<char*>(outputs[0].data());
@@ -264,7 +273,8 @@ void evaluate_select(const Node&, std::span<const Tensor> inputs, std::span<Tens
 }
 
 PartialShape broadcast_inputs(const Node& node) {
-  return broadcast_shapes(node.get_input_partial_shape(0), node.get_input_partial_shape(1), node.get_attributes().get_string("auto_broadcast"));
+  return broadcast_shapes(node.get_input_partial_shape(0), node.get_input_partial_shape(1),
+                          node.get_attributes().get_string("auto_broadcast"));
 }
 void infer_binary(Node& node) {
   const element::Type type = common_type(node, 0, 2);
@@ -287,7 +297,8 @@ void infer_bitwise(Node& node) {
 }
 void infer_select(Node& node) {
   const element::Type condition = node.get_input_element_type(0);
-  if (!condition.is_dynamic() && !(condition == element::boolean)) fail("the condition must be boolean, found " + condition.to_string());
+  if (!condition.is_dynamic() && !(condition == element::boolean))
+    fail("the condition must be boolean, found " + condition.to_string());
   const std::string& mode = node.get_attributes().get_string("auto_broadcast");
   const PartialShape values = broadcast_shapes(node.get_input_partial_shape(1), node.get_input_partial_shape(2), mode);
   node.set_output_type(0, common_type(node, 1, 3), broadcast_shapes(values, node.get_input_partial_shape(0), mode));
@@ -295,18 +306,23 @@ void infer_select(Node& node) {
 }  // namespace
 
 void add_arithmetic_rows(OperationTable& table) {
-  const auto two = [&](const char* type, unsigned opset, void (*infer)(Node&), Kernel kernel, const char* description, const char* expression) {
-    return table.add(type, opset, 2, 2, infer, kernel, description).text("auto_broadcast", "numpy", {"numpy", "none"}).expression(expression);
+  const auto two = [&](const char* type, unsigned opset, void (*infer)(Node&), Kernel kernel, const char* description,
+                       const char* expression) {
+    return table.add(type, opset, 2, 2, infer, kernel, description)
+        .text("auto_broadcast", "numpy", {"numpy", "none"})
+        .expression(expression);
   };
   two("Add", 1, infer_binary, evaluate_binary<Add>, "Sum.", "x + y");
   two("Subtract", 1, infer_binary, evaluate_binary<Subtract>, "Difference.", "x - y");
   two("Multiply", 1, infer_binary, evaluate_binary<Multiply>, "Product.", "x * y");
-  two("Divide", 1, infer_binary, evaluate_binary<Divide>, "Quotient; of integers rounded down when m_pythondiv, else towards 0.", "x / y")
+  two("Divide", 1, infer_binary, evaluate_binary<Divide>,
+      "Quotient; of integers rounded down when m_pythondiv, else towards 0.", "x / y")
       .flag("m_pythondiv", true);
   two("Maximum", 1, infer_binary, evaluate_binary<Maximum>, "The greater.", "max(x, y)");
   two("Minimum", 1, infer_binary, evaluate_binary<Minimum>, "The lesser.", "min(x, y)");
   two("Power", 1, infer_binary, evaluate_binary<Power>, "x to the y.", "pow(x, y)");
-  two("SquaredDifference", 1, infer_binary, evaluate_binary<SquaredDifference>, "(x - y) squared.", "(x - y) * (x - y)");
+  two("SquaredDifference", 1, infer_binary, evaluate_binary<SquaredDifference>, "(x - y) squared.",
+      "(x - y) * (x - y)");
   two("Mod", 1, infer_binary, evaluate_binary<Mod>, "Remainder with the sign of x.", "fmod(x, y)");
   two("FloorMod", 1, infer_binary, evaluate_binary<FloorMod>, "Remainder with the sign of y.", "x - floor(x / y) * y");
   two("Equal", 1, infer_comparison, evaluate_comparison<Equal>, "x is y.", "x == y");
@@ -323,7 +339,9 @@ void add_arithmetic_rows(OperationTable& table) {
   two("BitwiseXor", 13, infer_bitwise, evaluate_bitwise<BitXor>, "Bits set in one only.", "x ^ y");
   two("BitwiseLeftShift", 15, infer_bitwise, evaluate_bitwise<ShiftLeft>, "x shifted left by y bits.", "x << y");
   two("BitwiseRightShift", 15, infer_bitwise, evaluate_bitwise<ShiftRight>, "x shifted right by y bits.", "x >> y");
-  table.add("Select", 1, 3, 3, infer_select, evaluate_select, "y where the condition holds, else z.").text("auto_broadcast", "numpy", {"numpy", "none"}).expression("x ? y : z");
+  table.add("Select", 1, 3, 3, infer_select, evaluate_select, "y where the condition holds, else z.")
+      .text("auto_broadcast", "numpy", {"numpy", "none"})
+      .expression("x ? y : z");
 }
 
 }  // namespace v1

@@ -22,40 +22,48 @@ void infer_sdpa(Node& node) {
     known &= node.get_input_partial_shape(i).rank().is_static();
   }
   if (!known) return node.set_output_type(0, type, PartialShape::dynamic());
-  const PartialShape &q = node.get_input_partial_shape(0), &k = node.get_input_partial_shape(1), &v = node.get_input_partial_shape(2);
+  const PartialShape &q = node.get_input_partial_shape(0), &k = node.get_input_partial_shape(1),
+                     &v = node.get_input_partial_shape(2);
   const auto outer = [](const PartialShape& s) { return PartialShape(std::vector<Dimension>(s.begin(), s.end() - 2)); };
-  if (!q[q.size() - 1].compatible(k[k.size() - 1])) fail("query " + q.to_string() + " and key " + k.to_string() + " differ in their last extent");
-  if (!k[k.size() - 2].compatible(v[v.size() - 2])) fail("key " + k.to_string() + " and value " + v.to_string() + " differ in their number of positions");
+  if (!q[q.size() - 1].compatible(k[k.size() - 1]))
+    fail("query " + q.to_string() + " and key " + k.to_string() + " differ in their last extent");
+  if (!k[k.size() - 2].compatible(v[v.size() - 2]))
+    fail("key " + k.to_string() + " and value " + v.to_string() + " differ in their number of positions");
   PartialShape out = broadcast_shapes(broadcast_shapes(outer(q), outer(k), "numpy"), outer(v), "numpy");
   out.push_back(q[q.size() - 2]);
   out.push_back(v[v.size() - 1]);
-  if (node.get_input_size() > 3 && node.get_input_partial_shape(3).rank().is_static() && node.get_input_partial_shape(3).size() > 0) {
+  if (node.get_input_size() > 3 && node.get_input_partial_shape(3).rank().is_static() &&
+      node.get_input_partial_shape(3).size() > 0) {
     PartialShape scores = out;
     scores[scores.size() - 1] = k[k.size() - 2];
     const PartialShape& mask = node.get_input_partial_shape(3);
     // The mask is repeated over the scores, never the other way round.
     const PartialShape both = broadcast_shapes(scores, mask, "numpy");
-    if (mask.size() > scores.size() || !both.compatible(scores)) fail("the mask " + mask.to_string() + " is larger than the scores " + scores.to_string());
+    if (mask.size() > scores.size() || !both.compatible(scores))
+      fail("the mask " + mask.to_string() + " is larger than the scores " + scores.to_string());
   }
   node.set_output_type(0, type, out);
 }
 std::vector<std::size_t> steps_in(const Shape& shape, const Shape& target) {
   std::vector<std::size_t> steps(target.size(), 0);
   const auto own = element_strides(shape);
-  for (std::size_t axis = 0; axis < shape.size(); ++axis) steps[axis + target.size() - shape.size()] = shape[axis] == 1 ? 0 : own[axis];
+  for (std::size_t axis = 0; axis < shape.size(); ++axis)
+    steps[axis + target.size() - shape.size()] = shape[axis] == 1 ? 0 : own[axis];
   return steps;
 }
 void evaluate_sdpa(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &qs = inputs[0].shape(), &ks = inputs[1].shape(), &vs = inputs[2].shape(), &out = outputs[0].shape();
   const std::size_t L = qs[qs.size() - 2], E = qs.back(), S = ks[ks.size() - 2], Ev = vs.back();
   const bool causal = node.get_attributes().get_bool("causal");
-  const bool masked = inputs.size() > 3 && inputs[3].element_count() > 0 && !(inputs[3].shape().empty() && to_vector<double>(inputs[3])[0] == 0);
+  const bool masked = inputs.size() > 3 && inputs[3].element_count() > 0 &&
+                      !(inputs[3].shape().empty() && to_vector<double>(inputs[3])[0] == 0);
   const bool boolean = masked && inputs[3].element_type() == ElementType::kBool;
   if (outputs[0].element_count() == 0) return;
   Shape batch(out.begin(), out.end() - 2), scores = out;
   scores.back() = S;
   const auto drop = [](const Shape& s) { return Shape(s.begin(), s.end() - 2); };
-  const auto q_steps = steps_in(drop(qs), batch), k_steps = steps_in(drop(ks), batch), v_steps = steps_in(drop(vs), batch);
+  const auto q_steps = steps_in(drop(qs), batch), k_steps = steps_in(drop(ks), batch),
+             v_steps = steps_in(drop(vs), batch);
   const auto mask_steps = masked ? steps_in(inputs[3].shape(), scores) : std::vector<std::size_t>(scores.size(), 0);
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
@@ -115,20 +123,24 @@ T activate(const std::string& name, T x) {
 std::vector<std::string> activations(const Node& node, std::vector<std::string> fallback) {
   auto names = node.get_attributes().get_strings("activations");
   if (names.empty()) return fallback;
-  if (names.size() != fallback.size()) fail("attribute 'activations': expected " + std::to_string(fallback.size()) + " names, found " + std::to_string(names.size()));
+  if (names.size() != fallback.size())
+    fail("attribute 'activations': expected " + std::to_string(fallback.size()) + " names, found " +
+         std::to_string(names.size()));
   for (const std::string& name : names) activate(name, 0.0);
   return names;
 }
 
 void check_cell_input(const Node& node, std::size_t input, const PartialShape& expected) {
   if (!node.get_input_partial_shape(input).compatible(expected)) {
-    fail("input " + std::to_string(input) + ": expected shape " + expected.to_string() + ", found " + node.get_input_partial_shape(input).to_string());
+    fail("input " + std::to_string(input) + ": expected shape " + expected.to_string() + ", found " +
+         node.get_input_partial_shape(input).to_string());
   }
 }
 template <std::size_t kGates, std::size_t kStates>
 void infer_cell(Node& node) {
   const std::int64_t hidden = node.get_attributes().get_int("hidden_size");
-  if (hidden < 1 || hidden > (std::int64_t{1} << 30)) fail("attribute 'hidden_size': " + std::to_string(hidden) + " is outside 1..2^30");
+  if (hidden < 1 || hidden > (std::int64_t{1} << 30))
+    fail("attribute 'hidden_size': " + std::to_string(hidden) + " is outside 1..2^30");
   const element::Type type = common_type(node, 0, node.get_input_size());
   require_real(node, 0);
   activations(node, std::vector<std::string>(kGates == 4 ? 3 : 2, "tanh"));
@@ -141,13 +153,15 @@ void infer_cell(Node& node) {
   }
   for (std::size_t i = 1; i <= kStates; ++i) {
     check_cell_input(node, i, PartialShape{batch, hidden});
-    if (node.get_input_partial_shape(i).rank().is_static()) Dimension::merge(batch, batch, node.get_input_partial_shape(i)[0]);
+    if (node.get_input_partial_shape(i).rank().is_static())
+      Dimension::merge(batch, batch, node.get_input_partial_shape(i)[0]);
   }
   const std::int64_t gates = static_cast<std::int64_t>(kGates) * hidden;
   check_cell_input(node, kStates + 1, PartialShape{gates, size});
   check_cell_input(node, kStates + 2, PartialShape{gates, hidden});
   if (node.get_input_size() > kStates + 3) {
-    const bool reset = node.get_attributes().has("linear_before_reset") && node.get_attributes().get_bool("linear_before_reset");
+    const bool reset =
+        node.get_attributes().has("linear_before_reset") && node.get_attributes().get_bool("linear_before_reset");
     check_cell_input(node, kStates + 3, PartialShape{gates + (reset ? hidden : 0)});
   }
   for (std::size_t i = 0; i < kStates; ++i) node.set_output_type(i, type, PartialShape{batch, hidden});
@@ -178,9 +192,11 @@ void evaluate_lstm_cell(const Node& node, std::span<const Tensor> inputs, std::s
         T gate[4];  // Forget, input, cell, output.
         for (std::size_t g = 0; g < 4; ++g) {
           const std::size_t row = g * hidden + i;
-          gate[g] = clipped(dot(w, row, x.data() + b * size, size) + dot(r, row, h.data() + b * hidden, hidden) + bias[row]);
+          gate[g] =
+              clipped(dot(w, row, x.data() + b * size, size) + dot(r, row, h.data() + b * hidden, hidden) + bias[row]);
         }
-        const T cell = activate(names[0], gate[0]) * c[b * hidden + i] + activate(names[0], gate[1]) * activate(names[1], gate[2]);
+        const T cell =
+            activate(names[0], gate[0]) * c[b * hidden + i] + activate(names[0], gate[1]) * activate(names[1], gate[2]);
         co[b * hidden + i] = cell;
         ho[b * hidden + i] = activate(names[0], gate[3]) * activate(names[2], clipped(cell));
       }
@@ -199,7 +215,8 @@ void evaluate_gru_cell(const Node& node, std::span<const Tensor> inputs, std::sp
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const Read<T> x(inputs[0]), h(inputs[1]), w(inputs[2]), r(inputs[3]);
-    const std::vector<T> bias = inputs.size() > 4 ? to_vector<T>(inputs[4]) : std::vector<T>((before_reset ? 4 : 3) * hidden, T{0});
+    const std::vector<T> bias =
+        inputs.size() > 4 ? to_vector<T>(inputs[4]) : std::vector<T>((before_reset ? 4 : 3) * hidden, T{0});
     Write<T> y(outputs[0]);
     const auto clipped = [&](T v) { return clip > 0 ? std::clamp(v, static_cast<T>(-clip), static_cast<T>(clip)) : v; };
     std::vector<T> update(hidden), reset(hidden), held(hidden);
@@ -207,14 +224,17 @@ void evaluate_gru_cell(const Node& node, std::span<const Tensor> inputs, std::sp
       const T *xb = x.data() + b * size, *hb = h.data() + b * hidden;
       for (std::size_t i = 0; i < hidden; ++i) {
         update[i] = activate(names[0], clipped(dot(w, i, xb, size) + dot(r, i, hb, hidden) + bias[i]));
-        reset[i] = activate(names[0], clipped(dot(w, hidden + i, xb, size) + dot(r, hidden + i, hb, hidden) + bias[hidden + i]));
+        reset[i] = activate(names[0],
+                            clipped(dot(w, hidden + i, xb, size) + dot(r, hidden + i, hb, hidden) + bias[hidden + i]));
         held[i] = reset[i] * hb[i];
       }
       for (std::size_t i = 0; i < hidden; ++i) {
         const std::size_t row = 2 * hidden + i;
         T candidate = dot(w, row, xb, size) + bias[row];
-        if (before_reset) candidate += reset[i] * (dot(r, row, hb, hidden) + bias[3 * hidden + i]);
-        else candidate += dot(r, row, held.data(), hidden);
+        if (before_reset)
+          candidate += reset[i] * (dot(r, row, hb, hidden) + bias[3 * hidden + i]);
+        else
+          candidate += dot(r, row, held.data(), hidden);
         candidate = activate(names[1], clipped(candidate));
         y[b * hidden + i] = (T{1} - update[i]) * candidate + update[i] * hb[i];
       }
@@ -227,8 +247,13 @@ void evaluate_gru_cell(const Node& node, std::span<const Tensor> inputs, std::sp
 void add_attention_rows(OperationTable& table) {
   const std::vector<std::string> none;
   const std::vector<double> no_numbers;
-  table.add("ScaledDotProductAttention", 13, 3, 6, infer_sdpa, evaluate_sdpa, "softmax(query x key^T * scale + mask) x value.").flag("causal");
-  table.add("LSTMCell", 4, 5, 6, infer_cell<4, 2>, evaluate_lstm_cell, "One step of an LSTM; gates forget, input, cell, output.")
+  table
+      .add("ScaledDotProductAttention", 13, 3, 6, infer_sdpa, evaluate_sdpa,
+           "softmax(query x key^T * scale + mask) x value.")
+      .flag("causal");
+  table
+      .add("LSTMCell", 4, 5, 6, infer_cell<4, 2>, evaluate_lstm_cell,
+           "One step of an LSTM; gates forget, input, cell, output.")
       .integer("hidden_size")
       .texts("activations", none)
       .reals("activations_alpha", no_numbers)

@@ -10,7 +10,8 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-/// Filters are [O, I, spatial...], of groups [G, O/G, I/G, spatial...]; transposed ones [I, O, ...] and [G, I/G, O/G, ...].
+/// Filters are [O, I, spatial...], of groups [G, O/G, I/G, spatial...]; transposed ones [I, O, ...] and [G, I/G, O/G,
+/// ...].
 struct Layout {
   bool grouped = false, transposed = false;
   std::size_t first_spatial() const { return grouped ? 3 : 2; }
@@ -26,8 +27,8 @@ std::optional<std::size_t> spatial_axes(const Node& node, const Layout& layout) 
   if (filters) require_rank(node, 1, layout.grouped ? 4 : 3, layout.grouped ? 6 : 5);
   const std::size_t spatial = data ? *data - 2 : *filters - layout.first_spatial();
   if (data && filters && *filters - layout.first_spatial() != spatial) {
-    fail("data " + node.get_input_partial_shape(0).to_string() + " and filters " + node.get_input_partial_shape(1).to_string() +
-         " differ in their number of spatial axes");
+    fail("data " + node.get_input_partial_shape(0).to_string() + " and filters " +
+         node.get_input_partial_shape(1).to_string() + " differ in their number of spatial axes");
   }
   return spatial;
 }
@@ -39,7 +40,8 @@ void check_channels(const Node& node, const Layout& layout) {
   Dimension expected = layout.transposed ? filters[layout.grouped ? 1 : 0] : filters[layout.grouped ? 2 : 1];
   if (layout.grouped) expected = expected * filters[0];
   if (!expected.compatible(data[1])) {
-    fail("the filters " + filters.to_string() + " take " + expected.to_string() + " channels, the data " + data.to_string() + " has " + data[1].to_string());
+    fail("the filters " + filters.to_string() + " take " + expected.to_string() + " channels, the data " +
+         data.to_string() + " has " + data[1].to_string());
   }
 }
 
@@ -55,7 +57,9 @@ void infer_convolution(Node& node) {
   const element::Type type = common_type(node, 0, 2);
   if (!spatial) return node.set_output_type(0, type, PartialShape::dynamic());
   check_channels(node, layout);
-  const PartialShape data = node.get_input_partial_shape(0).rank().is_static() ? node.get_input_partial_shape(0) : PartialShape::dynamic(static_cast<std::int64_t>(*spatial + 2));
+  const PartialShape data = node.get_input_partial_shape(0).rank().is_static()
+                                ? node.get_input_partial_shape(0)
+                                : PartialShape::dynamic(static_cast<std::int64_t>(*spatial + 2));
   const PartialShape& filters = node.get_input_partial_shape(1);
   const bool known = filters.rank().is_static();
   auto axes = read_window(node.get_attributes(), *spatial, true);
@@ -66,7 +70,8 @@ void infer_convolution(Node& node) {
   for (std::size_t i = 0; i < *spatial; ++i) {
     if (!known || filters[layout.first_spatial() + i].is_dynamic()) continue;
     axes[i].kernel = filters[layout.first_spatial() + i].get_length();
-    if (axes[i].kernel < 1 || axes[i].kernel > (std::int64_t{1} << 30)) fail("filters " + filters.to_string() + " have an empty or oversized window");
+    if (axes[i].kernel < 1 || axes[i].kernel > (std::int64_t{1} << 30))
+      fail("filters " + filters.to_string() + " have an empty or oversized window");
     out[2 + i] = window_count(axes[i], data[2 + i], auto_pad);
   }
   node.set_output_type(0, type, out);
@@ -75,21 +80,28 @@ void infer_convolution(Node& node) {
 std::vector<std::int64_t> output_padding(const Node& node, std::size_t spatial) {
   auto values = node.get_attributes().get_ints("output_padding");
   if (values.empty()) values.assign(spatial, 0);
-  if (values.size() != spatial) fail("attribute 'output_padding': expected " + std::to_string(spatial) + " values, found " + std::to_string(values.size()));
+  if (values.size() != spatial)
+    fail("attribute 'output_padding': expected " + std::to_string(spatial) + " values, found " +
+         std::to_string(values.size()));
   for (std::int64_t value : values) {
-    if (value < 0 || value > (std::int64_t{1} << 30)) fail("attribute 'output_padding': " + std::to_string(value) + " is negative or too large");
+    if (value < 0 || value > (std::int64_t{1} << 30))
+      fail("attribute 'output_padding': " + std::to_string(value) + " is negative or too large");
   }
   return values;
 }
 
 /// Pads of a transposed convolution whose output extent is prescribed.
-void pads_for_output(WindowAxis& axis, std::int64_t in, std::int64_t out, std::int64_t extra, const std::string& auto_pad) {
+void pads_for_output(WindowAxis& axis, std::int64_t in, std::int64_t out, std::int64_t extra,
+                     const std::string& auto_pad) {
   const std::int64_t full = (in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 + extra;
   const std::int64_t total = std::max<std::int64_t>(0, full - out);
   // The other way round than in a plain convolution: what a transposed one cuts off is the input's padding of its twin.
-  if (auto_pad == "same_upper") axis.pad_begin = total - total / 2;
-  else if (auto_pad == "same_lower") axis.pad_begin = total / 2;
-  else return;
+  if (auto_pad == "same_upper")
+    axis.pad_begin = total - total / 2;
+  else if (auto_pad == "same_lower")
+    axis.pad_begin = total / 2;
+  else
+    return;
   axis.pad_end = total - axis.pad_begin;
 }
 
@@ -100,7 +112,9 @@ void infer_backprop(Node& node) {
   const element::Type type = common_type(node, 0, 2);
   if (!spatial) return node.set_output_type(0, type, PartialShape::dynamic());
   check_channels(node, layout);
-  const PartialShape data = node.get_input_partial_shape(0).rank().is_static() ? node.get_input_partial_shape(0) : PartialShape::dynamic(static_cast<std::int64_t>(*spatial + 2));
+  const PartialShape data = node.get_input_partial_shape(0).rank().is_static()
+                                ? node.get_input_partial_shape(0)
+                                : PartialShape::dynamic(static_cast<std::int64_t>(*spatial + 2));
   const PartialShape& filters = node.get_input_partial_shape(1);
   const bool known = filters.rank().is_static();
   const auto axes = read_window(node.get_attributes(), *spatial, true);
@@ -113,7 +127,8 @@ void infer_backprop(Node& node) {
   if (node.get_input_size() > 2) {
     target = shape_from_input(node, 2);
     if (target->rank().is_static() && target->size() != *spatial) {
-      fail("the output shape input has " + std::to_string(target->size()) + " values, expected " + std::to_string(*spatial));
+      fail("the output shape input has " + std::to_string(target->size()) + " values, expected " +
+           std::to_string(*spatial));
     }
     if (target->rank().is_dynamic()) target = PartialShape::dynamic(static_cast<std::int64_t>(*spatial));
   }
@@ -124,7 +139,8 @@ void infer_backprop(Node& node) {
     }
     if (!known || filters[layout.first_spatial() + i].is_dynamic()) continue;
     const std::int64_t kernel = filters[layout.first_spatial() + i].get_length();
-    if (kernel < 1 || kernel > (std::int64_t{1} << 30)) fail("filters " + filters.to_string() + " have an empty or oversized window");
+    if (kernel < 1 || kernel > (std::int64_t{1} << 30))
+      fail("filters " + filters.to_string() + " have an empty or oversized window");
     if (auto_pad == "same_upper" || auto_pad == "same_lower") {
       out[2 + i] = data[2 + i] * Dimension(axes[i].stride);
       continue;
@@ -132,20 +148,26 @@ void infer_backprop(Node& node) {
     const bool valid = auto_pad == "valid";
     const auto extent = [&](std::int64_t in) {
       std::int64_t scaled = 0;
-      if (__builtin_mul_overflow(in - 1, axes[i].stride, &scaled) || scaled > (std::int64_t{1} << 61)) fail("extent " + std::to_string(in) + " is too large");
-      const std::int64_t result = scaled + (kernel - 1) * axes[i].dilation + 1 + extra[i] - (valid ? 0 : axes[i].pad_begin + axes[i].pad_end);
-      if (result < 0) fail("padding leaves a negative extent " + std::to_string(result) + " on spatial axis " + std::to_string(i));
+      if (__builtin_mul_overflow(in - 1, axes[i].stride, &scaled) || scaled > (std::int64_t{1} << 61))
+        fail("extent " + std::to_string(in) + " is too large");
+      const std::int64_t result =
+          scaled + (kernel - 1) * axes[i].dilation + 1 + extra[i] - (valid ? 0 : axes[i].pad_begin + axes[i].pad_end);
+      if (result < 0)
+        fail("padding leaves a negative extent " + std::to_string(result) + " on spatial axis " + std::to_string(i));
       return result;
     };
     const Dimension& in = data[2 + i];
-    if (in.is_static()) out[2 + i] = Dimension(extent(in.get_length()));
-    else if (in.get_max_length() > 0) out[2 + i] = Dimension(0, extent(in.get_max_length()));
+    if (in.is_static())
+      out[2 + i] = Dimension(extent(in.get_length()));
+    else if (in.get_max_length() > 0)
+      out[2 + i] = Dimension(0, extent(in.get_max_length()));
   }
   node.set_output_type(0, type, out);
 }
 
 /// The range of output positions whose input position pos * stride + offset lies in [0, in).
-void valid_range(std::int64_t offset, std::int64_t stride, std::int64_t in, std::int64_t out, std::int64_t& first, std::int64_t& last) {
+void valid_range(std::int64_t offset, std::int64_t stride, std::int64_t in, std::int64_t out, std::int64_t& first,
+                 std::int64_t& last) {
   first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
   last = in - 1 - offset < 0 ? -1 : std::min(out - 1, (in - 1 - offset) / stride);
 }
@@ -154,8 +176,10 @@ void valid_range(std::int64_t offset, std::int64_t stride, std::int64_t in, std:
 template <typename T>
 void convolve_plane(const Spatial3& s, const T* in, const T* taps, T* out) {
   const auto* w = s.window;
-  const auto id = static_cast<std::int64_t>(s.in[0]), ih = static_cast<std::int64_t>(s.in[1]), iw = static_cast<std::int64_t>(s.in[2]);
-  const auto od = static_cast<std::int64_t>(s.out[0]), oh = static_cast<std::int64_t>(s.out[1]), ow = static_cast<std::int64_t>(s.out[2]);
+  const auto id = static_cast<std::int64_t>(s.in[0]), ih = static_cast<std::int64_t>(s.in[1]),
+             iw = static_cast<std::int64_t>(s.in[2]);
+  const auto od = static_cast<std::int64_t>(s.out[0]), oh = static_cast<std::int64_t>(s.out[1]),
+             ow = static_cast<std::int64_t>(s.out[2]);
   for (std::int64_t kz = 0; kz < w[0].kernel; ++kz) {
     for (std::int64_t ky = 0; ky < w[1].kernel; ++ky) {
       for (std::int64_t kx = 0; kx < w[2].kernel; ++kx) {
@@ -224,7 +248,8 @@ template <typename T>
 void scatter_plane(const Spatial3& s, const T* in, const T* taps, T* out) {
   const auto* w = s.window;
   const auto ih = static_cast<std::int64_t>(s.in[1]), iw = static_cast<std::int64_t>(s.in[2]);
-  const auto od = static_cast<std::int64_t>(s.out[0]), oh = static_cast<std::int64_t>(s.out[1]), ow = static_cast<std::int64_t>(s.out[2]);
+  const auto od = static_cast<std::int64_t>(s.out[0]), oh = static_cast<std::int64_t>(s.out[1]),
+             ow = static_cast<std::int64_t>(s.out[2]);
   for (std::int64_t z = 0; z < static_cast<std::int64_t>(s.in[0]); ++z) {
     for (std::int64_t y = 0; y < ih; ++y) {
       const T* row = in + (z * ih + y) * iw;
@@ -259,7 +284,8 @@ void evaluate_backprop(const Node& node, std::span<const Tensor> inputs, std::sp
   for (std::size_t i = 0; i < spatial; ++i) {
     axes[i].kernel = static_cast<std::int64_t>(filters[first + i]);
     if (auto_pad == "valid") axes[i].pad_begin = axes[i].pad_end = 0;
-    pads_for_output(axes[i], static_cast<std::int64_t>(data[2 + i]), static_cast<std::int64_t>(out[2 + i]), extra[i], auto_pad);
+    pads_for_output(axes[i], static_cast<std::int64_t>(data[2 + i]), static_cast<std::int64_t>(out[2 + i]), extra[i],
+                    auto_pad);
   }
   const Spatial3 s = spatial3(axes, data, out, 2);
   const std::size_t groups = kGrouped ? filters[0] : 1;
@@ -290,14 +316,20 @@ void evaluate_backprop(const Node& node, std::span<const Tensor> inputs, std::sp
 void add_convolution_rows(OperationTable& table) {
   const std::vector<std::string> pads = {"explicit", "same_upper", "same_lower", "valid"};
   const auto windows = [&](OperationTable::Row row) {
-    row.ints("strides").ints("dilations").ints("pads_begin", std::vector<std::int64_t>{}).ints("pads_end", std::vector<std::int64_t>{}).text("auto_pad", "explicit", pads);
+    row.ints("strides")
+        .ints("dilations")
+        .ints("pads_begin", std::vector<std::int64_t>{})
+        .ints("pads_end", std::vector<std::int64_t>{})
+        .text("auto_pad", "explicit", pads);
     return row;
   };
-  windows(table.add("Convolution", 1, 2, 2, infer_convolution<false>, evaluate_convolution<false>, "Convolution of [N, C, spatial...] with [O, C, window...]."));
+  windows(table.add("Convolution", 1, 2, 2, infer_convolution<false>, evaluate_convolution<false>,
+                    "Convolution of [N, C, spatial...] with [O, C, window...]."));
   windows(table.add("GroupConvolution", 1, 2, 2, infer_convolution<true>, evaluate_convolution<true>,
                     "Convolution in groups of channels; filters [G, O/G, C/G, window...]."));
-  windows(table.add("ConvolutionBackpropData", 1, 2, 3, infer_backprop<false>, evaluate_backprop<false>,
-                    "Transposed convolution; filters [C, O, window...]; a third input prescribes the spatial output shape."))
+  windows(table.add(
+              "ConvolutionBackpropData", 1, 2, 3, infer_backprop<false>, evaluate_backprop<false>,
+              "Transposed convolution; filters [C, O, window...]; a third input prescribes the spatial output shape."))
       .ints("output_padding", std::vector<std::int64_t>{});
   windows(table.add("GroupConvolutionBackpropData", 1, 2, 3, infer_backprop<true>, evaluate_backprop<true>,
                     "Transposed convolution in groups of channels; filters [G, C/G, O/G, window...]."))

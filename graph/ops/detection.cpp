@@ -18,15 +18,18 @@ void infer_nms(Node& node) {
   require_rank(node, 1, 3, 3);
   const PartialShape &boxes = node.get_input_partial_shape(0), &scores = node.get_input_partial_shape(1);
   const ElementType type = node.get_attributes().get_type("output_type");
-  if (type != ElementType::kI32 && type != ElementType::kI64) fail("attribute 'output_type': expected i32 or i64, found " + std::string(name(type)));
+  if (type != ElementType::kI32 && type != ElementType::kI64)
+    fail("attribute 'output_type': expected i32 or i64, found " + std::string(name(type)));
   Dimension most;
   if (boxes.rank().is_static() && scores.rank().is_static()) {
     if (!boxes[2].compatible(4)) fail("boxes " + boxes.to_string() + " do not have four coordinates");
-    if (!boxes[0].compatible(scores[0]) || !boxes[1].compatible(scores[2])) fail("boxes " + boxes.to_string() + " and scores " + scores.to_string() + " do not belong together");
+    if (!boxes[0].compatible(scores[0]) || !boxes[1].compatible(scores[2]))
+      fail("boxes " + boxes.to_string() + " and scores " + scores.to_string() + " do not belong together");
     Dimension per_class = boxes[1];
     if (node.get_input_size() > 2) {
       const auto limit = known_ints(node, 2);
-      if (limit && per_class.get_max_length() >= 0) per_class = Dimension(0, std::min(std::max<std::int64_t>(limit->at(0), 0), per_class.get_max_length()));
+      if (limit && per_class.get_max_length() >= 0)
+        per_class = Dimension(0, std::min(std::max<std::int64_t>(limit->at(0), 0), per_class.get_max_length()));
     } else {
       per_class = Dimension(0);
     }
@@ -49,7 +52,8 @@ struct Corners {
 float overlap(const Corners& a, const Corners& b) {
   const float area_a = (a.y2 - a.y1) * (a.x2 - a.x1), area_b = (b.y2 - b.y1) * (b.x2 - b.x1);
   if (area_a <= 0 || area_b <= 0) return 0;
-  const float height = std::max(0.0f, std::min(a.y2, b.y2) - std::max(a.y1, b.y1)), width = std::max(0.0f, std::min(a.x2, b.x2) - std::max(a.x1, b.x1));
+  const float height = std::max(0.0f, std::min(a.y2, b.y2) - std::max(a.y1, b.y1)),
+              width = std::max(0.0f, std::min(a.x2, b.x2) - std::max(a.x1, b.x1));
   return height * width / (area_a + area_b - height * width);
 }
 
@@ -61,7 +65,8 @@ void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Te
   const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
   const Read<float> boxes(inputs[0]), scores(inputs[1]);
   const std::int64_t most = inputs.size() > 2 ? std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0) : 0;
-  const float iou_threshold = scalar(inputs, 3, 0), score_threshold = scalar(inputs, 4, 0), sigma = scalar(inputs, 5, 0);
+  const float iou_threshold = scalar(inputs, 3, 0), score_threshold = scalar(inputs, 4, 0),
+              sigma = scalar(inputs, 5, 0);
   const bool centre = node.get_attributes().get_string("box_encoding") == "center";
   const auto corners = [&](std::size_t batch, std::size_t box) -> Corners {
     const float* b = boxes.data() + (batch * bs[1] + box) * 4;
@@ -74,9 +79,13 @@ void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Te
       std::vector<Candidate> queue;
       for (std::size_t box = 0; box < ss[2]; ++box) {
         const float score = scores[(batch * ss[1] + category) * ss[2] + box];
-        if (score > score_threshold) queue.push_back({score, static_cast<std::int64_t>(batch), static_cast<std::int64_t>(category), static_cast<std::int64_t>(box)});
+        if (score > score_threshold)
+          queue.push_back({score, static_cast<std::int64_t>(batch), static_cast<std::int64_t>(category),
+                           static_cast<std::int64_t>(box)});
       }
-      const auto worse = [](const Candidate& a, const Candidate& b) { return a.score != b.score ? a.score < b.score : a.box > b.box; };
+      const auto worse = [](const Candidate& a, const Candidate& b) {
+        return a.score != b.score ? a.score < b.score : a.box > b.box;
+      };
       std::make_heap(queue.begin(), queue.end(), worse);
       std::vector<Candidate> chosen;
       while (!queue.empty() && chosen.size() < static_cast<std::size_t>(most)) {
@@ -86,9 +95,12 @@ void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Te
         const float before = next.score;
         bool hard = false;
         for (std::size_t i = chosen.size(); i-- > next.suppress_from;) {
-          const float iou = overlap(corners(batch, static_cast<std::size_t>(next.box)), corners(batch, static_cast<std::size_t>(chosen[i].box)));
-          if (sigma > 0) next.score *= iou <= iou_threshold ? std::exp(-0.5f * iou * iou / sigma) : 0.0f;
-          else if (iou > iou_threshold) next.score = 0;
+          const float iou = overlap(corners(batch, static_cast<std::size_t>(next.box)),
+                                    corners(batch, static_cast<std::size_t>(chosen[i].box)));
+          if (sigma > 0)
+            next.score *= iou <= iou_threshold ? std::exp(-0.5f * iou * iou / sigma) : 0.0f;
+          else if (iou > iou_threshold)
+            next.score = 0;
           if (iou > iou_threshold && sigma <= 0) {
             hard = true;
             break;
@@ -108,7 +120,8 @@ void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Te
     }
   }
   if (node.get_attributes().get_bool("sort_result_descending")) {
-    std::stable_sort(kept.begin(), kept.end(), [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
+    std::stable_sort(kept.begin(), kept.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   }
   const ElementType type = node.get_attributes().get_type("output_type");
   outputs[0] = Tensor(type, Shape{kept.size(), 3});
@@ -130,7 +143,9 @@ void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Te
 
 void add_detection_rows(OperationTable& table) {
   for (unsigned opset : {5u, 9u}) {
-    table.add("NonMaxSuppression", opset, 2, 6, infer_nms, evaluate_nms, "The best of overlapping boxes, per batch and class.")
+    table
+        .add("NonMaxSuppression", opset, 2, 6, infer_nms, evaluate_nms,
+             "The best of overlapping boxes, per batch and class.")
         .text("box_encoding", "corner", {"corner", "center"})
         .flag("sort_result_descending", true)
         .type("output_type", ElementType::kI64);

@@ -12,14 +12,16 @@ namespace {
 /// Negative indices count from the end. @errors outside the axis.
 std::size_t checked_index(std::int64_t index, std::size_t extent) {
   const auto count = static_cast<std::int64_t>(extent);
-  if (index < -count || index >= count) fail("index " + std::to_string(index) + " is outside an axis of " + std::to_string(extent));
+  if (index < -count || index >= count)
+    fail("index " + std::to_string(index) + " is outside an axis of " + std::to_string(extent));
   return static_cast<std::size_t>(index < 0 ? index + count : index);
 }
 
 std::int64_t batch_dims(const Node& node, std::size_t rank) {
   std::int64_t dims = node.get_attributes().get_int("batch_dims", 0);
   if (dims < 0) dims += static_cast<std::int64_t>(rank);
-  if (dims < 0 || dims > static_cast<std::int64_t>(rank)) fail("batch_dims " + std::to_string(dims) + " is outside the indices' rank " + std::to_string(rank));
+  if (dims < 0 || dims > static_cast<std::int64_t>(rank))
+    fail("batch_dims " + std::to_string(dims) + " is outside the indices' rank " + std::to_string(rank));
   return dims;
 }
 
@@ -31,13 +33,18 @@ void infer_gather(Node& node) {
   if (axis && axis->size() != 1) fail("the axis input must hold one value, it has " + std::to_string(axis->size()));
   if (data.rank().is_dynamic() || indices.rank().is_dynamic()) return set_output(node, 0, PartialShape::dynamic());
   const auto batch = static_cast<std::size_t>(batch_dims(node, indices.size()));
-  if (!axis) return set_output(node, 0, PartialShape::dynamic(static_cast<std::int64_t>(data.size() + indices.size() - std::min(data.size() + indices.size(), 1 + batch))));
+  if (!axis)
+    return set_output(node, 0,
+                      PartialShape::dynamic(static_cast<std::int64_t>(
+                          data.size() + indices.size() - std::min(data.size() + indices.size(), 1 + batch))));
   const std::size_t at = normalized_axis((*axis)[0], data.size());
   if (batch > at) fail("batch_dims " + std::to_string(batch) + " exceeds axis " + std::to_string(at));
   PartialShape out;
   for (std::size_t i = 0; i < at; ++i) out.push_back(data[i]);
   for (std::size_t i = 0; i < batch; ++i) {
-    if (!Dimension::merge(out[i], data[i], indices[i])) fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in batch axis " + std::to_string(i));
+    if (!Dimension::merge(out[i], data[i], indices[i]))
+      fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in batch axis " +
+           std::to_string(i));
   }
   for (std::size_t i = batch; i < indices.size(); ++i) out.push_back(indices[i]);
   for (std::size_t i = at + 1; i < data.size(); ++i) out.push_back(data[i]);
@@ -55,7 +62,8 @@ void evaluate_gather(const Node& node, std::span<const Tensor> inputs, std::span
     packed = Tensor(inputs[0].element_type(), shape);
     move_tensor(inputs[0], packed);
   }
-  const std::size_t batches = extent_product(shape, 0, batch), outer = extent_product(shape, batch, axis), inner = extent_product(shape, axis + 1, shape.size()) * size;
+  const std::size_t batches = extent_product(shape, 0, batch), outer = extent_product(shape, batch, axis),
+                    inner = extent_product(shape, axis + 1, shape.size()) * size;
   const std::size_t count = extent_product(index_shape, batch, index_shape.size());
   const Read<std::int64_t> indices(inputs[1]);
   // Since opset 8 negative indices count from the end; the earlier ones do not reach here.
@@ -67,8 +75,10 @@ void evaluate_gather(const Node& node, std::span<const Tensor> inputs, std::span
       const char* plane = src + (b * outer + o) * shape[axis] * inner;
       for (std::size_t i = 0; i < count; ++i, dst += inner) {
         const std::int64_t index = indices[b * count + i];
-        if (out_of_range_is_zero && (index < 0 || index >= static_cast<std::int64_t>(shape[axis]))) std::memset(dst, 0, inner);
-        else std::memcpy(dst, plane + checked_index(index, shape[axis]) * inner, inner);
+        if (out_of_range_is_zero && (index < 0 || index >= static_cast<std::int64_t>(shape[axis])))
+          std::memset(dst, 0, inner);
+        else
+          std::memcpy(dst, plane + checked_index(index, shape[axis]) * inner, inner);
       }
     }
   }
@@ -78,10 +88,13 @@ void infer_gather_elements(Node& node) {
   const PartialShape &data = node.get_input_partial_shape(0), &indices = node.get_input_partial_shape(1);
   require_integral(node, 1);
   if (data.rank().is_static() && indices.rank().is_static()) {
-    if (data.size() != indices.size()) fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in rank");
+    if (data.size() != indices.size())
+      fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in rank");
     const std::size_t axis = normalized_axis(node.get_attributes().get_int("axis"), data.size());
     for (std::size_t i = 0; i < data.size(); ++i) {
-      if (i != axis && !data[i].compatible(indices[i])) fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ outside axis " + std::to_string(axis));
+      if (i != axis && !data[i].compatible(indices[i]))
+        fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ outside axis " +
+             std::to_string(axis));
     }
   }
   set_output(node, 0, indices);
@@ -113,15 +126,21 @@ void infer_gather_nd(Node& node) {
   const std::int64_t batch = node.get_attributes().get_int("batch_dims");
   require_rank(node, 0, 1, 64);
   require_rank(node, 1, 1, 64);
-  if (data.rank().is_dynamic() || indices.rank().is_dynamic() || indices.size() == 0 || indices[indices.size() - 1].is_dynamic()) return set_output(node, 0, PartialShape::dynamic());
+  if (data.rank().is_dynamic() || indices.rank().is_dynamic() || indices.size() == 0 ||
+      indices[indices.size() - 1].is_dynamic())
+    return set_output(node, 0, PartialShape::dynamic());
   const std::int64_t depth = indices[indices.size() - 1].get_length();
-  if (batch < 0 || batch >= static_cast<std::int64_t>(std::min(data.size(), indices.size()))) fail("batch_dims " + std::to_string(batch) + " is outside the ranks");
-  if (depth > static_cast<std::int64_t>(data.size()) - batch) fail("indices of depth " + std::to_string(depth) + " into data of " + data.to_string());
+  if (batch < 0 || batch >= static_cast<std::int64_t>(std::min(data.size(), indices.size())))
+    fail("batch_dims " + std::to_string(batch) + " is outside the ranks");
+  if (depth > static_cast<std::int64_t>(data.size()) - batch)
+    fail("indices of depth " + std::to_string(depth) + " into data of " + data.to_string());
   PartialShape out;
   const auto first = static_cast<std::size_t>(batch);
   for (std::size_t i = 0; i < first; ++i) {
     Dimension merged;
-    if (!Dimension::merge(merged, data[i], indices[i])) fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in batch axis " + std::to_string(i));
+    if (!Dimension::merge(merged, data[i], indices[i]))
+      fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in batch axis " +
+           std::to_string(i));
     out.push_back(merged);
   }
   if (node.operation().opset < 8 && batch > 1) {
@@ -142,7 +161,8 @@ void evaluate_gather_nd(const Node& node, std::span<const Tensor> inputs, std::s
   Tensor packed(inputs[0].element_type(), shape);
   move_tensor(inputs[0], packed);
   const std::size_t inner = extent_product(shape, batch + depth, shape.size()) * movable_size(inputs[0]);
-  const std::size_t batches = extent_product(shape, 0, batch), count = extent_product(index_shape, batch, index_shape.size() - 1);
+  const std::size_t batches = extent_product(shape, 0, batch),
+                    count = extent_product(index_shape, batch, index_shape.size() - 1);
   const std::size_t plane = extent_product(shape, batch, shape.size()) * movable_size(inputs[0]);
   const Read<std::int64_t> indices(inputs[1]);
   const auto* src = static_cast<const char*>(packed.data());
@@ -150,7 +170,8 @@ void evaluate_gather_nd(const Node& node, std::span<const Tensor> inputs, std::s
   for (std::size_t b = 0; b < batches; ++b) {
     for (std::size_t i = 0; i < count; ++i, dst += inner) {
       std::size_t at = 0;
-      for (std::size_t d = 0; d < depth; ++d) at = at * shape[batch + d] + checked_index(indices[(b * count + i) * depth + d], shape[batch + d]);
+      for (std::size_t d = 0; d < depth; ++d)
+        at = at * shape[batch + d] + checked_index(indices[(b * count + i) * depth + d], shape[batch + d]);
       std::memcpy(dst, src + b * plane + at * inner, inner);
     }
   }
@@ -171,19 +192,23 @@ T reduced(std::string_view mode, T held, T value) {
 void check_updates(const Node& node, std::size_t updates) {
   common_type(node, 0, 1);
   const element::Type a = node.get_input_element_type(0), b = node.get_input_element_type(updates);
-  if (!a.is_dynamic() && !b.is_dynamic() && !(a == b)) fail("the updates are " + b.to_string() + ", the data " + a.to_string());
+  if (!a.is_dynamic() && !b.is_dynamic() && !(a == b))
+    fail("the updates are " + b.to_string() + ", the data " + a.to_string());
   require_integral(node, 1);
 }
 void infer_scatter_nd(Node& node) {
   check_updates(node, 2);
   require_rank(node, 1, 1, 64);
-  const PartialShape &data = node.get_input_partial_shape(0), &indices = node.get_input_partial_shape(1), &updates = node.get_input_partial_shape(2);
-  if (data.rank().is_static() && indices.rank().is_static() && indices.size() > 0 && indices[indices.size() - 1].is_static()) {
+  const PartialShape &data = node.get_input_partial_shape(0), &indices = node.get_input_partial_shape(1),
+                     &updates = node.get_input_partial_shape(2);
+  if (data.rank().is_static() && indices.rank().is_static() && indices.size() > 0 &&
+      indices[indices.size() - 1].is_static()) {
     const auto depth = static_cast<std::size_t>(indices[indices.size() - 1].get_length());
     if (depth > data.size()) fail("indices of depth " + std::to_string(depth) + " into data of " + data.to_string());
     PartialShape expected(std::vector<Dimension>(indices.begin(), indices.end() - 1));
     for (std::size_t i = depth; i < data.size(); ++i) expected.push_back(data[i]);
-    if (!expected.compatible(updates)) fail("expected updates of shape " + expected.to_string() + ", found " + updates.to_string());
+    if (!expected.compatible(updates))
+      fail("expected updates of shape " + expected.to_string() + ", found " + updates.to_string());
   }
   infer_same(node);
 }
@@ -192,7 +217,8 @@ void evaluate_scatter_nd(const Node& node, std::span<const Tensor> inputs, std::
   const std::string mode = node.get_attributes().get_string("reduction", "none");
   const std::size_t depth = index_shape.back(), count = extent_product(index_shape, 0, index_shape.size() - 1);
   const std::size_t inner = extent_product(shape, depth, shape.size());
-  if (inputs[2].element_count() != count * inner) fail("expected " + std::to_string(count * inner) + " updates, found " + std::to_string(inputs[2].element_count()));
+  if (inputs[2].element_count() != count * inner)
+    fail("expected " + std::to_string(count * inner) + " updates, found " + std::to_string(inputs[2].element_count()));
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const Read<T> x(inputs[0]), updates(inputs[2]);
@@ -202,7 +228,8 @@ void evaluate_scatter_nd(const Node& node, std::span<const Tensor> inputs, std::
     for (std::size_t i = 0; i < count; ++i) {
       std::size_t at = 0;
       for (std::size_t d = 0; d < depth; ++d) at = at * shape[d] + checked_index(indices[i * depth + d], shape[d]);
-      for (std::size_t k = 0; k < inner; ++k) y[at * inner + k] = reduced(mode, y[at * inner + k], updates[i * inner + k]);
+      for (std::size_t k = 0; k < inner; ++k)
+        y[at * inner + k] = reduced(mode, y[at * inner + k], updates[i * inner + k]);
     }
     y.commit();
   });
@@ -211,18 +238,22 @@ void evaluate_scatter_nd(const Node& node, std::span<const Tensor> inputs, std::
 void infer_scatter_elements(Node& node) {
   check_updates(node, 2);
   const PartialShape &indices = node.get_input_partial_shape(1), &updates = node.get_input_partial_shape(2);
-  if (!indices.compatible(updates)) fail("indices " + indices.to_string() + " and updates " + updates.to_string() + " differ in shape");
+  if (!indices.compatible(updates))
+    fail("indices " + indices.to_string() + " and updates " + updates.to_string() + " differ in shape");
   const PartialShape& data = node.get_input_partial_shape(0);
-  if (data.rank().is_static() && indices.rank().is_static() && data.size() != indices.size()) fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in rank");
+  if (data.rank().is_static() && indices.rank().is_static() && data.size() != indices.size())
+    fail("data " + data.to_string() + " and indices " + indices.to_string() + " differ in rank");
   infer_same(node);
 }
 void evaluate_scatter_elements(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &shape = inputs[0].shape(), &index_shape = inputs[1].shape();
   const std::size_t axis = normalized_axis(to_vector<std::int64_t>(inputs[3]).at(0), shape.size());
   const std::string mode = node.get_attributes().get_string("reduction", "none");
-  const bool use_init = node.get_attributes().has("use_init_val") ? node.get_attributes().get_bool("use_init_val") : true;
+  const bool use_init =
+      node.get_attributes().has("use_init_val") ? node.get_attributes().get_bool("use_init_val") : true;
   for (std::size_t i = 0; i < shape.size(); ++i) {
-    if (i != axis && index_shape[i] > shape[i]) fail("indices " + to_string(index_shape) + " reach past data " + to_string(shape));
+    if (i != axis && index_shape[i] > shape[i])
+      fail("indices " + to_string(index_shape) + " reach past data " + to_string(shape));
   }
   const auto strides = element_strides(shape);
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
@@ -235,7 +266,8 @@ void evaluate_scatter_elements(const Node& node, std::span<const Tensor> inputs,
     std::vector<std::size_t> index(index_shape.size(), 0);
     for (std::size_t i = 0; i < updates.size(); ++i) {
       std::size_t at = 0;
-      for (std::size_t d = 0; d < shape.size(); ++d) at += (d == axis ? checked_index(indices[i], shape[d]) : index[d]) * strides[d];
+      for (std::size_t d = 0; d < shape.size(); ++d)
+        at += (d == axis ? checked_index(indices[i], shape[d]) : index[d]) * strides[d];
       y[at] = hits[at]++ == 0 ? updates[i] : reduced(mode, y[at], updates[i]);
       advance(index, index_shape);
     }
@@ -267,7 +299,9 @@ void evaluate_scatter(const Node&, std::span<const Tensor> inputs, std::span<Ten
   move_tensor(inputs[0], outputs[0]);
   const Read<std::int64_t> indices(inputs[1]);
   const std::size_t outer = extent_product(shape, 0, axis), inner = extent_product(shape, axis + 1, shape.size());
-  if (inputs[2].element_count() != outer * indices.size() * inner) fail("expected " + std::to_string(outer * indices.size() * inner) + " updates, found " + std::to_string(inputs[2].element_count()));
+  if (inputs[2].element_count() != outer * indices.size() * inner)
+    fail("expected " + std::to_string(outer * indices.size() * inner) + " updates, found " +
+         std::to_string(inputs[2].element_count()));
   if (inputs[2].element_count() == 0) return;
   Tensor updates(inputs[2].element_type(), inputs[2].shape());
   move_tensor(inputs[2], updates);
@@ -283,17 +317,32 @@ void evaluate_scatter(const Node&, std::span<const Tensor> inputs, std::span<Ten
 
 void add_gather_rows(OperationTable& table) {
   table.add("Gather", 1, 3, 3, infer_gather, evaluate_gather, "Slices of data at indices along an axis.");
-  table.add("Gather", 7, 3, 3, infer_gather, evaluate_gather, "Slices of data at indices along an axis, per batch.").integer("batch_dims", 0);
-  table.add("Gather", 8, 3, 3, infer_gather, evaluate_gather, "Slices of data at indices, negative ones from the end, along an axis, per batch.").integer("batch_dims", 0);
-  table.add("GatherElements", 6, 2, 2, infer_gather_elements, evaluate_gather_elements, "One element per index along an axis.").integer("axis");
-  table.add("GatherND", 5, 2, 2, infer_gather_nd, evaluate_gather_nd, "Slices at index tuples.").integer("batch_dims", 0);
-  table.add("GatherND", 8, 2, 2, infer_gather_nd, evaluate_gather_nd, "Slices at index tuples.").integer("batch_dims", 0);
+  table.add("Gather", 7, 3, 3, infer_gather, evaluate_gather, "Slices of data at indices along an axis, per batch.")
+      .integer("batch_dims", 0);
+  table
+      .add("Gather", 8, 3, 3, infer_gather, evaluate_gather,
+           "Slices of data at indices, negative ones from the end, along an axis, per batch.")
+      .integer("batch_dims", 0);
+  table
+      .add("GatherElements", 6, 2, 2, infer_gather_elements, evaluate_gather_elements,
+           "One element per index along an axis.")
+      .integer("axis");
+  table.add("GatherND", 5, 2, 2, infer_gather_nd, evaluate_gather_nd, "Slices at index tuples.")
+      .integer("batch_dims", 0);
+  table.add("GatherND", 8, 2, 2, infer_gather_nd, evaluate_gather_nd, "Slices at index tuples.")
+      .integer("batch_dims", 0);
   table.add("ScatterUpdate", 3, 4, 4, infer_scatter, evaluate_scatter, "Data with slices along an axis replaced.");
-  table.add("ScatterNDUpdate", 3, 3, 3, infer_scatter_nd, evaluate_scatter_nd, "Data with slices at index tuples replaced.");
-  table.add("ScatterNDUpdate", 15, 3, 3, infer_scatter_nd, evaluate_scatter_nd, "Data with slices at index tuples replaced or reduced.")
+  table.add("ScatterNDUpdate", 3, 3, 3, infer_scatter_nd, evaluate_scatter_nd,
+            "Data with slices at index tuples replaced.");
+  table
+      .add("ScatterNDUpdate", 15, 3, 3, infer_scatter_nd, evaluate_scatter_nd,
+           "Data with slices at index tuples replaced or reduced.")
       .text("reduction", "none", {"none", "sum", "sub", "prod", "min", "max"});
-  table.add("ScatterElementsUpdate", 3, 4, 4, infer_scatter_elements, evaluate_scatter_elements, "Data with single elements along an axis replaced.");
-  table.add("ScatterElementsUpdate", 12, 4, 4, infer_scatter_elements, evaluate_scatter_elements, "Data with single elements along an axis replaced or reduced.")
+  table.add("ScatterElementsUpdate", 3, 4, 4, infer_scatter_elements, evaluate_scatter_elements,
+            "Data with single elements along an axis replaced.");
+  table
+      .add("ScatterElementsUpdate", 12, 4, 4, infer_scatter_elements, evaluate_scatter_elements,
+           "Data with single elements along an axis replaced or reduced.")
       .text("reduction", "none", {"none", "sum", "prod", "min", "max", "mean"})
       .flag("use_init_val", true);
 }

@@ -12,11 +12,13 @@ inline namespace v1 {
 namespace {
 void require_one_value(const Node& node, std::size_t input) {
   const PartialShape& shape = node.get_input_partial_shape(input);
-  if (shape.is_static() && element_count(shape.to_shape()) != 1) fail("input " + std::to_string(input) + " must hold one value, its shape is " + shape.to_string());
+  if (shape.is_static() && element_count(shape.to_shape()) != 1)
+    fail("input " + std::to_string(input) + " must hold one value, its shape is " + shape.to_string());
 }
 
 ElementType range_type(const Node& node) {
-  return node.get_attributes().has("output_type") ? node.get_attributes().get_type("output_type") : static_cast<ElementType>(node.get_input_element_type(0));
+  return node.get_attributes().has("output_type") ? node.get_attributes().get_type("output_type")
+                                                  : static_cast<ElementType>(node.get_input_element_type(0));
 }
 void infer_range(Node& node) {
   for (std::size_t i = 0; i < 3; ++i) require_one_value(node, i);
@@ -37,15 +39,19 @@ void infer_range(Node& node) {
     count = Dimension(steps > 0 ? static_cast<std::int64_t>(steps) : 0);
   } else if (start && step && (*start)[0] == 0 && (*step)[0] == 1) {
     const auto bounds = node.get_input_element_type(1).is_real() ? std::nullopt : known_bounds(node, 1);
-    if (bounds && (*bounds)[0].max >= 0) count = Dimension(std::max<std::int64_t>((*bounds)[0].min, 0), (*bounds)[0].max == Dimension::kUnbounded ? -1 : (*bounds)[0].max);
+    if (bounds && (*bounds)[0].max >= 0)
+      count = Dimension(std::max<std::int64_t>((*bounds)[0].min, 0),
+                        (*bounds)[0].max == Dimension::kUnbounded ? -1 : (*bounds)[0].max);
   }
   node.set_output_type(0, range_type(node), PartialShape{count});
 }
 void evaluate_range(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const bool real = info(outputs[0].element_type()).is_real || info(inputs[0].element_type()).is_real || info(inputs[2].element_type()).is_real;
+  const bool real = info(outputs[0].element_type()).is_real || info(inputs[0].element_type()).is_real ||
+                    info(inputs[2].element_type()).is_real;
   if (!real) {
     Write<std::int64_t> y(outputs[0]);
-    const auto start = static_cast<std::uint64_t>(to_vector<std::int64_t>(inputs[0]).at(0)), step = static_cast<std::uint64_t>(to_vector<std::int64_t>(inputs[2]).at(0));
+    const auto start = static_cast<std::uint64_t>(to_vector<std::int64_t>(inputs[0]).at(0)),
+               step = static_cast<std::uint64_t>(to_vector<std::int64_t>(inputs[2]).at(0));
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<std::int64_t>(start + i * step);
     y.commit();
     return;
@@ -71,8 +77,10 @@ void infer_one_hot(Node& node) {
   if (depth && (*depth)[0] < 0) fail("the depth " + std::to_string((*depth)[0]) + " is negative");
   PartialShape out;
   for (std::size_t i = 0; i <= indices.size(); ++i) {
-    if (i == axis) out.push_back(depth ? Dimension((*depth)[0]) : Dimension::dynamic());
-    else out.push_back(indices[i - (i > axis)]);
+    if (i == axis)
+      out.push_back(depth ? Dimension((*depth)[0]) : Dimension::dynamic());
+    else
+      out.push_back(indices[i - (i > axis)]);
   }
   node.set_output_type(0, type, out);
 }
@@ -81,7 +89,8 @@ void evaluate_one_hot(const Node& node, std::span<const Tensor> inputs, std::spa
   const std::size_t axis = normalized_axis(node.get_attributes().get_int("axis"), in.size() + 1);
   if (outputs[0].element_count() == 0) return;
   const bool wraps = node.get_attributes().get_string("negative_indices_mode", "ignore_negative") == "normalize";
-  const std::size_t size = movable_size(outputs[0]), depth = out[axis], outer = extent_product(out, 0, axis), inner = extent_product(out, axis + 1, out.size());
+  const std::size_t size = movable_size(outputs[0]), depth = out[axis], outer = extent_product(out, 0, axis),
+                    inner = extent_product(out, axis + 1, out.size());
   const Read<std::int64_t> indices(inputs[0]);
   auto* to = static_cast<char*>(outputs[0].data());
   for (std::size_t o = 0; o < outer; ++o) {
@@ -115,7 +124,8 @@ void evaluate_eye(const Node&, std::span<const Tensor> inputs, std::span<Tensor>
   const Shape& shape = outputs[0].shape();
   if (outputs[0].element_count() == 0) return;
   const auto shift = to_vector<std::int64_t>(inputs[2]).at(0);
-  const auto rows = static_cast<std::int64_t>(shape[shape.size() - 2]), columns = static_cast<std::int64_t>(shape.back());
+  const auto rows = static_cast<std::int64_t>(shape[shape.size() - 2]),
+             columns = static_cast<std::int64_t>(shape.back());
   Write<std::int64_t> y(outputs[0]);
   std::int64_t at = 0;
   for (std::size_t i = 0; i < y.size(); ++i) {
@@ -130,8 +140,13 @@ void evaluate_eye(const Node&, std::span<const Tensor> inputs, std::span<Tensor>
 void add_generation_rows(OperationTable& table) {
   table.add("Range", 1, 3, 3, infer_range, evaluate_range, "start, start + step, ... below stop.");
   table.add("Range", 4, 3, 3, infer_range, evaluate_range, "start, start + step, ... below stop.").type("output_type");
-  table.add("OneHot", 1, 4, 4, infer_one_hot, evaluate_one_hot, "On-value where the index is the position, else off-value.").integer("axis");
-  table.add("OneHot", 16, 4, 4, infer_one_hot, evaluate_one_hot, "On-value where the index is the position, else off-value.")
+  table
+      .add("OneHot", 1, 4, 4, infer_one_hot, evaluate_one_hot,
+           "On-value where the index is the position, else off-value.")
+      .integer("axis");
+  table
+      .add("OneHot", 16, 4, 4, infer_one_hot, evaluate_one_hot,
+           "On-value where the index is the position, else off-value.")
       .integer("axis")
       .text("negative_indices_mode", "ignore_negative", {"ignore_negative", "normalize"});
   table.add("Eye", 9, 3, 4, infer_eye, evaluate_eye, "Ones on a diagonal.").type("output_type");

@@ -11,7 +11,9 @@ inline namespace v1 {
 
 namespace {
 enum class Version { k0, k4, k11 };
-Version version_of(const Node& node) { return node.operation().opset < 4 ? Version::k0 : node.operation().opset < 11 ? Version::k4 : Version::k11; }
+Version version_of(const Node& node) {
+  return node.operation().opset < 4 ? Version::k0 : node.operation().opset < 11 ? Version::k4 : Version::k11;
+}
 
 struct Padding {
   std::vector<std::int64_t> begin, end;
@@ -20,7 +22,8 @@ Padding padding_of(const Node& node, std::size_t rank) {
   Padding pads{node.get_attributes().get_ints("pads_begin"), node.get_attributes().get_ints("pads_end")};
   for (auto* list : {&pads.begin, &pads.end}) {
     if (list->size() > rank) {
-      const bool zeros = std::all_of(list->begin() + static_cast<std::ptrdiff_t>(rank), list->end(), [](std::int64_t v) { return v == 0; });
+      const bool zeros = std::all_of(list->begin() + static_cast<std::ptrdiff_t>(rank), list->end(),
+                                     [](std::int64_t v) { return v == 0; });
       if (!zeros) fail("there are more pads than axes");
     }
     list->resize(rank, 0);
@@ -60,12 +63,14 @@ void infer_interpolate(Node& node) {
   if (data.rank().is_dynamic()) return set_output(node, 0, PartialShape::dynamic());
   const Padding pads = padding_of(node, data.size());
   PartialShape out = data;
-  for (std::size_t axis = 0; axis < out.size(); ++axis) out[axis] = out[axis] + Dimension(pads.begin[axis] + pads.end[axis]);
+  for (std::size_t axis = 0; axis < out.size(); ++axis)
+    out[axis] = out[axis] + Dimension(pads.begin[axis] + pads.end[axis]);
   const auto axes = resized_axes(node, data.size());
   if (!axes) return set_output(node, 0, PartialShape::dynamic(static_cast<std::int64_t>(data.size())));
   if (by_scales(node)) {
     const auto scales = known_doubles(node, scales_input(node));
-    if (scales && scales->size() != axes->size()) fail("there are " + std::to_string(scales->size()) + " scales for " + std::to_string(axes->size()) + " axes");
+    if (scales && scales->size() != axes->size())
+      fail("there are " + std::to_string(scales->size()) + " scales for " + std::to_string(axes->size()) + " axes");
     for (std::size_t i = 0; i < axes->size(); ++i) {
       Dimension& d = out[(*axes)[i]];
       if (!scales) {
@@ -73,18 +78,22 @@ void infer_interpolate(Node& node) {
         continue;
       }
       const double scale = (*scales)[i];
-      if (!(scale > 0) || !(scale < 1e9)) fail("scale " + std::to_string(scale) + " is not a positive number below 1e9");
+      if (!(scale > 0) || !(scale < 1e9))
+        fail("scale " + std::to_string(scale) + " is not a positive number below 1e9");
       const auto scaled = [&](std::int64_t extent) {
         const double wide = std::floor(static_cast<double>(extent) * scale + 1e-6);
         if (wide > 9e15) fail("scale " + std::to_string(scale) + " makes an extent too large");
         return static_cast<std::int64_t>(wide);
       };
-      d = d.get_max_length() < 0 ? Dimension(scaled(d.get_min_length()), -1) : Dimension(scaled(d.get_min_length()), scaled(d.get_max_length()));
+      d = d.get_max_length() < 0 ? Dimension(scaled(d.get_min_length()), -1)
+                                 : Dimension(scaled(d.get_min_length()), scaled(d.get_max_length()));
     }
   } else {
     const PartialShape sizes = shape_from_input(node, 1);
-    if (sizes.rank().is_static() && sizes.size() != axes->size()) fail("there are " + std::to_string(sizes.size()) + " sizes for " + std::to_string(axes->size()) + " axes");
-    for (std::size_t i = 0; i < axes->size(); ++i) out[(*axes)[i]] = sizes.rank().is_static() ? sizes[i] : Dimension::dynamic();
+    if (sizes.rank().is_static() && sizes.size() != axes->size())
+      fail("there are " + std::to_string(sizes.size()) + " sizes for " + std::to_string(axes->size()) + " axes");
+    for (std::size_t i = 0; i < axes->size(); ++i)
+      out[(*axes)[i]] = sizes.rank().is_static() ? sizes[i] : Dimension::dynamic();
   }
   set_output(node, 0, out);
 }
@@ -114,7 +123,8 @@ float coordinate(const Axis& a, std::int64_t x) {
 }
 
 std::int64_t nearest(const Axis& a, float x) {
-  if (a.nearest == "round_prefer_floor") return static_cast<std::int64_t>(x == std::floor(x) + 0.5f ? std::floor(x) : std::round(x));
+  if (a.nearest == "round_prefer_floor")
+    return static_cast<std::int64_t>(x == std::floor(x) + 0.5f ? std::floor(x) : std::round(x));
   if (a.nearest == "round_prefer_ceil") return static_cast<std::int64_t>(std::floor(x + 0.5f));
   if (a.nearest == "floor") return static_cast<std::int64_t>(std::floor(x));
   if (a.nearest == "ceil") return static_cast<std::int64_t>(std::ceil(x));
@@ -143,7 +153,8 @@ Taps taps_at(const Axis& a, std::int64_t x) {
   };
   if (a.mode == "bilinear_pillow" || a.mode == "bicubic_pillow") {
     const float ratio = static_cast<float>(a.in) / static_cast<float>(a.out), stretch = std::max(ratio, 1.0f);
-    const float support = (a.mode == "bilinear_pillow" ? 1.0f : 2.0f) * stretch, centre = (static_cast<float>(x) + 0.5f) * ratio;
+    const float support = (a.mode == "bilinear_pillow" ? 1.0f : 2.0f) * stretch,
+                centre = (static_cast<float>(x) + 0.5f) * ratio;
     const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(centre - support + 0.5f), 0);
     const auto last = std::min<std::int64_t>(static_cast<std::int64_t>(centre + support + 0.5f), a.in);
     for (std::int64_t at = first; at < last; ++at) {
@@ -164,7 +175,8 @@ Taps taps_at(const Axis& a, std::int64_t x) {
     if (rest > 0) add(low + 1, rest);
   } else if (a.mode == "cubic") {
     const float low = std::floor(at);
-    for (int i = -1; i <= 2; ++i) add(static_cast<std::int64_t>(low) + i, cubic_weight(at - (low + static_cast<float>(i)), a.cube));
+    for (int i = -1; i <= 2; ++i)
+      add(static_cast<std::int64_t>(low) + i, cubic_weight(at - (low + static_cast<float>(i)), a.cube));
   } else {  // linear: a triangle, as wide as the reduction when antialiased; positions outside do not count.
     const bool wide = a.antialias && a.scale < 1.0f;
     const float slope = wide ? a.scale : 1.0f;
@@ -194,8 +206,10 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
   const Padding pads = padding_of(node, shape.size());
   const auto axes = [&] {
     std::vector<std::int64_t> given;
-    if (first) given = attributes.get_ints("axes");
-    else if (inputs.size() > axes_input(node)) given = to_vector<std::int64_t>(inputs[axes_input(node)]);
+    if (first)
+      given = attributes.get_ints("axes");
+    else if (inputs.size() > axes_input(node))
+      given = to_vector<std::int64_t>(inputs[axes_input(node)]);
     else
       for (std::size_t axis = 0; axis < shape.size(); ++axis) given.push_back(static_cast<std::int64_t>(axis));
     return given;
@@ -208,14 +222,16 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
     std::vector<T> data = to_vector<T>(inputs[0]);
     // Padding first, with zeros.
     Shape padded = shape;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) padded[axis] += static_cast<std::size_t>(pads.begin[axis] + pads.end[axis]);
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      padded[axis] += static_cast<std::size_t>(pads.begin[axis] + pads.end[axis]);
     if (!(padded == shape) && !data.empty()) {
       std::vector<T> room(element_count(padded), T{0});
       const auto strides = element_strides(padded);
       std::vector<std::size_t> index(shape.size(), 0);
       for (const T& value : data) {
         std::size_t at = 0;
-        for (std::size_t axis = 0; axis < shape.size(); ++axis) at += (index[axis] + static_cast<std::size_t>(pads.begin[axis])) * strides[axis];
+        for (std::size_t axis = 0; axis < shape.size(); ++axis)
+          at += (index[axis] + static_cast<std::size_t>(pads.begin[axis])) * strides[axis];
         room[at] = value;
         advance(index, shape);
       }
@@ -272,8 +288,10 @@ void add_interpolate_rows(OperationTable& table) {
   const std::vector<std::int64_t> none;
   const char* description = "Resizes axes to sizes or by scales.";
   const auto common = [&](OperationTable::Row row) {
-    row.text("coordinate_transformation_mode", "half_pixel", {"half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"})
-        .text("nearest_mode", "round_prefer_floor", {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"})
+    row.text("coordinate_transformation_mode", "half_pixel",
+             {"half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"})
+        .text("nearest_mode", "round_prefer_floor",
+              {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"})
         .flag("antialias", false)
         .ints("pads_begin", none)
         .ints("pads_end", none)

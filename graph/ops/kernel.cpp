@@ -51,8 +51,10 @@ struct Bfloat {
 
 template <typename T, typename S>
 T widen(S value) {
-  if constexpr (std::is_same_v<S, Half>) return static_cast<T>(half_to_float(value.bits));
-  else if constexpr (std::is_same_v<S, Bfloat>) return static_cast<T>(std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16));
+  if constexpr (std::is_same_v<S, Half>)
+    return static_cast<T>(half_to_float(value.bits));
+  else if constexpr (std::is_same_v<S, Bfloat>)
+    return static_cast<T>(std::bit_cast<float>(static_cast<std::uint32_t>(value.bits) << 16));
   else if constexpr (std::is_floating_point_v<S> && std::is_integral_v<T>) {
     // Out-of-range conversions are undefined in C++: saturate, NaN becomes 0.
     if (!(value == value)) return 0;
@@ -66,9 +68,12 @@ T widen(S value) {
 
 template <typename D, typename T>
 D narrow(T value) {
-  if constexpr (std::is_same_v<D, Half>) return {float_to_half(static_cast<float>(value))};
-  else if constexpr (std::is_same_v<D, Bfloat>) return {float_to_bfloat16(static_cast<float>(value))};
-  else return widen<D>(value);
+  if constexpr (std::is_same_v<D, Half>)
+    return {float_to_half(static_cast<float>(value))};
+  else if constexpr (std::is_same_v<D, Bfloat>)
+    return {float_to_bfloat16(static_cast<float>(value))};
+  else
+    return widen<D>(value);
 }
 
 template <typename T, typename S>
@@ -126,7 +131,9 @@ void store_packed(ElementType type, const T* src, std::size_t count, void* dst) 
     byte = static_cast<std::uint8_t>((byte & ~(mask << shift)) | (value & mask) << shift);
   }
 }
-bool is_packed(ElementType type) { return type == ElementType::kU1 || type == ElementType::kU4 || type == ElementType::kI4; }
+bool is_packed(ElementType type) {
+  return type == ElementType::kU1 || type == ElementType::kU4 || type == ElementType::kI4;
+}
 }  // namespace
 
 template <typename T>
@@ -137,22 +144,36 @@ void load_elements(ElementType type, const void* src, std::ptrdiff_t step, std::
       for (std::size_t i = 0; i < count; ++i) dst[i] = dst[i] != T{0};
       return;
     }
-    case ElementType::kF64: return load_as<T, double>(src, step, count, dst);
-    case ElementType::kF32: return load_as<T, float>(src, step, count, dst);
-    case ElementType::kF16: return load_as<T, Half>(src, step, count, dst);
-    case ElementType::kBf16: return load_as<T, Bfloat>(src, step, count, dst);
-    case ElementType::kI64: return load_as<T, std::int64_t>(src, step, count, dst);
-    case ElementType::kI32: return load_as<T, std::int32_t>(src, step, count, dst);
-    case ElementType::kI16: return load_as<T, std::int16_t>(src, step, count, dst);
-    case ElementType::kI8: return load_as<T, std::int8_t>(src, step, count, dst);
-    case ElementType::kU64: return load_as<T, std::uint64_t>(src, step, count, dst);
-    case ElementType::kU32: return load_as<T, std::uint32_t>(src, step, count, dst);
-    case ElementType::kU16: return load_as<T, std::uint16_t>(src, step, count, dst);
-    case ElementType::kU8: return load_as<T, std::uint8_t>(src, step, count, dst);
+    case ElementType::kF64:
+      return load_as<T, double>(src, step, count, dst);
+    case ElementType::kF32:
+      return load_as<T, float>(src, step, count, dst);
+    case ElementType::kF16:
+      return load_as<T, Half>(src, step, count, dst);
+    case ElementType::kBf16:
+      return load_as<T, Bfloat>(src, step, count, dst);
+    case ElementType::kI64:
+      return load_as<T, std::int64_t>(src, step, count, dst);
+    case ElementType::kI32:
+      return load_as<T, std::int32_t>(src, step, count, dst);
+    case ElementType::kI16:
+      return load_as<T, std::int16_t>(src, step, count, dst);
+    case ElementType::kI8:
+      return load_as<T, std::int8_t>(src, step, count, dst);
+    case ElementType::kU64:
+      return load_as<T, std::uint64_t>(src, step, count, dst);
+    case ElementType::kU32:
+      return load_as<T, std::uint32_t>(src, step, count, dst);
+    case ElementType::kU16:
+      return load_as<T, std::uint16_t>(src, step, count, dst);
+    case ElementType::kU8:
+      return load_as<T, std::uint8_t>(src, step, count, dst);
     case ElementType::kI4:
     case ElementType::kU4:
-    case ElementType::kU1: return load_packed(type, src, count, dst);
-    case ElementType::kUndefined: break;
+    case ElementType::kU1:
+      return load_packed(type, src, count, dst);
+    case ElementType::kUndefined:
+      break;
   }
   no_such_type(type);
 }
@@ -165,29 +186,43 @@ void store_elements(ElementType type, const T* src, std::size_t count, void* dst
       for (std::size_t i = 0; i < count; ++i) flags[i] = src[i] != T{0};
       return;
     }
-    case ElementType::kF64: return store_as<double>(src, count, dst);
-    case ElementType::kF32: return store_as<float>(src, count, dst);
-    case ElementType::kF16: return store_as<Half>(src, count, dst);
-    case ElementType::kBf16: return store_as<Bfloat>(src, count, dst);
-    case ElementType::kI64: return store_as<std::int64_t>(src, count, dst);
-    case ElementType::kI32: return store_as<std::int32_t>(src, count, dst);
-    case ElementType::kI16: return store_as<std::int16_t>(src, count, dst);
-    case ElementType::kI8: return store_as<std::int8_t>(src, count, dst);
-    case ElementType::kU64: return store_as<std::uint64_t>(src, count, dst);
-    case ElementType::kU32: return store_as<std::uint32_t>(src, count, dst);
-    case ElementType::kU16: return store_as<std::uint16_t>(src, count, dst);
-    case ElementType::kU8: return store_as<std::uint8_t>(src, count, dst);
+    case ElementType::kF64:
+      return store_as<double>(src, count, dst);
+    case ElementType::kF32:
+      return store_as<float>(src, count, dst);
+    case ElementType::kF16:
+      return store_as<Half>(src, count, dst);
+    case ElementType::kBf16:
+      return store_as<Bfloat>(src, count, dst);
+    case ElementType::kI64:
+      return store_as<std::int64_t>(src, count, dst);
+    case ElementType::kI32:
+      return store_as<std::int32_t>(src, count, dst);
+    case ElementType::kI16:
+      return store_as<std::int16_t>(src, count, dst);
+    case ElementType::kI8:
+      return store_as<std::int8_t>(src, count, dst);
+    case ElementType::kU64:
+      return store_as<std::uint64_t>(src, count, dst);
+    case ElementType::kU32:
+      return store_as<std::uint32_t>(src, count, dst);
+    case ElementType::kU16:
+      return store_as<std::uint16_t>(src, count, dst);
+    case ElementType::kU8:
+      return store_as<std::uint8_t>(src, count, dst);
     case ElementType::kI4:
     case ElementType::kU4:
-    case ElementType::kU1: return store_packed(type, src, count, dst);
-    case ElementType::kUndefined: break;
+    case ElementType::kU1:
+      return store_packed(type, src, count, dst);
+    case ElementType::kUndefined:
+      break;
   }
   no_such_type(type);
 }
 
 #define TENON_FOR_COMPUTE_TYPES(X) X(float) X(double) X(std::int64_t) X(std::uint64_t)
-#define TENON_INSTANTIATE(T)                                                                        \
-  template void load_elements<T>(ElementType, const void*, std::ptrdiff_t, std::size_t, T*);        \
+#define TENON_INSTANTIATE(T)                                                                 \
+  template void load_elements<T>(ElementType, const void*, std::ptrdiff_t, std::size_t, T*); \
   template void store_elements<T>(ElementType, const T*, std::size_t, void*);
 TENON_FOR_COMPUTE_TYPES(TENON_INSTANTIATE)
 #undef TENON_INSTANTIATE
@@ -199,7 +234,8 @@ std::vector<T> to_vector(const Tensor& tensor) {
   const auto* base = static_cast<const char*>(tensor.data());
   const ByteStrides& strides = tensor.byte_strides();
   if (is_packed(tensor.element_type()) || tensor.is_contiguous()) {
-    load_elements(tensor.element_type(), base, static_cast<std::ptrdiff_t>(size_bytes(tensor.element_type())), values.size(), values.data());
+    load_elements(tensor.element_type(), base, static_cast<std::ptrdiff_t>(size_bytes(tensor.element_type())),
+                  values.size(), values.data());
     return values;
   }
   const Shape& shape = tensor.shape();
@@ -209,7 +245,8 @@ std::vector<T> to_vector(const Tensor& tensor) {
   T* to = values.data();
   do {
     std::ptrdiff_t offset = 0;
-    for (std::size_t axis = 0; axis < outer.size(); ++axis) offset += static_cast<std::ptrdiff_t>(index[axis]) * strides[axis];
+    for (std::size_t axis = 0; axis < outer.size(); ++axis)
+      offset += static_cast<std::ptrdiff_t>(index[axis]) * strides[axis];
     load_elements(tensor.element_type(), base + offset, strides.back(), row, to);
     to += row;
   } while (advance(index, outer));
@@ -261,7 +298,8 @@ std::size_t movable_size(const Tensor& tensor) {
 
 namespace {
 template <typename T>
-void move_rows(const Shape& shape, const char* src, const ByteStrides& src_strides, char* dst, const ByteStrides& dst_strides) {
+void move_rows(const Shape& shape, const char* src, const ByteStrides& src_strides, char* dst,
+               const ByteStrides& dst_strides) {
   const std::size_t rank = shape.size();
   if (rank == 0) {
     std::memcpy(dst, src, sizeof(T));
@@ -310,10 +348,14 @@ void move_elements(std::size_t size, const Shape& shape, const void* src, const 
   const auto* source = static_cast<const char*>(src);
   auto* target = static_cast<char*>(dst);
   switch (size) {
-    case 1: return move_rows<std::uint8_t>(merged, source, from, target, to);
-    case 2: return move_rows<std::uint16_t>(merged, source, from, target, to);
-    case 4: return move_rows<std::uint32_t>(merged, source, from, target, to);
-    default: return move_rows<std::uint64_t>(merged, source, from, target, to);
+    case 1:
+      return move_rows<std::uint8_t>(merged, source, from, target, to);
+    case 2:
+      return move_rows<std::uint16_t>(merged, source, from, target, to);
+    case 4:
+      return move_rows<std::uint32_t>(merged, source, from, target, to);
+    default:
+      return move_rows<std::uint64_t>(merged, source, from, target, to);
   }
 }
 

@@ -14,14 +14,14 @@
 namespace tenon {
 inline namespace v1 {
 
-// Kernels compute in four types: float for f32, f16 and bf16; double for f64; int64 for all integers and booleans; uint64 for
-// u64. Load and store convert, so that no kernel is instantiated per element type.
+// Kernels compute in four types: float for f32, f16 and bf16; double for f64; int64 for all integers and booleans;
+// uint64 for u64. Load and store convert, so that no kernel is instantiated per element type.
 
 /// Converts `count` elements at `src` of `type`, `step` bytes apart, to T.
 template <typename T>
 void load_elements(ElementType type, const void* src, std::ptrdiff_t step_bytes, std::size_t count, T* dst);
-/// Converts `count` T to packed elements of `type`. Reals round to nearest even; to integers they truncate and saturate;
-/// integers wrap.
+/// Converts `count` T to packed elements of `type`. Reals round to nearest even; to integers they truncate and
+/// saturate; integers wrap.
 template <typename T>
 void store_elements(ElementType type, const T* src, std::size_t count, void* dst);
 
@@ -75,15 +75,21 @@ std::vector<T> to_vector(const Tensor& tensor);
 /// The type in which an element type is computed. Calls f with a value of that type.
 template <typename F>
 void dispatch_compute(ElementType type, F f) {
-  if (type == ElementType::kF64) f(double{});
-  else if (info(type).is_real) f(float{});
-  else if (type == ElementType::kU64) f(std::uint64_t{});
-  else f(std::int64_t{});
+  if (type == ElementType::kF64)
+    f(double{});
+  else if (info(type).is_real)
+    f(float{});
+  else if (type == ElementType::kU64)
+    f(std::uint64_t{});
+  else
+    f(std::int64_t{});
 }
 template <typename F>
 void dispatch_real(ElementType type, F f) {
-  if (type == ElementType::kF64) f(double{});
-  else f(float{});
+  if (type == ElementType::kF64)
+    f(double{});
+  else
+    f(float{});
 }
 
 float half_to_float(std::uint16_t bits);

@@ -15,26 +15,36 @@ void infer_matmul(Node& node) {
   if (a.rank().is_dynamic() || b.rank().is_dynamic()) return node.set_output_type(0, type, PartialShape::dynamic());
   require_rank(node, 0, 1, 64);
   require_rank(node, 1, 1, 64);
-  // A vector is a row on the left and a column on the right, whatever the transpose flags say; its axis goes afterwards.
+  // A vector is a row on the left and a column on the right, whatever the transpose flags say; its axis goes
+  // afterwards.
   const bool a_vector = a.size() == 1, b_vector = b.size() == 1;
-  if (a_vector) a = PartialShape{1, a[0]};
-  else if (node.get_attributes().get_bool("transpose_a")) std::swap(a[a.size() - 1], a[a.size() - 2]);
-  if (b_vector) b = PartialShape{b[0], 1};
-  else if (node.get_attributes().get_bool("transpose_b")) std::swap(b[b.size() - 1], b[b.size() - 2]);
+  if (a_vector)
+    a = PartialShape{1, a[0]};
+  else if (node.get_attributes().get_bool("transpose_a"))
+    std::swap(a[a.size() - 1], a[a.size() - 2]);
+  if (b_vector)
+    b = PartialShape{b[0], 1};
+  else if (node.get_attributes().get_bool("transpose_b"))
+    std::swap(b[b.size() - 1], b[b.size() - 2]);
   const Dimension &inner_a = a[a.size() - 1], &inner_b = b[b.size() - 2];
   if (!inner_a.compatible(inner_b)) {
-    fail("cannot multiply " + node.get_input_partial_shape(0).to_string() + " by " + node.get_input_partial_shape(1).to_string() + ": inner extents " + inner_a.to_string() + " and " + inner_b.to_string());
+    fail("cannot multiply " + node.get_input_partial_shape(0).to_string() + " by " +
+         node.get_input_partial_shape(1).to_string() + ": inner extents " + inner_a.to_string() + " and " +
+         inner_b.to_string());
   }
-  PartialShape batch_a(std::vector<Dimension>(a.begin(), a.end() - 2)), batch_b(std::vector<Dimension>(b.begin(), b.end() - 2));
+  PartialShape batch_a(std::vector<Dimension>(a.begin(), a.end() - 2)),
+      batch_b(std::vector<Dimension>(b.begin(), b.end() - 2));
   PartialShape out = broadcast_shapes(batch_a, batch_b, "numpy");
   if (!a_vector) out.push_back(a[a.size() - 2]);
   if (!b_vector) out.push_back(b[b.size() - 1]);
   node.set_output_type(0, type, out);
 }
 
-/// c[m, n] += a[m, k] b[k, n]; strides in elements. Rows of b are read in order, so that the inner loop runs over neighbours.
+/// c[m, n] += a[m, k] b[k, n]; strides in elements. Rows of b are read in order, so that the inner loop runs over
+/// neighbours.
 template <typename T>
-void multiply(const T* a, std::size_t a_row, std::size_t a_col, const T* b, std::size_t b_row, std::size_t b_col, T* c, std::size_t m, std::size_t k, std::size_t n) {
+void multiply(const T* a, std::size_t a_row, std::size_t a_col, const T* b, std::size_t b_row, std::size_t b_col, T* c,
+              std::size_t m, std::size_t k, std::size_t n) {
   if (b_col == 1) {
     for (std::size_t i = 0; i < m; ++i) {
       T* to = c + i * n;
@@ -62,7 +72,8 @@ void multiply(const T* a, std::size_t a_row, std::size_t a_col, const T* b, std:
 
 void evaluate_matmul(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   Shape a = inputs[0].shape(), b = inputs[1].shape();
-  bool transpose_a = node.get_attributes().get_bool("transpose_a"), transpose_b = node.get_attributes().get_bool("transpose_b");
+  bool transpose_a = node.get_attributes().get_bool("transpose_a"),
+       transpose_b = node.get_attributes().get_bool("transpose_b");
   if (a.size() == 1) {
     a = Shape{1, a[0]};
     transpose_a = false;
@@ -72,7 +83,8 @@ void evaluate_matmul(const Node& node, std::span<const Tensor> inputs, std::span
     transpose_b = false;
   }
   const std::size_t ar = a.size(), br = b.size();
-  const std::size_t m = a[ar - (transpose_a ? 1 : 2)], k = a[ar - (transpose_a ? 2 : 1)], n = b[br - (transpose_b ? 2 : 1)];
+  const std::size_t m = a[ar - (transpose_a ? 1 : 2)], k = a[ar - (transpose_a ? 2 : 1)],
+                    n = b[br - (transpose_b ? 2 : 1)];
   const std::size_t rank = std::max(ar, br) - 2;
   Shape batch;
   std::vector<std::size_t> a_steps, b_steps;
@@ -98,7 +110,8 @@ void evaluate_matmul(const Node& node, std::span<const Tensor> inputs, std::span
           ai += index[axis] * a_steps[axis];
           bi += index[axis] * b_steps[axis];
         }
-        multiply(x.data() + ai, transpose_a ? 1 : k, transpose_a ? m : 1, y.data() + bi, transpose_b ? 1 : n, transpose_b ? k : 1, to, m, k, n);
+        multiply(x.data() + ai, transpose_a ? 1 : k, transpose_a ? m : 1, y.data() + bi, transpose_b ? 1 : n,
+                 transpose_b ? k : 1, to, m, k, n);
         to += m * n;
       } while (advance(index, batch));
     }
@@ -108,7 +121,11 @@ void evaluate_matmul(const Node& node, std::span<const Tensor> inputs, std::span
 }  // namespace
 
 void add_matmul_rows(OperationTable& table) {
-  table.add("MatMul", 1, 2, 2, infer_matmul, evaluate_matmul, "Matrix product of the last two axes; the others broadcast.").flag("transpose_a", false).flag("transpose_b", false);
+  table
+      .add("MatMul", 1, 2, 2, infer_matmul, evaluate_matmul,
+           "Matrix product of the last two axes; the others broadcast.")
+      .flag("transpose_a", false)
+      .flag("transpose_b", false);
 }
 
 }  // namespace v1

@@ -16,7 +16,8 @@ void infer_softmax(Node& node) {
   const PartialShape& data = node.get_input_partial_shape(0);
   if (data.rank().is_static()) {
     const std::int64_t axis = node.get_attributes().get_int("axis");
-    if (node.operation().opset < 8 && axis < 0 && node.operation().type == "Softmax") fail("axis " + std::to_string(axis) + " is negative: allowed since opset8");
+    if (node.operation().opset < 8 && axis < 0 && node.operation().type == "Softmax")
+      fail("axis " + std::to_string(axis) + " is negative: allowed since opset8");
     normalized_axis(axis, data.size());
   }
   infer_same(node);
@@ -25,7 +26,8 @@ template <bool kLog>
 void evaluate_softmax(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   const std::size_t axis = normalized_axis(node.get_attributes().get_int("axis"), shape.size());
-  const std::size_t outer = extent_product(shape, 0, axis), extent = shape[axis], inner = extent_product(shape, axis + 1, shape.size());
+  const std::size_t outer = extent_product(shape, 0, axis), extent = shape[axis],
+                    inner = extent_product(shape, axis + 1, shape.size());
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const Read<T> x(inputs[0]);
@@ -64,7 +66,8 @@ void infer_batch_norm(Node& node) {
     require_rank(node, i, 1, 1);
     const PartialShape& list = node.get_input_partial_shape(i);
     if (data.rank().is_static() && list.rank().is_static() && !Dimension::merge(data[1], data[1], list[0])) {
-      fail("input " + std::to_string(i) + " has " + list[0].to_string() + " values, the data " + data.to_string() + " has " + data[1].to_string() + " channels");
+      fail("input " + std::to_string(i) + " has " + list[0].to_string() + " values, the data " + data.to_string() +
+           " has " + data[1].to_string() + " channels");
     }
   }
   node.set_output_type(0, type, data);
@@ -77,7 +80,8 @@ void evaluate_batch_norm(const Node& node, std::span<const Tensor> inputs, std::
   dispatch_real(data.element_type(), [&](auto zero) {
     using T = decltype(zero);
     const T epsilon = static_cast<T>(node.get_attributes().get_double("epsilon"));
-    const Read<T> x(data), gamma(inputs[first ? 0 : 1]), beta(inputs[first ? 1 : 2]), mean(inputs[3]), variance(inputs[4]);
+    const Read<T> x(data), gamma(inputs[first ? 0 : 1]), beta(inputs[first ? 1 : 2]), mean(inputs[3]),
+        variance(inputs[4]);
     Write<T> y(outputs[0]);
     for (std::size_t i = 0; i < shape[0] * shape[1]; ++i) {
       const std::size_t c = i % shape[1];
@@ -136,9 +140,11 @@ void evaluate_mvn(const Node& node, std::span<const Tensor> inputs, std::span<Te
     inside = attributes.get_string("eps_mode") == "inside_sqrt";
   } else {
     const auto& listed = attributes.get_ints("reduction_axes");
-    if (!listed.empty()) axes = normalized_axes(listed, shape.size());
+    if (!listed.empty())
+      axes = normalized_axes(listed, shape.size());
     else
-      for (std::size_t axis = attributes.get_bool("across_channels") ? 1 : 2; axis < shape.size(); ++axis) axes.push_back(axis);
+      for (std::size_t axis = attributes.get_bool("across_channels") ? 1 : 2; axis < shape.size(); ++axis)
+        axes.push_back(axis);
   }
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
@@ -151,9 +157,12 @@ void evaluate_mvn(const Node& node, std::span<const Tensor> inputs, std::span<Te
       double sum = 0, squares = 0;
       for (std::size_t at : offsets) sum += static_cast<double>(x[base + at]);
       const double mean = sum / static_cast<double>(offsets.size());
-      for (std::size_t at : offsets) squares += (static_cast<double>(x[base + at]) - mean) * (static_cast<double>(x[base + at]) - mean);
+      for (std::size_t at : offsets)
+        squares += (static_cast<double>(x[base + at]) - mean) * (static_cast<double>(x[base + at]) - mean);
       const T variance = static_cast<T>(squares / static_cast<double>(offsets.size()));
-      const T scale = !scaled ? T{1} : inside ? T{1} / std::sqrt(variance + epsilon) : T{1} / (std::sqrt(variance) + epsilon);
+      const T scale = !scaled  ? T{1}
+                      : inside ? T{1} / std::sqrt(variance + epsilon)
+                               : T{1} / (std::sqrt(variance) + epsilon);
       for (std::size_t at : offsets) y[base + at] = (x[base + at] - static_cast<T>(mean)) * scale;
     });
     y.commit();
@@ -199,7 +208,8 @@ void evaluate_lrn(const Node& node, std::span<const Tensor> inputs, std::span<Te
   const auto strides = element_strides(shape);
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
-    const T alpha = static_cast<T>(a.get_double("alpha")), beta = static_cast<T>(a.get_double("beta")), bias = static_cast<T>(a.get_double("bias"));
+    const T alpha = static_cast<T>(a.get_double("alpha")), beta = static_cast<T>(a.get_double("beta")),
+            bias = static_cast<T>(a.get_double("bias"));
     const Read<T> x(inputs[0]);
     Write<T> y(outputs[0]);
     const T scale = alpha / static_cast<T>(std::pow(static_cast<double>(size), static_cast<double>(axes.size())));
@@ -210,7 +220,8 @@ void evaluate_lrn(const Node& node, std::span<const Tensor> inputs, std::span<Te
       std::size_t start = i;
       for (std::size_t axis : axes) {
         const auto at = static_cast<std::int64_t>(index[axis]), extent = static_cast<std::int64_t>(shape[axis]);
-        const std::int64_t first = std::max<std::int64_t>(0, at - (size - 1) / 2), last = std::min(extent, at + (size - 1) / 2 + 1);
+        const std::int64_t first = std::max<std::int64_t>(0, at - (size - 1) / 2),
+                           last = std::min(extent, at + (size - 1) / 2 + 1);
         start -= static_cast<std::size_t>(at - first) * strides[axis];
         box.push_back(static_cast<std::size_t>(last - first));
       }
@@ -241,11 +252,14 @@ void infer_group_norm(Node& node) {
   const PartialShape& data = node.get_input_partial_shape(0);
   if (groups < 1) fail("attribute 'num_groups': " + std::to_string(groups) + " is no count");
   if (data.rank().is_static()) {
-    if (data[1].is_static() && data[1].get_length() % groups != 0) fail(data[1].to_string() + " channels are no multiple of " + std::to_string(groups) + " groups");
+    if (data[1].is_static() && data[1].get_length() % groups != 0)
+      fail(data[1].to_string() + " channels are no multiple of " + std::to_string(groups) + " groups");
     for (std::size_t i = 1; i < 3; ++i) {
       require_rank(node, i, 1, 1);
       const PartialShape& list = node.get_input_partial_shape(i);
-      if (list.rank().is_static() && !list[0].compatible(data[1])) fail("input " + std::to_string(i) + " has " + list[0].to_string() + " values for " + data[1].to_string() + " channels");
+      if (list.rank().is_static() && !list[0].compatible(data[1]))
+        fail("input " + std::to_string(i) + " has " + list[0].to_string() + " values for " + data[1].to_string() +
+             " channels");
     }
   }
   infer_same(node);
@@ -265,7 +279,8 @@ void evaluate_group_norm(const Node& node, std::span<const Tensor> inputs, std::
       double sum = 0, squares = 0;
       for (std::size_t i = 0; i < count; ++i) sum += static_cast<double>(x[base + i]);
       const double mean = sum / static_cast<double>(count);
-      for (std::size_t i = 0; i < count; ++i) squares += (static_cast<double>(x[base + i]) - mean) * (static_cast<double>(x[base + i]) - mean);
+      for (std::size_t i = 0; i < count; ++i)
+        squares += (static_cast<double>(x[base + i]) - mean) * (static_cast<double>(x[base + i]) - mean);
       const T factor = T{1} / std::sqrt(static_cast<T>(squares / static_cast<double>(count)) + epsilon);
       for (std::size_t i = 0; i < count; ++i) {
         const std::size_t c = g % groups * each + i / plane;
@@ -278,8 +293,14 @@ void evaluate_group_norm(const Node& node, std::span<const Tensor> inputs, std::
 }  // namespace
 
 void add_normalisation_rows(OperationTable& table) {
-  table.add("Softmax", 1, 1, 1, infer_softmax, evaluate_softmax<false>, "Exponentials along an axis, scaled to the sum 1.").integer("axis", 1);
-  table.add("Softmax", 8, 1, 1, infer_softmax, evaluate_softmax<false>, "Exponentials along an axis, scaled to the sum 1.").integer("axis", 1);
+  table
+      .add("Softmax", 1, 1, 1, infer_softmax, evaluate_softmax<false>,
+           "Exponentials along an axis, scaled to the sum 1.")
+      .integer("axis", 1);
+  table
+      .add("Softmax", 8, 1, 1, infer_softmax, evaluate_softmax<false>,
+           "Exponentials along an axis, scaled to the sum 1.")
+      .integer("axis", 1);
   table.add("LogSoftmax", 5, 1, 1, infer_softmax, evaluate_softmax<true>, "Logarithm of softmax.").integer("axis", 1);
   const char* norm = "(data - mean) / sqrt(variance + epsilon) * gamma + beta, per channel.";
   table.add("BatchNormInference", 1, 5, 5, infer_batch_norm, evaluate_batch_norm, norm).real("epsilon");
@@ -293,9 +314,17 @@ void add_normalisation_rows(OperationTable& table) {
       .flag("normalize_variance")
       .real("eps")
       .text("eps_mode", {}, {"inside_sqrt", "outside_sqrt"});
-  table.add("NormalizeL2", 1, 2, 2, infer_axes_input, evaluate_normalize_l2, "Length 1 over the given axes.").real("eps").text("eps_mode", {}, {"add", "max"});
-  table.add("LRN", 1, 2, 2, infer_lrn, evaluate_lrn, "Local response normalisation.").real("alpha").real("beta").real("bias").integer("size");
-  table.add("GroupNormalization", 12, 3, 3, infer_group_norm, evaluate_group_norm, "Mean 0 and variance 1 over groups of channels, then scale and bias.")
+  table.add("NormalizeL2", 1, 2, 2, infer_axes_input, evaluate_normalize_l2, "Length 1 over the given axes.")
+      .real("eps")
+      .text("eps_mode", {}, {"add", "max"});
+  table.add("LRN", 1, 2, 2, infer_lrn, evaluate_lrn, "Local response normalisation.")
+      .real("alpha")
+      .real("beta")
+      .real("bias")
+      .integer("size");
+  table
+      .add("GroupNormalization", 12, 3, 3, infer_group_norm, evaluate_group_norm,
+           "Mean 0 and variance 1 over groups of channels, then scale and bias.")
       .integer("num_groups")
       .real("epsilon");
 }

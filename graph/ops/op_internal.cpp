@@ -10,8 +10,9 @@
 namespace tenon {
 inline namespace v1 {
 
-OperationTable::Row OperationTable::add(const char* type, unsigned opset, std::size_t min_inputs, std::size_t max_inputs,
-                                        void (*infer)(Node&), Kernel evaluate, const char* description) {
+OperationTable::Row OperationTable::add(const char* type, unsigned opset, std::size_t min_inputs,
+                                        std::size_t max_inputs, void (*infer)(Node&), Kernel evaluate,
+                                        const char* description) {
   Operation& row = rows_.emplace_back();
   row.type = type;
   row.opset = opset;
@@ -37,8 +38,8 @@ element::Type common_type(const Node& node, std::size_t first, std::size_t last)
       type = other;
       from = i;
     } else if (!(type == other)) {
-      fail("inputs " + std::to_string(from) + " and " + std::to_string(i) + " must have one element type, found " + type.to_string() + " and " +
-           other.to_string());
+      fail("inputs " + std::to_string(from) + " and " + std::to_string(i) + " must have one element type, found " +
+           type.to_string() + " and " + other.to_string());
     }
   }
   return type;
@@ -46,7 +47,8 @@ element::Type common_type(const Node& node, std::size_t first, std::size_t last)
 
 namespace {
 void wrong_type(const Node& node, std::size_t input, const char* expected) {
-  fail("input " + std::to_string(input) + ": expected " + expected + ", found " + node.get_input_element_type(input).to_string());
+  fail("input " + std::to_string(input) + ": expected " + expected + ", found " +
+       node.get_input_element_type(input).to_string());
 }
 }  // namespace
 
@@ -68,8 +70,9 @@ std::optional<std::size_t> static_rank(const Node& node, std::size_t input) {
 void require_rank(const Node& node, std::size_t input, std::size_t min, std::size_t max) {
   const auto rank = static_rank(node, input);
   if (!rank || (*rank >= min && *rank <= max)) return;
-  fail("input " + std::to_string(input) + ": expected rank " + std::to_string(min) + (max == min ? "" : ".." + std::to_string(max)) + ", found " +
-       std::to_string(*rank) + " (shape " + node.get_input_partial_shape(input).to_string() + ")");
+  fail("input " + std::to_string(input) + ": expected rank " + std::to_string(min) +
+       (max == min ? "" : ".." + std::to_string(max)) + ", found " + std::to_string(*rank) + " (shape " +
+       node.get_input_partial_shape(input).to_string() + ")");
 }
 
 std::optional<std::vector<std::int64_t>> known_ints(const Node& node, std::size_t input) {
@@ -79,7 +82,8 @@ std::optional<std::vector<std::int64_t>> known_ints(const Node& node, std::size_
     return to_vector<std::int64_t>(*value);
   }
   const auto& bounds = node.get_input_tensor(input).bounds();
-  if (bounds.empty() || !std::all_of(bounds.begin(), bounds.end(), [](const ValueBound& b) { return b.is_known(); })) return std::nullopt;
+  if (bounds.empty() || !std::all_of(bounds.begin(), bounds.end(), [](const ValueBound& b) { return b.is_known(); }))
+    return std::nullopt;
   std::vector<std::int64_t> values;
   for (const ValueBound& bound : bounds) values.push_back(bound.min);
   return values;
@@ -103,7 +107,9 @@ std::optional<std::vector<ValueBound>> known_bounds(const Node& node, std::size_
 }
 
 Dimension to_dimension(const ValueBound& bound) {
-  if (bound.max < 0) fail("a computed extent lies in " + std::to_string(bound.min) + ".." + std::to_string(bound.max) + ": it is negative");
+  if (bound.max < 0)
+    fail("a computed extent lies in " + std::to_string(bound.min) + ".." + std::to_string(bound.max) +
+         ": it is negative");
   return Dimension(std::max<std::int64_t>(bound.min, 0), bound.max == Dimension::kUnbounded ? -1 : bound.max);
 }
 
@@ -118,14 +124,17 @@ PartialShape shape_from_input(const Node& node, std::size_t input) {
   if (own.size() == 0) return PartialShape::dynamic(1);
   // A count read from a file decides how much is allocated here: no tensor has more axes than this.
   if (own[0].is_dynamic()) return PartialShape::dynamic();
-  if (own[0].get_length() > 64) fail("input " + std::to_string(input) + " spells a shape of " + own[0].to_string() + " axes; at most 64 are supported");
+  if (own[0].get_length() > 64)
+    fail("input " + std::to_string(input) + " spells a shape of " + own[0].to_string() +
+         " axes; at most 64 are supported");
   return PartialShape::dynamic(own[0].get_length());
 }
 
 std::size_t normalized_axis(std::int64_t axis, std::size_t rank) {
   const auto count = static_cast<std::int64_t>(rank);
   if (axis < -count || axis >= count) {
-    fail("axis " + std::to_string(axis) + " is outside " + std::to_string(-count) + ".." + std::to_string(count - 1) + " (rank " + std::to_string(rank) + ")");
+    fail("axis " + std::to_string(axis) + " is outside " + std::to_string(-count) + ".." + std::to_string(count - 1) +
+         " (rank " + std::to_string(rank) + ")");
   }
   return static_cast<std::size_t>(axis < 0 ? axis + count : axis);
 }
@@ -141,12 +150,17 @@ std::vector<std::size_t> normalized_axes(const std::vector<std::int64_t>& axes, 
 
 PartialShape broadcast_shapes(const PartialShape& a, const PartialShape& b, std::string_view mode) {
   PartialShape result = a;
-  const bool fits = mode == "none" ? PartialShape::merge_into(result, b) : PartialShape::broadcast_merge_into(result, b);
-  if (!fits) fail("shapes " + a.to_string() + " and " + b.to_string() + " do not broadcast (auto_broadcast " + std::string(mode) + ")");
+  const bool fits =
+      mode == "none" ? PartialShape::merge_into(result, b) : PartialShape::broadcast_merge_into(result, b);
+  if (!fits)
+    fail("shapes " + a.to_string() + " and " + b.to_string() + " do not broadcast (auto_broadcast " +
+         std::string(mode) + ")");
   return result;
 }
 
-void infer_same(Node& node) { node.set_output_type(0, node.get_input_element_type(0), node.get_input_partial_shape(0)); }
+void infer_same(Node& node) {
+  node.set_output_type(0, node.get_input_element_type(0), node.get_input_partial_shape(0));
+}
 void set_output(Node& node, std::size_t index, const PartialShape& shape) {
   node.set_output_type(index, node.get_input_element_type(0), shape);
 }

@@ -22,33 +22,46 @@ class OperationTable {
    public:
     explicit Row(Operation& operation) : operation_(operation) {}
     Row& flag(const char* name, std::optional<bool> fallback = {}) { return add(name, AttributeKind::kBool, fallback); }
-    Row& integer(const char* name, std::optional<std::int64_t> fallback = {}) { return add(name, AttributeKind::kInt, fallback); }
-    Row& real(const char* name, std::optional<double> fallback = {}) { return add(name, AttributeKind::kDouble, fallback); }
+    Row& integer(const char* name, std::optional<std::int64_t> fallback = {}) {
+      return add(name, AttributeKind::kInt, fallback);
+    }
+    Row& real(const char* name, std::optional<double> fallback = {}) {
+      return add(name, AttributeKind::kDouble, fallback);
+    }
     Row& text(const char* name, std::optional<std::string> fallback = {}, std::vector<std::string> allowed = {}) {
       add(name, AttributeKind::kString, fallback);
       operation_.attributes.back().allowed = std::move(allowed);
       return *this;
     }
-    Row& type(const char* name, std::optional<ElementType> fallback = {}) { return add(name, AttributeKind::kType, fallback); }
-    Row& ints(const char* name, std::optional<std::vector<std::int64_t>> fallback = {}) { return add(name, AttributeKind::kInts, fallback); }
-    Row& reals(const char* name, std::optional<std::vector<double>> fallback = {}) { return add(name, AttributeKind::kDoubles, fallback); }
+    Row& type(const char* name, std::optional<ElementType> fallback = {}) {
+      return add(name, AttributeKind::kType, fallback);
+    }
+    Row& ints(const char* name, std::optional<std::vector<std::int64_t>> fallback = {}) {
+      return add(name, AttributeKind::kInts, fallback);
+    }
+    Row& reals(const char* name, std::optional<std::vector<double>> fallback = {}) {
+      return add(name, AttributeKind::kDoubles, fallback);
+    }
     Row& texts(const char* name, std::optional<std::vector<std::string>> fallback = {}) {
       return add(name, AttributeKind::kStrings, fallback);
     }
-    Row& shape(const char* name, std::optional<PartialShape> fallback = {}) { return add(name, AttributeKind::kShape, fallback); }
+    Row& shape(const char* name, std::optional<PartialShape> fallback = {}) {
+      return add(name, AttributeKind::kShape, fallback);
+    }
     Row& expression(const char* text) { return operation_.expression = text, *this; }
 
    private:
     template <typename T>
     Row& add(const char* name, AttributeKind kind, std::optional<T> fallback) {
-      operation_.attributes.push_back({name, kind, !fallback, fallback ? Attribute(*std::move(fallback)) : Attribute(false), {}});
+      operation_.attributes.push_back(
+          {name, kind, !fallback, fallback ? Attribute(*std::move(fallback)) : Attribute(false), {}});
       return *this;
     }
     Operation& operation_;
   };
 
-  Row add(const char* type, unsigned opset, std::size_t min_inputs, std::size_t max_inputs, void (*infer)(Node&), Kernel evaluate,
-          const char* description);
+  Row add(const char* type, unsigned opset, std::size_t min_inputs, std::size_t max_inputs, void (*infer)(Node&),
+          Kernel evaluate, const char* description);
   std::deque<Operation>& rows() { return rows_; }
 
  private:
@@ -101,7 +114,8 @@ std::optional<std::vector<double>> known_doubles(const Node& node, std::size_t i
 std::optional<std::vector<ValueBound>> known_bounds(const Node& node, std::size_t input);
 /// As a dimension; negative bounds are an error, but -1 stays "dynamic" when `minus_one_is_dynamic`.
 Dimension to_dimension(const ValueBound& bound);
-/// Shape that an input's values spell ("target shape" inputs); rank from the input's own shape where values are unknown.
+/// Shape that an input's values spell ("target shape" inputs); rank from the input's own shape where values are
+/// unknown.
 PartialShape shape_from_input(const Node& node, std::size_t input);
 
 /// -rank..rank-1 to 0..rank-1. @errors names the axis and the range.

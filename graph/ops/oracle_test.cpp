@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel and shape function against OpenVINO's CPU plugin: oracle_cases.py makes the cases, this file replays them.
+// Every kernel and shape function against OpenVINO's CPU plugin: oracle_cases.py makes the cases, this file replays
+// them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -75,8 +76,8 @@ const std::vector<Case>& cases() {
     const char* python = std::getenv("TENON_PYTHON");
     if (!source) throw Error(Code::kFailedPrecondition, "TENON_SOURCE_DIR must name the repository");
     const fs::path folder = fs::temp_directory_path() / ("tenon_oracle_" + std::to_string(::getpid()));
-    const std::string command = (python ? std::string(python) : std::string(source) + "/build/venv/bin/python") + " " + source +
-                                "/graph/ops/oracle_cases.py " + folder.string() + " >/dev/null";
+    const std::string command = (python ? std::string(python) : std::string(source) + "/build/venv/bin/python") + " " +
+                                source + "/graph/ops/oracle_cases.py " + folder.string() + " >/dev/null";
     const int status = std::system(command.c_str());
     auto read = status == 0 ? read_cases(folder) : std::vector<Case>();
     fs::remove_all(folder);
@@ -90,8 +91,10 @@ Attributes typed_attributes(const Case& c) {
   Attributes attributes;
   for (const auto& [name, text] : c.attributes) {
     const AttributeSpec* spec = operation ? operation->find_attribute(name) : nullptr;
-    if (spec) attributes.set(name, Attribute::from_text(spec->kind, text));
-    else attributes.set(name, text);  // make_node will say that it does not know it.
+    if (spec)
+      attributes.set(name, Attribute::from_text(spec->kind, text));
+    else
+      attributes.set(name, text);  // make_node will say that it does not know it.
   }
   return attributes;
 }
@@ -120,7 +123,8 @@ void expect_same(const Tensor& got, const Tensor& expected, double tolerance, co
   for (std::size_t i = 0; i < a.size(); ++i) {
     if (std::isnan(a[i]) && std::isnan(b[i])) continue;
     if (a[i] == b[i]) continue;
-    ASSERT_LE(std::abs(a[i] - b[i]), tolerance * std::max(1.0, std::abs(b[i]))) << what << ", element " << i << ": " << a[i] << " for " << b[i];
+    ASSERT_LE(std::abs(a[i] - b[i]), tolerance * std::max(1.0, std::abs(b[i])))
+        << what << ", element " << i << ": " << a[i] << " for " << b[i];
   }
 }
 
@@ -132,8 +136,12 @@ TEST(Operations, AgreeWithOpenVino) {
     try {
       OutputVector inputs;
       for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-        if (c.constant[i]) inputs.push_back(std::make_shared<op::v0::Constant>(c.inputs[i])->output(0));
-        else inputs.push_back(std::make_shared<op::v0::Parameter>(c.inputs[i].element_type(), PartialShape(c.inputs[i].shape()))->output(0));
+        if (c.constant[i])
+          inputs.push_back(std::make_shared<op::v0::Constant>(c.inputs[i])->output(0));
+        else
+          inputs.push_back(
+              std::make_shared<op::v0::Parameter>(c.inputs[i].element_type(), PartialShape(c.inputs[i].shape()))
+                  ->output(0));
       }
       const auto node = make_node(c.type, c.version, inputs, typed_attributes(c), c.label);
       seen.insert(&node->operation());
@@ -144,7 +152,8 @@ TEST(Operations, AgreeWithOpenVino) {
       for (const auto& tensors : {c.inputs, strided}) {
         const auto outputs = evaluate_node(*node, tensors);
         ASSERT_GE(outputs.size(), c.outputs.size());
-        for (std::size_t i = 0; i < c.outputs.size(); ++i) expect_same(outputs[i], c.outputs[i], c.tolerance, c.label + ", output " + std::to_string(i));
+        for (std::size_t i = 0; i < c.outputs.size(); ++i)
+          expect_same(outputs[i], c.outputs[i], c.tolerance, c.label + ", output " + std::to_string(i));
       }
       // What the shape function says must hold for what came out.
       for (std::size_t i = 0; i < c.outputs.size(); ++i) {
@@ -165,11 +174,15 @@ TEST(Operations, InferShapesThatHoldWhenInputsAreDynamic) {
       try {
         OutputVector inputs;
         for (std::size_t i = 0; i < c.inputs.size(); ++i) {
-          const PartialShape shape = rank_known ? PartialShape::dynamic(static_cast<std::int64_t>(c.inputs[i].shape().size())) : PartialShape::dynamic();
+          const PartialShape shape = rank_known
+                                         ? PartialShape::dynamic(static_cast<std::int64_t>(c.inputs[i].shape().size()))
+                                         : PartialShape::dynamic();
           // The number of outputs of a split is part of its shape: that list must stay known.
           const bool baked = c.type == "VariadicSplit" && i == 2;
-          if (baked) inputs.push_back(std::make_shared<op::v0::Constant>(c.inputs[i])->output(0));
-          else inputs.push_back(std::make_shared<op::v0::Parameter>(c.inputs[i].element_type(), shape)->output(0));
+          if (baked)
+            inputs.push_back(std::make_shared<op::v0::Constant>(c.inputs[i])->output(0));
+          else
+            inputs.push_back(std::make_shared<op::v0::Parameter>(c.inputs[i].element_type(), shape)->output(0));
         }
         const auto node = make_node(c.type, c.version, inputs, typed_attributes(c), c.label);
         for (std::size_t i = 0; i < c.outputs.size(); ++i) {
@@ -177,7 +190,8 @@ TEST(Operations, InferShapesThatHoldWhenInputsAreDynamic) {
               << node->get_output_partial_shape(i) << " excludes " << to_string(c.outputs[i].shape());
         }
         const auto outputs = evaluate_node(*node, c.inputs);
-        for (std::size_t i = 0; i < c.outputs.size(); ++i) expect_same(outputs[i], c.outputs[i], c.tolerance, c.label + " (dynamic)");
+        for (std::size_t i = 0; i < c.outputs.size(); ++i)
+          expect_same(outputs[i], c.outputs[i], c.tolerance, c.label + " (dynamic)");
       } catch (const Error& error) {
         ADD_FAILURE() << error.what();
       }

@@ -15,28 +15,35 @@ void infer_pad(Node& node) {
   require_integral(node, 2);
   if (node.get_input_size() > 3) {
     const element::Type type = node.get_input_element_type(3), own = node.get_input_element_type(0);
-    if (!type.is_dynamic() && !own.is_dynamic() && !(type == own)) fail("the pad value is " + type.to_string() + ", the data " + own.to_string());
+    if (!type.is_dynamic() && !own.is_dynamic() && !(type == own))
+      fail("the pad value is " + type.to_string() + ", the data " + own.to_string());
   }
   if (data.rank().is_dynamic()) return set_output(node, 0, PartialShape::dynamic());
   const auto begins = known_ints(node, 1), ends = known_ints(node, 2);
   PartialShape out = PartialShape::dynamic(static_cast<std::int64_t>(data.size()));
   if (!begins || !ends) return set_output(node, 0, out);
   if (begins->size() != data.size() || ends->size() != data.size()) {
-    fail("pads_begin and pads_end must have " + std::to_string(data.size()) + " entries, found " + std::to_string(begins->size()) + " and " + std::to_string(ends->size()));
+    fail("pads_begin and pads_end must have " + std::to_string(data.size()) + " entries, found " +
+         std::to_string(begins->size()) + " and " + std::to_string(ends->size()));
   }
   const std::string& mode = node.get_attributes().get_string("pad_mode");
   constexpr std::int64_t kLimit = std::int64_t{1} << 60;
   for (std::size_t axis = 0; axis < data.size(); ++axis) {
     const std::int64_t before = (*begins)[axis], after = (*ends)[axis];
-    if (std::max(before, after) > kLimit || std::min(before, after) < -kLimit) fail("padding of " + std::to_string(before) + " and " + std::to_string(after) + " is too large");
+    if (std::max(before, after) > kLimit || std::min(before, after) < -kLimit)
+      fail("padding of " + std::to_string(before) + " and " + std::to_string(after) + " is too large");
     if (!data[axis].is_static()) {
       if (before == 0 && after == 0) out[axis] = data[axis];
       continue;
     }
     const std::int64_t extent = data[axis].get_length();
-    if (extent > kLimit || extent + before + after < 0) fail("padding " + std::to_string(before) + " and " + std::to_string(after) + " leaves no extent of axis " + std::to_string(axis) + " of " + data.to_string());
+    if (extent > kLimit || extent + before + after < 0)
+      fail("padding " + std::to_string(before) + " and " + std::to_string(after) + " leaves no extent of axis " +
+           std::to_string(axis) + " of " + data.to_string());
     const std::int64_t most = mode == "reflect" ? extent - 1 : mode == "symmetric" ? extent : kLimit;
-    if (before > most || after > most) fail("axis " + std::to_string(axis) + " of " + data.to_string() + " allows at most " + std::to_string(most) + " of " + mode + " padding");
+    if (before > most || after > most)
+      fail("axis " + std::to_string(axis) + " of " + data.to_string() + " allows at most " + std::to_string(most) +
+           " of " + mode + " padding");
     if (mode == "edge" && extent == 0 && (before > 0 || after > 0)) fail("an empty axis has no edge to repeat");
     out[axis] = Dimension(extent + before + after);
   }
@@ -56,17 +63,22 @@ void evaluate_pad(const Node& node, std::span<const Tensor> inputs, std::span<Te
     for (std::size_t i = 0; i < out[axis]; ++i) {
       std::int64_t at = static_cast<std::int64_t>(i) - begins[axis];
       if (at < 0 || at >= extent) {
-        if (mode == "constant") at = -1;
-        else if (mode == "edge") at = std::clamp<std::int64_t>(at, 0, extent - 1);
-        else if (mode == "reflect") at = at < 0 ? -at : 2 * (extent - 1) - at;
-        else at = at < 0 ? -at - 1 : 2 * extent - 1 - at;
+        if (mode == "constant")
+          at = -1;
+        else if (mode == "edge")
+          at = std::clamp<std::int64_t>(at, 0, extent - 1);
+        else if (mode == "reflect")
+          at = at < 0 ? -at : 2 * (extent - 1) - at;
+        else
+          at = at < 0 ? -at - 1 : 2 * extent - 1 - at;
       }
       from[axis].push_back(at);
     }
   }
   std::vector<char> value(size, 0);
   if (mode == "constant" && inputs.size() > 3) {
-    if (inputs[3].element_count() != 1) fail("the pad value must be one element, it has shape " + to_string(inputs[3].shape()));
+    if (inputs[3].element_count() != 1)
+      fail("the pad value must be one element, it has shape " + to_string(inputs[3].shape()));
     std::memcpy(value.data(), inputs[3].data(), size);
   }
   const auto* src = static_cast<const char*>(inputs[0].element_count() ? inputs[0].data() : nullptr);
@@ -105,7 +117,8 @@ void infer_depth_to_space(Node& node) {
   PartialShape out = data;
   const std::int64_t volume = block_volume(block, data.size() - 2);
   if (data[1].is_static()) {
-    if (data[1].get_length() % volume != 0) fail("the " + data[1].to_string() + " channels are no multiple of " + std::to_string(volume));
+    if (data[1].get_length() % volume != 0)
+      fail("the " + data[1].to_string() + " channels are no multiple of " + std::to_string(volume));
     out[1] = Dimension(data[1].get_length() / volume);
   } else {
     out[1] = Dimension::dynamic();
@@ -125,12 +138,15 @@ void infer_space_to_depth(Node& node) {
       out[axis] = Dimension::dynamic();
       continue;
     }
-    if (data[axis].get_length() % block != 0) fail("axis " + std::to_string(axis) + " of " + data.to_string() + " is no multiple of block_size " + std::to_string(block));
+    if (data[axis].get_length() % block != 0)
+      fail("axis " + std::to_string(axis) + " of " + data.to_string() + " is no multiple of block_size " +
+           std::to_string(block));
     out[axis] = Dimension(data[axis].get_length() / block);
   }
   set_output(node, 0, out);
 }
-/// Both directions are one permutation: channels as (blocks..., depth) or (depth, blocks...), space as (extent, block) pairs.
+/// Both directions are one permutation: channels as (blocks..., depth) or (depth, blocks...), space as (extent, block)
+/// pairs.
 void move_blocks(const Tensor& deep, const Tensor& wide, std::int64_t block, bool blocks_first, bool to_wide) {
   if (deep.element_count() == 0) return;
   const std::size_t spatial = deep.shape().size() - 2;
@@ -151,16 +167,21 @@ void move_blocks(const Tensor& deep, const Tensor& wide, std::int64_t block, boo
   for (std::size_t i = 0; i < spatial; ++i) {
     volume /= step;  // Blocks of later axes lie closer together.
     axis(deep.shape()[2 + i], ds[2 + i], ws[2 + i] * step);
-    axis(static_cast<std::size_t>(block), ds[1] * volume * (blocks_first ? static_cast<std::ptrdiff_t>(depth) : 1), ws[2 + i]);
+    axis(static_cast<std::size_t>(block), ds[1] * volume * (blocks_first ? static_cast<std::ptrdiff_t>(depth) : 1),
+         ws[2 + i]);
   }
-  if (to_wide) move_elements(movable_size(deep), shape, deep.data(), d, wide.data(), w);
-  else move_elements(movable_size(deep), shape, wide.data(), w, deep.data(), d);
+  if (to_wide)
+    move_elements(movable_size(deep), shape, deep.data(), d, wide.data(), w);
+  else
+    move_elements(movable_size(deep), shape, wide.data(), w, deep.data(), d);
 }
 void evaluate_depth_to_space(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  move_blocks(inputs[0], outputs[0], block_size(node), node.get_attributes().get_string("mode") == "blocks_first", true);
+  move_blocks(inputs[0], outputs[0], block_size(node), node.get_attributes().get_string("mode") == "blocks_first",
+              true);
 }
 void evaluate_space_to_depth(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  move_blocks(outputs[0], inputs[0], block_size(node), node.get_attributes().get_string("mode") == "blocks_first", false);
+  move_blocks(outputs[0], inputs[0], block_size(node), node.get_attributes().get_string("mode") == "blocks_first",
+              false);
 }
 
 void infer_shuffle(Node& node) {
@@ -169,7 +190,8 @@ void infer_shuffle(Node& node) {
   if (groups < 1) fail("attribute 'group': " + std::to_string(groups) + " is no count");
   if (data.rank().is_static()) {
     const Dimension& extent = data[normalized_axis(node.get_attributes().get_int("axis"), data.size())];
-    if (extent.is_static() && extent.get_length() % groups != 0) fail("extent " + extent.to_string() + " is no multiple of " + std::to_string(groups) + " groups");
+    if (extent.is_static() && extent.get_length() % groups != 0)
+      fail("extent " + extent.to_string() + " is no multiple of " + std::to_string(groups) + " groups");
   }
   infer_same(node);
 }
@@ -209,7 +231,8 @@ void evaluate_roll(const Node&, std::span<const Tensor> inputs, std::span<Tensor
   auto shifts = to_vector<std::int64_t>(inputs[1]);
   const auto axes = to_vector<std::int64_t>(inputs[2]);
   if (shifts.size() == 1) shifts.assign(axes.size(), shifts[0]);
-  if (shifts.size() != axes.size()) fail("there are " + std::to_string(shifts.size()) + " shifts for " + std::to_string(axes.size()) + " axes");
+  if (shifts.size() != axes.size())
+    fail("there are " + std::to_string(shifts.size()) + " shifts for " + std::to_string(axes.size()) + " axes");
   if (inputs[0].element_count() == 0) return;
   std::vector<std::int64_t> offset(shape.size(), 0);
   for (std::size_t i = 0; i < axes.size(); ++i) {
@@ -225,7 +248,8 @@ void evaluate_roll(const Node&, std::span<const Tensor> inputs, std::span<Tensor
     std::ptrdiff_t from = 0;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       const auto extent = static_cast<std::int64_t>(shape[axis]);
-      from += (static_cast<std::int64_t>(index[axis]) - offset[axis] + extent) % extent * inputs[0].byte_strides()[axis];
+      from +=
+          (static_cast<std::int64_t>(index[axis]) - offset[axis] + extent) % extent * inputs[0].byte_strides()[axis];
     }
     std::memcpy(dst, src + from, size);
     dst += size;
@@ -241,9 +265,11 @@ void evaluate_reverse_sequence(const Node& node, std::span<const Tensor> inputs,
   const std::size_t batch = normalized_axis(node.get_attributes().get_int("batch_axis"), shape.size());
   const std::size_t sequence = normalized_axis(node.get_attributes().get_int("seq_axis"), shape.size());
   const auto lengths = to_vector<std::int64_t>(inputs[1]);
-  if (lengths.size() != shape[batch]) fail("there are " + std::to_string(lengths.size()) + " lengths for a batch of " + std::to_string(shape[batch]));
+  if (lengths.size() != shape[batch])
+    fail("there are " + std::to_string(lengths.size()) + " lengths for a batch of " + std::to_string(shape[batch]));
   for (std::int64_t length : lengths) {
-    if (length < 0 || length > static_cast<std::int64_t>(shape[sequence])) fail("length " + std::to_string(length) + " exceeds the sequence of " + std::to_string(shape[sequence]));
+    if (length < 0 || length > static_cast<std::int64_t>(shape[sequence]))
+      fail("length " + std::to_string(length) + " exceeds the sequence of " + std::to_string(shape[sequence]));
   }
   if (inputs[0].element_count() == 0) return;
   const std::size_t size = movable_size(inputs[0]);
@@ -266,16 +292,25 @@ void evaluate_reverse_sequence(const Node& node, std::span<const Tensor> inputs,
 void add_padding_rows(OperationTable& table) {
   const std::vector<std::string> modes = {"constant", "edge", "reflect", "symmetric"};
   table.add("Pad", 1, 3, 4, infer_pad, evaluate_pad, "Adds elements around the data.").text("pad_mode", {}, modes);
-  table.add("Pad", 12, 3, 4, infer_pad, evaluate_pad, "Adds elements around the data; negative pads remove them.").text("pad_mode", {}, modes);
-  table.add("DepthToSpace", 1, 1, 1, infer_depth_to_space, evaluate_depth_to_space, "Moves blocks of channels into space.")
+  table.add("Pad", 12, 3, 4, infer_pad, evaluate_pad, "Adds elements around the data; negative pads remove them.")
+      .text("pad_mode", {}, modes);
+  table
+      .add("DepthToSpace", 1, 1, 1, infer_depth_to_space, evaluate_depth_to_space,
+           "Moves blocks of channels into space.")
       .integer("block_size", 1)
       .text("mode", {}, {"blocks_first", "depth_first"});
-  table.add("SpaceToDepth", 1, 1, 1, infer_space_to_depth, evaluate_space_to_depth, "Moves blocks of space into channels.")
+  table
+      .add("SpaceToDepth", 1, 1, 1, infer_space_to_depth, evaluate_space_to_depth,
+           "Moves blocks of space into channels.")
       .integer("block_size", 1)
       .text("mode", {}, {"blocks_first", "depth_first"});
-  table.add("ShuffleChannels", 1, 1, 1, infer_shuffle, evaluate_shuffle, "Interleaves groups of channels.").integer("axis", 1).integer("group", 1);
+  table.add("ShuffleChannels", 1, 1, 1, infer_shuffle, evaluate_shuffle, "Interleaves groups of channels.")
+      .integer("axis", 1)
+      .integer("group", 1);
   table.add("Roll", 7, 3, 3, infer_roll, evaluate_roll, "Shifts along axes, around the ends.");
-  table.add("ReverseSequence", 1, 2, 2, infer_reverse_sequence, evaluate_reverse_sequence, "Reverses the first elements of each sequence.")
+  table
+      .add("ReverseSequence", 1, 2, 2, infer_reverse_sequence, evaluate_reverse_sequence,
+           "Reverses the first elements of each sequence.")
       .integer("batch_axis", 0)
       .integer("seq_axis", 1);
 }

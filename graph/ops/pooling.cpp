@@ -15,9 +15,12 @@ std::vector<WindowAxis> pool_window(const Node& node, std::size_t spatial) {
   const Attributes& attributes = node.get_attributes();
   auto axes = read_window(attributes, spatial, attributes.has("dilations"));
   const auto& kernel = attributes.get_ints("kernel");
-  if (kernel.size() != spatial) fail("attribute 'kernel': expected " + std::to_string(spatial) + " values, one per spatial axis, found " + std::to_string(kernel.size()));
+  if (kernel.size() != spatial)
+    fail("attribute 'kernel': expected " + std::to_string(spatial) + " values, one per spatial axis, found " +
+         std::to_string(kernel.size()));
   for (std::size_t i = 0; i < spatial; ++i) {
-    if (kernel[i] < 1 || kernel[i] > (std::int64_t{1} << 30)) fail("attribute 'kernel': " + std::to_string(kernel[i]) + " is no window");
+    if (kernel[i] < 1 || kernel[i] > (std::int64_t{1} << 30))
+      fail("attribute 'kernel': " + std::to_string(kernel[i]) + " is no window");
     if (axes[i].pad_begin < 0 || axes[i].pad_end < 0) fail("pads must not be negative");
     axes[i].kernel = kernel[i];
   }
@@ -32,7 +35,8 @@ PartialShape pooled_shape(const Node& node) {
   const auto axes = pool_window(node, data.size() - 2);
   PartialShape out = data;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    out[2 + i] = window_count(axes[i], data[2 + i], node.get_attributes().get_string("auto_pad"), rounding == "ceil", rounding == "ceil_torch");
+    out[2 + i] = window_count(axes[i], data[2 + i], node.get_attributes().get_string("auto_pad"), rounding == "ceil",
+                              rounding == "ceil_torch");
   }
   return out;
 }
@@ -41,8 +45,10 @@ void infer_pool(Node& node) { set_output(node, 0, pooled_shape(node)); }
 void infer_max_pool_8(Node& node) {
   const PartialShape shape = pooled_shape(node);
   const ElementType index = node.get_attributes().get_type("index_element_type");
-  if (index != ElementType::kI32 && index != ElementType::kI64) fail("attribute 'index_element_type': expected i32 or i64, found " + std::string(name(index)));
-  if (node.get_input_partial_shape(0).rank().is_static()) normalized_axis(node.get_attributes().get_int("axis"), node.get_input_partial_shape(0).size());
+  if (index != ElementType::kI32 && index != ElementType::kI64)
+    fail("attribute 'index_element_type': expected i32 or i64, found " + std::string(name(index)));
+  if (node.get_input_partial_shape(0).rank().is_static())
+    normalized_axis(node.get_attributes().get_int("axis"), node.get_input_partial_shape(0).size());
   set_output(node, 0, shape);
   node.set_output_type(1, index, shape);
 }
@@ -62,8 +68,10 @@ void for_each_window(const Spatial3& s, F f) {
   }
 }
 
-/// The taps of a window starting at `start` that lie inside the data. Found, not tried: padding read from a file may be huge.
-void taps_inside(const WindowAxis& w, std::int64_t start, std::int64_t extent, std::int64_t& first, std::int64_t& last) {
+/// The taps of a window starting at `start` that lie inside the data. Found, not tried: padding read from a file may be
+/// huge.
+void taps_inside(const WindowAxis& w, std::int64_t start, std::int64_t extent, std::int64_t& first,
+                 std::int64_t& last) {
   first = start >= 0 ? 0 : (-start + w.dilation - 1) / w.dilation;
   last = start >= extent ? -1 : std::min(w.kernel - 1, (extent - 1 - start) / w.dilation);
 }
@@ -79,10 +87,12 @@ Spatial3 resolved(const Node& node, const Shape& in, const Shape& out) {
 void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
   const Spatial3 s = resolved(node, in, out);
-  const std::size_t planes = in[0] * in[1], in_plane = extent_product(in, 2, in.size()), out_plane = extent_product(out, 2, out.size());
+  const std::size_t planes = in[0] * in[1], in_plane = extent_product(in, 2, in.size()),
+                    out_plane = extent_product(out, 2, out.size());
   const bool indexed = outputs.size() > 1;
   std::size_t per_axis = 1;
-  if (indexed) per_axis = extent_product(in, normalized_axis(node.get_attributes().get_int("axis"), in.size()), in.size());
+  if (indexed)
+    per_axis = extent_product(in, normalized_axis(node.get_attributes().get_int("axis"), in.size()), in.size());
   std::vector<std::int64_t> indices(indexed ? outputs[1].element_count() : 0);
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
@@ -94,14 +104,16 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
       for_each_window(s, [&](const std::int64_t* start) {
         T best = std::numeric_limits<T>::lowest();  // Stays where ceil rounding adds a window outside the data.
         std::int64_t where = -1, first[3], last[3];
-        for (int a = 0; a < 3; ++a) taps_inside(s.window[a], start[a], static_cast<std::int64_t>(s.in[a]), first[a], last[a]);
+        for (int a = 0; a < 3; ++a)
+          taps_inside(s.window[a], start[a], static_cast<std::int64_t>(s.in[a]), first[a], last[a]);
         for (std::int64_t kz = first[0]; kz <= last[0]; ++kz) {
           const std::int64_t z = start[0] + kz * s.window[0].dilation;
           for (std::int64_t ky = first[1]; ky <= last[1]; ++ky) {
             const std::int64_t r = start[1] + ky * s.window[1].dilation;
             for (std::int64_t kx = first[2]; kx <= last[2]; ++kx) {
               const std::int64_t c = start[2] + kx * s.window[2].dilation;
-              const std::int64_t i = (z * static_cast<std::int64_t>(s.in[1]) + r) * static_cast<std::int64_t>(s.in[2]) + c;
+              const std::int64_t i =
+                  (z * static_cast<std::int64_t>(s.in[1]) + r) * static_cast<std::int64_t>(s.in[2]) + c;
               if (where < 0 || plane[i] > best || (plane[i] != plane[i] && best == best)) {
                 best = plane[i];
                 where = i;
@@ -110,13 +122,17 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
           }
         }
         y[at] = best;
-        if (indexed) indices[at] = static_cast<std::int64_t>((p * in_plane + static_cast<std::size_t>(std::max<std::int64_t>(where, 0))) % std::max<std::size_t>(per_axis, 1));
+        if (indexed)
+          indices[at] =
+              static_cast<std::int64_t>((p * in_plane + static_cast<std::size_t>(std::max<std::int64_t>(where, 0))) %
+                                        std::max<std::size_t>(per_axis, 1));
         ++at;
       });
     }
     y.commit();
   });
-  if (indexed && !indices.empty()) store_elements(outputs[1].element_type(), indices.data(), indices.size(), outputs[1].data());
+  if (indexed && !indices.empty())
+    store_elements(outputs[1].element_type(), indices.data(), indices.size(), outputs[1].data());
 }
 
 void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
@@ -125,7 +141,8 @@ void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::sp
   // OpenVINO spells the attribute with a hyphen: its IR did first.
   const bool exclude = node.get_attributes().get_bool("exclude-pad");
   const bool torch = node.get_attributes().get_string("rounding_type") == "ceil_torch";
-  const std::size_t planes = in[0] * in[1], in_plane = extent_product(in, 2, in.size()), out_plane = extent_product(out, 2, out.size());
+  const std::size_t planes = in[0] * in[1], in_plane = extent_product(in, 2, in.size()),
+                    out_plane = extent_product(out, 2, out.size());
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const Read<T> x(inputs[0]);
@@ -147,7 +164,8 @@ void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::sp
         T sum{0};
         for (std::int64_t kz = first[0]; kz <= last[0]; ++kz) {
           for (std::int64_t ky = first[1]; ky <= last[1]; ++ky) {
-            const T* row = plane + ((start[0] + kz * s.window[0].dilation) * static_cast<std::int64_t>(s.in[1]) + start[1] + ky * s.window[1].dilation) *
+            const T* row = plane + ((start[0] + kz * s.window[0].dilation) * static_cast<std::int64_t>(s.in[1]) +
+                                    start[1] + ky * s.window[1].dilation) *
                                        static_cast<std::int64_t>(s.in[2]);
             for (std::int64_t kx = first[2]; kx <= last[2]; ++kx) sum += row[start[2] + kx * s.window[2].dilation];
           }
@@ -169,7 +187,9 @@ PartialShape adaptive_shape(const Node& node) {
     for (std::size_t i = 2; i < out.size(); ++i) out[i] = Dimension::dynamic();
     return out;
   }
-  if (target.size() + 2 != out.size()) fail("the output shape input has " + std::to_string(target.size()) + " values, expected " + std::to_string(out.size() - 2));
+  if (target.size() + 2 != out.size())
+    fail("the output shape input has " + std::to_string(target.size()) + " values, expected " +
+         std::to_string(out.size() - 2));
   for (std::size_t i = 2; i < out.size(); ++i) out[i] = target[i - 2];
   return out;
 }
@@ -196,7 +216,8 @@ void evaluate_adaptive_avg(const Node&, std::span<const Tensor> inputs, std::spa
         std::size_t count = 0;
         for (std::size_t z = first[0]; z < last[0]; ++z) {
           for (std::size_t r = first[1]; r < last[1]; ++r) {
-            for (std::size_t c = first[2]; c < last[2]; ++c, ++count) sum += x[p * in_plane + (z * s.in[1] + r) * s.in[2] + c];
+            for (std::size_t c = first[2]; c < last[2]; ++c, ++count)
+              sum += x[p * in_plane + (z * s.in[1] + r) * s.in[2] + c];
           }
         }
         y[at++] = count ? static_cast<T>(sum / static_cast<T>(count)) : T{0};
@@ -213,18 +234,34 @@ void add_pooling_rows(OperationTable& table) {
   const auto window = [&](OperationTable::Row row, bool dilated, std::vector<std::string> rounding) {
     row.ints("strides");
     if (dilated) row.ints("dilations", none);
-    row.ints("pads_begin", none).ints("pads_end", none).ints("kernel").text("rounding_type", "floor", std::move(rounding)).text("auto_pad", "explicit", pads);
+    row.ints("pads_begin", none)
+        .ints("pads_end", none)
+        .ints("kernel")
+        .text("rounding_type", "floor", std::move(rounding))
+        .text("auto_pad", "explicit", pads);
     return row;
   };
-  const auto indexed = [&](OperationTable::Row row) { row.type("index_element_type", ElementType::kI64).integer("axis", 0); };
-  window(table.add("MaxPool", 1, 1, 1, infer_pool, evaluate_max_pool, "Greatest element of each window."), false, {"floor", "ceil"});
-  indexed(window(table.add("MaxPool", 8, 1, 1, infer_max_pool_8, evaluate_max_pool, "Greatest element of each window, and its index."), true, {"floor", "ceil"}));
-  indexed(window(table.add("MaxPool", 14, 1, 1, infer_max_pool_8, evaluate_max_pool, "Greatest element of each window, and its index."), true,
-                 {"floor", "ceil", "ceil_torch"}));
-  window(table.add("AvgPool", 1, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), false, {"floor", "ceil"}).flag("exclude-pad");
-  window(table.add("AvgPool", 14, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), false, {"floor", "ceil", "ceil_torch"}).flag("exclude-pad");
-  window(table.add("AvgPool", 16, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), true, {"floor", "ceil", "ceil_torch"}).flag("exclude-pad");
-  table.add("AdaptiveAvgPool", 8, 2, 2, infer_adaptive_avg, evaluate_adaptive_avg, "Means over windows that divide the data into a given shape.");
+  const auto indexed = [&](OperationTable::Row row) {
+    row.type("index_element_type", ElementType::kI64).integer("axis", 0);
+  };
+  window(table.add("MaxPool", 1, 1, 1, infer_pool, evaluate_max_pool, "Greatest element of each window."), false,
+         {"floor", "ceil"});
+  indexed(window(table.add("MaxPool", 8, 1, 1, infer_max_pool_8, evaluate_max_pool,
+                           "Greatest element of each window, and its index."),
+                 true, {"floor", "ceil"}));
+  indexed(window(table.add("MaxPool", 14, 1, 1, infer_max_pool_8, evaluate_max_pool,
+                           "Greatest element of each window, and its index."),
+                 true, {"floor", "ceil", "ceil_torch"}));
+  window(table.add("AvgPool", 1, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), false, {"floor", "ceil"})
+      .flag("exclude-pad");
+  window(table.add("AvgPool", 14, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), false,
+         {"floor", "ceil", "ceil_torch"})
+      .flag("exclude-pad");
+  window(table.add("AvgPool", 16, 1, 1, infer_pool, evaluate_avg_pool, "Mean of each window."), true,
+         {"floor", "ceil", "ceil_torch"})
+      .flag("exclude-pad");
+  table.add("AdaptiveAvgPool", 8, 2, 2, infer_adaptive_avg, evaluate_adaptive_avg,
+            "Means over windows that divide the data into a given shape.");
 }
 
 }  // namespace v1

@@ -36,9 +36,11 @@ ValueBound combine(std::string_view type, const ValueBound& a, const ValueBound&
             a.max == high || b.min == low ? high : clamped(static_cast<Wide>(a.max) - b.min)};
   }
   if (type == "Multiply" && a.min >= 0 && b.min >= 0) {
-    return {clamped(static_cast<Wide>(a.min) * b.min), a.max == high || b.max == high ? high : clamped(static_cast<Wide>(a.max) * b.max)};
+    return {clamped(static_cast<Wide>(a.min) * b.min),
+            a.max == high || b.max == high ? high : clamped(static_cast<Wide>(a.max) * b.max)};
   }
-  if (type == "Divide" && a.min >= 0 && b.is_known() && b.min > 0) return {a.min / b.min, a.max == high ? high : a.max / b.min};
+  if (type == "Divide" && a.min >= 0 && b.is_known() && b.min > 0)
+    return {a.min / b.min, a.max == high ? high : a.max / b.min};
   return {};
 }
 
@@ -49,7 +51,8 @@ Bounds bounds_of(const Node& node) {
     Bounds bounds;
     const PartialShape& shape = node.get_input_partial_shape(0);
     if (shape.rank().is_dynamic()) return {};
-    for (const Dimension& d : shape) bounds.push_back({d.get_min_length(), d.get_max_length() < 0 ? Dimension::kUnbounded : d.get_max_length()});
+    for (const Dimension& d : shape)
+      bounds.push_back({d.get_min_length(), d.get_max_length() < 0 ? Dimension::kUnbounded : d.get_max_length()});
     return bounds;
   }
   const PartialShape& out = node.get_output_partial_shape(0);
@@ -70,14 +73,17 @@ Bounds bounds_of(const Node& node) {
       const PartialShape& part = node.get_input_partial_shape(i);
       if (!part.is_static()) return {};
       const std::size_t size = element_count(part.to_shape());
-      if (inputs[i] && inputs[i]->size() == size) bounds.insert(bounds.end(), inputs[i]->begin(), inputs[i]->end());
-      else bounds.resize(bounds.size() + size);
+      if (inputs[i] && inputs[i]->size() == size)
+        bounds.insert(bounds.end(), inputs[i]->begin(), inputs[i]->end());
+      else
+        bounds.resize(bounds.size() + size);
     }
     return bounds.size() == count ? bounds : Bounds{};
   }
   if (inputs.empty() || !inputs[0]) return {};
   const Bounds& data = *inputs[0];
-  if (type == "Unsqueeze" || type == "Squeeze" || type == "Reshape" || type == "Convert") return data.size() == count ? data : Bounds{};
+  if (type == "Unsqueeze" || type == "Squeeze" || type == "Reshape" || type == "Convert")
+    return data.size() == count ? data : Bounds{};
   if (type == "Gather") {
     const auto index = known_ints(node, 1);
     if (!index || node.get_input_partial_shape(0).size() != 1) return {};
@@ -107,11 +113,14 @@ Bounds bounds_of(const Node& node) {
     for (std::int64_t i : to_vector<std::int64_t>(outputs[0])) bounds.push_back(data.at(static_cast<std::size_t>(i)));
     return bounds;
   }
-  if (inputs.size() == 2 && inputs[1] && (type == "Add" || type == "Subtract" || type == "Multiply" || type == "Divide" || type == "Maximum" || type == "Minimum")) {
+  if (inputs.size() == 2 && inputs[1] &&
+      (type == "Add" || type == "Subtract" || type == "Multiply" || type == "Divide" || type == "Maximum" ||
+       type == "Minimum")) {
     const Bounds& other = *inputs[1];
     if ((data.size() != count && data.size() != 1) || (other.size() != count && other.size() != 1)) return {};
     Bounds bounds;
-    for (std::size_t i = 0; i < count; ++i) bounds.push_back(combine(type, data[data.size() == 1 ? 0 : i], other[other.size() == 1 ? 0 : i]));
+    for (std::size_t i = 0; i < count; ++i)
+      bounds.push_back(combine(type, data[data.size() == 1 ? 0 : i], other[other.size() == 1 ? 0 : i]));
     return bounds;
   }
   return {};
@@ -141,10 +150,12 @@ void propagate_values(Node& node) {
     node.get_output_tensor(i).set_bounds({});
   }
   const bool is_shape_of = is_op(&node, "ShapeOf");
-  if (node.operation().evaluate && node.get_input_size() > 0 && outputs_are_small(node) && !is_shape_of && all_inputs_known(node)) {
+  if (node.operation().evaluate && node.get_input_size() > 0 && outputs_are_small(node) && !is_shape_of &&
+      all_inputs_known(node)) {
     std::vector<Tensor> inputs, outputs;
     for (std::size_t i = 0; i < node.get_input_size(); ++i) inputs.push_back(*node.get_input_tensor(i).value());
-    for (std::size_t i = 0; i < node.get_output_size(); ++i) outputs.emplace_back(node.get_output_element_type(i), node.get_output_shape(i));
+    for (std::size_t i = 0; i < node.get_output_size(); ++i)
+      outputs.emplace_back(node.get_output_element_type(i), node.get_output_shape(i));
     node.operation().evaluate(node, inputs, outputs);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       node.get_output_tensor(i).set_value(std::make_shared<Tensor>(std::move(outputs[i])));
@@ -156,7 +167,8 @@ void propagate_values(Node& node) {
   if (bounds.empty() && !is_shape_of) return;
   const bool exact = std::all_of(bounds.begin(), bounds.end(), [](const ValueBound& b) { return b.is_known(); });
   const PartialShape& shape = node.get_output_partial_shape(0);
-  if (exact && shape.is_static() && element_count(shape.to_shape()) == bounds.size() && (bounds.size() > 0 || is_shape_of)) {
+  if (exact && shape.is_static() && element_count(shape.to_shape()) == bounds.size() &&
+      (bounds.size() > 0 || is_shape_of)) {
     std::vector<std::int64_t> values;
     for (const ValueBound& bound : bounds) values.push_back(bound.min);
     auto tensor = std::make_shared<Tensor>(node.get_output_element_type(0), shape.to_shape());

@@ -16,9 +16,11 @@ void infer_fake_quantize(Node& node) {
   const element::Type type = common_type(node, 0, 5);
   require_real(node, 0);
   PartialShape out = node.get_input_partial_shape(0);
-  for (std::size_t i = 1; i < 5; ++i) out = broadcast_shapes(out, node.get_input_partial_shape(i), node.get_attributes().get_string("auto_broadcast"));
+  for (std::size_t i = 1; i < 5; ++i)
+    out = broadcast_shapes(out, node.get_input_partial_shape(i), node.get_attributes().get_string("auto_broadcast"));
   if (!out.compatible(node.get_input_partial_shape(0))) fail("the limits are larger than the data: " + out.to_string());
-  node.set_output_type(0, type, node.get_input_partial_shape(0).rank().is_static() ? node.get_input_partial_shape(0) : out);
+  node.set_output_type(0, type,
+                       node.get_input_partial_shape(0).rank().is_static() ? node.get_input_partial_shape(0) : out);
 }
 
 void evaluate_fake_quantize(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
@@ -31,14 +33,16 @@ void evaluate_fake_quantize(const Node& node, std::span<const Tensor> inputs, st
     const auto strides = element_strides(own);
     for (std::size_t axis = 0; axis < own.size(); ++axis) {
       const std::size_t at = axis + shape.size() - own.size();
-      if (own[axis] != 1 && own[axis] != shape[at]) fail("limits of shape " + to_string(own) + " do not broadcast to " + to_string(shape));
+      if (own[axis] != 1 && own[axis] != shape[at])
+        fail("limits of shape " + to_string(own) + " do not broadcast to " + to_string(shape));
       if (own[axis] != 1) steps[i][at] = strides[axis];
     }
   }
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const T top = static_cast<T>(node.get_attributes().get_int("levels") - 1);
-    const Read<T> x(inputs[0]), limits[4] = {Read<T>(inputs[1]), Read<T>(inputs[2]), Read<T>(inputs[3]), Read<T>(inputs[4])};
+    const Read<T> x(inputs[0]),
+        limits[4] = {Read<T>(inputs[1]), Read<T>(inputs[2]), Read<T>(inputs[3]), Read<T>(inputs[4])};
     Write<T> y(outputs[0]);
     std::vector<std::size_t> index(shape.size(), 0);
     for (std::size_t i = 0; i < x.size(); ++i) {
@@ -49,9 +53,12 @@ void evaluate_fake_quantize(const Node& node, std::span<const Tensor> inputs, st
         limit[l] = limits[l][at];
       }
       const auto [low, high, out_low, out_high] = limit;
-      if (x[i] <= std::min(low, high)) y[i] = out_low;
-      else if (x[i] > std::max(low, high)) y[i] = out_high;
-      else y[i] = std::nearbyint((x[i] - low) / (high - low) * top) / top * (out_high - out_low) + out_low;
+      if (x[i] <= std::min(low, high))
+        y[i] = out_low;
+      else if (x[i] > std::max(low, high))
+        y[i] = out_high;
+      else
+        y[i] = std::nearbyint((x[i] - low) / (high - low) * top) / top * (out_high - out_low) + out_low;
       advance(index, shape);
     }
     y.commit();
@@ -60,7 +67,9 @@ void evaluate_fake_quantize(const Node& node, std::span<const Tensor> inputs, st
 }  // namespace
 
 void add_quantisation_rows(OperationTable& table) {
-  table.add("FakeQuantize", 1, 5, 5, infer_fake_quantize, evaluate_fake_quantize, "Rounds to a number of levels between limits and maps to output limits.")
+  table
+      .add("FakeQuantize", 1, 5, 5, infer_fake_quantize, evaluate_fake_quantize,
+           "Rounds to a number of levels between limits and maps to output limits.")
       .integer("levels")
       .text("auto_broadcast", "numpy", {"numpy", "none"});
 }

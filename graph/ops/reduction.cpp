@@ -18,13 +18,17 @@ void infer_reduce(Node& node) {
   const bool keep = node.get_attributes().get_bool("keep_dims");
   const auto given = known_ints(node, 1);
   if (data.rank().is_dynamic() || !given) {
-    return set_output(node, 0, keep && data.rank().is_static() ? PartialShape::dynamic(static_cast<std::int64_t>(data.size())) : PartialShape::dynamic());
+    return set_output(node, 0,
+                      keep && data.rank().is_static() ? PartialShape::dynamic(static_cast<std::int64_t>(data.size()))
+                                                      : PartialShape::dynamic());
   }
   const auto axes = normalized_axes(*given, data.size());
   PartialShape out;
   for (std::size_t axis = 0; axis < data.size(); ++axis) {
-    if (!std::binary_search(axes.begin(), axes.end(), axis)) out.push_back(data[axis]);
-    else if (keep) out.push_back(1);
+    if (!std::binary_search(axes.begin(), axes.end(), axis))
+      out.push_back(data[axis]);
+    else if (keep)
+      out.push_back(1);
   }
   set_output(node, 0, out);
 }
@@ -36,11 +40,17 @@ void infer_reduce_logical(Node& node) {
 
 struct Sum {
   template <typename T>
-  static T start() { return 0; }
+  static T start() {
+    return 0;
+  }
   template <typename T>
-  static T step(T held, T x) { return held + x; }
+  static T step(T held, T x) {
+    return held + x;
+  }
   template <typename T>
-  static T finish(T held, std::size_t) { return held; }
+  static T finish(T held, std::size_t) {
+    return held;
+  }
 };
 struct Mean : Sum {
   template <typename T>
@@ -52,41 +62,65 @@ struct Mean : Sum {
 };
 struct Product : Sum {
   template <typename T>
-  static T start() { return 1; }
+  static T start() {
+    return 1;
+  }
   template <typename T>
-  static T step(T held, T x) { return held * x; }
+  static T step(T held, T x) {
+    return held * x;
+  }
 };
 struct Maximum : Sum {
   template <typename T>
-  static T start() { return std::is_integral_v<T> ? std::numeric_limits<T>::lowest() : -std::numeric_limits<T>::infinity(); }
+  static T start() {
+    return std::is_integral_v<T> ? std::numeric_limits<T>::lowest() : -std::numeric_limits<T>::infinity();
+  }
   template <typename T>
-  static T step(T held, T x) { return x > held || x != x ? x : held; }
+  static T step(T held, T x) {
+    return x > held || x != x ? x : held;
+  }
 };
 struct Minimum : Sum {
   template <typename T>
-  static T start() { return std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity(); }
+  static T start() {
+    return std::is_integral_v<T> ? std::numeric_limits<T>::max() : std::numeric_limits<T>::infinity();
+  }
   template <typename T>
-  static T step(T held, T x) { return x < held || x != x ? x : held; }
+  static T step(T held, T x) {
+    return x < held || x != x ? x : held;
+  }
 };
 struct L1 : Sum {
   template <typename T>
-  static T step(T held, T x) { return held + (x < T{0} ? T{0} - x : x); }
+  static T step(T held, T x) {
+    return held + (x < T{0} ? T{0} - x : x);
+  }
 };
 struct L2 : Sum {
   template <typename T>
-  static T step(T held, T x) { return held + x * x; }
+  static T step(T held, T x) {
+    return held + x * x;
+  }
   template <typename T>
-  static T finish(T held, std::size_t) { return static_cast<T>(std::sqrt(static_cast<std::conditional_t<std::is_integral_v<T>, double, T>>(held))); }
+  static T finish(T held, std::size_t) {
+    return static_cast<T>(std::sqrt(static_cast<std::conditional_t<std::is_integral_v<T>, double, T>>(held)));
+  }
 };
 struct And : Sum {
   template <typename T>
-  static T start() { return 1; }
+  static T start() {
+    return 1;
+  }
   template <typename T>
-  static T step(T held, T x) { return held && x; }
+  static T step(T held, T x) {
+    return held && x;
+  }
 };
 struct Or : Sum {
   template <typename T>
-  static T step(T held, T x) { return held || x; }
+  static T step(T held, T x) {
+    return held || x;
+  }
 };
 
 template <typename F>
@@ -143,8 +177,10 @@ void infer_cum_sum(Node& node) {
 void evaluate_cum_sum(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   const std::size_t axis = normalized_axis(to_vector<std::int64_t>(inputs[1]).at(0), shape.size());
-  const bool exclusive = node.get_attributes().get_bool("exclusive"), reverse = node.get_attributes().get_bool("reverse");
-  const std::size_t outer = extent_product(shape, 0, axis), extent = shape[axis], inner = extent_product(shape, axis + 1, shape.size());
+  const bool exclusive = node.get_attributes().get_bool("exclusive"),
+             reverse = node.get_attributes().get_bool("reverse");
+  const std::size_t outer = extent_product(shape, 0, axis), extent = shape[axis],
+                    inner = extent_product(shape, axis + 1, shape.size());
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
     const Read<T> x(inputs[0]);
@@ -166,7 +202,8 @@ void evaluate_cum_sum(const Node& node, std::span<const Tensor> inputs, std::spa
 }  // namespace
 
 void add_reduction_rows(OperationTable& table) {
-  const auto reduce = [&](const char* type, unsigned opset, Kernel kernel, const char* description, void (*infer)(Node&) = infer_reduce) {
+  const auto reduce = [&](const char* type, unsigned opset, Kernel kernel, const char* description,
+                          void (*infer)(Node&) = infer_reduce) {
     table.add(type, opset, 2, 2, infer, kernel, description).flag("keep_dims", false);
   };
   reduce("ReduceSum", 1, evaluate_reduce<Sum>, "Sum over axes.");
@@ -178,7 +215,9 @@ void add_reduction_rows(OperationTable& table) {
   reduce("ReduceL2", 4, evaluate_reduce<L2>, "Root of the sum of squares over axes.");
   reduce("ReduceLogicalAnd", 1, evaluate_reduce<And>, "All true over axes.", infer_reduce_logical);
   reduce("ReduceLogicalOr", 1, evaluate_reduce<Or>, "Any true over axes.", infer_reduce_logical);
-  table.add("CumSum", 3, 2, 2, infer_cum_sum, evaluate_cum_sum, "Running sum along an axis.").flag("exclusive", false).flag("reverse", false);
+  table.add("CumSum", 3, 2, 2, infer_cum_sum, evaluate_cum_sum, "Running sum along an axis.")
+      .flag("exclusive", false)
+      .flag("reverse", false);
 }
 
 }  // namespace v1

@@ -13,7 +13,8 @@ namespace {
 /// Same bytes, other shape.
 void evaluate_copy(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (inputs[0].element_count() != outputs[0].element_count()) {
-    fail("cannot view " + std::to_string(inputs[0].element_count()) + " elements as shape " + to_string(outputs[0].shape()));
+    fail("cannot view " + std::to_string(inputs[0].element_count()) + " elements as shape " +
+         to_string(outputs[0].shape()));
   }
   if (inputs[0].element_count() == 0) return;
   if (size_bytes(inputs[0].element_type()) == 0) {
@@ -21,7 +22,8 @@ void evaluate_copy(const Node&, std::span<const Tensor> inputs, std::span<Tensor
     return;
   }
   const ByteStrides packed = packed_strides(inputs[0].element_type(), inputs[0].shape());
-  move_elements(movable_size(inputs[0]), inputs[0].shape(), inputs[0].data(), inputs[0].byte_strides(), outputs[0].data(), packed);
+  move_elements(movable_size(inputs[0]), inputs[0].shape(), inputs[0].data(), inputs[0].byte_strides(),
+                outputs[0].data(), packed);
 }
 
 void infer_reshape(Node& node) {
@@ -45,11 +47,13 @@ void infer_reshape(Node& node) {
       if (data.rank().is_dynamic()) {
         out.push_back(Dimension::dynamic());
       } else {
-        if (i >= data.size()) fail("the pattern's 0 at " + std::to_string(i) + " has no axis to copy in " + data.to_string());
+        if (i >= data.size())
+          fail("the pattern's 0 at " + std::to_string(i) + " has no axis to copy in " + data.to_string());
         out.push_back(data[i]);
       }
     } else {
-      if (bound.is_known() && bound.min < -1) fail("the pattern holds " + std::to_string(bound.min) + "; only -1 may be negative");
+      if (bound.is_known() && bound.min < -1)
+        fail("the pattern holds " + std::to_string(bound.min) + "; only -1 may be negative");
       out.push_back(to_dimension(bound));
     }
   }
@@ -57,11 +61,14 @@ void infer_reshape(Node& node) {
   std::int64_t in_count = 1, out_count = 1;
   bool countable = data.rank().is_static();
   const auto take = [&](std::int64_t& count, const Dimension& d) {
-    if (d.is_dynamic()) countable = false;
-    else if (__builtin_mul_overflow(count, d.get_length(), &count)) fail("shape " + data.to_string() + " or its new form overflows");
+    if (d.is_dynamic())
+      countable = false;
+    else if (__builtin_mul_overflow(count, d.get_length(), &count))
+      fail("shape " + data.to_string() + " or its new form overflows");
   };
   for (std::size_t i = 0; countable && i < std::max(data.size(), out.size()); ++i) {
-    const bool copied = i < data.size() && i < out.size() && special_zero && (*pattern)[i].is_known() && (*pattern)[i].min == 0 && !(data[i] == Dimension(0));
+    const bool copied = i < data.size() && i < out.size() && special_zero && (*pattern)[i].is_known() &&
+                        (*pattern)[i].min == 0 && !(data[i] == Dimension(0));
     if (copied) continue;
     if (i < data.size()) take(in_count, data[i]);
     if (i < out.size() && rest != i) take(out_count, out[i]);
@@ -72,11 +79,14 @@ void infer_reshape(Node& node) {
         if (in_count != 0) fail("cannot reshape " + data.to_string() + " into a shape of no elements");
         out[*rest] = Dimension(0);
       } else {
-        if (in_count % out_count != 0) fail("cannot reshape " + data.to_string() + ": " + std::to_string(in_count) + " elements are no multiple of " + std::to_string(out_count));
+        if (in_count % out_count != 0)
+          fail("cannot reshape " + data.to_string() + ": " + std::to_string(in_count) +
+               " elements are no multiple of " + std::to_string(out_count));
         out[*rest] = Dimension(in_count / out_count);
       }
     } else if (in_count != out_count) {
-      fail("cannot reshape " + data.to_string() + " to " + out.to_string() + ": " + std::to_string(in_count) + " elements against " + std::to_string(out_count));
+      fail("cannot reshape " + data.to_string() + " to " + out.to_string() + ": " + std::to_string(in_count) +
+           " elements against " + std::to_string(out_count));
     }
   }
   set_output(node, 0, out);
@@ -135,7 +145,8 @@ std::vector<std::size_t> transpose_order(const std::vector<std::int64_t>& given,
     for (std::size_t axis = rank; axis-- > 0;) order.push_back(axis);
     return order;
   }
-  if (given.size() != rank) fail("the order has " + std::to_string(given.size()) + " entries, the data rank " + std::to_string(rank));
+  if (given.size() != rank)
+    fail("the order has " + std::to_string(given.size()) + " entries, the data rank " + std::to_string(rank));
   for (std::int64_t axis : given) order.push_back(normalized_axis(axis, rank));
   normalized_axes(given, rank);  // Throws for repetitions.
   return order;
@@ -171,10 +182,14 @@ void infer_concat(Node& node) {
       continue;
     }
     if (!axis) axis = normalized_axis(node.get_attributes().get_int("axis"), part.size());
-    if (out.rank().is_static() && out.size() != part.size()) fail("input " + std::to_string(i) + " has shape " + part.to_string() + ", the ones before rank " + std::to_string(out.size()));
+    if (out.rank().is_static() && out.size() != part.size())
+      fail("input " + std::to_string(i) + " has shape " + part.to_string() + ", the ones before rank " +
+           std::to_string(out.size()));
     sum = sum + part[*axis];
     part[*axis] = Dimension::dynamic();
-    if (!PartialShape::merge_into(out, part)) fail("input " + std::to_string(i) + " of shape " + node.get_input_partial_shape(i).to_string() + " does not fit the ones before, " + out.to_string() + ", outside axis " + std::to_string(*axis));
+    if (!PartialShape::merge_into(out, part))
+      fail("input " + std::to_string(i) + " of shape " + node.get_input_partial_shape(i).to_string() +
+           " does not fit the ones before, " + out.to_string() + ", outside axis " + std::to_string(*axis));
   }
   if (axis) out[*axis] = sum;
   node.set_output_type(0, type, out);
@@ -194,8 +209,10 @@ void evaluate_concat(const Node& node, std::span<const Tensor> inputs, std::span
 }
 
 void infer_shape_of(Node& node) {
-  const ElementType type = node.get_attributes().has("output_type") ? node.get_attributes().get_type("output_type") : ElementType::kI64;
-  if (type != ElementType::kI32 && type != ElementType::kI64) fail("attribute 'output_type': expected i32 or i64, found " + std::string(name(type)));
+  const ElementType type =
+      node.get_attributes().has("output_type") ? node.get_attributes().get_type("output_type") : ElementType::kI64;
+  if (type != ElementType::kI32 && type != ElementType::kI64)
+    fail("attribute 'output_type': expected i32 or i64, found " + std::string(name(type)));
   const Rank rank = node.get_input_partial_shape(0).rank();
   node.set_output_type(0, type, PartialShape{rank});
 }
@@ -208,7 +225,9 @@ void evaluate_shape_of(const Node&, std::span<const Tensor> inputs, std::span<Te
 void infer_convert(Node& node) {
   node.set_output_type(0, node.get_attributes().get_type("destination_type"), node.get_input_partial_shape(0));
 }
-void infer_convert_like(Node& node) { node.set_output_type(0, node.get_input_element_type(1), node.get_input_partial_shape(0)); }
+void infer_convert_like(Node& node) {
+  node.set_output_type(0, node.get_input_element_type(1), node.get_input_partial_shape(0));
+}
 void evaluate_convert(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (inputs[0].element_type() == outputs[0].element_type()) return move_tensor(inputs[0], outputs[0]);
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
@@ -226,7 +245,8 @@ void evaluate_broadcast_to(const Tensor& input, Tensor& output, const std::vecto
   strides.resize(output.shape().size(), 0);
   for (std::size_t axis = 0; axis < map.size(); ++axis) {
     if (input.shape()[axis] == 1) continue;
-    if (input.shape()[axis] != output.shape()[map[axis]]) fail("shape " + to_string(input.shape()) + " does not broadcast to " + to_string(output.shape()));
+    if (input.shape()[axis] != output.shape()[map[axis]])
+      fail("shape " + to_string(input.shape()) + " does not broadcast to " + to_string(output.shape()));
     strides[map[axis]] = input.byte_strides()[axis];
   }
   move_elements(size, output.shape(), input.data(), strides, output.data(), output.byte_strides());
@@ -245,20 +265,26 @@ void infer_broadcast(Node& node) {
     if (node.get_input_size() < 3) fail("explicit mode needs the axes mapping input");
     const auto map = known_ints(node, 2);
     if (map && target.rank().is_static() && data.rank().is_static()) {
-      if (map->size() != data.size()) fail("the axes mapping has " + std::to_string(map->size()) + " entries, the data rank " + std::to_string(data.size()));
+      if (map->size() != data.size())
+        fail("the axes mapping has " + std::to_string(map->size()) + " entries, the data rank " +
+             std::to_string(data.size()));
       std::int64_t last = -1;
       for (std::size_t i = 0; i < map->size(); ++i) {
-        if ((*map)[i] <= last || (*map)[i] >= static_cast<std::int64_t>(target.size())) fail("the axes mapping must ascend within rank " + std::to_string(target.size()));
+        if ((*map)[i] <= last || (*map)[i] >= static_cast<std::int64_t>(target.size()))
+          fail("the axes mapping must ascend within rank " + std::to_string(target.size()));
         last = (*map)[i];
         const Dimension& to = target[static_cast<std::size_t>(last)];
-        if (!data[i].compatible(1) && !data[i].compatible(to)) fail("axis " + std::to_string(i) + " of " + data.to_string() + " does not broadcast to " + target.to_string());
+        if (!data[i].compatible(1) && !data[i].compatible(to))
+          fail("axis " + std::to_string(i) + " of " + data.to_string() + " does not broadcast to " +
+               target.to_string());
       }
     }
   } else if (data.rank().is_static() && target.rank().is_static()) {
     if (data.size() > target.size()) fail("shape " + data.to_string() + " does not broadcast to " + target.to_string());
     for (std::size_t i = 0; i < data.size(); ++i) {
       const Dimension& to = target[target.size() - data.size() + i];
-      if (!data[i].compatible(1) && !data[i].compatible(to)) fail("shape " + data.to_string() + " does not broadcast to " + target.to_string());
+      if (!data[i].compatible(1) && !data[i].compatible(to))
+        fail("shape " + data.to_string() + " does not broadcast to " + target.to_string());
     }
   }
   set_output(node, 0, target);
@@ -268,7 +294,8 @@ void evaluate_broadcast(const Node& node, std::span<const Tensor> inputs, std::s
   const std::size_t rank = inputs[0].shape().size(), out_rank = outputs[0].shape().size();
   if (node.get_attributes().get_string("mode") == "explicit") {
     for (std::int64_t axis : to_vector<std::int64_t>(inputs[2])) map.push_back(normalized_axis(axis, out_rank));
-    if (map.size() != rank) fail("the axes mapping has " + std::to_string(map.size()) + " entries, the data rank " + std::to_string(rank));
+    if (map.size() != rank)
+      fail("the axes mapping has " + std::to_string(map.size()) + " entries, the data rank " + std::to_string(rank));
   } else {
     for (std::size_t axis = 0; axis < rank; ++axis) map.push_back(out_rank - rank + axis);
   }
@@ -282,7 +309,10 @@ void infer_tile(Node& node) {
   if (data.rank().is_dynamic() || !repeats) {
     const PartialShape own = node.get_input_partial_shape(1);
     const bool countable = data.rank().is_static() && own.is_static() && own.size() == 1 && own[0].get_length() <= 64;
-    return set_output(node, 0, countable ? PartialShape::dynamic(std::max(own[0].get_length(), static_cast<std::int64_t>(data.size()))) : PartialShape::dynamic());
+    return set_output(node, 0,
+                      countable
+                          ? PartialShape::dynamic(std::max(own[0].get_length(), static_cast<std::int64_t>(data.size())))
+                          : PartialShape::dynamic());
   }
   if (repeats->size() > 64) fail("more than 64 repeats");
   const std::size_t rank = std::max(data.size(), repeats->size());
@@ -291,7 +321,8 @@ void infer_tile(Node& node) {
     const Dimension extent = axis + data.size() < rank ? Dimension(1) : data[axis + data.size() - rank];
     const std::int64_t repeat = axis + repeats->size() < rank ? 1 : (*repeats)[axis + repeats->size() - rank];
     out[axis] = extent * Dimension(std::max<std::int64_t>(repeat, 0));
-    if (out[axis].is_dynamic() && extent.is_static()) fail("tiling " + data.to_string() + " " + std::to_string(repeat) + " times overflows");
+    if (out[axis].is_dynamic() && extent.is_static())
+      fail("tiling " + data.to_string() + " " + std::to_string(repeat) + " times overflows");
   }
   set_output(node, 0, out);
 }
@@ -317,18 +348,26 @@ void evaluate_tile(const Node&, std::span<const Tensor> inputs, std::span<Tensor
 }  // namespace
 
 void add_shape_rows(OperationTable& table) {
-  table.add("Reshape", 1, 2, 2, infer_reshape, evaluate_copy, "The same elements in another shape; -1 is what remains, 0 copies with special_zero.").flag("special_zero");
+  table
+      .add("Reshape", 1, 2, 2, infer_reshape, evaluate_copy,
+           "The same elements in another shape; -1 is what remains, 0 copies with special_zero.")
+      .flag("special_zero");
   table.add("Squeeze", 1, 1, 2, infer_squeeze, evaluate_copy, "Removes axes of extent 1.");
-  table.add("Squeeze", 15, 1, 2, infer_squeeze, evaluate_copy, "Removes axes of extent 1.").flag("allow_axis_skip", false);
+  table.add("Squeeze", 15, 1, 2, infer_squeeze, evaluate_copy, "Removes axes of extent 1.")
+      .flag("allow_axis_skip", false);
   table.add("Unsqueeze", 1, 2, 2, infer_unsqueeze, evaluate_copy, "Inserts axes of extent 1.");
   table.add("Transpose", 1, 2, 2, infer_transpose, evaluate_transpose, "Permutes axes; an empty order reverses them.");
   table.add("Concat", 1, 1, kManyInputs, infer_concat, evaluate_concat, "Joins tensors along an axis.").integer("axis");
   table.add("ShapeOf", 1, 1, 1, infer_shape_of, evaluate_shape_of, "Shape of the input as i64.");
-  table.add("ShapeOf", 3, 1, 1, infer_shape_of, evaluate_shape_of, "Shape of the input.").type("output_type", ElementType::kI64);
+  table.add("ShapeOf", 3, 1, 1, infer_shape_of, evaluate_shape_of, "Shape of the input.")
+      .type("output_type", ElementType::kI64);
   table.add("Convert", 1, 1, 1, infer_convert, evaluate_convert, "Another element type.").type("destination_type");
   table.add("ConvertLike", 1, 2, 2, infer_convert_like, evaluate_convert, "The element type of the second input.");
-  table.add("Broadcast", 1, 2, 3, infer_broadcast, evaluate_broadcast, "Repeats to a target shape.").text("mode", "numpy", {"numpy", "explicit"});
-  table.add("Broadcast", 3, 2, 3, infer_broadcast, evaluate_broadcast, "Repeats to a target shape, or both to a common one.")
+  table.add("Broadcast", 1, 2, 3, infer_broadcast, evaluate_broadcast, "Repeats to a target shape.")
+      .text("mode", "numpy", {"numpy", "explicit"});
+  table
+      .add("Broadcast", 3, 2, 3, infer_broadcast, evaluate_broadcast,
+           "Repeats to a target shape, or both to a common one.")
       .text("mode", "numpy", {"numpy", "explicit", "bidirectional"});
   table.add("Tile", 1, 2, 2, infer_tile, evaluate_tile, "Repeats whole tensors along axes.");
 }

@@ -37,9 +37,11 @@ AxisSlice slice_axis(std::int64_t begin, std::int64_t end, std::int64_t step, st
   }
   return slice;
 }
-Dimension sliced(std::optional<std::int64_t> begin, std::optional<std::int64_t> end, std::optional<std::int64_t> step, const Dimension& extent) {
+Dimension sliced(std::optional<std::int64_t> begin, std::optional<std::int64_t> end, std::optional<std::int64_t> step,
+                 const Dimension& extent) {
   if (step && *step == 0) fail("a slice's step is 0");
-  if (begin && end && step && extent.is_static()) return Dimension(slice_axis(*begin, *end, *step, extent.get_length()).count);
+  if (begin && end && step && extent.is_static())
+    return Dimension(slice_axis(*begin, *end, *step, extent.get_length()).count);
   const std::int64_t most = extent.get_max_length();
   if (begin && end && step && *step > 0) {
     // The whole of a dynamic axis stays that axis.
@@ -54,8 +56,10 @@ Dimension sliced(std::optional<std::int64_t> begin, std::optional<std::int64_t> 
 }
 
 void move_sliced(const Tensor& input, Tensor& output, const Shape& taken, const std::vector<AxisSlice>& slices) {
-  // `taken` has the input's rank: axes that the output drops or adds have extent 1 and change nothing in the order of bytes.
-  if (element_count(taken) != output.element_count()) fail("the slice " + to_string(taken) + " does not fill the output " + to_string(output.shape()));
+  // `taken` has the input's rank: axes that the output drops or adds have extent 1 and change nothing in the order of
+  // bytes.
+  if (element_count(taken) != output.element_count())
+    fail("the slice " + to_string(taken) + " does not fill the output " + to_string(output.shape()));
   if (output.element_count() == 0) return;
   const std::size_t size = movable_size(input);
   const char* from = static_cast<const char*>(input.data());
@@ -75,16 +79,23 @@ struct Mask {
 struct StridedMasks {
   Mask begin, end, new_axis, shrink, ellipsis;
   explicit StridedMasks(const Attributes& a)
-      : begin{a.get_ints("begin_mask")}, end{a.get_ints("end_mask")}, new_axis{a.get_ints("new_axis_mask")}, shrink{a.get_ints("shrink_axis_mask")}, ellipsis{a.get_ints("ellipsis_mask")} {}
+      : begin{a.get_ints("begin_mask")},
+        end{a.get_ints("end_mask")},
+        new_axis{a.get_ints("new_axis_mask")},
+        shrink{a.get_ints("shrink_axis_mask")},
+        ellipsis{a.get_ints("ellipsis_mask")} {}
 };
 
-/// Walks the slice specification. visit(axis, spec index or nothing, shrinks) for each data axis; added() for a new axis.
+/// Walks the slice specification. visit(axis, spec index or nothing, shrinks) for each data axis; added() for a new
+/// axis.
 template <typename Visit, typename Added>
 void walk_strided(const StridedMasks& masks, std::size_t specs, std::size_t rank, Visit visit, Added added) {
   std::size_t named = 0, ellipses = 0;
   for (std::size_t i = 0; i < specs; ++i) {
-    if (masks.ellipsis.at(i)) ++ellipses;
-    else if (!masks.new_axis.at(i)) ++named;
+    if (masks.ellipsis.at(i))
+      ++ellipses;
+    else if (!masks.new_axis.at(i))
+      ++named;
   }
   if (ellipses > 1) fail("the ellipsis mask is set more than once");
   if (named > rank) fail("the slice names " + std::to_string(named) + " axes, the data has " + std::to_string(rank));
@@ -119,7 +130,8 @@ void infer_strided_slice(Node& node) {
   if (data.rank().is_dynamic() || list.is_dynamic()) return set_output(node, 0, PartialShape::dynamic());
   const auto specs = static_cast<std::size_t>(list[0].get_length());
   if (specs > 128) fail("a slice of " + std::to_string(specs) + " axes");
-  if (begin && end && begin->size() != end->size()) fail("begin has " + std::to_string(begin->size()) + " entries, end " + std::to_string(end->size()));
+  if (begin && end && begin->size() != end->size())
+    fail("begin has " + std::to_string(begin->size()) + " entries, end " + std::to_string(end->size()));
   const StridedMasks masks(node.get_attributes());
   PartialShape out;
   walk_strided(
@@ -130,14 +142,18 @@ void infer_strided_slice(Node& node) {
         if (shrinks) {
           const auto at = entry(begin, *spec);
           if (at && data[axis].is_static() && (*at < -data[axis].get_length() || *at >= data[axis].get_length())) {
-            fail("index " + std::to_string(*at) + " is outside axis " + std::to_string(axis) + " of " + data.to_string());
+            fail("index " + std::to_string(*at) + " is outside axis " + std::to_string(axis) + " of " +
+                 data.to_string());
           }
           return;
         }
-        constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(), kLeast = std::numeric_limits<std::int64_t>::min();
+        constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(),
+                               kLeast = std::numeric_limits<std::int64_t>::min();
         const bool backwards = by && *by < 0;
-        const auto first = masks.begin.at(*spec) ? std::optional<std::int64_t>(backwards ? kMost : 0) : entry(begin, *spec);
-        const auto last = masks.end.at(*spec) ? std::optional<std::int64_t>(backwards ? kLeast : kMost) : entry(end, *spec);
+        const auto first =
+            masks.begin.at(*spec) ? std::optional<std::int64_t>(backwards ? kMost : 0) : entry(begin, *spec);
+        const auto last =
+            masks.end.at(*spec) ? std::optional<std::int64_t>(backwards ? kLeast : kMost) : entry(end, *spec);
         out.push_back(sliced(first, last, by, data[axis]));
       },
       [&] { out.push_back(1); });
@@ -147,7 +163,8 @@ void evaluate_strided_slice(const Node& node, std::span<const Tensor> inputs, st
   const Shape& shape = inputs[0].shape();
   const auto begin = to_vector<std::int64_t>(inputs[1]), end = to_vector<std::int64_t>(inputs[2]);
   const auto step = inputs.size() > 3 ? to_vector<std::int64_t>(inputs[3]) : std::vector<std::int64_t>(begin.size(), 1);
-  if (begin.size() != end.size() || begin.size() != step.size()) fail("begin, end and strides differ in their number of entries");
+  if (begin.size() != end.size() || begin.size() != step.size())
+    fail("begin, end and strides differ in their number of entries");
   const StridedMasks masks(node.get_attributes());
   Shape taken(shape.size(), 0);
   std::vector<AxisSlice> slices(shape.size());
@@ -160,12 +177,16 @@ void evaluate_strided_slice(const Node& node, std::span<const Tensor> inputs, st
           slice = {0, 1, extent};
         } else if (shrinks) {
           const std::int64_t at = begin[*spec];
-          if (at < -extent || at >= extent) fail("index " + std::to_string(at) + " is outside axis " + std::to_string(axis) + " of " + to_string(shape));
+          if (at < -extent || at >= extent)
+            fail("index " + std::to_string(at) + " is outside axis " + std::to_string(axis) + " of " +
+                 to_string(shape));
           slice = {at < 0 ? at + extent : at, 1, 1};
         } else {
-          constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(), kLeast = std::numeric_limits<std::int64_t>::min();
+          constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(),
+                                 kLeast = std::numeric_limits<std::int64_t>::min();
           const bool backwards = step[*spec] < 0;
-          slice = slice_axis(masks.begin.at(*spec) ? (backwards ? kMost : 0) : begin[*spec], masks.end.at(*spec) ? (backwards ? kLeast : kMost) : end[*spec], step[*spec], extent);
+          slice = slice_axis(masks.begin.at(*spec) ? (backwards ? kMost : 0) : begin[*spec],
+                             masks.end.at(*spec) ? (backwards ? kLeast : kMost) : end[*spec], step[*spec], extent);
         }
         taken[axis] = static_cast<std::size_t>(slice.count);
       },
@@ -190,7 +211,8 @@ void infer_slice(Node& node) {
   } else {
     const PartialShape& list = node.get_input_partial_shape(1);
     if (list.is_dynamic()) return set_output(node, 0, PartialShape::dynamic(static_cast<std::int64_t>(data.size())));
-    if (list[0].get_length() > static_cast<std::int64_t>(data.size())) fail("start names " + list[0].to_string() + " axes, the data has " + std::to_string(data.size()));
+    if (list[0].get_length() > static_cast<std::int64_t>(data.size()))
+      fail("start names " + list[0].to_string() + " axes, the data has " + std::to_string(data.size()));
     axes.emplace();
     for (std::int64_t i = 0; i < list[0].get_length(); ++i) axes->push_back(i);
   }
@@ -198,7 +220,8 @@ void infer_slice(Node& node) {
   for (std::size_t input = 1; input < 4; ++input) {
     const auto& list = node.get_input_partial_shape(input);
     if (list.is_static() && list[0].get_length() != static_cast<std::int64_t>(axes->size())) {
-      fail("input " + std::to_string(input) + " has " + list[0].to_string() + " entries for " + std::to_string(axes->size()) + " axes");
+      fail("input " + std::to_string(input) + " has " + list[0].to_string() + " entries for " +
+           std::to_string(axes->size()) + " axes");
     }
   }
   for (std::size_t i = 0; i < axes->size(); ++i) {
@@ -209,12 +232,15 @@ void infer_slice(Node& node) {
 }
 void evaluate_slice(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
-  const auto begin = to_vector<std::int64_t>(inputs[1]), end = to_vector<std::int64_t>(inputs[2]), step = to_vector<std::int64_t>(inputs[3]);
+  const auto begin = to_vector<std::int64_t>(inputs[1]), end = to_vector<std::int64_t>(inputs[2]),
+             step = to_vector<std::int64_t>(inputs[3]);
   std::vector<std::int64_t> axes;
-  if (inputs.size() > 4) axes = to_vector<std::int64_t>(inputs[4]);
+  if (inputs.size() > 4)
+    axes = to_vector<std::int64_t>(inputs[4]);
   else
     for (std::size_t i = 0; i < begin.size(); ++i) axes.push_back(static_cast<std::int64_t>(i));
-  if (begin.size() != axes.size() || end.size() != axes.size() || step.size() != axes.size()) fail("start, stop, step and axes differ in their number of entries");
+  if (begin.size() != axes.size() || end.size() != axes.size() || step.size() != axes.size())
+    fail("start, stop, step and axes differ in their number of entries");
   Shape taken = shape;
   std::vector<AxisSlice> slices;
   for (std::size_t extent : shape) slices.push_back({0, 1, static_cast<std::int64_t>(extent)});
@@ -235,15 +261,19 @@ void infer_split(Node& node) {
   require_integral(node, 1);
   const auto axis = known_ints(node, 1);
   if (axis && axis->size() != 1) fail("the axis input must hold one value, it has " + std::to_string(axis->size()));
-  PartialShape out = data.rank().is_static() ? PartialShape::dynamic(static_cast<std::int64_t>(data.size())) : PartialShape::dynamic();
+  PartialShape out =
+      data.rank().is_static() ? PartialShape::dynamic(static_cast<std::int64_t>(data.size())) : PartialShape::dynamic();
   if (axis && data.rank().is_static()) {
     const std::size_t at = normalized_axis((*axis)[0], data.size());
     out = data;
     if (data[at].is_static()) {
-      if (data[at].get_length() % parts != 0) fail("axis " + std::to_string(at) + " of " + data.to_string() + " does not divide into " + std::to_string(parts) + " equal parts");
+      if (data[at].get_length() % parts != 0)
+        fail("axis " + std::to_string(at) + " of " + data.to_string() + " does not divide into " +
+             std::to_string(parts) + " equal parts");
       out[at] = Dimension(data[at].get_length() / parts);
     } else {
-      out[at] = Dimension(data[at].get_min_length() / parts, data[at].get_max_length() < 0 ? -1 : data[at].get_max_length() / parts);
+      out[at] = Dimension(data[at].get_min_length() / parts,
+                          data[at].get_max_length() < 0 ? -1 : data[at].get_max_length() / parts);
     }
   }
   node.set_output_size(static_cast<std::size_t>(parts));
@@ -254,7 +284,8 @@ void evaluate_split(const Node&, std::span<const Tensor> inputs, std::span<Tenso
   const std::size_t axis = normalized_axis(to_vector<std::int64_t>(inputs[1]).at(0), shape.size());
   Shape begin(shape.size(), 0), end = shape;
   for (Tensor& part : outputs) {
-    if (part.shape().size() != shape.size()) fail("part of shape " + to_string(part.shape()) + " of " + to_string(shape));
+    if (part.shape().size() != shape.size())
+      fail("part of shape " + to_string(part.shape()) + " of " + to_string(shape));
     end[axis] = begin[axis] + part.shape()[axis];
     if (part.element_count() > 0) {
       movable_size(part);
@@ -271,11 +302,15 @@ void infer_variadic_split(Node& node) {
   const auto lengths = known_bounds(node, 2);
   if (axis && axis->size() != 1) fail("the axis input must hold one value, it has " + std::to_string(axis->size()));
   const PartialShape& list = node.get_input_partial_shape(2);
-  if (list.is_dynamic() || list.size() != 1) fail("the number of parts must be known and a list, the lengths have shape " + list.to_string());
+  if (list.is_dynamic() || list.size() != 1)
+    fail("the number of parts must be known and a list, the lengths have shape " + list.to_string());
   const std::int64_t parts = list[0].get_length();
   if (parts < 1 || parts > 65536) fail("the number of parts, " + std::to_string(parts) + ", is outside 1..65536");
   node.set_output_size(static_cast<std::size_t>(parts));
-  std::vector<PartialShape> shapes(static_cast<std::size_t>(parts), data.rank().is_static() ? PartialShape::dynamic(static_cast<std::int64_t>(data.size())) : PartialShape::dynamic());
+  std::vector<PartialShape> shapes(static_cast<std::size_t>(parts),
+                                   data.rank().is_static()
+                                       ? PartialShape::dynamic(static_cast<std::int64_t>(data.size()))
+                                       : PartialShape::dynamic());
   if (axis && data.rank().is_static()) {
     const std::size_t at = normalized_axis((*axis)[0], data.size());
     std::fill(shapes.begin(), shapes.end(), data);
@@ -292,13 +327,16 @@ void infer_variadic_split(Node& node) {
         rest = i;
         shapes[i][at] = Dimension::dynamic();
       } else {
-        if (*length < 0 || __builtin_add_overflow(sum, *length, &sum)) fail("length " + std::to_string(*length) + " of part " + std::to_string(i) + " is no extent");
+        if (*length < 0 || __builtin_add_overflow(sum, *length, &sum))
+          fail("length " + std::to_string(*length) + " of part " + std::to_string(i) + " is no extent");
         shapes[i][at] = Dimension(*length);
       }
     }
     if (all_known && data[at].is_static()) {
       const std::int64_t left = data[at].get_length() - sum;
-      if (left < 0 || (!rest && left != 0)) fail("the lengths add up to " + std::to_string(sum) + ", axis " + std::to_string(at) + " of " + data.to_string() + " has " + data[at].to_string());
+      if (left < 0 || (!rest && left != 0))
+        fail("the lengths add up to " + std::to_string(sum) + ", axis " + std::to_string(at) + " of " +
+             data.to_string() + " has " + data[at].to_string());
       if (rest) shapes[*rest][at] = Dimension(left);
     }
   }
@@ -308,7 +346,9 @@ void infer_variadic_split(Node& node) {
 
 void add_slicing_rows(OperationTable& table) {
   const std::vector<std::int64_t> none;
-  table.add("StridedSlice", 1, 3, 4, infer_strided_slice, evaluate_strided_slice, "numpy slicing with masks: whole ends, new axes, single elements, ellipsis.")
+  table
+      .add("StridedSlice", 1, 3, 4, infer_strided_slice, evaluate_strided_slice,
+           "numpy slicing with masks: whole ends, new axes, single elements, ellipsis.")
       .ints("begin_mask")
       .ints("end_mask")
       .ints("new_axis_mask", none)
@@ -316,7 +356,8 @@ void add_slicing_rows(OperationTable& table) {
       .ints("ellipsis_mask", none);
   table.add("Slice", 8, 4, 5, infer_slice, evaluate_slice, "start:stop:step along the given axes.");
   table.add("Split", 1, 2, 2, infer_split, evaluate_split, "Equal parts along an axis.").integer("num_splits");
-  table.add("VariadicSplit", 1, 3, 3, infer_variadic_split, evaluate_split, "Parts of given lengths along an axis; -1 is what remains.");
+  table.add("VariadicSplit", 1, 3, 3, infer_variadic_split, evaluate_split,
+            "Parts of given lengths along an axis; -1 is what remains.");
 }
 
 }  // namespace v1

@@ -13,7 +13,8 @@ namespace {
 void infer_top_k(Node& node) {
   PartialShape out = node.get_input_partial_shape(0);
   const ElementType index = node.get_attributes().get_type("index_element_type");
-  if (index != ElementType::kI32 && index != ElementType::kI64) fail("attribute 'index_element_type': expected i32 or i64, found " + std::string(name(index)));
+  if (index != ElementType::kI32 && index != ElementType::kI64)
+    fail("attribute 'index_element_type': expected i32 or i64, found " + std::string(name(index)));
   require_integral(node, 1);
   if (out.rank().is_static()) {
     const std::size_t axis = normalized_axis(node.get_attributes().get_int("axis"), out.size());
@@ -24,7 +25,8 @@ void infer_top_k(Node& node) {
     } else {
       const Dimension wanted = to_dimension((*k)[0]);
       if (wanted.is_static() && out[axis].is_static() && wanted.get_length() > out[axis].get_length()) {
-        fail("k is " + wanted.to_string() + ", axis " + std::to_string(axis) + " of " + out.to_string() + " holds fewer");
+        fail("k is " + wanted.to_string() + ", axis " + std::to_string(axis) + " of " + out.to_string() +
+             " holds fewer");
       }
       out[axis] = wanted;
     }
@@ -73,14 +75,16 @@ void evaluate_top_k(const Node& node, std::span<const Tensor> inputs, std::span<
 
 void infer_non_zero(Node& node) {
   const PartialShape& data = node.get_input_partial_shape(0);
-  const Dimension rows = data.rank().is_static() ? Dimension(static_cast<std::int64_t>(data.size())) : Dimension::dynamic();
+  const Dimension rows =
+      data.rank().is_static() ? Dimension(static_cast<std::int64_t>(data.size())) : Dimension::dynamic();
   Dimension most(1);
   if (data.rank().is_static()) {
     for (const Dimension& d : data) most = most * d;
   } else {
     most = Dimension::dynamic();
   }
-  node.set_output_type(0, node.get_attributes().get_type("output_type"), PartialShape{rows, Dimension(0, most.get_max_length())});
+  node.set_output_type(0, node.get_attributes().get_type("output_type"),
+                       PartialShape{rows, Dimension(0, most.get_max_length())});
 }
 void evaluate_non_zero(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
@@ -91,7 +95,8 @@ void evaluate_non_zero(const Node& node, std::span<const Tensor> inputs, std::sp
   for (std::size_t i = 0; i < x.size(); ++i) {
     if (x[i] != 0) {
       ++count;
-      for (std::size_t axis = 0; axis < shape.size(); ++axis) rows[axis].push_back(static_cast<std::int64_t>(index[axis]));
+      for (std::size_t axis = 0; axis < shape.size(); ++axis)
+        rows[axis].push_back(static_cast<std::int64_t>(index[axis]));
     }
     advance(index, shape);
   }
@@ -108,7 +113,9 @@ void evaluate_non_zero(const Node& node, std::span<const Tensor> inputs, std::sp
 
 void add_sorting_rows(OperationTable& table) {
   const auto row = [&](unsigned opset) {
-    return table.add("TopK", opset, 2, 2, infer_top_k, evaluate_top_k, "The k greatest or least along an axis, and their indices.")
+    return table
+        .add("TopK", opset, 2, 2, infer_top_k, evaluate_top_k,
+             "The k greatest or least along an axis, and their indices.")
         .integer("axis")
         .text("mode", {}, {"max", "min"})
         .text("sort", "value", {"value", "index", "none"})
@@ -117,7 +124,10 @@ void add_sorting_rows(OperationTable& table) {
   row(1);
   row(3);
   row(11).flag("stable", false);
-  table.add("NonZero", 3, 1, 1, infer_non_zero, evaluate_non_zero, "Indices of elements that are not 0, one row per axis.").type("output_type", ElementType::kI64);
+  table
+      .add("NonZero", 3, 1, 1, infer_non_zero, evaluate_non_zero,
+           "Indices of elements that are not 0, one row per axis.")
+      .type("output_type", ElementType::kI64);
 }
 
 }  // namespace v1

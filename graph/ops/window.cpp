@@ -12,14 +12,18 @@ namespace {
 // Attributes come from files: bounds keep every later product of two of them within 63 bits.
 constexpr std::int64_t kLimit = std::int64_t{1} << 30;
 
-std::vector<std::int64_t> list(const Attributes& attributes, const char* name, std::size_t count, std::int64_t fallback, std::int64_t least) {
+std::vector<std::int64_t> list(const Attributes& attributes, const char* name, std::size_t count, std::int64_t fallback,
+                               std::int64_t least) {
   std::vector<std::int64_t> values = attributes.get_ints(name, {});
   if (values.empty()) values.assign(count, fallback);
   if (values.size() != count) {
-    fail("attribute '" + std::string(name) + "': expected " + std::to_string(count) + " values, one per spatial axis, found " + std::to_string(values.size()));
+    fail("attribute '" + std::string(name) + "': expected " + std::to_string(count) +
+         " values, one per spatial axis, found " + std::to_string(values.size()));
   }
   for (std::int64_t value : values) {
-    if (value < least || value > kLimit) fail("attribute '" + std::string(name) + "': " + std::to_string(value) + " is outside " + std::to_string(least) + ".." + std::to_string(kLimit));
+    if (value < least || value > kLimit)
+      fail("attribute '" + std::string(name) + "': " + std::to_string(value) + " is outside " + std::to_string(least) +
+           ".." + std::to_string(kLimit));
   }
   return values;
 }
@@ -27,7 +31,8 @@ std::vector<std::int64_t> list(const Attributes& attributes, const char* name, s
 
 std::vector<WindowAxis> read_window(const Attributes& attributes, std::size_t spatial, bool has_dilations) {
   const auto strides = list(attributes, "strides", spatial, 1, 1);
-  const auto dilations = has_dilations ? list(attributes, "dilations", spatial, 1, 1) : std::vector<std::int64_t>(spatial, 1);
+  const auto dilations =
+      has_dilations ? list(attributes, "dilations", spatial, 1, 1) : std::vector<std::int64_t>(spatial, 1);
   // A negative pad crops: OpenVINO allows it for convolutions.
   const auto begins = list(attributes, "pads_begin", spatial, 0, -kLimit);
   const auto ends = list(attributes, "pads_end", spatial, 0, -kLimit);
@@ -41,23 +46,26 @@ void resolve_auto_pad(WindowAxis& axis, const std::string& auto_pad, std::int64_
     axis.pad_begin = axis.pad_end = 0;
   } else if (auto_pad == "same_upper" || auto_pad == "same_lower") {
     const std::int64_t count = extent / axis.stride + (extent % axis.stride != 0);
-    const std::int64_t needed = std::max<std::int64_t>(0, (count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - extent);
+    const std::int64_t needed =
+        std::max<std::int64_t>(0, (count - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - extent);
     axis.pad_begin = auto_pad == "same_upper" ? needed / 2 : needed - needed / 2;
     axis.pad_end = needed - axis.pad_begin;
   }
 }
 
-Dimension window_count(const WindowAxis& given, const Dimension& extent, const std::string& auto_pad, bool ceil, bool ceil_torch) {
+Dimension window_count(const WindowAxis& given, const Dimension& extent, const std::string& auto_pad, bool ceil,
+                       bool ceil_torch) {
   const auto count = [&](std::int64_t in) -> std::int64_t {
     WindowAxis axis = given;
-    if (in == 0 && (auto_pad == "same_upper" || auto_pad == "same_lower")) return 0;  // As many windows as strides: none.
+    if (in == 0 && (auto_pad == "same_upper" || auto_pad == "same_lower"))
+      return 0;  // As many windows as strides: none.
     if (in > (std::int64_t{1} << 61)) fail("extent " + std::to_string(in) + " is too large");
     resolve_auto_pad(axis, auto_pad, in);
     const std::int64_t span = (axis.kernel - 1) * axis.dilation + 1;
     const std::int64_t padded = in + axis.pad_begin + axis.pad_end;
     if (padded < span) {
-      fail("a window of " + std::to_string(axis.kernel) + " with dilation " + std::to_string(axis.dilation) + " spans " + std::to_string(span) +
-           ", more than the padded extent " + std::to_string(padded));
+      fail("a window of " + std::to_string(axis.kernel) + " with dilation " + std::to_string(axis.dilation) +
+           " spans " + std::to_string(span) + ", more than the padded extent " + std::to_string(padded));
     }
     std::int64_t windows = (padded - span) / axis.stride + 1;
     if (ceil || ceil_torch) {
@@ -71,9 +79,12 @@ Dimension window_count(const WindowAxis& given, const Dimension& extent, const s
   const WindowAxis& axis = given;
   const std::int64_t span = (axis.kernel - 1) * axis.dilation + 1;
   const bool padding_varies = auto_pad == "same_upper" || auto_pad == "same_lower";
-  const std::int64_t least = padding_varies ? extent.get_min_length() : std::max(extent.get_min_length(), std::max<std::int64_t>(0, span - axis.pad_begin - axis.pad_end));
+  const std::int64_t least = padding_varies ? extent.get_min_length()
+                                            : std::max(extent.get_min_length(),
+                                                       std::max<std::int64_t>(0, span - axis.pad_begin - axis.pad_end));
   if (extent.get_max_length() < 0) return Dimension(count(least), -1);
-  if (extent.get_max_length() < least) fail("no extent in " + extent.to_string() + " can hold a window of " + std::to_string(span));
+  if (extent.get_max_length() < least)
+    fail("no extent in " + extent.to_string() + " can hold a window of " + std::to_string(span));
   return Dimension(count(least), count(extent.get_max_length()));
 }
 

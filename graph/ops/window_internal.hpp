@@ -16,15 +16,16 @@ struct WindowAxis {
   std::int64_t kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
 };
 
-/// Reads strides, dilations, pads and auto_pad; absent lists mean 1 (0 for pads). @errors lists of a wrong length, values
-/// below their least.
+/// Reads strides, dilations, pads and auto_pad; absent lists mean 1 (0 for pads). @errors lists of a wrong length,
+/// values below their least.
 std::vector<WindowAxis> read_window(const Attributes& attributes, std::size_t spatial, bool has_dilations);
 
 /// Replaces pads according to auto_pad, for an extent that is known; same_upper and same_lower need it.
 void resolve_auto_pad(WindowAxis& axis, const std::string& auto_pad, std::int64_t extent);
 
 /// Windows that fit into `extent`: floor((padded - span) / stride) + 1. @errors a window larger than the padded extent.
-Dimension window_count(const WindowAxis& axis, const Dimension& extent, const std::string& auto_pad, bool ceil = false, bool ceil_torch = false);
+Dimension window_count(const WindowAxis& axis, const Dimension& extent, const std::string& auto_pad, bool ceil = false,
+                       bool ceil_torch = false);
 
 /// Shape with spatial axes from `first` padded by leading ones to three, so that one kernel serves 1-D to 3-D.
 struct Spatial3 {

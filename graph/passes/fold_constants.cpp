@@ -26,7 +26,8 @@ std::vector<Tensor> constant_inputs(const Node& node) {
     if (const auto* constant = as_type<op::v0::Constant>(source)) {
       tensors.push_back(constant->get_tensor());
     } else if (is_decompression(*source)) {
-      tensors.push_back(evaluate_node(*source, {as_type<op::v0::Constant>(source->get_input_node_ptr(0))->get_tensor()}).at(0));
+      tensors.push_back(
+          evaluate_node(*source, {as_type<op::v0::Constant>(source->get_input_node_ptr(0))->get_tensor()}).at(0));
     } else {
       return {};
     }

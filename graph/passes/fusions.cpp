@@ -67,7 +67,8 @@ bool fold_one_batch_norm(const std::shared_ptr<Node>& node) {
   std::shared_ptr<Node> product;
   const bool convolves = is_op(source.get_node(), "Convolution") || is_op(source.get_node(), "GroupConvolution");
   if (convolves && constant_input(*source.get_node(), 1) && only_user(*source.get_node())) {
-    product = source.get_node()->clone_with_new_inputs({source.get_node()->input_value(0), scaled_weights(*source.get_node(), scale)});
+    product = source.get_node()->clone_with_new_inputs(
+        {source.get_node()->input_value(0), scaled_weights(*source.get_node(), scale)});
   } else {
     product = std::make_shared<op::v1::Multiply>(source, std::make_shared<op::v0::Constant>(type, per_channel, scale));
     product->set_friendly_name(name + "/scale");
@@ -137,7 +138,8 @@ bool fuse_one_gelu(const std::shared_ptr<Node>& node) {
     if (!match_erf_plus_one(factors[1].get_node(), x) || !(x == factors[2])) continue;
     // A half of higher rank would have broadcast the result.
     if (!(node->get_output_partial_shape(0) == x.get_partial_shape())) continue;
-    replace_node(node, make_node("Gelu", 7, {x}, {{"approximation_mode", "ERF"}}, node->get_friendly_name())->output(0));
+    replace_node(node,
+                 make_node("Gelu", 7, {x}, {{"approximation_mode", "ERF"}}, node->get_friendly_name())->output(0));
     return true;
   } while (std::next_permutation(factors.begin(), factors.end()));
   return false;

@@ -22,7 +22,8 @@ bool Manager::run(const std::shared_ptr<Model>& model) const {
       any |= changed;
       if (hook_) hook_(*model, pass.name, changed);
     } catch (const Error& error) {
-      throw Error(error.code(), "pass " + pass.name + " on model '" + model->get_friendly_name() + "': " + error.what(), error.where());
+      throw Error(error.code(), "pass " + pass.name + " on model '" + model->get_friendly_name() + "': " + error.what(),
+                  error.where());
     }
   }
   return any;
@@ -30,7 +31,11 @@ bool Manager::run(const std::shared_ptr<Model>& model) const {
 
 Manager common_passes(FoldOptions options) {
   Manager manager;
-  manager.add(fold_constants(options)).add(fold_batch_norm()).add(eliminate_no_ops()).add(fuse_swish()).add(fuse_gelu());
+  manager.add(fold_constants(options))
+      .add(fold_batch_norm())
+      .add(eliminate_no_ops())
+      .add(fuse_swish())
+      .add(fuse_gelu());
   return manager;
 }
 

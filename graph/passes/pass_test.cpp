@@ -17,10 +17,13 @@ using op::v0::Constant;
 std::shared_ptr<Constant> constant(const Shape& shape, std::vector<double> values, element::Type type = element::f32) {
   return std::make_shared<Constant>(type, shape, values);
 }
-std::shared_ptr<Constant> ints(std::vector<std::int64_t> values) { return std::make_shared<Constant>(element::i64, Shape{values.size()}, values); }
+std::shared_ptr<Constant> ints(std::vector<std::int64_t> values) {
+  return std::make_shared<Constant>(element::i64, Shape{values.size()}, values);
+}
 std::vector<double> pattern(std::size_t count, int seed) {
   std::vector<double> values;
-  for (std::size_t i = 0; i < count; ++i) values.push_back(static_cast<double>((i * 7919 + static_cast<std::size_t>(seed) * 104729) % 1009) / 504.5 - 1);
+  for (std::size_t i = 0; i < count; ++i)
+    values.push_back(static_cast<double>((i * 7919 + static_cast<std::size_t>(seed) * 104729) % 1009) / 504.5 - 1);
   return values;
 }
 std::size_t count(const Model& model, std::string_view type) {
@@ -29,10 +32,12 @@ std::size_t count(const Model& model, std::string_view type) {
   return found;
 }
 std::vector<double> run(const Model& model, const Shape& shape) {
-  return Constant(evaluate(model, {constant(shape, pattern(element_count(shape), 5))->get_tensor()}).at(0)).to_doubles();
+  return Constant(evaluate(model, {constant(shape, pattern(element_count(shape), 5))->get_tensor()}).at(0))
+      .to_doubles();
 }
 /// Runs the pass and expects the same values, result names and friendly name of the last node.
-void expect_same_after(const std::shared_ptr<Model>& model, const pass::Manager& manager, const Shape& input, double tolerance = 1e-5) {
+void expect_same_after(const std::shared_ptr<Model>& model, const pass::Manager& manager, const Shape& input,
+                       double tolerance = 1e-5) {
   const auto before = run(*model, input);
   const std::string name = model->get_results()[0]->get_input_node_ptr(0)->get_friendly_name();
   const auto names = model->output(0).get_names();
@@ -58,8 +63,13 @@ TEST(FoldBatchNorm, GoesIntoTheConvolutionBeforeIt) {
   for (const bool grouped : {false, true}) {
     const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4, 6, 5});
     const auto w = grouped ? constant({2, 3, 2, 3, 3}, pattern(108, 1)) : constant({6, 4, 3, 3}, pattern(216, 1));
-    const auto conv = make_node(grouped ? "GroupConvolution" : "Convolution", 1, {x, w}, {{"strides", {1, 1}}, {"dilations", {1, 1}}, {"pads_begin", {1, 1}}, {"pads_end", {1, 1}}});
-    const auto norm = make_node("BatchNormInference", 5, {conv, constant({6}, pattern(6, 2)), constant({6}, pattern(6, 3)), constant({6}, pattern(6, 4)), constant({6}, {1, 2, 3, .5, 1, 2})}, {{"epsilon", 1e-3}});
+    const auto conv =
+        make_node(grouped ? "GroupConvolution" : "Convolution", 1, {x, w},
+                  {{"strides", {1, 1}}, {"dilations", {1, 1}}, {"pads_begin", {1, 1}}, {"pads_end", {1, 1}}});
+    const auto norm = make_node("BatchNormInference", 5,
+                                {conv, constant({6}, pattern(6, 2)), constant({6}, pattern(6, 3)),
+                                 constant({6}, pattern(6, 4)), constant({6}, {1, 2, 3, .5, 1, 2})},
+                                {{"epsilon", 1e-3}});
     const auto model = model_of(norm, x);
     expect_same_after(model, only(pass::fold_batch_norm()), {1, 4, 6, 5}, 1e-4);
     EXPECT_EQ(count(*model, "BatchNormInference"), 0u);
@@ -73,7 +83,10 @@ TEST(FoldBatchNorm, GoesIntoTheConvolutionBeforeIt) {
 
 TEST(FoldBatchNorm, BecomesScaleAndShiftWhereTheConvolutionHasOtherReaders) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2, 3, 4});
-  const auto norm = make_node("BatchNormInference", 1, {constant({3}, {1, 2, 3}), constant({3}, {0, 1, 0}), x, constant({3}, {1, 1, 2}), constant({3}, {1, 4, 9})}, {{"epsilon", 0.0}});
+  const auto norm = make_node(
+      "BatchNormInference", 1,
+      {constant({3}, {1, 2, 3}), constant({3}, {0, 1, 0}), x, constant({3}, {1, 1, 2}), constant({3}, {1, 4, 9})},
+      {{"epsilon", 0.0}});
   const auto model = model_of(norm, x);
   expect_same_after(model, only(pass::fold_batch_norm()), {2, 3, 4});
   EXPECT_EQ(count(*model, "Multiply"), 1u);
@@ -104,7 +117,8 @@ TEST(FuseSwish, TakesEitherOrder) {
   for (const bool swapped : {false, true}) {
     const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2, 8});
     const auto sigmoid = std::make_shared<op::v0::Sigmoid>(x);
-    const auto model = model_of(swapped ? std::make_shared<op::v1::Multiply>(sigmoid, x) : std::make_shared<op::v1::Multiply>(x, sigmoid), x);
+    const auto model = model_of(
+        swapped ? std::make_shared<op::v1::Multiply>(sigmoid, x) : std::make_shared<op::v1::Multiply>(x, sigmoid), x);
     expect_same_after(model, only(pass::fuse_swish()), {2, 8});
     EXPECT_EQ(count(*model, "Swish"), 1u);
   }
@@ -114,13 +128,17 @@ TEST(FuseGelu, TakesTheFormsThatExportersWrite) {
   for (int form = 0; form < 3; ++form) {
     const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2, 8});
     const auto half = constant({}, {0.5}), one = constant({}, {1});
-    const std::shared_ptr<Node> scaled = form == 1 ? std::shared_ptr<Node>(std::make_shared<op::v1::Multiply>(x, constant({}, {std::sqrt(0.5)})))
-                                                   : std::make_shared<op::v1::Divide>(x, constant({}, {std::sqrt(2.0)}));
+    const std::shared_ptr<Node> scaled =
+        form == 1 ? std::shared_ptr<Node>(std::make_shared<op::v1::Multiply>(x, constant({}, {std::sqrt(0.5)})))
+                  : std::make_shared<op::v1::Divide>(x, constant({}, {std::sqrt(2.0)}));
     const auto gate = std::make_shared<op::v1::Add>(make_node("Erf", 1, {scaled}), one);
     std::shared_ptr<Node> last;
-    if (form == 0) last = std::make_shared<op::v1::Multiply>(std::make_shared<op::v1::Multiply>(x, gate), half);
-    else if (form == 1) last = std::make_shared<op::v1::Multiply>(x, std::make_shared<op::v1::Multiply>(half, gate));
-    else last = std::make_shared<op::v1::Multiply>(std::make_shared<op::v1::Multiply>(x, half), gate);
+    if (form == 0)
+      last = std::make_shared<op::v1::Multiply>(std::make_shared<op::v1::Multiply>(x, gate), half);
+    else if (form == 1)
+      last = std::make_shared<op::v1::Multiply>(x, std::make_shared<op::v1::Multiply>(half, gate));
+    else
+      last = std::make_shared<op::v1::Multiply>(std::make_shared<op::v1::Multiply>(x, half), gate);
     const auto model = model_of(last, x);
     expect_same_after(model, only(pass::fuse_gelu()), {2, 8});
     EXPECT_EQ(count(*model, "Gelu"), 1u) << form;

@@ -27,14 +27,14 @@ class TENON_API Attribute {
                              std::vector<double>, std::vector<std::string>, PartialShape>;
 
   template <typename T>
-    requires std::is_integral_v<T>
-  Attribute(T value) {
-    if constexpr (std::is_same_v<T, bool>) value_ = value;
-    else value_ = static_cast<std::int64_t>(value);
+  requires std::is_integral_v<T> Attribute(T value) {
+    if constexpr (std::is_same_v<T, bool>)
+      value_ = value;
+    else
+      value_ = static_cast<std::int64_t>(value);
   }
   template <typename T>
-    requires std::is_floating_point_v<T>
-  Attribute(T value) : value_(static_cast<double>(value)) {}
+  requires std::is_floating_point_v<T> Attribute(T value) : value_(static_cast<double>(value)) {}
   Attribute(std::string value) : value_(std::move(value)) {}
   Attribute(std::string_view value) : value_(std::string(value)) {}
   Attribute(const char* value) : value_(std::string(value)) {}
@@ -42,13 +42,17 @@ class TENON_API Attribute {
   Attribute(element::Type value) : value_(static_cast<ElementType>(value)) {}
   template <typename T>
   Attribute(const std::vector<T>& values) {
-    if constexpr (std::is_integral_v<T>) value_ = std::vector<std::int64_t>(values.begin(), values.end());
-    else if constexpr (std::is_floating_point_v<T>) value_ = std::vector<double>(values.begin(), values.end());
-    else value_ = values;
+    if constexpr (std::is_integral_v<T>)
+      value_ = std::vector<std::int64_t>(values.begin(), values.end());
+    else if constexpr (std::is_floating_point_v<T>)
+      value_ = std::vector<double>(values.begin(), values.end());
+    else
+      value_ = values;
   }
   Attribute(std::initializer_list<std::int64_t> values) : value_(std::vector<std::int64_t>(values)) {}
   Attribute(PartialShape value) : value_(std::move(value)) {}
-  // Out of line: a variant of nine alternatives, inlined at each of thousands of uses, made files take minutes to compile.
+  // Out of line: a variant of nine alternatives, inlined at each of thousands of uses, made files take minutes to
+  // compile.
   Attribute(const Attribute& other);
   Attribute(Attribute&& other) noexcept;
   Attribute& operator=(const Attribute& other);
@@ -65,7 +69,8 @@ class TENON_API Attribute {
   std::string to_text() const;
   /// Parses the form that to_text writes. @errors kInvalidArgument: the text is not of that kind.
   static Attribute from_text(AttributeKind kind, std::string_view text);
-  /// The same value as another kind where nothing is lost (int to double, int to bool, int to a list of one, empty lists).
+  /// The same value as another kind where nothing is lost (int to double, int to bool, int to a list of one, empty
+  /// lists).
   /// @return false when it cannot be one.
   bool convert_to(AttributeKind kind);
   friend bool operator==(const Attribute& a, const Attribute& b) { return a.value_ == b.value_; }
@@ -74,8 +79,8 @@ class TENON_API Attribute {
   Value value_;
 };
 
-/// Ordered by insertion. Getters without a default throw kNotFound for a missing name and kInvalidArgument for a wrong kind;
-/// make_node fills in the defaults of the operation's schema, so kernels need no defaults of their own.
+/// Ordered by insertion. Getters without a default throw kNotFound for a missing name and kInvalidArgument for a wrong
+/// kind; make_node fills in the defaults of the operation's schema, so kernels need no defaults of their own.
 class TENON_API Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;
@@ -104,7 +109,9 @@ class TENON_API Attributes {
   const PartialShape& get_shape(std::string_view name) const;
 
   bool get_bool(std::string_view name, bool fallback) const { return has(name) ? get_bool(name) : fallback; }
-  std::int64_t get_int(std::string_view name, std::int64_t fallback) const { return has(name) ? get_int(name) : fallback; }
+  std::int64_t get_int(std::string_view name, std::int64_t fallback) const {
+    return has(name) ? get_int(name) : fallback;
+  }
   double get_double(std::string_view name, double fallback) const { return has(name) ? get_double(name) : fallback; }
   std::string get_string(std::string_view name, std::string_view fallback) const {
     return has(name) ? get_string(name) : std::string(fallback);

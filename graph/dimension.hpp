@@ -51,10 +51,14 @@ class TENON_API Dimension {
   Dimension operator*(const Dimension& other) const;
   Dimension& operator+=(const Dimension& other) { return *this = *this + other; }
   Dimension& operator*=(const Dimension& other) { return *this = *this * other; }
-  friend constexpr bool operator==(const Dimension& a, const Dimension& b) { return a.min_ == b.min_ && a.max_ == b.max_; }
+  friend constexpr bool operator==(const Dimension& a, const Dimension& b) {
+    return a.min_ == b.min_ && a.max_ == b.max_;
+  }
 
   std::string to_string() const;
-  friend std::ostream& operator<<(std::ostream& out, const Dimension& dimension) { return out << dimension.to_string(); }
+  friend std::ostream& operator<<(std::ostream& out, const Dimension& dimension) {
+    return out << dimension.to_string();
+  }
 
  private:
   value_type min_ = 0;

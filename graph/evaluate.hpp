@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference interpreter: runs a model by the operation table's kernels. The judge in tests, and every device's fallback.
+// The reference interpreter: runs a model by the operation table's kernels. The judge in tests, and every device's
+// fallback.
 #pragma once
 
 #include <functional>
@@ -26,8 +27,8 @@ using NodeHook = std::function<void(const Node& node, const std::vector<Tensor>&
 /// @return one packed tensor per result, in order.
 /// @errors kInvalidArgument: an input that does not fit. kUnimplemented: an operation without a kernel (named).
 /// @cost float accumulators, no blocking: correctness, not speed.
-TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables = nullptr,
-                                       const NodeHook& hook = {});
+TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs,
+                                       VariableMap* variables = nullptr, const NodeHook& hook = {});
 
 /// Runs one node; output shapes are inferred from the inputs' actual shapes. @errors as above.
 TENON_API std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& inputs);

@@ -15,16 +15,19 @@ inline namespace v1 {
 
 using SinkVector = NodeVector;
 
-/// A graph as data, OpenVINO's Model. It owns its results, sinks (Assign) and parameters; everything between is kept by them.
+/// A graph as data, OpenVINO's Model. It owns its results, sinks (Assign) and parameters; everything between is kept by
+/// them.
 /// @thread reading from several threads is safe; changing is not.
 class TENON_API Model {
  public:
   /// @errors kInvalidArgument: a cycle, or a parameter that the results reach but that is not listed.
-  Model(const ResultVector& results, const SinkVector& sinks, const ParameterVector& parameters, const std::string& name = {});
+  Model(const ResultVector& results, const SinkVector& sinks, const ParameterVector& parameters,
+        const std::string& name = {});
   Model(const ResultVector& results, const ParameterVector& parameters, const std::string& name = {});
   /// Makes Result nodes for the outputs.
   Model(const OutputVector& outputs, const ParameterVector& parameters, const std::string& name = {});
-  Model(const OutputVector& outputs, const SinkVector& sinks, const ParameterVector& parameters, const std::string& name = {});
+  Model(const OutputVector& outputs, const SinkVector& sinks, const ParameterVector& parameters,
+        const std::string& name = {});
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
   ~Model();
@@ -37,8 +40,8 @@ class TENON_API Model {
   const ResultVector& get_results() const { return results_; }
   const SinkVector& get_sinks() const { return sinks_; }
 
-  /// Inputs are the parameters' outputs, outputs the results' outputs, in order. The form without arguments wants exactly
-  /// one. @errors kOutOfRange, kNotFound (the message lists the names), kInvalidArgument (several, none).
+  /// Inputs are the parameters' outputs, outputs the results' outputs, in order. The form without arguments wants
+  /// exactly one. @errors kOutOfRange, kNotFound (the message lists the names), kInvalidArgument (several, none).
   std::vector<Output<Node>> inputs();
   std::vector<Output<const Node>> inputs() const;
   Output<Node> input();
@@ -60,7 +63,8 @@ class TENON_API Model {
   const Shape& get_output_shape(std::size_t index) const;
   const PartialShape& get_output_partial_shape(std::size_t index) const;
 
-  /// Every node before those that read it; the same order for the same graph. @errors kInvalidArgument: a cycle (names a node in it).
+  /// Every node before those that read it; the same order for the same graph. @errors kInvalidArgument: a cycle (names
+  /// a node in it).
   NodeVector get_ordered_ops() const;
   NodeVector get_ops() const { return get_ordered_ops(); }
   /// A dynamic shape anywhere.

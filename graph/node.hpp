@@ -98,8 +98,8 @@ class TENON_API Output<Node> {
   Output(Node* node, std::size_t index);
   /// Of a node with one output. @errors kInvalidArgument: it has several.
   template <typename T>
-    requires std::is_convertible_v<T*, Node*>
-  Output(const std::shared_ptr<T>& node) : Output(std::shared_ptr<Node>(node)) {}
+  requires std::is_convertible_v<T*, Node*> Output(const std::shared_ptr<T>& node)
+      : Output(std::shared_ptr<Node>(node)) {}
   Output(const std::shared_ptr<Node>& node);
 
   Node* get_node() const { return node_.get(); }
@@ -200,11 +200,11 @@ class TENON_API Input<const Node> {
   std::size_t index_;
 };
 
-TENON_API std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes,
-                                          std::string friendly_name);
+TENON_API std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs,
+                                          Attributes attributes, std::string friendly_name);
 
-/// An operation in a model: a row of the operation table, attributes, and inputs. Its outputs' types and shapes are inferred
-/// when it is made. A node owns the nodes it reads from, never those that read it.
+/// An operation in a model: a row of the operation table, attributes, and inputs. Its outputs' types and shapes are
+/// inferred when it is made. A node owns the nodes it reads from, never those that read it.
 /// @thread distinct models from distinct threads; reading one model from several is safe.
 class TENON_API Node : public std::enable_shared_from_this<Node> {
  public:
@@ -269,8 +269,8 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   /// A node of the same operation, attributes, friendly name and run-time information over other inputs.
   virtual std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const;
   std::shared_ptr<Node> copy_with_new_inputs(const OutputVector& inputs) const { return clone_with_new_inputs(inputs); }
-  /// Computes outputs by the reference kernel. Outputs that are empty are allocated; others must have the right type and
-  /// shape. @return false when the operation has no kernel. @errors kInvalidArgument.
+  /// Computes outputs by the reference kernel. Outputs that are empty are allocated; others must have the right type
+  /// and shape. @return false when the operation has no kernel. @errors kInvalidArgument.
   bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
 
   // For shape functions.
@@ -318,9 +318,11 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
 
 /// Makes a node of any operation in the table.
 ///
-/// @param type      Operation name: "Convolution". Parameter, Result and Constant yield their own classes (a Constant needs
+/// @param type      Operation name: "Convolution". Parameter, Result and Constant yield their own classes (a Constant
+/// needs
 ///                  the class's constructors for its data).
-/// @param version   Operation set: the newest version of the operation that this set contains is meant (1 and 0: opset1).
+/// @param version   Operation set: the newest version of the operation that this set contains is meant (1 and 0:
+/// opset1).
 /// @param inputs    In the schema's order; trailing optional ones may be left out.
 /// @param attributes Unknown names, wrong kinds, values outside an enumeration and missing obligatory ones are errors;
 ///                  missing optional ones are filled in.

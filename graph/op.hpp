@@ -38,8 +38,8 @@ class TENON_API Result final : public Node {
   void after_arguments_change() override;
 };
 
-/// A value known when the model is made. Holds a core Tensor, so that weights may lie in a mapped file: they are neither read
-/// nor duplicated here. The tensor's content must not change afterwards.
+/// A value known when the model is made. Holds a core Tensor, so that weights may lie in a mapped file: they are
+/// neither read nor duplicated here. The tensor's content must not change afterwards.
 class TENON_API Constant final : public Node {
  public:
   explicit Constant(const Tensor& value);
@@ -56,7 +56,8 @@ class TENON_API Constant final : public Node {
       return std::make_shared<Constant>(type, shape, std::vector<std::int64_t>(values.begin(), values.end()));
     }
   }
-  static std::shared_ptr<Constant> create(element::Type type, const Shape& shape, std::initializer_list<double> values) {
+  static std::shared_ptr<Constant> create(element::Type type, const Shape& shape,
+                                          std::initializer_list<double> values) {
     return std::make_shared<Constant>(type, shape, std::vector<double>(values));
   }
   static const DiscreteTypeInfo& get_type_info_static();
@@ -97,11 +98,11 @@ class TENON_API Constant final : public Node {
     explicit Name(const Output<Node>& x);                  \
     static const DiscreteTypeInfo& get_type_info_static(); \
   };
-#define TENON_BINARY_OP(Name)                                                                                   \
-  class TENON_API Name final : public Node {                                                                    \
-   public:                                                                                                      \
-    Name(const Output<Node>& x, const Output<Node>& y, std::string auto_broadcast = "numpy");                   \
-    static const DiscreteTypeInfo& get_type_info_static();                                                      \
+#define TENON_BINARY_OP(Name)                                                                 \
+  class TENON_API Name final : public Node {                                                  \
+   public:                                                                                    \
+    Name(const Output<Node>& x, const Output<Node>& y, std::string auto_broadcast = "numpy"); \
+    static const DiscreteTypeInfo& get_type_info_static();                                    \
   };
 namespace v0 {
 TENON_UNARY_OP(Relu)

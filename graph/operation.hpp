@@ -28,27 +28,25 @@ using Kernel = void (*)(const Node& node, std::span<const Tensor> inputs, std::s
 
 /// One row. Rows live as long as the process.
 struct Operation {
-  std::string type;      ///< "Convolution"
-  unsigned opset = 1;    ///< The operation set that introduced this version.
-  std::string version;   ///< "opset1": as IR files name it.
+  std::string type;     ///< "Convolution"
+  unsigned opset = 1;   ///< The operation set that introduced this version.
+  std::string version;  ///< "opset1": as IR files name it.
   DiscreteTypeInfo type_info;
   std::string description;
   std::size_t min_inputs = 0;
   std::size_t max_inputs = 0;  ///< kManyInputs: no limit.
   std::vector<AttributeSpec> attributes;
   void (*infer)(Node& node) = nullptr;
-  Kernel evaluate = nullptr;       ///< Null: has no reference kernel (Parameter, state).
-  /// For element-wise operations: a C-like expression over x, y, z (inputs) and a, b, ... (double attributes, in order), from
-  /// which devices generate kernels. Empty for all others.
+  Kernel evaluate = nullptr;  ///< Null: has no reference kernel (Parameter, state).
+  /// For element-wise operations: a C-like expression over x, y, z (inputs) and a, b, ... (double attributes, in
+  /// order), from which devices generate kernels. Empty for all others.
   std::string expression;
 
   const AttributeSpec* find_attribute(std::string_view name) const;
 };
 
-
-
-/// The newest version of `type` that operation set `version` contains; 0 means the oldest. IR's spellings Const, ReLU and
-/// SoftMax are understood. @return null when there is none.
+/// The newest version of `type` that operation set `version` contains; 0 means the oldest. IR's spellings Const, ReLU
+/// and SoftMax are understood. @return null when there is none.
 TENON_API const Operation* find_operation(std::string_view type, unsigned version);
 /// The versions of `type` in the table, as for messages: "1, 5, 11"; empty when the type is unknown.
 TENON_API std::string known_versions(std::string_view type);

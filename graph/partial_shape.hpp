@@ -32,7 +32,9 @@ class TENON_API PartialShape {
   explicit PartialShape(const char* text) : PartialShape(std::string_view(text)) {}
   static PartialShape dynamic(Rank rank = Rank::dynamic());
 
-  Rank rank() const { return rank_is_static_ ? Rank(static_cast<Dimension::value_type>(dimensions_.size())) : Rank::dynamic(); }
+  Rank rank() const {
+    return rank_is_static_ ? Rank(static_cast<Dimension::value_type>(dimensions_.size())) : Rank::dynamic();
+  }
   bool is_static() const;
   bool is_dynamic() const { return !is_static(); }
   /// Number of dimensions. @errors kFailedPrecondition: dynamic rank.

@@ -66,7 +66,8 @@ void RequestState::infer() {
 void RequestState::start_async() {
   begin();
   sync_.store(false, std::memory_order_relaxed);
-  // The inference may be over, and its callback may have dropped the last handle, before start() or post() returns here.
+  // The inference may be over, and its callback may have dropped the last handle, before start() or post() returns
+  // here.
   const std::shared_ptr<RequestState> keep = shared_from_this();
   try {
     self_ = keep;

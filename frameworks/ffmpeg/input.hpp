@@ -228,7 +228,8 @@ class Input {
   void note_time(const AVPacket& packet) {
     if (packet.pts == AV_NOPTS_VALUE) return;
     const std::int64_t start = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
-    const std::int64_t end = av_rescale_q(packet.pts + packet.duration - start, stream_->time_base, AVRational{1, AV_TIME_BASE});
+    const std::int64_t end =
+        av_rescale_q(packet.pts + packet.duration - start, stream_->time_base, AVRational{1, AV_TIME_BASE});
     if (end > end_us_) end_us_ = end;
   }
 

@@ -38,19 +38,19 @@ class TENON_API Manager {
 };
 
 struct FoldOptions {
-  /// Keep Convert(f16 or bf16 Constant -> f32) as it is, marked by rt_info "decompression": devices that compute in half
-  /// precision, or convert while packing, then never see the weights inflated.
+  /// Keep Convert(f16 or bf16 Constant -> f32) as it is, marked by rt_info "decompression": devices that compute in
+  /// half precision, or convert while packing, then never see the weights inflated.
   bool keep_decompression = true;
   /// A result larger than this and larger than all that it is made of stays a computation.
   std::size_t max_growth_bytes = std::size_t{1} << 20;
 };
 /// Replaces what depends on no input by its value, shape computations of static models included.
 TENON_API Pass fold_constants(FoldOptions options = {});
-/// Reshape, Transpose, Convert, Concat, Pad, Squeeze, Unsqueeze, Broadcast, Tile that change nothing; transposes that cancel;
-/// reshapes of reshapes.
+/// Reshape, Transpose, Convert, Concat, Pad, Squeeze, Unsqueeze, Broadcast, Tile that change nothing; transposes that
+/// cancel; reshapes of reshapes.
 TENON_API Pass eliminate_no_ops();
-/// BatchNormInference with constant parameters: into the weights of the convolution before it and an Add, or, elsewhere, to
-/// Multiply and Add.
+/// BatchNormInference with constant parameters: into the weights of the convolution before it and an Add, or,
+/// elsewhere, to Multiply and Add.
 TENON_API Pass fold_batch_norm();
 /// x * Sigmoid(x) to Swish.
 TENON_API Pass fuse_swish();

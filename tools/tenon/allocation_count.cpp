@@ -43,7 +43,8 @@ int note_module(dl_phdr_info* info, std::size_t, void*) {
   // The program itself has an empty name.
   if (*file == '\0' || std::strncmp(file, "libtenon", 8) == 0) owner = Owner::kTenon;
   // Between an allocation and who wanted it: std::string, std::vector, strdup, the dynamic linker.
-  if (std::strncmp(file, "libstdc++", 9) == 0 || std::strncmp(file, "libc.so", 7) == 0 || std::strncmp(file, "libc++", 6) == 0) {
+  if (std::strncmp(file, "libstdc++", 9) == 0 || std::strncmp(file, "libc.so", 7) == 0 ||
+      std::strncmp(file, "libc++", 6) == 0) {
     owner = Owner::kStandardLibrary;
   }
   for (int i = 0; i < info->dlpi_phnum && range_count < ranges.size(); ++i) {

@@ -13,7 +13,8 @@ struct AllocationCounts {
 
 /// Whether malloc and operator new of this program are ours: not under sanitizers, which have their own.
 bool can_count_allocations();
-/// Counts from here on, in all threads. Walks the stack of each allocation (microseconds): for counting, not for timing.
+/// Counts from here on, in all threads. Walks the stack of each allocation (microseconds): for counting, not for
+/// timing.
 void start_counting_allocations();
 /// @thread start and stop from one thread; nothing may load modules in between.
 AllocationCounts stop_counting_allocations();

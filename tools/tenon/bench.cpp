@@ -40,11 +40,14 @@ struct Measured {
   double fps() const { return seconds > 0 ? static_cast<double>(latency_ms.size()) / seconds : 0; }
   double quantile(double q) const {
     if (latency_ms.empty()) return 0;
-    return latency_ms[std::min(latency_ms.size() - 1, static_cast<std::size_t>(q * static_cast<double>(latency_ms.size())))];
+    return latency_ms[std::min(latency_ms.size() - 1,
+                               static_cast<std::size_t>(q * static_cast<double>(latency_ms.size())))];
   }
 };
 
-double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
 
 /// The most memory that this process ever had, MB; 0 where the system does not say.
 double peak_rss_mb() {
@@ -63,11 +66,13 @@ void fill(const Tensor& tensor, unsigned seed) {
   if (tensor.element_type() == ElementType::kF32) {
     for (std::size_t i = 0; i < tensor.element_count(); ++i) static_cast<float*>(tensor.data())[i] = noise(random);
   } else if (tensor.element_type() == ElementType::kU8) {
-    for (std::size_t i = 0; i < tensor.element_count(); ++i) static_cast<std::uint8_t*>(tensor.data())[i] = static_cast<std::uint8_t>(random());
+    for (std::size_t i = 0; i < tensor.element_count(); ++i)
+      static_cast<std::uint8_t*>(tensor.data())[i] = static_cast<std::uint8_t>(random());
   }
 }
 
-/// Requests that run round after round. Latency is from the start of a request to its end, waiting for a stream included.
+/// Requests that run round after round. Latency is from the start of a request to its end, waiting for a stream
+/// included.
 class Load {
  public:
   Load(CompiledModel& compiled, std::uint64_t requests) : slots_(requests) {
@@ -76,7 +81,8 @@ class Load {
       for (std::size_t input = 0; input < compiled.inputs().size(); ++input) {
         const auto& port = compiled.inputs()[input];
         if (port.get_partial_shape().is_dynamic()) {
-          throw Error(Code::kInvalidArgument, "input '" + port.get_any_name() + "' has the dynamic shape " + port.get_partial_shape().to_string() +
+          throw Error(Code::kInvalidArgument, "input '" + port.get_any_name() + "' has the dynamic shape " +
+                                                  port.get_partial_shape().to_string() +
                                                   "; bench needs a model of static shapes");
         }
         Tensor tensor(port.get_element_type(), port.get_shape());
@@ -159,14 +165,16 @@ Measured measure(const BenchOptions& options) {
   auto begin = Clock::now();
   const auto model = core.read_model(options.model);
   measured.read_ms = ms_since(begin);
-  AnyMap properties{hint::performance_mode(options.hint == "latency" ? hint::PerformanceMode::LATENCY : hint::PerformanceMode::THROUGHPUT)};
+  AnyMap properties{hint::performance_mode(options.hint == "latency" ? hint::PerformanceMode::LATENCY
+                                                                     : hint::PerformanceMode::THROUGHPUT)};
   if (options.threads > 0) properties.insert(inference_num_threads(options.threads));
   begin = Clock::now();
   CompiledModel compiled = core.compile_model(model, options.device, properties);
   measured.compile_ms = ms_since(begin);
-  measured.requests = options.requests               ? options.requests
-                      : options.hint == "latency"    ? 1
-                                                     : std::max<std::uint64_t>(1, compiled.get_property(optimal_number_of_infer_requests));
+  measured.requests = options.requests ? options.requests
+                      : options.hint == "latency"
+                          ? 1
+                          : std::max<std::uint64_t>(1, compiled.get_property(optimal_number_of_infer_requests));
   Load load(compiled, measured.requests);
   begin = Clock::now();
   load.first().infer();
@@ -196,7 +204,9 @@ Measured measure(const BenchOptions& options) {
 std::string histogram(const std::vector<double>& sorted) {
   if (sorted.empty()) return "";
   constexpr int kBands = 10;
-  const double low = sorted.front(), high = std::max(sorted[static_cast<std::size_t>(0.99 * static_cast<double>(sorted.size() - 1))], low * 1.001);
+  const double low = sorted.front(),
+               high = std::max(sorted[static_cast<std::size_t>(0.99 * static_cast<double>(sorted.size() - 1))],
+                               low * 1.001);
   std::size_t counts[kBands + 1] = {};
   for (double value : sorted) ++counts[std::min(kBands, static_cast<int>((value - low) / (high - low) * kBands))];
   const std::size_t most = *std::max_element(std::begin(counts), std::end(counts));
@@ -215,52 +225,64 @@ void bench(const BenchOptions& options) {
   const Measured m = measure(options);
   if (m.latency_ms.empty()) throw Error(Code::kAborted, "bench was interrupted before the first inference ended");
   const double runs = static_cast<double>(std::max<std::uint64_t>(1, m.allocation_runs));
-  const double own = static_cast<double>(m.allocations.own) / runs, libraries = static_cast<double>(m.allocations.libraries) / runs;
+  const double own = static_cast<double>(m.allocations.own) / runs,
+               libraries = static_cast<double>(m.allocations.libraries) / runs;
   if (options.json) {
     using nlohmann::json;
     const bool counted = m.allocation_runs != 0;
-    fmt::print("{}\n", json{{"model", options.model},
-                            {"device", options.device},
-                            {"hint", options.hint},
-                            {"requests", m.requests},
-                            {"inferences", m.latency_ms.size()},
-                            {"seconds", m.seconds},
-                            {"latency_ms", {{"p50", m.quantile(0.5)}, {"p90", m.quantile(0.9)}, {"p99", m.quantile(0.99)}}},
-                            {"fps", m.fps()},
-                            {"read_ms", m.read_ms},
-                            {"compile_ms", m.compile_ms},
-                            {"first_inference_ms", m.first_inference_ms},
-                            {"peak_rss_mb", peak_rss_mb()},
-                            {"allocations_per_inference",
-                             {{"own", counted ? json(own) : json(nullptr)}, {"libraries", counted ? json(libraries) : json(nullptr)}}}}
-                           .dump(2));
+    fmt::print(
+        "{}\n",
+        json{{"model", options.model},
+             {"device", options.device},
+             {"hint", options.hint},
+             {"requests", m.requests},
+             {"inferences", m.latency_ms.size()},
+             {"seconds", m.seconds},
+             {"latency_ms", {{"p50", m.quantile(0.5)}, {"p90", m.quantile(0.9)}, {"p99", m.quantile(0.99)}}},
+             {"fps", m.fps()},
+             {"read_ms", m.read_ms},
+             {"compile_ms", m.compile_ms},
+             {"first_inference_ms", m.first_inference_ms},
+             {"peak_rss_mb", peak_rss_mb()},
+             {"allocations_per_inference",
+              {{"own", counted ? json(own) : json(nullptr)}, {"libraries", counted ? json(libraries) : json(nullptr)}}}}
+            .dump(2));
     return;
   }
-  fmt::print("{} on {}, hint {}, {} request{} in flight\n", options.model, options.device, options.hint, m.requests, m.requests == 1 ? "" : "s");
-  fmt::print("  read {:.1f} ms, compile {:.1f} ms, first inference {:.2f} ms, peak memory {:.0f} MB\n", m.read_ms, m.compile_ms,
-             m.first_inference_ms, peak_rss_mb());
+  fmt::print("{} on {}, hint {}, {} request{} in flight\n", options.model, options.device, options.hint, m.requests,
+             m.requests == 1 ? "" : "s");
+  fmt::print("  read {:.1f} ms, compile {:.1f} ms, first inference {:.2f} ms, peak memory {:.0f} MB\n", m.read_ms,
+             m.compile_ms, m.first_inference_ms, peak_rss_mb());
   fmt::print("  {} inferences in {:.1f} s: {:.1f} per second\n", m.latency_ms.size(), m.seconds, m.fps());
-  fmt::print("  latency p50 {:.3f} ms, p90 {:.3f} ms, p99 {:.3f} ms\n", m.quantile(0.5), m.quantile(0.9), m.quantile(0.99));
-  if (m.allocation_runs) fmt::print("  allocations per inference: {:.2f} by Tenon, {:.2f} by libraries\n", own, libraries);
-  else fmt::print("  allocations were not counted: this build has another allocator\n");
+  fmt::print("  latency p50 {:.3f} ms, p90 {:.3f} ms, p99 {:.3f} ms\n", m.quantile(0.5), m.quantile(0.9),
+             m.quantile(0.99));
+  if (m.allocation_runs)
+    fmt::print("  allocations per inference: {:.2f} by Tenon, {:.2f} by libraries\n", own, libraries);
+  else
+    fmt::print("  allocations were not counted: this build has another allocator\n");
   fmt::print("\n{}", histogram(m.latency_ms));
 }
 
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  auto* command = app.add_subcommand("bench", "Measure a model on a device: latency, throughput, start, memory, allocations");
+  auto* command =
+      app.add_subcommand("bench", "Measure a model on a device: latency, throughput, start, memory, allocations");
   auto options = std::make_shared<BenchOptions>();
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
-  command->add_option("--seconds", options->seconds, "How long to measure")->check(CLI::Range(0.1, 3600.0))->capture_default_str();
+  command->add_option("--seconds", options->seconds, "How long to measure")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->capture_default_str();
   command->add_option("--requests", options->requests, "Inferences in flight; 0: what the device likes, 1 for latency")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   command->add_option("--hint", options->hint, "What the device should aim at")
       ->check(CLI::IsMember({"latency", "throughput"}))
       ->capture_default_str();
-  command->add_option("--threads", options->threads, "Threads of the device; 0: all processors")->check(CLI::Range(0, 1024))->capture_default_str();
+  command->add_option("--threads", options->threads, "Threads of the device; 0: all processors")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { bench(*options); });
 }

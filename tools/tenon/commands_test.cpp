@@ -11,8 +11,9 @@ using Commands = ToolTest;
 
 TEST_F(Commands, HelpOfEachNamesItsOptions) {
   const std::pair<const char*, std::vector<std::string>> all[] = {
-      {"run", {"--model", "--device", "--save", "--report", "--ground-truth", "--zero-copy", "--max-frames", "--requests", "--confidence", "--iou",
-               "--no-compare", "--trace", "--quiet", "--snapshot", "require"}},
+      {"run",
+       {"--model", "--device", "--save", "--report", "--ground-truth", "--zero-copy", "--max-frames", "--requests",
+        "--confidence", "--iou", "--no-compare", "--trace", "--quiet", "--snapshot", "require"}},
       {"bench", {"--model", "--device", "--seconds", "--requests", "--hint", "--json", "--threads"}},
       {"verify", {"--device", "--json", "--rtol", "--atol", "--filter"}},
       {"matrix", {"--json"}},
@@ -21,7 +22,8 @@ TEST_F(Commands, HelpOfEachNamesItsOptions) {
   for (const auto& [command, options] : all) {
     const Outcome help = tool(std::string(command) + " --help");
     EXPECT_EQ(help.status, 0) << command;
-    for (const std::string& option : options) EXPECT_NE(help.out.find(option), std::string::npos) << command << " " << option << "\n" << help.out;
+    for (const std::string& option : options)
+      EXPECT_NE(help.out.find(option), std::string::npos) << command << " " << option << "\n" << help.out;
   }
   const Outcome all_commands = tool("--help");
   EXPECT_EQ(all_commands.status, 0);
@@ -45,7 +47,8 @@ TEST_F(Commands, BenchMeasuresAndCounts) {
   // The steady state is free of our cost.
   EXPECT_EQ(result.at("allocations_per_inference").at("own"), 0) << done.out;
   EXPECT_GE(result.at("allocations_per_inference").at("libraries"), 0);
-  const Outcome text = tool("bench -m '" + model("demo.onnx") + "' --seconds 0.3 --hint latency --threads 1 --requests 1");
+  const Outcome text =
+      tool("bench -m '" + model("demo.onnx") + "' --seconds 0.3 --hint latency --threads 1 --requests 1");
   ASSERT_EQ(text.status, 0) << text.err;
   EXPECT_NE(text.out.find("p99"), std::string::npos);
   EXPECT_NE(text.out.find("█"), std::string::npos);
@@ -113,7 +116,8 @@ TEST_F(Commands, MatrixProvesWhatSharesAndNamesWhatDoesNot) {
   const json pairs = json::parse(done.out).at("pairs");
   bool ffmpeg_shares = false;
   for (const json& pair : pairs) {
-    for (const char* key : {"from", "to", "result", "reason", "first_ns", "repeat_ns"}) EXPECT_TRUE(pair.contains(key)) << key;
+    for (const char* key : {"from", "to", "result", "reason", "first_ns", "repeat_ns"})
+      EXPECT_TRUE(pair.contains(key)) << key;
     const std::string result = pair.at("result");
     EXPECT_TRUE(result == "proved" || result == "claimed" || result == "copies" || result == "refused") << result;
     if (result != "proved") {

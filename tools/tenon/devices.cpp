@@ -35,7 +35,8 @@ void show_devices(bool json) {
     rows.push_back({device, "unavailable", reason, ""});
   }
   if (!json && rows.size() == 1) {
-    fmt::print("no devices: no libtenon_device_<name>.so lies beside the runtime or in a folder of TENON_DEVICE_PATH\n");
+    fmt::print(
+        "no devices: no libtenon_device_<name>.so lies beside the runtime or in a folder of TENON_DEVICE_PATH\n");
     return;
   }
   fmt::print("{}", json ? nlohmann::json{{"devices", list}}.dump(2) + "\n" : text_table(rows));

@@ -23,7 +23,8 @@ namespace {
 
 /// A reproducible byte that differs from row to row, plane to plane and seed to seed.
 std::uint8_t pattern(unsigned seed, std::size_t plane, std::size_t row, std::size_t column) {
-  std::uint64_t x = seed * 0x9e3779b97f4a7c15ull + plane * 0xbf58476d1ce4e5b9ull + row * 0x94d049bb133111ebull + column * 0xd6e8feb86659fd93ull;
+  std::uint64_t x = seed * 0x9e3779b97f4a7c15ull + plane * 0xbf58476d1ce4e5b9ull + row * 0x94d049bb133111ebull +
+                    column * 0xd6e8feb86659fd93ull;
   x ^= x >> 31;
   return static_cast<std::uint8_t>((x * 0xff51afd7ed558ccdull) >> 56);
 }
@@ -48,7 +49,8 @@ bool holds_pattern(const FrameInfo& info, const Rows& rows, unsigned seed) {
   for (std::size_t p = 0; p < format_info(info.format).plane_count; ++p) {
     const PlaneExtent extent = plane_extent(info, p);
     for (std::size_t y = 0; y < extent.height_px; ++y) {
-      const auto* row = reinterpret_cast<const std::uint8_t*>(rows.base[p] + rows.pitch[p] * static_cast<std::ptrdiff_t>(y));
+      const auto* row =
+          reinterpret_cast<const std::uint8_t*>(rows.base[p] + rows.pitch[p] * static_cast<std::ptrdiff_t>(y));
       for (std::size_t x = 0; x < extent.row_bytes; ++x) {
         if (row[x] != pattern(seed, p, y, x)) return false;
       }
@@ -73,7 +75,8 @@ class SecondMapping {
  public:
   explicit SecondMapping(const Memory& memory) : size_(memory.size_bytes()) {
     address_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, memory.borrow_fd(), 0);
-    if (address_ == MAP_FAILED) throw Error(Code::kUnavailable, "the descriptor cannot be mapped a second time", "mmap", errno);
+    if (address_ == MAP_FAILED)
+      throw Error(Code::kUnavailable, "the descriptor cannot be mapped a second time", "mmap", errno);
   }
   ~SecondMapping() { ::munmap(address_, size_); }
   SecondMapping(const SecondMapping&) = delete;
@@ -144,33 +147,40 @@ HopProof prove_decoder_to_pool(const Frame& frame) {
     }
     for (unsigned round = 1; round <= 2; ++round) {
       write_pattern(frame.info(), decoder, 2 * round);
-      if (!holds_pattern(frame.info(), pool, 2 * round)) return {Proof::kCopies, "what was written through AVFrame.data is not in the pool's memory"};
+      if (!holds_pattern(frame.info(), pool, 2 * round))
+        return {Proof::kCopies, "what was written through AVFrame.data is not in the pool's memory"};
       write_pattern(frame.info(), pool, 2 * round + 1);
-      if (!holds_pattern(frame.info(), decoder, 2 * round + 1)) return {Proof::kCopies, "what was written into the pool's memory is not in AVFrame.data"};
+      if (!holds_pattern(frame.info(), decoder, 2 * round + 1))
+        return {Proof::kCopies, "what was written into the pool's memory is not in AVFrame.data"};
     }
-    return {Proof::kProved, "written through AVFrame.data, read through a second mapping of the pool's descriptor, and back; every byte, twice"};
+    return {Proof::kProved,
+            "written through AVFrame.data, read through a second mapping of the pool's descriptor, and back; every "
+            "byte, twice"};
   });
 }
 
 HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const std::string& device) {
   return guarded([&]() -> HopProof {
     const Memory& memory = *frame.plane(0).memory();
-    if (memory.borrow_fd() < 0 || !PageGuard::supported()) return {Proof::kClaimed, "the buffer's pages cannot be locked here"};
+    if (memory.borrow_fd() < 0 || !PageGuard::supported())
+      return {Proof::kClaimed, "the buffer's pages cannot be locked here"};
     InferRequest request = compiled.create_infer_request();
     request.set_frame(frame);
     request.infer();  // What is done once only is done now.
     PageGuard guard(memory.host(), memory.size_bytes());
     request.infer();
     const PageGuard::Findings found = guard.release();
-    if (found.pages == 0) return {Proof::kCopies, "nothing read the decoder's buffer during an inference: it works on a copy"};
+    if (found.pages == 0)
+      return {Proof::kCopies, "nothing read the decoder's buffer during an inference: it works on a copy"};
     const std::string module = "libtenon_device_";
     for (const std::string& reader : found.readers) {
       if (reader.find(module) == std::string::npos) {
         return {Proof::kCopies, "the decoder's buffer was read by " + reader + ", not by the module of " + device};
       }
     }
-    return {Proof::kProved, fmt::format("pages locked during an inference: all {} that were read were read by {}, in place", found.pages,
-                                        found.readers.empty() ? "" : found.readers.front())};
+    return {Proof::kProved,
+            fmt::format("pages locked during an inference: all {} that were read were read by {}, in place",
+                        found.pages, found.readers.empty() ? "" : found.readers.front())};
   });
 }
 
@@ -194,10 +204,15 @@ HopProof prove_stage_to_model(const Frame& frame, CompiledModel& compiled, const
     const double change = distance(seen[0], seen[1]);
     if (change == 0) return {Proof::kCopies, "the outputs did not change with the decoder's buffer"};
     if (worst > 0.02 || worst * 4 > change) {
-      return {Proof::kCopies, fmt::format("outputs differ from the reference by {:.2g} of their range; two patterns differ by {:.2g}", worst, change)};
+      return {Proof::kCopies,
+              fmt::format("outputs differ from the reference by {:.2g} of their range; two patterns differ by {:.2g}",
+                          worst, change)};
     }
-    return {Proof::kProved, fmt::format("two patterns written into the decoder's buffer after set_frame() reach the outputs as the reference "
-                                        "says (difference {:.1g} of the range)", worst)};
+    return {Proof::kProved,
+            fmt::format(
+                "two patterns written into the decoder's buffer after set_frame() reach the outputs as the reference "
+                "says (difference {:.1g} of the range)",
+                worst)};
   });
 }
 

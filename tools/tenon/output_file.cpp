@@ -32,14 +32,16 @@ OutputFile::OutputFile(const std::string& path, std::string_view option) : path_
   if (fd < 0) {
     const int error = errno;
     partial_.clear();
-    throw Error(Code::kPermissionDenied,
-                what + " cannot be written: " + std::generic_category().message(error) + "; choose a folder that you may write to");
+    throw Error(Code::kPermissionDenied, what + " cannot be written: " + std::generic_category().message(error) +
+                                             "; choose a folder that you may write to");
   }
   ::close(fd);
 }
 
 OutputFile::OutputFile(OutputFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})), partial_(std::exchange(other.partial_, {})), option_(std::move(other.option_)) {}
+    : path_(std::exchange(other.path_, {})),
+      partial_(std::exchange(other.partial_, {})),
+      option_(std::move(other.option_)) {}
 
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   if (this == &other) return *this;
@@ -59,11 +61,14 @@ void OutputFile::commit(std::string_view content) {
   int error = fd < 0 ? errno : 0;
   while (fd >= 0 && error == 0 && !content.empty()) {
     const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written >= 0) content.remove_prefix(static_cast<std::size_t>(written));
-    else if (errno != EINTR) error = errno;
+    if (written >= 0)
+      content.remove_prefix(static_cast<std::size_t>(written));
+    else if (errno != EINTR)
+      error = errno;
   }
   if (fd >= 0 && ::close(fd) != 0 && error == 0) error = errno;
-  if (error) throw Error(Code::kResourceExhausted, what + " cannot be written: " + std::generic_category().message(error));
+  if (error)
+    throw Error(Code::kResourceExhausted, what + " cannot be written: " + std::generic_category().message(error));
   std::error_code failure;
   fs::rename(partial_, path_, failure);
   if (failure) throw Error(Code::kPermissionDenied, what + " cannot be put in place: " + failure.message());

@@ -8,7 +8,8 @@
 
 namespace tenon::tool {
 
-/// Makes a temporary file beside `path` at once; commit() writes and renames it, the destructor removes what was not committed.
+/// Makes a temporary file beside `path` at once; commit() writes and renames it, the destructor removes what was not
+/// committed.
 class OutputFile {
  public:
   /// Nothing to write: commit() does nothing.

@@ -54,7 +54,8 @@ void on_fault(int, siginfo_t* info, void* context) {
   }
   const int error = errno;
   const std::size_t index = s.count.fetch_add(1, std::memory_order_relaxed);
-  if (index < kMostNotes) s.at[index].store(instruction(*static_cast<const ucontext_t*>(context)), std::memory_order_release);
+  if (index < kMostNotes)
+    s.at[index].store(instruction(*static_cast<const ucontext_t*>(context)), std::memory_order_release);
   ::mprotect(reinterpret_cast<void*>(address & ~(s.page - 1)), s.page, PROT_READ | PROT_WRITE);
   errno = error;
 }
@@ -112,7 +113,8 @@ PageGuard::Findings PageGuard::release() {
     const char* name = ::dladdr(reinterpret_cast<void*>(s.at[i].load()), &info) != 0 ? info.dli_fname : nullptr;
     std::string module = name ? name : "code without a module";
     if (const auto slash = module.rfind('/'); slash != module.npos) module.erase(0, slash + 1);
-    if (std::find(found.readers.begin(), found.readers.end(), module) == found.readers.end()) found.readers.push_back(module);
+    if (std::find(found.readers.begin(), found.readers.end(), module) == found.readers.end())
+      found.readers.push_back(module);
   }
   return found;
 }

@@ -19,7 +19,8 @@ class PageGuard {
 
   /// Whether this processor's signal context is known here.
   static bool supported();
-  /// @param begin  Of a whole mapping: a page boundary. @errors kUnavailable: mprotect refused; kFailedPrecondition: one exists.
+  /// @param begin  Of a whole mapping: a page boundary. @errors kUnavailable: mprotect refused; kFailedPrecondition:
+  /// one exists.
   PageGuard(void* begin, std::size_t size_bytes);
   ~PageGuard();
   PageGuard(const PageGuard&) = delete;

@@ -24,7 +24,8 @@ ffmpeg::WriterOptions writer_options(double fps, Ledger& ledger) {
   ffmpeg::WriterOptions options;
   if (fps > 0) options.fps = fps;
   options.ledger = &ledger;
-  // The picture must not cost more than the model: "veryfast" took 15 ms of CPU for a 720p frame of the demo, this takes 9.
+  // The picture must not cost more than the model: "veryfast" took 15 ms of CPU for a 720p frame of the demo, this
+  // takes 9.
   options.preset = "superfast";
   return options;
 }
@@ -59,7 +60,9 @@ double clarity_of(std::span<const vision::Detection> detections) {
 }  // namespace
 
 std::vector<char> to_png(const Frame& frame) {
-  const auto fail = [](int error, const char* api) { return ffmpeg::detail::make_error(error, "snapshot as PNG", api); };
+  const auto fail = [](int error, const char* api) {
+    return ffmpeg::detail::make_error(error, "snapshot as PNG", api);
+  };
   const AVCodec* encoder = avcodec_find_encoder(AV_CODEC_ID_PNG);
   if (!encoder) throw Error(Code::kUnimplemented, "snapshot: this FFmpeg has no PNG encoder");
   Ledger own;
@@ -82,7 +85,8 @@ std::vector<char> to_png(const Frame& frame) {
   rgb->pts = 0;
   if (const int error = avcodec_send_frame(codec.get(), rgb.get()); error < 0) throw fail(error, "avcodec_send_frame");
   avcodec_send_frame(codec.get(), nullptr);
-  if (const int error = avcodec_receive_packet(codec.get(), packet.get()); error < 0) throw fail(error, "avcodec_receive_packet");
+  if (const int error = avcodec_receive_packet(codec.get(), packet.get()); error < 0)
+    throw fail(error, "avcodec_receive_packet");
   return {packet->data, packet->data + packet->size};
 }
 
@@ -138,7 +142,9 @@ void Pictures::show(const Frame& frame, std::span<const vision::Detection> detec
 void Pictures::finish() {
   if (writer_) writer_->finish();
   if (!snapshot_) return;
-  if (!best_) throw Error(Code::kFailedPrecondition, "--snapshot \"" + snapshot_.path().string() + "\": no frame came, so there is no picture");
+  if (!best_)
+    throw Error(Code::kFailedPrecondition,
+                "--snapshot \"" + snapshot_.path().string() + "\": no frame came, so there is no picture");
   const std::vector<char> png = to_png(best_);
   snapshot_.commit({png.data(), png.size()});
 }

@@ -28,7 +28,8 @@ class Pictures {
   Pictures(const std::string& video_path, const std::string& snapshot_path, const FrameInfo& info, double fps);
 
   bool wanted() const { return writer_ || snapshot_; }
-  /// Copies `frame`, draws, hands it to the encoder. After a change of size pictures keep the first one's: cut, or with a black rim.
+  /// Copies `frame`, draws, hands it to the encoder. After a change of size pictures keep the first one's: cut, or with
+  /// a black rim.
   void show(const Frame& frame, std::span<const vision::Detection> detections);
   /// Writes the files. Without it they do not appear.
   void finish();

@@ -14,7 +14,9 @@ namespace {
 
 constexpr auto kStep = std::chrono::milliseconds(200);
 
-double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
 
 }  // namespace
 

@@ -54,7 +54,8 @@ class Pipeline {
 
   Pipeline(CompiledModel& model, std::size_t requests);
 
-  /// Runs what `source` gives. What the source throws ends the run like its end, and is kept in failure(): what ran is valid.
+  /// Runs what `source` gives. What the source throws ends the run like its end, and is kept in failure(): what ran is
+  /// valid.
   /// @errors what set_frame and the device throw
   void run(Source& source, const Collect& collect = {}, const Show& show = {});
   std::uint64_t frames() const { return frames_; }

@@ -54,7 +54,8 @@ void Progress::draw(std::uint64_t done, const std::string& note, Time now) {
   next_ = now + milliseconds(terminal_ ? 100 : 2000);
   const std::string count = total_ ? fmt::format("{}/{}", done, *total_) : fmt::format("{}", done);
   std::string text = fmt::format("{}  {:.1f} {}/s", count, rate_, unit_);
-  if (total_ && rate_ > 0 && *total_ > done) text += fmt::format("  {:.0f} s left", static_cast<double>(*total_ - done) / rate_);
+  if (total_ && rate_ > 0 && *total_ > done)
+    text += fmt::format("  {:.0f} s left", static_cast<double>(*total_ - done) / rate_);
   if (!note.empty()) text += "  " + note;
   if (!terminal_) {
     fmt::print(out_, "{}\n", text);

@@ -34,7 +34,9 @@ ZeroCopy policy_of(const std::string& name) {
   return name == "require" ? ZeroCopy::kRequire : name == "allow" ? ZeroCopy::kAllow : ZeroCopy::kPrefer;
 }
 
-double ms_since(Clock::time_point begin) { return std::chrono::duration<double, std::milli>(Clock::now() - begin).count(); }
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
 
 /// Detections of each frame, for the picture and for the measure.
 class Results {
@@ -51,15 +53,18 @@ class Results {
     if (options_.confidence >= 0) shown.confidence_threshold = static_cast<float>(options_.confidence);
     if (options_.iou >= 0) shown.iou_threshold = static_cast<float>(options_.iou);
     if (shown.model_type.empty()) {
-      if (truth_) throw Error(Code::kInvalidArgument, "--ground-truth: the model does not say what its outputs mean; add --model-type");
+      if (truth_)
+        throw Error(Code::kInvalidArgument,
+                    "--ground-truth: the model does not say what its outputs mean; add --model-type");
       shown_.reset();
       return;
     }
     shown_.emplace(shown);
     if (!truth_) return;
     if (truth_->width != info.width_px || truth_->height != info.height_px) {
-      throw Error(Code::kInvalidArgument, fmt::format("--ground-truth \"{}\" describes pictures of {}x{}, the video has {}x{}", options_.ground_truth,
-                                                      truth_->width, truth_->height, info.width_px, info.height_px));
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("--ground-truth \"{}\" describes pictures of {}x{}, the video has {}x{}",
+                              options_.ground_truth, truth_->width, truth_->height, info.width_px, info.height_px));
     }
     vision::DecodeOptions measured = shown;
     // The whole curve counts, so nearly everything is kept and each label of a box stands for itself.
@@ -70,8 +75,8 @@ class Results {
     for (std::size_t i = 0; i < truth_->labels.size() && !shown.labels.empty(); ++i) {
       const auto found = std::find(shown.labels.begin(), shown.labels.end(), truth_->labels[i]);
       if (found == shown.labels.end()) {
-        throw Error(Code::kInvalidArgument, "--ground-truth \"" + options_.ground_truth + "\" has objects labelled \"" + truth_->labels[i] +
-                                                "\", which the model does not know");
+        throw Error(Code::kInvalidArgument, "--ground-truth \"" + options_.ground_truth + "\" has objects labelled \"" +
+                                                truth_->labels[i] + "\", which the model does not know");
       }
       label_ids_[static_cast<int>(i)] = static_cast<int>(found - shown.labels.begin());
     }
@@ -157,7 +162,8 @@ double median(std::vector<double> values) {
 }
 
 /// The same frames both ways, in turns, so that what else the machine does falls on both alike.
-Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& inference, std::size_t requests, std::uint64_t frames, bool live) {
+Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& inference, std::size_t requests,
+                   std::uint64_t frames, bool live) {
   Comparison result;
   if (live) {
     result.why_not = "a camera or stream cannot be played twice";
@@ -186,7 +192,8 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
       sources[way].allow(result.frames_per_block);
       const auto begin = Clock::now();
       pipeline.run(sources[way], [&](const Frame&, InferRequest&) {
-        progress.update(pipeline.frames(), [&] { return std::string(way ? "with a forced copy" : "in place, for comparison"); });
+        progress.update(pipeline.frames(),
+                        [&] { return std::string(way ? "with a forced copy" : "in place, for comparison"); });
       });
       const std::uint64_t count = sources[way].frames() - before;
       if (pipeline.failure() || Interrupt::requested() || count == 0) {
@@ -203,7 +210,8 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   result.blocks = kBlocks;
   result.zero_copy_ms = median(times[0]);
   result.forced_ms = median(times[1]);
-  result.copied_per_frame = static_cast<double>(forced.total().copied + forced_bytes) / static_cast<double>(forced_frames);
+  result.copied_per_frame =
+      static_cast<double>(forced.total().copied + forced_bytes) / static_cast<double>(forced_frames);
   return result;
 }
 
@@ -212,7 +220,8 @@ void prove_hops(RunReport& report, const Frame& frame, CompiledModel& compiled, 
   if (!frame) {
     for (HopProof& proof : proofs) proof = {Proof::kRefused, "no frame ran"};
   } else if (!frame.plane(0).is_writable()) {
-    for (HopProof& proof : proofs) proof = {Proof::kClaimed, "the buffer is still in use by the decoder, so nothing may be written into it"};
+    for (HopProof& proof : proofs)
+      proof = {Proof::kClaimed, "the buffer is still in use by the decoder, so nothing may be written into it"};
   } else {
     proofs[0] = prove_decoder_to_pool(frame);
     proofs[1] = prove_pool_to_stage(frame, compiled, report.device);
@@ -221,7 +230,8 @@ void prove_hops(RunReport& report, const Frame& frame, CompiledModel& compiled, 
   for (std::size_t i = 0; i < report.hops.size() && i < 3; ++i) {
     report.hops[i].proof = proofs[i];
     // The bookkeeping has the last word: a hop that booked a copy is none without.
-    if (report.hops[i].copied && proofs[i].proof != Proof::kCopies) report.hops[i].proof = {Proof::kCopies, "the ledger booked copies on it"};
+    if (report.hops[i].copied && proofs[i].proof != Proof::kCopies)
+      report.hops[i].proof = {Proof::kCopies, "the ledger booked copies on it"};
   }
 }
 
@@ -239,7 +249,9 @@ void run(const RunOptions& options) {
   Pictures pictures(options.save, options.snapshot, info, video->fps());
   results.prepare(info);
   if (!options.quiet && !results.decodes()) {
-    fmt::print("the model does not say what its outputs mean (model_info model_type): it runs without detections; --model-type says it\n");
+    fmt::print(
+        "the model does not say what its outputs mean (model_info model_type): it runs without detections; "
+        "--model-type says it\n");
   }
 
   RunReport report;
@@ -257,8 +269,9 @@ void run(const RunOptions& options) {
   } catch (const std::exception&) {
     // A device need not have a name for people.
   }
-  report.requests = options.requests ? options.requests
-                                     : std::max<std::uint64_t>(2, compiled.get_property(optimal_number_of_infer_requests));
+  report.requests = options.requests
+                        ? options.requests
+                        : std::max<std::uint64_t>(2, compiled.get_property(optimal_number_of_infer_requests));
   auto pipeline = std::make_unique<Pipeline>(compiled, report.requests);
   std::optional<std::uint64_t> total = video->frame_count();
   if (options.max_frames) total = std::min(total.value_or(options.max_frames), options.max_frames);
@@ -291,8 +304,8 @@ void run(const RunOptions& options) {
   std::string lies_in = path.substr(first_arrow + 4);
   // The copy is the hop itself, not a place.
   if (lies_in.rfind("copy -> ", 0) == 0) lies_in.erase(0, 8);
-  report.hops = hops_of(decoding, core.ledger(), report.frames, path.substr(0, first_arrow), lies_in, video->pool_size(),
-                        report.device);
+  report.hops = hops_of(decoding, core.ledger(), report.frames, path.substr(0, first_arrow), lies_in,
+                        video->pool_size(), report.device);
   for (const LedgerEntry& entry : core.ledger().snapshot()) {
     if (entry.name == "input stage re-plan") report.replans += entry.maps;
   }
@@ -321,7 +334,8 @@ void run(const RunOptions& options) {
   }
   prove_hops(report, last, compiled, *model);
 
-  // A recording up to the moment when a camera went is worth having; the first half of a damaged file is not what was asked for.
+  // A recording up to the moment when a camera went is worth having; the first half of a damaged file is not what was
+  // asked for.
   const bool keep = !failure || live;
   if (keep && report.frames > 0) {
     pictures.finish();
@@ -345,7 +359,8 @@ void run(const RunOptions& options) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  auto* command = app.add_subcommand("run", "Run a model on a video, camera or stream, and show what was copied on the way");
+  auto* command =
+      app.add_subcommand("run", "Run a model on a video, camera or stream, and show what was copied on the way");
   auto options = std::make_shared<RunOptions>();
   command->add_option("input", options->input, "Video file, /dev/video0, or a URL (rtsp://, http://, ...)")->required();
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
@@ -361,12 +376,17 @@ void add_run(CLI::App& app) {
   command->add_option("--requests", options->requests, "Inferences in flight; 0: what the device likes")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_option("--confidence", options->confidence, "Lowest score to show, in place of the model's own")->check(CLI::Range(0.0, 1.0));
-  command->add_option("--iou", options->iou, "Overlap from which boxes count as one, in place of the model's own")->check(CLI::Range(0.0, 1.0));
-  command->add_option("--timeout", options->timeout_s, "Give a camera or stream up that sends no picture for so many seconds")
+  command->add_option("--confidence", options->confidence, "Lowest score to show, in place of the model's own")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--iou", options->iou, "Overlap from which boxes count as one, in place of the model's own")
+      ->check(CLI::Range(0.0, 1.0));
+  command
+      ->add_option("--timeout", options->timeout_s,
+                   "Give a camera or stream up that sends no picture for so many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
-  command->add_option("--model-type", options->model_type, "What the outputs mean, where the model does not say: YOLOX, YOLOv8, SSD, ...");
+  command->add_option("--model-type", options->model_type,
+                      "What the outputs mean, where the model does not say: YOLOX, YOLOv8, SSD, ...");
   command->add_flag("--no-compare", options->no_compare, "Leave out the second pass with a forced copy");
   command->add_option("--trace", options->trace, "Write spans of time as a Chrome trace");
   command->add_flag("-q,--quiet", options->quiet, "No progress, only the report");

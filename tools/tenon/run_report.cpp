@@ -34,9 +34,11 @@ std::string per_frame_text(double waits) { return waits == 0 ? "0" : fmt::format
 
 }  // namespace
 
-std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, std::uint64_t frames, const std::string& codec,
-                               const std::string& lies_in, std::uint64_t buffers, const std::string& device) {
-  HopReport decode{codec + "->" + lies_in, codec, lies_in, frames, frames > buffers ? frames - buffers : 0, 0, 0, 0, 0, {}};
+std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, std::uint64_t frames,
+                               const std::string& codec, const std::string& lies_in, std::uint64_t buffers,
+                               const std::string& device) {
+  HopReport decode{
+      codec + "->" + lies_in, codec, lies_in, frames, frames > buffers ? frames - buffers : 0, 0, 0, 0, 0, {}};
   HopReport stage{"frame->input stage", lies_in, "input stage", 0, 0, 0, 0, 0, 0, {}};
   HopReport model{"input stage->" + device, "input stage", device, frames, frames, 0, 0, 0, 0, {}};
   for (const LedgerEntry& entry : decoder.snapshot()) {
@@ -126,12 +128,15 @@ std::string RunReport::to_json() const {
 }
 
 std::string RunReport::to_text() const {
-  std::string text = fmt::format("{} frames of {} ({}x{} {}) in {:.1f} s on {}: {:.1f} frames/s, {} detections", frames, input, info.width_px,
-                                 info.height_px, to_string(info.format), seconds, device_name.empty() ? device : device_name, fps(), detections);
+  std::string text = fmt::format("{} frames of {} ({}x{} {}) in {:.1f} s on {}: {:.1f} frames/s, {} detections", frames,
+                                 input, info.width_px, info.height_px, to_string(info.format), seconds,
+                                 device_name.empty() ? device : device_name, fps(), detections);
   if (map50) text += fmt::format(", mAP@0.5 {:.4f}", *map50);
   if (interrupted) text += "  (interrupted)";
   text += "\n";
-  if (size_changes) text += fmt::format("the stream changed its size or format {} times; {} plans were compiled for it\n", size_changes, replans);
+  if (size_changes)
+    text += fmt::format("the stream changed its size or format {} times; {} plans were compiled for it\n", size_changes,
+                        replans);
   text += "\n";
   std::string way;
   std::size_t proved = 0;
@@ -143,17 +148,20 @@ std::string RunReport::to_text() const {
   const std::string forced = "  the same, second hop forced to copy:";
   const std::size_t width = std::max(columns(way), columns(forced)) + 4;
   const std::string copied = "copied " + in_bytes(per_frame(&HopReport::copied)) + "/frame";
-  const std::string converted = fmt::format("converted {} -> {}", in_bytes(per_frame(&HopReport::converted)), in_bytes(converted_to));
-  text += padded(way, width) + padded(copied, 24) + padded(converted, 34) + padded("waits " + per_frame_text(per_frame(&HopReport::waits)), 10) +
+  const std::string converted =
+      fmt::format("converted {} -> {}", in_bytes(per_frame(&HopReport::converted)), in_bytes(converted_to));
+  text += padded(way, width) + padded(copied, 24) + padded(converted, 34) +
+          padded("waits " + per_frame_text(per_frame(&HopReport::waits)), 10) +
           fmt::format("proved {}/{} hops\n", proved, hops.size());
   if (const double transferred = per_frame(&HopReport::transferred); transferred > 0) {
     text += fmt::format("  transferred to or from the device's own memory: {}/frame\n", in_bytes(transferred));
   }
   if (comparison && comparison->why_not.empty()) {
     const double slower = comparison->slower();
-    text += padded(forced, width) + padded("copied " + in_bytes(comparison->copied_per_frame) + "/frame", 24 + 34 + 10) +
-            (slower >= 1.005 ? fmt::format("{:.2f}x slower", slower) : fmt::format("no slower here ({:.2f}x)", slower)) +
-            fmt::format("  ({:.2f} -> {:.2f} ms/frame)\n", comparison->zero_copy_ms, comparison->forced_ms);
+    text +=
+        padded(forced, width) + padded("copied " + in_bytes(comparison->copied_per_frame) + "/frame", 24 + 34 + 10) +
+        (slower >= 1.005 ? fmt::format("{:.2f}x slower", slower) : fmt::format("no slower here ({:.2f}x)", slower)) +
+        fmt::format("  ({:.2f} -> {:.2f} ms/frame)\n", comparison->zero_copy_ms, comparison->forced_ms);
   } else if (comparison) {
     text += padded(forced, width) + comparison->why_not + "\n";
   }
@@ -163,8 +171,10 @@ std::string RunReport::to_text() const {
   }
   if (!saved.empty()) {
     const double share = frames ? 1.0 / static_cast<double>(frames) : 0;
-    text += fmt::format("  apart from that, for {} ({}): copied {}/frame to draw on", saved, codec, in_bytes(static_cast<double>(saved_copied) * share));
-    if (saved_converted) text += fmt::format(", converted {}/frame", in_bytes(static_cast<double>(saved_converted) * share));
+    text += fmt::format("  apart from that, for {} ({}): copied {}/frame to draw on", saved, codec,
+                        in_bytes(static_cast<double>(saved_copied) * share));
+    if (saved_converted)
+      text += fmt::format(", converted {}/frame", in_bytes(static_cast<double>(saved_converted) * share));
     if (saved_left_out) text += fmt::format(", {} pictures of another format left out", saved_left_out);
     text += "\n";
   }

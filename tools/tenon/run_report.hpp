@@ -52,12 +52,13 @@ struct RunReport {
   std::string to_text() const;
 };
 
-/// The hops of a way from what the ledgers booked: decoder to pool, pool to input stage, input stage to device. Every byte that
-/// was booked appears in one of them.
+/// The hops of a way from what the ledgers booked: decoder to pool, pool to input stage, input stage to device. Every
+/// byte that was booked appears in one of them.
 /// @param codec     "h264"
 /// @param lies_in   Where frames came to lie: "pool(memfd)"
 /// @param buffers   Buffers that the pool made.
-std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, std::uint64_t frames, const std::string& codec,
-                               const std::string& lies_in, std::uint64_t buffers, const std::string& device);
+std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, std::uint64_t frames,
+                               const std::string& codec, const std::string& lies_in, std::uint64_t buffers,
+                               const std::string& device);
 
 }  // namespace tenon::tool

@@ -9,17 +9,20 @@ using nlohmann::json;
 using RunCommand = ToolTest;
 
 void expect_fixed_keys(const json& report) {
-  for (const char* key : {"device", "frames", "fps", "bytes_copied_per_frame", "bytes_converted_per_frame", "host_waits_per_frame", "hops", "map50"}) {
+  for (const char* key : {"device", "frames", "fps", "bytes_copied_per_frame", "bytes_converted_per_frame",
+                          "host_waits_per_frame", "hops", "map50"}) {
     EXPECT_TRUE(report.contains(key)) << key;
   }
   for (const json& hop : report.at("hops")) {
-    for (const char* key : {"edge", "from", "to", "maps", "view_hits", "bytes", "waits", "proof"}) EXPECT_TRUE(hop.contains(key)) << key;
+    for (const char* key : {"edge", "from", "to", "maps", "view_hits", "bytes", "waits", "proof"})
+      EXPECT_TRUE(hop.contains(key)) << key;
   }
 }
 
 TEST_F(RunCommand, DemoUnderRequireCopiesNothingProvesItsHopsAndFindsTheObjects) {
-  const Outcome done = run_demo("--device CPU --zero-copy require --save out.mp4 --snapshot out.png --report r.json --ground-truth '" +
-                                model("demo.json") + "'");
+  const Outcome done =
+      run_demo("--device CPU --zero-copy require --save out.mp4 --snapshot out.png --report r.json --ground-truth '" +
+               model("demo.json") + "'");
   ASSERT_EQ(done.status, 0) << done.err << done.out;
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"out.mp4", "out.png", "r.json"}));
   const json report = json::parse(text_of(file("r.json")));
@@ -95,7 +98,8 @@ TEST_F(RunCommand, AStreamThatChangesSizeIsPlannedAgainAndTheReportSaysSo) {
   write_clip("a.h264", 320, 240, 6);
   write_clip("b.h264", 640, 360, 6);
   write("both.h264", text_of(file("a.h264")) + text_of(file("b.h264")));
-  const Outcome done = tool("run both.h264 -m '" + model("demo.onnx") + "' --save out.mp4 --report r.json --quiet --no-compare");
+  const Outcome done =
+      tool("run both.h264 -m '" + model("demo.onnx") + "' --save out.mp4 --report r.json --quiet --no-compare");
   ASSERT_EQ(done.status, 0) << done.err;
   const json report = json::parse(text_of(file("r.json")));
   EXPECT_EQ(report["frames"], 12);
@@ -116,7 +120,8 @@ TEST_F(RunCommand, AWayThatMustCopyBooksItAndIsNotCalledProved) {
   EXPECT_EQ(report["hops"][0]["proof"], "copies");
   EXPECT_NE(done.out.find("proved 2/3 hops"), std::string::npos) << done.out;
   // Under require nothing is copied, even so: they are read where the decoder put them.
-  const Outcome strict = tool("run raw.mkv -m '" + model("demo.onnx") + "' --zero-copy require --report s.json --quiet --no-compare");
+  const Outcome strict =
+      tool("run raw.mkv -m '" + model("demo.onnx") + "' --zero-copy require --report s.json --quiet --no-compare");
   ASSERT_EQ(strict.status, 0) << strict.err;
   EXPECT_EQ(json::parse(text_of(file("s.json")))["bytes_copied_per_frame"], 0);
 }
@@ -133,7 +138,8 @@ TEST_F(RunCommand, RequireRefusesAWayThatMustConvertAndSaysWhy) {
 
 TEST_F(RunCommand, PicturesOfOddSizeAreSavedToo) {
   write_clip("odd.mkv", 321, 241, 4, "ffv1");
-  const Outcome done = tool("run odd.mkv -m '" + model("demo.onnx") + "' --save out.mp4 --snapshot out.png --quiet --no-compare");
+  const Outcome done =
+      tool("run odd.mkv -m '" + model("demo.onnx") + "' --save out.mp4 --snapshot out.png --quiet --no-compare");
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"odd.mkv", "out.mp4", "out.png"}));
 }
@@ -149,14 +155,16 @@ TEST_F(RunCommand, TraceIsChromeJson) {
 TEST_F(RunCommand, TruncatedFileIsAnErrorAndLeavesNothingHalfWritten) {
   const std::string whole = text_of(model("demo.mp4"));
   write("cut.mp4", whole.substr(0, whole.size() / 3));
-  expect_one_message(tool("run cut.mp4 -m '" + model("demo.onnx") + "' --save out.mp4 --report r.json --quiet"), "cut.mp4");
+  expect_one_message(tool("run cut.mp4 -m '" + model("demo.onnx") + "' --save out.mp4 --report r.json --quiet"),
+                     "cut.mp4");
   EXPECT_EQ(left_behind(), std::vector<std::string>{"cut.mp4"});
 }
 
 TEST_F(RunCommand, AStalledStreamIsGivenUpAndWhatRanIsKept) {
   write_clip("a.ts", 320, 240, 40);
-  const Outcome done = tool("run pipe.ts -m '" + model("demo.onnx") + "' --report r.json --quiet --no-compare --timeout 2",
-                            "mkfifo pipe.ts && { (cat a.ts; sleep 6) > pipe.ts & } ;");
+  const Outcome done =
+      tool("run pipe.ts -m '" + model("demo.onnx") + "' --report r.json --quiet --no-compare --timeout 2",
+           "mkfifo pipe.ts && { (cat a.ts; sleep 6) > pipe.ts & } ;");
   expect_one_message(done, "pipe.ts");
   const json report = json::parse(text_of(file("r.json")));
   EXPECT_GT(report["frames"].get<int>(), 0);
@@ -177,12 +185,15 @@ TEST_P(RunRefuses, WithOneMessageAndNothingWritten) {
   write("garbage.onnx", std::string(1000, '\x5a'));
   write("unknown.onnx", proto::onnx_model("NoSuchOperation", {1, 3, 64, 64}));
   write("vector.onnx", proto::onnx_model("Relu", {1, 10}));
-  write("truth.json", R"({"video": {"width": 1, "height": 1, "fps": 30, "frames": 1}, "labels": ["circle"], "frames": []})");
+  write("truth.json",
+        R"({"video": {"width": 1, "height": 1, "fps": 30, "frames": 1}, "labels": ["circle"], "frames": []})");
   fs::create_directory(folder / "folder");
   const auto before = left_behind();
   std::string arguments = GetParam().arguments;
-  for (const auto& [key, value] : {std::pair<std::string, std::string>{"{m}", "'" + model("demo.onnx") + "'"}, {"{v}", "'" + model("demo.mp4") + "'"}}) {
-    for (auto at = arguments.find(key); at != arguments.npos; at = arguments.find(key)) arguments.replace(at, key.size(), value);
+  for (const auto& [key, value] : {std::pair<std::string, std::string>{"{m}", "'" + model("demo.onnx") + "'"},
+                                   {"{v}", "'" + model("demo.mp4") + "'"}}) {
+    for (auto at = arguments.find(key); at != arguments.npos; at = arguments.find(key))
+      arguments.replace(at, key.size(), value);
   }
   expect_one_message(tool("run " + arguments), GetParam().message);
   EXPECT_EQ(left_behind(), before);
@@ -191,19 +202,26 @@ TEST_P(RunRefuses, WithOneMessageAndNothingWritten) {
 INSTANTIATE_TEST_SUITE_P(
     BadInput, RunRefuses,
     ::testing::Values(BadInput{"MissingVideo", "none.mp4 -m {m} --save o.mp4 --report r.json", "none.mp4"},
-                      BadInput{"FolderAsVideo", "folder -m {m}", "folder"}, BadInput{"TextAsVideo", "text.mp4 -m {m} --report r.json", "text.mp4"},
-                      BadInput{"EmptyVideo", "empty.mp4 -m {m}", "empty.mp4"}, BadInput{"MissingCamera", "/dev/video97 -m {m}", "/dev/video97"},
-                      BadInput{"DeadStream", "http://127.0.0.1:9/x.ts -m {m}", "127.0.0.1"}, BadInput{"MissingModel", "{v} -m none.onnx", "none.onnx"},
+                      BadInput{"FolderAsVideo", "folder -m {m}", "folder"},
+                      BadInput{"TextAsVideo", "text.mp4 -m {m} --report r.json", "text.mp4"},
+                      BadInput{"EmptyVideo", "empty.mp4 -m {m}", "empty.mp4"},
+                      BadInput{"MissingCamera", "/dev/video97 -m {m}", "/dev/video97"},
+                      BadInput{"DeadStream", "http://127.0.0.1:9/x.ts -m {m}", "127.0.0.1"},
+                      BadInput{"MissingModel", "{v} -m none.onnx", "none.onnx"},
                       BadInput{"CorruptModel", "{v} -m garbage.onnx --save o.mp4", "garbage.onnx"},
                       BadInput{"UnknownOperation", "{v} -m unknown.onnx", "NoSuchOperation"},
                       BadInput{"InputThatNoFrameFeeds", "{v} -m vector.onnx --save o.mp4 --report r.json", "x"},
-                      BadInput{"UnknownDevice", "{v} -m {m} -d TPU --save o.mp4", "CPU"}, BadInput{"NoFolderForVideo", "{v} -m {m} --save none/o.mp4", "none"},
-                      BadInput{"NoFolderForReport", "{v} -m {m} --report none/r.json", "none"}, BadInput{"FolderAsReport", "{v} -m {m} --report folder", "folder"},
-                      BadInput{"NoContainer", "{v} -m {m} --save o.xyz", "o.xyz"}, BadInput{"NoSuchPolicy", "{v} -m {m} --zero-copy never", "never"},
+                      BadInput{"UnknownDevice", "{v} -m {m} -d TPU --save o.mp4", "CPU"},
+                      BadInput{"NoFolderForVideo", "{v} -m {m} --save none/o.mp4", "none"},
+                      BadInput{"NoFolderForReport", "{v} -m {m} --report none/r.json", "none"},
+                      BadInput{"FolderAsReport", "{v} -m {m} --report folder", "folder"},
+                      BadInput{"NoContainer", "{v} -m {m} --save o.xyz", "o.xyz"},
+                      BadInput{"NoSuchPolicy", "{v} -m {m} --zero-copy never", "never"},
                       BadInput{"TruthOfAnotherVideo", "{v} -m {m} --ground-truth truth.json", "truth.json"},
                       BadInput{"MissingTruth", "{v} -m {m} --ground-truth none.json", "none.json"},
-                      BadInput{"NoSuchModelType", "{v} -m {m} --model-type Oracle", "Oracle"}, BadInput{"NoModel", "{v}", "--model"},
-                      BadInput{"NoInput", "-m {m}", "input"}, BadInput{"MisspeltOption", "{v} -m {m} --sav o.mp4", "--sav"}),
+                      BadInput{"NoSuchModelType", "{v} -m {m} --model-type Oracle", "Oracle"},
+                      BadInput{"NoModel", "{v}", "--model"}, BadInput{"NoInput", "-m {m}", "input"},
+                      BadInput{"MisspeltOption", "{v} -m {m} --sav o.mp4", "--sav"}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
+#include <nlohmann/json.hpp>
 
 #include <tenon/frameworks/ffmpeg/clip_internal.hpp>
 
@@ -54,13 +54,15 @@ class ToolTest : public ::testing::Test {
 
   std::string file(const std::string& name) const { return (folder / name).string(); }
 
-  /// `arguments` as a shell takes them. The streams go to a folder beside, so that `folder` holds only what the tool left.
+  /// `arguments` as a shell takes them. The streams go to a folder beside, so that `folder` holds only what the tool
+  /// left.
   Outcome tool(const std::string& arguments, const std::string& before = "") const {
     const std::string base = folder.string() + ".log";
-    const std::string line = "cd '" + folder.string() + "' && " + before + " '" + from_environment("TENON_TOOL") + "' " + arguments + " >'" +
-                             base + ".out' 2>'" + base + ".err' </dev/null";
+    const std::string line = "cd '" + folder.string() + "' && " + before + " '" + from_environment("TENON_TOOL") +
+                             "' " + arguments + " >'" + base + ".out' 2>'" + base + ".err' </dev/null";
     const int status = std::system(line.c_str());
-    Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(base + ".out"), text_of(base + ".err")};
+    Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(base + ".out"),
+                    text_of(base + ".err")};
     fs::remove(base + ".out");
     fs::remove(base + ".err");
     return outcome;
@@ -114,7 +116,9 @@ inline std::string varint(std::uint64_t value) {
   for (; value >= 128; value >>= 7) bytes += static_cast<char>(value % 128 + 128);
   return bytes + static_cast<char>(value);
 }
-inline std::string number(int field, std::uint64_t value) { return varint(static_cast<std::uint64_t>(field) << 3) + varint(value); }
+inline std::string number(int field, std::uint64_t value) {
+  return varint(static_cast<std::uint64_t>(field) << 3) + varint(value);
+}
 inline std::string bytes(int field, const std::string& value) {
   return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(value.size()) + value;
 }
@@ -125,8 +129,8 @@ inline std::string value_info(const std::string& name, const std::vector<std::ui
 }
 /// One operation from x to y, f32.
 inline std::string onnx_model(const std::string& operation, const std::vector<std::uint64_t>& dims) {
-  const std::string graph = bytes(1, bytes(1, "x") + bytes(2, "y") + bytes(3, "the_node") + bytes(4, operation)) + bytes(2, "graph") +
-                            bytes(11, value_info("x", dims)) + bytes(12, value_info("y", dims));
+  const std::string graph = bytes(1, bytes(1, "x") + bytes(2, "y") + bytes(3, "the_node") + bytes(4, operation)) +
+                            bytes(2, "graph") + bytes(11, value_info("x", dims)) + bytes(12, value_info("y", dims));
   return number(1, 8) + bytes(7, graph) + bytes(8, bytes(1, "") + number(2, 17));
 }
 inline std::string tensor(const std::string& name, const std::vector<float>& values) {

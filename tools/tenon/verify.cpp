@@ -30,11 +30,13 @@ struct VerifyOptions {
   bool quiet = false, verbose = false;
 };
 
-/// The tests in `folder`: itself, or the folders below it that hold a model, sorted. One that holds none is a test too: skipped.
+/// The tests in `folder`: itself, or the folders below it that hold a model, sorted. One that holds none is a test too:
+/// skipped.
 void collect(const fs::path& folder, std::vector<fs::path>& tests) {
   std::error_code failure;
   if (!fs::is_directory(folder, failure)) {
-    throw Error(Code::kNotFound, "verify: there is no folder \"" + folder.string() + "\"; give folders with a model.onnx, or folders of such");
+    throw Error(Code::kNotFound, "verify: there is no folder \"" + folder.string() +
+                                     "\"; give folders with a model.onnx, or folders of such");
   }
   if (fs::exists(folder / "model.onnx")) {
     tests.push_back(folder);
@@ -45,7 +47,8 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
     if (entry.is_directory() && entry.path().filename().string().front() != '.') found.push_back(entry.path());
   }
   if (found.empty()) {
-    throw Error(Code::kNotFound, "verify: \"" + folder.string() + "\" holds no model.onnx and no folders; give ONNX backend tests");
+    throw Error(Code::kNotFound,
+                "verify: \"" + folder.string() + "\" holds no model.onnx and no folders; give ONNX backend tests");
   }
   std::sort(found.begin(), found.end());
   for (const fs::path& path : found) {
@@ -56,12 +59,15 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
         nested = nested || (entry.is_directory() && fs::exists(entry.path() / "model.onnx"));
       }
     }
-    if (nested) collect(path, tests);
-    else tests.push_back(path);
+    if (nested)
+      collect(path, tests);
+    else
+      tests.push_back(path);
   }
 }
 
-std::vector<Tensor> run_on(Core& core, const std::string& device, const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> run_on(Core& core, const std::string& device, const std::shared_ptr<Model>& model,
+                           const std::vector<Tensor>& inputs) {
   CompiledModel compiled = core.compile_model(std::shared_ptr<const Model>(model), device, AnyMap{});
   InferRequest request = compiled.create_infer_request();
   for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
@@ -80,7 +86,9 @@ void verify(const VerifyOptions& options) {
   std::vector<fs::path> tests;
   for (const std::string& folder : options.folders) collect(folder, tests);
   if (!options.filter.empty()) {
-    std::erase_if(tests, [&](const fs::path& path) { return path.filename().string().find(options.filter) == std::string::npos; });
+    std::erase_if(tests, [&](const fs::path& path) {
+      return path.filename().string().find(options.filter) == std::string::npos;
+    });
     if (tests.empty()) throw Error(Code::kNotFound, "verify: no test's name contains \"" + options.filter + "\"");
   }
   const Interrupt interrupt;
@@ -99,17 +107,24 @@ void verify(const VerifyOptions& options) {
     const auto outcome = static_cast<std::size_t>(result.outcome);
     ++counts[outcome];
     ++done;
-    list.push_back({{"name", result.name}, {"folder", test.string()}, {"result", names[outcome]}, {"reason", result.reason}});
+    list.push_back(
+        {{"name", result.name}, {"folder", test.string()}, {"result", names[outcome]}, {"reason", result.reason}});
     if (!options.quiet && (options.verbose || result.outcome == BackendTestOutcome::kFailed)) {
       progress.clear();
-      fmt::print("{:7} {}{}{}\n", names[outcome], result.name, result.reason.empty() ? "" : ": ", first_line(result.reason));
+      fmt::print("{:7} {}{}{}\n", names[outcome], result.name, result.reason.empty() ? "" : ": ",
+                 first_line(result.reason));
     }
     progress.update(done, [&] { return fmt::format("{} failed  {}", counts[1], result.name); });
   }
   progress.clear();
   // Text in foreign models need not be UTF-8: replaced, not refused.
-  json_file.commit(nlohmann::json{{"device", options.device}, {"passed", counts[0]}, {"failed", counts[1]}, {"skipped", counts[2]}, {"folders", list}}
-                       .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  json_file.commit(nlohmann::json{{"device", options.device},
+                                  {"passed", counts[0]},
+                                  {"failed", counts[1]},
+                                  {"skipped", counts[2]},
+                                  {"folders", list}}
+                       .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                   "\n");
   fmt::print("{} passed, {} failed, {} skipped\n", counts[0], counts[1], counts[2]);
   if (Interrupt::requested()) throw CLI::RuntimeError(130);
 }
@@ -119,11 +134,16 @@ void verify(const VerifyOptions& options) {
 void add_verify(CLI::App& app) {
   auto* command = app.add_subcommand("verify", "Run ONNX backend tests on a device");
   auto options = std::make_shared<VerifyOptions>();
-  command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of such")->required();
+  command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of such")
+      ->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("--json", options->json, "Write {passed, failed, skipped, folders: [{name, result, reason}]}");
-  command->add_option("--rtol", options->rtol, "Relative tolerance of real numbers")->check(CLI::NonNegativeNumber)->capture_default_str();
-  command->add_option("--atol", options->atol, "Absolute tolerance of real numbers")->check(CLI::NonNegativeNumber)->capture_default_str();
+  command->add_option("--rtol", options->rtol, "Relative tolerance of real numbers")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--atol", options->atol, "Absolute tolerance of real numbers")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--filter", options->filter, "Only tests whose name contains this");
   command->add_flag("-q,--quiet", options->quiet, "Only the last line");
   command->add_flag("-v,--verbose", options->verbose, "Every test, not only those that fail");

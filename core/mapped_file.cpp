@@ -16,31 +16,35 @@ namespace tenon {
 inline namespace v1 {
 namespace detail {
 
-[[noreturn]] TENON_INLINE void fail_file(const std::filesystem::path& path, const char* call, int code) {
-  const Code kind = code == ENOENT ? Code::kNotFound : code == EACCES ? Code::kPermissionDenied : Code::kUnavailable;
-  throw Error(kind, "cannot open '" + path.string() + "': " + std::strerror(code), call, code);
+struct OpenFile {
+  int fd;
+  ~OpenFile() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+[[noreturn]] TENON_INLINE void fail_file(const std::filesystem::path& path, const char* call, int error) {
+  Code code = Code::kUnavailable;
+  if (error == ENOENT || error == ENOTDIR) code = Code::kNotFound;
+  if (error == EACCES || error == EPERM) code = Code::kPermissionDenied;
+  if (error == ENOMEM || error == EMFILE || error == ENFILE) code = Code::kResourceExhausted;
+  throw Error(code, "cannot open \"" + path.string() + "\": " + std::strerror(error), call, error);
 }
 
 }  // namespace detail
 
 TENON_INLINE Tensor map_file(const std::filesystem::path& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) detail::fail_file(path, "open", errno);
+  const detail::OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) detail::fail_file(path, "open", errno);
   struct stat status {};
-  if (::fstat(fd, &status) != 0) {
-    const int code = errno;
-    ::close(fd);
-    detail::fail_file(path, "fstat", code);
-  }
+  if (::fstat(file.fd, &status) != 0) detail::fail_file(path, "fstat", errno);
   if (!S_ISREG(status.st_mode)) {
-    ::close(fd);
-    throw Error(Code::kInvalidArgument, "cannot map '" + path.string() + "': it is not a regular file");
+    throw Error(Code::kInvalidArgument, "cannot map \"" + path.string() + "\": it is not a regular file");
   }
   const auto size = static_cast<std::size_t>(status.st_size);
-  void* data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  const int code = errno;
-  ::close(fd);  // The mapping keeps the file.
-  if (data == MAP_FAILED) detail::fail_file(path, "mmap", code);
+  // The mapping keeps the file open by itself.
+  void* data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
+  if (data == MAP_FAILED) detail::fail_file(path, "mmap", errno);
   HostMemory::Release unmap;
   if (data) unmap = [data, size] { ::munmap(data, size); };
   return Tensor({ElementType::kU8, {size}, {}}, HostMemory::borrow(data, size, true, std::move(unmap)));

@@ -11,8 +11,8 @@ inline namespace v1 {
 
 /// The file as a read-only u8 tensor [size]; pages are read when touched. The mapping lives as long as any tensor over
 /// it.
-/// @errors kNotFound, kPermissionDenied, kInvalidArgument (not a regular file); all name the path. An empty file gives
-/// [0].
+/// @errors kNotFound, kPermissionDenied, kResourceExhausted, kInvalidArgument (not a regular file); all name the path.
+/// An empty file gives [0].
 /// @thread any. A file that another process truncates while mapped raises SIGBUS on access: write model files
 /// atomically.
 TENON_API Tensor map_file(const std::filesystem::path& path);

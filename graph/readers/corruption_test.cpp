@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenon/graph/readers/mapped_file_internal.hpp>
+#include <tenon/graph/readers/weights_internal.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
@@ -84,38 +84,38 @@ void expect_some_of_each(const Tally& tally) {
 void read_onnx_text(const std::string& text) { read_onnx(tensor_of(text)); }
 
 TEST(DamagedOnnx, SmallFileAtEveryByte) {
-  expect_some_of_each(damage(text_of(readers::map_file(zoo_file("relu1.onnx"))), 10'000, 4000, read_onnx_text));
+  expect_some_of_each(damage(text_of(map_file(zoo_file("relu1.onnx"))), 10'000, 4000, read_onnx_text));
 }
 
 TEST(DamagedOnnx, StructureWithoutWeights) {
   // bert_tiny's nodes and small constants: damage in megabytes of weights would teach nothing.
-  const std::string whole = text_of(readers::map_file(zoo_file("bert_tiny.onnx")));
+  const std::string whole = text_of(map_file(zoo_file("bert_tiny.onnx")));
   const std::size_t structure = std::min<std::size_t>(whole.size(), 30'000);
   expect_some_of_each(damage(whole.substr(0, structure), 300, 300, read_onnx_text));
 }
 
 TEST(DamagedOnnx, WholeNetworks) {
   for (const char* name : {"bert_tiny.onnx", "unet_tiny.onnx", "vit_tiny.onnx"}) {
-    expect_some_of_each(damage(text_of(readers::map_file(zoo_file(name))), 60, 120, read_onnx_text));
+    expect_some_of_each(damage(text_of(map_file(zoo_file(name))), 60, 120, read_onnx_text));
   }
 }
 
 TEST(DamagedIr, SmallFileAtEveryByte) {
-  const std::string xml = text_of(readers::map_file(zoo_file("relu1.xml")));
+  const std::string xml = text_of(map_file(zoo_file("relu1.xml")));
   expect_some_of_each(damage(xml, 10'000, 2000, [](const std::string& text) { read_ir(text, {}); }));
 }
 
 TEST(DamagedIr, WholeNetworks) {
   for (const char* name : {"bert_tiny", "unet_tiny"}) {
-    const Tensor weights = readers::map_file(zoo_file(std::string(name) + ".bin"));
-    const std::string xml = text_of(readers::map_file(zoo_file(std::string(name) + ".xml")));
+    const Tensor weights = map_file(zoo_file(std::string(name) + ".bin"));
+    const std::string xml = text_of(map_file(zoo_file(std::string(name) + ".xml")));
     expect_some_of_each(damage(xml, 60, 240, [&](const std::string& text) { read_ir(text, weights); }));
   }
 }
 
 TEST(DamagedIr, TruncatedWeights) {
-  const std::string xml = text_of(readers::map_file(zoo_file("unet_tiny.xml")));
-  const Tensor weights = readers::map_file(zoo_file("unet_tiny.bin"));
+  const std::string xml = text_of(map_file(zoo_file("unet_tiny.xml")));
+  const Tensor weights = map_file(zoo_file("unet_tiny.bin"));
   for (std::size_t length : {std::size_t{0}, std::size_t{1}, weights.size_bytes() / 2, weights.size_bytes() - 1}) {
     const Tensor cut = weights.slice(Shape{0}, Shape{length});
     try {

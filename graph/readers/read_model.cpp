@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/readers/mapped_file_internal.hpp>
+#include <tenon/graph/readers/weights_internal.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
@@ -33,7 +33,7 @@ bool looks_like_onnx(std::string_view bytes) {
 }  // namespace
 
 std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights) {
-  const Tensor bytes = readers::map_file(model);
+  const Tensor bytes = map_file(model);
   const std::string origin = "\"" + model.string() + "\"";
   if (bytes.size_bytes() == 0) throw Error(Code::kInvalidArgument, origin + " is empty; a model file is expected");
   const std::string_view text(static_cast<const char*>(bytes.data()), bytes.size_bytes());
@@ -45,7 +45,7 @@ std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std:
       // A model without constants needs no weights; one with constants names what it misses.
       if (!std::filesystem::exists(bin)) bin.clear();
     }
-    return read_ir(text, bin.empty() ? Tensor() : readers::map_file(bin), origin);
+    return read_ir(text, bin.empty() ? Tensor() : map_file(bin), origin);
   }
   if (looks_like_onnx(text)) {
     if (!weights.empty()) {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 
-#include <tenon/graph/readers/mapped_file_internal.hpp>
+#include <tenon/graph/readers/weights_internal.hpp>
 #include <tenon/graph/readers/onnx/backend_test.hpp>
 #include <tenon/graph/readers/onnx/onnx_internal.hpp>
 #include <tenon/graph/readers/read_model.hpp>
@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Tensor read_tensor(const fs::path& path) {
-  const Tensor bytes = readers::map_file(path);
+  const Tensor bytes = map_file(path);
   onnx_reader::schema::TensorProto proto;
   onnx_reader::ExternalData external(path.parent_path());
   const std::string what = "\"" + path.filename().string() + "\"";

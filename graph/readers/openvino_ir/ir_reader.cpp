@@ -8,7 +8,7 @@
 #include <pugixml.hpp>
 
 #include <tenon/graph/operation.hpp>
-#include <tenon/graph/readers/mapped_file_internal.hpp>
+#include <tenon/graph/readers/weights_internal.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
 

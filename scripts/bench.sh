@@ -2,15 +2,18 @@
 # ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build.
 
 bench() {
+  local binary
   setup test
   configure release
-  local binary
   build release
   mkdir -p out/bench
   for binary in build/release/bench/*_bench; do
     [[ -x "$binary" && "$binary" == *"${1:-}"* ]] || continue
     say "$(basename "$binary")"
-    "$binary" --benchmark_min_time=0.2 --benchmark_repetitions=3 --benchmark_report_aggregates_only=true \
-      --benchmark_out="out/bench/$(basename "$binary").json" --benchmark_out_format=json 2>&1 | grep -v '^\*\*\*WARNING'
+    # Interleaved: a floor and what stands on it see the same moments of a noisy machine.
+    "$binary" --benchmark_min_time=0.05 --benchmark_repetitions=9 --benchmark_enable_random_interleaving=true \
+      --benchmark_report_aggregates_only=true --benchmark_out="out/bench/$(basename "$binary").json" \
+      --benchmark_out_format=json 2>&1 | grep -E '_median|rror'
   done
+  python3 scripts/figures.py
 }

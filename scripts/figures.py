@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Turns the benchmarks' JSON (out/bench) into README's table of ratios, each against the floor measured in the same run."""
+import datetime
+import json
+import pathlib
+import re
+import sys
+
+# What is measured, our benchmark, its floor in the same binary, and the ratio that we aim at (None: no aim stated).
+ROWS = [
+    ("wrap a CPU tensor / make_shared of an equal struct", "Wrap/cpu/224x224_rgb", "Wrap/floor/make_shared", 2),
+    ("repeated map of a pooled buffer / a bare header", "Map/cpu->null.block/224x224_rgb_repeat", "Map/floor/bare_header", 3),
+    ("AVFrame to frame / av_frame_ref", "Wrap/ffmpeg->tenon/1080p_i420/pooled:0", "Wrap/floor/av_frame_ref", 3),
+    ("AVFrame from our pool to frame / av_frame_ref", "Wrap/ffmpeg->tenon/1080p_i420/pooled:1", "Wrap/floor/av_frame_ref", 3),
+    ("cached route among 20 contexts / hash look-up by description", "Route/cached/20_contexts",
+     "Route/floor/unordered_map_by_description", 5),
+    ("cached route among 20 contexts / hash look-up by integer", "Route/cached/20_contexts", "Route/floor/unordered_map", 5),
+    ("input stage, I420 1280x720 to 512x288 f32 / OpenCV's three calls", "Tenon/i420_one_thread/0", "OpenCv/0", None),
+]
+ABSOLUTE = [("cold plan over 20 contexts, 19 hops", "Route/cold/20_contexts_19_hops", "at most 100 us"),
+            ("infer() of 16 floats on the CPU device", "Infer_relu16", ""),
+            ("set_tensor by name", "SetTensor_by_name", "")]
+TO_NS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+
+
+def medians(folder: pathlib.Path):
+    found, machine = {}, ""
+    for path in sorted(folder.glob("*.json")):
+        data = json.loads(path.read_text())
+        machine = f"{data['context']['num_cpus']} cores, load {data['context']['load_avg'][0]:.1f}"
+        for run in data["benchmarks"]:
+            if run.get("aggregate_name") == "median":
+                found[run["run_name"]] = run["cpu_time"] * TO_NS[run["time_unit"]]
+    return found, machine
+
+
+def in_units(ns: float) -> str:
+    return f"{ns:.1f} ns" if ns < 1e3 else f"{ns / 1e3:.1f} us"
+
+
+def table(found, machine) -> str:
+    lines = [f"Medians of CPU time, {datetime.date.today()}, {machine}; `./dev bench` makes this table.", "",
+             "| what / floor | ours | floor | ratio | aim |", "|---|---|---|---|---|"]
+    for title, ours, floor, aim in ROWS:
+        if ours in found and floor in found:
+            ratio = found[ours] / found[floor]
+            verdict = "" if aim is None else f"{aim}x" + ("" if ratio <= aim else ", missed")
+            lines.append(f"| {title} | {in_units(found[ours])} | {in_units(found[floor])} | {ratio:.2f}x | {verdict} |")
+    for title, name, aim in ABSOLUTE:
+        if name in found:
+            lines.append(f"| {title} | {in_units(found[name])} | | | {aim} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    found, machine = medians(pathlib.Path("out/bench"))
+    if not found:
+        print("figures: no JSON in out/bench; run ./dev bench first")
+        return 1
+    readme = pathlib.Path("README.md")
+    block = f"<!-- figures -->\n{table(found, machine)}\n<!-- end of figures -->"
+    readme.write_text(re.sub(r"<!-- figures -->.*<!-- end of figures -->", lambda _: block, readme.read_text(), flags=re.S))
+    print(table(found, machine))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -269,4 +269,4 @@ inline Video open(const std::string& name, Options options = {}) { return Video(
 }  // namespace v1
 }  // namespace tenon
 
-#include <tenon/frameworks/ffmpeg/video.ipp>
+#include <tenon/frameworks/ffmpeg/video_impl.hpp>

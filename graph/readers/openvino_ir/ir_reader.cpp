@@ -8,9 +8,9 @@
 #include <pugixml.hpp>
 
 #include <tenon/graph/operation.hpp>
-#include <tenon/graph/readers/weights_internal.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
+#include <tenon/graph/readers/weights_internal.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -20,6 +20,8 @@ foreach(library runtime graph core)
     string(APPEND TENON_PC_LIBS " -ltenon_${library}")
   endif()
 endforeach()
+# Relative to the .pc file, so that an install tree may be moved.
+file(RELATIVE_PATH TENON_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/tenon.pc.in" "${PROJECT_BINARY_DIR}/tenon.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tenon.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 

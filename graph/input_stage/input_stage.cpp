@@ -104,7 +104,8 @@ ChannelOrder order_of(const Model& model, std::size_t channels) {
 std::shared_ptr<op::v0::Parameter> find_parameter(const Model& model, const std::string& input) {
   std::string known;
   for (const auto& parameter : model.get_parameters()) {
-    const auto& names = parameter->output(0).get_names();
+    const Output<Node> output = parameter->output(0);
+    const auto& names = output.get_names();
     if (input.empty() || names.count(input) || parameter->get_friendly_name() == input) return parameter;
     known += " \"" + parameter->get_friendly_name() + "\"";
   }

@@ -25,5 +25,4 @@ file(RELATIVE_PATH TENON_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "
 configure_file("${PROJECT_SOURCE_DIR}/cmake/tenon.pc.in" "${PROJECT_BINARY_DIR}/tenon.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/tenon.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
-get_property(switched_off GLOBAL PROPERTY TENON_SWITCHED_OFF)
 message(STATUS "Tenon ${PROJECT_VERSION}: ${components}")

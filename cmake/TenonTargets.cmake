@@ -3,7 +3,6 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set_property(GLOBAL PROPERTY TENON_COMPONENTS "")
-set_property(GLOBAL PROPERTY TENON_SWITCHED_OFF "")
 # What the demo needs; what runs under the sanitizers in every change; what runs under the thread sanitizer.
 add_custom_target(tenon_demo)
 add_custom_target(tenon_sanitized_tests)
@@ -32,10 +31,9 @@ function(tenon_add_layer_if_present layer)
   endif()
 endfunction()
 
-# Says that a folder is off and why; printed at configure time and kept for the summary.
+# Says that a folder is off and why, at configure time.
 function(tenon_switched_off name reason)
   message(STATUS "Tenon: ${name} is off: ${reason}")
-  set_property(GLOBAL APPEND PROPERTY TENON_SWITCHED_OFF "${name}: ${reason}")
 endfunction()
 
 # All *.hpp and *.h of the calling folder and below are public and installed, except *_internal.hpp and what tests use.

@@ -8,7 +8,6 @@ PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certific
 PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache)
 # Exactly one of each line is taken: what this Debian has.
 CHOICES_TEST=("clang-format-14 clang-format-19")
-PACKAGES_CHECK=(clang-16 clang-tidy-16 libclang-rt-16-dev debootstrap)
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap")
 
 # PyPI packages, pinned where the build depends on the version.

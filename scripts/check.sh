@@ -43,7 +43,8 @@ check_frameworks_off() {
     name=$(basename "$folder")
     [ "$name" = cpu ] && continue  # A hub: others stand on it.
     say "without $name"
-    cmake --preset release -B build/without -DTENON_WITH_"${name^^}"=OFF -DTENON_BUILD_BENCH=OFF >build/without.log 2>&1 || return 1
+    # Fresh: what the folder before switched off would else stay off.
+    cmake --fresh --preset release -B build/without -DTENON_WITH_"${name^^}"=OFF -DTENON_BUILD_BENCH=OFF >build/without.log 2>&1 || return 1
     cmake --build build/without -j "$(nproc)" >>build/without.log 2>&1 || { grep -A5 error build/without.log | head -20; return 1; }
     run_ctest build/without -L '^(core|frameworks)$' || return 1
   done
@@ -73,5 +74,6 @@ check_fuzz() {
   done
 }
 
+# ./dev demo and ./dev test from a fresh clone where nothing is installed.
 check_chroot12() { scripts/chroot.sh bookworm; }
 check_chroot13() { scripts/chroot.sh trixie; }

@@ -43,7 +43,7 @@ choose() {
     if installed "$candidate"; then echo "$candidate"; return; fi
   done
   for candidate in $1; do
-    if apt-cache policy "$candidate" 2>/dev/null | grep -q 'Candidate: [0-9]'; then echo "$candidate"; return; fi
+    if [[ "$(apt-cache policy "$candidate" 2>/dev/null)" == *'Candidate: '[0-9]* ]]; then echo "$candidate"; return; fi
   done
 }
 
@@ -103,6 +103,9 @@ build() {
   shift
   cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} >"$folder.build.log" 2>&1 ||
     { grep -E -A5 'error|FAILED' "$folder.build.log" | head -60; echo "dev: building '$preset' failed; the log is $folder.build.log" >&2; return 1; }
+  local warnings
+  warnings=$(grep -c 'warning:' "$folder.build.log" || true)
+  [ "$warnings" = 0 ] || echo "$warnings compiler warnings (errors in CI): $folder.build.log"
 }
 
 format_files() { git ls-files '*.cpp' '*.hpp' '*.h' '*.c' '*.ipp'; }

@@ -6,6 +6,7 @@ set_property(GLOBAL PROPERTY TENON_COMPONENTS "")
 # What the demo needs; what runs under the sanitizers in every change; what runs under the thread sanitizer.
 add_custom_target(tenon_demo)
 add_custom_target(tenon_sanitized_tests)
+add_custom_target(tenon_fuzzers)
 add_custom_target(tenon_threaded_tests)
 
 # Adds every folder below <parent> that has a CMakeLists.txt: deleting one needs no edit.
@@ -246,4 +247,5 @@ function(tenon_add_fuzzer)
   target_link_options(${A_NAME} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK})
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+  add_dependencies(tenon_fuzzers ${A_NAME})
 endfunction()

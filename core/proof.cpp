@@ -55,7 +55,9 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
     wanted.size_bytes = size_bytes;
     wanted.alignment = 4096;
     const Ref<Memory> memory = from->allocate(wanted);
-    const Tensor source(TensorInfo{ElementType::kU8, {size_bytes}, {}}, memory);
+    // Rows where they come out even: an image can be made of them, and a plain buffer does not mind.
+    const Shape shape = size_bytes % 1024 == 0 ? Shape{size_bytes / 1024, 1024} : Shape{size_bytes};
+    const Tensor source(TensorInfo{ElementType::kU8, shape, {}}, memory);
     Ref<const Plan> plan = router.plan(describe(source), to, options.access, options.policy);
     if (!plan->possible()) {
       options.access = Access::kRead;
@@ -73,7 +75,9 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
     result.repeat_ns = repeats[7];
     if (plan->copies()) {
       result.proof = Proof::kCopies;
-      result.reason = "the way copies: " + result.edges.front();
+      const auto copying =
+          std::find_if(plan->hops().begin(), plan->hops().end(), [](const Hop& hop) { return hop.reached.copies; });
+      result.reason = "the way copies: " + std::string(copying->edge->name());
       return result;
     }
     bool shared = true;

@@ -140,7 +140,7 @@ TENON_INLINE std::size_t Frame::size_bytes_for(const FrameInfo& info, const Requ
 }
 
 TENON_INLINE Frame Frame::over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted,
-                               Lease lease) {
+                               const Lease& lease) {
   std::array<std::size_t, 4> pitch{}, offset{};
   detail::lay_out(info, wanted, pitch, offset);
   std::array<PlanePlace, 4> places;

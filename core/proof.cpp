@@ -3,6 +3,7 @@
 #include <tenon/core/proof.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <vector>
 
@@ -69,8 +70,8 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
       return result;
     }
     result.first_ns = detail::timed_ns(router, source, to, options);
-    std::vector<double> repeats;
-    for (int i = 0; i < 15; ++i) repeats.push_back(detail::timed_ns(router, source, to, options));
+    std::array<double, 15> repeats{};
+    for (double& repeat : repeats) repeat = detail::timed_ns(router, source, to, options);
     std::nth_element(repeats.begin(), repeats.begin() + 7, repeats.end());
     result.repeat_ns = repeats[7];
     if (plan->copies()) {

@@ -113,7 +113,7 @@ TEST_F(DmabufAllocation, RefusesAbsurdSizesAndAlignments) {
       const Ref<Memory> memory = dmabuf::allocate(allocator, std::size_t{1} << 61);
       CpuAccess(Tensor({element::u8, {1}, {}}, memory), Access::kRead);
     });
-    EXPECT_FALSE(huge.native_api().empty()) << huge.what();
+    EXPECT_TRUE(huge.code() == Code::kResourceExhausted || !huge.native_api().empty()) << huge.what();
   }
   Requirements wanted;
   wanted.size_bytes = 1;

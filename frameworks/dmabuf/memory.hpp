@@ -225,6 +225,12 @@ inline UniqueFd open_device(const std::string& device, int flags) {
 }
 
 inline UniqueFd allocate_heap(const std::string& device, std::size_t size) {
+  // A heap takes page after page and looks at no limit: the kernel would kill processes before it answers.
+  const std::size_t memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  if (size > memory) {
+    throw Error(Code::kResourceExhausted, "dmabuf: " + std::to_string(size) + " bytes from " + device +
+                                              ": this machine has " + std::to_string(memory));
+  }
   const UniqueFd heap = open_device(device, O_RDONLY);
   native::HeapAllocation request{size, 0, O_RDWR | O_CLOEXEC, 0};
   constexpr const char* kCall = "ioctl(DMA_HEAP_IOCTL_ALLOC)";

@@ -135,13 +135,14 @@ inline int ioctl_until(Deadline deadline, int fd, unsigned long request, void* a
 /// @errors kInternal with the call
 inline bool poll_until(Deadline deadline, int fd, short events) {
   for (;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    const Deadline now = Clock::now();  // A deadline long past must not overflow the difference.
+    const auto left = deadline <= now ? 0 : std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
     struct pollfd entry = {fd, events, 0};
     const int ready = native::poll(&entry, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000)));
     if (ready > 0) return true;
     if (ready < 0 && errno != EINTR && errno != EAGAIN)
       fail(Code::kInternal, "waiting for descriptor " + std::to_string(fd), "poll", errno);
-    if (left <= 0 && (ready == 0 || Clock::now() >= deadline)) return false;
+    if (left == 0) return false;
   }
 }
 

@@ -31,6 +31,20 @@ TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) 
   return read == written;
 }
 
+/// With a descriptor where the target needs one to share and the source can make such memory.
+TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, Requirements wanted) {
+  if (const FdKind fd = to->requirements().fd; fd != FdKind::kNone && from != to) {
+    Requirements shareable = wanted;
+    shareable.fd = fd;
+    try {
+      return from->allocate(shareable);
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnimplemented && error.code() != Code::kUnavailable) throw;
+    }
+  }
+  return from->allocate(wanted);
+}
+
 TENON_INLINE double timed_ns(const Router& router, const Tensor& source, const Context& to, const MapOptions& options) {
   const auto begin = Clock::now();
   const Tensor mapped = router.map(source, to, options);
@@ -54,7 +68,7 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
     Requirements wanted;
     wanted.size_bytes = size_bytes;
     wanted.alignment = 4096;
-    const Ref<Memory> memory = from->allocate(wanted);
+    const Ref<Memory> memory = detail::allocate_for(from, to, wanted);
     const Tensor source(TensorInfo{ElementType::kU8, {size_bytes}, {}}, memory);
     Ref<const Plan> plan = router.plan(describe(source), to, options.access, options.policy);
     if (!plan->possible()) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang tsan frameworks-off tidy fuzz chroot12 chroot13)
+PARTS=(clang tsan frameworks-off tidy fuzz vm chroot12 chroot13)
 
 check() {
   source scripts/test.sh
@@ -72,6 +72,8 @@ check_fuzz() {
     grep -E 'stat::number_of_executed_units|stat::peak_rss' "$target.log"
   done
 }
+
+check_vm() { source scripts/vm.sh; test_vm; }
 
 check_chroot12() { scripts/chroot.sh bookworm; }
 check_chroot13() { scripts/chroot.sh trixie; }

@@ -164,7 +164,7 @@ vm_suite() {
   local seconds="$1" filter="$2" tests="$PWD/build/release/tests" tool="$PWD/build/release/bin/tenon" script binary
   shift 2
   local binaries=("$tests/dmabuf_test" "$tests/conformance_test" "$@")
-  script="status=0; export GTEST_BRIEF=1
+  script="status=0; export GTEST_BRIEF=1 GTEST_COLOR=no
     $tests/dmabuf_test || status=1
     $tests/conformance_test --gtest_filter='$filter' || status=1"
   for binary in "$@"; do script+="; $binary || status=1"; done

@@ -302,9 +302,10 @@ class DmabufContext final : public ContextImpl {
   }
   MemoryKind kind() const override { return kDmabufMemory; }
   std::span<const Edge* const> edges() const override { return detail::kEdges; }
+  /// A memfd serves in place: udmabuf makes a dma-buf of its pages, or it stands in for one.
   Requirements requirements() const override {
     Requirements wanted;
-    wanted.fd = allocator_.kind == Allocator::Kind::kStandIn ? FdKind::kMemfd : FdKind::kDmabuf;
+    wanted.fd = FdKind::kMemfd;
     return wanted;
   }
   /// What allocate() uses: the best of allocators() when the context was made.

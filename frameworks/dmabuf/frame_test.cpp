@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include <tenon/core/router.hpp>
+#include <tenon/frameworks/cpu/pool.hpp>
 
 namespace {
 
@@ -92,6 +93,35 @@ TEST_F(DmabufFrame, GoesOutAsItCameIn) {
   const std::vector<FrameObject> again{{out.objects[0].fd.get(), out.objects[0].size_bytes}};
   const Frame back = import_frame(out.info, again, out.planes, out.acquire);
   EXPECT_EQ(back.plane(0).memory()->identity(), memory->identity());
+}
+
+TEST_F(DmabufFrame, OfACpuPoolIsExportedWithoutACopy) {
+  Requirements wanted;
+  wanted.fd = FdKind::kMemfd;
+  wanted.pitch_alignment = 64;
+  cpu::FramePool pool(nv12, wanted, 1);
+  Router router;
+  router.add(dmabuf::context());
+  MapOptions options;
+  options.policy = ZeroCopy::kRequire;
+  int descriptors_after_first = 0;
+  for (int round = 0; round < 3; ++round) {
+    Frame frame = pool.acquire();
+    std::memset(frame.plane(1).data(), 0x40 + round, 64 * 24);
+    const Frame mapped = router.map(frame, dmabuf::context(), options);
+    frame = {};
+    EXPECT_FALSE(pool.try_acquire()) << "the buffer went back while the dma-buf is in use";
+    const dmabuf::FrameDescriptor out = export_frame(mapped);
+    ASSERT_EQ(out.objects.size(), 1u);
+    EXPECT_EQ(out.objects[0].stand_in, !dmabuf::detail::has_udmabuf());
+    const std::vector<FrameObject> objects{{out.objects[0].fd.get(), 0}};
+    std::vector<std::byte> chroma(64 * 24);
+    dmabuf::context()->read(import_frame(nv12, objects, out.planes).plane(1), chroma);
+    EXPECT_EQ(chroma, std::vector<std::byte>(64 * 24, static_cast<std::byte>(0x40 + round)));
+    const int now = static_cast<int>(open_descriptors());
+    if (round == 0) descriptors_after_first = now;
+    EXPECT_EQ(now, descriptors_after_first) << "a dma-buf per use instead of one per buffer";
+  }
 }
 
 TEST_F(DmabufFrame, OfHostMemoryIsNotExported) {

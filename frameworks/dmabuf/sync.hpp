@@ -31,7 +31,10 @@ class SyncFileTimeline final : public Timeline {
   PointState query(std::uint64_t) const override {
     struct pollfd entry = {fd_.get(), POLLIN, 0};
     if (::poll(&entry, 1, 0) == 0) return PointState::kPending;
-    const int status = ask(fd_.get(), what()).status;
+    return state_of(ask(fd_.get(), what()).status);
+  }
+  /// What the kernel's status means: 1 signalled, 0 active, below 0 the errno of the work.
+  static PointState state_of(std::int32_t status) {
     return status > 0 ? PointState::kReached : status < 0 ? PointState::kFailed : PointState::kPending;
   }
   void wait(std::uint64_t, Deadline deadline) const override {

@@ -90,6 +90,12 @@ TEST_F(SyncFile, RepeatsInterruptedCallsAndNamesThoseThatFail) {
             Code::kInternal);
 }
 
+TEST_F(SyncFile, StatusOfTheKernelIsTheStateOfThePoint) {
+  EXPECT_EQ(dmabuf::SyncFileTimeline::state_of(1), PointState::kReached);
+  EXPECT_EQ(dmabuf::SyncFileTimeline::state_of(0), PointState::kPending);
+  EXPECT_EQ(dmabuf::SyncFileTimeline::state_of(-EIO), PointState::kFailed);
+}
+
 /// A device that works on a buffer for as long as the test says: a fence of the vgem driver.
 class BusyDmabuf : public SyncFile {
  protected:

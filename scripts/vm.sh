@@ -46,7 +46,9 @@ vm_fetch_kernel() {
   package=$(apt-cache depends "${VM_APT[@]}" linux-image-amd64 | awk '/Depends:/ {print $2; exit}')
   say "kernel for the VM (unpacked, not installed): $package"
   rm -rf "$VM/kernel" "$VM"/linux-image-*.deb
+  # Lists that are older than the mirror name files that are gone: once more with fresh ones.
   (cd "$VM" && apt-get download -qq "${VM_APT[@]}" "$package") >>"$VM/apt.log" 2>&1 ||
+    (as_root apt-get update -qq "${VM_APT[@]}" && cd "$VM" && apt-get download -qq "${VM_APT[@]}" "$package") >>"$VM/apt.log" 2>&1 ||
     { tail -3 "$VM/apt.log" >&2; vm_missing "$package cannot be downloaded"; return; }
   mkdir -p "$VM/kernel"
   # Only where the modules and what they stand on lie: all of them would take a minute to index.
@@ -102,6 +104,8 @@ vm_build() {
   [ -f "$VM/base.cpio" ] && [ -f "$VM/vmlinux" ] && return 0
   mkdir -p "$VM"
   command -v apt-get >/dev/null || { vm_missing "this is no Debian, whose kernel it takes"; return; }
+  [ "$(uname -m)" = x86_64 ] || { vm_missing "it emulates x86-64, whose binaries a $(uname -m) does not build"; return; }
+  local PATH="$PATH:/usr/sbin:/sbin"  # depmod and modprobe are not on every user's path.
   apt_install "${PACKAGES_VM[@]}" || { vm_missing "Debian packages ${PACKAGES_VM[*]}"; return; }
   vm_fetch_kernel || return
   local root="$PWD/$VM/root" version module file

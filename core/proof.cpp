@@ -32,17 +32,19 @@ TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) 
 }
 
 /// With a descriptor where the target needs one to share and the source can make such memory.
-TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, Requirements wanted) {
-  if (const FdKind fd = to->requirements().fd; fd != FdKind::kNone && from != to) {
+TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, Requirements wanted,
+                                      const std::function<Ref<Memory>(const Requirements&)>& allocate) {
+  const auto make = [&](const Requirements& as) { return allocate ? allocate(as) : from->allocate(as); };
+  if (const FdKind fd = to->requirements().fd; fd != FdKind::kNone) {
     Requirements shareable = wanted;
     shareable.fd = fd;
     try {
-      return from->allocate(shareable);
+      return make(shareable);
     } catch (const Error& error) {
       if (error.code() != Code::kUnimplemented && error.code() != Code::kUnavailable) throw;
     }
   }
-  return from->allocate(wanted);
+  return make(wanted);
 }
 
 TENON_INLINE double timed_ns(const Router& router, const Tensor& source, const Context& to, const MapOptions& options) {
@@ -58,7 +60,8 @@ TENON_INLINE std::string_view name(Proof proof) {
   return names[static_cast<std::size_t>(proof)];
 }
 
-TENON_INLINE ProofResult prove(const Router& router, const Context& from, const Context& to, std::size_t size_bytes) {
+TENON_INLINE ProofResult prove(const Router& router, const Context& from, const Context& to, std::size_t size_bytes,
+                               const std::function<Ref<Memory>(const Requirements&)>& allocate) {
   ProofResult result;
   Ledger scope;
   MapOptions options;
@@ -68,7 +71,7 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
     Requirements wanted;
     wanted.size_bytes = size_bytes;
     wanted.alignment = 4096;
-    const Ref<Memory> memory = detail::allocate_for(from, to, wanted);
+    const Ref<Memory> memory = detail::allocate_for(from, to, wanted, allocate);
     const Tensor source(TensorInfo{ElementType::kU8, {size_bytes}, {}}, memory);
     Ref<const Plan> plan = router.plan(describe(source), to, options.access, options.policy);
     if (!plan->possible()) {

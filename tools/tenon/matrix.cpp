@@ -8,6 +8,7 @@
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/frameworks/cpu/shared_memory.hpp>
 
 #include "commands.hpp"
 #include "text_table.hpp"
@@ -45,7 +46,9 @@ void show_matrix(bool json) {
   for (const Context& from : router.contexts()) {
     for (const Context& to : router.contexts()) {
       if (from == to) continue;
-      const ProofResult proof = prove(router, from, to);
+      // Host memory has a descriptor only when frameworks/cpu makes it.
+      const ProofResult proof =
+          from == host_context() ? prove(router, from, to, 1 << 20, &cpu::allocate_memory) : prove(router, from, to);
       std::string way;
       for (const std::string& edge : proof.edges) way += (way.empty() ? "" : ", ") + edge;
       pairs.push_back({{"from", from->name()},

@@ -4,5 +4,6 @@
 
 #include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/dmabuf/frame.hpp>
+#include <tenon/frameworks/dmabuf/import_cache.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
 #include <tenon/frameworks/dmabuf/sync.hpp>

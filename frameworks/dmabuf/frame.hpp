@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <tenon/core/frame.hpp>
-#include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/dmabuf/import_cache.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -93,10 +93,15 @@ inline bool overlap(const FramePlane& a, std::size_t a_bytes, std::size_t a_row,
 }
 
 /// One memory per allocation: descriptors of the same dma-buf become one. @errors as DmabufMemory::import
-inline std::vector<Ref<Memory>> import_objects(std::span<const FrameObject> objects, std::uint64_t modifier) {
+inline std::vector<Ref<Memory>> import_objects(std::span<const FrameObject> objects, std::uint64_t modifier,
+                                               ImportCache* cache) {
   std::vector<Ref<Memory>> memories;
   for (const FrameObject& object : objects) {
-    Ref<Memory> memory = dmabuf::import(UniqueFd::duplicate(object.fd), object.size_bytes, modifier);
+    Ref<Memory> memory;
+    if (cache)
+      memory = cache->import(object.fd, object.size_bytes, modifier);
+    else
+      memory = dmabuf::import(UniqueFd::duplicate(object.fd), object.size_bytes, modifier);
     for (const Ref<Memory>& other : memories) {
       if (other->identity() == memory->identity()) {
         memory = other;
@@ -149,6 +154,7 @@ inline constexpr std::uint64_t kLinearOnly[] = {kModifierLinear};
 /// @param accepted  Modifiers that the caller's consumer understands. Memory of any but linear cannot be mapped for the
 ///                  CPU; its pitches and offsets mean what the modifier's driver says, so bounds are checked as if
 ///                  linear.
+/// @param cache     Of the stream that the frames come from: its buffers, which come round, are then imported once.
 /// @errors kUnimplemented: a modifier not accepted (the list is named), an unknown fourcc; kInvalidArgument: another
 /// number of planes, no such object, a pitch below a row, planes that overlap, a descriptor that is no memory;
 /// kOutOfRange: a plane or size past its object.
@@ -156,7 +162,7 @@ inline constexpr std::uint64_t kLinearOnly[] = {kModifierLinear};
 /// @source FFmpeg's AVDRMFrameDescriptor; linux/dma-buf.h; drm_fourcc.h
 inline Frame import_frame(const FrameInfo& info, std::span<const FrameObject> objects,
                           std::span<const FramePlane> planes, const TimelinePoint& acquire = TimelinePoint::ready(),
-                          std::span<const std::uint64_t> accepted = kLinearOnly) {
+                          std::span<const std::uint64_t> accepted = kLinearOnly, ImportCache* cache = nullptr) {
   const PixelFormatInfo& format = format_info(info.format);
   if (info.width_px == 0 || info.height_px == 0 || info.width_px > 1u << 20 || info.height_px > 1u << 20)
     detail::refuse_frame(info, Code::kInvalidArgument, "extents must be 1..1048576");
@@ -173,7 +179,7 @@ inline Frame import_frame(const FrameInfo& info, std::span<const FrameObject> ob
                                " of " + std::to_string(objects.size()));
     }
   }
-  const std::vector<Ref<Memory>> memories = detail::import_objects(objects, info.format.modifier);
+  const std::vector<Ref<Memory>> memories = detail::import_objects(objects, info.format.modifier, cache);
   detail::check_planes(info, memories, planes);
   std::vector<Tensor> tensors;
   for (std::size_t p = 0; p < planes.size(); ++p) {
@@ -227,40 +233,6 @@ inline FrameDescriptor export_frame(const Frame& frame) {
   }
   return out;
 }
-
-/// Imports of descriptors that come again and again, as a camera's and a decoder's do: the same dma-buf gives the same
-/// Memory, with the views that were made over it. Keyed by device and inode, never by the descriptor's number, which is
-/// reused; since the cache holds the dma-buf, its inode cannot be.
-/// @thread distinct objects from distinct threads.
-class ImportCache {
- public:
-  /// Keeps up to `limit` imports, dropping the one that was asked for longest ago.
-  explicit ImportCache(std::size_t limit = 64) : limit_(std::max<std::size_t>(limit, 1)) {}
-
-  /// `fd` stays the caller's. @errors as DmabufMemory::import. @cost known: fstat and a search; new: an import.
-  Ref<Memory> import(int fd, std::size_t size_bytes = 0) {
-    struct stat status {};
-    if (native::fstat(fd, &status) == 0) {
-      const MemoryIdentity identity{MemoryIdentity::Kind::kInode, static_cast<std::uint64_t>(status.st_dev),
-                                    static_cast<std::uint64_t>(status.st_ino)};
-      for (std::size_t i = 0; i < kept_.size(); ++i) {
-        if (!(kept_[i]->identity() == identity) || kept_[i]->size_bytes() < size_bytes) continue;
-        std::rotate(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(i),
-                    kept_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-        return kept_.front();
-      }
-    }
-    Ref<Memory> made = dmabuf::import(UniqueFd::duplicate(fd), size_bytes);
-    if (kept_.size() == limit_) kept_.pop_back();
-    kept_.insert(kept_.begin(), made);
-    return made;
-  }
-  std::size_t size() const { return kept_.size(); }
-
- private:
-  std::size_t limit_;
-  std::vector<Ref<Memory>> kept_;  ///< The one used last is first.
-};
 
 }  // namespace dmabuf
 }  // namespace v1

@@ -68,6 +68,31 @@ TEST_F(DmabufFrame, DescriptorsOfOneDmabufAreOneMemory) {
   EXPECT_THAT(refusal(nv12, objects, {{0, 0, 128}, {1, 128 * 40, 128}}).what(), HasSubstr("overlap"));
 }
 
+TEST_F(DmabufFrame, OfAStreamIsImportedOnceAndMappedOnce) {
+  dmabuf::ImportCache cache;
+  const std::vector<FramePlane> planes{{0, 0, 128}, {0, 128 * 48, 128}};
+  Router router;
+  router.add(dmabuf::context());
+  router.add(host_context());
+  Ref<Memory> first;
+  Faults faults;
+  for (int round = 0; round < 3; ++round) {
+    const UniqueFd dequeued = UniqueFd::duplicate(memory->borrow_fd());  // Whatever number it has this time.
+    const std::vector<FrameObject> objects{{dequeued.get(), 0}};
+    const Frame frame = import_frame(nv12, objects, planes, TimelinePoint::ready(), dmabuf::kLinearOnly, &cache);
+    if (!first) first = frame.plane(0).memory();
+    EXPECT_EQ(frame.plane(1).memory(), first);
+    EXPECT_TRUE(router.map(frame, host_context(), Access::kRead));
+  }
+  EXPECT_EQ(Faults::count("mmap"), 1);
+  const std::uint64_t accepted[] = {kTiled};
+  FrameInfo tiled = nv12;
+  tiled.format.modifier = kTiled;
+  const std::vector<FrameObject> objects{object()};
+  EXPECT_NE(import_frame(tiled, objects, planes, TimelinePoint::ready(), accepted, &cache).plane(0).memory(), first)
+      << "tiled memory would be read as linear";
+}
+
 TEST_F(DmabufFrame, ObjectsOfTheirOwnStayApart) {
   const Ref<Memory> chroma = dmabuf::allocate(128 * 24);
   const std::vector<FrameObject> objects{object(), {chroma->borrow_fd(), 128 * 24}};

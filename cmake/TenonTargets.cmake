@@ -12,9 +12,10 @@ add_custom_target(tenon_threaded_tests)
 # Adds every folder below <parent> that has a CMakeLists.txt: deleting one needs no edit.
 function(tenon_add_each parent)
   file(GLOB lists CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${parent}/*/CMakeLists.txt")
-  # The hubs first: others may name them as dependencies.
-  foreach(list IN LISTS lists)
-    if(list MATCHES "/frameworks/(cpu|dmabuf)/")
+  # The hubs first, cpu before dmabuf, which stands on it: others may name them as dependencies.
+  foreach(hub dmabuf cpu)
+    set(list "${PROJECT_SOURCE_DIR}/${parent}/${hub}/CMakeLists.txt")
+    if(parent STREQUAL "frameworks" AND list IN_LIST lists)
       list(REMOVE_ITEM lists "${list}")
       list(PREPEND lists "${list}")
     endif()

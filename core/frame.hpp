@@ -43,7 +43,8 @@ class TENON_API Frame {
   /// Allocates host memory for all planes at once, rows aligned to 64 bytes.
   static Frame allocate(const FrameInfo& info);
   /// Lays the planes of `info` out in `memory` one after another; rows and heights aligned as `wanted` says.
-  static Frame over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted, const Lease& lease = {});
+  static Frame over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted,
+                    const Lease& lease = {});
   /// Bytes that over() needs for `info`.
   static std::size_t size_bytes_for(const FrameInfo& info, const Requirements& wanted);
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang tsan frameworks-off tidy fuzz chroot12 chroot13)
+PARTS=(clang tsan frameworks-off tidy fuzz vm chroot12 chroot13)
 
 check() {
   source scripts/test.sh
@@ -81,6 +81,8 @@ check_fuzz() {
   done
   [ "$failed" = 0 ]
 }
+
+check_vm() { source scripts/vm.sh; test_vm; }
 
 # ./dev demo and ./dev test from a fresh clone where nothing is installed.
 check_chroot12() { scripts/chroot.sh bookworm; }

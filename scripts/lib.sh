@@ -10,6 +10,9 @@ PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache)
 CHOICES_TEST=("clang-format-14")
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap")
 
+# The virtual machine of ./dev test-vm; its kernel is downloaded besides, and not installed.
+PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
+
 # PyPI packages, pinned where the build depends on the version.
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
 PYPI_TEST=("openvino==2026.4.1" "onnxruntime" "onnx" "numpy")

@@ -6,8 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include <tenon/core/host.hpp>
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/frameworks/cpu/shared_memory.hpp>
 
 #include "commands.hpp"
 #include "known_contexts.hpp"
@@ -52,7 +54,11 @@ Matrix measure(const std::vector<std::string>& only) {
     for (std::size_t to = 0; to < chosen.size(); ++to) {
       if (from == to) continue;
       if (shows_progress) fmt::print(stderr, "\r{}/{} pairs", matrix.pairs.size() + 1, total);
-      matrix.pairs.push_back({from, to, prove(router, chosen[from], chosen[to])});
+      // Host memory has a descriptor only when frameworks/cpu makes it.
+      matrix.pairs.push_back({from, to,
+                              chosen[from] == host_context()
+                                  ? prove(router, chosen[from], chosen[to], 1 << 20, &cpu::allocate_memory)
+                                  : prove(router, chosen[from], chosen[to])});
     }
   }
   if (shows_progress) fmt::print(stderr, "\r\033[K");

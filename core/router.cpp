@@ -72,7 +72,8 @@ TENON_INLINE Description describe(const Tensor& tensor) {
   d.memory_bytes = memory.size_bytes();
   void* host = tensor.view() ? tensor.view()->host() : memory.host();
   d.alignment = detail::alignment_of(host);
-  d.fd = memory.fd_kind();
+  d.fd = tensor.view() && tensor.view()->fd_kind() != FdKind::kNone ? tensor.view()->fd_kind() : memory.fd_kind();
+  d.modifier = memory.modifier();
   d.host_addressable = host != nullptr;
   d.read_only = !tensor.is_writable();
   return d;

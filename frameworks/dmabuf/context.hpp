@@ -59,12 +59,17 @@ inline Place place_of(const Tensor& tensor) {
                                           " is no dma-buf; map it to dmabuf::context() with a Router first");
 }
 
+/// Why the CPU does not read it.
+inline std::string not_linear(std::uint64_t modifier) {
+  char hex[24];
+  std::snprintf(hex, sizeof hex, "0x%016llx", static_cast<unsigned long long>(modifier));
+  return std::string("pixels lie as modifier ") + hex +
+         " says, which the CPU cannot read; a device that knows it must convert";
+}
+
 inline void require_linear(const Place& place) {
-  if (place.modifier == kModifierLinear) return;
-  char modifier[24];
-  std::snprintf(modifier, sizeof modifier, "0x%016llx", static_cast<unsigned long long>(place.modifier));
-  throw Error(Code::kFailedPrecondition, std::string("dmabuf: pixels lie as modifier ") + modifier +
-                                             " says, which the CPU cannot read; a device that knows it must convert");
+  if (place.modifier != kModifierLinear)
+    throw Error(Code::kFailedPrecondition, "dmabuf: " + not_linear(place.modifier));
 }
 
 }  // namespace detail
@@ -195,6 +200,7 @@ class CpuToDmabuf final : public Edge {
       auto fresh = std::make_unique<DmabufView>(to, memory.read_only() ? Access::kRead : Access::kReadWrite,
                                                 std::move(made), memory.borrow_fd(), stand_in);
       fresh->set_standing(id());  // The pages stay the same: mapping again needs no call.
+      if (!stand_in) fresh->set_fd_kind(FdKind::kDmabuf);
       view = &memory.add_view(std::move(fresh));
     }
     return source.through(view).with_lease(without_access(source.lease()));
@@ -231,7 +237,7 @@ class DmabufToCpu final : public Edge {
   MemoryKind to() const override { return kCpuMemory; }
 
   Step step(const Description& from, const Context& to, Access) const override {
-    if (from.modifier != kModifierLinear) return Refusal{"the CPU cannot read pixels that do not lie row by row"};
+    if (from.modifier != kModifierLinear) return Refusal{not_linear(from.modifier)};
     Reached reached{from, false, from.fd == FdKind::kDmabuf ? 2000.0 : 100.0, 0};
     reached.result.context = to;
     reached.result.kind = kCpuMemory;

@@ -214,6 +214,8 @@ TEST_F(DmabufFrame, OfAnAcceptedModifierTravelsButIsNotReadByTheCpu) {
   const Error error = error_of([&] { router.map(frame, host_context(), Access::kRead); });
   EXPECT_EQ(error.code(), Code::kFailedPrecondition);
   EXPECT_THAT(error.what(), HasSubstr("0x0300000000606010"));
+  EXPECT_FALSE(router.plan(describe(frame.plane(0)), host_context())->possible())
+      << "judged before anything is touched";
   std::vector<std::byte> out(frame.plane(0).size_bytes());
   EXPECT_EQ(error_of([&] { dmabuf::context()->read(frame.plane(0), out); }).code(), Code::kFailedPrecondition);
 }

@@ -143,8 +143,9 @@ class DmabufMemory final : public Memory {
   /// @cost fstat, one ioctl, lseek.
   static Ref<DmabufMemory> import(const Context& context, UniqueFd&& fd, std::size_t size_bytes = 0,
                                   std::uint64_t modifier = kModifierLinear) {
-    const detail::Found found = detail::inspect(fd.get(), size_bytes);
-    Ref<DmabufMemory> memory(new DmabufMemory(context, found.properties, modifier));
+    detail::Found found = detail::inspect(fd.get(), size_bytes);
+    found.properties.modifier = modifier;
+    Ref<DmabufMemory> memory(new DmabufMemory(context, found.properties));
     memory->fd_ = std::move(fd);
     return memory;
   }
@@ -154,7 +155,7 @@ class DmabufMemory final : public Memory {
     detail::Found found = detail::inspect(fd.get(), size_bytes);
     const std::size_t size = found.properties.size_bytes;
     found.properties.host = detail::map_whole(fd.get(), size, found.properties.read_only);
-    auto* made = new (std::nothrow) DmabufMemory(context, found.properties, kModifierLinear);
+    auto* made = new (std::nothrow) DmabufMemory(context, found.properties);
     if (!made) {
       ::munmap(found.properties.host, size);
       throw Error(Code::kResourceExhausted, "dmabuf: no host memory left");
@@ -172,14 +173,11 @@ class DmabufMemory final : public Memory {
   UniqueFd export_fd() const { return fd_.duplicate(); }
   /// True for a memfd: there are no fences, no cache maintenance, and no device takes it.
   bool is_stand_in() const { return fd_kind() != FdKind::kDmabuf; }
-  std::uint64_t modifier() const { return modifier_; }
 
  private:
-  DmabufMemory(const Context& context, const Properties& properties, std::uint64_t modifier)
-      : Memory(context, kDmabufMemory, properties), modifier_(modifier) {}
+  DmabufMemory(const Context& context, const Properties& properties) : Memory(context, kDmabufMemory, properties) {}
 
   UniqueFd fd_;
-  std::uint64_t modifier_;
 };
 
 /// Something that makes dma-bufs, or stand-ins.

@@ -12,6 +12,8 @@
 
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 
+#include "support/error_of.hpp"
+
 namespace tenon::dmabuf::test {
 
 inline std::size_t open_descriptors() {
@@ -26,17 +28,6 @@ inline std::size_t mappings() {
   for (std::string line; std::getline(maps, line);)
     count += line.find("/dmabuf:") != std::string::npos || line.find("/memfd:") != std::string::npos;
   return count;
-}
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
 }
 
 /// Descriptors and mappings are the same at the end as at the beginning.

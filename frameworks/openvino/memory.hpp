@@ -197,7 +197,7 @@ inline ov::Tensor bare_tensor(const TensorInfo& info, void* data, bool packed, b
 
 }  // namespace detail
 
-/// Memory that an ov::Tensor stands for: what `openvino::tensor` looks for. Devices derive memory classes of their own.
+/// Memory that an ov::Tensor stands for: what `openvino::tensor` looks for.
 class NativeTensor {
  public:
   virtual ~NativeTensor() = default;
@@ -205,8 +205,8 @@ class NativeTensor {
   virtual const ov::Tensor& native_tensor() const = 0;
 };
 
-/// An ov::Tensor, kept alive. Host-addressable unless it is remote.
-class TensorMemory final : public Memory, public NativeTensor {
+/// An ov::Tensor, kept alive. Host-addressable unless it is remote. Devices derive classes of their own from it.
+class TensorMemory : public Memory, public NativeTensor {
  public:
   TensorMemory(Context context, const Properties& properties, ov::Tensor native)
       : Memory(std::move(context), kOpenVinoMemory, properties), native_(std::move(native)) {}

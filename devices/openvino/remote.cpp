@@ -17,6 +17,10 @@ class DeviceMemory final : public openvino::TensorMemory, public RemoteMemory {
   std::string device_name() const override { return full_name(remote().get_device_name()); }
   AnyMap remote_params() const override { return from_native(remote().get_params()); }
   void copy_from(const Tensor& self, const Tensor& source) override {
+    // OpenVINO would give the remote tensor the source's shape, under all who share it.
+    if (!source || source.element_type() != self.element_type() || source.shape() != self.shape())
+      throw Error(Code::kInvalidArgument, "OPENVINO: copying " + (source ? to_string(source) : "an empty tensor") +
+                                              " into " + to_string(self) + ": type and shape must be the same");
     try {
       ov::RemoteTensor target = openvino::tensor(self).as<ov::RemoteTensor>();
       target.copy_from(openvino::tensor(source));
@@ -25,6 +29,11 @@ class DeviceMemory final : public openvino::TensorMemory, public RemoteMemory {
     }
   }
   void copy_to(const Tensor& self, Tensor& destination) const override {
+    if (!destination) destination = Tensor(self.element_type(), self.shape());
+    if (destination.element_type() != self.element_type())
+      throw Error(Code::kInvalidArgument, "OPENVINO: copying " + to_string(self) + " to " + to_string(destination) +
+                                              ": the element types must be the same");
+    if (destination.shape() != self.shape()) destination.set_shape(self.shape());
     try {
       ov::Tensor target = openvino::tensor(destination);
       openvino::tensor(self).as<ov::RemoteTensor>().copy_to(target);

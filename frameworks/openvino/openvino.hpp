@@ -132,7 +132,7 @@ class HostTensors : public ContextImpl {
   void write(const Tensor& tensor, std::span<const std::byte> in) const override { detail::copy_in(tensor, in.data()); }
 };
 
-inline Context context() {
+inline const Context& context() {
   static const Context* the_one = new Context(make_ref<HostTensors>());  // Outlives static destructors' tensors.
   return *the_one;
 }

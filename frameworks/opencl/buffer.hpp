@@ -153,7 +153,10 @@ class BufferContext final : public FacetContext {
       throw Error(Code::kResourceExhausted, std::string(name()) + ": a buffer of " + std::to_string(size) +
                                                 " bytes was asked for; the device allows " +
                                                 std::to_string(native().device.max_allocation));
-    if (wanted.host_access || wanted.alignment > native().device.base_alignment) return allocate_on_host(size, wanted);
+    // Elsewhere buffers begin at pages of the device, which nobody else addresses.
+    const bool aligned =
+        wanted.alignment <= (native().coherency == Coherency::kStanding ? native().device.base_alignment : 4096);
+    if (wanted.host_access || !aligned) return allocate_on_host(size, wanted);
     detail::Handle<cl_mem> made = detail::make_buffer(native(), CL_MEM_READ_WRITE, size, nullptr, "a buffer");
     return over(std::move(made), size, nullptr, CL_MEM_READ_WRITE);
   }

@@ -25,6 +25,7 @@ inline std::vector<Context> find_contexts() {
       names.push_back(name);
       if (same) name += "#" + std::to_string(same + 1);
       found.push_back(detail::make_context(id, {}, name));
+      if (device(found.back()).max_width) found.push_back(images(Context(found.back())));
     } catch (const Error&) {
       // A device whose driver cannot make a context does not exist for us; the others do.
     }

@@ -135,6 +135,10 @@ class CpuToBufferCopy final : public Edge {
     Requirements wanted;
     wanted.size_bytes = source.size_bytes();
     Tensor copy(TensorInfo{source.element_type(), source.shape(), {}}, target.allocate(wanted));
+    if (copy.is_host_addressable()) {
+      source.copy_to(copy);
+      return copy;
+    }
     MappedBuffer mapped(native, opencl::buffer(copy), CL_MAP_WRITE_INVALIDATE_REGION, 0, source.size_bytes(),
                         deadline_of(options));
     Tensor packed(source.element_type(), source.shape(), mapped.data());
@@ -188,8 +192,9 @@ class BufferToCpu final : public Edge {
     if (!native) return Refusal{"the source is no memory of this framework"};
     Reached reached = shared(from, to, kCpuMemory, 300);
     if (from.host_addressable) return reached;
-    if (native->coherency != Coherency::kStanding)
-      return Refusal{native->device.name + " has memory that the host does not see: mapping it moves the bytes"};
+    if (!native->maps_alias || native->coherency != Coherency::kStanding)
+      return Refusal{native->device.name + " (" + native->device.platform_name +
+                     ") maps a copy of buffers that it allocated itself; buffers over host memory are shared"};
     reached.cost_ns = 30'000;
     reached.result.host_addressable = true;
     reached.result.alignment = 64;
@@ -204,7 +209,11 @@ class BufferToCpu final : public Edge {
     // Back to where it came from: host memory needs no view of itself.
     if (memory.context() == to) return source.through(nullptr);
     const View* view = memory.find_view(*to, kCpuMemory, options.access);
-    if (!view) view = &memory.add_view(make_view(source, to, options));
+    if (!view) {
+      std::lock_guard lock(source.context().as<FacetContext>()->native().map_mutex);
+      view = memory.find_view(*to, kCpuMemory, options.access);
+      if (!view) view = &memory.add_view(make_view(source, to, options));
+    }
     return source.through(view);
   }
 
@@ -254,12 +263,7 @@ class BufferToCpuCopy final : public Edge {
     Tensor copy(source.element_type(), source.shape());
     if (source.size_bytes() == 0) return copy;
     const Native& native = source.context().as<FacetContext>()->native();
-    const MappedBuffer mapped(native, opencl::buffer(source), CL_MAP_READ, source.offset(),
-                              checked_extent_bytes(source.info()).value(), deadline_of(options));
-    // Types below 8 bits are packed and take no strides.
-    const bool packed = size_bytes(source.element_type()) == 0;
-    Tensor(source.element_type(), source.shape(), mapped.data(), packed ? ByteStrides{} : source.byte_strides())
-        .copy_to(copy);
+    read_into(native, source, static_cast<std::byte*>(copy.data()), copy.memory(), deadline_of(options));
     if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;
   }

@@ -142,6 +142,43 @@ class ImagesUnderTest final : public OpenclUnderTest {
   }
 };
 
+class UsmUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_usm"; }
+  Context make_context() override { return opencl::usm(main_context()); }
+  std::vector<std::string> variants() const override { return {"host", "device", "shared", "wrapped"}; }
+
+  conformance::Allocation make_memory(const Context& context, std::string_view variant,
+                                      const Requirements& wanted) override {
+    auto& usm = *context.as<opencl::UsmContext>();
+    const auto type = variant == "host"     ? opencl::UsmType::kHost
+                      : variant == "device" ? opencl::UsmType::kDevice
+                                            : opencl::UsmType::kShared;
+    if (variant != "wrapped") return {usm.allocate(wanted, type), {}};
+    // The user's, who frees it when the process ends: none of Tenon's objects.
+    kept_.push_back(usm.allocate(wanted, type));
+    opencl::detail::Probe::handles.fetch_sub(1);
+    auto* const data = static_cast<opencl::UsmMemory&>(*kept_.back()).data();
+    return {opencl::wrap_usm(context, data, {element::u8, {wanted.size_bytes}, {}}).memory(), {}};
+  }
+
+ private:
+  std::vector<Ref<Memory>>& kept_ = *new std::vector<Ref<Memory>>;  // Not freed after the driver has gone.
+};
+
+class SvmUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_svm"; }
+  Context make_context() override { return opencl::svm(main_context()); }
+  std::vector<std::string> variants() const override { return {"coarse", "fine"}; }
+
+  conformance::Allocation make_memory(const Context& context, std::string_view variant,
+                                      const Requirements& wanted) override {
+    auto& svm = *context.as<opencl::SvmContext>();
+    return {svm.allocate(wanted, variant == "fine" && svm.has_fine_grained()), {}};
+  }
+};
+
 /// What the device would be with memory of its own: every way copies. Real ones are seen by whoever runs this there.
 class DiscreteUnderTest final : public OpenclUnderTest {
  public:
@@ -153,10 +190,11 @@ class DiscreteUnderTest final : public OpenclUnderTest {
   }
 };
 
-[[maybe_unused]] const bool registered = conformance::add(std::make_unique<BuffersUnderTest>()) &&
-                                         conformance::add(std::make_unique<OtherQueueUnderTest>()) &&
-                                         conformance::add(std::make_unique<ImagesUnderTest>()) &&
-                                         conformance::add(std::make_unique<ForeignUnderTest>()) &&
-                                         conformance::add(std::make_unique<DiscreteUnderTest>());
+[[maybe_unused]] const bool registered =
+    conformance::add(std::make_unique<BuffersUnderTest>()) &&
+    conformance::add(std::make_unique<OtherQueueUnderTest>()) &&
+    conformance::add(std::make_unique<ImagesUnderTest>()) && conformance::add(std::make_unique<UsmUnderTest>()) &&
+    conformance::add(std::make_unique<SvmUnderTest>()) && conformance::add(std::make_unique<ForeignUnderTest>()) &&
+    conformance::add(std::make_unique<DiscreteUnderTest>());
 
 }  // namespace

@@ -46,7 +46,7 @@ class EventTimeline final : public Timeline {
       if (status == CL_COMPLETE) return;
       if (status < 0) {
         throw Error(Code::kAborted,
-                    "opencl: the command behind an event failed: " + std::string(status_name(status)) +
+                    "opencl: the command behind an event failed: " + status_name(status) +
                         "; what it was to write is undefined",
                     "CL_EVENT_COMMAND_EXECUTION_STATUS", status);
       }
@@ -135,6 +135,13 @@ namespace detail {
 /// Waits for a command of ours and gives its event back.
 inline void finish(Handle<cl_event> event, Deadline deadline) {
   EventTimeline::over(std::move(event))->wait(1, deadline);
+}
+
+/// Keeps what a command still reads or writes until it has ended. Where the driver takes no callback it is never freed.
+inline void keep_until(cl_event event, const Ref<RefCounted>& what) noexcept {
+  what->add_ref();
+  clSetEventCallback(
+      event, CL_COMPLETE, [](cl_event, cl_int, void* kept) { static_cast<RefCounted*>(kept)->release(); }, what.get());
 }
 
 }  // namespace detail

@@ -84,10 +84,10 @@ class BufferToImage final : public Edge {
   static Handle<cl_mem> make_image(const Tensor& source, const Native& native, const ImageLayout& layout,
                                    const cl_image_format& format) {
     // The image keeps a reference to the sub-buffer, which keeps the buffer.
-    SubBuffer region;
+    Handle<cl_mem> region;
     cl_mem bytes = opencl::buffer(source);
     if (source.offset() != 0) {
-      region = sub_buffer(source);
+      region = make_region(source, layout.pitch * layout.height_px);
       bytes = region.get();
     }
     cl_image_desc desc{};

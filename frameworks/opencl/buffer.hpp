@@ -48,7 +48,7 @@ class BufferMemory final : public Memory {
 
 /// A buffer over someone else's memory: CL_MEM_USE_HOST_PTR over host memory, or the same cl_mem seen from another
 /// context of its cl_context.
-class BufferView final : public View {
+class BufferView : public View {
  public:
   BufferView(Context context, Access access, void* host, Ref<detail::Native> native, detail::Handle<cl_mem> buffer)
       : View(std::move(context), kBufferMemory, access, host), native_(std::move(native)), buffer_(std::move(buffer)) {}
@@ -190,8 +190,10 @@ class BufferContext final : public FacetContext {
                   std::string(name()) + ": host access or an alignment of " + std::to_string(wanted.alignment) +
                       " bytes was asked for, and the host reaches this device's buffers only by mapping them; allocate "
                       "with frameworks/cpu and map the memory here, or map the buffer to the host");
-    detail::Handle<cl_mem> made = detail::make_buffer(native(), CL_MEM_READ_WRITE, size, nullptr, "a buffer");
-    return over(std::move(made), size, nullptr, CL_MEM_READ_WRITE);
+    // Where both have one memory, this flag is what makes the driver take pages that the host can be given.
+    const cl_mem_flags flags =
+        CL_MEM_READ_WRITE | (native().coherency == Coherency::kMapped ? CL_MEM_ALLOC_HOST_PTR : 0);
+    return over(detail::make_buffer(native(), flags, size, nullptr, "a buffer"), size, nullptr, flags);
   }
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     detail::read_buffer(native(), tensor, out);

@@ -4,6 +4,7 @@
 
 #include <tenon/core/edge.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/sync.hpp>
 
@@ -72,10 +73,9 @@ class CpuToBuffer final : public Edge {
     if (!native) return Refusal{"the target is no context of this framework"};
     if (native->coherency == Coherency::kCopied)
       return Refusal{native->device.name + " has memory of its own: a buffer over host memory would be a copy in it"};
-    if (native->coherency == Coherency::kMapped)
-      return Refusal{
-          native->device.name +
-          " needs a map and an unmap around each host access, which a standing view of host memory cannot give"};
+    if (native->coherency == Coherency::kMapped && !native->device.is_cpu() && from.memory_bytes % 64 != 0)
+      return Refusal{"the memory has " + bytes_text(from.memory_bytes) + ", and " + native->device.name +
+                     " shares host memory in lines of 64 bytes"};
     if (from.memory_bytes == 0) return Refusal{kEmpty};
     if (from.memory_bytes > native->device.max_allocation)
       return Refusal{"the memory has " + bytes_text(from.memory_bytes) + ", buffers of " + native->device.name +
@@ -83,11 +83,17 @@ class CpuToBuffer final : public Edge {
     if (from.alignment < native->share_alignment)
       return Refusal{"the memory is aligned to " + bytes_text(from.alignment) + ", and " + native->device.name +
                      " shares host memory from " + std::to_string(native->share_alignment) + " on"};
-    return shared(from, to, kBufferMemory, 500);
+    Reached reached = shared(from, to, kBufferMemory, native->coherency == Coherency::kStanding ? 500 : 20'000);
+    if (native->coherency == Coherency::kMapped) {  // The host may not touch it meanwhile.
+      reached.result.host_addressable = false;
+      reached.result.alignment = 1;
+    }
+    return reached;
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     judged(*this, source, to, options);
+    if (native_of(to)->coherency == Coherency::kMapped) return lend(source, to, options);
     const Memory& memory = *source.memory();
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
@@ -103,6 +109,26 @@ class CpuToBuffer final : public Edge {
       view = &memory.add_view(std::move(made));
     }
     return source.through(view);
+  }
+
+ private:
+  /// For as long as the returned tensor lives the bytes are the device's.
+  static Tensor lend(const Tensor& source, const Context& to, const MapOptions& options) {
+    const Memory& memory = *source.memory();
+    const Deadline deadline = deadline_of(options);
+    memory.hazards().wait_for(options.access, deadline, options.ledger);
+    const View* view = memory.find_view(*to, kBufferMemory, options.access);
+    if (!view) {
+      const auto& target = *to.as<FacetContext>();
+      void* const host = source.view() ? source.view()->host() : memory.host();
+      view = &memory.add_view(std::make_unique<BorrowedByDevice>(
+          to, memory.read_only() ? Access::kRead : Access::kReadWrite, memory.size_bytes(), target.native_ref(),
+          make_buffer(target.native(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, memory.size_bytes(), host,
+                      "a buffer over host memory")));
+    }
+    auto& turns = const_cast<BorrowedByDevice&>(static_cast<const BorrowedByDevice&>(*view));
+    Lease lease = TurnLease::enter(source.memory(), turns, source.lease(), options.access, deadline);
+    return source.through(view).with_lease(std::move(lease));
   }
 };
 
@@ -192,7 +218,7 @@ class BufferToCpu final : public Edge {
     if (!native) return Refusal{"the source is no memory of this framework"};
     Reached reached = shared(from, to, kCpuMemory, 300);
     if (from.host_addressable) return reached;
-    if (!native->maps_alias || native->coherency != Coherency::kStanding)
+    if (!native->maps_alias)
       return Refusal{native->device.name + " (" + native->device.platform_name +
                      ") maps a copy of buffers that it allocated itself; buffers over host memory are shared"};
     reached.cost_ns = 30'000;
@@ -206,11 +232,13 @@ class BufferToCpu final : public Edge {
     const Memory& memory = *source.memory();
     check_host_limits(source, options.access);
     memory.hazards().wait_for(options.access, deadline_of(options), options.ledger);
+    const Native& native = *native_of(source.context());
+    if (native.coherency == Coherency::kMapped) return borrow(source, to, options);
     // Back to where it came from: host memory needs no view of itself.
     if (memory.context() == to) return source.through(nullptr);
     const View* view = memory.find_view(*to, kCpuMemory, options.access);
     if (!view) {
-      std::lock_guard lock(source.context().as<FacetContext>()->native().map_mutex);
+      std::lock_guard lock(native.map_mutex);
       view = memory.find_view(*to, kCpuMemory, options.access);
       if (!view) view = &memory.add_view(make_view(source, to, options));
     }
@@ -218,22 +246,51 @@ class BufferToCpu final : public Edge {
   }
 
  private:
-  static std::unique_ptr<View> make_view(const Tensor& source, const Context& to, const MapOptions& options) {
-    const Memory& memory = *source.memory();
+  struct HostSide {
+    Access access;
+    cl_map_flags flags;
+  };
+  /// As wide as the memory allows: one view then serves readers and writers.
+  static HostSide host_side(const Memory& memory) {
     const cl_mem_flags limits = host_limits(memory);
-    const bool read_only = memory.read_only() || (limits & CL_MEM_HOST_READ_ONLY);
-    const Access access = read_only                           ? Access::kRead
-                          : (limits & CL_MEM_HOST_WRITE_ONLY) ? Access::kWrite
-                                                              : Access::kReadWrite;
-    if (void* host = source.view() ? source.view()->host() : memory.host())
-      return std::make_unique<View>(to, kCpuMemory, access, host);
-    const auto& facet = *source.context().as<FacetContext>();
-    const cl_map_flags flags = access == Access::kRead    ? CL_MAP_READ
-                               : access == Access::kWrite ? CL_MAP_WRITE
-                                                          : CL_MAP_READ | CL_MAP_WRITE;
-    return std::make_unique<StandingMap>(to, access, facet.native_ref(),
-                                         std::make_unique<MappedBuffer>(facet.native(), opencl::buffer(source), flags,
-                                                                        0, memory.size_bytes(), deadline_of(options)));
+    if (memory.read_only() || (limits & CL_MEM_HOST_READ_ONLY)) return {Access::kRead, CL_MAP_READ};
+    if (limits & CL_MEM_HOST_WRITE_ONLY) return {Access::kWrite, CL_MAP_WRITE};
+    return {Access::kReadWrite, CL_MAP_READ | CL_MAP_WRITE};
+  }
+  static std::unique_ptr<MappedBuffer> map_whole(const Tensor& source, const HostSide& side, Deadline deadline) {
+    return std::make_unique<MappedBuffer>(*native_of(source.context()), opencl::buffer(source), side.flags, 0,
+                                          source.memory()->size_bytes(), deadline);
+  }
+
+  static std::unique_ptr<View> make_view(const Tensor& source, const Context& to, const MapOptions& options) {
+    const HostSide side = host_side(*source.memory());
+    if (void* host = source.view() ? source.view()->host() : source.memory()->host())
+      return std::make_unique<View>(to, kCpuMemory, side.access, host);
+    return std::make_unique<StandingMap>(to, side.access, source.context().as<FacetContext>()->native_ref(),
+                                         map_whole(source, side, deadline_of(options)));
+  }
+
+  /// For as long as the returned tensor lives the bytes are the host's.
+  static Tensor borrow(const Tensor& source, const Context& to, const MapOptions& options) {
+    const Ref<Memory>& memory = source.memory();
+    const Deadline deadline = deadline_of(options);
+    const HostSide side = host_side(*memory);
+    std::unique_lock lock(native_of(source.context())->map_mutex);
+    Lease lease;
+    const View* view = memory->find_view(*to, kCpuMemory, options.access);
+    if (view) {
+      lock.unlock();
+      auto& turns = const_cast<BorrowedByHost&>(static_cast<const BorrowedByHost&>(*view));
+      lease = TurnLease::enter(memory, turns, source.lease(), options.access, deadline);
+    } else {
+      auto made = std::make_unique<BorrowedByHost>(to, side.access, source.context().as<FacetContext>()->native_ref(),
+                                                   opencl::buffer(source), side.flags, memory->size_bytes(),
+                                                   map_whole(source, side, deadline));
+      BorrowedByHost& turns = *made;
+      view = &memory->add_view(std::move(made));
+      lease = TurnLease::entered(memory, turns, source.lease(), options.access);
+    }
+    return source.through(view).with_lease(std::move(lease));
   }
 };
 

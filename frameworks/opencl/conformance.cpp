@@ -190,11 +190,22 @@ class DiscreteUnderTest final : public OpenclUnderTest {
   }
 };
 
+/// What it would be as a GPU with the host's memory: shared, with a map or an unmap at each change of sides.
+class UnifiedUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_unified"; }
+  Context make_context() override {
+    static const Context* context =
+        new Context(opencl::make_context(opencl::device(main_context()).id, opencl::Coherency::kMapped));
+    return *context;
+  }
+};
+
 [[maybe_unused]] const bool registered =
     conformance::add(std::make_unique<BuffersUnderTest>()) &&
     conformance::add(std::make_unique<OtherQueueUnderTest>()) &&
     conformance::add(std::make_unique<ImagesUnderTest>()) && conformance::add(std::make_unique<UsmUnderTest>()) &&
     conformance::add(std::make_unique<SvmUnderTest>()) && conformance::add(std::make_unique<ForeignUnderTest>()) &&
-    conformance::add(std::make_unique<DiscreteUnderTest>());
+    conformance::add(std::make_unique<DiscreteUnderTest>()) && conformance::add(std::make_unique<UnifiedUnderTest>());
 
 }  // namespace

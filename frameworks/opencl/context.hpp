@@ -109,6 +109,14 @@ class MappedBuffer {
   ~MappedBuffer() { unmap(nullptr); }
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
+  /// Ends the access, once. @return what the call gives; `event` may be null.
+  cl_int unmap(cl_event* event) noexcept {
+    if (!data_) return CL_SUCCESS;
+    const cl_int status =
+        clEnqueueUnmapMemObject(native_->transfers.get(), buffer_, std::exchange(data_, nullptr), 0, nullptr, event);
+    clFlush(native_->transfers.get());
+    return status;
+  }
   /// Ends the access; what was written is in place when the returned event is complete. @errors what the call gives.
   Handle<cl_event> end() {
     cl_event event = nullptr;
@@ -117,14 +125,6 @@ class MappedBuffer {
   }
 
  private:
-  cl_int unmap(cl_event* event) noexcept {
-    if (!data_) return CL_SUCCESS;
-    const cl_int status =
-        clEnqueueUnmapMemObject(native_->transfers.get(), buffer_, std::exchange(data_, nullptr), 0, nullptr, event);
-    clFlush(native_->transfers.get());
-    return status;
-  }
-
   const Native* native_;
   cl_mem buffer_;
   void* data_ = nullptr;
@@ -190,9 +190,13 @@ inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
     }
     native.maps_alias = native.coherency == Coherency::kStanding && shares_mapped_buffer(native);
   }
-  // Drivers of GPUs with the host's memory share pages and whole cache lines.
-  if (native.coherency == Coherency::kMapped) native.share_alignment = 4096;
   if (wished) native.coherency = *wished;
+  // Drivers of GPUs with the host's memory share pages and whole cache lines.
+  if (native.coherency == Coherency::kMapped) {
+    native.maps_alias = true;
+    if (native.share_alignment == 0) native.share_alignment = 4096;
+  }
+  if (native.coherency == Coherency::kCopied) native.share_alignment = 0, native.maps_alias = false;
 }
 
 }  // namespace detail

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -20,8 +20,7 @@ class EventTimeline final : public Timeline {
  public:
   /// Takes the reference over.
   static Ref<EventTimeline> over(detail::Handle<cl_event> event) {
-    EventTimeline* timeline = free_list().take();
-    if (!timeline) timeline = new EventTimeline;
+    EventTimeline* timeline = detail::FreeList<EventTimeline>::instance().take();
     timeline->event_ = std::move(event);
     return Ref<EventTimeline>(timeline);
   }
@@ -29,9 +28,11 @@ class EventTimeline final : public Timeline {
   std::string_view name() const override { return "opencl.event"; }
   cl_event event() const { return event_.get(); }
 
-  /// @errors what clGetEventInfo gives.
+  /// Never throws: an event that cannot be asked counts as failed, and waiting for it says why.
   PointState query(std::uint64_t) const override {
-    const cl_int status = execution_status();
+    cl_int status = CL_COMPLETE;
+    if (clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS)
+      return PointState::kFailed;
     return status < 0 ? PointState::kFailed : status == CL_COMPLETE ? PointState::kReached : PointState::kPending;
   }
 
@@ -65,40 +66,11 @@ class EventTimeline final : public Timeline {
  protected:
   void dispose() noexcept override {
     event_.reset();
-    free_list().give_back(this);
+    detail::FreeList<EventTimeline>::instance().give_back(this);
   }
 
  private:
-  /// Idle objects; a few are enough, the rest is freed.
-  struct FreeList {
-    std::mutex mutex;
-    EventTimeline* first = nullptr;
-    std::size_t count = 0;
-    static constexpr std::size_t kMost = 256;
-
-    EventTimeline* take() {
-      std::lock_guard lock(mutex);
-      if (!first) return nullptr;
-      --count;
-      return std::exchange(first, first->next_);
-    }
-    void give_back(EventTimeline* timeline) noexcept {
-      {
-        std::lock_guard lock(mutex);
-        if (count < kMost) {
-          timeline->next_ = std::exchange(first, timeline);
-          ++count;
-          return;
-        }
-      }
-      delete timeline;
-    }
-  };
-  static FreeList& free_list() {
-    static FreeList* list = new FreeList;  // Outlives static destructors that hold points.
-    return *list;
-  }
-
+  friend class detail::FreeList<EventTimeline>;
   cl_int execution_status() const {
     return detail::info<cl_int>(clGetEventInfo, "clGetEventInfo", event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS);
   }

@@ -2,6 +2,8 @@
 // The ways between host memory and buffers, and between the contexts of one cl_context.
 #pragma once
 
+#include <bit>
+
 #include <tenon/core/edge.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/frameworks/opencl/access.hpp>
@@ -26,7 +28,7 @@ inline Reached judged(const Edge& edge, const Tensor& source, const Context& to,
 }
 
 inline const Native* native_of(const Context& context) {
-  const auto* facet = context.as<FacetContext>();
+  const FacetContext* facet = facet_of(context);
   return facet ? &facet->native() : nullptr;
 }
 
@@ -71,18 +73,8 @@ class CpuToBuffer final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(to);
     if (!native) return Refusal{"the target is no context of this framework"};
-    if (native->coherency == Coherency::kCopied)
-      return Refusal{native->device.name + " has memory of its own: a buffer over host memory would be a copy in it"};
-    if (native->coherency == Coherency::kMapped && !native->device.is_cpu() && from.memory_bytes % 64 != 0)
-      return Refusal{"the memory has " + bytes_text(from.memory_bytes) + ", and " + native->device.name +
-                     " shares host memory in lines of 64 bytes"};
-    if (from.memory_bytes == 0) return Refusal{kEmpty};
-    if (from.memory_bytes > native->device.max_allocation)
-      return Refusal{"the memory has " + bytes_text(from.memory_bytes) + ", buffers of " + native->device.name +
-                     " have at most " + std::to_string(native->device.max_allocation)};
-    if (from.alignment < native->share_alignment)
-      return Refusal{"the memory is aligned to " + bytes_text(from.alignment) + ", and " + native->device.name +
-                     " shares host memory from " + std::to_string(native->share_alignment) + " on"};
+    if (std::string reason = obstacle(*native, from.memory_bytes, from.alignment); !reason.empty())
+      return Refusal{std::move(reason)};
     Reached reached = shared(from, to, kBufferMemory, native->coherency == Coherency::kStanding ? 500 : 20'000);
     if (native->coherency == Coherency::kMapped) {  // The host may not touch it meanwhile.
       reached.result.host_addressable = false;
@@ -92,19 +84,18 @@ class CpuToBuffer final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
-    if (native_of(to)->coherency == Coherency::kMapped) return lend(source, to, options);
+    const Native* native = native_of(to);
+    if (!native || !source.is_host_addressable()) judged(*this, source, to, options);
     const Memory& memory = *source.memory();
+    void* const host = source.view() ? source.view()->host() : memory.host();
+    // What step() says, without making a description: a first map costs little more than clCreateBuffer.
+    if (std::string reason = obstacle(*native, memory.size_bytes(), alignment_of(host)); !reason.empty())
+      throw Error(Code::kFailedPrecondition, "opencl: " + reason);
+    if (native->coherency == Coherency::kMapped) return lend(source, host, to, options);
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
-      const auto& target = *to.as<FacetContext>();
-      void* const host = source.view() ? source.view()->host() : memory.host();
-      // Wide access from the start: one view then serves readers and writers.
-      const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
-      // Never CL_MEM_READ_ONLY, also for read-only memory: Intel's CPU runtime then copies behind the pointer.
-      auto made = std::make_unique<BufferView>(to, access, host, target.native_ref(),
-                                               make_buffer(target.native(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                                           memory.size_bytes(), host, "a buffer over host memory"));
+      auto made = std::make_unique<BufferView>(to, widest(memory), host, facet_of(to)->native_ref(),
+                                               buffer_over(*native, host, memory.size_bytes()));
       made->set_standing(id());  // Host and device see each other's writes as they are.
       view = &memory.add_view(std::move(made));
     }
@@ -112,19 +103,43 @@ class CpuToBuffer final : public Edge {
   }
 
  private:
+  /// Why memory of this size and alignment cannot be shared; empty when it can.
+  static std::string obstacle(const Native& native, std::size_t bytes, std::size_t alignment) {
+    if (native.coherency == Coherency::kCopied)
+      return native.device.name + " has memory of its own: a buffer over host memory would be a copy in it";
+    if (bytes == 0) return kEmpty;
+    if (bytes > native.device.max_allocation)
+      return "the memory has " + bytes_text(bytes) + ", buffers of " + native.device.name + " have at most " +
+             std::to_string(native.device.max_allocation);
+    if (alignment < native.share_alignment)
+      return "the memory is aligned to " + bytes_text(alignment) + ", and " + native.device.name +
+             " shares host memory from " + std::to_string(native.share_alignment) + " on";
+    if (native.coherency == Coherency::kMapped && !native.device.is_cpu() && bytes % 64 != 0)
+      return "the memory has " + bytes_text(bytes) + ", and " + native.device.name +
+             " shares host memory in lines of 64 bytes";
+    return {};
+  }
+  static std::size_t alignment_of(const void* address) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(address);
+    return bits == 0 ? 1 : std::size_t{1} << std::min(std::countr_zero(bits), 12);
+  }
+  /// Wide access from the start: one view then serves readers and writers.
+  static Access widest(const Memory& memory) { return memory.read_only() ? Access::kRead : Access::kReadWrite; }
+  /// Never CL_MEM_READ_ONLY, also for read-only memory: Intel's CPU runtime then copies behind the pointer.
+  static Handle<cl_mem> buffer_over(const Native& native, void* host, std::size_t size) {
+    return make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, "a buffer over host memory");
+  }
+
   /// For as long as the returned tensor lives the bytes are the device's.
-  static Tensor lend(const Tensor& source, const Context& to, const MapOptions& options) {
+  static Tensor lend(const Tensor& source, void* host, const Context& to, const MapOptions& options) {
     const Memory& memory = *source.memory();
     const Deadline deadline = deadline_of(options);
     memory.hazards().wait_for(options.access, deadline, options.ledger);
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
-      const auto& target = *to.as<FacetContext>();
-      void* const host = source.view() ? source.view()->host() : memory.host();
-      view = &memory.add_view(std::make_unique<BorrowedByDevice>(
-          to, memory.read_only() ? Access::kRead : Access::kReadWrite, memory.size_bytes(), target.native_ref(),
-          make_buffer(target.native(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, memory.size_bytes(), host,
-                      "a buffer over host memory")));
+      view = &memory.add_view(
+          std::make_unique<BorrowedByDevice>(to, widest(memory), memory.size_bytes(), facet_of(to)->native_ref(),
+                                             buffer_over(*native_of(to), host, memory.size_bytes())));
     }
     auto& turns = const_cast<BorrowedByDevice&>(static_cast<const BorrowedByDevice&>(*view));
     Lease lease = TurnLease::enter(source.memory(), turns, source.lease(), options.access, deadline);

@@ -226,8 +226,16 @@ class FacetContext : public ContextImpl {
 
 namespace detail {
 
+/// Null for contexts of other frameworks. The kinds are this framework's alone, so they tell without a cast.
+inline const FacetContext* facet_of(const Context& context) {
+  if (!context) return nullptr;
+  const MemoryKind kind = context->kind();
+  const bool ours = kind == kBufferMemory || kind == kImageMemory || kind == kUsmMemory || kind == kSvmMemory;
+  return ours ? static_cast<const FacetContext*>(context.impl().get()) : nullptr;
+}
+
 inline const FacetContext& facet(const Context& context, const char* function) {
-  const auto* facet = context.as<FacetContext>();
+  const FacetContext* facet = facet_of(context);
   if (!facet)
     throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": " +
                                             (context ? std::string(context->name()) : std::string("a null context")) +

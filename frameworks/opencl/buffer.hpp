@@ -100,25 +100,34 @@ void for_each_run(const Tensor& tensor, Run run) {
   }
 }
 
-/// Copies a tensor's elements into packed memory by commands that read the buffer. `into` lies in `owner`, which is
-/// kept until the commands have ended, also when waiting for them is given up.
-inline void read_into(const Native& native, const Tensor& tensor, std::byte* into, const Ref<Memory>& owner,
-                      Deadline deadline) {
-  const cl_mem from = buffer(tensor);
+/// Enqueues copy(offset in the memory, offset in packed bytes, size), which gives an event of our queue, for every run
+/// of a tensor, and waits for the last. `other` is the other side of the copies: it is kept until they have ended, also
+/// when waiting for them is given up.
+template <typename Copy>
+void run_copies(const Tensor& tensor, const Ref<Memory>& other, Deadline deadline, Copy copy) {
   Ref<EventTimeline> last;
   try {
     for_each_run(tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) {
-      cl_event event = nullptr;
-      check(call(clEnqueueReadBuffer, native.transfers.get(), from, cl_bool{CL_FALSE}, offset, size,
-                 static_cast<void*>(into + packed), cl_uint{0}, static_cast<const cl_event*>(nullptr), &event),
-            "clEnqueueReadBuffer", [&] { return "reading " + to_string(tensor); });
-      last = EventTimeline::over(Handle<cl_event>(event));
+      last = EventTimeline::over(copy(offset, packed, size));
     });
     if (last) last->wait(1, deadline);
-  } catch (const Error&) {
-    if (last) keep_until(last->event(), owner);
+  } catch (...) {
+    if (last) keep_until(last->event(), other);
     throw;
   }
+}
+
+/// Copies a tensor's elements into packed host memory.
+inline void read_into(const Native& native, const Tensor& tensor, const Ref<Memory>& into, Deadline deadline) {
+  const cl_mem from = buffer(tensor);
+  auto* const packed_bytes = static_cast<std::byte*>(into->host());
+  run_copies(tensor, into, deadline, [&](std::size_t offset, std::size_t packed, std::size_t size) {
+    cl_event event = nullptr;
+    check(call(clEnqueueReadBuffer, native.transfers.get(), from, cl_bool{CL_FALSE}, offset, size,
+               static_cast<void*>(packed_bytes + packed), cl_uint{0}, static_cast<const cl_event*>(nullptr), &event),
+          "clEnqueueReadBuffer", [&] { return "reading " + to_string(tensor); });
+    return Handle<cl_event>(event);
+  });
 }
 
 /// Copies a tensor's elements out by commands of the device: what the device sees, not what a map would bring up to

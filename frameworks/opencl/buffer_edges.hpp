@@ -335,7 +335,7 @@ class BufferToCpuCopy final : public Edge {
     Tensor copy(source.element_type(), source.shape());
     if (source.size_bytes() == 0) return copy;
     const Native& native = source.context().as<FacetContext>()->native();
-    read_into(native, source, static_cast<std::byte*>(copy.data()), copy.memory(), deadline_of(options));
+    read_into(native, source, copy.memory(), deadline_of(options));
     if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;
   }

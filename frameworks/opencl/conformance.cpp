@@ -195,8 +195,9 @@ class UnifiedUnderTest final : public OpenclUnderTest {
  public:
   std::string_view name() const override { return "opencl_unified"; }
   Context make_context() override {
-    static const Context* context =
-        new Context(opencl::make_context(opencl::device(main_context()).id, opencl::Coherency::kMapped));
+    const opencl::Device& device = opencl::device(main_context());
+    if (!device.host_unified) throw Error(Code::kUnavailable, device.name + " does not have the host's memory");
+    static const Context* context = new Context(opencl::make_context(device.id, opencl::Coherency::kMapped));
     return *context;
   }
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contexts, buffers and events: what is special about them, and bad input.
+#include <atomic>
 #include <cstdlib>
 #include <set>
 #include <thread>
@@ -154,7 +155,7 @@ TEST_F(BufferTest, WrappingBorrowsAndAdoptingTakesOver) {
     EXPECT_EQ(tensor.memory()->identity().kind, MemoryIdentity::Kind::kHandle);
   }
   EXPECT_EQ(references(mine), 1u);
-  static int destroyed;
+  static std::atomic<int> destroyed;
   destroyed = 0;
   const auto given = [&] {
     cl_int status = CL_SUCCESS;
@@ -163,10 +164,14 @@ TEST_F(BufferTest, WrappingBorrowsAndAdoptingTakesOver) {
         made, [](cl_mem, void*) { ++destroyed; }, nullptr);
     return made;
   };
+  const auto reached = [&](int count) {  // Some drivers call back later, from a thread of theirs.
+    for (int i = 0; i < 200 && destroyed < count; ++i) std::this_thread::sleep_for(milliseconds(5));
+    return destroyed.load();
+  };
   { const Tensor tensor = opencl::adopt(context, given(), {element::u8, {64}, {}}); }
-  EXPECT_EQ(destroyed, 1);
+  EXPECT_EQ(reached(1), 1);
   EXPECT_EQ(error_of([&] { opencl::adopt(context, given(), {element::u8, {65}, {}}); }).code(), Code::kOutOfRange);
-  EXPECT_EQ(destroyed, 2) << "a failed adoption gives the reference back too, once";
+  EXPECT_EQ(reached(2), 2) << "a failed adoption gives the reference back too, once";
 }
 
 TEST_F(BufferTest, RefusesWhatIsNoBufferOfThisContext) {
@@ -243,12 +248,10 @@ TEST_F(BufferTest, HostAccessThatTheBufferForbidsIsRefused) {
                                      {CL_MEM_HOST_WRITE_ONLY, Access::kRead},
                                      {CL_MEM_HOST_READ_ONLY, Access::kReadWrite}}) {
     const Tensor tensor = opencl::wrap(context, user_buffer(4096, CL_MEM_READ_WRITE | flag), {element::u8, {4096}, {}});
-    MapOptions options;
-    options.access = access;
-    const Error error = error_of([&] { detail::buffer_to_cpu_copy.map(tensor, host_context(), options); });
-    const Error shared = error_of([&] { detail::buffer_to_cpu.map(tensor, host_context(), options); });
-    EXPECT_TRUE(error.code() == Code::kPermissionDenied || shared.code() == Code::kPermissionDenied || writes(access))
-        << error.what() << shared.what();
+    const Code code = error_of([&] { router.map(tensor, host_context(), access); }).code();
+    // A way that copies refuses writers before it looks at the buffer.
+    const bool copies = !device(context).is_cpu() || !context.as<FacetContext>()->native().maps_alias;
+    EXPECT_EQ(code, writes(access) && copies ? Code::kFailedPrecondition : Code::kPermissionDenied);
   }
 }
 
@@ -277,7 +280,8 @@ TEST_F(BufferTest, MemoryThatCannotBeSharedIsCopiedAndExplained) {
   options.policy = ZeroCopy::kRequire;
   const Error refused = error_of([&] { router.map(odd, context, options); });
   EXPECT_EQ(refused.code(), Code::kFailedPrecondition);
-  EXPECT_THAT(refused.what(), HasSubstr("aligned to 4 bytes"));
+  EXPECT_THAT(refused.what(),
+              HasSubstr(coherency(context) == Coherency::kCopied ? "has memory of its own" : "aligned to 4 bytes"));
 }
 
 TEST_F(EventTest, HostAccessWaitsForTheUsersCommand) {

@@ -52,7 +52,7 @@ class UsmToCpu final : public Edge {
     const auto& context = *source.context().as<UsmContext>();
     Tensor copy(source.element_type(), source.shape());
     if (copy.size_bytes() == 0) return copy;
-    context.read_now(source, copy.data(), deadline_of(options));
+    context.read_now(source, copy.memory(), deadline_of(options));
     if (!context.native().device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;
   }
@@ -156,7 +156,7 @@ class SvmToCpu final : public Edge {
     if (reached.copies) {
       Tensor copy(source.element_type(), source.shape());
       if (copy.size_bytes() == 0) return copy;
-      context.read_now(source, copy.data(), deadline_of(options));
+      context.read_now(source, copy.memory(), deadline_of(options));
       if (!context.native().device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
       return copy;
     }
@@ -206,7 +206,7 @@ class CpuToSvm final : public Edge {
       } else if (copy.size_bytes() != 0) {
         Tensor packed(source.element_type(), source.shape());
         source.copy_to(packed);
-        context.write_now(copy, packed.data(), deadline_of(options));
+        context.write_now(copy, packed.memory(), deadline_of(options));
       }
       if (!context.native().device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
       return copy;

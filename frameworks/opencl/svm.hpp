@@ -163,50 +163,41 @@ class SvmContext final : public FacetContext {
     return make_ref<SvmMemory>(Context(Ref<ContextImpl>(this)), properties, fine, data, std::move(owned));
   }
 
+  /// By the device's own copies.
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     if (tensor.size_bytes() == 0) return;
     tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
-    read_now(tensor, out.data(), default_deadline());
+    const Ref<Memory> packed = HostMemory::allocate(tensor.size_bytes());
+    read_now(tensor, packed, default_deadline());
+    std::memcpy(out.data(), packed->host(), tensor.size_bytes());
   }
   void write(const Tensor& tensor, std::span<const std::byte> in) const override {
     if (!tensor.is_writable())
       throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
     if (tensor.size_bytes() == 0) return;
     tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
-    write_now(tensor, in.data(), default_deadline());
+    const Ref<Memory> staged = HostMemory::allocate(tensor.size_bytes());
+    std::memcpy(staged->host(), in.data(), tensor.size_bytes());
+    write_now(tensor, staged, default_deadline());
   }
-  /// Packed elements out by the device's own copies, after whoever calls has waited for the last write.
-  void read_now(const Tensor& tensor, void* out, Deadline deadline) const {
-    detail::SvmBlock scratch = detail::allocate_svm(native_ref(), false, tensor.size_bytes(), 0);
+  /// Packed elements out and in, after whoever calls has waited for what is in flight.
+  void read_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
     const auto* const base = static_cast<const std::byte*>(svm_pointer(tensor)) - tensor.offset();
-    run(tensor, deadline, [&](std::size_t offset, std::size_t packed, std::size_t size) {
-      return detail::copy_svm(native(), static_cast<std::byte*>(scratch.data()) + packed, base + offset, size);
+    auto* const bytes = static_cast<std::byte*>(packed->host());
+    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
+      return detail::copy_svm(native(), bytes + at, base + offset, size);
     });
-    const detail::MappedSvm mapped(native(), CL_MAP_READ, scratch.data(), tensor.size_bytes(), deadline);
-    std::memcpy(out, mapped.data(), tensor.size_bytes());
   }
-  void write_now(const Tensor& tensor, const void* in, Deadline deadline) const {
-    detail::SvmBlock scratch = detail::allocate_svm(native_ref(), false, tensor.size_bytes(), 0);
-    {
-      const detail::MappedSvm mapped(native(), CL_MAP_WRITE, scratch.data(), tensor.size_bytes(), deadline);
-      std::memcpy(mapped.data(), in, tensor.size_bytes());
-    }
+  void write_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
     auto* const base = static_cast<std::byte*>(svm_pointer(tensor)) - tensor.offset();
-    run(tensor, deadline, [&](std::size_t offset, std::size_t packed, std::size_t size) {
-      return detail::copy_svm(native(), base + offset, static_cast<std::byte*>(scratch.data()) + packed, size);
+    const auto* const bytes = static_cast<const std::byte*>(packed->host());
+    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
+      return detail::copy_svm(native(), base + offset, bytes + at, size);
     });
   }
 
  private:
   static constexpr std::size_t kMostAlignment = 128;
-
-  template <typename Copy>
-  void run(const Tensor& tensor, Deadline deadline, Copy copy) const {
-    detail::Handle<cl_event> last;
-    detail::for_each_run(
-        tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) { last = copy(offset, packed, size); });
-    detail::finish(std::move(last), deadline);
-  }
 };
 
 /// The context of SVM beside `context`. @errors kUnavailable: the device has none; kInvalidArgument.

@@ -81,11 +81,6 @@ class UsmBlock {
     Probe::handles.fetch_sub(1, std::memory_order_relaxed);
   }
   void* data() const { return data_; }
-  /// Leaves the allocation to the driver: a command that did not end in time may still write to it.
-  void abandon() {
-    data_ = nullptr;
-    Probe::handles.fetch_sub(1, std::memory_order_relaxed);
-  }
 
  private:
   Ref<UsmNative> usm_;
@@ -186,48 +181,37 @@ class UsmContext final : public FacetContext {
     return make_ref<UsmMemory>(Context(Ref<ContextImpl>(this)), properties, type, data, std::move(owned));
   }
 
-  /// By the device's own copies, through an allocation of its kind.
+  /// By the device's own copies.
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     if (tensor.size_bytes() == 0) return;
     tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
-    read_now(tensor, out.data(), default_deadline());
+    const Ref<Memory> packed = HostMemory::allocate(tensor.size_bytes());
+    read_now(tensor, packed, default_deadline());
+    std::memcpy(out.data(), packed->host(), tensor.size_bytes());
   }
   void write(const Tensor& tensor, std::span<const std::byte> in) const override {
     if (!tensor.is_writable())
       throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
     if (tensor.size_bytes() == 0) return;
     tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
-    detail::UsmBlock scratch = detail::allocate_usm(usm_, UsmType::kHost, tensor.size_bytes(), 64);
-    std::memcpy(scratch.data(), in.data(), tensor.size_bytes());
+    const Ref<Memory> staged = HostMemory::allocate(tensor.size_bytes());
+    auto* const bytes = static_cast<std::byte*>(staged->host());
+    std::memcpy(bytes, in.data(), tensor.size_bytes());
     auto* const base = static_cast<std::byte*>(usm_pointer(tensor)) - tensor.offset();
-    run(tensor, scratch, default_deadline(), [&](std::size_t offset, std::size_t packed, std::size_t size) {
-      return detail::copy_usm(*usm_, base + offset, static_cast<std::byte*>(scratch.data()) + packed, size);
+    detail::run_copies(tensor, staged, default_deadline(), [&](std::size_t offset, std::size_t at, std::size_t size) {
+      return detail::copy_usm(*usm_, base + offset, bytes + at, size);
     });
   }
   /// Packed elements into host memory, after whoever calls has waited for the last write.
-  void read_now(const Tensor& tensor, void* out, Deadline deadline) const {
-    detail::UsmBlock scratch = detail::allocate_usm(usm_, UsmType::kHost, tensor.size_bytes(), 64);
+  void read_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
     const auto* const base = static_cast<const std::byte*>(usm_pointer(tensor)) - tensor.offset();
-    run(tensor, scratch, deadline, [&](std::size_t offset, std::size_t packed, std::size_t size) {
-      return detail::copy_usm(*usm_, static_cast<std::byte*>(scratch.data()) + packed, base + offset, size);
+    auto* const bytes = static_cast<std::byte*>(packed->host());
+    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
+      return detail::copy_usm(*usm_, bytes + at, base + offset, size);
     });
-    std::memcpy(out, scratch.data(), tensor.size_bytes());
   }
 
  private:
-  template <typename Copy>
-  void run(const Tensor& tensor, detail::UsmBlock& scratch, Deadline deadline, Copy copy) const {
-    detail::Handle<cl_event> last;
-    detail::for_each_run(
-        tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) { last = copy(offset, packed, size); });
-    try {
-      detail::finish(std::move(last), deadline);
-    } catch (const Error& error) {
-      if (error.code() == Code::kDeadlineExceeded) scratch.abandon();
-      throw;
-    }
-  }
-
   Ref<detail::UsmNative> usm_;
 };
 

@@ -59,6 +59,10 @@ class Keeper {
     bool allocate(cv::UMatData* data, cv::AccessFlag flags, cv::UMatUsageFlags usage) const override {
       return cv::Mat::getStdAllocator()->allocate(data, flags, usage);
     }
+    /// What the last header calls: nothing was mapped, so that nothing is to be unmapped.
+    void unmap(cv::UMatData* data) const override {
+      if (data->refcount == 0 && data->urefcount == 0) static_cast<Keeper*>(data->userdata)->let_go();
+    }
     void deallocate(cv::UMatData* data) const override { static_cast<Keeper*>(data->userdata)->let_go(); }
   };
   static const Allocator* allocator() {

@@ -19,26 +19,21 @@ namespace opencv {
 
 /// cv::Mat's depth for an element type; nothing where OpenCV 4 has none.
 constexpr std::optional<int> depth_of(ElementType type) {
-  switch (type) {
-    case ElementType::kU8:
-      return CV_8U;
-    case ElementType::kI8:
-      return CV_8S;
-    case ElementType::kU16:
-      return CV_16U;
-    case ElementType::kI16:
-      return CV_16S;
-    case ElementType::kI32:
-      return CV_32S;
-    case ElementType::kF32:
-      return CV_32F;
-    case ElementType::kF64:
-      return CV_64F;
-    case ElementType::kF16:
-      return CV_16F;
-    default:
-      return std::nullopt;
-  }
+  constexpr auto table = [] {
+    std::array<signed char, std::size(kElementTypes)> depths{};
+    depths.fill(-1);
+    const auto set = [&](ElementType of, int depth) {
+      depths[static_cast<std::size_t>(of)] = static_cast<signed char>(depth);
+    };
+    set(ElementType::kU8, CV_8U), set(ElementType::kI8, CV_8S);
+    set(ElementType::kU16, CV_16U), set(ElementType::kI16, CV_16S);
+    set(ElementType::kI32, CV_32S), set(ElementType::kF16, CV_16F);
+    set(ElementType::kF32, CV_32F), set(ElementType::kF64, CV_64F);
+    return depths;
+  }();
+  const int depth = table[static_cast<std::size_t>(type)];
+  if (depth < 0) return std::nullopt;
+  return depth;
 }
 
 /// The element type of a cv::Mat's depth; nothing for depths of later versions.
@@ -77,7 +72,7 @@ inline std::string stride_reason(const TensorInfo& info, std::size_t item) {
   for (std::size_t axis = rank; axis-- > 0;) {
     const auto stride = static_cast<std::size_t>(info.strides[axis]);
     if (info.shape[axis] == 1) continue;  // Nobody steps along it.
-    if (info.strides[axis] < 0 || stride % item != 0)
+    if (info.strides[axis] < 0 || (stride & (item - 1)) != 0)
       return "byte stride " + std::to_string(info.strides[axis]) + " of axis " + std::to_string(axis) +
              " is no positive multiple of the element's " + std::to_string(item) + " bytes";
     if (axis + 1 == rank && rank > 1 && stride != item)
@@ -88,6 +83,27 @@ inline std::string stride_reason(const TensorInfo& info, std::size_t item) {
     if (__builtin_mul_overflow(stride, info.shape[axis], &inner)) return "its extent does not fit 63 bits";
   }
   return {};
+}
+
+/// The layout of a picture that needs no second look: most tensors, in a few comparisons. False says nothing.
+inline bool lay_out_picture(const TensorInfo& info, MatLayout& layout) {
+  const std::size_t rank = info.shape.size();
+  const auto depth = depth_of(info.type);
+  if (!depth || rank < 2 || rank > 3 || info.strides.size() != rank) return false;
+  const std::size_t* const shape = info.shape.data();
+  const std::ptrdiff_t* const strides = info.strides.data();
+  const std::size_t item = size_bytes(info.type), channels = rank == 3 ? shape[2] : 1, pixel = item * channels;
+  const auto fits = [](std::size_t extent) { return extent - 1 < INT_MAX; };
+  if (!fits(shape[0]) || !fits(shape[1]) || channels - 1 >= CV_CN_MAX ||
+      strides[rank - 1] != static_cast<std::ptrdiff_t>(item) ||
+      (rank == 3 && strides[1] != static_cast<std::ptrdiff_t>(pixel)) ||
+      strides[0] < static_cast<std::ptrdiff_t>(pixel * shape[1]) ||
+      (strides[0] & static_cast<std::ptrdiff_t>(item - 1)) != 0) {
+    return false;
+  }
+  layout = {CV_MAKETYPE(*depth, static_cast<int>(channels)), 2, static_cast<int>(shape[0]), static_cast<int>(shape[1]),
+            static_cast<std::size_t>(strides[0])};
+  return true;
 }
 
 /// The layout of `info` as a cv::Mat, or why there is none. Touches nothing.

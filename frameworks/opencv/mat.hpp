@@ -34,12 +34,18 @@ inline MatLayout prepare(const Tensor& tensor, const MatOptions& options) {
                                              ": it is read-only, or a decoder still refers to it, and cv::Mat knows no "
                                              "const; ask for Access::kRead and do not write, or clone it");
   }
-  auto layout = lay_out(tensor.info());
-  if (auto* refusal = std::get_if<Refusal>(&layout))
-    throw Error(Code::kFailedPrecondition, "opencv::mat of " + to_string(tensor) + ": " + refusal->reason);
-  const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
-  tensor.memory()->hazards().wait_for(options.access, deadline, options.ledger ? options.ledger : &Ledger::process());
-  return std::get<MatLayout>(layout);
+  MatLayout layout;
+  if (!lay_out_picture(tensor.info(), layout)) {
+    const auto judged = lay_out(tensor.info());
+    if (const auto* refusal = std::get_if<Refusal>(&judged))
+      throw Error(Code::kFailedPrecondition, "opencv::mat of " + to_string(tensor) + ": " + refusal->reason);
+    layout = std::get<MatLayout>(judged);
+  }
+  if (tensor.memory()->has_hazards()) {
+    const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
+    tensor.memory()->hazards().wait_for(options.access, deadline, options.ledger ? options.ledger : &Ledger::process());
+  }
+  return layout;
 }
 
 inline void* address_of(const Tensor& tensor) { return tensor.is_host_addressable() ? tensor.data() : nullptr; }

@@ -84,6 +84,7 @@ function(tenon_install_component name target)
 endfunction()
 
 # tenon_add_framework(NAME x [NEEDS pkg-config modules or imported targets] [PKGCONFIG m...] [DEPENDS cpu])
+# Bridges too: they depend on the frameworks that they join.
 #   [FIND_MODULES FindY.cmake: the folder's own find modules for PACKAGES, installed with the package]
 # Makes the option TENON_WITH_X (AUTO|ON|OFF) and the header-only target tenon::x. Returns in the caller's scope
 # TENON_X_ENABLED, so that the folder adds its tests only when it is on.
@@ -159,17 +160,19 @@ function(tenon_add_framework)
   message(STATUS "Tenon: ${A_NAME} is on")
 endfunction()
 
-# tenon_generate_contexts(target): compiles into <target> a function tenon::known_contexts(), which asks each framework that is
-# on and has a contexts.hpp (tenon::x::contexts(): what exists of it on this machine). No list of frameworks anywhere.
+# tenon_generate_contexts(target): compiles into <target> a function tenon::known_contexts(), which asks each framework
+# and bridge that is on and has a contexts.hpp (tenon::x::contexts(): what exists of it on this machine). No list of frameworks anywhere.
 function(tenon_generate_contexts target)
   get_property(frameworks GLOBAL PROPERTY TENON_FRAMEWORKS)
   set(includes "")
   set(calls "")
   foreach(framework IN LISTS frameworks)
-    if(EXISTS "${PROJECT_SOURCE_DIR}/frameworks/${framework}/contexts.hpp")
-      string(APPEND includes "#include <tenon/frameworks/${framework}/contexts.hpp>\n")
-      string(APPEND calls "  for (auto& context : ${framework}::contexts()) all.push_back(context);\n")
-    endif()
+    foreach(parent frameworks bridges)
+      if(EXISTS "${PROJECT_SOURCE_DIR}/${parent}/${framework}/contexts.hpp")
+        string(APPEND includes "#include <tenon/${parent}/${framework}/contexts.hpp>\n")
+        string(APPEND calls "  for (auto& context : ${framework}::contexts()) all.push_back(context);\n")
+      endif()
+    endforeach()
     target_link_libraries(${target} PRIVATE tenon::${framework})
   endforeach()
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/known_contexts.cpp" CONTENT

@@ -158,13 +158,14 @@ inline cv::Mat header_of(const MatLayout& layout, const TensorInfo& info, void* 
   return cv::Mat(layout.dims, sizes.data(), layout.type, data, steps.data());
 }
 
-/// Extents and byte strides of `mat`: channels, where there are several, are the innermost axis.
+/// Extents and byte strides of a cv::Mat or cv::UMat: channels, where there are several, are the innermost axis.
 /// @errors kUnimplemented: a depth that no element type has.
-inline TensorInfo info_of(const cv::Mat& mat) {
+template <typename AnyMat>
+TensorInfo info_of(const AnyMat& mat) {
   const auto type = element_type_of_depth(mat.depth());
   if (!type) {
-    throw Error(Code::kUnimplemented, "opencv::wrap: a cv::Mat of depth " + std::to_string(mat.depth()) +
-                                          ", which no element type of Tenon has; convert it with Mat::convertTo first");
+    throw Error(Code::kUnimplemented, "opencv::wrap: a Mat of depth " + std::to_string(mat.depth()) +
+                                          ", which no element type of Tenon has; convert it with convertTo first");
   }
   TensorInfo info{*type, {}, {}};
   for (int axis = 0; axis < mat.dims; ++axis) {

@@ -79,15 +79,18 @@ class UmatToBuffer final : public Edge {
     require(step(describe(source), to, options.access), name());
     const Memory& memory = *source.memory();
     const cl_mem buffer = buffer_of(source, "map");
-    note_work(memory, source.context().as<UmatContext>()->execution());
-    if (memory.context() == to) return source.through(nullptr);
-    const View* view = memory.find_view(*to, opencl::kBufferMemory, options.access);
-    if (!view) {
+    const Execution& execution = source.context().as<UmatContext>()->execution();
+    const bool home = memory.context() == to;  // Back to where it came from.
+    const View* view = home ? nullptr : memory.find_view(*to, opencl::kBufferMemory, options.access);
+    std::unique_ptr<View> made;
+    if (!view && !home) {
       void* const host = source.view() ? source.view()->host() : memory.host();
-      view = &memory.add_view(std::make_unique<opencl::BufferView>(
+      made = std::make_unique<opencl::BufferView>(
           to, widest_of(source), host, to.as<opencl::FacetContext>()->native_ref(),
-          opencl::detail::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer")));
+          opencl::detail::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer"));
     }
+    note_work(memory, execution);  // Last of what can fail: then nothing is left behind.
+    if (made) view = &memory.add_view(std::move(made));
     return source.through(view);
   }
 };

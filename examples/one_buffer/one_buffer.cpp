@@ -125,10 +125,11 @@ void dlpack_tensor(Buffer& buffer) {
 #endif
 
 #ifdef HAS_OPENVINO
-void openvino_tensor(Buffer& buffer) {
-  const ov::Tensor tensor = openvino::tensor(buffer.luma);
+void openvino_tensor(Router& router, Buffer& buffer) {
+  const Tensor mapped = router.map(buffer.luma, openvino::context(), kInPlace);
+  const ov::Tensor tensor = openvino::tensor(mapped);
   auto* corner = static_cast<unsigned char*>(const_cast<void*>(tensor.data()));
-  buffer.saw("ov::Tensor", corner, *corner, openvino::wrap(tensor));
+  buffer.saw("ov::Tensor", corner, *corner, mapped);
   *corner = static_cast<unsigned char>(buffer.expected += 10);
 }
 #endif
@@ -176,7 +177,7 @@ void run(const char* clip, const char* model) {
   dlpack_tensor(buffer);
 #endif
 #ifdef HAS_OPENVINO
-  openvino_tensor(buffer);
+  openvino_tensor(router, buffer);
 #else
   without("OpenVINO");
 #endif

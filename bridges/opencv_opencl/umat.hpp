@@ -113,8 +113,8 @@ inline void hand_over(const Memory& memory, const Execution& execution, Access a
                         "clEnqueueBarrierWithWaitList", "making OpenCV's queue wait for a buffer");
 }
 
-/// What OpenCV's queue holds now becomes the last write of `memory`.
-inline void note_work(const Memory& memory, const Execution& execution) {
+/// An event that is complete when all that OpenCV's queue holds now is.
+inline opencl::detail::Handle<cl_event> marker_of(const Execution& execution) {
   cl_event event = nullptr;
   opencl::detail::check(opencl::detail::call(clEnqueueMarkerWithWaitList, execution.queue(), cl_uint{0},
                                              static_cast<const cl_event*>(nullptr), &event),
@@ -122,7 +122,12 @@ inline void note_work(const Memory& memory, const Execution& execution) {
   opencl::detail::Handle<cl_event> marker(event);
   opencl::detail::check(opencl::detail::call(clFlush, execution.queue()), "clFlush",
                         "marking what OpenCV has enqueued");
-  memory.hazards().wrote(TimelinePoint(opencl::EventTimeline::over(std::move(marker)), 1));
+  return marker;
+}
+
+/// What OpenCV's queue holds now becomes the last write of `memory`.
+inline void note_work(const Memory& memory, const Execution& execution) {
+  memory.hazards().wrote(TimelinePoint(opencl::EventTimeline::over(marker_of(execution)), 1));
 }
 
 /// The cl_mem of a tensor of kind opencv.umat.
@@ -211,6 +216,8 @@ void copy_runs(const UmatContext& context, const Tensor& tensor, const char* cal
           return 0;
         });
   });
+  // Copies to a UMat over host memory return before they are done (OpenCV 4.6 on Intel's CPU runtime).
+  opencl::detail::finish(marker_of(context.execution()), default_deadline());
 }
 
 }  // namespace detail

@@ -5,7 +5,8 @@
 PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certificates libavcodec-dev libavformat-dev
   libavutil-dev libswscale-dev libavdevice-dev libtbb-dev libhwy-dev libpugixml-dev protobuf-compiler libprotobuf-dev
   libfmt-dev nlohmann-json3-dev libcli11-dev)
-PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libopencv-core-dev)
+PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libopencv-core-dev ocl-icd-opencl-dev
+  pocl-opencl-icd)
 # Exactly one of each line is taken: what this Debian has.
 CHOICES_TEST=("clang-format-14 clang-format-19")
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap")
@@ -13,6 +14,9 @@ CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16
 # PyPI packages, pinned where the build depends on the version.
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
 PYPI_TEST=("openvino==2026.4.1" "onnxruntime" "onnx" "numpy")
+# A second OpenCL platform for the tests, with USM and images over buffers. 230 MB: the slow tier alone downloads it. Its
+# version is that of the compiler runtime above.
+PYPI_CHECK=("intel-opencl-rt==2023.2.0")
 # Used as data only: the schema file for the ONNX reader, and the node tests. Any Python may unpack it.
 ONNX_DATA="onnx==1.16.2"
 
@@ -86,6 +90,7 @@ setup() {
   pip_install "${PYPI_DEMO[@]}"
   onnx_data
   if [ "$1" != demo ]; then pip_install "${PYPI_TEST[@]}"; fi
+  if [ "$1" = all ]; then pip_install "${PYPI_CHECK[@]}"; fi
 }
 
 configure() {

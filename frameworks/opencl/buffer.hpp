@@ -18,27 +18,37 @@ namespace opencl {
 /// A buffer as memory: allocated here, or a user's.
 class BufferMemory final : public Memory {
  public:
+  /// What a user's sub-buffer is a region of. Held, because a driver may call the parent invalid once its owner has
+  /// released it, though the region lives.
+  struct Parent {
+    detail::Handle<cl_mem> buffer;
+    std::size_t origin = 0;
+  };
+
   BufferMemory(Context context, const Properties& properties, Ref<detail::Native> native, detail::Handle<cl_mem> buffer,
-               cl_mem_flags flags)
+               cl_mem_flags flags, Parent parent)
       : Memory(std::move(context), kBufferMemory, properties),
         native_(std::move(native)),
         buffer_(std::move(buffer)),
-        flags_(flags) {}
+        flags_(flags),
+        parent_(std::move(parent)) {}
   ~BufferMemory() override { drop_views(); }  // Mapped regions end before the buffer goes.
 
   cl_mem buffer() const { return buffer_.get(); }
   const detail::Native& native() const { return *native_; }
   cl_mem_flags flags() const { return flags_; }
+  const Parent& parent() const { return parent_; }
 
  private:
   Ref<detail::Native> native_;
   detail::Handle<cl_mem> buffer_;
   cl_mem_flags flags_;
+  Parent parent_;
 };
 
 /// A buffer over someone else's memory: CL_MEM_USE_HOST_PTR over host memory, or the same cl_mem seen from another
 /// context of its cl_context.
-class BufferView final : public View {
+class BufferView : public View {
  public:
   BufferView(Context context, Access access, void* host, Ref<detail::Native> native, detail::Handle<cl_mem> buffer)
       : View(std::move(context), kBufferMemory, access, host), native_(std::move(native)), buffer_(std::move(buffer)) {}
@@ -88,6 +98,36 @@ void for_each_run(const Tensor& tensor, Run run) {
       index[axis] = 0;
     }
   }
+}
+
+/// Enqueues copy(offset in the memory, offset in packed bytes, size), which gives an event of our queue, for every run
+/// of a tensor, and waits for the last. `other` is the other side of the copies: it is kept until they have ended, also
+/// when waiting for them is given up.
+template <typename Copy>
+void run_copies(const Tensor& tensor, const Ref<Memory>& other, Deadline deadline, Copy copy) {
+  Ref<EventTimeline> last;
+  try {
+    for_each_run(tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) {
+      last = EventTimeline::over(copy(offset, packed, size));
+    });
+    if (last) last->wait(1, deadline);
+  } catch (...) {
+    if (last) keep_until(last->event(), other);
+    throw;
+  }
+}
+
+/// Copies a tensor's elements into packed host memory.
+inline void read_into(const Native& native, const Tensor& tensor, const Ref<Memory>& into, Deadline deadline) {
+  const cl_mem from = buffer(tensor);
+  auto* const packed_bytes = static_cast<std::byte*>(into->host());
+  run_copies(tensor, into, deadline, [&](std::size_t offset, std::size_t packed, std::size_t size) {
+    cl_event event = nullptr;
+    check(call(clEnqueueReadBuffer, native.transfers.get(), from, cl_bool{CL_FALSE}, offset, size,
+               static_cast<void*>(packed_bytes + packed), cl_uint{0}, static_cast<const cl_event*>(nullptr), &event),
+          "clEnqueueReadBuffer", [&] { return "reading " + to_string(tensor); });
+    return Handle<cl_event>(event);
+  });
 }
 
 /// Copies a tensor's elements out by commands of the device: what the device sees, not what a map would bring up to
@@ -140,8 +180,7 @@ class BufferContext final : public FacetContext {
     wanted.alignment = std::max<std::size_t>(native().device.base_alignment, native().share_alignment);
     return wanted;
   }
-  /// A buffer of the device's; one over host memory of its own when `wanted.host_access` or an alignment beyond the
-  /// device's is asked for, on devices where that is one memory for both.
+  /// A buffer over host memory of its own on devices where that is one memory for both, else one of the device's.
   /// @errors kUnimplemented: descriptors, host access on devices that need a map for it; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override {
     if (wanted.fd != FdKind::kNone)
@@ -153,9 +192,17 @@ class BufferContext final : public FacetContext {
       throw Error(Code::kResourceExhausted, std::string(name()) + ": a buffer of " + std::to_string(size) +
                                                 " bytes was asked for; the device allows " +
                                                 std::to_string(native().device.max_allocation));
-    if (wanted.host_access || wanted.alignment > native().device.base_alignment) return allocate_on_host(size, wanted);
-    detail::Handle<cl_mem> made = detail::make_buffer(native(), CL_MEM_READ_WRITE, size, nullptr, "a buffer");
-    return over(std::move(made), size, nullptr, CL_MEM_READ_WRITE);
+    if (native().coherency == Coherency::kStanding) return allocate_on_host(size, wanted);
+    // Without host access the alignment is that of an address on the device, where buffers begin at pages.
+    if (wanted.host_access || wanted.alignment > 4096)
+      throw Error(Code::kUnimplemented,
+                  std::string(name()) + ": host access or an alignment of " + std::to_string(wanted.alignment) +
+                      " bytes was asked for, and the host reaches this device's buffers only by mapping them; allocate "
+                      "with frameworks/cpu and map the memory here, or map the buffer to the host");
+    // Where both have one memory, this flag is what makes the driver take pages that the host can be given.
+    const cl_mem_flags flags =
+        CL_MEM_READ_WRITE | (native().coherency == Coherency::kMapped ? CL_MEM_ALLOC_HOST_PTR : 0);
+    return over(detail::make_buffer(native(), flags, size, nullptr, "a buffer"), size, nullptr, flags);
   }
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     detail::read_buffer(native(), tensor, out);
@@ -165,13 +212,15 @@ class BufferContext final : public FacetContext {
   }
 
   /// Memory over a buffer whose reference is taken over.
-  Ref<Memory> over(detail::Handle<cl_mem> buffer, std::size_t size, void* host, cl_mem_flags flags) {
+  Ref<Memory> over(detail::Handle<cl_mem> buffer, std::size_t size, void* host, cl_mem_flags flags,
+                   BufferMemory::Parent parent = {}) {
     Memory::Properties properties;
     properties.size_bytes = size;
     properties.host = host;
     // While the memory lives the handle does too, and is not given out again.
     properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer.get())};
-    return make_ref<BufferMemory>(Context(Ref<ContextImpl>(this)), properties, native_ref(), std::move(buffer), flags);
+    return make_ref<BufferMemory>(Context(Ref<ContextImpl>(this)), properties, native_ref(), std::move(buffer), flags,
+                                  std::move(parent));
   }
 
   /// The context of another kind in the same cl_context: made on first use, then always the same.
@@ -184,11 +233,6 @@ class BufferContext final : public FacetContext {
 
  private:
   Ref<Memory> allocate_on_host(std::size_t size, const Requirements& wanted) {
-    if (native().coherency != Coherency::kStanding)
-      throw Error(Code::kUnimplemented,
-                  std::string(name()) + ": host access or an alignment of " + std::to_string(wanted.alignment) +
-                      " bytes was asked for, and the host reaches this device's buffers only by mapping them; allocate "
-                      "with frameworks/cpu and map the memory here, or map the buffer to the host");
     const std::size_t alignment =
         std::max({wanted.alignment, native().share_alignment, native().device.base_alignment});
     std::unique_ptr<void, void (*)(void*)> block(
@@ -243,20 +287,24 @@ inline Tensor tensor_over(BufferContext& context, Handle<cl_mem> buffer, const T
   const Native& native = context.native();
   const auto size = info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_SIZE);
   const auto flags = info<cl_mem_flags>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_FLAGS);
+  BufferMemory::Parent parent;
+  if (const auto whole =
+          info<cl_mem>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_ASSOCIATED_MEMOBJECT)) {
+    parent.origin = info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_OFFSET);
+    parent.buffer = Handle<cl_mem>::retain(whole, "holding the parent of a sub-buffer");
+  }
   void* host = nullptr;
-  if ((flags & CL_MEM_USE_HOST_PTR) && native.coherency == Coherency::kStanding) {
-    const auto parent =
-        info<cl_mem>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_ASSOCIATED_MEMOBJECT);
+  // Of a sub-buffer not every driver says the right pointer; those are mapped.
+  if (!parent.buffer && (flags & CL_MEM_USE_HOST_PTR) && native.coherency == Coherency::kStanding) {
     void* const given = info<void*>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_HOST_PTR);
-    // Of a sub-buffer not every driver says the right pointer; those are mapped.
-    if (!parent && given && reinterpret_cast<std::uintptr_t>(given) % native.share_alignment == 0) host = given;
+    if (given && reinterpret_cast<std::uintptr_t>(given) % native.share_alignment == 0) host = given;
   }
   const auto extent = checked_extent_bytes(tensor);
   if (!extent || *extent > size)
     throw Error(Code::kOutOfRange, std::string("opencl::") + what + ": " + to_string(tensor.shape) + " needs " +
                                        (extent ? std::to_string(*extent) : std::string("too many")) +
                                        " bytes, the buffer has " + std::to_string(size));
-  return Tensor(tensor, context.over(std::move(buffer), size, host, flags));
+  return Tensor(tensor, context.over(std::move(buffer), size, host, flags, std::move(parent)));
 }
 
 }  // namespace detail
@@ -288,11 +336,34 @@ struct SubBuffer {
   cl_mem get() const { return handle.get(); }
 };
 
-/// @errors kFailedPrecondition: the tensor does not begin at a multiple of the device's base alignment (both named), or
-/// lies in a sub-buffer already; kInvalidArgument: no opencl.buffer, no elements.
+namespace detail {
+
+/// The region of a tensor's buffer from its first element on; of the parent, when the buffer is a region itself: OpenCL
+/// makes no regions of regions.
+inline Handle<cl_mem> make_region(const Tensor& tensor, std::size_t size) {
+  cl_mem whole = buffer(tensor);
+  cl_buffer_region region{tensor.offset(), size};
+  if (const auto* memory = dynamic_cast<const BufferMemory*>(tensor.memory().get());
+      memory && memory->parent().buffer) {
+    whole = memory->parent().buffer.get();
+    region.origin += memory->parent().origin;
+  }
+  return Handle<cl_mem>(create(
+      "clCreateSubBuffer",
+      [&] {
+        return "the region of " + std::to_string(size) + " bytes at " + std::to_string(region.origin) + " of a buffer";
+      },
+      clCreateSubBuffer, whole, cl_mem_flags{0}, cl_buffer_create_type{CL_BUFFER_CREATE_TYPE_REGION},
+      static_cast<const void*>(&region)));
+}
+
+}  // namespace detail
+
+/// @errors kFailedPrecondition: the tensor does not begin at a multiple of the device's base alignment (both named);
+/// kInvalidArgument: no opencl.buffer, no elements.
 /// @cost clCreateSubBuffer; no bytes are moved.
 inline SubBuffer sub_buffer(const Tensor& tensor) {
-  const cl_mem whole = buffer(tensor);
+  buffer(tensor);
   const Device& device = opencl::device(tensor.context());
   const std::size_t extent = checked_extent_bytes(tensor.info()).value_or(0);
   if (extent == 0)
@@ -302,15 +373,7 @@ inline SubBuffer sub_buffer(const Tensor& tensor) {
                                                std::to_string(tensor.offset()) + ", and sub-buffers of " + device.name +
                                                " begin at multiples of " + std::to_string(device.base_alignment) +
                                                "; pass the whole buffer and an offset, or align the rows");
-  if (detail::info<cl_mem>(clGetMemObjectInfo, "clGetMemObjectInfo", whole, CL_MEM_ASSOCIATED_MEMOBJECT))
-    throw Error(Code::kFailedPrecondition,
-                "opencl::sub_buffer of " + to_string(tensor) +
-                    ": it lies in a sub-buffer, of which OpenCL makes none; wrap the parent");
-  const cl_buffer_region region{tensor.offset(), extent};
-  return {tensor, detail::Handle<cl_mem>(detail::create(
-                      "clCreateSubBuffer", [&] { return "a region of " + to_string(tensor); }, clCreateSubBuffer, whole,
-                      cl_mem_flags{0}, cl_buffer_create_type{CL_BUFFER_CREATE_TYPE_REGION},
-                      static_cast<const void*>(&region)))};
+  return {tensor, detail::make_region(tensor, extent)};
 }
 
 }  // namespace opencl

@@ -2,8 +2,11 @@
 // The ways between host memory and buffers, and between the contexts of one cl_context.
 #pragma once
 
+#include <bit>
+
 #include <tenon/core/edge.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/sync.hpp>
 
@@ -25,7 +28,7 @@ inline Reached judged(const Edge& edge, const Tensor& source, const Context& to,
 }
 
 inline const Native* native_of(const Context& context) {
-  const auto* facet = context.as<FacetContext>();
+  const FacetContext* facet = facet_of(context);
   return facet ? &facet->native() : nullptr;
 }
 
@@ -70,39 +73,77 @@ class CpuToBuffer final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(to);
     if (!native) return Refusal{"the target is no context of this framework"};
-    if (native->coherency == Coherency::kCopied)
-      return Refusal{native->device.name + " has memory of its own: a buffer over host memory would be a copy in it"};
-    if (native->coherency == Coherency::kMapped)
-      return Refusal{
-          native->device.name +
-          " needs a map and an unmap around each host access, which a standing view of host memory cannot give"};
-    if (from.memory_bytes == 0) return Refusal{kEmpty};
-    if (from.memory_bytes > native->device.max_allocation)
-      return Refusal{"the memory has " + bytes_text(from.memory_bytes) + ", buffers of " + native->device.name +
-                     " have at most " + std::to_string(native->device.max_allocation)};
-    if (from.alignment < native->share_alignment)
-      return Refusal{"the memory is aligned to " + bytes_text(from.alignment) + ", and " + native->device.name +
-                     " shares host memory from " + std::to_string(native->share_alignment) + " on"};
-    return shared(from, to, kBufferMemory, 500);
+    if (std::string reason = obstacle(*native, from.memory_bytes, from.alignment); !reason.empty())
+      return Refusal{std::move(reason)};
+    Reached reached = shared(from, to, kBufferMemory, native->coherency == Coherency::kStanding ? 500 : 20'000);
+    if (native->coherency == Coherency::kMapped) {  // The host may not touch it meanwhile.
+      reached.result.host_addressable = false;
+      reached.result.alignment = 1;
+    }
+    return reached;
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
+    const Native* native = native_of(to);
+    if (!native || !source.is_host_addressable()) judged(*this, source, to, options);
     const Memory& memory = *source.memory();
+    void* const host = source.view() ? source.view()->host() : memory.host();
+    // What step() says, without making a description: a first map costs little more than clCreateBuffer.
+    if (std::string reason = obstacle(*native, memory.size_bytes(), alignment_of(host)); !reason.empty())
+      throw Error(Code::kFailedPrecondition, "opencl: " + reason);
+    if (native->coherency == Coherency::kMapped) return lend(source, host, to, options);
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
-      const auto& target = *to.as<FacetContext>();
-      void* const host = source.view() ? source.view()->host() : memory.host();
-      // Wide access from the start: one view then serves readers and writers.
-      const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
-      // Never CL_MEM_READ_ONLY, also for read-only memory: Intel's CPU runtime then copies behind the pointer.
-      auto made = std::make_unique<BufferView>(to, access, host, target.native_ref(),
-                                               make_buffer(target.native(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                                           memory.size_bytes(), host, "a buffer over host memory"));
+      auto made = std::make_unique<BufferView>(to, widest(memory), host, facet_of(to)->native_ref(),
+                                               buffer_over(*native, host, memory.size_bytes()));
       made->set_standing(id());  // Host and device see each other's writes as they are.
       view = &memory.add_view(std::move(made));
     }
     return source.through(view);
+  }
+
+ private:
+  /// Why memory of this size and alignment cannot be shared; empty when it can.
+  static std::string obstacle(const Native& native, std::size_t bytes, std::size_t alignment) {
+    if (native.coherency == Coherency::kCopied)
+      return native.device.name + " has memory of its own: a buffer over host memory would be a copy in it";
+    if (bytes == 0) return kEmpty;
+    if (bytes > native.device.max_allocation)
+      return "the memory has " + bytes_text(bytes) + ", buffers of " + native.device.name + " have at most " +
+             std::to_string(native.device.max_allocation);
+    if (alignment < native.share_alignment)
+      return "the memory is aligned to " + bytes_text(alignment) + ", and " + native.device.name +
+             " shares host memory from " + std::to_string(native.share_alignment) + " on";
+    if (native.coherency == Coherency::kMapped && !native.device.is_cpu() && bytes % 64 != 0)
+      return "the memory has " + bytes_text(bytes) + ", and " + native.device.name +
+             " shares host memory in lines of 64 bytes";
+    return {};
+  }
+  static std::size_t alignment_of(const void* address) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(address);
+    return bits == 0 ? 1 : std::size_t{1} << std::min(std::countr_zero(bits), 12);
+  }
+  /// Wide access from the start: one view then serves readers and writers.
+  static Access widest(const Memory& memory) { return memory.read_only() ? Access::kRead : Access::kReadWrite; }
+  /// Never CL_MEM_READ_ONLY, also for read-only memory: Intel's CPU runtime then copies behind the pointer.
+  static Handle<cl_mem> buffer_over(const Native& native, void* host, std::size_t size) {
+    return make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, "a buffer over host memory");
+  }
+
+  /// For as long as the returned tensor lives the bytes are the device's.
+  static Tensor lend(const Tensor& source, void* host, const Context& to, const MapOptions& options) {
+    const Memory& memory = *source.memory();
+    const Deadline deadline = deadline_of(options);
+    memory.hazards().wait_for(options.access, deadline, options.ledger);
+    const View* view = memory.find_view(*to, kBufferMemory, options.access);
+    if (!view) {
+      view = &memory.add_view(
+          std::make_unique<BorrowedByDevice>(to, widest(memory), memory.size_bytes(), facet_of(to)->native_ref(),
+                                             buffer_over(*native_of(to), host, memory.size_bytes())));
+    }
+    auto& turns = const_cast<BorrowedByDevice&>(static_cast<const BorrowedByDevice&>(*view));
+    Lease lease = TurnLease::enter(source.memory(), turns, source.lease(), options.access, deadline);
+    return source.through(view).with_lease(std::move(lease));
   }
 };
 
@@ -135,6 +176,10 @@ class CpuToBufferCopy final : public Edge {
     Requirements wanted;
     wanted.size_bytes = source.size_bytes();
     Tensor copy(TensorInfo{source.element_type(), source.shape(), {}}, target.allocate(wanted));
+    if (copy.is_host_addressable()) {
+      source.copy_to(copy);
+      return copy;
+    }
     MappedBuffer mapped(native, opencl::buffer(copy), CL_MAP_WRITE_INVALIDATE_REGION, 0, source.size_bytes(),
                         deadline_of(options));
     Tensor packed(source.element_type(), source.shape(), mapped.data());
@@ -188,8 +233,9 @@ class BufferToCpu final : public Edge {
     if (!native) return Refusal{"the source is no memory of this framework"};
     Reached reached = shared(from, to, kCpuMemory, 300);
     if (from.host_addressable) return reached;
-    if (native->coherency != Coherency::kStanding)
-      return Refusal{native->device.name + " has memory that the host does not see: mapping it moves the bytes"};
+    if (!native->maps_alias)
+      return Refusal{native->device.name + " (" + native->device.platform_name +
+                     ") maps a copy of buffers that it allocated itself; buffers over host memory are shared"};
     reached.cost_ns = 30'000;
     reached.result.host_addressable = true;
     reached.result.alignment = 64;
@@ -201,30 +247,65 @@ class BufferToCpu final : public Edge {
     const Memory& memory = *source.memory();
     check_host_limits(source, options.access);
     memory.hazards().wait_for(options.access, deadline_of(options), options.ledger);
+    const Native& native = *native_of(source.context());
+    if (native.coherency == Coherency::kMapped) return borrow(source, to, options);
     // Back to where it came from: host memory needs no view of itself.
     if (memory.context() == to) return source.through(nullptr);
     const View* view = memory.find_view(*to, kCpuMemory, options.access);
-    if (!view) view = &memory.add_view(make_view(source, to, options));
+    if (!view) {
+      std::lock_guard lock(native.map_mutex);
+      view = memory.find_view(*to, kCpuMemory, options.access);
+      if (!view) view = &memory.add_view(make_view(source, to, options));
+    }
     return source.through(view);
   }
 
  private:
-  static std::unique_ptr<View> make_view(const Tensor& source, const Context& to, const MapOptions& options) {
-    const Memory& memory = *source.memory();
+  struct HostSide {
+    Access access;
+    cl_map_flags flags;
+  };
+  /// As wide as the memory allows: one view then serves readers and writers.
+  static HostSide host_side(const Memory& memory) {
     const cl_mem_flags limits = host_limits(memory);
-    const bool read_only = memory.read_only() || (limits & CL_MEM_HOST_READ_ONLY);
-    const Access access = read_only                           ? Access::kRead
-                          : (limits & CL_MEM_HOST_WRITE_ONLY) ? Access::kWrite
-                                                              : Access::kReadWrite;
-    if (void* host = source.view() ? source.view()->host() : memory.host())
-      return std::make_unique<View>(to, kCpuMemory, access, host);
-    const auto& facet = *source.context().as<FacetContext>();
-    const cl_map_flags flags = access == Access::kRead    ? CL_MAP_READ
-                               : access == Access::kWrite ? CL_MAP_WRITE
-                                                          : CL_MAP_READ | CL_MAP_WRITE;
-    return std::make_unique<StandingMap>(to, access, facet.native_ref(),
-                                         std::make_unique<MappedBuffer>(facet.native(), opencl::buffer(source), flags,
-                                                                        0, memory.size_bytes(), deadline_of(options)));
+    if (memory.read_only() || (limits & CL_MEM_HOST_READ_ONLY)) return {Access::kRead, CL_MAP_READ};
+    if (limits & CL_MEM_HOST_WRITE_ONLY) return {Access::kWrite, CL_MAP_WRITE};
+    return {Access::kReadWrite, CL_MAP_READ | CL_MAP_WRITE};
+  }
+  static std::unique_ptr<MappedBuffer> map_whole(const Tensor& source, const HostSide& side, Deadline deadline) {
+    return std::make_unique<MappedBuffer>(*native_of(source.context()), opencl::buffer(source), side.flags, 0,
+                                          source.memory()->size_bytes(), deadline);
+  }
+
+  static std::unique_ptr<View> make_view(const Tensor& source, const Context& to, const MapOptions& options) {
+    const HostSide side = host_side(*source.memory());
+    if (void* host = source.view() ? source.view()->host() : source.memory()->host())
+      return std::make_unique<View>(to, kCpuMemory, side.access, host);
+    return std::make_unique<StandingMap>(to, side.access, source.context().as<FacetContext>()->native_ref(),
+                                         map_whole(source, side, deadline_of(options)));
+  }
+
+  /// For as long as the returned tensor lives the bytes are the host's.
+  static Tensor borrow(const Tensor& source, const Context& to, const MapOptions& options) {
+    const Ref<Memory>& memory = source.memory();
+    const Deadline deadline = deadline_of(options);
+    const HostSide side = host_side(*memory);
+    std::unique_lock lock(native_of(source.context())->map_mutex);
+    Lease lease;
+    const View* view = memory->find_view(*to, kCpuMemory, options.access);
+    if (view) {
+      lock.unlock();
+      auto& turns = const_cast<BorrowedByHost&>(static_cast<const BorrowedByHost&>(*view));
+      lease = TurnLease::enter(memory, turns, source.lease(), options.access, deadline);
+    } else {
+      auto made = std::make_unique<BorrowedByHost>(to, side.access, source.context().as<FacetContext>()->native_ref(),
+                                                   opencl::buffer(source), side.flags, memory->size_bytes(),
+                                                   map_whole(source, side, deadline));
+      BorrowedByHost& turns = *made;
+      view = &memory->add_view(std::move(made));
+      lease = TurnLease::entered(memory, turns, source.lease(), options.access);
+    }
+    return source.through(view).with_lease(std::move(lease));
   }
 };
 
@@ -254,12 +335,7 @@ class BufferToCpuCopy final : public Edge {
     Tensor copy(source.element_type(), source.shape());
     if (source.size_bytes() == 0) return copy;
     const Native& native = source.context().as<FacetContext>()->native();
-    const MappedBuffer mapped(native, opencl::buffer(source), CL_MAP_READ, source.offset(),
-                              checked_extent_bytes(source.info()).value(), deadline_of(options));
-    // Types below 8 bits are packed and take no strides.
-    const bool packed = size_bytes(source.element_type()) == 0;
-    Tensor(source.element_type(), source.shape(), mapped.data(), packed ? ByteStrides{} : source.byte_strides())
-        .copy_to(copy);
+    read_into(native, source, copy.memory(), deadline_of(options));
     if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;
   }

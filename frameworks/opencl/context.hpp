@@ -3,7 +3,9 @@
 #pragma once
 
 #include <array>
+#include <cstdlib>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -41,6 +43,10 @@ class Native final : public RefCounted {
   Coherency coherency = Coherency::kCopied;
   /// Host pointers aligned to this are shared by CL_MEM_USE_HOST_PTR without a copy. 0: none are.
   std::size_t share_alignment = 0;
+  /// A mapped buffer of the driver's own making is the memory that the device works on, and stays so. PoCL maps a copy
+  /// once the device has used the buffer.
+  bool maps_alias = false;
+  mutable std::mutex map_mutex;  ///< One map or unmap of a lasting view at a time.
 };
 
 inline Handle<cl_command_queue> make_queue(const Native& native) {
@@ -103,6 +109,14 @@ class MappedBuffer {
   ~MappedBuffer() { unmap(nullptr); }
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
+  /// Ends the access, once. @return what the call gives; `event` may be null.
+  cl_int unmap(cl_event* event) noexcept {
+    if (!data_) return CL_SUCCESS;
+    const cl_int status =
+        clEnqueueUnmapMemObject(native_->transfers.get(), buffer_, std::exchange(data_, nullptr), 0, nullptr, event);
+    clFlush(native_->transfers.get());
+    return status;
+  }
   /// Ends the access; what was written is in place when the returned event is complete. @errors what the call gives.
   Handle<cl_event> end() {
     cl_event event = nullptr;
@@ -111,49 +125,58 @@ class MappedBuffer {
   }
 
  private:
-  cl_int unmap(cl_event* event) noexcept {
-    if (!data_) return CL_SUCCESS;
-    const cl_int status =
-        clEnqueueUnmapMemObject(native_->transfers.get(), buffer_, std::exchange(data_, nullptr), 0, nullptr, event);
-    clFlush(native_->transfers.get());
-    return status;
-  }
-
   const Native* native_;
   cl_mem buffer_;
   void* data_ = nullptr;
 };
 
-/// Does CL_MEM_USE_HOST_PTR over memory of exactly this alignment alias it, without any map or unmap? The host writes
-/// and the device copies it out; the device copies back in and the host looks.
-inline bool shares_host_pointer(const Native& native, std::size_t alignment) {
-  constexpr std::size_t kSize = 4096 + 64, kPage = 4096;
-  std::unique_ptr<std::byte, void (*)(void*)> block(static_cast<std::byte*>(std::aligned_alloc(2 * kPage, 4 * kPage)),
-                                                    std::free);
-  if (!block) throw Error(Code::kResourceExhausted, "opencl: no host memory for the alias test of a new context");
-  std::byte* const host = block.get() + alignment;  // Of this alignment and no more.
-  const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, kSize, nullptr, "a scratch buffer");
-  const Handle<cl_mem> alias =
-      make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, kSize, host, "a buffer over host memory");
-  const auto holds = [](const std::byte* bytes, int first) {
-    for (std::size_t i = 0; i < kSize; ++i) {
-      if (bytes[i] != static_cast<std::byte>(first + static_cast<int>(i % 251))) return false;
+/// A buffer and an address that should be the same memory: the host writes and the device copies it out; the device
+/// copies back in and the host looks. No map or unmap in between.
+inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::size_t size) {
+  const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, size, nullptr, "a scratch buffer");
+  const auto value = [](std::size_t i, int seed) { return static_cast<std::byte>(seed + static_cast<int>(i % 251)); };
+  const auto fill = [&](std::byte* bytes, int seed) {
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = value(i, seed);
+  };
+  const auto holds = [&](const std::byte* bytes, int seed) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (bytes[i] != value(i, seed)) return false;
     }
     return true;
   };
-  const auto fill = [](std::byte* bytes, int first) {
-    for (std::size_t i = 0; i < kSize; ++i) bytes[i] = static_cast<std::byte>(first + static_cast<int>(i % 251));
-  };
   fill(host, 1);
-  finish(copy_buffer(native, alias.get(), scratch.get(), 0, 0, kSize), default_deadline());
+  finish(copy_buffer(native, buffer, scratch.get(), 0, 0, size), default_deadline());
   {
-    MappedBuffer seen(native, scratch.get(), CL_MAP_READ | CL_MAP_WRITE, 0, kSize, default_deadline());
+    MappedBuffer seen(native, scratch.get(), CL_MAP_READ | CL_MAP_WRITE, 0, size, default_deadline());
     if (!holds(seen.data(), 1)) return false;
     fill(seen.data(), 2);
     finish(seen.end(), default_deadline());
   }
-  finish(copy_buffer(native, scratch.get(), alias.get(), 0, 0, kSize), default_deadline());
+  finish(copy_buffer(native, scratch.get(), buffer, 0, 0, size), default_deadline());
   return holds(host, 2);
+}
+
+inline constexpr std::size_t kProbeBytes = 4096 + 64;
+
+/// Does CL_MEM_USE_HOST_PTR over memory of exactly this alignment alias it?
+inline bool shares_host_pointer(const Native& native, std::size_t alignment) {
+  constexpr std::size_t kPage = 4096;
+  std::unique_ptr<std::byte, void (*)(void*)> block(static_cast<std::byte*>(std::aligned_alloc(2 * kPage, 4 * kPage)),
+                                                    std::free);
+  if (!block) throw Error(Code::kResourceExhausted, "opencl: no host memory for the alias test of a new context");
+  std::byte* const host = block.get() + alignment;  // Of this alignment and no more.
+  const Handle<cl_mem> buffer =
+      make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, kProbeBytes, host, "a buffer over host memory");
+  return aliases(native, buffer.get(), host, kProbeBytes);
+}
+
+/// Is a buffer of the driver's own, once used by the device, still its memory when mapped?
+inline bool shares_mapped_buffer(const Native& native) {
+  const Handle<cl_mem> buffer = make_buffer(native, CL_MEM_READ_WRITE, kProbeBytes, nullptr, "a buffer");
+  const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, kProbeBytes, nullptr, "a scratch buffer");
+  finish(copy_buffer(native, scratch.get(), buffer.get(), 0, 0, kProbeBytes), default_deadline());
+  const MappedBuffer mapped(native, buffer.get(), CL_MAP_READ | CL_MAP_WRITE, 0, kProbeBytes, default_deadline());
+  return aliases(native, buffer.get(), mapped.data(), kProbeBytes);
 }
 
 /// Only CPU devices are asked: elsewhere sharing without map and unmap would be luck.
@@ -165,10 +188,15 @@ inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
       native.coherency = Coherency::kStanding;
       native.share_alignment = alignment;
     }
+    native.maps_alias = native.coherency == Coherency::kStanding && shares_mapped_buffer(native);
   }
-  // Drivers of GPUs with the host's memory share pages and whole cache lines.
-  if (native.coherency == Coherency::kMapped) native.share_alignment = 4096;
   if (wished) native.coherency = *wished;
+  // Drivers of GPUs with the host's memory share pages and whole cache lines.
+  if (native.coherency == Coherency::kMapped) {
+    native.maps_alias = true;
+    if (native.share_alignment == 0) native.share_alignment = 4096;
+  }
+  if (native.coherency == Coherency::kCopied) native.share_alignment = 0, native.maps_alias = false;
 }
 
 }  // namespace detail
@@ -198,8 +226,16 @@ class FacetContext : public ContextImpl {
 
 namespace detail {
 
+/// Null for contexts of other frameworks. The kinds are this framework's alone, so they tell without a cast.
+inline const FacetContext* facet_of(const Context& context) {
+  if (!context) return nullptr;
+  const MemoryKind kind = context->kind();
+  const bool ours = kind == kBufferMemory || kind == kImageMemory || kind == kUsmMemory || kind == kSvmMemory;
+  return ours ? static_cast<const FacetContext*>(context.impl().get()) : nullptr;
+}
+
 inline const FacetContext& facet(const Context& context, const char* function) {
-  const auto* facet = context.as<FacetContext>();
+  const FacetContext* facet = facet_of(context);
   if (!facet)
     throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": " +
                                             (context ? std::string(context->name()) : std::string("a null context")) +

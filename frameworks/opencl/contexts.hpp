@@ -25,6 +25,10 @@ inline std::vector<Context> find_contexts() {
       names.push_back(name);
       if (same) name += "#" + std::to_string(same + 1);
       found.push_back(detail::make_context(id, {}, name));
+      const Context main = found.back();
+      if (device(main).max_width) found.push_back(images(main));
+      if (device(main).usm) found.push_back(usm(main));
+      if (device(main).svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) found.push_back(svm(main));
     } catch (const Error&) {
       // A device whose driver cannot make a context does not exist for us; the others do.
     }

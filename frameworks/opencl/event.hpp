@@ -3,11 +3,11 @@
 #pragma once
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
@@ -20,8 +20,7 @@ class EventTimeline final : public Timeline {
  public:
   /// Takes the reference over.
   static Ref<EventTimeline> over(detail::Handle<cl_event> event) {
-    EventTimeline* timeline = free_list().take();
-    if (!timeline) timeline = new EventTimeline;
+    EventTimeline* timeline = detail::FreeList<EventTimeline>::instance().take();
     timeline->event_ = std::move(event);
     return Ref<EventTimeline>(timeline);
   }
@@ -29,9 +28,11 @@ class EventTimeline final : public Timeline {
   std::string_view name() const override { return "opencl.event"; }
   cl_event event() const { return event_.get(); }
 
-  /// @errors what clGetEventInfo gives.
+  /// Never throws: an event that cannot be asked counts as failed, and waiting for it says why.
   PointState query(std::uint64_t) const override {
-    const cl_int status = execution_status();
+    cl_int status = CL_COMPLETE;
+    if (clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS)
+      return PointState::kFailed;
     return status < 0 ? PointState::kFailed : status == CL_COMPLETE ? PointState::kReached : PointState::kPending;
   }
 
@@ -46,7 +47,7 @@ class EventTimeline final : public Timeline {
       if (status == CL_COMPLETE) return;
       if (status < 0) {
         throw Error(Code::kAborted,
-                    "opencl: the command behind an event failed: " + std::string(status_name(status)) +
+                    "opencl: the command behind an event failed: " + status_name(status) +
                         "; what it was to write is undefined",
                     "CL_EVENT_COMMAND_EXECUTION_STATUS", status);
       }
@@ -65,40 +66,11 @@ class EventTimeline final : public Timeline {
  protected:
   void dispose() noexcept override {
     event_.reset();
-    free_list().give_back(this);
+    detail::FreeList<EventTimeline>::instance().give_back(this);
   }
 
  private:
-  /// Idle objects; a few are enough, the rest is freed.
-  struct FreeList {
-    std::mutex mutex;
-    EventTimeline* first = nullptr;
-    std::size_t count = 0;
-    static constexpr std::size_t kMost = 256;
-
-    EventTimeline* take() {
-      std::lock_guard lock(mutex);
-      if (!first) return nullptr;
-      --count;
-      return std::exchange(first, first->next_);
-    }
-    void give_back(EventTimeline* timeline) noexcept {
-      {
-        std::lock_guard lock(mutex);
-        if (count < kMost) {
-          timeline->next_ = std::exchange(first, timeline);
-          ++count;
-          return;
-        }
-      }
-      delete timeline;
-    }
-  };
-  static FreeList& free_list() {
-    static FreeList* list = new FreeList;  // Outlives static destructors that hold points.
-    return *list;
-  }
-
+  friend class detail::FreeList<EventTimeline>;
   cl_int execution_status() const {
     return detail::info<cl_int>(clGetEventInfo, "clGetEventInfo", event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS);
   }
@@ -135,6 +107,13 @@ namespace detail {
 /// Waits for a command of ours and gives its event back.
 inline void finish(Handle<cl_event> event, Deadline deadline) {
   EventTimeline::over(std::move(event))->wait(1, deadline);
+}
+
+/// Keeps what a command still reads or writes until it has ended. Where the driver takes no callback it is never freed.
+inline void keep_until(cl_event event, const Ref<RefCounted>& what) noexcept {
+  what->add_ref();
+  clSetEventCallback(
+      event, CL_COMPLETE, [](cl_event, cl_int, void* kept) { static_cast<RefCounted*>(kept)->release(); }, what.get());
 }
 
 }  // namespace detail

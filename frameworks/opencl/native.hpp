@@ -21,7 +21,7 @@ inline namespace v1 {
 namespace opencl {
 
 /// "CL_INVALID_VALUE", for messages; "an OpenCL code" for those of extensions.
-constexpr std::string_view status_name(cl_int status) {
+inline std::string status_name(cl_int status) {
   constexpr std::string_view runtime[] = {"CL_SUCCESS",
                                           "CL_DEVICE_NOT_FOUND",
                                           "CL_DEVICE_NOT_AVAILABLE",
@@ -52,9 +52,11 @@ constexpr std::string_view status_name(cl_int status) {
                                           "WORK_GROUP_SIZE", "WORK_ITEM_SIZE",
                                           "GLOBAL_OFFSET",   "EVENT_WAIT_LIST",
                                           "EVENT",           "OPERATION",
-                                          "GL_OBJECT",       "BUFFER_SIZE"};
-  if (status <= 0 && status > -15) return runtime[-status];
-  if (status <= -30 && status > -62) return invalid[-30 - status];
+                                          "GL_OBJECT",       "BUFFER_SIZE",
+                                          "MIP_LEVEL",       "GLOBAL_WORK_SIZE",
+                                          "PROPERTY",        "IMAGE_DESCRIPTOR"};
+  if (status <= 0 && status > -15) return std::string(runtime[-status]);
+  if (status <= -30 && status > -66) return "CL_INVALID_" + std::string(invalid[-30 - status]);
   return status == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an OpenCL code";
 }
 
@@ -102,7 +104,7 @@ constexpr Code code_of(cl_int status) {
 }
 
 [[noreturn]] inline void fail(cl_int status, const char* call, const std::string& what) {
-  throw Error(code_of(status), "opencl: " + what + ": " + std::string(status_name(status)), call, status);
+  throw Error(code_of(status), "opencl: " + what + ": " + status_name(status), call, status);
 }
 
 /// The only place where codes become exceptions. `what` is a text, or a function that makes one when it is needed.

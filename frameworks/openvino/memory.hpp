@@ -101,7 +101,7 @@ struct Keeper {
 /// tensors allocates none of them and pays no atomic operation for it.
 class KeeperBlocks {
  public:
-  static constexpr std::size_t kBytes = 256;
+  static constexpr std::size_t kBytes = 64;
   static void* take() {
     if (void* block = std::exchange(kept().block, nullptr)) return block;
     return ::operator new(kBytes);
@@ -197,7 +197,7 @@ inline ov::Tensor bare_tensor(const TensorInfo& info, void* data, bool packed, b
 
 }  // namespace detail
 
-/// Memory that an ov::Tensor stands for: what `openvino::tensor` looks for. Devices derive memory classes of their own.
+/// Memory that an ov::Tensor stands for: what `openvino::tensor` looks for.
 class NativeTensor {
  public:
   virtual ~NativeTensor() = default;
@@ -205,8 +205,8 @@ class NativeTensor {
   virtual const ov::Tensor& native_tensor() const = 0;
 };
 
-/// An ov::Tensor, kept alive. Host-addressable unless it is remote.
-class TensorMemory final : public Memory, public NativeTensor {
+/// An ov::Tensor, kept alive. Host-addressable unless it is remote. Devices derive classes of their own from it.
+class TensorMemory : public Memory, public NativeTensor {
  public:
   TensorMemory(Context context, const Properties& properties, ov::Tensor native)
       : Memory(std::move(context), kOpenVinoMemory, properties), native_(std::move(native)) {}
@@ -266,26 +266,27 @@ namespace detail {
 /// The very ov::Tensor that `tensor` is, or a region of it where there is no address; empty when a new header is
 /// needed.
 inline ov::Tensor existing(const Tensor& tensor) {
-  if (!tensor) throw Error(Code::kInvalidArgument, "openvino::tensor of an empty tensor");
-  if (tensor.view() || !(tensor.memory()->kind() == kOpenVinoMemory)) return {};
   const auto* holder = dynamic_cast<const NativeTensor*>(tensor.memory().get());
   if (!holder) return {};
   if (!tensor.memory()->host()) return region_of(holder->native_tensor(), tensor);
   return !tensor.lease() && is_whole(holder->native_tensor(), tensor) ? holder->native_tensor() : ov::Tensor();
 }
 
+/// Why no header can be made over the tensor. Apart from the way that is taken each time.
+[[noreturn, gnu::cold]] inline void refuse_header(const Tensor& tensor) {
+  const std::string what = "openvino::tensor of " + tenon::v1::to_string(tensor) + ": ";
+  if (const auto why = tensor.is_host_addressable() ? why_not_strides(tensor.info()) : std::nullopt)
+    throw Error(Code::kUnimplemented, what + *why);
+  throw Error(Code::kInvalidArgument,
+              what + "it lies in no memory that OpenVINO sees; map it to openvino::context() with a Router first");
+}
+
 /// A new header over a tensor that the host reaches, without an owner yet.
 inline ov::Tensor header_over(const Tensor& tensor) {
-  if (!(tensor.kind() == kOpenVinoMemory || tensor.kind() == kCpuMemory) || !tensor.is_host_addressable()) {
-    throw Error(Code::kInvalidArgument, "openvino::tensor of " + tenon::v1::to_string(tensor) +
-                                            ": it lies in no memory that OpenVINO sees; map it to openvino::context() "
-                                            "with a Router first");
-  }
+  const MemoryKind kind = tensor.kind();
+  if (!(kind == kOpenVinoMemory || kind == kCpuMemory) || !tensor.is_host_addressable()) refuse_header(tensor);
   const bool packed = tensor.is_contiguous();
-  if (!packed || !to_native(tensor.element_type())) {
-    if (const auto why = why_not_strides(tensor.info()))
-      throw Error(Code::kUnimplemented, "openvino::tensor of " + tenon::v1::to_string(tensor) + ": " + *why);
-  }
+  if (packed ? !to_native(tensor.element_type()) : why_not_strides(tensor.info()).has_value()) refuse_header(tensor);
   return bare_tensor(tensor.info(), tensor.data(), packed, !tensor.is_writable());
 }
 
@@ -296,27 +297,19 @@ inline ov::Tensor header_over(const Tensor& tensor) {
 /// memory comes out as a read-only ov::Tensor.
 /// @param tensor  of kind `openvino` or `cpu`; others are mapped by a Router first.
 /// @errors kInvalidArgument: an empty tensor, another kind; kUnimplemented: type or strides that OpenVINO lacks.
-/// @thread any. @cost that of the bare ov::Tensor constructor plus two references, none when `tensor` is a temporary.
+/// @thread any. @cost that of the bare ov::Tensor constructor plus two references.
 inline ov::Tensor tensor(const Tensor& tensor) {
+  if (!tensor) throw Error(Code::kInvalidArgument, "openvino::tensor of an empty tensor");
   try {
-    if (ov::Tensor known = detail::existing(tensor)) return known;
+    if (!tensor.view() && tensor.memory()->kind() == kOpenVinoMemory) {
+      if (ov::Tensor known = detail::existing(tensor)) return known;
+    }
     ov::Tensor native = detail::header_over(tensor);
     detail::Ownership::give(native, std::allocate_shared<detail::Keeper>(detail::KeeperAllocator<detail::Keeper>(),
                                                                          tensor.memory(), tensor.lease()));
     return native;
   } catch (...) {
-    detail::raise("ov::Tensor", "making a tensor over " + (tensor ? tenon::v1::to_string(tensor) : "nothing"));
-  }
-}
-/// As above, taking the references over.
-inline ov::Tensor tensor(Tensor&& tensor) {
-  try {
-    if (ov::Tensor known = detail::existing(tensor)) return known;
-    ov::Tensor native = detail::header_over(tensor);
-    detail::Ownership::give(native, std::allocate_shared<Tensor>(detail::KeeperAllocator<Tensor>(), std::move(tensor)));
-    return native;
-  } catch (...) {
-    detail::raise("ov::Tensor", "making a tensor over " + (tensor ? tenon::v1::to_string(tensor) : "nothing"));
+    detail::raise("ov::Tensor", "making a tensor over " + tenon::v1::to_string(tensor));
   }
 }
 

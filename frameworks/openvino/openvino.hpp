@@ -132,14 +132,15 @@ class HostTensors : public ContextImpl {
   void write(const Tensor& tensor, std::span<const std::byte> in) const override { detail::copy_in(tensor, in.data()); }
 };
 
-inline Context context() {
+inline const Context& context() {
   static const Context* the_one = new Context(make_ref<HostTensors>());  // Outlives static destructors' tensors.
   return *the_one;
 }
 
 namespace detail {
 
-inline Tensor wrap_in(const Context& context, const ov::Tensor& native, bool want_remote) {
+template <typename MemoryClass>
+Tensor wrap_in(const Context& context, const ov::Tensor& native, bool want_remote) {
   if (!native) throw Error(Code::kInvalidArgument, "openvino::wrap of an ov::Tensor without memory");
   TensorInfo info = info_of(native);
   ov::Tensor copy = native;
@@ -155,7 +156,7 @@ inline Tensor wrap_in(const Context& context, const ov::Tensor& native, bool wan
   properties.size_bytes = *extent;
   properties.host = access.data;
   properties.read_only = access.read_only;
-  return Tensor(std::move(info), Ref<Memory>(make_ref<TensorMemory>(context, properties, std::move(copy))));
+  return Tensor(std::move(info), Ref<Memory>(make_ref<MemoryClass>(context, properties, std::move(copy))));
 }
 
 /// The bytes of a host tensor as seen by `to`, without a call.
@@ -192,7 +193,7 @@ inline bool is_host(const Context& context) {
 /// OpenVINO then allocates anew under all who share it. A const pointer makes read-only memory.
 /// @errors kInvalidArgument: an empty or a remote tensor; kUnimplemented: element type, regions of sub-byte types.
 /// @thread any. @cost one allocation; no bytes are touched.
-inline Tensor wrap(const ov::Tensor& native) { return detail::wrap_in(context(), native, false); }
+inline Tensor wrap(const ov::Tensor& native) { return detail::wrap_in<TensorMemory>(context(), native, false); }
 
 inline Ref<Memory> HostTensors::allocate(const Requirements& wanted) {
   if (wanted.fd != FdKind::kNone)

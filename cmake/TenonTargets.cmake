@@ -6,14 +6,16 @@ set_property(GLOBAL PROPERTY TENON_COMPONENTS "")
 # What the demo needs; what runs under the sanitizers in every change; what runs under the thread sanitizer.
 add_custom_target(tenon_demo)
 add_custom_target(tenon_sanitized_tests)
+add_custom_target(tenon_fuzzers)
 add_custom_target(tenon_threaded_tests)
 
 # Adds every folder below <parent> that has a CMakeLists.txt: deleting one needs no edit.
 function(tenon_add_each parent)
   file(GLOB lists CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${parent}/*/CMakeLists.txt")
-  # The hubs first: others may name them as dependencies.
-  foreach(list IN LISTS lists)
-    if(list MATCHES "/frameworks/(cpu|dmabuf)/")
+  # The hubs first, cpu before dmabuf, which stands on it: others may name them as dependencies.
+  foreach(hub dmabuf cpu)
+    set(list "${PROJECT_SOURCE_DIR}/${parent}/${hub}/CMakeLists.txt")
+    if(parent STREQUAL "frameworks" AND list IN_LIST lists)
       list(REMOVE_ITEM lists "${list}")
       list(PREPEND lists "${list}")
     endif()
@@ -208,6 +210,7 @@ function(tenon_add_test)
   endif()
   add_executable(${A_NAME} ${A_SOURCES})
   target_compile_options(${A_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)  # Tests wait for the compiler, not for loops.
+  target_include_directories(${A_NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # For "support/...".
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK} GTest::gtest GTest::gmock)
   if(NOT A_NO_MAIN)
     target_link_libraries(${A_NAME} PRIVATE GTest::gtest_main)
@@ -254,4 +257,5 @@ function(tenon_add_fuzzer)
   target_link_options(${A_NAME} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK})
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+  add_dependencies(tenon_fuzzers ${A_NAME})
 endfunction()

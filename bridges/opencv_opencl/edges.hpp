@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tenon/bridges/opencv_opencl/umat.hpp>
+#include <tenon/frameworks/opencv/context.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -39,6 +40,7 @@ class BufferToUmat final : public Edge {
     const auto* buffers = from.context.as<opencl::FacetContext>();
     if (!umats || !buffers) return Refusal{"source or target is no context of OpenCL buffers and cv::UMat"};
     if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
+    if (from.modifier != kModifierLinear) return Refusal{opencv::detail::kTiled};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
     if (std::string reason = umat_reason(from.info, from.offset); !reason.empty()) return Refusal{std::move(reason)};
     return shared(from, to, kUmatMemory, 200);

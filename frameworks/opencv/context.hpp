@@ -46,8 +46,12 @@ class MatMemory final : public Memory {
 
 namespace detail {
 
+inline constexpr const char* kTiled =
+    "its pixels are tiled (a DRM modifier), and OpenCV knows rows only: convert it on the device that made it";
+
 inline std::string refusal_of(const Description& from, Access access) {
   if (!from.host_addressable) return "cv::Mat needs a host address, and this memory has none";
+  if (from.modifier != kModifierLinear) return kTiled;
   if (writes(access) && from.read_only) return "the memory is read-only, or a decoder still refers to it";
   return {};
 }

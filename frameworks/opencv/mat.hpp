@@ -34,6 +34,8 @@ inline MatLayout prepare(const Tensor& tensor, const MatOptions& options) {
                                              ": it is read-only, or a decoder still refers to it, and cv::Mat knows no "
                                              "const; ask for Access::kRead and do not write, or clone it");
   }
+  if (tensor.memory()->modifier() != kModifierLinear)
+    throw Error(Code::kFailedPrecondition, "opencv::mat of " + to_string(tensor) + ": " + kTiled);
   MatLayout layout;
   if (!lay_out_picture(tensor.info(), layout)) {
     const auto judged = lay_out(tensor.info());

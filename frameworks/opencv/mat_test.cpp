@@ -121,6 +121,30 @@ TEST(OpenCvMat, RefusesWhatItCannotSayWithTheReason) {
   EXPECT_EQ(error_of([] { opencv::mat(Tensor()); }).code(), Code::kInvalidArgument);
 }
 
+/// Host memory whose pixels lie in tiles, as a device's importer may hand it out.
+class TiledMemory final : public Memory {
+ public:
+  TiledMemory() : Memory(host_context(), kCpuMemory, properties()) {}
+
+ private:
+  static Properties properties() {
+    static std::byte bytes[256];
+    Properties tiled;
+    tiled.size_bytes = sizeof bytes;
+    tiled.host = bytes;
+    tiled.modifier = 0x0100000000000001ull;
+    return tiled;
+  }
+};
+
+TEST(OpenCvMat, OfTiledPixelsIsRefused) {
+  const Tensor tensor({element::u8, {16, 16}, {}}, make_ref<TiledMemory>());
+  EXPECT_THAT(error_of([&] { opencv::mat(tensor); }).what(), HasSubstr("tiled"));
+  Router router;
+  router.add(opencv::context());
+  EXPECT_THAT(router.explain(describe(tensor), opencv::context()), HasSubstr("tiled"));
+}
+
 TEST(OpenCvMat, OfReadOnlyBytesIsForReadersOnly) {
   const unsigned char bytes[16] = {1, 2, 3};
   const Tensor tensor = cpu::wrap(bytes, {element::u8, {4, 4}, {}});

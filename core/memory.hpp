@@ -112,6 +112,8 @@ class TENON_API Memory : public RefCounted {
   /// The descriptor behind this memory, still owned by it; -1 when there is none.
   virtual int borrow_fd() const { return -1; }
   Hazards& hazards() const;
+  /// False when nobody has asked for hazards() yet: nothing is under way, and asking would make them.
+  bool has_hazards() const noexcept { return hazards_.load(std::memory_order_acquire) != nullptr; }
 
   /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a list walk, no
   /// lock.

@@ -14,21 +14,12 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/opencv/opencv.hpp>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
 using ::testing::HasSubstr;
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 Requirements sized(std::size_t bytes) {
   Requirements wanted;

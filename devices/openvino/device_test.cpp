@@ -15,6 +15,8 @@
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/runtime.hpp>
 
+#include "support/error_of.hpp"
+
 namespace tenon {
 namespace {
 
@@ -23,17 +25,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr const char* kDevice = "OPENVINO.CPU";
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 Tensor pattern(const Shape& shape, float phase = 0) {
   Tensor tensor(element::f32, shape);

@@ -11,18 +11,9 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/opencl/contexts.hpp>
 
-namespace tenon::opencl {
+#include "support/error_of.hpp"
 
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error was raised";
-  return Error(Code::kOk, "");
-}
+namespace tenon::opencl {
 
 /// A context on the first device of the platform that the environment selects; every handle is given back at the end.
 class OpenclFixture : public ::testing::Test {

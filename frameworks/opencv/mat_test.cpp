@@ -16,21 +16,12 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
 using ::testing::HasSubstr;
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 /// A tensor of ascending bytes.
 Tensor ascending(const TensorInfo& info) {

@@ -14,22 +14,12 @@
 #include <tenon/frameworks/openvino/openvino.hpp>
 
 #include "failing_calls_internal.hpp"
+#include "support/error_of.hpp"
 
 namespace tenon {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 /// Host bytes that say when they are released.
 struct Watched {

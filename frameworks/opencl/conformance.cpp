@@ -170,12 +170,14 @@ class SvmUnderTest final : public OpenclUnderTest {
  public:
   std::string_view name() const override { return "opencl_svm"; }
   Context make_context() override { return opencl::svm(main_context()); }
-  std::vector<std::string> variants() const override { return {"coarse", "fine"}; }
+  std::vector<std::string> variants() const override { return {"coarse", "fine", "aligned_to_pages"}; }
 
   conformance::Allocation make_memory(const Context& context, std::string_view variant,
                                       const Requirements& wanted) override {
     auto& svm = *context.as<opencl::SvmContext>();
-    return {svm.allocate(wanted, variant == "fine" && svm.has_fine_grained()), {}};
+    Requirements as = wanted;
+    if (variant == "aligned_to_pages") as.alignment = 4096;
+    return {svm.allocate(as, variant == "fine" && svm.has_fine_grained()), {}};
   }
 };
 

@@ -18,9 +18,7 @@ inline std::vector<Context> find_contexts() {
   std::vector<std::string> names;
   for (cl_device_id id : all_devices()) {
     try {
-      std::string name = short_name(device_info<cl_device_type>(id, CL_DEVICE_TYPE)
-                                        ? info_text(clGetDeviceInfo, "clGetDeviceInfo", id, CL_DEVICE_NAME)
-                                        : std::string());
+      std::string name = short_name(read_device(id));
       const auto same = std::count(names.begin(), names.end(), name);
       names.push_back(name);
       if (same) name += "#" + std::to_string(same + 1);

@@ -124,17 +124,31 @@ inline std::vector<cl_device_id> all_devices() {
   return all;
 }
 
-/// A device's name without marks and clock rates, for people: "pthread-AMD EPYC", "Intel Xeon Processor".
-inline std::string short_name(std::string name) {
-  for (std::string_view noise : {"(R)", "(TM)", "(r)", "(tm)", " CPU"}) {
-    for (std::size_t at; (at = name.find(noise)) != name.npos;) name.erase(at, noise.size());
-  }
-  if (const std::size_t at = name.find(" @"); at != name.npos) name.erase(at);
-  for (std::size_t at; (at = name.find("  ")) != name.npos;) name.erase(at, 1);
-  while (!name.empty() && name.back() == ' ') name.pop_back();
-  while (!name.empty() && name.front() == ' ') name.erase(0, 1);
+/// A name to type: small letters and dashes, at most 32 of them. "NVIDIA H200" gives "nvidia-h200".
+inline std::string typable(const std::string& name) {
   constexpr std::size_t kLongest = 32;
-  return name.substr(0, kLongest);
+  std::string text;
+  for (std::string_view rest(name); !rest.empty() && text.size() < kLongest; rest.remove_prefix(1)) {
+    if (rest.starts_with("(R)") || rest.starts_with("(TM)")) rest.remove_prefix(rest.find(')'));
+    const char c = rest.front();
+    if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')) {
+      text += c;
+    } else if (c >= 'A' && c <= 'Z') {
+      text += static_cast<char>(c - 'A' + 'a');
+    } else if (!text.empty() && text.back() != '-') {
+      text += '-';
+    }
+  }
+  while (!text.empty() && text.back() == '-') text.pop_back();
+  return text;
+}
+
+/// "pocl-cpu", "nvidia-h200". CPUs are told apart by whose platform drives them: they all bear one name.
+inline std::string short_name(const Device& device) {
+  if (!device.is_cpu()) return typable(device.name);
+  const std::string platform =
+      device.platform_name == "Portable Computing Language" ? std::string("pocl") : typable(device.platform_name);
+  return platform.substr(0, platform.find('-')) + "-cpu";
 }
 
 }  // namespace detail

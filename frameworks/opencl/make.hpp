@@ -13,7 +13,7 @@ namespace detail {
 inline Context assemble(Ref<Native> native, std::optional<Coherency> wished, std::string name = {}) {
   native->transfers = make_queue(*native);
   judge_sharing(*native, wished);
-  if (name.empty()) name = short_name(native->device.name);
+  if (name.empty()) name = short_name(native->device);
   return Context(make_ref<BufferContext>(std::move(native), name));
 }
 

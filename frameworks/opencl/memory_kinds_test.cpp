@@ -247,6 +247,9 @@ TEST_F(SvmTest, RefusesWhatItCannotBe) {
             Code::kInvalidArgument);
   Requirements wanted;
   wanted.size_bytes = 64;
+  wanted.alignment = 4096;
+  const Ref<Memory> aligned = memory->allocate(wanted);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(static_cast<SvmMemory&>(*aligned).data()) % 4096, 0u);
   wanted.alignment = 1 << 20;
   EXPECT_EQ(error_of([&] { memory->allocate(wanted); }).code(), Code::kUnimplemented);
 }

@@ -17,7 +17,7 @@
 //                opencl::point(event)            a cl_event as a TimelinePoint
 //
 // Each kind of memory has a context of its own over one cl_context; that of buffers is the main one and gives the
-// others.
+// others. Include this header: the others of the folder are its parts.
 #pragma once
 
 #include <tenon/frameworks/opencl/buffer.hpp>

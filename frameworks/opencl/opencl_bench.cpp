@@ -104,6 +104,21 @@ void FirstFloor(benchmark::State& state) {
 }
 BENCHMARK(FirstFloor)->Name("Map/floor/create_release");
 
+/// The same with the pointer wrapped as a tensor: what `first` has to do in any case.
+void FirstFloorWithTensor(benchmark::State& state) {
+  const Context context = device_or_skip(state);
+  if (!context) return;
+  for (auto _ : state) {
+    const Tensor source(element::u8, {1620, 1920}, host_block());
+    cl_int status = CL_SUCCESS;
+    cl_mem made = clCreateBuffer(opencl::handle(context), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, kBytes,
+                                 source.data(), &status);
+    benchmark::DoNotOptimize(made);
+    clReleaseMemObject(made);
+  }
+}
+BENCHMARK(FirstFloorWithTensor)->Name("Map/floor/wrap_create_release");
+
 /// The wrapping of the pointer is in it: each turn is memory that no context has seen.
 void First(benchmark::State& state) {
   const Context context = device_or_skip(state);

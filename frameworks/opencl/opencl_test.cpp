@@ -74,9 +74,15 @@ TEST_F(ContextTest, SaysByExtensionStringWhatADeviceCanDo) {
 }
 
 TEST_F(ContextTest, NamesAreShortAndDistinct) {
-  EXPECT_EQ(detail::short_name("Intel(R) Xeon(R) Processor @ 2.10GHz"), "Intel Xeon Processor");
-  EXPECT_EQ(detail::short_name("  AMD EPYC CPU "), "AMD EPYC");
-  EXPECT_LE(detail::short_name(std::string(200, 'x')).size(), 32u);
+  EXPECT_EQ(detail::typable("Intel(R) Arc(TM) A770 Graphics"), "intel-arc-a770-graphics");
+  EXPECT_EQ(detail::typable("  NVIDIA H200 "), "nvidia-h200");
+  EXPECT_LE(detail::typable(std::string(200, 'x')).size(), 32u);
+  Device cpu;
+  cpu.type = CL_DEVICE_TYPE_CPU;
+  cpu.platform_name = "Intel(R) OpenCL";
+  EXPECT_EQ(detail::short_name(cpu), "intel-cpu");
+  cpu.platform_name = "Portable Computing Language";
+  EXPECT_EQ(detail::short_name(cpu), "pocl-cpu");
   const std::vector<Context> all = contexts();
   ASSERT_FALSE(all.empty());
   std::set<std::string> names;

@@ -146,13 +146,17 @@ class SvmContext final : public FacetContext {
       throw Error(Code::kUnimplemented, std::string(name()) +
                                             ": host access without mapping was asked for, and the device has only "
                                             "coarse-grained SVM; map it to the host");
-    if (wanted.alignment > kMostAlignment)
+    // SVM is aligned to the largest type, 128 bytes, and no more can be asked for: the rest is made by room.
+    constexpr std::size_t kNatural = 128, kMost = 1 << 16;
+    if (wanted.alignment > kMost)
       throw Error(Code::kUnimplemented, std::string(name()) + ": an alignment of " + std::to_string(wanted.alignment) +
-                                            " bytes was asked for, SVM has at most " + std::to_string(kMostAlignment));
+                                            " bytes was asked for, at most " + std::to_string(kMost) + " can be had");
     const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
-    detail::SvmBlock block =
-        detail::allocate_svm(native_ref(), fine, size, wanted.alignment > 1 ? wanted.alignment : 0);
-    void* const data = block.data();
+    const std::size_t room = wanted.alignment > kNatural ? wanted.alignment : 0;
+    detail::SvmBlock block = detail::allocate_svm(native_ref(), fine, size + room, 0);
+    auto address = reinterpret_cast<std::uintptr_t>(block.data());
+    if (room) address = (address + room - 1) / room * room;
+    void* const data = reinterpret_cast<void*>(address);
     return over(data, size, fine, std::move(block));
   }
   Ref<Memory> over(void* data, std::size_t size, bool fine, detail::SvmBlock owned) {
@@ -195,9 +199,6 @@ class SvmContext final : public FacetContext {
       return detail::copy_svm(native(), base + offset, bytes + at, size);
     });
   }
-
- private:
-  static constexpr std::size_t kMostAlignment = 128;
 };
 
 /// The context of SVM beside `context`. @errors kUnavailable: the device has none; kInvalidArgument.

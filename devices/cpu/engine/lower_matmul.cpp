@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul on oneDNN: constant right sides packed once, batches of rows folded into one product.
+#include <numeric>
+#include <tuple>
+
 #include <tenon/devices/cpu/engine/chain.hpp>
 
 namespace tenon::inline v1::engine {
@@ -37,6 +40,54 @@ std::int64_t product(const dims& extents, std::size_t count) {
   return result;
 }
 
+/// The layouts of a product's three sides.
+struct Layouts {
+  md left, right, result;
+};
+
+/// How an operand of a batched product lies where a transposition left it; what it would be when packed otherwise.
+md natural_desc(Lowering& lowering, Value& value, bool transpose, const Side& side) {
+  if (value.constant || value.shape.size() != side.extents.size()) return side.desc();
+  const auto& variant = lowering.native(value);
+  if (variant.plain || variant.desc.get_ndims() == 0) return side.desc();
+  if (!transpose) return variant.desc;
+  std::vector<int> swap(value.shape.size());
+  std::iota(swap.begin(), swap.end(), 0);
+  std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
+  return variant.desc.permute_axes(swap);
+}
+
+/// The result in the order of the transposition that alone reads it, which then moves nothing; undefined when none
+/// does.
+md transposed_result(Lowering& lowering, const std::shared_ptr<Node>& last) {
+  const auto readers = last->get_output_target_inputs(0);
+  if (readers.size() != 1) return {};
+  const auto reader = readers.begin()->get_node()->shared_from_this();
+  std::vector<std::int64_t> order;
+  if (std::string_view(reader->get_type_name()) != "Transpose" || !lowering.constant_ints(reader, 1, order)) return {};
+  const Shape shape = reader->get_output_shape(0);
+  if (order.size() != shape.size()) return {};
+  std::vector<int> axes;
+  for (auto axis : order)
+    axes.push_back(static_cast<int>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis));
+  return plain_desc(ElementType::kF32, shape).permute_axes(axes);
+}
+
+/// The kernel for the first of `choices` that is as good as the one for packed sides, which come last.
+std::pair<dnnl::matmul::primitive_desc, Layouts> choose(const dnnl::engine& engine, const std::vector<Layouts>& choices,
+                                                        const dnnl::primitive_attr& attributes) {
+  const auto kernel = [&](const Layouts& l) {
+    return dnnl::matmul::primitive_desc(engine, l.left, l.right, md(), l.result, attributes, true);
+  };
+  auto packed = kernel(choices.back());
+  for (std::size_t i = 0; packed && i + 1 < choices.size(); ++i) {
+    auto found = kernel(choices[i]);
+    if (found && std::string_view(found.impl_info_str()) == packed.impl_info_str())
+      return {std::move(found), choices[i]};
+  }
+  return {std::move(packed), choices.back()};
+}
+
 bool lower_matmul(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
@@ -64,7 +115,7 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
     b = {{b.extents[rank - 2], b.extents[rank - 1]}, {b.strides[rank - 2], b.strides[rank - 1]}};
     out = {rows, out[rank - 1]};
   }
-  const md out_desc = plain_desc(ElementType::kF32, Shape(out.begin(), out.end()));
+  md out_desc = plain_desc(ElementType::kF32, Shape(out.begin(), out.end()));
   Value& left = lowering.input(node, 0);
   Value& right = lowering.input(node, 1);
   const bool packed = static_cast<bool>(right.constant) && out.size() == 2;
@@ -85,17 +136,37 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   PostOps post_ops(lowering, chain, begin);
   if (!post_ops.describe(out_shape, out_desc, attributes)) return false;
-  const md right_desc = packed ? md(b.extents, kF32, dnnl::memory::format_tag::any) : b.desc();
-  const dnnl::matmul::primitive_desc pd(lowering.engine(), a.desc(), right_desc, bias_desc, out_desc, attributes, true);
+  md left_desc = a.desc(), right_desc = packed ? md(b.extents, kF32, dnnl::memory::format_tag::any) : b.desc();
+  dnnl::matmul::primitive_desc pd;
+  if (out.size() > 2 && !bias && lowering.options().fuse) {
+    const md left_lies = natural_desc(lowering, left, transpose_a, a);
+    const md right_lies = natural_desc(lowering, right, transpose_b, b);
+    std::vector<Layouts> choices;
+    const md transposed = chain.nodes.size() == 1 ? transposed_result(lowering, chain.last()) : md();
+    if (transposed.get_ndims() && transposed.get_dims() == out) choices.push_back({left_lies, right_lies, transposed});
+    choices.push_back({left_lies, right_lies, out_desc});
+    choices.push_back({left_desc, right_desc, out_desc});
+    Layouts chosen;
+    std::tie(pd, chosen) = choose(lowering.engine(), choices, attributes);
+    left_desc = chosen.left;
+    right_desc = chosen.right;
+    out_desc = chosen.result;
+  } else {
+    pd = {lowering.engine(), left_desc, right_desc, bias_desc, out_desc, attributes, true};
+  }
   if (!pd) return false;
   if (is_slow(pd.impl_info_str()) && chain.nodes.size() > 1) return false;
-  const Place left_place = lowering.plain(left);
+  // As they lie, where the kernel takes that; else packed.
+  const auto place_of = [&](Value& value, const md& desc, const Side& side) {
+    return desc == side.desc() ? lowering.plain(value) : lowering.native(value).place;
+  };
+  const Place left_place = place_of(left, left_desc, a);
   const Place right_place =
-      packed ? lowering.packed_constant(right.constant, b.desc(), pd.weights_desc()) : lowering.plain(right);
+      packed ? lowering.packed_constant(right.constant, b.desc(), pd.weights_desc()) : place_of(right, right_desc, b);
   const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
   const Place result = post_ops.define_result(out_desc);
   auto& step = lowering.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());
-  lowering.add_argument(step, DNNL_ARG_SRC, left_place, a.desc());
+  lowering.add_argument(step, DNNL_ARG_SRC, left_place, left_desc);
   lowering.add_argument(step, DNNL_ARG_WEIGHTS, right_place, pd.weights_desc());
   if (bias) lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, bias_desc);
   post_ops.add_arguments(step);

@@ -87,13 +87,15 @@ def measure(build, root, rounds, say):
     for name in names:
         judged = demo.judged(name)
         say(f"demo: {name}: mAP@0.5 {judged['map50']:.4f} on {judged['frames']:.0f} frames")
-        found[name] = {"map50": judged["map50"], "copied": demo.copied(name), "seconds": []}
+        found[name] = {"map50": judged["map50"], "copied": demo.copied(name), "seconds": [], "processor": []}
         source = HERE / f"{name}.cpp"
         found[name]["lines"] = lines_of_code(source) if source.exists() else None
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[: turn % len(names)]:
             result, _ = demo.run(name)
             found[name]["seconds"].append(result["seconds"])
+            if "processor" in result:
+                found[name]["processor"].append(result["processor"])
             found[name]["frames"] = result["frames"]
             found[name]["detections"] = result["detections"]
             say(f"demo: round {turn + 1} of {rounds}: {name} {result['frames'] / result['seconds']:.1f} frames/s")
@@ -107,7 +109,7 @@ def measure(build, root, rounds, say):
 
 
 def rows(found):
-    head = ["the demo, 1280x720 h264", "frames/s", "Tenon is faster by", "copied per frame before the model", "in the model's library",
+    head = ["the demo, 1280x720 h264", "frames/s", "Tenon is faster by", "processor time per frame", "copied per frame before the model", "in the model's library",
             "mAP@0.5", "lines of code"]
     body = []
     for name, title in PROGRAMS.items():
@@ -120,6 +122,7 @@ def rows(found):
             title,
             f"{entry['frames'] / statistics.median(entry['seconds']):.1f}",
             stats.shown(entry["ratio"], aim) + (f", aim {aim}" if aim else "") if "ratio" in entry else "",
+            f"{statistics.median(entry['processor']) / entry['frames'] * 1e3:.1f} ms" if entry["processor"] else "",
             stats.bytes_shown(copied["before_model"]) if copied else "",
             stats.bytes_shown(copied["in_model"]) if copied else "",
             f"{entry['map50']:.4f}",

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo as most programs have it: OpenCV's VideoCapture, its calls for colour, size and values, then OpenVINO, one
-// after the other.
-#include <opencv2/imgproc.hpp>
+// The demo as most programs have it: OpenCV's VideoCapture and blobFromImage, then OpenVINO, one after the other.
+#include <opencv2/dnn.hpp>
 #include <opencv2/videoio.hpp>
 #include <openvino/runtime/core.hpp>
 
@@ -11,21 +10,18 @@ static void detect(tenon::peers::Demo& demo) {
   ov::Core core;
   auto compiled = core.compile_model(demo.model, "CPU", ov::hint::inference_precision(ov::element::f32));
   auto request = compiled.create_infer_request();
-  ov::Tensor input = request.get_input_tensor();
-  const int height = static_cast<int>(input.get_shape()[2]), width = static_cast<int>(input.get_shape()[3]);
-  std::vector<cv::Mat> planes;
-  for (int c = 0; c < 3; ++c) planes.emplace_back(height, width, CV_32F, input.data<float>() + c * height * width);
+  const auto port = compiled.input();
+  const ov::Shape shape = port.get_shape();
+  const cv::Size size(static_cast<int>(shape[3]), static_cast<int>(shape[2]));
 
   cv::VideoCapture capture(demo.video);
   if (!capture.isOpened()) throw std::runtime_error("cannot open " + demo.video);
   demo.start(static_cast<std::size_t>(capture.get(cv::CAP_PROP_FRAME_WIDTH)),
              static_cast<std::size_t>(capture.get(cv::CAP_PROP_FRAME_HEIGHT)));
-  cv::Mat picture, small, rgb, values;
+  cv::Mat picture;
   while (capture.read(picture)) {
-    cv::resize(picture, small, {width, height});
-    cv::cvtColor(small, rgb, cv::COLOR_BGR2RGB);
-    rgb.convertTo(values, CV_32F, 1 / 255.0);
-    cv::split(values, planes);
+    cv::Mat blob = cv::dnn::blobFromImage(picture, 1 / 255.0, size, cv::Scalar(), true);
+    request.set_input_tensor(ov::Tensor(port.get_element_type(), shape, blob.data));
     request.infer();
     const ov::Tensor output = request.get_output_tensor();
     demo.frame(output.get_shape(), output.data<float>());

@@ -53,6 +53,8 @@ def workers(build, say):
             found[name] = Worker([str(path)])
         else:
             say(f"cpu: left out: {path.name} was not built")
+    if "tenon" not in found:
+        raise SystemExit("cpu: nothing to compare: build the target tenon_peers first")
     try:
         import onnxruntime  # noqa: F401  pylint: disable=import-outside-toplevel,unused-import
         found["onnxruntime"] = Worker([sys.executable, str(HERE / "onnxruntime_worker.py")])

@@ -4,7 +4,7 @@ option(TENON_BUILD_TESTS "Build unit and integration tests" ${PROJECT_IS_TOP_LEV
 option(TENON_BUILD_BENCH "Build micro-benchmarks" OFF)
 option(TENON_BUILD_FUZZERS "Build libFuzzer targets (clang only)" OFF)
 option(TENON_MINIMAL "Core alone: no framework, graph, runtime or device" OFF)
-option(TENON_WERROR "Warnings are errors" ${PROJECT_IS_TOP_LEVEL})
+option(TENON_WERROR "Warnings are errors: on in CI and in every preset that only developers build" OFF)
 set(TENON_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize= (address,undefined or thread)")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -23,6 +23,7 @@ set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # Libraries out of Python packages lie in no folder that the loader knows.
 
 # Headers are included as <tenon/core/tensor.hpp> both here and when installed: inside the build this is a link to the tree.
 set(TENON_INCLUDE_DIR "${CMAKE_BINARY_DIR}/include")

@@ -6,14 +6,16 @@ set_property(GLOBAL PROPERTY TENON_COMPONENTS "")
 # What the demo needs; what runs under the sanitizers in every change; what runs under the thread sanitizer.
 add_custom_target(tenon_demo)
 add_custom_target(tenon_sanitized_tests)
+add_custom_target(tenon_fuzzers)
 add_custom_target(tenon_threaded_tests)
 
 # Adds every folder below <parent> that has a CMakeLists.txt: deleting one needs no edit.
 function(tenon_add_each parent)
   file(GLOB lists CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${parent}/*/CMakeLists.txt")
-  # The hubs first: others may name them as dependencies.
-  foreach(list IN LISTS lists)
-    if(list MATCHES "/frameworks/(cpu|dmabuf)/")
+  # The hubs first, cpu before dmabuf, which stands on it: others may name them as dependencies.
+  foreach(hub dmabuf cpu)
+    set(list "${PROJECT_SOURCE_DIR}/${parent}/${hub}/CMakeLists.txt")
+    if(parent STREQUAL "frameworks" AND list IN_LIST lists)
       list(REMOVE_ITEM lists "${list}")
       list(PREPEND lists "${list}")
     endif()
@@ -84,10 +86,12 @@ function(tenon_install_component name target)
 endfunction()
 
 # tenon_add_framework(NAME x [NEEDS pkg-config modules or imported targets] [PKGCONFIG m...] [DEPENDS cpu])
+# Bridges too: they depend on the frameworks that they join.
+#   [FIND_MODULES FindY.cmake: the folder's own find modules for PACKAGES, installed with the package]
 # Makes the option TENON_WITH_X (AUTO|ON|OFF) and the header-only target tenon::x. Returns in the caller's scope
 # TENON_X_ENABLED, so that the folder adds its tests only when it is on.
 function(tenon_add_framework)
-  cmake_parse_arguments(A "" "NAME" "PKGCONFIG;PACKAGES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(A "" "NAME" "PKGCONFIG;PACKAGES;FIND_MODULES;DEPENDS;LINK" ${ARGN})
   string(TOUPPER "${A_NAME}" upper)
   set(TENON_WITH_${upper} AUTO CACHE STRING "Framework ${A_NAME}: AUTO, ON or OFF")
   set_property(CACHE TENON_WITH_${upper} PROPERTY STRINGS AUTO ON OFF)
@@ -112,6 +116,10 @@ function(tenon_add_framework)
     else()
       list(APPEND missing "pkg-config modules ${A_PKGCONFIG}")
     endif()
+  endif()
+  if(A_FIND_MODULES)
+    list(PREPEND CMAKE_MODULE_PATH "${CMAKE_CURRENT_SOURCE_DIR}")
+    list(APPEND find_lines "list(PREPEND CMAKE_MODULE_PATH \"\${CMAKE_CURRENT_LIST_DIR}\")")
   endif()
   foreach(package IN LISTS A_PACKAGES)
     find_package(${package} QUIET)
@@ -148,22 +156,25 @@ function(tenon_add_framework)
     list(APPEND component_deps "tenon_component(${dep})")
   endforeach()
   tenon_install_component(${A_NAME} tenon_${A_NAME} DEPENDS ${component_deps} ${find_lines})
+  install(FILES ${A_FIND_MODULES} DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Tenon")
   set_property(GLOBAL APPEND PROPERTY TENON_FRAMEWORKS ${A_NAME})
   set(TENON_${upper}_ENABLED ON PARENT_SCOPE)
   message(STATUS "Tenon: ${A_NAME} is on")
 endfunction()
 
-# tenon_generate_contexts(target): compiles into <target> a function tenon::known_contexts(), which asks each framework that is
-# on and has a contexts.hpp (tenon::x::contexts(): what exists of it on this machine). No list of frameworks anywhere.
+# tenon_generate_contexts(target): compiles into <target> a function tenon::known_contexts(), which asks each framework
+# and bridge that is on and has a contexts.hpp (tenon::x::contexts(): what exists of it on this machine). No list of frameworks anywhere.
 function(tenon_generate_contexts target)
   get_property(frameworks GLOBAL PROPERTY TENON_FRAMEWORKS)
   set(includes "")
   set(calls "")
   foreach(framework IN LISTS frameworks)
-    if(EXISTS "${PROJECT_SOURCE_DIR}/frameworks/${framework}/contexts.hpp")
-      string(APPEND includes "#include <tenon/frameworks/${framework}/contexts.hpp>\n")
-      string(APPEND calls "  for (auto& context : ${framework}::contexts()) all.push_back(context);\n")
-    endif()
+    foreach(parent frameworks bridges)
+      if(EXISTS "${PROJECT_SOURCE_DIR}/${parent}/${framework}/contexts.hpp")
+        string(APPEND includes "#include <tenon/${parent}/${framework}/contexts.hpp>\n")
+        string(APPEND calls "  for (auto& context : ${framework}::contexts()) all.push_back(context);\n")
+      endif()
+    endforeach()
     target_link_libraries(${target} PRIVATE tenon::${framework})
   endforeach()
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/known_contexts.cpp" CONTENT
@@ -199,6 +210,7 @@ function(tenon_add_test)
   endif()
   add_executable(${A_NAME} ${A_SOURCES})
   target_compile_options(${A_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)  # Tests wait for the compiler, not for loops.
+  target_include_directories(${A_NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # For "support/...".
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK} GTest::gtest GTest::gmock)
   if(NOT A_NO_MAIN)
     target_link_libraries(${A_NAME} PRIVATE GTest::gtest_main)
@@ -245,4 +257,5 @@ function(tenon_add_fuzzer)
   target_link_options(${A_NAME} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK})
   set_target_properties(${A_NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+  add_dependencies(tenon_fuzzers ${A_NAME})
 endfunction()

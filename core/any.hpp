@@ -160,8 +160,7 @@ class Any {
   };
   template <typename T>
   struct Holder final : HolderBase {
-    template <typename U>
-    explicit Holder(U&& from) : value(std::forward<U>(from)) {}
+    explicit Holder(T from) : value(std::move(from)) {}
     const std::type_info& type() const noexcept override { return typeid(T); }
     const void* address() const noexcept override { return &value; }
     void print(std::ostream& out) const override { detail::print_value(out, value); }

@@ -49,12 +49,6 @@ TENON_INLINE Shape plane_shape(const FrameInfo& info, std::size_t plane) {
 
 namespace detail {
 
-TENON_INLINE std::array<Tensor, 4> first_planes(std::vector<Tensor>& planes) {
-  std::array<Tensor, 4> first;
-  for (std::size_t p = 0; p < std::min<std::size_t>(planes.size(), 4); ++p) first[p] = std::move(planes[p]);
-  return first;
-}
-
 /// Compared extent by extent: no shape is built for a plane that fits.
 TENON_INLINE bool fits(const Tensor& plane, ElementType sample, const PlaneExtent& extent) {
   const Shape& shape = plane.shape();
@@ -63,27 +57,75 @@ TENON_INLINE bool fits(const Tensor& plane, ElementType sample, const PlaneExten
          (extent.channels == 1 || shape[2] == extent.channels);
 }
 
-}  // namespace detail
+TENON_INLINE std::string describe(const FrameInfo& info) {
+  return "frame " + to_string(info.format) + " of " + std::to_string(info.width_px) + "x" +
+         std::to_string(info.height_px) + " px";
+}
 
-TENON_INLINE Frame::Frame(const FrameInfo& info, std::vector<Tensor> planes, std::int64_t timestamp_ns)
-    : Frame(info, detail::first_planes(planes), planes.size(), timestamp_ns) {}
-
-TENON_INLINE Frame::Frame(const FrameInfo& info, std::array<Tensor, 4>&& planes, std::size_t count,
-                          std::int64_t timestamp_ns)
-    : info_(info), planes_(std::move(planes)), plane_count_(count), timestamp_ns_(timestamp_ns) {
-  detail::check_extents(info);
+TENON_INLINE const PixelFormatInfo& check_planes(const FrameInfo& info, std::size_t count) {
+  check_extents(info);
   const PixelFormatInfo& format = format_info(info.format);
   if (count != format.plane_count) {
     throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + ": got " + std::to_string(count) +
                                             " planes, expected " + std::to_string(format.plane_count));
   }
-  for (std::size_t p = 0; p < count; ++p) {
-    if (detail::fits(planes_[p], format.sample, plane_extent(info, p))) continue;
-    throw Error(Code::kInvalidArgument, "frame " + std::string(format.name) + " of " + std::to_string(info.width_px) +
-                                            "x" + std::to_string(info.height_px) + " px: plane " + std::to_string(p) +
-                                            " is " + to_string(planes_[p]) + ", expected " +
-                                            std::string(name(format.sample)) + " " + to_string(plane_shape(info, p)));
+  return format;
+}
+
+}  // namespace detail
+
+TENON_INLINE Frame::Frame(const FrameInfo& info, std::span<Tensor> planes, std::int64_t timestamp_ns)
+    : info_(info), plane_count_(planes.size()), timestamp_ns_(timestamp_ns) {
+  const PixelFormatInfo& format = detail::check_planes(info, planes.size());
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    if (!detail::fits(planes[p], format.sample, plane_extent(info, format, p))) {
+      throw Error(Code::kInvalidArgument, detail::describe(info) + ": plane " + std::to_string(p) + " is " +
+                                              to_string(planes[p]) + ", expected " + std::string(name(format.sample)) +
+                                              " " + to_string(plane_shape(info, p)));
+    }
+    planes_[p] = std::move(planes[p]);
   }
+}
+
+TENON_INLINE Frame::Frame(const FrameInfo& info, std::span<PlanePlace> places, const Lease& lease,
+                          std::int64_t timestamp_ns)
+    : info_(info), plane_count_(places.size()), timestamp_ns_(timestamp_ns) {
+  const PixelFormatInfo& format = detail::check_planes(info, places.size());
+  for (std::size_t p = 0; p < places.size(); ++p) place(p, format, places[p], lease);
+}
+
+/// Straight into the plane's fields: going through Tensor's constructor costs three times as much, per plane and frame.
+TENON_INLINE void Frame::place(std::size_t plane, const PixelFormatInfo& format, PlanePlace& place,
+                               const Lease& lease) {
+  const PlaneExtent extent = plane_extent(info_, format, plane);
+  const auto fail = [&](Code code, const std::string& what) {
+    return Error(code, detail::describe(info_) + ": plane " + std::to_string(plane) + what);
+  };
+  if (!place.memory) throw fail(Code::kInvalidArgument, " has no memory");
+  if (place.pitch_bytes < extent.row_bytes) {
+    throw fail(Code::kInvalidArgument, " has a pitch of " + std::to_string(place.pitch_bytes) + " bytes, a row has " +
+                                           std::to_string(extent.row_bytes));
+  }
+  const std::size_t size = place.memory->size_bytes();
+  std::size_t end = 0;
+  if (__builtin_mul_overflow(place.pitch_bytes, std::size_t{extent.height_px} - 1, &end) ||
+      __builtin_add_overflow(end, extent.row_bytes, &end) || place.offset > size || end > size - place.offset) {
+    throw fail(Code::kOutOfRange,
+               " at offset " + std::to_string(place.offset) + " with a pitch of " + std::to_string(place.pitch_bytes) +
+                   " bytes reaches past the end of its memory of " + std::to_string(size) + " bytes");
+  }
+  const auto sample = static_cast<std::ptrdiff_t>(tenon::v1::size_bytes(format.sample));
+  const auto pitch = static_cast<std::ptrdiff_t>(place.pitch_bytes);
+  const std::size_t extents[] = {extent.height_px, extent.width_px, extent.channels};
+  const std::ptrdiff_t strides[] = {pitch, sample * static_cast<std::ptrdiff_t>(extent.channels), sample};
+  const std::size_t rank = extent.channels == 1 ? 2 : 3;
+  Tensor& tensor = planes_[plane];
+  tensor.info_.type = format.sample;
+  tensor.info_.shape.assign(extents, extents + rank);
+  tensor.info_.strides.assign(strides, strides + rank);
+  tensor.memory_ = std::move(place.memory);
+  tensor.lease_ = lease;
+  tensor.offset_ = place.offset;
 }
 
 TENON_INLINE Frame::Frame(std::vector<Frame> batch) : batch_(std::move(batch)) {
@@ -98,22 +140,13 @@ TENON_INLINE std::size_t Frame::size_bytes_for(const FrameInfo& info, const Requ
 }
 
 TENON_INLINE Frame Frame::over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted,
-                               Lease lease) {
+                               const Lease& lease) {
   std::array<std::size_t, 4> pitch{}, offset{};
   detail::lay_out(info, wanted, pitch, offset);
-  const PixelFormatInfo& format = format_info(info.format);
-  Frame frame;  // Filled in place: its planes fit by construction, and the steady state allocates nothing.
-  frame.info_ = info;
-  frame.plane_count_ = format.plane_count;
-  for (std::size_t p = 0; p < format.plane_count; ++p) {
-    TensorInfo plane{format.sample, plane_shape(info, p), {}};
-    const auto sample = static_cast<std::ptrdiff_t>(tenon::v1::size_bytes(format.sample));
-    const auto pixel = plane.shape.size() == 3 ? sample * static_cast<std::ptrdiff_t>(plane.shape[2]) : sample;
-    plane.strides = ByteStrides{static_cast<std::ptrdiff_t>(pitch[p]), pixel};
-    if (plane.shape.size() == 3) plane.strides.push_back(sample);
-    frame.planes_[p] = Tensor(plane, memory, offset[p], lease);
-  }
-  return frame;
+  std::array<PlanePlace, 4> places;
+  const std::size_t count = format_info(info.format).plane_count;
+  for (std::size_t p = 0; p < count; ++p) places[p] = {memory, offset[p], pitch[p]};
+  return Frame(info, std::span(places).first(count), lease);
 }
 
 TENON_INLINE Frame Frame::allocate(const FrameInfo& info) {
@@ -162,8 +195,8 @@ TENON_INLINE Frame Frame::through(std::span<const View* const> views) const {
   return result;
 }
 
-TENON_INLINE Frame Frame::with_planes(std::vector<Tensor> planes) const {
-  Frame result(info_, std::move(planes), timestamp_ns_);
+TENON_INLINE Frame Frame::with_planes(std::span<Tensor> planes) const {
+  Frame result(info_, planes, timestamp_ns_);
   result.metadata_ = metadata_;
   return result;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <tenon/core/any.hpp>
@@ -17,21 +18,33 @@ inline namespace v1 {
 /// "No timestamp". Else nanoseconds in the stream's own clock.
 inline constexpr std::int64_t kNoTimestamp = INT64_MIN;
 
+/// Where one plane lies: rows of packed pixels, `pitch_bytes` from each to the next.
+struct PlanePlace {
+  Ref<Memory> memory;
+  std::size_t offset = 0;  ///< Of the first pixel in `memory`, bytes.
+  std::size_t pitch_bytes = 0;
+};
+
 /// A value: format, at most four planes, timestamp, metadata. Planes are [height, width] tensors, or [height, width,
 /// channels] where a plane interleaves several; their byte strides are the pitches. Copying costs two counts per plane.
 class TENON_API Frame {
  public:
   Frame() = default;
   /// @errors kInvalidArgument: a plane's count, extents or element type do not fit `info` (both sides named).
-  Frame(const FrameInfo& info, std::vector<Tensor> planes, std::int64_t timestamp_ns = kNoTimestamp);
-  /// The same from the first `count` of `planes`: allocates nothing.
-  Frame(const FrameInfo& info, std::array<Tensor, 4>&& planes, std::size_t count, std::int64_t timestamp_ns);
+  Frame(const FrameInfo& info, std::vector<Tensor> planes, std::int64_t timestamp_ns = kNoTimestamp)
+      : Frame(info, std::span(planes), timestamp_ns) {}
+  /// Planes where they lie, all under `lease`; takes the memories out of `places`. Allocates nothing.
+  /// @errors kInvalidArgument: another number of planes than the format has, no memory, a pitch shorter than a row;
+  /// kOutOfRange: a plane that reaches past the end of its memory.
+  Frame(const FrameInfo& info, std::span<PlanePlace> places, const Lease& lease = {},
+        std::int64_t timestamp_ns = kNoTimestamp);
   /// A batch: frames side by side. Its own plane list is empty.
   explicit Frame(std::vector<Frame> batch);
   /// Allocates host memory for all planes at once, rows aligned to 64 bytes.
   static Frame allocate(const FrameInfo& info);
   /// Lays the planes of `info` out in `memory` one after another; rows and heights aligned as `wanted` says.
-  static Frame over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted, Lease lease = {});
+  static Frame over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted,
+                    const Lease& lease = {});
   /// Bytes that over() needs for `info`.
   static std::size_t size_bytes_for(const FrameInfo& info, const Requirements& wanted);
 
@@ -50,11 +63,15 @@ class TENON_API Frame {
   /// Bytes of all planes, padding not counted.
   std::size_t size_bytes() const;
   /// The same picture with `planes` in place of this one's (another context's view of them).
-  Frame with_planes(std::vector<Tensor> planes) const;
+  /// Takes the tensors out of `planes`; allocates nothing. @errors as the constructor.
+  Frame with_planes(std::span<Tensor> planes) const;
   /// The same frame, each plane through its view. Allocates nothing. @errors kInvalidArgument: not one view per plane.
   Frame through(std::span<const View* const> views) const;
 
  private:
+  Frame(const FrameInfo& info, std::span<Tensor> planes, std::int64_t timestamp_ns);
+  void place(std::size_t plane, const PixelFormatInfo& format, PlanePlace& place, const Lease& lease);
+
   FrameInfo info_;
   std::array<Tensor, 4> planes_;
   std::size_t plane_count_ = 0;

@@ -23,6 +23,9 @@ class HostContext final : public ContextImpl {
     return wanted;
   }
   Ref<Memory> allocate(const Requirements& wanted) override {
+    if (wanted.fd != FdKind::kNone) {
+      throw Error(Code::kUnimplemented, "host memory with a descriptor was asked for; cpu::allocate_memory() makes it");
+    }
     return HostMemory::allocate(wanted.size_bytes + wanted.tail_padding, wanted.alignment);
   }
 };

@@ -100,6 +100,9 @@ TENON_INLINE const View* Memory::find_view(const ContextImpl& context, MemoryKin
 }
 
 TENON_INLINE const View& Memory::add_view(std::unique_ptr<View> view) const {
+  // A dma-buf wants its bracket around each access by the CPU, also through views that others made of its mapping: no
+  // view of that stands, so that the router takes the edges each time.
+  if (properties_.fd == FdKind::kDmabuf && view->host()) view->standing_edge_ = -1;
   std::lock_guard lock(detail::view_mutex());
   if (const View* first = find_view(*view->context(), view->kind(), view->access(), view->key())) return *first;
   view->next_ = views_.load(std::memory_order_relaxed);

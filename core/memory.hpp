@@ -47,6 +47,11 @@ class TENON_API View {
   void set_standing(std::uint16_t edge_id) { standing_edge_ = edge_id; }
   /// The edge id given to set_standing(), or -1.
   int standing_edge() const { return standing_edge_; }
+  /// Says that the memory has another kind of descriptor through this view (a dma-buf made over its memfd). Called
+  /// before add_view().
+  void set_fd_kind(FdKind fd) { fd_ = fd; }
+  /// kNone: the memory's own.
+  FdKind fd_kind() const { return fd_; }
 
  private:
   friend class Memory;
@@ -56,6 +61,7 @@ class TENON_API View {
   void* host_;
   std::uint64_t key_;
   int standing_edge_ = -1;
+  FdKind fd_ = FdKind::kNone;
   View* next_ = nullptr;
 };
 
@@ -87,6 +93,7 @@ class TENON_API Memory : public RefCounted {
     void* host = nullptr;  ///< Host address of the first byte, when the CPU can reach it.
     bool read_only = false;
     FdKind fd = FdKind::kNone;
+    std::uint64_t modifier = 0;  ///< How pixels lie in it, as DRM says; 0: linear.
     MemoryIdentity identity;
   };
 
@@ -100,10 +107,13 @@ class TENON_API Memory : public RefCounted {
   void* host() const { return properties_.host; }
   bool read_only() const { return properties_.read_only; }
   FdKind fd_kind() const { return properties_.fd; }
+  std::uint64_t modifier() const { return properties_.modifier; }
   const MemoryIdentity& identity() const { return properties_.identity; }
   /// The descriptor behind this memory, still owned by it; -1 when there is none.
   virtual int borrow_fd() const { return -1; }
   Hazards& hazards() const;
+  /// False when nobody has asked for hazards() yet: nothing is under way, and asking would make them.
+  bool has_hazards() const noexcept { return hazards_.load(std::memory_order_acquire) != nullptr; }
 
   /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a list walk, no
   /// lock.

@@ -88,17 +88,7 @@ TENON_INLINE PlaneExtent plane_extent(const FrameInfo& info, std::size_t plane) 
     throw Error(Code::kOutOfRange, to_string(info.format) + " has " + std::to_string(format.plane_count) +
                                        " planes, plane " + std::to_string(plane) + " was asked for");
   }
-  const PlaneLayout& layout = format.planes[plane];
-  const auto scaled = [](std::uint32_t size, int shift) {
-    return static_cast<std::uint32_t>((std::uint64_t{size} + (std::uint64_t{1} << shift) - 1) >> shift);
-  };
-  PlaneExtent extent{scaled(info.width_px, layout.width_shift), scaled(info.height_px, layout.height_shift),
-                     layout.channels, 0};
-  // YUYV and UYVY store two pixels in four bytes: an odd width still stores the pair.
-  const bool pairs = info.format.fourcc == kYuy2.fourcc || info.format.fourcc == kUyvy.fourcc;
-  if (pairs) extent.width_px = (extent.width_px + 1) & ~1u;
-  extent.row_bytes = std::size_t{extent.width_px} * extent.channels * size_bytes(format.sample);
-  return extent;
+  return plane_extent(info, format, plane);
 }
 
 TENON_INLINE ColourSpace resolved_colour_space(const FrameInfo& info) {

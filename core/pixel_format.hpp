@@ -99,6 +99,20 @@ struct PlaneExtent {
   std::size_t row_bytes = 0;
 };
 TENON_API PlaneExtent plane_extent(const FrameInfo& info, std::size_t plane);
+/// As above, where `format` = format_info(info.format) is at hand already. Precondition: plane < format.plane_count.
+inline PlaneExtent plane_extent(const FrameInfo& info, const PixelFormatInfo& format, std::size_t plane) {
+  const PlaneLayout& layout = format.planes[plane];
+  const auto scaled = [](std::uint32_t size, int shift) {
+    return static_cast<std::uint32_t>((std::uint64_t{size} + (std::uint64_t{1} << shift) - 1) >> shift);
+  };
+  PlaneExtent extent{scaled(info.width_px, layout.width_shift), scaled(info.height_px, layout.height_shift),
+                     layout.channels, 0};
+  // YUYV and UYVY store two pixels in four bytes: an odd width still stores the pair.
+  const bool pairs = info.format.fourcc == kYuy2.fourcc || info.format.fourcc == kUyvy.fourcc;
+  if (pairs) extent.width_px = (extent.width_px + 1) & ~1u;
+  extent.row_bytes = std::size_t{extent.width_px} * extent.channels * size_bytes(format.sample);
+  return extent;
+}
 /// Rules above for "unknown" applied.
 TENON_API ColourSpace resolved_colour_space(const FrameInfo& info);
 TENON_API ColourRange resolved_colour_range(const FrameInfo& info);

@@ -3,6 +3,7 @@
 #include <tenon/core/proof.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <vector>
 
@@ -31,6 +32,22 @@ TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) 
   return read == written;
 }
 
+/// With a descriptor where the target needs one to share and the source can make such memory.
+TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, Requirements wanted,
+                                      const std::function<Ref<Memory>(const Requirements&)>& allocate) {
+  const auto make = [&](const Requirements& as) { return allocate ? allocate(as) : from->allocate(as); };
+  if (const FdKind fd = to->requirements().fd; fd != FdKind::kNone) {
+    Requirements shareable = wanted;
+    shareable.fd = fd;
+    try {
+      return make(shareable);
+    } catch (const Error& error) {
+      if (error.code() != Code::kUnimplemented && error.code() != Code::kUnavailable) throw;
+    }
+  }
+  return make(wanted);
+}
+
 TENON_INLINE double timed_ns(const Router& router, const Tensor& source, const Context& to, const MapOptions& options) {
   const auto begin = Clock::now();
   const Tensor mapped = router.map(source, to, options);
@@ -44,7 +61,8 @@ TENON_INLINE std::string_view name(Proof proof) {
   return names[static_cast<std::size_t>(proof)];
 }
 
-TENON_INLINE ProofResult prove(const Router& router, const Context& from, const Context& to, std::size_t size_bytes) {
+TENON_INLINE ProofResult prove(const Router& router, const Context& from, const Context& to, std::size_t size_bytes,
+                               const std::function<Ref<Memory>(const Requirements&)>& allocate) {
   ProofResult result;
   Ledger scope;
   MapOptions options;
@@ -54,8 +72,10 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
     Requirements wanted;
     wanted.size_bytes = size_bytes;
     wanted.alignment = 4096;
-    const Ref<Memory> memory = from->allocate(wanted);
-    const Tensor source(TensorInfo{ElementType::kU8, {size_bytes}, {}}, memory);
+    const Ref<Memory> memory = detail::allocate_for(from, to, wanted, allocate);
+    // Rows where they come out even: an image can be made of them, and a plain buffer does not mind.
+    const Shape shape = size_bytes % 1024 == 0 ? Shape{size_bytes / 1024, 1024} : Shape{size_bytes};
+    const Tensor source(TensorInfo{ElementType::kU8, shape, {}}, memory);
     Ref<const Plan> plan = router.plan(describe(source), to, options.access, options.policy);
     if (!plan->possible()) {
       options.access = Access::kRead;
@@ -67,13 +87,15 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
       return result;
     }
     result.first_ns = detail::timed_ns(router, source, to, options);
-    std::vector<double> repeats;
-    for (int i = 0; i < 15; ++i) repeats.push_back(detail::timed_ns(router, source, to, options));
+    std::array<double, 15> repeats{};
+    for (double& repeat : repeats) repeat = detail::timed_ns(router, source, to, options);
     std::nth_element(repeats.begin(), repeats.begin() + 7, repeats.end());
     result.repeat_ns = repeats[7];
     if (plan->copies()) {
       result.proof = Proof::kCopies;
-      result.reason = "the way copies: " + result.edges.front();
+      const auto copying =
+          std::find_if(plan->hops().begin(), plan->hops().end(), [](const Hop& hop) { return hop.reached.copies; });
+      result.reason = "the way copies: " + std::string(copying->edge->name());
       return result;
     }
     bool shared = true;

@@ -2,6 +2,7 @@
 // Alias tests: does a way truly share memory on this machine?
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include <tenon/core/router.hpp>
@@ -27,8 +28,11 @@ struct ProofResult {
 /// is proved, sharing that an API claims but that cannot be tested (no allocation, no host access) is claimed, and one
 /// that fails the test copies, whatever its API says. Never throws for a refusal; a native failure becomes kRefused
 /// with its text.
+/// @param allocate  Makes the memory in `from`; empty: from->allocate(). Asked for a descriptor first where `to` needs
+/// one to share (to->requirements().fd), and for plain memory when it answers kUnimplemented or kUnavailable.
 TENON_API ProofResult prove(const Router& router, const Context& from, const Context& to,
-                            std::size_t size_bytes = 1 << 20);
+                            std::size_t size_bytes = 1 << 20,
+                            const std::function<Ref<Memory>(const Requirements&)>& allocate = {});
 
 }  // namespace v1
 }  // namespace tenon

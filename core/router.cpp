@@ -72,7 +72,8 @@ TENON_INLINE Description describe(const Tensor& tensor) {
   d.memory_bytes = memory.size_bytes();
   void* host = tensor.view() ? tensor.view()->host() : memory.host();
   d.alignment = detail::alignment_of(host);
-  d.fd = memory.fd_kind();
+  d.fd = tensor.view() && tensor.view()->fd_kind() != FdKind::kNone ? tensor.view()->fd_kind() : memory.fd_kind();
+  d.modifier = memory.modifier();
   d.host_addressable = host != nullptr;
   d.read_only = !tensor.is_writable();
   return d;
@@ -88,10 +89,10 @@ TENON_INLINE EdgeId Edge::id() const {
 }
 
 TENON_INLINE Frame Edge::map_frame(const Frame& source, const Context& to, const MapOptions& options) const {
-  std::vector<Tensor> planes;
-  planes.reserve(source.plane_count());
-  for (const Tensor& plane : source.planes()) planes.push_back(map(plane, to, options));
-  return source.with_planes(std::move(planes));
+  std::array<Tensor, 4> planes;
+  const std::size_t count = source.plane_count();
+  for (std::size_t p = 0; p < count; ++p) planes[p] = map(source.plane(p), to, options);
+  return source.with_planes(std::span(planes).first(count));
 }
 
 TENON_INLINE bool Plan::copies() const {

@@ -102,6 +102,7 @@ class TENON_API Tensor {
   void set_shape(const Shape& shape);
 
  private:
+  friend class Frame;  // Fills its planes in place: a picture is wrapped per frame of a stream.
   void* host_base() const { return view_ ? view_->host() : memory_->host(); }
   void check_type(ElementType type, std::size_t bits) const;
 

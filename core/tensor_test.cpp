@@ -13,22 +13,12 @@
 #include <fstream>
 #include <numeric>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
 using ::testing::HasSubstr;
-
-template <typename F>
-std::string error_of(F&& run, Code code) {
-  try {
-    run();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return {};
-}
 
 Tensor iota(const Shape& shape) {
   Tensor tensor(element::i32, shape);

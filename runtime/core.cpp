@@ -379,8 +379,10 @@ void Core::set_property(const AnyMap& properties) {
 void Core::set_property(const std::string& device_name, const AnyMap& properties) {
   if (device_name.empty()) return set_property(properties);
   const DeviceName name(device_name);
-  const CompileOptions options = impl_->split(name.base, properties);
-  impl_->device(name, nullptr)->set_property(options.device);
+  CompileOptions options = impl_->split(name.base, properties);
+  // With the id, so that a module of several devices knows which one is meant.
+  const auto device = impl_->device(name, &options.device);
+  device->set_property(options.device);
 }
 
 Any Core::get_property(const std::string& device_name, const std::string& name) const {

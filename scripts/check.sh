@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang tsan frameworks-off tidy fuzz chroot12 chroot13)
+PARTS=(clang tsan frameworks-off tidy fuzz vm chroot12 chroot13)
 
 check() {
   source scripts/test.sh
@@ -43,7 +43,8 @@ check_frameworks_off() {
     name=$(basename "$folder")
     [ "$name" = cpu ] && continue  # A hub: others stand on it.
     say "without $name"
-    cmake --preset release -B build/without -DTENON_WITH_"${name^^}"=OFF -DTENON_BUILD_BENCH=OFF >build/without.log 2>&1 || return 1
+    # Fresh: what the folder before switched off would else stay off.
+    cmake --fresh --preset release -B build/without -DTENON_WITH_"${name^^}"=OFF -DTENON_BUILD_BENCH=OFF >build/without.log 2>&1 || return 1
     cmake --build build/without -j "$(nproc)" >>build/without.log 2>&1 || { grep -A5 error build/without.log | head -20; return 1; }
     run_ctest build/without -L '^(core|frameworks)$' || return 1
   done
@@ -59,19 +60,30 @@ check_tidy() {
 
 FUZZ_SECONDS="${TENON_FUZZ_SECONDS:-60}"
 
-check_fuzz() {
-  with_clang fuzz && build fuzz || return 1
-  local target corpus
-  for target in build/fuzz/fuzz/*_fuzz; do
-    [ -x "$target" ] || continue
-    corpus="build/fuzz/corpus/$(basename "$target")"
-    mkdir -p "$corpus"
-    say "$(basename "$target"), $FUZZ_SECONDS s"
-    "$target" -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 "$corpus" >"$target.log" 2>&1 ||
-      { tail -30 "$target.log"; return 1; }
-    grep -E 'stat::number_of_executed_units|stat::peak_rss' "$target.log"
-  done
+# Real models to begin with: random bytes hardly get past a parser's first check.
+fuzz_seeds() {
+  local python
+  python=$(venv_python)
+  "$python" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
+    "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/release/zoo --node-tests build/data/onnx/onnx/backend/test/data/node
 }
 
+check_fuzz() {
+  with_clang fuzz && build fuzz tenon_fuzzers && fuzz_seeds || return 1
+  local target name failed=0
+  for target in build/fuzz/fuzz/*_fuzz; do
+    name=$(basename "$target")
+    mkdir -p "build/fuzz/corpus/$name" "build/fuzz/seeds/${name%_fuzz}"
+    say "$name, $FUZZ_SECONDS s"
+    "$target" -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 -artifact_prefix="build/fuzz/" \
+      "build/fuzz/corpus/$name" "build/fuzz/seeds/${name%_fuzz}" >"$target.log" 2>&1 || { tail -30 "$target.log"; failed=1; }
+    grep -E 'stat::number_of_executed_units|stat::peak_rss' "$target.log" || true
+  done
+  [ "$failed" = 0 ]
+}
+
+check_vm() { source scripts/vm.sh; test_vm; }
+
+# ./dev demo and ./dev test from a fresh clone where nothing is installed.
 check_chroot12() { scripts/chroot.sh bookworm; }
 check_chroot13() { scripts/chroot.sh trixie; }

@@ -37,7 +37,8 @@ def violations(path: pathlib.Path):
             same_room = len(parts) > 2 and len(path.parts) > 2 and parts[1] == path.parts[1]
             if layer == "frameworks" and not same_room and parts[1] not in HUBS and not is_test:
                 yield f"{path}: framework {path.parts[1]} includes framework {parts[1]}; an edge between two belongs in bridges/"
-            if layer == "devices" and not same_room and not is_test:
+            is_engine = parts[1:3] == ["cpu", "engine"]  # A library without a runtime, for whoever runs graphs on the CPU.
+            if layer == "devices" and not same_room and not is_test and not is_engine:
                 yield f"{path}: device {path.parts[1]} includes device {parts[1]}"
             continue
         if is_test and (other in LAYERS or other in FREE):

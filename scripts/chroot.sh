@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs ./dev demo (and, with TENON_CHROOT_TEST=1, ./dev test) from a fresh clone in a bare Debian: chroot.sh bookworm|trixie
+# Runs ./dev demo and ./dev test from a fresh clone in a bare Debian: chroot.sh bookworm|trixie. TENON_CHROOT_TEST=0: the demo alone.
 set -euo pipefail
 suite="$1"
 top=$(git -C "$(dirname "$(readlink -f "$0")")" rev-parse --show-toplevel)
@@ -28,5 +28,5 @@ git clone -q "$top" "$root/tenon"
 started=$SECONDS
 chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM="${TERM:-dumb}" LANG=C.UTF-8 \
   ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
-  bash -ec "cd /tenon && ./dev demo && { [ '${TENON_CHROOT_TEST:-}' != 1 ] || { apt-get install -y -qq git >/dev/null; git config --global --add safe.directory /tenon; ./dev test; }; }"
+  bash -ec "cd /tenon && ./dev demo && { [ '${TENON_CHROOT_TEST:-1}' = 0 ] || { apt-get install -y -qq git >/dev/null; git config --global --add safe.directory /tenon; ./dev test; }; }"
 echo "chroot $suite: done in $((SECONDS - started)) s"

@@ -5,16 +5,23 @@
 PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certificates libavcodec-dev libavformat-dev
   libavutil-dev libswscale-dev libavdevice-dev libtbb-dev libhwy-dev libpugixml-dev protobuf-compiler libprotobuf-dev
   libfmt-dev nlohmann-json3-dev libcli11-dev)
-PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache)
+PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libopencv-core-dev ocl-icd-opencl-dev
+  pocl-opencl-icd)
 # What ./dev bench peers measures against, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
-# Exactly one of each line is taken: what this Debian has.
-CHOICES_TEST=("clang-format-14 clang-format-19")
+# Exactly one of each line is taken: what this Debian has. Formatting is checked by version 14 alone: others disagree.
+CHOICES_TEST=("clang-format-14")
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap")
+
+# The virtual machine of ./dev test-vm; its kernel is downloaded besides, and not installed.
+PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
 
 # PyPI packages, pinned where the build depends on the version.
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
 PYPI_TEST=("openvino==2026.4.1" "onnxruntime" "onnx" "numpy")
+# A second OpenCL platform for the tests, with USM and images over buffers. 230 MB: the slow tier alone downloads it. Its
+# version is that of the compiler runtime above.
+PYPI_CHECK=("intel-opencl-rt==2023.2.0")
 # Used as data only: the schema file for the ONNX reader, and the node tests. Any Python may unpack it.
 ONNX_DATA="onnx==1.16.2"
 
@@ -30,7 +37,7 @@ installed() { dpkg-query -W -f='${Status}' "$1" 2>/dev/null | grep -q '^install 
 
 apt_install() {
   local missing=()
-  for package in "$@"; do installed "$package" || missing+=("$package"); done
+  for package in "$@"; do [ -z "$package" ] || installed "$package" || missing+=("$package"); done
   [ ${#missing[@]} = 0 ] && return 0
   say "Debian packages to install: ${missing[*]}"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
@@ -45,7 +52,7 @@ choose() {
     if installed "$candidate"; then echo "$candidate"; return; fi
   done
   for candidate in $1; do
-    if apt-cache policy "$candidate" 2>/dev/null | grep -q 'Candidate: [0-9]'; then echo "$candidate"; return; fi
+    if [[ "$(apt-cache policy "$candidate" 2>/dev/null)" == *'Candidate: '[0-9]* ]]; then echo "$candidate"; return; fi
   done
 }
 
@@ -88,6 +95,7 @@ setup() {
   pip_install "${PYPI_DEMO[@]}"
   onnx_data
   if [ "$1" != demo ]; then pip_install "${PYPI_TEST[@]}"; fi
+  if [ "$1" = all ]; then pip_install "${PYPI_CHECK[@]}"; fi
 }
 
 configure() {
@@ -101,10 +109,13 @@ configure() {
 }
 
 build() {
-  local preset="$1" folder="build/$1"
+  local preset="$1" folder="build/$1" log warnings
   shift
-  cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} >"$folder.build.log" 2>&1 ||
-    { grep -E -A5 'error|FAILED' "$folder.build.log" | head -60; echo "dev: building '$preset' failed; the log is $folder.build.log" >&2; return 1; }
+  log="$folder${1:+.$1}.build.log"
+  cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} >"$log" 2>&1 ||
+    { grep -E -A5 'error|FAILED' "$log" | head -60; echo "dev: building '$preset' failed; the log is $log" >&2; return 1; }
+  warnings=$(grep -c 'warning:' "$log" || true)
+  [ "$warnings" = 0 ] || echo "$warnings compiler warnings (errors in CI): $log"
 }
 
 format_files() { git ls-files '*.cpp' '*.hpp' '*.h' '*.c' '*.ipp'; }

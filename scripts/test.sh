@@ -38,6 +38,16 @@ ctest_step() {
 
 build_step() { configure "$1" && build "$@"; }
 
+# Real dma-bufs, where the kernel and the emulator can be had. The whole suite runs there in ./dev check vm.
+vm_step() {
+  local title="real dma-bufs in a VM" code=0
+  source scripts/vm.sh
+  vm_build || code=$?
+  if [ "$code" = "$VM_UNAVAILABLE" ]; then SUMMARY+=("skipped      $title: the packages cannot be had, see above")
+  elif [ "$code" != 0 ]; then FAILED=$((FAILED + 1)); SUMMARY+=("FAILED       $title: it cannot be built")
+  else step "$title" vm_suite 300 '*dmabuf*'; fi
+}
+
 test_all() {
   local filter=()
   [ $# -gt 0 ] && filter=(-R "$1")
@@ -47,6 +57,7 @@ test_all() {
   if [ $# = 0 ]; then
     step "every public header alone" build release all_verify_interface_header_sets
     step "lint" scripts/lint.sh
+    vm_step
     step "build (address and undefined-behaviour sanitizers)" build_step asan tenon_sanitized_tests
     # Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
   ASAN_OPTIONS=allocator_may_return_null=1 \

@@ -108,23 +108,22 @@ inline Frame wrap_frame(const FrameInfo& info, std::span<const PlaneData> planes
                                             std::to_string(planes.size()) + " planes, expected " +
                                             std::to_string(format.plane_count));
   }
-  const auto sample = static_cast<std::ptrdiff_t>(size_bytes(format.sample));
-  std::vector<Tensor> tensors;
+  std::array<PlanePlace, 4> places;
   for (std::size_t p = 0; p < planes.size(); ++p) {
-    const PlaneExtent extent = plane_extent(info, p);
-    if (planes[p].pitch_bytes < extent.row_bytes || planes[p].pitch_bytes > std::size_t{1} << 40) {
+    const PlaneExtent extent = plane_extent(info, format, p);
+    std::size_t bytes = 0;
+    if (!planes[p].data || extent.height_px == 0 || planes[p].pitch_bytes < extent.row_bytes ||
+        __builtin_mul_overflow(planes[p].pitch_bytes, std::size_t{extent.height_px} - 1, &bytes) || bytes >> 62 != 0) {
       throw Error(Code::kInvalidArgument,
-                  "cpu::wrap_frame " + std::string(format.name) + ": plane " + std::to_string(p) + " has a pitch of " +
-                      std::to_string(planes[p].pitch_bytes) + " bytes, a row has " + std::to_string(extent.row_bytes));
+                  "cpu::wrap_frame " + std::string(format.name) + ": plane " + std::to_string(p) +
+                      (planes[p].data ? " has" : " is a null pointer with") + " a pitch of " +
+                      std::to_string(planes[p].pitch_bytes) + " bytes, and needs " + std::to_string(extent.height_px) +
+                      " rows of " + std::to_string(extent.row_bytes));
     }
-    TensorInfo plane{format.sample, plane_shape(info, p), {}};
-    plane.strides.push_back(static_cast<std::ptrdiff_t>(planes[p].pitch_bytes));
-    if (plane.shape.size() == 3) plane.strides.push_back(sample * static_cast<std::ptrdiff_t>(plane.shape[2]));
-    plane.strides.push_back(sample);
-    const std::size_t bytes = detail::checked_extent(plane, planes[p].data, "cpu::wrap_frame plane");
-    tensors.emplace_back(plane, HostMemory::borrow(planes[p].data, bytes, access == Wrapped::kReadOnly, [guard] {}));
+    places[p] = {HostMemory::borrow(planes[p].data, bytes + extent.row_bytes, access == Wrapped::kReadOnly, [guard] {}),
+                 0, planes[p].pitch_bytes};
   }
-  return Frame(info, std::move(tensors));
+  return Frame(info, std::span(places).first(planes.size()));
 }
 
 }  // namespace cpu

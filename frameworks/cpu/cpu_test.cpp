@@ -9,21 +9,12 @@
 #include <filesystem>
 #include <thread>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
 using ::testing::HasSubstr;
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 TEST(CpuWrap, SharesTheCallersBytes) {
   std::vector<float> data(12, 1.0f);

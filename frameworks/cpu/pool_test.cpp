@@ -10,22 +10,13 @@
 #include <set>
 #include <thread>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 /// Memory that is counted.
 std::atomic<int> alive{0};

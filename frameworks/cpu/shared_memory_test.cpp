@@ -13,6 +13,8 @@
 
 #include <tenon/core/tensor.hpp>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
@@ -24,16 +26,6 @@ std::size_t open_descriptors() {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
   return count;
-}
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
 }
 /// A refused import leaves the descriptor open and with the caller.
 Error refusal_of(int number, std::size_t size = 0) {

@@ -12,6 +12,8 @@
 
 #include <tenon/frameworks/cpu/pool.hpp>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
@@ -19,17 +21,6 @@ using namespace tenon::dlpack::abi;
 using dlpack::Copy;
 using dlpack::ExportOptions;
 using ::testing::HasSubstr;
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 /// A struct as a foreign producer makes it; counts how often its deleter runs.
 template <typename Managed>

@@ -128,14 +128,13 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
   }
   const FrameInfo info = make_info(mapping, frame.width, frame.height, frame.colorspace, frame.color_range);
   const PixelFormatInfo& format = format_info(info.format);
-  const auto sample = static_cast<std::ptrdiff_t>(size_bytes(format.sample));
-  std::array<Tensor, 4> planes;
+  const auto sample = static_cast<int>(size_bytes(format.sample));
+  std::array<PlanePlace, 4> planes;
   std::array<int, 4> buffers{-1, -1, -1, -1};
   for (std::size_t p = 0; p < format.plane_count; ++p) {
     const std::size_t from = mapping.planes[p];
     std::uint8_t* const data = frame.data[from];
     const int linesize = frame.linesize[from];
-    const PlaneExtent extent = plane_extent(info, p);
     const auto complain = [&](Code code, const std::string& what) {
       return Error(code, describe(frame) + ": plane " + std::to_string(from) + what);
     };
@@ -143,9 +142,10 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
       throw complain(Code::kUnimplemented, " is stored bottom-up (linesize " + std::to_string(linesize) +
                                                "); flip it with the filter vflip twice, or av_frame_copy it");
     }
-    if (!data || static_cast<std::size_t>(linesize) < extent.row_bytes) {
-      throw complain(Code::kInvalidArgument, " has a linesize of " + std::to_string(linesize) + " bytes, a row has " +
-                                                 std::to_string(extent.row_bytes));
+    if (const std::size_t row = plane_extent(info, format, p).row_bytes;
+        !data || static_cast<std::size_t>(linesize) < row) {
+      throw complain(Code::kInvalidArgument,
+                     " has a linesize of " + std::to_string(linesize) + " bytes, a row has " + std::to_string(row));
     }
     if (reinterpret_cast<std::uintptr_t>(data) % static_cast<std::size_t>(sample) != 0 || linesize % sample != 0) {
       throw complain(Code::kInvalidArgument, " is not aligned to its samples of " + std::to_string(sample) + " bytes");
@@ -155,23 +155,14 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
     const AVBufferRef* buffer = frame.buf[buffers[p]];
     Ref<Memory> memory;
     for (std::size_t earlier = 0; earlier < p && !memory; ++earlier) {
-      if (buffers[earlier] == buffers[p]) memory = planes[earlier].memory();
+      if (buffers[earlier] == buffers[p]) memory = planes[earlier].memory;
     }
     if (!memory) memory = PoolRegistry::process().find(buffer->data);
     if (!memory) memory = BufferMemory::over(buffer, lease);
-    TensorInfo plane;
-    plane.type = format.sample;
-    if (extent.channels == 1) {
-      plane.shape = {extent.height_px, extent.width_px};
-      plane.strides = {linesize, sample};
-    } else {
-      plane.shape = {extent.height_px, extent.width_px, extent.channels};
-      plane.strides = {linesize, sample * static_cast<std::ptrdiff_t>(extent.channels), sample};
-    }
-    planes[p] = Tensor(std::move(plane), std::move(memory), static_cast<std::size_t>(data - buffer->data), lease);
+    planes[p] = {std::move(memory), static_cast<std::size_t>(data - buffer->data), static_cast<std::size_t>(linesize)};
   }
   const std::int64_t time = frame.best_effort_timestamp != AV_NOPTS_VALUE ? frame.best_effort_timestamp : frame.pts;
-  return Frame(info, std::move(planes), format.plane_count,
+  return Frame(info, std::span(planes).first(format.plane_count), lease,
                to_ns(time, time_base.num > 0 ? time_base : frame.time_base));
 }
 

@@ -8,21 +8,12 @@
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
 using ::testing::HasSubstr;
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 TEST(NullBlock, IsTheHandleOfAMappedHostTensor) {
   Router router;

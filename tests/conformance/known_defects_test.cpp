@@ -18,21 +18,12 @@
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/null/null.hpp>
 
+#include "support/error_of.hpp"
+
 namespace {
 
 using namespace tenon;
 using ::testing::HasSubstr;
-
-template <typename Body>
-Error error_of(Body body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return Error(Code::kOk, "");
-}
 
 /// Host memory and one null context behind a router.
 struct KnownDefects : ::testing::Test {

@@ -3,6 +3,7 @@
 #include "allocation_count_internal.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
 #include <cstddef>
@@ -16,13 +17,26 @@ std::atomic<std::int64_t> made{0};
 std::atomic<std::int64_t> freed{0};
 std::atomic<std::int64_t> own{0};
 
+/// File of the program or library that has the address; null when unknown.
+const char* object_of(const void* address) {
+#ifdef DLFO_STRUCT_HAS_EH_DBASE  // glibc 2.35 and later.
+  // dladdr also looks for the symbol, through all of them: with a large library each allocation takes 0.1 ms.
+  dl_find_object found{};
+  if (_dl_find_object(const_cast<void*>(address), &found) != 0 || !found.dlfo_link_map) return nullptr;
+  return found.dlfo_link_map->l_name;
+#else
+  Dl_info info{};
+  return dladdr(address, &info) ? info.dli_fname : nullptr;
+#endif
+}
+
 /// Ours: the program itself and Tenon's libraries, and what libstdc++ allocates on behalf of someone. What oneDNN, TBB
 /// and the like allocate inside one call is theirs.
 bool is_ours(const void* caller) {
-  Dl_info info{};
-  if (!dladdr(caller, &info) || !info.dli_fname) return true;
-  const char* slash = std::strrchr(info.dli_fname, '/');
-  const char* file = slash ? slash + 1 : info.dli_fname;
+  const char* path = object_of(caller);
+  if (!path) return true;
+  const char* slash = std::strrchr(path, '/');
+  const char* file = slash ? slash + 1 : path;
   const bool is_library = std::strncmp(file, "lib", 3) == 0;
   return !is_library || std::strncmp(file, "libtenon", 8) == 0 || std::strncmp(file, "libstdc++", 9) == 0;
 }

@@ -82,6 +82,14 @@ void expect_close(const Tensor& actual, const Tensor& expected, const std::strin
 
 class DeviceConformance : public ::testing::TestWithParam<std::string> {
  protected:
+  /// Results are compared as f32: a device that would rather compute in bf16 is told not to.
+  void SetUp() override {
+    for (const PropertyName& property : core.get_property(name, supported_properties)) {
+      if (property == hint::inference_precision.name() && property.is_mutable())
+        core.set_property(name, hint::inference_precision(element::f32));
+    }
+  }
+
   const std::string name = GetParam();
   Core core;
 };

@@ -7,9 +7,8 @@
 #include <set>
 
 #include <tenon/core/router.hpp>
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
-#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 
+#include "decoded_internal.hpp"
 #include "detour_internal.hpp"
 #include "witness_internal.hpp"
 
@@ -17,13 +16,10 @@ namespace {
 
 using tenon::Frame;
 using tenon::Tensor;
+using zero_copy::av_frame_of;
 using zero_copy::CopyWatch;
 using zero_copy::PageTrap;
 namespace ff = tenon::ffmpeg;
-
-const AVFrame& av_frame_of(const Frame& frame) {
-  return *dynamic_cast<const ff::FrameLease&>(*frame.plane(0).lease()).frame();
-}
 
 /// Every row of every plane lies in one of the AVFrame's own buffers.
 void expect_inside_av_buffers(const Frame& frame) {
@@ -43,11 +39,7 @@ class ZeroCopyDecoder : public testing::TestWithParam<bool> {
  protected:
   static void SetUpTestSuite() {
     folder_ = new tenon_test::Folder;
-    tenon_test::ClipSpec spec;
-    spec.width = 640;
-    spec.height = 360;
-    spec.frames = 60;
-    tenon_test::make_clip(clip(), spec, "g=30:bf=2");
+    zero_copy::make_clip(*folder_, 60, 30);
   }
   static void TearDownTestSuite() { delete folder_; }
   static std::string clip() { return folder_->file("clip.mp4"); }

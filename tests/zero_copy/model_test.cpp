@@ -11,11 +11,10 @@
 #include <set>
 
 #include <tenon/core/router.hpp>
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
-#include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/runtime/runtime.hpp>
 
+#include "decoded_internal.hpp"
 #include "detour_internal.hpp"
 #include "witness_internal.hpp"
 
@@ -23,13 +22,10 @@ namespace {
 
 using tenon::Frame;
 using tenon::Tensor;
+using zero_copy::av_frame_of;
 using zero_copy::CopyWatch;
 using zero_copy::PageTrap;
 namespace ff = tenon::ffmpeg;
-
-const AVFrame& av_frame_of(const Frame& frame) {
-  return *dynamic_cast<const ff::FrameLease&>(*frame.plane(0).lease()).frame();
-}
 
 /// y = x, the picture as the model's first layer gets it.
 std::shared_ptr<tenon::Model> picture_model(std::size_t height, std::size_t width) {
@@ -56,14 +52,7 @@ std::vector<float> expected_picture(const tenon::Model& model, const Frame& fram
   return picture;
 }
 
-std::string clip_of(const tenon_test::Folder& folder) {
-  tenon_test::ClipSpec spec;
-  spec.width = 640;
-  spec.height = 360;
-  spec.frames = 40;
-  tenon_test::make_clip(folder.file("clip.mp4"), spec, "g=20:bf=2");
-  return folder.file("clip.mp4");
-}
+std::string clip_of(const tenon_test::Folder& folder) { return zero_copy::make_clip(folder, 40, 20); }
 
 std::string model_file(const char* name) {
   const char* folder = std::getenv("TENON_MODELS");

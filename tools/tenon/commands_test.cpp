@@ -16,7 +16,7 @@ TEST_F(Commands, HelpOfEachNamesItsOptions) {
         "--confidence", "--iou", "--no-compare", "--trace", "--quiet", "--snapshot", "require"}},
       {"bench", {"--model", "--device", "--seconds", "--requests", "--hint", "--json", "--threads"}},
       {"verify", {"--device", "--json", "--rtol", "--atol", "--filter"}},
-      {"matrix", {"--json"}},
+      {"matrix", {"--json", "--list", "--markdown"}},
       {"route", {"--format", "--size", "--explain", "--json"}},
       {"devices", {"--json"}}};
   for (const auto& [command, options] : all) {
@@ -126,6 +126,18 @@ TEST_F(Commands, MatrixProvesWhatSharesAndNamesWhatDoesNot) {
     ffmpeg_shares = ffmpeg_shares || (pair.at("from") == "ffmpeg" && pair.at("to") == "cpu" && result == "proved");
   }
   EXPECT_TRUE(ffmpeg_shares) << done.out;
+}
+
+TEST_F(Commands, MatrixIsAGridAListOrMarkdown) {
+  const Outcome grid = tool("matrix cpu ffmpeg");
+  ASSERT_EQ(grid.status, 0) << grid.err;
+  EXPECT_NE(grid.out.find("1 cpu"), std::string::npos) << grid.out;
+  EXPECT_NE(grid.out.find("2 ffmpeg"), std::string::npos) << grid.out;
+  EXPECT_NE(grid.out.find("= "), std::string::npos) << "memory is shared both ways\n" << grid.out;
+  EXPECT_EQ(grid.out.find("null"), std::string::npos) << "only what was asked for\n" << grid.out;
+  EXPECT_NE(tool("matrix --list cpu ffmpeg").out.find("ffmpeg->cpu"), std::string::npos);
+  EXPECT_EQ(tool("matrix --markdown cpu ffmpeg").out.rfind("| from \\ to | 1 | 2 |\n|---|---|---|\n| 1 cpu |", 0), 0u);
+  expect_one_message(tool("matrix cpu mars"), "mars");
 }
 
 TEST_F(Commands, RouteExplains) {

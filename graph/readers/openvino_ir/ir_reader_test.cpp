@@ -8,6 +8,8 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 
+#include "support/error_of.hpp"
+
 namespace tenon {
 namespace {
 
@@ -46,16 +48,6 @@ std::string relu_net(const std::string& shape) {
              edge(0, 0, 1, 0) + edge(1, 1, 2, 0));
 }
 
-template <typename Function>
-Error error_of(Function&& function) {
-  try {
-    function();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return Error(Code::kOk, "none");
-}
 Error read_error(const std::string& xml, const Tensor& weights = {}) {
   return error_of([&] { read_ir(xml, weights); });
 }

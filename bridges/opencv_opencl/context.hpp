@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenCV's execution context over a cl_context of Tenon's, and the memory of cv::UMat in it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include <opencv2/core/ocl.hpp>
+
+#include <tenon/core/edge.hpp>
+#include <tenon/frameworks/opencl/opencl.hpp>
+#include <tenon/frameworks/opencv/layout.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencv_opencl {
+
+/// Buffers as cv::UMat sees them.
+inline constexpr MemoryKind kUmatMemory{"opencv.umat"};
+
+namespace detail {
+
+/// What conformance counts: memories and headers that hold a UMat or are held by one.
+struct Probe {
+  static inline std::atomic<std::size_t> alive{0};
+};
+struct Counted {
+  Counted() { Probe::alive.fetch_add(1, std::memory_order_relaxed); }
+  Counted(const Counted&) : Counted() {}
+  Counted& operator=(const Counted&) = default;
+  ~Counted() { Probe::alive.fetch_sub(1, std::memory_order_relaxed); }
+};
+
+/// OpenCV's calls: its exceptions become errors, and the probe of opencl can make each fail.
+template <typename What, typename Body>
+auto checked(const char* call, What what, Body body) {
+  if (opencl::detail::injected()) opencl::detail::fail(opencl::detail::kInjected, call, what());
+  return opencv::detail::checked(call, what, body);
+}
+
+/// OpenCV's side of one context.
+class Execution final : public RefCounted {
+ public:
+  Ref<opencl::detail::Native> native;
+  cv::ocl::OpenCLExecutionContext context;
+  cv::ocl::Context cv_context;  ///< The same as context.getContext(), at an address of its own.
+
+  cl_command_queue queue() const { return static_cast<cl_command_queue>(context.getQueue().ptr()); }
+};
+
+inline Ref<Execution> make_execution(const Ref<opencl::detail::Native>& native) {
+  const opencl::Device& device = native->device;
+  if (!cv::ocl::haveOpenCL())
+    throw Error(Code::kUnavailable,
+                "opencv_opencl: this OpenCV was built without OpenCL, or OPENCV_OPENCL_RUNTIME "
+                "disables it");
+  auto execution = make_ref<Execution>();
+  execution->native = native;
+  checked(
+      "cv::ocl::OpenCLExecutionContext::create", [&] { return "OpenCV on " + device.name; },
+      [&] {
+        const std::string platform =
+            opencl::detail::info_text(clGetPlatformInfo, "clGetPlatformInfo", device.platform, CL_PLATFORM_NAME);
+        // It takes one reference of each over when it succeeds.
+        clRetainContext(native->context.get());
+        clRetainDevice(device.id);
+        try {
+          execution->context =
+              cv::ocl::OpenCLExecutionContext::create(platform, device.platform, native->context.get(), device.id);
+        } catch (...) {
+          clReleaseContext(native->context.get());
+          clReleaseDevice(device.id);
+          throw;
+        }
+        execution->context.setUseOpenCL(true);  // On CPU devices it is off unless asked for.
+        execution->cv_context = execution->context.getContext();
+        return 0;
+      });
+  return execution;
+}
+
+/// cl_mem behind a UMat, up to date on the device. @errors kFailedPrecondition: UMats of host memory, or mapped.
+inline cl_mem handle_of(const cv::UMat& umat) {
+  const std::string what = "opencv_opencl: a cv::UMat of " + std::to_string(umat.total()) + " elements ";
+  if (!umat.u) throw Error(Code::kInvalidArgument, "opencv_opencl: an empty cv::UMat; give it create() first");
+  if (umat.u->currAllocator != cv::ocl::getOpenCLAllocator())
+    throw Error(Code::kFailedPrecondition,
+                what +
+                    "lies in host memory: OpenCV made it while no OpenCL context was bound; bind execution(context) "
+                    "first, or take getMat() to opencv::wrap");
+  if (umat.u->refcount != 0)
+    throw Error(Code::kFailedPrecondition, what + "is mapped by a cv::Mat of it; release that Mat first");
+  return checked(
+      "cv::UMat::handle", [] { return std::string("the buffer of a UMat"); },
+      [&] { return static_cast<cl_mem>(umat.handle(cv::ACCESS_RW)); });
+}
+
+}  // namespace detail
+
+/// The allocation behind a cv::UMat: whole, also where the UMat is a region of it. Shares the UMat's reference count.
+class UmatMemory final : public Memory {
+ public:
+  /// @param host  Where the host sees the buffer's first byte at any time; null where it does not.
+  static Ref<UmatMemory> over(Context context, const cv::UMat& umat, cl_mem buffer, void* host) {
+    Properties properties;
+    properties.host = host;
+    properties.size_bytes = umat.u->size;
+    // As opencl.buffer names it: the same cl_mem is the same memory.
+    properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer)};
+    return Ref<UmatMemory>(new UmatMemory(std::move(context), properties, umat));
+  }
+  ~UmatMemory() override { drop_views(); }
+
+  const cv::UMat& umat() const { return umat_; }
+
+ private:
+  UmatMemory(Context context, const Properties& properties, const cv::UMat& umat)
+      : Memory(std::move(context), kUmatMemory, properties), umat_(umat) {}
+
+  cv::UMat umat_;
+  detail::Counted counted_;
+};
+
+/// A buffer as OpenCV sees it.
+class UmatView final : public View {
+ public:
+  UmatView(Context context, Access access, void* host, opencl::detail::Handle<cl_mem> buffer)
+      : View(std::move(context), kUmatMemory, access, host), buffer_(std::move(buffer)) {}
+  cl_mem buffer() const { return buffer_.get(); }
+
+ private:
+  opencl::detail::Handle<cl_mem> buffer_;
+};
+
+/// OpenCV on one cl_context and device.
+class UmatContext final : public ContextImpl {
+ public:
+  UmatContext(Ref<detail::Execution> execution, const Context& opencl)
+      : execution_(std::move(execution)), opencl_(opencl), name_("opencv.umat") {
+    const std::string_view device = opencl->name();
+    name_ += device.substr(std::min(device.find(':'), device.size()));
+  }
+  std::string_view name() const override { return name_; }
+  MemoryKind kind() const override { return kUmatMemory; }
+  DeviceIdentity device() const override { return opencl_->device(); }
+  std::span<const Edge* const> edges() const override;
+  Requirements requirements() const override { return opencl_->requirements(); }
+  /// A buffer of OpenCV's own; one over a buffer of the OpenCL context's where host access or an alignment beyond the
+  /// device's is asked for. @errors kResourceExhausted; what cv::UMat::create or the OpenCL context gives.
+  Ref<Memory> allocate(const Requirements& wanted) override {
+    const opencl::Device& device = execution_->native->device;
+    const std::size_t bytes = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
+    if (bytes > INT_MAX || bytes > device.max_allocation)
+      throw Error(Code::kResourceExhausted, name_ + ": " + std::to_string(bytes) +
+                                                " bytes were asked for; OpenCV's kernels count bytes in ints, and the "
+                                                "device allows " +
+                                                std::to_string(device.max_allocation));
+    if (wanted.fd != FdKind::kNone || wanted.host_access || wanted.alignment > device.base_alignment)
+      return allocate_in_opencl(wanted);
+    cv::UMat umat;
+    const cv::ocl::OpenCLExecutionContextScope scope(execution_->context);
+    detail::checked(
+        "cv::UMat::create", [&] { return "allocating " + std::to_string(bytes) + " bytes"; },
+        [&] {
+          umat.create(1, static_cast<int>(bytes), CV_8U);
+          return 0;
+        });
+    return UmatMemory::over(Context(Ref<ContextImpl>(this)), umat, detail::handle_of(umat), nullptr);
+  }
+  void read(const Tensor& tensor, std::span<std::byte> out) const override;
+  void write(const Tensor& tensor, std::span<const std::byte> in) const override;
+
+  const detail::Execution& execution() const { return *execution_; }
+  const Ref<detail::Execution>& execution_ref() const { return execution_; }
+  /// The context of buffers that this one was made of.
+  const Context& opencl() const { return opencl_; }
+
+ private:
+  Ref<Memory> allocate_in_opencl(const Requirements& wanted);
+
+  Ref<detail::Execution> execution_;
+  Context opencl_;
+  std::string name_;
+};
+
+namespace detail {
+
+inline const UmatContext& umats(const Context& context, const char* function) {
+  const auto* umats = context ? context.as<UmatContext>() : nullptr;
+  if (!umats)
+    throw Error(Code::kInvalidArgument, std::string("opencv_opencl::") + function + ": " +
+                                            (context ? std::string(context->name()) : std::string("a null context")) +
+                                            " is no context of cv::UMat");
+  return *umats;
+}
+
+}  // namespace detail
+
+/// OpenCV on the cl_context and device of `opencl`, with a queue of its own.
+/// @param opencl  Of opencl::make_context or opencl::wrap; kept.
+/// @errors kInvalidArgument: no OpenCL context; kUnavailable: an OpenCV without OpenCL; what OpenCV gives.
+inline Context make_context(const Context& opencl) {
+  const auto* buffers = opencl ? opencl.as<opencl::BufferContext>() : nullptr;
+  if (!buffers)
+    throw Error(Code::kInvalidArgument, "opencv_opencl::make_context: " +
+                                            (opencl ? std::string(opencl->name()) : std::string("a null context")) +
+                                            " is no context of OpenCL buffers");
+  return Context(make_ref<UmatContext>(detail::make_execution(buffers->native_ref()), opencl));
+}
+
+/// What a thread binds before it works on the UMats of `context`:
+/// `cv::ocl::OpenCLExecutionContextScope scope(execution(context))`. OpenCV has one current context per thread, and
+/// kernels fail on UMats of another. @errors kInvalidArgument
+inline const cv::ocl::OpenCLExecutionContext& execution(const Context& context) {
+  return detail::umats(context, "execution").execution().context;
+}
+
+}  // namespace opencv_opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which contexts of cv::UMat exist on this machine: one for each OpenCL device, when OpenCV was built with OpenCL.
+#pragma once
+
+#include <vector>
+
+#include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>
+#include <tenon/frameworks/opencl/contexts.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencv_opencl {
+
+namespace detail {
+
+inline std::vector<Context> find_contexts() {
+  std::vector<Context> found;
+  for (const Context& context : opencl::contexts()) {
+    if (!(context->kind() == opencl::kBufferMemory)) continue;
+    try {
+      found.push_back(make_context(context));
+    } catch (const Error&) {
+      // A device that OpenCV cannot work on has no UMats; the others do.
+    }
+  }
+  return found;
+}
+
+}  // namespace detail
+
+/// The contexts of the process, over those of opencl::contexts(), made on first use.
+inline std::vector<Context> contexts() {
+  static const auto* all = new std::vector<Context>(detail::find_contexts());  // Outlives static destructors.
+  return *all;
+}
+
+}  // namespace opencv_opencl
+}  // namespace v1
+}  // namespace tenon

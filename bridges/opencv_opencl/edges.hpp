@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways between OpenCL buffers and cv::UMat: one cl_mem, two names.
+#pragma once
+
+#include <tenon/bridges/opencv_opencl/umat.hpp>
+#include <tenon/frameworks/opencv/context.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencv_opencl {
+namespace detail {
+
+inline Step shared(const Description& from, const Context& to, MemoryKind kind, double cost_ns) {
+  Reached reached{from, false, cost_ns, 0};
+  reached.result.context = to;
+  reached.result.kind = kind;
+  return reached;
+}
+
+inline constexpr const char* kForeign =
+    "the buffer belongs to another cl_context, and OpenCL shares none between two: make the UMat context of the "
+    "buffer's own OpenCL context";
+
+inline void require(const Step& step, std::string_view edge) {
+  if (const auto* refusal = std::get_if<Refusal>(&step))
+    throw Error(Code::kFailedPrecondition, std::string(edge) + ": " + refusal->reason);
+}
+
+inline Access widest_of(const Tensor& source) {
+  return source.view() ? source.view()->access() : source.memory()->read_only() ? Access::kRead : Access::kReadWrite;
+}
+
+class BufferToUmat final : public Edge {
+ public:
+  std::string_view name() const override { return "opencl.buffer->opencv.umat"; }
+  MemoryKind from() const override { return opencl::kBufferMemory; }
+  MemoryKind to() const override { return kUmatMemory; }
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const auto* umats = to.as<UmatContext>();
+    const auto* buffers = from.context.as<opencl::FacetContext>();
+    if (!umats || !buffers) return Refusal{"source or target is no context of OpenCL buffers and cv::UMat"};
+    if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
+    if (from.modifier != kModifierLinear) return Refusal{opencv::detail::kTiled};
+    if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
+    if (std::string reason = umat_reason(from.info, from.offset); !reason.empty()) return Refusal{std::move(reason)};
+    return shared(from, to, kUmatMemory, 200);
+  }
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    require(step(describe(source), to, options.access), name());
+    const Memory& memory = *source.memory();
+    // Back to where it came from.
+    if (memory.context() == to) return source.through(nullptr);
+    const View* view = memory.find_view(*to, kUmatMemory, options.access);
+    if (!view) {
+      void* const host = source.view() ? source.view()->host() : memory.host();
+      auto made = std::make_unique<UmatView>(
+          to, widest_of(source), host,
+          opencl::detail::Handle<cl_mem>::retain(opencl::buffer(source), "sharing a buffer with OpenCV"));
+      made->set_standing(id());  // umat() is where OpenCV's queue is made to wait.
+      view = &memory.add_view(std::move(made));
+    }
+    return source.through(view);
+  }
+};
+
+/// Not standing: at each map, what OpenCV has enqueued becomes the last write.
+class UmatToBuffer final : public Edge {
+ public:
+  std::string_view name() const override { return "opencv.umat->opencl.buffer"; }
+  MemoryKind from() const override { return kUmatMemory; }
+  MemoryKind to() const override { return opencl::kBufferMemory; }
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const auto* umats = from.context.as<UmatContext>();
+    const auto* buffers = to.as<opencl::FacetContext>();
+    if (!umats || !buffers) return Refusal{"source or target is no context of cv::UMat and OpenCL buffers"};
+    if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
+    if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
+    return shared(from, to, opencl::kBufferMemory, 2000);
+  }
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    require(step(describe(source), to, options.access), name());
+    const Memory& memory = *source.memory();
+    const cl_mem buffer = buffer_of(source, "map");
+    const Execution& execution = source.context().as<UmatContext>()->execution();
+    const bool home = memory.context() == to;  // Back to where it came from.
+    const View* view = home ? nullptr : memory.find_view(*to, opencl::kBufferMemory, options.access);
+    std::unique_ptr<View> made;
+    if (!view && !home) {
+      void* const host = source.view() ? source.view()->host() : memory.host();
+      made = std::make_unique<opencl::BufferView>(
+          to, widest_of(source), host, to.as<opencl::FacetContext>()->native_ref(),
+          opencl::detail::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer"));
+    }
+    note_work(memory, execution);  // Last of what can fail: then nothing is left behind.
+    if (made) view = &memory.add_view(std::move(made));
+    return source.through(view);
+  }
+};
+
+inline const BufferToUmat buffer_to_umat;
+inline const UmatToBuffer umat_to_buffer;
+inline constexpr const Edge* kEdges[] = {&buffer_to_umat, &umat_to_buffer};
+
+}  // namespace detail
+
+inline std::span<const Edge* const> UmatContext::edges() const { return detail::kEdges; }
+
+}  // namespace opencv_opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenVINO's devices as the runtime sees them: names beside Tenon's own, properties, tensors in place, states, blobs,
+// and agreement with the CPU device. What every device must do is in tests/device_conformance.
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <future>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+#include "support/error_of.hpp"
+
+namespace tenon {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr const char* kDevice = "OPENVINO.CPU";
+
+Tensor pattern(const Shape& shape, float phase = 0) {
+  Tensor tensor(element::f32, shape);
+  for (std::size_t i = 0; i < tensor.element_count(); ++i)
+    tensor.data<float>()[i] = std::cos(0.1f * static_cast<float>(i) + phase);
+  return tensor;
+}
+
+/// Two inputs and two outputs of different types and shapes, so that a mixed-up order shows.
+std::shared_ptr<Model> two_by_two(PartialShape shape = PartialShape{2, 3}) {
+  auto a = std::make_shared<op::v0::Parameter>(element::f32, shape);
+  auto b = std::make_shared<op::v0::Parameter>(element::i32, PartialShape{3});
+  a->output(0).set_names({"a"});
+  b->output(0).set_names({"b"});
+  auto as_float = std::make_shared<op::v0::Convert>(b->output(0), element::f32);
+  auto sum = std::make_shared<op::v1::Add>(a->output(0), as_float->output(0));
+  sum->output(0).set_names({"sum"});
+  auto twice = std::make_shared<op::v1::Add>(b->output(0), b->output(0));
+  twice->output(0).set_names({"twice"});
+  // The results in the order that is not the inputs'.
+  return std::make_shared<Model>(OutputVector{twice->output(0), sum->output(0)}, ParameterVector{b, a}, "two_by_two");
+}
+
+TEST(OpenVinoDevice, StandsBesideTenonsOwnAndShadowsNone) {
+  Core core;
+  const auto devices = core.get_available_devices();
+  ASSERT_THAT(devices, Contains(kDevice));
+  EXPECT_THAT(core.get_property(kDevice, device::full_name), Not(::testing::IsEmpty()));
+  EXPECT_THAT(core.get_property("OPENVINO", available_devices), Contains("CPU"));
+  const Error error = error_of([&] { core.compile_model(two_by_two(), "OPENVINO.GPU.7"); });
+  EXPECT_EQ(error.code(), Code::kUnavailable);
+  EXPECT_THAT(error.what(), HasSubstr("OPENVINO.CPU"));
+}
+
+TEST(OpenVinoDevice, WithoutAnIdMeansTheCpu) {
+  Core core;
+  auto model = core.compile_model(two_by_two(), "OPENVINO");
+  EXPECT_THAT(model.get_property(execution_devices), ::testing::ElementsAre(kDevice));
+}
+
+TEST(OpenVinoDevice, BindsPortsInTheModelsOrderWithoutACopy) {
+  Core core;
+  auto request = core.compile_model(two_by_two(), kDevice, zero_copy(ZeroCopy::kRequire)).create_infer_request();
+  alignas(64) float a[6] = {1, 2, 3, 4, 5, 6}, sum[6] = {};
+  alignas(64) std::int32_t b[3] = {10, 20, 30}, twice[3] = {};
+  request.set_tensor("a", Tensor(element::f32, {2, 3}, a));
+  request.set_tensor("b", Tensor(element::i32, {3}, b));
+  request.set_tensor("sum", Tensor(element::f32, {2, 3}, sum));
+  request.set_tensor("twice", Tensor(element::i32, {3}, twice));
+  for (const int round : {1, 2}) {
+    b[1] = 20 * round;
+    if (round == 1)
+      request.infer();
+    else
+      request.start_async(), request.wait();
+    EXPECT_THAT(sum, ::testing::ElementsAre(11, 2 + 20 * round, 33, 14, 5 + 20 * round, 36));
+    EXPECT_THAT(twice, ::testing::ElementsAre(20, 40 * round, 60));
+  }
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+}
+
+TEST(OpenVinoDevice, PassesPropertiesThroughAndAnswersThem) {
+  Core core;
+  auto model = core.compile_model(two_by_two(), kDevice, num_streams(2), inference_num_threads(2),
+                                  hint::performance_mode(hint::PerformanceMode::THROUGHPUT),
+                                  hint::inference_precision(element::f32));
+  EXPECT_EQ(model.get_property(num_streams), streams::Num(2));
+  EXPECT_EQ(model.get_property(inference_num_threads), 2);
+  EXPECT_EQ(model.get_property(hint::performance_mode), hint::PerformanceMode::THROUGHPUT);
+  EXPECT_EQ(model.get_property(hint::inference_precision), element::f32);
+  EXPECT_EQ(model.get_property(model_name), "two_by_two");
+  EXPECT_NO_THROW(core.get_property(kDevice, range_for_streams));
+  EXPECT_NO_THROW(core.get_property(kDevice, range_for_async_infer_requests));
+  EXPECT_EQ(error_of([&] { core.get_property(kDevice, std::string("NO_SUCH_PROPERTY")); }).code(), Code::kNotFound);
+}
+
+TEST(OpenVinoDevice, PropertiesBelongToOneCoreAndAreSetAllOrNothing) {
+  Core core, other;
+  const auto before = core.get_property(kDevice, enable_profiling);
+  core.set_property(kDevice, enable_profiling(!before));
+  EXPECT_EQ(core.get_property(kDevice, enable_profiling), !before);
+  EXPECT_EQ(other.get_property(kDevice, enable_profiling), before);
+  const AnyMap mixed{{"INFERENCE_NUM_THREADS", 1}, {"NUM_STREAMS", "many"}};
+  const auto threads = core.get_property(kDevice, inference_num_threads);
+  EXPECT_THROW(core.set_property(kDevice, mixed), Error);
+  EXPECT_EQ(core.get_property(kDevice, inference_num_threads), threads);
+  EXPECT_EQ(core.get_property(kDevice, enable_profiling), !before);
+}
+
+TEST(OpenVinoDevice, DynamicOutputsAreCopiedAndBooked) {
+  Core core;
+  auto request = core.compile_model(two_by_two(PartialShape{Dimension::dynamic(), 3}), kDevice).create_infer_request();
+  Tensor b(element::i32, {3});
+  std::fill_n(b.data<std::int32_t>(), 3, 7);
+  request.set_tensor("b", b);
+  for (const std::size_t rows : {4u, 2u}) {
+    const Tensor a = pattern({rows, 3});
+    request.set_tensor("a", a);
+    request.infer();
+    const Tensor sum = request.get_tensor("sum");
+    ASSERT_EQ(sum.shape(), (Shape{rows, 3}));
+    for (std::size_t i = 0; i < sum.element_count(); ++i) EXPECT_FLOAT_EQ(sum.data<float>()[i], a.data<float>()[i] + 7);
+  }
+  EXPECT_EQ(request.ledger().total().copied, (4u + 2u) * 3 * 4) << "the bytes of the dynamic output, and no others";
+}
+
+TEST(OpenVinoDevice, BlobsGoOutAndIn) {
+  Core core;
+  auto compiled = core.compile_model(two_by_two(), kDevice);
+  std::stringstream blob;
+  compiled.export_model(blob);
+  auto imported = core.import_model(blob, kDevice);
+  ASSERT_EQ(imported.inputs().size(), 2u);
+  EXPECT_EQ(imported.input("a").get_element_type(), element::f32);
+  auto request = imported.create_infer_request();
+  const Tensor a = pattern({2, 3});
+  Tensor b(element::i32, {3});
+  std::fill_n(b.data<std::int32_t>(), 3, 5);
+  request.set_tensor("a", a);
+  request.set_tensor("b", b);
+  request.infer();
+  for (int i = 0; i < 6; ++i) EXPECT_FLOAT_EQ(request.get_tensor("sum").data<float>()[i], a.data<float>()[i] + 5);
+  std::stringstream rubbish("this is no blob");
+  EXPECT_THROW(core.import_model(rubbish, kDevice), Error);
+}
+
+TEST(OpenVinoDevice, KeepsStateBetweenInferences) {
+  // An accumulator: what is read is assigned back plus the input.
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
+  auto zero = op::v0::Constant::create(element::f32, Shape{1, 2}, {0, 0});
+  const auto read = make_node(
+      "ReadValue", 6, {zero->output(0)},
+      {{"variable_id", std::string("total")}, {"variable_type", element::f32}, {"variable_shape", PartialShape{1, 2}}},
+      "read");
+  auto sum = std::make_shared<op::v1::Add>(read->output(0), x->output(0));
+  const auto assign = make_node("Assign", 6, {sum->output(0)}, {{"variable_id", std::string("total")}}, "assign");
+  const auto model =
+      std::make_shared<Model>(OutputVector{sum->output(0)}, SinkVector{assign}, ParameterVector{x}, "accumulator");
+  Core core;
+  auto request = core.compile_model(model, kDevice).create_infer_request();
+  Tensor one(element::f32, {1, 2});
+  one.data<float>()[0] = 1, one.data<float>()[1] = 2;
+  request.set_input_tensor(one);
+  for (int i = 1; i <= 3; ++i) {
+    request.infer();
+    EXPECT_EQ(request.get_output_tensor().data<float>()[1], 2.f * static_cast<float>(i));
+  }
+  auto states = request.query_state();
+  ASSERT_EQ(states.size(), 1u);
+  EXPECT_EQ(states[0].get_name(), "total");
+  EXPECT_EQ(states[0].get_state().data<float>()[0], 3);
+  Tensor forty(element::f32, {1, 2});
+  std::fill_n(forty.data<float>(), 2, 40.f);
+  states[0].set_state(forty);
+  request.infer();
+  EXPECT_EQ(request.get_output_tensor().data<float>()[0], 41);
+  states[0].reset();
+  request.infer();
+  EXPECT_EQ(request.get_output_tensor().data<float>()[0], 1);
+}
+
+TEST(OpenVinoDevice, MayBeDroppedInItsOwnCallback) {
+  Core core;
+  auto compiled = core.compile_model(two_by_two(), kDevice);
+  for (int i = 0; i < 20; ++i) {
+    std::promise<void> done;
+    auto request = std::make_shared<InferRequest>(compiled.create_infer_request());
+    InferRequest* const raw = request.get();
+    raw->set_callback([&done, &request](std::exception_ptr) {
+      request.reset();
+      done.set_value();
+    });
+    raw->start_async();
+    ASSERT_EQ(done.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  }
+}
+
+TEST(OpenVinoDevice, ManyStartsFromWaitersLoseNoCallback) {
+  // OpenVINO takes its callback out while it calls it: a start from another thread in that moment must have one too.
+  Core core;
+  auto request = core.compile_model(two_by_two(), kDevice).create_infer_request();
+  for (int i = 0; i < 3000; ++i) {
+    request.start_async();
+    ASSERT_TRUE(request.wait_for(std::chrono::milliseconds(20000))) << "inference " << i << " never ended";
+  }
+}
+
+TEST(OpenVinoDevice, HasNoRemoteContextOnTheCpuAndSaysSo) {
+  Core core;
+  const Error error = error_of([&] { core.get_default_context(kDevice); });
+  EXPECT_THAT(error.what(), HasSubstr("CPU"));
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// The zoo's models on OpenVINO's CPU through Tenon, beside Tenon's own CPU device; and a module whose OpenVINO is gone.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/oracle/agreement.hpp>
+
+namespace tenon {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::set<fs::path> zoo() {
+  std::set<fs::path> found;
+  const char* folder = std::getenv("TENON_ZOO");
+  std::error_code ignored;
+  for (fs::directory_iterator entry(folder ? folder : "", ignored), end; !ignored && entry != end;
+       entry.increment(ignored)) {
+    if (entry->path().extension() == ".onnx") found.insert(entry->path());
+    // A full IR's weights are halves, which devices unpack where they like.
+    if (entry->path().extension() == ".xml") found.insert(entry->path());
+  }
+  return found;
+}
+
+/// Values that mean something to every port: small integers are tokens and masks, others lie around zero.
+void fill(const Tensor& tensor, unsigned seed) {
+  const auto random = [&] { return (seed = seed * 1664525u + 1013904223u) >> 8; };
+  for (std::size_t i = 0; i < tensor.element_count(); ++i) {
+    if (tensor.element_type() == element::f32)
+      tensor.data<float>()[i] = static_cast<float>(random()) / 8388608.f - 1.f;
+    else if (tensor.element_type() == element::i64)
+      tensor.data<std::int64_t>()[i] = random() % 2;
+    else if (tensor.element_type() == element::i32)
+      tensor.data<std::int32_t>()[i] = static_cast<std::int32_t>(random() % 2);
+    else
+      FAIL() << "no values for " << to_string(tensor);
+  }
+}
+
+TEST(OpenVinoZoo, AgreesWithTenonsCpuAndCopiesNothing) {
+  Core core;
+  if (const auto devices = core.get_available_devices();
+      std::find(devices.begin(), devices.end(), "CPU") == devices.end())
+    GTEST_SKIP() << "Tenon's CPU device is not built";
+  if (zoo().empty()) GTEST_SKIP() << "no models in $TENON_ZOO";
+  for (const fs::path& path : zoo()) {
+    SCOPED_TRACE(path.filename());
+    const AnyMap properties{hint::inference_precision(element::f32), zero_copy(ZeroCopy::kRequire)};
+    auto ours = core.compile_model(path, "CPU", properties).create_infer_request();
+    auto theirs = core.compile_model(path, "OPENVINO.CPU", properties).create_infer_request();
+    const auto inputs = ours.get_compiled_model().inputs();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const Tensor value(inputs[i].get_element_type(), inputs[i].get_shape());
+      fill(value, static_cast<unsigned>(i + 1));
+      ours.set_input_tensor(i, value);
+      theirs.set_input_tensor(i, value);
+    }
+    ours.infer();
+    theirs.infer();
+    for (std::size_t i = 0; i < ours.get_compiled_model().outputs().size(); ++i) {
+      const Tensor expected = ours.get_output_tensor(i), actual = theirs.get_output_tensor(i);
+      ASSERT_EQ(actual.shape(), expected.shape());
+      ASSERT_EQ(actual.element_type(), expected.element_type());
+      if (actual.element_type() != element::f32) continue;
+      const Agreement a =
+          agreement({actual.data<float>(), actual.element_count()}, {expected.data<float>(), expected.element_count()});
+      std::printf("%s, output %zu: 1 - cosine %.1e, max relative error %.1e\n", path.filename().c_str(), i,
+                  1 - a.cosine, a.max_relative_error);
+      EXPECT_GE(a.cosine, 0.99999);
+      EXPECT_LE(a.max_relative_error, 1e-3);
+    }
+    EXPECT_EQ(theirs.ledger().total().copied, 0u);
+  }
+}
+
+TEST(OpenVinoModule, WithoutItsLibraryIsUnavailableByNameAndDisturbsNoOther) {
+  const char* const folder = std::getenv("TENON_DEVICE_PATH");
+  ASSERT_NE(folder, nullptr);
+  std::ifstream in(fs::path(folder) / "libtenon_device_openvino.so", std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  ASSERT_FALSE(bytes.empty());
+  // The same module, asking for a library that no machine has.
+  const std::string wanted = "libopenvino.so.", missing = "libopenvinX.so.";
+  const auto at = bytes.find(wanted);
+  ASSERT_NE(at, std::string::npos);
+  bytes.replace(at, wanted.size(), missing);
+  const fs::path copy = fs::temp_directory_path() / ("libtenon_device_gone_" + std::to_string(::getpid()) + ".so");
+  std::ofstream(copy, std::ios::binary) << bytes;
+  Core core;
+  try {
+    core.register_plugin(copy, "GONE");
+    ADD_FAILURE() << "the module was loaded";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnavailable);
+    EXPECT_THAT(error.what(), HasSubstr(missing));
+  }
+  fs::remove(copy);
+  EXPECT_THAT(core.get_available_devices(), Contains("OPENVINO.CPU"));
+}
+
+}  // namespace
+}  // namespace tenon

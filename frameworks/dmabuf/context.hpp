@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0
+// The context of dma-bufs, its edges to and from host memory, and the scoped access of the CPU.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <tenon/core/edge.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/frameworks/dmabuf/sync.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace dmabuf {
+
+/// Host memory seen as a dma-buf: udmabuf over its memfd, or, where the kernel has no udmabuf, that memfd itself as a
+/// stand-in.
+class DmabufView final : public View {
+ public:
+  /// `owned` empty: the memory's own descriptor, which is `borrowed`.
+  DmabufView(Context context, Access access, UniqueFd owned, int borrowed, bool stand_in)
+      : View(std::move(context), kDmabufMemory, access, nullptr),
+        owned_(std::move(owned)),
+        borrowed_(borrowed),
+        stand_in_(stand_in) {}
+  int borrow_fd() const { return owned_ ? owned_.get() : borrowed_; }
+  bool is_stand_in() const { return stand_in_; }
+
+ private:
+  UniqueFd owned_;
+  int borrowed_;
+  bool stand_in_;
+};
+
+namespace detail {
+
+/// What a dmabuf tensor lies in.
+struct Place {
+  int fd = -1;
+  bool stand_in = false;
+  std::uint64_t modifier = kModifierLinear;
+};
+inline std::optional<Place> find_place(const Tensor& tensor) {
+  if (!tensor) return std::nullopt;
+  if (const auto* view = dynamic_cast<const DmabufView*>(tensor.view()))
+    return Place{view->borrow_fd(), view->is_stand_in(), kModifierLinear};
+  if (tensor.view()) return std::nullopt;
+  if (const auto* memory = dynamic_cast<const DmabufMemory*>(tensor.memory().get()))
+    return Place{memory->borrow_fd(), memory->is_stand_in(), memory->modifier()};
+  return std::nullopt;
+}
+inline Place place_of(const Tensor& tensor) {
+  if (const auto place = find_place(tensor)) return *place;
+  throw Error(Code::kInvalidArgument, "dmabuf: " + (tensor ? to_string(tensor) : std::string("an empty tensor")) +
+                                          " is no dma-buf; map it to dmabuf::context() with a Router first");
+}
+
+/// Why the CPU does not read it.
+inline std::string not_linear(std::uint64_t modifier) {
+  char hex[24];
+  std::snprintf(hex, sizeof hex, "0x%016llx", static_cast<unsigned long long>(modifier));
+  return std::string("pixels lie as modifier ") + hex +
+         " says, which the CPU cannot read; a device that knows it must convert";
+}
+
+inline void require_linear(const Place& place) {
+  if (place.modifier != kModifierLinear)
+    throw Error(Code::kFailedPrecondition, "dmabuf: " + not_linear(place.modifier));
+}
+
+}  // namespace detail
+
+/// The descriptor of a dmabuf tensor, still owned by its memory; the tensor begins at tensor.offset() in it.
+/// @errors kInvalidArgument: a tensor of another framework.
+inline int fd(const Tensor& tensor) { return detail::place_of(tensor).fd; }
+/// A descriptor of one's own. @errors as fd(); as UniqueFd::duplicate.
+inline UniqueFd export_fd(const Tensor& tensor) { return UniqueFd::duplicate(fd(tensor)); }
+/// True when a memfd stands in for the dma-buf. @errors as fd().
+inline bool is_stand_in(const Tensor& tensor) { return detail::place_of(tensor).stand_in; }
+
+/// The CPU's access to a dmabuf tensor, from construction to end(): waits for devices, brackets the access by
+/// DMA_BUF_IOCTL_SYNC (not for stand-ins) and maps the memory meanwhile. What the edge dmabuf->cpu does, for a scope,
+/// and with failures of the end raised.
+/// @thread distinct objects from distinct threads.
+class CpuAccess {
+ public:
+  /// @errors kInvalidArgument: no dmabuf tensor; kPermissionDenied: read-only; kFailedPrecondition: not linear, or not
+  /// mappable; kDeadlineExceeded: a device holds it. @cost mmap, two ioctls, a poll.
+  CpuAccess(const Tensor& tensor, Access access, Deadline deadline = default_deadline(), Ledger* ledger = nullptr)
+      : tensor_(tensor), place_(detail::place_of(tensor)), access_(access) {
+    detail::require_linear(place_);
+    if (writes(access) && !tensor.is_writable())
+      throw Error(Code::kPermissionDenied, "dmabuf: " + to_string(tensor) + " is read-only");
+    tensor.memory()->hazards().wait_for(access, deadline, ledger);
+    const std::size_t size = tensor.memory()->size_bytes();
+    mapping_ = static_cast<std::byte*>(detail::map_whole(place_.fd, size, !writes(access)));
+    try {
+      if (!place_.stand_in) detail::begin_access(place_.fd, access, deadline, ledger);
+    } catch (...) {
+      ::munmap(mapping_, size);
+      throw;
+    }
+  }
+  CpuAccess(const CpuAccess&) = delete;
+  CpuAccess& operator=(const CpuAccess&) = delete;
+  ~CpuAccess() { finish(); }
+
+  /// The same elements as a host tensor; valid until end(). @errors kFailedPrecondition: it has ended.
+  Tensor tensor() const {
+    if (!mapping_) throw Error(Code::kFailedPrecondition, "dmabuf: this access of the CPU has ended");
+    return Tensor(tensor_.info(), HostMemory::borrow(mapping_, tensor_.memory()->size_bytes(), !writes(access_)),
+                  tensor_.offset());
+  }
+  void* data() const { return mapping_ ? mapping_ + tensor_.offset() : nullptr; }
+
+  /// Ends the access. @errors kDataLoss: what was written may not have reached the memory. Again: does nothing.
+  void end() {
+    if (const int error = finish()) {
+      native::fail(Code::kDataLoss, "what the CPU wrote to descriptor " + std::to_string(place_.fd) + " may be lost",
+                   detail::kSyncEndCall, error);
+    }
+  }
+
+ private:
+  int finish() noexcept {
+    if (!mapping_) return 0;
+    const int error = place_.stand_in ? 0 : detail::end_access(place_.fd, access_);
+    ::munmap(mapping_, tensor_.memory()->size_bytes());
+    mapping_ = nullptr;
+    return error;
+  }
+
+  Tensor tensor_;
+  detail::Place place_;
+  Access access_;
+  std::byte* mapping_ = nullptr;
+};
+
+namespace detail {
+
+/// A memory mapped for the CPU; stays mapped as long as the memory lives.
+class MappedView final : public View {
+ public:
+  MappedView(Context context, Access access, void* host, std::size_t size_bytes)
+      : View(std::move(context), kCpuMemory, access, host), size_bytes_(size_bytes) {}
+  ~MappedView() override { ::munmap(host(), size_bytes_); }
+
+ private:
+  std::size_t size_bytes_;
+};
+
+inline bool has_udmabuf() {
+  static const bool found = static_cast<bool>(UniqueFd(::open(kUdmabufDevice, O_RDWR | O_CLOEXEC)));
+  return found;
+}
+
+/// Shares what has a memfd, copies the rest.
+///
+/// The CPU's own tensors over the memfd go on writing to the same pages, without a bracket: devices see that where they
+/// snoop the CPU's caches, as on x86. Memory that other devices are to read is better allocated here.
+class CpuToDmabuf final : public Edge {
+ public:
+  std::string_view name() const override { return "cpu->dmabuf"; }
+  MemoryKind from() const override { return kCpuMemory; }
+  MemoryKind to() const override { return kDmabufMemory; }
+
+  Step step(const Description& from, const Context& to, Access) const override {
+    const bool shares = shareable(from.fd, from.memory_bytes);
+    Reached reached{from, !shares, shares ? 300.0 : 200'000.0, shares ? 0 : 0.3};
+    reached.result.context = to;
+    reached.result.kind = kDmabufMemory;
+    reached.result.alignment = 1;
+    reached.result.host_addressable = false;
+    if (shares) {
+      reached.result.fd = from.fd == FdKind::kDmabuf || has_udmabuf() ? FdKind::kDmabuf : FdKind::kMemfd;
+      return reached;
+    }
+    reached.result.info.strides = packed_strides(from.info.type, from.info.shape);
+    reached.result.offset = 0;
+    reached.result.read_only = false;
+    return reached;
+  }
+
+  /// @errors kFailedPrecondition: a memfd that was imported sealed against writing, which udmabuf refuses; what the
+  /// allocation gave.
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    const Memory& memory = *source.memory();
+    if (memory.context() == to) return source.through(nullptr).with_lease(without_access(source.lease()));
+    if (!shareable(memory.fd_kind(), memory.size_bytes())) return copy(source, to, options);
+    const View* view = memory.find_view(*to, kDmabufMemory, options.access);
+    if (!view) {
+      const bool memfd = memory.fd_kind() == FdKind::kMemfd;
+      UniqueFd made;
+      if (memfd && has_udmabuf()) made = udmabuf_over(memory.borrow_fd(), memory.size_bytes());
+      const bool stand_in = memfd && !made;
+      auto fresh = std::make_unique<DmabufView>(to, memory.read_only() ? Access::kRead : Access::kReadWrite,
+                                                std::move(made), memory.borrow_fd(), stand_in);
+      fresh->set_standing(id());  // The pages stay the same: mapping again needs no call.
+      if (!stand_in) fresh->set_fd_kind(FdKind::kDmabuf);
+      view = &memory.add_view(std::move(fresh));
+    }
+    return source.through(view).with_lease(without_access(source.lease()));
+  }
+
+ private:
+  /// udmabuf takes whole pages only.
+  static bool shareable(FdKind fd, std::size_t memory_bytes) {
+    return fd == FdKind::kDmabuf || (fd == FdKind::kMemfd && (!has_udmabuf() || memory_bytes % page_bytes() == 0));
+  }
+  /// The lease of the tensor that this one was mapped from: back in its own context, the CPU's access need not go on.
+  static Lease without_access(const Lease& lease) {
+    const auto* access = dynamic_cast<const AccessLease*>(lease.get());
+    return access ? access->inner() : lease;
+  }
+  static Tensor copy(const Tensor& source, const Context& to, const MapOptions& options) {
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options.deadline), options.ledger);
+    Requirements wanted;
+    wanted.size_bytes = std::max<std::size_t>(source.size_bytes(), 1);
+    const Tensor made({source.element_type(), source.shape(), {}}, to->allocate(wanted));
+    CpuAccess access(made, Access::kWrite, deadline_of(options.deadline), options.ledger);
+    Tensor target = access.tensor();
+    source.copy_to(target);
+    access.end();
+    return made;
+  }
+};
+
+/// Maps once; each access is bracketed, which the result's lease ends. Stand-ins need no bracket.
+class DmabufToCpu final : public Edge {
+ public:
+  std::string_view name() const override { return "dmabuf->cpu"; }
+  MemoryKind from() const override { return kDmabufMemory; }
+  MemoryKind to() const override { return kCpuMemory; }
+
+  Step step(const Description& from, const Context& to, Access) const override {
+    if (from.modifier != kModifierLinear) return Refusal{not_linear(from.modifier)};
+    Reached reached{from, false, from.fd == FdKind::kDmabuf ? 2000.0 : 100.0, 0};
+    reached.result.context = to;
+    reached.result.kind = kCpuMemory;
+    reached.result.alignment = page_bytes();
+    reached.result.host_addressable = true;
+    return reached;
+  }
+
+  /// @errors kFailedPrecondition: not linear, or the exporter maps nothing; kDeadlineExceeded: a device holds it.
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    const Place place = place_of(source);
+    require_linear(place);
+    if (place.stand_in) return source.through(view_for(source, place, to, options.access));
+    const Deadline deadline = deadline_of(options.deadline);
+    source.memory()->hazards().wait_for(options.access, deadline, options.ledger);
+    Lease lease = AccessLease::begin(source, place.fd, options.access, deadline, options.ledger);
+    return source.through(view_for(source, place, to, options.access)).with_lease(std::move(lease));
+  }
+
+  /// One bracket per memory, not per plane.
+  Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const override {
+    std::array<Tensor, 4> planes;
+    for (std::size_t p = 0; p < source.plane_count(); ++p) {
+      const Tensor& plane = source.plane(p);
+      std::size_t first = 0;
+      while (first < p &&
+             (source.plane(first).memory() != plane.memory() || source.plane(first).view() != plane.view()))
+        ++first;
+      planes[p] =
+          first == p ? map(plane, to, options) : plane.through(planes[first].view()).with_lease(planes[first].lease());
+    }
+    return source.with_planes(std::span(planes).first(source.plane_count()));
+  }
+
+ private:
+  /// Null for memory that is the host's own.
+  const View* view_for(const Tensor& source, const Place& place, const Context& to, Access access) const {
+    const Memory& memory = *source.memory();
+    if (memory.context() == to) return nullptr;
+    const View* view = memory.find_view(*to, kCpuMemory, access);
+    if (view) return view;
+    const bool read_only = memory.read_only();
+    void* const host = map_whole(place.fd, memory.size_bytes(), read_only);
+    std::unique_ptr<MappedView> made(
+        new (std::nothrow) MappedView(to, read_only ? Access::kRead : Access::kReadWrite, host, memory.size_bytes()));
+    if (!made) {
+      ::munmap(host, memory.size_bytes());
+      throw Error(Code::kResourceExhausted, "dmabuf: no host memory left");
+    }
+    if (place.stand_in) made->set_standing(id());
+    return &memory.add_view(std::move(made));
+  }
+};
+
+inline const CpuToDmabuf cpu_to_dmabuf;
+inline const DmabufToCpu dmabuf_to_cpu;
+inline constexpr const Edge* kEdges[] = {&cpu_to_dmabuf, &dmabuf_to_cpu};
+
+}  // namespace detail
+
+/// The one context of dma-bufs in a process: they belong to the kernel, not to a device.
+class DmabufContext final : public ContextImpl {
+ public:
+  DmabufContext() : allocator_(dmabuf::allocators().front()) {}
+  /// Says so when this kernel offers nothing that makes dma-bufs.
+  std::string_view name() const override {
+    return allocator_.kind == Allocator::Kind::kStandIn ? "dmabuf (memfd stand-in)" : "dmabuf";
+  }
+  MemoryKind kind() const override { return kDmabufMemory; }
+  std::span<const Edge* const> edges() const override { return detail::kEdges; }
+  /// A memfd serves in place: udmabuf makes a dma-buf of its pages, or it stands in for one.
+  Requirements requirements() const override {
+    Requirements wanted;
+    wanted.fd = FdKind::kMemfd;
+    return wanted;
+  }
+  /// What allocate() uses: the best of allocators() when the context was made.
+  const Allocator& allocator() const { return allocator_; }
+
+  /// Zeroed memory in whole pages. Mapped at once when `wanted.host_access`: bracket accesses through host() by a
+  /// CpuAccess. @errors kUnavailable: a dma-buf is asked for and this kernel makes none; kUnimplemented: aligned to
+  /// more than a page; kResourceExhausted.
+  Ref<Memory> allocate(const Requirements& wanted) override {
+    if (wanted.fd == FdKind::kDmabuf && allocator_.kind == Allocator::Kind::kStandIn) {
+      throw Error(Code::kUnavailable,
+                  "dmabuf: this process can open neither a heap below /dev/dma_heap nor /dev/udmabuf (the kernel lacks "
+                  "them, or their permissions do); accept a memfd as stand-in");
+    }
+    if (wanted.alignment > detail::page_bytes()) {
+      throw Error(Code::kUnimplemented, "dmabuf: memory aligned to " + std::to_string(wanted.alignment) +
+                                            " bytes was asked for; dma-bufs are aligned to pages");
+    }
+    return allocate(allocator_, std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1), wanted.host_access);
+  }
+  /// The same by an allocator of one's choice. @errors as above; kPermissionDenied.
+  Ref<Memory> allocate(const Allocator& allocator, std::size_t size_bytes, bool mapped = false) {
+    const Context context{Ref<ContextImpl>(this)};
+    UniqueFd made = detail::allocate_fd(allocator, size_bytes);
+    if (mapped) return DmabufMemory::import_mapped(context, std::move(made), size_bytes);
+    return DmabufMemory::import(context, std::move(made), size_bytes);
+  }
+
+  /// Through a mapping of their own: what another process with the descriptor would see.
+  void read(const Tensor& tensor, std::span<std::byte> out) const override {
+    CpuAccess access(tensor, Access::kRead);
+    Tensor packed(tensor.element_type(), tensor.shape(), out.data());
+    access.tensor().copy_to(packed);
+    access.end();
+  }
+  void write(const Tensor& tensor, std::span<const std::byte> in) const override {
+    CpuAccess access(tensor, Access::kReadWrite);  // Rows may have padding, which must survive.
+    Tensor target = access.tensor();
+    Tensor(tensor.element_type(), tensor.shape(), const_cast<std::byte*>(in.data())).copy_to(target);
+    access.end();
+  }
+
+ private:
+  Allocator allocator_;
+};
+
+inline Context context() {
+  static const Context* the_one = new Context(make_ref<DmabufContext>());  // Outlives static destructors.
+  return *the_one;
+}
+
+/// @name Memory
+/// As the functions of DmabufMemory and DmabufContext, in dmabuf::context().
+inline Ref<DmabufMemory> import(UniqueFd&& fd, std::size_t size_bytes = 0, std::uint64_t modifier = kModifierLinear) {
+  return DmabufMemory::import(context(), std::move(fd), size_bytes, modifier);
+}
+inline Ref<Memory> allocate(const Allocator& allocator, std::size_t size_bytes) {
+  return context().as<DmabufContext>()->allocate(allocator, size_bytes);
+}
+inline Ref<Memory> allocate(std::size_t size_bytes) {
+  Requirements wanted;
+  wanted.size_bytes = size_bytes;
+  return context()->allocate(wanted);
+}
+
+}  // namespace dmabuf
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which contexts of this framework exist on this machine: always one, whose name says when it is a stand-in.
+#pragma once
+
+#include <vector>
+
+#include <tenon/frameworks/dmabuf/context.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace dmabuf {
+
+inline std::vector<Context> contexts() { return {context()}; }
+
+}  // namespace dmabuf
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// All of the dmabuf framework: memory, context and edges, sync files, frames.
+#pragma once
+
+#include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/dmabuf/frame.hpp>
+#include <tenon/frameworks/dmabuf/import_cache.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/sync.hpp>

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// What imports and maps of dma-bufs cost, each beside the bare calls that the kernel wants for it. Run it on a kernel
+// with dma-bufs: ./dev test-vm build/release/bench/dmabuf_bench
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <new>
+
+#include <tenon/core/router.hpp>
+#include <tenon/frameworks/cpu/shared_memory.hpp>
+#include <tenon/frameworks/dmabuf/dmabuf.hpp>
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}
+
+// Not inlined: the compiler would warn of free() on what new gave.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(size ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace {
+
+using namespace tenon;
+namespace native = dmabuf::native;
+
+constexpr std::size_t kBytes = 1920 * 1080 * 3 / 2;
+
+/// Steady state: what a loop allocates beyond its first round is printed as "allocs".
+class Allocations {
+ public:
+  explicit Allocations(benchmark::State& state) : state_(state), before_(allocations) {}
+  ~Allocations() {
+    state_.counters["allocs"] = static_cast<double>(allocations - before_) /
+                                static_cast<double>(std::max<std::int64_t>(state_.iterations(), 1));
+  }
+
+ private:
+  benchmark::State& state_;
+  std::size_t before_;
+};
+
+struct Made {
+  Router router;
+  Tensor tensor{{element::u8, {kBytes}, {}}, dmabuf::allocate(kBytes)};
+  bool stand_in = dmabuf::is_stand_in(tensor);
+  Made() {
+    router.add(host_context());
+    router.add(dmabuf::context());
+  }
+};
+
+void AccessFloor(benchmark::State& state) {
+  const Made made;
+  const int fd = dmabuf::fd(made.tensor);
+  state.SetLabel(made.stand_in ? "stand-in: no calls needed" : "poll, SYNC start, SYNC end");
+  for (auto _ : state) {
+    if (made.stand_in) continue;
+    struct pollfd entry = {fd, POLLOUT, 0};
+    ::poll(&entry, 1, 0);
+    native::Sync start{native::kSyncStart | native::kSyncRead | native::kSyncWrite};
+    ::ioctl(fd, native::kIoctlSync, &start);
+    native::Sync end{native::kSyncEnd | native::kSyncRead | native::kSyncWrite};
+    ::ioctl(fd, native::kIoctlSync, &end);
+  }
+}
+BENCHMARK(AccessFloor)->Name("Map/floor/bare_bracket");
+
+void MapRepeat(benchmark::State& state) {
+  const Made made;
+  state.SetLabel(std::string(dmabuf::context()->name()));
+  benchmark::DoNotOptimize(made.router.map(made.tensor, host_context(), Access::kReadWrite));
+  const Allocations count(state);
+  for (auto _ : state) benchmark::DoNotOptimize(made.router.map(made.tensor, host_context(), Access::kReadWrite));
+}
+BENCHMARK(MapRepeat)->Name("Map/dmabuf->cpu/repeat");
+
+void MapMmapFloor(benchmark::State& state) {
+  const Made made;
+  const int fd = dmabuf::fd(made.tensor);
+  for (auto _ : state) {
+    void* address = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    benchmark::DoNotOptimize(address);
+    ::munmap(address, kBytes);
+  }
+}
+BENCHMARK(MapMmapFloor)->Name("Map/floor/mmap_each_time");
+
+void SharedRepeat(benchmark::State& state) {
+  Made made;
+  const Tensor host({element::u8, {kBytes}, {}}, cpu::SharedMemory::allocate(kBytes));
+  benchmark::DoNotOptimize(made.router.map(host, dmabuf::context(), Access::kReadWrite));
+  const Allocations count(state);
+  for (auto _ : state) benchmark::DoNotOptimize(made.router.map(host, dmabuf::context(), Access::kReadWrite));
+}
+BENCHMARK(SharedRepeat)->Name("Map/cpu->dmabuf/repeat");
+
+void ImportFloor(benchmark::State& state) {
+  const Made made;
+  const int fd = dmabuf::fd(made.tensor);
+  for (auto _ : state) {
+    const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    struct stat status {};
+    ::fstat(copy, &status);
+    native::Sync nothing{0};
+    ::ioctl(copy, native::kIoctlSync, &nothing);
+    benchmark::DoNotOptimize(::lseek(copy, 0, SEEK_END));
+    ::close(copy);
+  }
+}
+BENCHMARK(ImportFloor)->Name("Import/floor/dup_fstat_sync_lseek");
+
+void Import(benchmark::State& state) {
+  const Made made;
+  const int fd = dmabuf::fd(made.tensor);
+  for (auto _ : state) benchmark::DoNotOptimize(dmabuf::import(dmabuf::UniqueFd::duplicate(fd), kBytes));
+}
+BENCHMARK(Import)->Name("Import/dmabuf");
+
+void ImportCached(benchmark::State& state) {
+  const Made made;
+  const int fd = dmabuf::fd(made.tensor);
+  dmabuf::ImportCache cache;
+  benchmark::DoNotOptimize(cache.import(fd));
+  const Allocations count(state);
+  for (auto _ : state) benchmark::DoNotOptimize(cache.import(fd));
+}
+BENCHMARK(ImportCached)->Name("Import/dmabuf/cached");
+
+}  // namespace

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dma-buf as memory: imported, or allocated from a heap, by udmabuf, or as a labelled stand-in.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <dirent.h>
+
+#include <tenon/core/memory.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/frameworks/cpu/fd.hpp>
+#include <tenon/frameworks/dmabuf/native.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace dmabuf {
+
+using cpu::SharedFd;
+using cpu::UniqueFd;
+
+/// What `Tensor::kind()` says of memory behind a dma-buf, and of its stand-ins.
+inline constexpr MemoryKind kDmabufMemory{"dmabuf"};
+
+namespace detail {
+
+inline std::size_t page_bytes() {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+/// @errors kInvalidArgument: 0, or past 62 bits.
+inline std::size_t whole_pages(std::size_t size_bytes, const char* what) {
+  if (size_bytes == 0 || size_bytes > (std::size_t{1} << 62)) {
+    throw Error(Code::kInvalidArgument, std::string("dmabuf: ") + what + " of " + std::to_string(size_bytes) +
+                                            " bytes: the size must be 1..2^62");
+  }
+  return (size_bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+}
+
+/// Is it a dma-buf? Asked by the call that only dma-bufs know, with flags that it refuses before it does anything:
+/// a dma-buf answers EINVAL, all else ENOTTY. @errors kInvalidArgument: not open; kInternal.
+inline bool is_dmabuf(int fd) {
+  native::Sync nothing{0};
+  constexpr const char* kCall = "ioctl(DMA_BUF_IOCTL_SYNC)";
+  if (native::ioctl(fd, native::kIoctlSync, &nothing, kCall) == 0 || errno == EINVAL) return true;
+  if (errno == ENOTTY) return false;
+  if (errno == EBADF) native::fail(Code::kInvalidArgument, "descriptor " + std::to_string(fd), kCall, errno);
+  native::fail(Code::kInternal, "asking what descriptor " + std::to_string(fd) + " is", kCall, errno);
+}
+
+/// What an import found out without changing anything.
+struct Found {
+  Memory::Properties properties;
+  bool stand_in = false;
+};
+
+inline const char* type_name(mode_t mode) {
+  if (S_ISFIFO(mode)) return "a pipe";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISCHR(mode)) return "a character device";
+  if (S_ISBLK(mode)) return "a block device";
+  return nullptr;
+}
+
+/// Judges a memfd as a stand-in. @errors kInvalidArgument: a file on disk, or unsealed.
+inline void inspect_memfd(int fd, const struct stat& status, const std::string& what, Memory::Properties& found) {
+  constexpr int kSealFutureWrite = 0x0010;  // Linux 5.1; fcntl.h of older libcs lacks it.
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0) {
+    throw Error(Code::kInvalidArgument,
+                what + ": it is neither a dma-buf nor a memfd, so its bytes could be truncated under a mapping",
+                "fcntl(F_GET_SEALS)", errno);
+  }
+  if (!(seals & F_SEAL_SHRINK)) {
+    throw Error(Code::kInvalidArgument,
+                what +
+                    ": it is a memfd that is not sealed against shrinking, so its owner could pull the pages away; "
+                    "add F_SEAL_SHRINK first");
+  }
+  found.size_bytes = static_cast<std::size_t>(status.st_size);
+  found.fd = FdKind::kMemfd;
+  found.read_only = (seals & (F_SEAL_WRITE | kSealFutureWrite)) != 0;
+}
+
+/// @errors as DmabufMemory::import
+inline Found inspect(int fd, std::size_t size_bytes) {
+  const std::string what = "dmabuf: import of descriptor " + std::to_string(fd);
+  struct stat status {};
+  if (native::fstat(fd, &status) != 0) {
+    const int error = errno;
+    throw Error(error == EBADF ? Code::kInvalidArgument : Code::kInternal,
+                what + (error == EBADF ? ": it is not open" : ": it cannot be looked at"), "fstat", error);
+  }
+  if (const char* type = type_name(status.st_mode)) {
+    throw Error(Code::kInvalidArgument, what + ": it is " + type + ", not memory; pass a dma-buf or a sealed memfd");
+  }
+  Found found;
+  found.stand_in = !is_dmabuf(fd);
+  if (found.stand_in) {
+    inspect_memfd(fd, status, what, found.properties);
+  } else {
+    const off_t end = native::seek_end(fd);  // fstat says 0 for a dma-buf.
+    if (end < 0)
+      native::fail(Code::kInternal, "asking descriptor " + std::to_string(fd) + " for its size", "lseek", errno);
+    found.properties.size_bytes = static_cast<std::size_t>(end);
+    found.properties.fd = FdKind::kDmabuf;
+  }
+  const std::size_t size = found.properties.size_bytes;
+  if (size == 0 || size < size_bytes) {
+    throw Error(Code::kOutOfRange, what + ": it holds " + std::to_string(size) + " bytes, " +
+                                       std::to_string(std::max<std::size_t>(size_bytes, 1)) + " are needed");
+  }
+  if ((::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) found.properties.read_only = true;
+  found.properties.identity = {MemoryIdentity::Kind::kInode, static_cast<std::uint64_t>(status.st_dev),
+                               static_cast<std::uint64_t>(status.st_ino)};
+  return found;
+}
+
+/// Maps all of `fd`. @errors kFailedPrecondition: the exporter maps nothing; kResourceExhausted.
+inline void* map_whole(int fd, std::size_t size_bytes, bool read_only) {
+  void* address = native::mmap(size_bytes, read_only ? PROT_READ : PROT_READ | PROT_WRITE, fd);
+  if (address != MAP_FAILED) return address;
+  native::fail(errno == ENOMEM ? Code::kResourceExhausted : Code::kFailedPrecondition,
+               "mapping " + std::to_string(size_bytes) + " bytes of descriptor " + std::to_string(fd) +
+                   " for the CPU (its exporter may not allow that)",
+               "mmap", errno);
+}
+
+}  // namespace detail
+
+/// One dma-buf, or a sealed memfd that stands in for one where the kernel has none: fd_kind() tells them apart
+/// (kDmabuf, kMemfd). The CPU reaches it through the edge dmabuf->cpu or a CpuAccess, which bracket each access.
+/// @thread as Memory.
+class DmabufMemory final : public Memory {
+ public:
+  /// Takes `fd` over on success only: when this throws, it is unchanged and still the caller's. Maps nothing.
+  /// @param size_bytes  At least this much must be there; 0 takes what there is.
+  /// @param modifier    How pixels lie in it; the CPU maps linear memory only.
+  /// @errors kInvalidArgument: closed, no memory (pipe, socket, directory, device), a file, a memfd without the shrink
+  /// seal; kOutOfRange: smaller than `size_bytes`.
+  /// @cost fstat, one ioctl, lseek.
+  static Ref<DmabufMemory> import(const Context& context, UniqueFd&& fd, std::size_t size_bytes = 0,
+                                  std::uint64_t modifier = kModifierLinear) {
+    detail::Found found = detail::inspect(fd.get(), size_bytes);
+    found.properties.modifier = modifier;
+    Ref<DmabufMemory> memory(new DmabufMemory(context, found.properties));
+    memory->fd_ = std::move(fd);
+    return memory;
+  }
+  /// As import(), and mapped at once, so that host() is not null: for code that brackets its accesses itself, by a
+  /// CpuAccess. @errors as import(); as mapping.
+  static Ref<DmabufMemory> import_mapped(const Context& context, UniqueFd&& fd, std::size_t size_bytes = 0) {
+    detail::Found found = detail::inspect(fd.get(), size_bytes);
+    const std::size_t size = found.properties.size_bytes;
+    found.properties.host = detail::map_whole(fd.get(), size, found.properties.read_only);
+    auto* made = new (std::nothrow) DmabufMemory(context, found.properties);
+    if (!made) {
+      ::munmap(found.properties.host, size);
+      throw Error(Code::kResourceExhausted, "dmabuf: no host memory left");
+    }
+    made->fd_ = std::move(fd);
+    return Ref<DmabufMemory>(made);
+  }
+  ~DmabufMemory() override {
+    drop_views();
+    if (host()) ::munmap(host(), size_bytes());
+  }
+
+  int borrow_fd() const override { return fd_.get(); }
+  /// For another process or API; closing it does not touch this memory. @errors as UniqueFd::duplicate.
+  UniqueFd export_fd() const { return fd_.duplicate(); }
+  /// True for a memfd: there are no fences, no cache maintenance, and no device takes it.
+  bool is_stand_in() const { return fd_kind() != FdKind::kDmabuf; }
+
+ private:
+  DmabufMemory(const Context& context, const Properties& properties) : Memory(context, kDmabufMemory, properties) {}
+
+  UniqueFd fd_;
+};
+
+/// Something that makes dma-bufs, or stand-ins.
+struct Allocator {
+  enum class Kind : std::uint8_t { kHeap, kUdmabuf, kStandIn };
+  Kind kind = Kind::kStandIn;
+  std::string device;  ///< "/dev/dma_heap/system", "/dev/udmabuf"; empty for the stand-in.
+  /// "heap:system", "udmabuf", "memfd stand-in".
+  std::string name() const {
+    if (kind == Kind::kStandIn) return "memfd stand-in";
+    if (kind == Kind::kUdmabuf) return "udmabuf";
+    return "heap:" + device.substr(device.rfind('/') + 1);
+  }
+};
+
+namespace detail {
+
+inline constexpr const char* kHeapFolder = "/dev/dma_heap";
+inline constexpr const char* kUdmabufDevice = "/dev/udmabuf";
+
+inline std::vector<std::string> heap_devices() {
+  std::vector<std::string> found;
+  if (DIR* folder = ::opendir(kHeapFolder)) {
+    while (const dirent* entry = ::readdir(folder)) {
+      if (entry->d_name[0] != '.') found.push_back(std::string(kHeapFolder) + "/" + entry->d_name);
+    }
+    ::closedir(folder);
+  }
+  // The system heap serves every size; those reserved for a device come after it, the same order each time.
+  std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
+    const bool a_system = a.ends_with("/system"), b_system = b.ends_with("/system");
+    return a_system != b_system ? a_system : a < b;
+  });
+  return found;
+}
+
+/// Opens what allocates. @errors kUnavailable: not there; kPermissionDenied.
+inline UniqueFd open_device(const std::string& device, int flags) {
+  UniqueFd fd(native::open(device.c_str(), flags));
+  if (fd) return fd;
+  native::fail(errno == EACCES || errno == EPERM ? Code::kPermissionDenied : Code::kUnavailable, "opening " + device,
+               "open", errno);
+}
+
+inline UniqueFd allocate_heap(const std::string& device, std::size_t size) {
+  // A heap takes page after page and looks at no limit: the kernel would kill processes before it answers.
+  const std::size_t memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  if (size > memory) {
+    throw Error(Code::kResourceExhausted, "dmabuf: " + std::to_string(size) + " bytes from " + device +
+                                              ": this machine has " + std::to_string(memory));
+  }
+  const UniqueFd heap = open_device(device, O_RDONLY);
+  native::HeapAllocation request{size, 0, O_RDWR | O_CLOEXEC, 0};
+  constexpr const char* kCall = "ioctl(DMA_HEAP_IOCTL_ALLOC)";
+  if (native::ioctl_until(default_deadline(), heap.get(), native::kIoctlHeapAllocate, &request, kCall) != 0)
+    native::fail(Code::kResourceExhausted, std::to_string(size) + " bytes from " + device, kCall, errno);
+  return UniqueFd(static_cast<int>(request.fd));
+}
+
+/// A memfd of `size` bytes in whole pages, sealed as udmabuf wants it.
+inline UniqueFd sealed_memfd(std::size_t size) {
+  const std::string what = "a memfd of " + std::to_string(size) + " bytes";
+  UniqueFd fd(native::memfd_create("tenon-dmabuf"));
+  if (!fd) native::fail(Code::kResourceExhausted, what, "memfd_create", errno);
+  if (native::ftruncate(fd.get(), size) != 0) native::fail(Code::kResourceExhausted, what, "ftruncate", errno);
+  if (native::add_seals(fd.get(), F_SEAL_SHRINK | F_SEAL_GROW) != 0)
+    native::fail(Code::kResourceExhausted, what, "fcntl(F_ADD_SEALS)", errno);
+  return fd;
+}
+
+/// The pages of a memfd as a dma-buf: shared, not copied. @errors as open_device; kFailedPrecondition: the memfd is
+/// unsealed, sealed against writing, on huge pages of another size, or above the module's size limit.
+inline UniqueFd udmabuf_over(int memfd, std::size_t size) {
+  const UniqueFd device = open_device(kUdmabufDevice, O_RDWR);
+  native::UdmabufCreate request{static_cast<std::uint32_t>(memfd), native::kUdmabufCloexec, 0, size};
+  constexpr const char* kCall = "ioctl(UDMABUF_CREATE)";
+  for (const Deadline deadline = default_deadline();;) {
+    // Answers with the descriptor itself, unlike the others.
+    const int made = native::ioctl(device.get(), native::kIoctlUdmabufCreate, &request, kCall);
+    if (made >= 0) return UniqueFd(made);
+    if ((errno != EINTR && errno != EAGAIN) || Clock::now() >= deadline) break;
+  }
+  native::fail(Code::kFailedPrecondition,
+               "a dma-buf over a memfd of " + std::to_string(size) +
+                   " bytes (it must be sealed against shrinking, not against writing, and fit udmabuf's size_limit_mb)",
+               kCall, errno);
+}
+
+}  // namespace detail
+
+/// What this process may allocate with here, best first: heaps, udmabuf, and always the stand-in last.
+/// @cost opens each device.
+inline std::vector<Allocator> allocators() {
+  std::vector<Allocator> found;
+  for (const std::string& heap : detail::heap_devices()) {
+    if (UniqueFd(native::open(heap.c_str(), O_RDONLY))) found.push_back({Allocator::Kind::kHeap, heap});
+  }
+  if (UniqueFd(native::open(detail::kUdmabufDevice, O_RDWR)))
+    found.push_back({Allocator::Kind::kUdmabuf, detail::kUdmabufDevice});
+  found.push_back({Allocator::Kind::kStandIn, {}});
+  return found;
+}
+
+namespace detail {
+
+/// Zeroed memory of whole pages as a descriptor.
+inline UniqueFd allocate_fd(const Allocator& allocator, std::size_t size_bytes) {
+  const std::size_t size = whole_pages(size_bytes, "an allocation");
+  if (allocator.kind == Allocator::Kind::kHeap) return allocate_heap(allocator.device, size);
+  UniqueFd memfd = sealed_memfd(size);
+  if (allocator.kind == Allocator::Kind::kStandIn) return memfd;
+  return udmabuf_over(memfd.get(), size);  // The dma-buf keeps the pages: the memfd may go.
+}
+
+}  // namespace detail
+}  // namespace dmabuf
+}  // namespace v1
+}  // namespace tenon

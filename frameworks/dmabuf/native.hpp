@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// What frameworks/dmabuf asks of the kernel: the ABI, and the calls, which tests can make fail.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace dmabuf::native {
+
+/// @name Kernel ABI
+/// Declared here because older kernel headers lack some of it, and a file that includes ours need not have any.
+/// dmabuf_test.cpp compares each with the system's header where there is one.
+/// @source linux/dma-buf.h, dma-heap.h, udmabuf.h, sync_file.h
+struct Sync {
+  std::uint64_t flags;
+};
+struct ExportSyncFile {
+  std::uint32_t flags;
+  std::int32_t fd;
+};
+struct ImportSyncFile {
+  std::uint32_t flags;
+  std::int32_t fd;
+};
+struct HeapAllocation {
+  std::uint64_t len;
+  std::uint32_t fd;
+  std::uint32_t fd_flags;
+  std::uint64_t heap_flags;
+};
+struct UdmabufCreate {
+  std::uint32_t memfd;
+  std::uint32_t flags;
+  std::uint64_t offset;
+  std::uint64_t size;
+};
+struct FenceInfo {
+  char object[32];
+  char driver[32];
+  std::int32_t status;
+  std::uint32_t flags;
+  std::uint64_t timestamp_ns;
+};
+struct SyncFileInfo {
+  char name[32];
+  std::int32_t status;  ///< 1 signalled, 0 active, below 0 the error.
+  std::uint32_t flags;
+  std::uint32_t fence_count;
+  std::uint32_t pad;
+  std::uint64_t fences;  ///< Address of FenceInfo[fence_count].
+};
+static_assert(sizeof(Sync) == 8 && sizeof(ExportSyncFile) == 8 && sizeof(ImportSyncFile) == 8);
+static_assert(sizeof(HeapAllocation) == 24 && sizeof(UdmabufCreate) == 24);
+static_assert(sizeof(FenceInfo) == 80 && sizeof(SyncFileInfo) == 56);
+
+inline constexpr std::uint64_t kSyncRead = 1, kSyncWrite = 2, kSyncStart = 0, kSyncEnd = 4;
+inline constexpr std::uint32_t kUdmabufCloexec = 1;
+inline constexpr unsigned long kIoctlSync = _IOW('b', 0, Sync);
+inline constexpr unsigned long kIoctlExportSyncFile = _IOWR('b', 2, ExportSyncFile);
+inline constexpr unsigned long kIoctlImportSyncFile = _IOW('b', 3, ImportSyncFile);
+inline constexpr unsigned long kIoctlHeapAllocate = _IOWR('H', 0, HeapAllocation);
+inline constexpr unsigned long kIoctlUdmabufCreate = _IOW('u', 0x42, UdmabufCreate);
+inline constexpr unsigned long kIoctlSyncFileInfo = _IOWR('>', 4, SyncFileInfo);
+static_assert(kIoctlSync == 0x40086200 && kIoctlExportSyncFile == 0xc0086202 && kIoctlImportSyncFile == 0x40086203);
+static_assert(kIoctlHeapAllocate == 0xc0184800 && kIoctlUdmabufCreate == 0x40187542);
+static_assert(kIoctlSyncFileInfo == 0xc0383e04);
+
+/// @name Calls
+/// As the system's, by name. For tests: `fault`, when set, is asked before each call, by the name that errors carry,
+/// and the errno that it returns is given instead of calling; 0 calls.
+using Fault = int (*)(const char* call);
+inline std::atomic<Fault> fault{nullptr};
+
+inline bool faulted(const char* call) {
+  const Fault ask = fault.load(std::memory_order_relaxed);
+  if (!ask) return false;
+  const int error = ask(call);
+  if (error == 0) return false;
+  errno = error;
+  return true;
+}
+inline int open(const char* path, int flags) { return faulted("open") ? -1 : ::open(path, flags | O_CLOEXEC); }
+inline int ioctl(int fd, unsigned long request, void* argument, const char* call) {
+  return faulted(call) ? -1 : ::ioctl(fd, request, argument);
+}
+inline int fstat(int fd, struct stat* status) { return faulted("fstat") ? -1 : ::fstat(fd, status); }
+inline off_t seek_end(int fd) { return faulted("lseek") ? -1 : ::lseek(fd, 0, SEEK_END); }
+inline int memfd_create(const char* name) {
+  return faulted("memfd_create") ? -1 : ::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+inline int ftruncate(int fd, std::size_t size) {
+  return faulted("ftruncate") ? -1 : ::ftruncate(fd, static_cast<off_t>(size));
+}
+inline int add_seals(int fd, int seals) { return faulted("fcntl(F_ADD_SEALS)") ? -1 : ::fcntl(fd, F_ADD_SEALS, seals); }
+inline void* mmap(std::size_t size, int protection, int fd) {
+  return faulted("mmap") ? MAP_FAILED : ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
+}
+inline int poll(struct pollfd* entry, int timeout_ms) { return faulted("poll") ? -1 : ::poll(entry, 1, timeout_ms); }
+
+[[noreturn]] inline void fail(Code code, const std::string& what, const char* call, int error) {
+  throw Error(code, "dmabuf: " + what + ": " + std::generic_category().message(error), call, error);
+}
+
+/// An ioctl that a signal interrupted, or that asks to be repeated, is repeated until `deadline`.
+/// @return 0, or -1 with errno. @errors kDeadlineExceeded
+inline int ioctl_until(Deadline deadline, int fd, unsigned long request, void* argument, const char* call) {
+  while (native::ioctl(fd, request, argument, call) != 0) {
+    if (errno != EINTR && errno != EAGAIN) return -1;
+    if (Clock::now() >= deadline) {
+      throw Error(Code::kDeadlineExceeded,
+                  "dmabuf: descriptor " + std::to_string(fd) + ": the kernel asked again and again to repeat the call",
+                  call, errno);
+    }
+  }
+  return 0;
+}
+
+/// Waits until `fd` has one of `events`. True when it has, false when `deadline` came first.
+/// @errors kInternal with the call
+inline bool poll_until(Deadline deadline, int fd, short events) {
+  for (;;) {
+    const Deadline now = Clock::now();  // A deadline long past must not overflow the difference.
+    const auto left = deadline <= now ? 0 : std::chrono::ceil<std::chrono::milliseconds>(deadline - now).count();
+    struct pollfd entry = {fd, events, 0};
+    const int ready = native::poll(&entry, static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR && errno != EAGAIN)
+      fail(Code::kInternal, "waiting for descriptor " + std::to_string(fd), "poll", errno);
+    if (left == 0) return false;
+  }
+}
+
+}  // namespace dmabuf::native
+}  // namespace v1
+}  // namespace tenon

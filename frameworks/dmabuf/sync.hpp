@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fences of dma-bufs: sync files as timeline points, and the kernel's own bracket around an access by the CPU.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <string>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace dmabuf {
+
+/// One sync file: a fence of the kernel, of whatever driver. Its point 1 is reached when all its fences are.
+/// Waits by poll, so a dead device costs the deadline and no more.
+/// @thread as Timeline.
+class SyncFileTimeline final : public Timeline {
+ public:
+  /// Takes `fd` over on success only. @errors kInvalidArgument: closed, or no sync file.
+  static Ref<SyncFileTimeline> import(UniqueFd&& fd) {
+    const native::SyncFileInfo info = ask(fd.get(), "import of descriptor " + std::to_string(fd.get()));
+    Ref<SyncFileTimeline> made(new SyncFileTimeline(std::string(info.name, ::strnlen(info.name, sizeof info.name))));
+    made->fd_ = std::move(fd);
+    return made;
+  }
+
+  std::string_view name() const override { return name_; }
+  PointState query(std::uint64_t) const override {
+    struct pollfd entry = {fd_.get(), POLLIN, 0};
+    if (::poll(&entry, 1, 0) == 0) return PointState::kPending;
+    return state_of(ask(fd_.get(), what()).status);
+  }
+  /// What the kernel's status means: 1 signalled, 0 active, below 0 the errno of the work.
+  static PointState state_of(std::int32_t status) {
+    return status > 0 ? PointState::kReached : status < 0 ? PointState::kFailed : PointState::kPending;
+  }
+  void wait(std::uint64_t, Deadline deadline) const override {
+    if (!native::poll_until(deadline, fd_.get(), POLLIN)) {
+      throw Error(Code::kDeadlineExceeded,
+                  "dmabuf: " + what() + " was not signalled in time; its device is late or gone");
+    }
+    const int status = ask(fd_.get(), what()).status;
+    if (status < 0) native::fail(Code::kAborted, what() + ": the work failed", "ioctl(SYNC_IOC_FILE_INFO)", -status);
+  }
+
+  int borrow_fd() const { return fd_.get(); }
+  /// For another API; closing it does not touch this one. @errors as UniqueFd::duplicate.
+  UniqueFd export_fd() const { return fd_.duplicate(); }
+
+ private:
+  explicit SyncFileTimeline(std::string fence) : name_("sync_file:" + std::move(fence)) {}
+  std::string what() const { return "sync file '" + name_ + "'"; }
+  static native::SyncFileInfo ask(int fd, const std::string& what) {
+    native::SyncFileInfo info{};
+    constexpr const char* kCall = "ioctl(SYNC_IOC_FILE_INFO)";
+    if (native::ioctl_until(default_deadline(), fd, native::kIoctlSyncFileInfo, &info, kCall) == 0) return info;
+    const int error = errno;
+    throw Error(error == EBADF || error == ENOTTY || error == EINVAL ? Code::kInvalidArgument : Code::kInternal,
+                "dmabuf: " + what + (error == EBADF ? ": it is not open" : ": it is no sync file"), kCall, error);
+  }
+
+  UniqueFd fd_;
+  std::string name_;
+};
+
+/// A sync file as a point. Takes `fd` over on success only. @errors as SyncFileTimeline::import.
+inline TimelinePoint import_sync_file(UniqueFd&& fd) {
+  return TimelinePoint(SyncFileTimeline::import(std::move(fd)), 1);
+}
+
+/// After which point `access` to a dma-buf is safe, by the fences that drivers have put into it: for reading the
+/// writers', for writing the readers' too. A stand-in has none: TimelinePoint::ready().
+/// @param fd  A dma-buf; stays the caller's. @errors kUnimplemented: a kernel before 6.0; kInvalidArgument: closed.
+inline TimelinePoint export_sync_file(int fd, Access access) {
+  native::ExportSyncFile request{
+      static_cast<std::uint32_t>(writes(access) ? native::kSyncRead | native::kSyncWrite : native::kSyncRead), -1};
+  constexpr const char* kCall = "ioctl(DMA_BUF_IOCTL_EXPORT_SYNC_FILE)";
+  if (native::ioctl_until(default_deadline(), fd, native::kIoctlExportSyncFile, &request, kCall) == 0)
+    return import_sync_file(UniqueFd(request.fd));
+  const int error = errno;
+  if (error != ENOTTY) {
+    native::fail(error == EBADF ? Code::kInvalidArgument : Code::kInternal,
+                 "the fences of descriptor " + std::to_string(fd), kCall, error);
+  }
+  if (!detail::is_dmabuf(fd)) return TimelinePoint::ready();
+  native::fail(Code::kUnimplemented, "this kernel hands out no fences (Linux 6.0 does)", kCall, error);
+}
+
+/// Puts `point` into a dma-buf as a fence: drivers will wait for it, and export_sync_file() will give it.
+/// @errors kUnimplemented: a point that is no sync file (wait for it instead), a stand-in, a kernel before 6.0.
+inline void attach_sync_file(int fd, const TimelinePoint& point, Access access) {
+  if (!point.timeline()) return;  // Nothing to wait for.
+  const auto* fence = dynamic_cast<const SyncFileTimeline*>(point.timeline().get());
+  if (!fence) {
+    throw Error(Code::kUnimplemented, "dmabuf: a point of timeline '" + std::string(point.timeline()->name()) +
+                                          "' cannot become a fence of the kernel: it is no sync file; wait for it on "
+                                          "the host");
+  }
+  native::ImportSyncFile request{static_cast<std::uint32_t>(writes(access) ? native::kSyncWrite : native::kSyncRead),
+                                 fence->borrow_fd()};
+  constexpr const char* kCall = "ioctl(DMA_BUF_IOCTL_IMPORT_SYNC_FILE)";
+  if (native::ioctl_until(default_deadline(), fd, native::kIoctlImportSyncFile, &request, kCall) == 0) return;
+  const int error = errno;
+  native::fail(error == ENOTTY  ? Code::kUnimplemented
+               : error == EBADF ? Code::kInvalidArgument
+                                : Code::kInternal,
+               "attaching a fence to descriptor " + std::to_string(fd) +
+                   (error == ENOTTY ? " (a stand-in, or a kernel before 6.0)" : ""),
+               kCall, error);
+}
+
+namespace detail {
+
+inline std::uint64_t sync_flags(Access access) {
+  return (covers(access, Access::kRead) ? native::kSyncRead : 0) | (writes(access) ? native::kSyncWrite : 0);
+}
+inline constexpr const char* kSyncStartCall = "ioctl(DMA_BUF_IOCTL_SYNC start)";
+inline constexpr const char* kSyncEndCall = "ioctl(DMA_BUF_IOCTL_SYNC end)";
+
+/// Begins an access by the CPU to a dma-buf. The kernel would wait for its fences without an end: poll waits first,
+/// with the deadline, and books that. @errors kDeadlineExceeded; what the calls gave.
+inline void begin_access(int fd, Access access, Deadline deadline, Ledger* ledger) {
+  const short event = writes(access) ? POLLOUT : POLLIN;
+  if (!native::poll_until(Clock::time_point::min(), fd, event)) {
+    const auto start = Clock::now();
+    if (!native::poll_until(deadline, fd, event)) {
+      throw Error(Code::kDeadlineExceeded, "dmabuf: descriptor " + std::to_string(fd) +
+                                               ": a device had not finished with it in time; it is late or gone");
+    }
+    static const EdgeId wait_edge = register_edge("host-wait");
+    if (ledger) ledger->book_wait(wait_edge, Clock::now() - start);
+  }
+  native::Sync request{native::kSyncStart | sync_flags(access)};
+  if (native::ioctl_until(deadline, fd, native::kIoctlSync, &request, kSyncStartCall) != 0)
+    native::fail(Code::kInternal, "access by the CPU to descriptor " + std::to_string(fd), kSyncStartCall, errno);
+}
+
+/// Returns 0 or the errno.
+inline int end_access(int fd, Access access) {
+  native::Sync request{native::kSyncEnd | sync_flags(access)};
+  for (int repeats = 0; native::ioctl(fd, native::kIoctlSync, &request, kSyncEndCall) != 0; ++repeats) {
+    // No deadline to go by: a destructor must come to an end.
+    if ((errno != EINTR && errno != EAGAIN) || repeats == 1000) return errno;
+  }
+  return 0;
+}
+
+inline Deadline deadline_of(Deadline wanted) { return wanted == Deadline::max() ? default_deadline() : wanted; }
+
+/// The use of a memory by the CPU as a lease: the access ends when the last tensor that holds it goes. Wraps the lease
+/// that the source had. Kept for reuse, so that the steady state allocates nothing.
+class AccessLease final : public LeaseState {
+ public:
+  /// Begins the access. @errors as begin_access.
+  static Lease begin(const Tensor& source, int fd, Access access, Deadline deadline, Ledger* ledger) {
+    Ref<AccessLease> lease(take());
+    begin_access(fd, access, deadline, ledger);
+    lease->memory_ = source.memory();
+    lease->inner_ = source.lease();
+    lease->fd_ = fd;
+    lease->access_ = access;
+    return lease;
+  }
+  bool writable() const override { return !inner_ || inner_->writable(); }
+  const Lease& inner() const { return inner_; }
+
+ protected:
+  void dispose() noexcept override {
+    const Ref<Memory> memory = std::move(memory_);  // Last to go: the descriptor is the memory's, or its view's.
+    const Lease inner = std::move(inner_);
+    if (memory) {
+      if (const int error = end_access(fd_, access_)) leave_failure(*memory, error);
+    }
+    put(this);
+  }
+
+ private:
+  /// A lease cannot throw: whoever waits for the memory next is told.
+  static void leave_failure(Memory& memory, int error) noexcept {
+    try {
+      auto timeline = make_ref<HostTimeline>();
+      const TimelinePoint point = timeline->next();
+      timeline->fail(point.value(), std::make_exception_ptr(Error(
+                                        Code::kDataLoss, "dmabuf: what the CPU wrote may not have reached the memory",
+                                        kSyncEndCall, error)));
+      memory.hazards().wrote(point);
+    } catch (...) {
+      // Out of memory, too: nothing is left to tell it with.
+    }
+  }
+
+  static AccessLease* take() {
+    for (auto& slot : idle_) {
+      if (AccessLease* lease = slot.exchange(nullptr, std::memory_order_acquire)) return lease;
+    }
+    return new AccessLease;
+  }
+  static void put(AccessLease* lease) noexcept {
+    for (auto& slot : idle_) {
+      AccessLease* none = nullptr;
+      if (slot.compare_exchange_strong(none, lease, std::memory_order_release, std::memory_order_relaxed)) return;
+    }
+    delete lease;
+  }
+
+  /// Slots instead of a list: each is taken and filled by one exchange, so no order of threads confuses it.
+  static inline std::array<std::atomic<AccessLease*>, 16> idle_{};
+
+  Ref<Memory> memory_;
+  Lease inner_;
+  int fd_ = -1;
+  Access access_ = Access::kRead;
+};
+
+}  // namespace detail
+}  // namespace dmabuf
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses with a beginning and an end, for devices that share the host's memory but want a map or an unmap between
+// its uses and theirs (Coherency::kMapped).
+#pragma once
+
+#include <tenon/frameworks/opencl/buffer.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+namespace detail {
+
+/// Whose turn it is with one buffer. The side away from home (the host at a buffer, the device at host memory) borrows
+/// it: the first of its users opens, the last one closes.
+class Turns {
+ public:
+  explicit Turns(std::size_t users) : users_(users) {}
+  virtual ~Turns() = default;
+
+  /// @errors what open() gives; nothing is held then.
+  void enter(bool writes, Deadline deadline) {
+    std::lock_guard lock(mutex_);
+    if (users_ == 0) open(deadline);
+    ++users_;
+    written_ = written_ || writes;
+  }
+  /// Says that a user who is in writes.
+  void writes() {
+    std::lock_guard lock(mutex_);
+    written_ = true;
+  }
+  /// Never throws: what goes wrong travels in the memory's hazards.
+  void leave(const Memory& memory) noexcept {
+    std::lock_guard lock(mutex_);
+    if (--users_ != 0) return;
+    const bool written = std::exchange(written_, false);
+    try {
+      if (TimelinePoint closed = close(memory); written)
+        memory.hazards().wrote(std::move(closed));
+      else
+        memory.hazards().read_until(std::move(closed));
+    } catch (...) {
+      try {
+        const Ref<HostTimeline> failed = make_ref<HostTimeline>();
+        const TimelinePoint point = failed->next();
+        failed->fail(point.value(), std::current_exception());
+        memory.hazards().wrote(point);
+      } catch (...) {  // No memory even for that: the next native call will say so.
+      }
+    }
+  }
+
+ protected:
+  /// Makes the bytes the borrower's; returns when they are.
+  virtual void open(Deadline deadline) = 0;
+  /// Starts giving them back. @return when they are.
+  virtual TimelinePoint close(const Memory& memory) = 0;
+
+ private:
+  std::mutex mutex_;
+  std::size_t users_;
+  bool written_ = false;
+};
+
+/// One use by the borrower; held by the tensor that a map returned, around the lease of the tensor that was mapped.
+class TurnLease final : public LeaseState {
+ public:
+  /// @errors as Turns::enter.
+  static Lease enter(const Ref<Memory>& memory, Turns& turns, const Lease& inner, Access access, Deadline deadline) {
+    turns.enter(writes(access), deadline);
+    return entered(memory, turns, inner);
+  }
+  /// For turns that were made entered.
+  static Lease entered(const Ref<Memory>& memory, Turns& turns, const Lease& inner, Access access) {
+    if (writes(access)) turns.writes();
+    return entered(memory, turns, inner);
+  }
+
+ private:
+  static Lease entered(const Ref<Memory>& memory, Turns& turns, const Lease& inner) {
+    TurnLease* lease = nullptr;
+    try {
+      lease = FreeList<TurnLease>::instance().take();
+    } catch (...) {
+      turns.leave(*memory);
+      throw;
+    }
+    lease->memory_ = memory;
+    lease->inner_ = inner;
+    lease->turns_ = &turns;
+    return Lease(lease);
+  }
+
+ public:
+  bool writable() const override { return !inner_ || inner_->writable(); }
+
+ protected:
+  void dispose() noexcept override {
+    turns_->leave(*memory_);
+    inner_ = {};
+    memory_ = {};
+    FreeList<TurnLease>::instance().give_back(this);
+  }
+
+ private:
+  friend class FreeList<TurnLease>;
+  Ref<Memory> memory_;
+  Lease inner_;
+  Turns* turns_ = nullptr;  // Part of a view of memory_.
+  TurnLease* next_ = nullptr;
+};
+
+inline TimelinePoint point_of(Handle<cl_event> event) {
+  return TimelinePoint(EventTimeline::over(std::move(event)), 1);
+}
+
+/// Host memory as a buffer: the device borrows it. While nobody does, the buffer is mapped, which is what lets the host
+/// touch its own bytes.
+class BorrowedByDevice final : public BufferView, public Turns {
+ public:
+  BorrowedByDevice(Context context, Access access, std::size_t size, Ref<Native> native, Handle<cl_mem> buffer)
+      : BufferView(std::move(context), access, nullptr, native, std::move(buffer)),
+        Turns(0),
+        native_(std::move(native)),
+        size_(size) {}
+  ~BorrowedByDevice() override { unmap(nullptr); }
+
+ private:
+  void open(Deadline deadline) override {
+    if (!mapped_) return;  // A new buffer takes the host's bytes as they are.
+    cl_event event = nullptr;
+    check(injected() ? kInjected : unmap(&event), "clEnqueueUnmapMemObject", "handing host memory to the device");
+    finish(Handle<cl_event>(event), deadline);
+  }
+  TimelinePoint close(const Memory& memory) override {
+    // After the commands that the user told of; those nobody told of are the user's own to wait for.
+    const TimelinePoint last = memory.hazards().last_write();
+    const auto* write = dynamic_cast<const EventTimeline*>(last.timeline().get());
+    const cl_event after = write ? write->event() : nullptr;
+    cl_context its = nullptr;
+    const bool here = after && clGetEventInfo(after, CL_EVENT_CONTEXT, sizeof its, &its, nullptr) == CL_SUCCESS &&
+                      its == native_->context.get();
+    cl_event event = nullptr;
+    cl_int status = CL_SUCCESS;
+    mapped_ = clEnqueueMapBuffer(native_->transfers.get(), buffer(), CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0, size_,
+                                 here ? 1 : 0, here ? &after : nullptr, &event, &status);
+    check(status, "clEnqueueMapBuffer", "giving host memory back to the host");
+    clFlush(native_->transfers.get());
+    return point_of(Handle<cl_event>(event));
+  }
+  cl_int unmap(cl_event* event) noexcept {
+    if (!mapped_) return CL_SUCCESS;
+    const cl_int status =
+        clEnqueueUnmapMemObject(native_->transfers.get(), buffer(), std::exchange(mapped_, nullptr), 0, nullptr, event);
+    clFlush(native_->transfers.get());
+    return status;
+  }
+
+  Ref<Native> native_;
+  std::size_t size_;
+  void* mapped_ = nullptr;
+};
+
+/// A buffer's host side: the host borrows it by mapping. Made with its first map, which says where the bytes are.
+class BorrowedByHost final : public View, public Turns {
+ public:
+  BorrowedByHost(Context context, Access access, Ref<Native> native, cl_mem buffer, cl_map_flags flags,
+                 std::size_t size, std::unique_ptr<MappedBuffer> mapped)
+      : View(std::move(context), kCpuMemory, access, mapped->data()),
+        Turns(1),
+        native_(std::move(native)),
+        buffer_(buffer),
+        flags_(flags),
+        size_(size),
+        mapped_(std::move(mapped)) {}
+
+ private:
+  void open(Deadline deadline) override {
+    auto again = std::make_unique<MappedBuffer>(*native_, buffer_, flags_, 0, size_, deadline);
+    if (again->data() != host())
+      throw Error(Code::kUnimplemented, "opencl: " + native_->device.name +
+                                            " maps a buffer to another address each time, so it cannot be shared; "
+                                            "copy it");
+    mapped_ = std::move(again);
+  }
+  TimelinePoint close(const Memory&) override {
+    const std::unique_ptr<MappedBuffer> ending = std::move(mapped_);
+    cl_event event = nullptr;
+    check(ending->unmap(&event), "clEnqueueUnmapMemObject", "ending a host access");
+    return point_of(Handle<cl_event>(event));
+  }
+
+  Ref<Native> native_;
+  cl_mem buffer_;  // The memory's own, which outlives its views.
+  cl_map_flags flags_;
+  std::size_t size_;
+  std::unique_ptr<MappedBuffer> mapped_;
+};
+
+}  // namespace detail
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

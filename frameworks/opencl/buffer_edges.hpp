@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways between host memory and buffers, and between the contexts of one cl_context.
+#pragma once
+
+#include <bit>
+
+#include <tenon/core/edge.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/frameworks/opencl/access.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/sync.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+namespace detail {
+
+inline Deadline deadline_of(const MapOptions& options) {
+  return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
+}
+inline Ledger& ledger_of(const MapOptions& options) { return options.ledger ? *options.ledger : Ledger::process(); }
+
+/// map() starts with this: what step refuses, map throws. @return what step reached.
+inline Reached judged(const Edge& edge, const Tensor& source, const Context& to, const MapOptions& options) {
+  Step step = edge.step(describe(source), to, options.access);
+  if (auto* refusal = std::get_if<Refusal>(&step)) throw Error(Code::kFailedPrecondition, "opencl: " + refusal->reason);
+  return std::move(std::get<Reached>(step));
+}
+
+inline const Native* native_of(const Context& context) {
+  const FacetContext* facet = facet_of(context);
+  return facet ? &facet->native() : nullptr;
+}
+
+/// The description of a packed copy in `to`.
+inline Reached copied(const Description& from, const Context& to, MemoryKind kind, double cost_ns, double ns_per_byte) {
+  Reached reached{from, true, cost_ns, ns_per_byte};
+  reached.result.context = to;
+  reached.result.kind = kind;
+  reached.result.info.strides = packed_strides(from.info.type, from.info.shape);
+  reached.result.offset = 0;
+  reached.result.memory_bytes = checked_size_bytes(from.info.type, from.info.shape).value_or(0);
+  reached.result.alignment = 1;
+  reached.result.fd = FdKind::kNone;
+  reached.result.host_addressable = false;
+  reached.result.read_only = false;
+  return reached;
+}
+
+inline Reached shared(const Description& from, const Context& to, MemoryKind kind, double cost_ns) {
+  Reached reached{from, false, cost_ns, 0};
+  reached.result.context = to;
+  reached.result.kind = kind;
+  return reached;
+}
+
+/// A copying edge stands back where its sharing twin can be taken: one way for each case, and the twin says why not.
+inline bool takes(const Edge& edge, const Description& from, const Context& to, Access access) {
+  return std::holds_alternative<Reached>(edge.step(from, to, access));
+}
+inline constexpr const char* kShared = "the memory can be shared in place";
+inline constexpr const char* kEmpty = "there are no bytes, and OpenCL has no empty buffers";
+
+inline std::string bytes_text(std::size_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+/// Host memory as a buffer, in place.
+class CpuToBuffer final : public Edge {
+ public:
+  std::string_view name() const override { return "cpu->opencl.buffer"; }
+  MemoryKind from() const override { return kCpuMemory; }
+  MemoryKind to() const override { return kBufferMemory; }
+
+  Step step(const Description& from, const Context& to, Access) const override {
+    const Native* native = native_of(to);
+    if (!native) return Refusal{"the target is no context of this framework"};
+    if (std::string reason = obstacle(*native, from.memory_bytes, from.alignment); !reason.empty())
+      return Refusal{std::move(reason)};
+    Reached reached = shared(from, to, kBufferMemory, native->coherency == Coherency::kStanding ? 500 : 20'000);
+    if (native->coherency == Coherency::kMapped) {  // The host may not touch it meanwhile.
+      reached.result.host_addressable = false;
+      reached.result.alignment = 1;
+    }
+    return reached;
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    const Native* native = native_of(to);
+    if (!native || !source.is_host_addressable()) judged(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    void* const host = source.view() ? source.view()->host() : memory.host();
+    // What step() says, without making a description: a first map costs little more than clCreateBuffer.
+    if (std::string reason = obstacle(*native, memory.size_bytes(), alignment_of(host)); !reason.empty())
+      throw Error(Code::kFailedPrecondition, "opencl: " + reason);
+    if (native->coherency == Coherency::kMapped) return lend(source, host, to, options);
+    const View* view = memory.find_view(*to, kBufferMemory, options.access);
+    if (!view) {
+      auto made = std::make_unique<BufferView>(to, widest(memory), host, facet_of(to)->native_ref(),
+                                               buffer_over(*native, host, memory.size_bytes()));
+      made->set_standing(id());  // Host and device see each other's writes as they are.
+      view = &memory.add_view(std::move(made));
+    }
+    return source.through(view);
+  }
+
+ private:
+  /// Why memory of this size and alignment cannot be shared; empty when it can.
+  static std::string obstacle(const Native& native, std::size_t bytes, std::size_t alignment) {
+    if (native.coherency == Coherency::kCopied)
+      return native.device.name + " has memory of its own: a buffer over host memory would be a copy in it";
+    if (bytes == 0) return kEmpty;
+    if (bytes > native.device.max_allocation)
+      return "the memory has " + bytes_text(bytes) + ", buffers of " + native.device.name + " have at most " +
+             std::to_string(native.device.max_allocation);
+    if (alignment < native.share_alignment)
+      return "the memory is aligned to " + bytes_text(alignment) + ", and " + native.device.name +
+             " shares host memory from " + std::to_string(native.share_alignment) + " on";
+    if (native.coherency == Coherency::kMapped && !native.device.is_cpu() && bytes % 64 != 0)
+      return "the memory has " + bytes_text(bytes) + ", and " + native.device.name +
+             " shares host memory in lines of 64 bytes";
+    return {};
+  }
+  static std::size_t alignment_of(const void* address) {
+    const auto bits = reinterpret_cast<std::uintptr_t>(address);
+    return bits == 0 ? 1 : std::size_t{1} << std::min(std::countr_zero(bits), 12);
+  }
+  /// Wide access from the start: one view then serves readers and writers.
+  static Access widest(const Memory& memory) { return memory.read_only() ? Access::kRead : Access::kReadWrite; }
+  /// Never CL_MEM_READ_ONLY, also for read-only memory: Intel's CPU runtime then copies behind the pointer.
+  static Handle<cl_mem> buffer_over(const Native& native, void* host, std::size_t size) {
+    return make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, "a buffer over host memory");
+  }
+
+  /// For as long as the returned tensor lives the bytes are the device's.
+  static Tensor lend(const Tensor& source, void* host, const Context& to, const MapOptions& options) {
+    const Memory& memory = *source.memory();
+    const Deadline deadline = deadline_of(options);
+    memory.hazards().wait_for(options.access, deadline, options.ledger);
+    const View* view = memory.find_view(*to, kBufferMemory, options.access);
+    if (!view) {
+      view = &memory.add_view(
+          std::make_unique<BorrowedByDevice>(to, widest(memory), memory.size_bytes(), facet_of(to)->native_ref(),
+                                             buffer_over(*native_of(to), host, memory.size_bytes())));
+    }
+    auto& turns = const_cast<BorrowedByDevice&>(static_cast<const BorrowedByDevice&>(*view));
+    Lease lease = TurnLease::enter(source.memory(), turns, source.lease(), options.access, deadline);
+    return source.through(view).with_lease(std::move(lease));
+  }
+};
+
+inline const CpuToBuffer cpu_to_buffer;
+
+/// Host memory into a new buffer: what is left where it cannot be shared.
+class CpuToBufferCopy final : public Edge {
+ public:
+  std::string_view name() const override { return "cpu->opencl.buffer (copy)"; }
+  MemoryKind from() const override { return kCpuMemory; }
+  MemoryKind to() const override { return kBufferMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const Native* native = native_of(to);
+    if (!native) return Refusal{"the target is no context of this framework"};
+    if (takes(cpu_to_buffer, from, to, access)) return Refusal{kShared};
+    const std::size_t size = checked_size_bytes(from.info.type, from.info.shape).value_or(SIZE_MAX);
+    if (size == 0) return Refusal{kEmpty};
+    if (size > native->device.max_allocation)
+      return Refusal{"the tensor has " + bytes_text(size) + ", buffers of " + native->device.name + " have at most " +
+                     std::to_string(native->device.max_allocation)};
+    return copied(from, to, kBufferMemory, 20'000, native->device.host_unified ? 0.1 : 0.2);
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    judged(*this, source, to, options);
+    auto& target = *to.as<BufferContext>();
+    const Native& native = target.native();
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    Requirements wanted;
+    wanted.size_bytes = source.size_bytes();
+    Tensor copy(TensorInfo{source.element_type(), source.shape(), {}}, target.allocate(wanted));
+    if (copy.is_host_addressable()) {
+      source.copy_to(copy);
+      return copy;
+    }
+    MappedBuffer mapped(native, opencl::buffer(copy), CL_MAP_WRITE_INVALIDATE_REGION, 0, source.size_bytes(),
+                        deadline_of(options));
+    Tensor packed(source.element_type(), source.shape(), mapped.data());
+    source.copy_to(packed);
+    // The device takes it over at the end of this command: users wait for that, not this call.
+    copy.memory()->hazards().wrote(TimelinePoint(EventTimeline::over(mapped.end()), 1));
+    if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
+    return copy;
+  }
+};
+
+/// The host's view of a buffer on devices where both see each other's writes at once: mapped for as long as the memory
+/// lives, so that the address stays valid.
+class StandingMap final : public View {
+ public:
+  StandingMap(Context context, Access access, Ref<Native> native, std::unique_ptr<MappedBuffer> mapped)
+      : View(std::move(context), kCpuMemory, access, mapped->data()),
+        native_(std::move(native)),
+        mapped_(std::move(mapped)) {}
+
+ private:
+  Ref<Native> native_;
+  std::unique_ptr<MappedBuffer> mapped_;
+};
+
+inline cl_mem_flags host_limits(const Memory& memory) {
+  const auto* buffer = dynamic_cast<const BufferMemory*>(&memory);
+  return buffer ? buffer->flags() & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY) : 0;
+}
+
+/// Buffers made with limits on what the host may do keep them. Known only from the object: step cannot say it.
+inline void check_host_limits(const Tensor& source, Access access) {
+  const cl_mem_flags limits = host_limits(*source.memory());
+  const bool reads = covers(access, Access::kRead);
+  if ((limits & CL_MEM_HOST_NO_ACCESS) || (reads && (limits & CL_MEM_HOST_WRITE_ONLY)) ||
+      (writes(access) && (limits & CL_MEM_HOST_READ_ONLY)))
+    throw Error(Code::kPermissionDenied,
+                "opencl: " + to_string(source) +
+                    " was created with CL_MEM_HOST_NO_ACCESS, _READ_ONLY or _WRITE_ONLY, which "
+                    "forbids this host access; create it without");
+}
+
+class BufferToCpu final : public Edge {
+ public:
+  std::string_view name() const override { return "opencl.buffer->cpu"; }
+  MemoryKind from() const override { return kBufferMemory; }
+  MemoryKind to() const override { return kCpuMemory; }
+
+  Step step(const Description& from, const Context& to, Access) const override {
+    const Native* native = native_of(from.context);
+    if (!native) return Refusal{"the source is no memory of this framework"};
+    Reached reached = shared(from, to, kCpuMemory, 300);
+    if (from.host_addressable) return reached;
+    if (!native->maps_alias)
+      return Refusal{native->device.name + " (" + native->device.platform_name +
+                     ") maps a copy of buffers that it allocated itself; buffers over host memory are shared"};
+    reached.cost_ns = 30'000;
+    reached.result.host_addressable = true;
+    reached.result.alignment = 64;
+    return reached;
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    judged(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    check_host_limits(source, options.access);
+    memory.hazards().wait_for(options.access, deadline_of(options), options.ledger);
+    const Native& native = *native_of(source.context());
+    if (native.coherency == Coherency::kMapped) return borrow(source, to, options);
+    // Back to where it came from: host memory needs no view of itself.
+    if (memory.context() == to) return source.through(nullptr);
+    const View* view = memory.find_view(*to, kCpuMemory, options.access);
+    if (!view) {
+      std::lock_guard lock(native.map_mutex);
+      view = memory.find_view(*to, kCpuMemory, options.access);
+      if (!view) view = &memory.add_view(make_view(source, to, options));
+    }
+    return source.through(view);
+  }
+
+ private:
+  struct HostSide {
+    Access access;
+    cl_map_flags flags;
+  };
+  /// As wide as the memory allows: one view then serves readers and writers.
+  static HostSide host_side(const Memory& memory) {
+    const cl_mem_flags limits = host_limits(memory);
+    if (memory.read_only() || (limits & CL_MEM_HOST_READ_ONLY)) return {Access::kRead, CL_MAP_READ};
+    if (limits & CL_MEM_HOST_WRITE_ONLY) return {Access::kWrite, CL_MAP_WRITE};
+    return {Access::kReadWrite, CL_MAP_READ | CL_MAP_WRITE};
+  }
+  static std::unique_ptr<MappedBuffer> map_whole(const Tensor& source, const HostSide& side, Deadline deadline) {
+    return std::make_unique<MappedBuffer>(*native_of(source.context()), opencl::buffer(source), side.flags, 0,
+                                          source.memory()->size_bytes(), deadline);
+  }
+
+  static std::unique_ptr<View> make_view(const Tensor& source, const Context& to, const MapOptions& options) {
+    const HostSide side = host_side(*source.memory());
+    if (void* host = source.view() ? source.view()->host() : source.memory()->host())
+      return std::make_unique<View>(to, kCpuMemory, side.access, host);
+    return std::make_unique<StandingMap>(to, side.access, source.context().as<FacetContext>()->native_ref(),
+                                         map_whole(source, side, deadline_of(options)));
+  }
+
+  /// For as long as the returned tensor lives the bytes are the host's.
+  static Tensor borrow(const Tensor& source, const Context& to, const MapOptions& options) {
+    const Ref<Memory>& memory = source.memory();
+    const Deadline deadline = deadline_of(options);
+    const HostSide side = host_side(*memory);
+    std::unique_lock lock(native_of(source.context())->map_mutex);
+    Lease lease;
+    const View* view = memory->find_view(*to, kCpuMemory, options.access);
+    if (view) {
+      lock.unlock();
+      auto& turns = const_cast<BorrowedByHost&>(static_cast<const BorrowedByHost&>(*view));
+      lease = TurnLease::enter(memory, turns, source.lease(), options.access, deadline);
+    } else {
+      auto made = std::make_unique<BorrowedByHost>(to, side.access, source.context().as<FacetContext>()->native_ref(),
+                                                   opencl::buffer(source), side.flags, memory->size_bytes(),
+                                                   map_whole(source, side, deadline));
+      BorrowedByHost& turns = *made;
+      view = &memory->add_view(std::move(made));
+      lease = TurnLease::entered(memory, turns, source.lease(), options.access);
+    }
+    return source.through(view).with_lease(std::move(lease));
+  }
+};
+
+inline const BufferToCpu buffer_to_cpu;
+
+/// A buffer into new host memory.
+class BufferToCpuCopy final : public Edge {
+ public:
+  std::string_view name() const override { return "opencl.buffer->cpu (copy)"; }
+  MemoryKind from() const override { return kBufferMemory; }
+  MemoryKind to() const override { return kCpuMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const Native* native = native_of(from.context);
+    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (takes(buffer_to_cpu, from, to, access)) return Refusal{kShared};
+    Reached reached = copied(from, to, kCpuMemory, 30'000, native->device.host_unified ? 0.1 : 0.2);
+    reached.result.host_addressable = true;
+    reached.result.alignment = 64;
+    return reached;
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    judged(*this, source, to, options);
+    check_host_limits(source, Access::kRead);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    Tensor copy(source.element_type(), source.shape());
+    if (source.size_bytes() == 0) return copy;
+    const Native& native = source.context().as<FacetContext>()->native();
+    read_into(native, source, copy.memory(), deadline_of(options));
+    if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
+    return copy;
+  }
+};
+
+/// Between contexts over one cl_context: other queues, other devices of it.
+class BufferToBuffer final : public Edge {
+ public:
+  std::string_view name() const override { return "opencl.buffer->opencl.buffer"; }
+  MemoryKind from() const override { return kBufferMemory; }
+  MemoryKind to() const override { return kBufferMemory; }
+
+  Step step(const Description& from, const Context& to, Access) const override {
+    const Native *source = native_of(from.context), *target = native_of(to);
+    if (!source || !target) return Refusal{"source or target is no context of this framework"};
+    if (source->context.get() != target->context.get())
+      return Refusal{
+          "the buffer belongs to another cl_context, and OpenCL shares none between two; external memory or a "
+          "way over the host does"};
+    return shared(from, to, kBufferMemory, 300);
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    judged(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    if (memory.context() == to) return source.through(nullptr);
+    const View* view = memory.find_view(*to, kBufferMemory, options.access);
+    if (!view) {
+      const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
+      void* const host = source.view() ? source.view()->host() : memory.host();
+      auto made = std::make_unique<BufferView>(
+          to, access, host, to.as<FacetContext>()->native_ref(),
+          Handle<cl_mem>::retain(opencl::buffer(source), "sharing a buffer between queues"));
+      made->set_standing(id());
+      view = &memory.add_view(std::move(made));
+    }
+    return source.through(view);
+  }
+};
+
+inline const CpuToBufferCopy cpu_to_buffer_copy;
+inline const BufferToCpuCopy buffer_to_cpu_copy;
+inline const BufferToBuffer buffer_to_buffer;
+inline constexpr const Edge* kBufferEdges[] = {&cpu_to_buffer, &cpu_to_buffer_copy, &buffer_to_cpu, &buffer_to_cpu_copy,
+                                               &buffer_to_buffer};
+
+}  // namespace detail
+
+inline std::span<const Edge* const> BufferContext::edges() const { return detail::kBufferEdges; }
+
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenCL for the conformance suite: one entry for each kind of memory, over one cl_context, and one over another queue
+// of it. The environment (OCL_ICD_VENDORS) says which platform is meant.
+#include <tenon/frameworks/opencl/contexts.hpp>
+
+#include "../../tests/conformance/framework.hpp"
+
+namespace {
+
+using namespace tenon;
+
+/// The same for all entries, so that memory can pass between them.
+const Context& main_context() {
+  static const Context* context = new Context(opencl::make_context());
+  return *context;
+}
+
+class OpenclUnderTest : public conformance::FrameworkUnderTest {
+ public:
+  std::size_t live_objects() const override { return opencl::detail::Probe::handles.load(); }
+  bool fail_native_call(std::size_t n) override {
+    opencl::detail::Probe::failed.store(false);
+    opencl::detail::Probe::countdown.store(static_cast<long>(n));
+    return true;
+  }
+  bool native_call_failed() const override { return opencl::detail::Probe::failed.load(); }
+};
+
+class BuffersUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_buffer"; }
+  Context make_context() override { return main_context(); }
+  std::vector<std::string> variants() const override {
+    return {"device", "host_visible", "borrowed", "adopted_host_ptr", "sub_buffer"};
+  }
+
+  conformance::Allocation make_memory(const Context& context, std::string_view variant,
+                                      const Requirements& wanted) override {
+    using opencl::detail::Handle;
+    Requirements as = wanted;
+    const bool standing = opencl::coherency(context) == Coherency::kStanding;
+    as.host_access = variant == "host_visible" && standing;
+    if (variant == "device" || variant == "host_visible") return {context->allocate(as), {}};
+    const std::size_t size = std::max<std::size_t>(wanted.size_bytes, 1);
+    const opencl::detail::Native& native = context.as<opencl::FacetContext>()->native();
+    const TensorInfo bytes{element::u8, {wanted.size_bytes}, {}};
+    if (variant == "adopted_host_ptr") {
+      // A user's buffer over memory of theirs, kept to the end of the process.
+      arena_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
+      cl_int status = CL_SUCCESS;
+      cl_mem buffer = clCreateBuffer(opencl::handle(context), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size,
+                                     arena_.back(), &status);
+      return {opencl::adopt(context, buffer, bytes).memory(), {}};
+    }
+    if (variant == "borrowed") {
+      const Handle<cl_mem> buffer =
+          opencl::detail::make_buffer(native, CL_MEM_READ_WRITE, size, nullptr, "a user's buffer");
+      return {opencl::wrap(context, buffer.get(), bytes).memory(), {}};
+    }
+    const std::size_t origin = native.device.base_alignment;
+    const Handle<cl_mem> whole =
+        opencl::detail::make_buffer(native, CL_MEM_READ_WRITE, size + origin, nullptr, "a user's buffer");
+    const cl_buffer_region region{origin, size};
+    cl_int status = CL_SUCCESS;
+    cl_mem part = clCreateSubBuffer(whole.get(), 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &status);
+    return {opencl::adopt(context, part, bytes).memory(), {}};
+  }
+
+ private:
+  using Coherency = opencl::Coherency;
+  std::vector<std::byte*> arena_;
+};
+
+/// Another context over the same cl_context, with another queue.
+class OtherQueueUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_other_queue"; }
+  Context make_context() override {
+    static const Context* context = new Context(opencl::wrap(opencl::handle(main_context()), nullptr));
+    return *context;
+  }
+};
+
+/// A cl_context of its own on the same device: nothing may pass, but over the host.
+class ForeignUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_foreign"; }
+  Context make_context() override {
+    static const Context* context = new Context(opencl::make_context());
+    return *context;
+  }
+};
+
+/// Images of bytes, for tensors of any shape; and pictures in their own formats, a plane each.
+class ImagesUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_image"; }
+  Context make_context() override { return opencl::images(main_context()); }
+  std::vector<std::string> variants() const override { return {"bytes", "pictures", "wrapped"}; }
+
+  Tensor make_tensor(const Context& context, std::string_view variant, const TensorInfo& info,
+                     std::size_t offset) override {
+    if (variant == "bytes") return FrameworkUnderTest::make_tensor(context, variant, info, offset);
+    auto& images = *context.as<opencl::ImageContext>();
+    if (!info.strides.empty() || offset != 0 || images.refusal(info.type, info.shape, kSamples)) return {};
+    return wrapped(context, variant, opencl::allocate_image(context, info.type, info.shape, kSamples));
+  }
+  Frame make_frame(const Context& context, std::string_view variant, const FrameInfo& info) override {
+    if (variant == "bytes") return FrameworkUnderTest::make_frame(context, variant, info);
+    if (!possible(info.format)) return {};
+    const Frame frame = opencl::allocate_image_frame(context, info, kSamples);
+    std::vector<Tensor> planes;
+    for (const Tensor& plane : frame.planes()) planes.push_back(wrapped(context, variant, plane));
+    return Frame(info, std::move(planes));
+  }
+  std::vector<conformance::Exclusion> exclusions() const override {
+    std::vector<conformance::Exclusion> excluded;
+    for (PixelFormat format : {kNv12, kP010, kI420, kGray8, kYuy2, kRgb24, kBgra, kRgbPlanar}) {
+      if (!possible(format))
+        excluded.push_back({"format:" + std::string(format_info(format).name),
+                            "the platform has no image format for one of its planes"});
+    }
+    return excluded;
+  }
+
+ private:
+  static constexpr opencl::Samples kSamples = opencl::Samples::kNormalised;
+  static bool possible(PixelFormat format) {
+    const Context context = opencl::images(main_context());
+    for (std::size_t p = 0; p < format_info(format).plane_count; ++p) {
+      if (context.as<opencl::ImageContext>()->refusal(format_info(format).sample, plane_shape({format, 64, 48}, p),
+                                                      kSamples))
+        return false;
+    }
+    return true;
+  }
+  /// The user's own image, which keeps its reference.
+  static Tensor wrapped(const Context& context, std::string_view variant, const Tensor& tensor) {
+    if (variant == "pictures") return tensor;
+    const Tensor as = opencl::wrap_image(context, opencl::image(tensor));
+    return as.shape() == tensor.shape() ? as : as.reshaped(tensor.shape());
+  }
+};
+
+class UsmUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_usm"; }
+  Context make_context() override { return opencl::usm(main_context()); }
+  std::vector<std::string> variants() const override { return {"host", "device", "shared", "wrapped"}; }
+
+  conformance::Allocation make_memory(const Context& context, std::string_view variant,
+                                      const Requirements& wanted) override {
+    auto& usm = *context.as<opencl::UsmContext>();
+    const auto type = variant == "host"     ? opencl::UsmType::kHost
+                      : variant == "device" ? opencl::UsmType::kDevice
+                                            : opencl::UsmType::kShared;
+    if (variant != "wrapped") return {usm.allocate(wanted, type), {}};
+    // The user's, who frees it when the process ends: none of Tenon's objects.
+    kept_.push_back(usm.allocate(wanted, type));
+    opencl::detail::Probe::handles.fetch_sub(1);
+    auto* const data = static_cast<opencl::UsmMemory&>(*kept_.back()).data();
+    return {opencl::wrap_usm(context, data, {element::u8, {wanted.size_bytes}, {}}).memory(), {}};
+  }
+
+ private:
+  std::vector<Ref<Memory>>& kept_ = *new std::vector<Ref<Memory>>;  // Not freed after the driver has gone.
+};
+
+class SvmUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_svm"; }
+  Context make_context() override { return opencl::svm(main_context()); }
+  std::vector<std::string> variants() const override { return {"coarse", "fine"}; }
+
+  conformance::Allocation make_memory(const Context& context, std::string_view variant,
+                                      const Requirements& wanted) override {
+    auto& svm = *context.as<opencl::SvmContext>();
+    return {svm.allocate(wanted, variant == "fine" && svm.has_fine_grained()), {}};
+  }
+};
+
+/// What the device would be with memory of its own: every way copies. Real ones are seen by whoever runs this there.
+class DiscreteUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_discrete"; }
+  Context make_context() override {
+    static const Context* context =
+        new Context(opencl::make_context(opencl::device(main_context()).id, opencl::Coherency::kCopied));
+    return *context;
+  }
+};
+
+/// What it would be as a GPU with the host's memory: shared, with a map or an unmap at each change of sides.
+class UnifiedUnderTest final : public OpenclUnderTest {
+ public:
+  std::string_view name() const override { return "opencl_unified"; }
+  Context make_context() override {
+    const opencl::Device& device = opencl::device(main_context());
+    if (!device.host_unified) throw Error(Code::kUnavailable, device.name + " does not have the host's memory");
+    static const Context* context = new Context(opencl::make_context(device.id, opencl::Coherency::kMapped));
+    return *context;
+  }
+};
+
+[[maybe_unused]] const bool registered =
+    conformance::add(std::make_unique<BuffersUnderTest>()) &&
+    conformance::add(std::make_unique<OtherQueueUnderTest>()) &&
+    conformance::add(std::make_unique<ImagesUnderTest>()) && conformance::add(std::make_unique<UsmUnderTest>()) &&
+    conformance::add(std::make_unique<SvmUnderTest>()) && conformance::add(std::make_unique<ForeignUnderTest>()) &&
+    conformance::add(std::make_unique<DiscreteUnderTest>()) && conformance::add(std::make_unique<UnifiedUnderTest>());
+
+}  // namespace

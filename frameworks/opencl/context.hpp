@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// One cl_context with a device and a queue, and the contexts that Tenon sees in it: one for each kind of memory.
+#pragma once
+
+#include <array>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <tenon/core/context.hpp>
+#include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/event.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+/// Kinds of memory. Each has a context of its own over the same cl_context; the one of buffers is the main one.
+inline constexpr MemoryKind kBufferMemory{"opencl.buffer"};
+inline constexpr MemoryKind kImageMemory{"opencl.image"};
+inline constexpr MemoryKind kUsmMemory{"opencl.usm"};
+inline constexpr MemoryKind kSvmMemory{"opencl.svm"};
+
+/// How host and device see each other's writes to one piece of memory.
+enum class Coherency : std::uint8_t {
+  kStanding,  ///< At once: a CPU device, and an alias test ran when the context was made.
+  kMapped,    ///< Same physical memory, but each access needs a map or an unmap: GPUs that share the host's memory.
+  kCopied,    ///< The device has memory of its own: mapping moves the bytes.
+};
+
+namespace detail {
+
+/// The native objects behind all contexts of one cl_context.
+class Native final : public RefCounted {
+ public:
+  Device device;
+  Handle<cl_context> context;
+  Handle<cl_command_queue> queue;      ///< The user's, or one of our own.
+  Handle<cl_command_queue> transfers;  ///< Ours alone, in order: what Tenon enqueues never waits behind a user's event.
+  Coherency coherency = Coherency::kCopied;
+  /// Host pointers aligned to this are shared by CL_MEM_USE_HOST_PTR without a copy. 0: none are.
+  std::size_t share_alignment = 0;
+  /// A mapped buffer of the driver's own making is the memory that the device works on, and stays so. PoCL maps a copy
+  /// once the device has used the buffer.
+  bool maps_alias = false;
+  mutable std::mutex map_mutex;  ///< One map or unmap of a lasting view at a time.
+};
+
+inline Handle<cl_command_queue> make_queue(const Native& native) {
+  const auto what = [&] { return "making a queue for " + native.device.name; };
+  const cl_context context = native.context.get();
+  const cl_device_id device = native.device.id;
+  if (native.device.version >= 20) {
+    return Handle<cl_command_queue>(create("clCreateCommandQueueWithProperties", what,
+                                           clCreateCommandQueueWithProperties, context, device,
+                                           static_cast<const cl_queue_properties*>(nullptr)));
+  }
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // The only way to a queue before OpenCL 2.0.
+  return Handle<cl_command_queue>(
+      create("clCreateCommandQueue", what, clCreateCommandQueue, context, device, cl_command_queue_properties{0}));
+#pragma GCC diagnostic pop
+}
+
+inline Handle<cl_mem> make_buffer(const Native& native, cl_mem_flags flags, std::size_t size, void* host,
+                                  const char* what) {
+  return Handle<cl_mem>(create(
+      "clCreateBuffer", [&] { return what + (" of " + std::to_string(size) + " bytes on ") + native.device.name; },
+      clCreateBuffer, native.context.get(), flags, size, host));
+}
+
+/// Copies between two buffers by the device itself. @return the command's event.
+inline Handle<cl_event> copy_buffer(const Native& native, cl_mem from, cl_mem to, std::size_t from_offset,
+                                    std::size_t to_offset, std::size_t size) {
+  cl_event event = nullptr;
+  check(call(clEnqueueCopyBuffer, native.transfers.get(), from, to, from_offset, to_offset, size, cl_uint{0},
+             static_cast<const cl_event*>(nullptr), &event),
+        "clEnqueueCopyBuffer", [&] { return "copying " + std::to_string(size) + " bytes on " + native.device.name; });
+  return Handle<cl_event>(event);
+}
+
+/// A mapped region: unmapped when it goes. The pointer is the driver's, so nothing of a caller's is at stake when a
+/// wait runs out.
+class MappedBuffer {
+ public:
+  /// @errors what clEnqueueMapBuffer gives; kDeadlineExceeded.
+  MappedBuffer(const Native& native, cl_mem buffer, cl_map_flags flags, std::size_t offset, std::size_t size,
+               Deadline deadline)
+      : native_(&native), buffer_(buffer) {
+    cl_event event = nullptr;
+    data_ = create(
+        "clEnqueueMapBuffer",
+        [&] { return "mapping " + std::to_string(size) + " bytes at " + std::to_string(offset) + " for the host"; },
+        clEnqueueMapBuffer, native.transfers.get(), buffer, cl_bool{CL_FALSE}, flags, offset, size, cl_uint{0},
+        static_cast<const cl_event*>(nullptr), &event);
+    Handle<cl_event> mapped(event);
+    try {
+      finish(std::move(mapped), deadline);
+    } catch (...) {
+      unmap(nullptr);
+      throw;
+    }
+  }
+  MappedBuffer(const MappedBuffer&) = delete;
+  MappedBuffer& operator=(const MappedBuffer&) = delete;
+  ~MappedBuffer() { unmap(nullptr); }
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  /// Ends the access, once. @return what the call gives; `event` may be null.
+  cl_int unmap(cl_event* event) noexcept {
+    if (!data_) return CL_SUCCESS;
+    const cl_int status =
+        clEnqueueUnmapMemObject(native_->transfers.get(), buffer_, std::exchange(data_, nullptr), 0, nullptr, event);
+    clFlush(native_->transfers.get());
+    return status;
+  }
+  /// Ends the access; what was written is in place when the returned event is complete. @errors what the call gives.
+  Handle<cl_event> end() {
+    cl_event event = nullptr;
+    check(injected() ? kInjected : unmap(&event), "clEnqueueUnmapMemObject", "ending a host access");
+    return Handle<cl_event>(event);
+  }
+
+ private:
+  const Native* native_;
+  cl_mem buffer_;
+  void* data_ = nullptr;
+};
+
+/// A buffer and an address that should be the same memory: the host writes and the device copies it out; the device
+/// copies back in and the host looks. No map or unmap in between.
+inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::size_t size) {
+  const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, size, nullptr, "a scratch buffer");
+  const auto value = [](std::size_t i, int seed) { return static_cast<std::byte>(seed + static_cast<int>(i % 251)); };
+  const auto fill = [&](std::byte* bytes, int seed) {
+    for (std::size_t i = 0; i < size; ++i) bytes[i] = value(i, seed);
+  };
+  const auto holds = [&](const std::byte* bytes, int seed) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (bytes[i] != value(i, seed)) return false;
+    }
+    return true;
+  };
+  fill(host, 1);
+  finish(copy_buffer(native, buffer, scratch.get(), 0, 0, size), default_deadline());
+  {
+    MappedBuffer seen(native, scratch.get(), CL_MAP_READ | CL_MAP_WRITE, 0, size, default_deadline());
+    if (!holds(seen.data(), 1)) return false;
+    fill(seen.data(), 2);
+    finish(seen.end(), default_deadline());
+  }
+  finish(copy_buffer(native, scratch.get(), buffer, 0, 0, size), default_deadline());
+  return holds(host, 2);
+}
+
+inline constexpr std::size_t kProbeBytes = 4096 + 64;
+
+/// Does CL_MEM_USE_HOST_PTR over memory of exactly this alignment alias it?
+inline bool shares_host_pointer(const Native& native, std::size_t alignment) {
+  constexpr std::size_t kPage = 4096;
+  std::unique_ptr<std::byte, void (*)(void*)> block(static_cast<std::byte*>(std::aligned_alloc(2 * kPage, 4 * kPage)),
+                                                    std::free);
+  if (!block) throw Error(Code::kResourceExhausted, "opencl: no host memory for the alias test of a new context");
+  std::byte* const host = block.get() + alignment;  // Of this alignment and no more.
+  const Handle<cl_mem> buffer =
+      make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, kProbeBytes, host, "a buffer over host memory");
+  return aliases(native, buffer.get(), host, kProbeBytes);
+}
+
+/// Is a buffer of the driver's own, once used by the device, still its memory when mapped?
+inline bool shares_mapped_buffer(const Native& native) {
+  const Handle<cl_mem> buffer = make_buffer(native, CL_MEM_READ_WRITE, kProbeBytes, nullptr, "a buffer");
+  const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, kProbeBytes, nullptr, "a scratch buffer");
+  finish(copy_buffer(native, scratch.get(), buffer.get(), 0, 0, kProbeBytes), default_deadline());
+  const MappedBuffer mapped(native, buffer.get(), CL_MAP_READ | CL_MAP_WRITE, 0, kProbeBytes, default_deadline());
+  return aliases(native, buffer.get(), mapped.data(), kProbeBytes);
+}
+
+/// Only CPU devices are asked: elsewhere sharing without map and unmap would be luck.
+inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
+  native.coherency = native.device.host_unified ? Coherency::kMapped : Coherency::kCopied;
+  if (native.device.is_cpu()) {
+    for (std::size_t alignment : {std::size_t{4096}, native.device.base_alignment, std::size_t{64}}) {
+      if (!shares_host_pointer(native, alignment)) break;
+      native.coherency = Coherency::kStanding;
+      native.share_alignment = alignment;
+    }
+    native.maps_alias = native.coherency == Coherency::kStanding && shares_mapped_buffer(native);
+  }
+  if (wished) native.coherency = *wished;
+  // Drivers of GPUs with the host's memory share pages and whole cache lines.
+  if (native.coherency == Coherency::kMapped) {
+    native.maps_alias = true;
+    if (native.share_alignment == 0) native.share_alignment = 4096;
+  }
+  if (native.coherency == Coherency::kCopied) native.share_alignment = 0, native.maps_alias = false;
+}
+
+}  // namespace detail
+
+/// Base of the contexts of all kinds: what they have in common is the native side.
+class FacetContext : public ContextImpl {
+ public:
+  std::string_view name() const override { return name_; }
+  MemoryKind kind() const override { return kind_; }
+  DeviceIdentity device() const override { return native_->device.identity; }
+  const detail::Native& native() const { return *native_; }
+  const Ref<detail::Native>& native_ref() const { return native_; }
+
+ protected:
+  FacetContext(Ref<detail::Native> native, MemoryKind kind, const std::string& device_name)
+      : native_(std::move(native)), kind_(kind), device_name_(device_name) {
+    // The main context bears the short name.
+    name_ = (kind == kBufferMemory ? std::string("opencl") : std::string(kind.name())) + ":" + device_name;
+  }
+  const std::string& device_name() const { return device_name_; }
+
+ private:
+  Ref<detail::Native> native_;
+  MemoryKind kind_;
+  std::string device_name_, name_;
+};
+
+namespace detail {
+
+/// Null for contexts of other frameworks. The kinds are this framework's alone, so they tell without a cast.
+inline const FacetContext* facet_of(const Context& context) {
+  if (!context) return nullptr;
+  const MemoryKind kind = context->kind();
+  const bool ours = kind == kBufferMemory || kind == kImageMemory || kind == kUsmMemory || kind == kSvmMemory;
+  return ours ? static_cast<const FacetContext*>(context.impl().get()) : nullptr;
+}
+
+inline const FacetContext& facet(const Context& context, const char* function) {
+  const FacetContext* facet = facet_of(context);
+  if (!facet)
+    throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": " +
+                                            (context ? std::string(context->name()) : std::string("a null context")) +
+                                            " is no OpenCL context");
+  return *facet;
+}
+
+}  // namespace detail
+
+/// @name Native handles of a context of any kind; they live as long as the context. @errors kInvalidArgument: a context
+/// of another framework.
+inline cl_command_queue queue(const Context& context) { return detail::facet(context, "queue").native().queue.get(); }
+inline cl_context handle(const Context& context) { return detail::facet(context, "handle").native().context.get(); }
+inline const Device& device(const Context& context) { return detail::facet(context, "device").native().device; }
+inline Coherency coherency(const Context& context) { return detail::facet(context, "coherency").native().coherency; }
+
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

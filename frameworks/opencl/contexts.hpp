@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which OpenCL devices exist on this machine: all of all platforms, or none.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <tenon/frameworks/opencl/opencl.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+namespace detail {
+
+inline std::vector<Context> find_contexts() {
+  std::vector<Context> found;
+  std::vector<std::string> names;
+  for (cl_device_id id : all_devices()) {
+    try {
+      std::string name = short_name(device_info<cl_device_type>(id, CL_DEVICE_TYPE)
+                                        ? info_text(clGetDeviceInfo, "clGetDeviceInfo", id, CL_DEVICE_NAME)
+                                        : std::string());
+      const auto same = std::count(names.begin(), names.end(), name);
+      names.push_back(name);
+      if (same) name += "#" + std::to_string(same + 1);
+      found.push_back(detail::make_context(id, {}, name));
+      const Context main = found.back();
+      if (device(main).max_width) found.push_back(images(main));
+      if (device(main).usm) found.push_back(usm(main));
+      if (device(main).svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) found.push_back(svm(main));
+    } catch (const Error&) {
+      // A device whose driver cannot make a context does not exist for us; the others do.
+    }
+  }
+  return found;
+}
+
+}  // namespace detail
+
+/// The contexts of the process, one for each device, made on first use. Empty without a platform.
+inline std::vector<Context> contexts() {
+  static const auto* all = new std::vector<Context>(detail::find_contexts());  // Outlives static destructors.
+  return *all;
+}
+
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an OpenCL device can do: by its extension string and its documented queries, never by trying whether a call
+// succeeds, since some platforms accept what they do not know and ignore it.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/core/context.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+/// Facts about one device, read once.
+struct Device {
+  cl_device_id id = nullptr;
+  cl_platform_id platform = nullptr;
+  cl_device_type type = 0;
+  std::string name;           ///< As the driver says it.
+  std::string platform_name;  ///< Of the driver.
+  std::string extensions;
+  int version = 10;                           ///< 10 * major + minor of the OpenCL that it speaks.
+  std::size_t base_alignment = 128;           ///< Of a buffer's first byte and of a sub-buffer's origin, bytes.
+  std::size_t max_allocation = 0;             ///< Largest buffer, bytes.
+  std::size_t max_width = 0, max_height = 0;  ///< Of 2-D images, px; 0 without image support.
+  bool host_unified = false;                  ///< Device and host use the same physical memory.
+  cl_device_svm_capabilities svm = 0;
+  bool image_from_buffer = false;         ///< cl_khr_image2d_from_buffer.
+  std::size_t image_pitch_alignment = 0;  ///< Of an image over a buffer, px.
+  bool usm = false;                       ///< cl_intel_unified_shared_memory.
+  DeviceIdentity identity;
+
+  bool is_cpu() const { return (type & CL_DEVICE_TYPE_CPU) != 0; }
+  /// Whole words of the extension string only.
+  bool has(std::string_view extension) const {
+    const std::string_view all(extensions);
+    for (std::size_t at = all.find(extension); at != all.npos; at = all.find(extension, at + 1)) {
+      const std::size_t end = at + extension.size();
+      if ((at == 0 || all[at - 1] == ' ') && (end == all.size() || all[end] == ' ')) return true;
+    }
+    return false;
+  }
+};
+
+namespace detail {
+
+template <typename T>
+T device_info(cl_device_id id, cl_device_info key) {
+  return info<T>(clGetDeviceInfo, "clGetDeviceInfo", id, key);
+}
+
+inline DeviceIdentity identity_of(const Device& device) {
+  DeviceIdentity identity;
+  if (device.has("cl_khr_device_uuid")) {
+    constexpr cl_device_info kUuid = 0x106A;  // CL_DEVICE_UUID_KHR: younger than some packaged headers.
+    identity.uuid = device_info<std::array<std::uint8_t, 16>>(device.id, kUuid);
+    identity.has_uuid = true;
+  }
+  if (device.has("cl_khr_pci_bus_info")) {
+    constexpr cl_device_info kPci = 0x410F;  // CL_DEVICE_PCI_BUS_INFO_KHR.
+    const auto pci = device_info<std::array<cl_uint, 4>>(device.id, kPci);
+    identity.pci_domain = pci[0], identity.pci_bus = pci[1], identity.pci_device = pci[2],
+    identity.pci_function = pci[3];
+    identity.has_pci = true;
+  }
+  return identity;
+}
+
+/// "OpenCL 3.0 PoCL ..." gives 30.
+inline int version_of(const std::string& text) {
+  int major = 1, minor = 0;
+  return std::sscanf(text.c_str(), "OpenCL %d.%d", &major, &minor) == 2 ? 10 * major + minor : 10;
+}
+
+inline Device read_device(cl_device_id id) {
+  Device device;
+  device.id = id;
+  device.platform = device_info<cl_platform_id>(id, CL_DEVICE_PLATFORM);
+  device.type = device_info<cl_device_type>(id, CL_DEVICE_TYPE);
+  device.name = info_text(clGetDeviceInfo, "clGetDeviceInfo", id, CL_DEVICE_NAME);
+  device.platform_name = info_text(clGetPlatformInfo, "clGetPlatformInfo", device.platform, CL_PLATFORM_NAME);
+  device.extensions = info_text(clGetDeviceInfo, "clGetDeviceInfo", id, CL_DEVICE_EXTENSIONS);
+  device.version = version_of(info_text(clGetDeviceInfo, "clGetDeviceInfo", id, CL_DEVICE_VERSION));
+  device.base_alignment = std::max<std::size_t>(device_info<cl_uint>(id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8, 1);
+  device.max_allocation = device_info<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+  device.host_unified = device_info<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) == CL_TRUE;
+  if (device_info<cl_bool>(id, CL_DEVICE_IMAGE_SUPPORT) == CL_TRUE) {
+    device.max_width = device_info<std::size_t>(id, CL_DEVICE_IMAGE2D_MAX_WIDTH);
+    device.max_height = device_info<std::size_t>(id, CL_DEVICE_IMAGE2D_MAX_HEIGHT);
+  }
+  if (device.version >= 20) device.svm = device_info<cl_device_svm_capabilities>(id, CL_DEVICE_SVM_CAPABILITIES);
+  device.usm = device.has("cl_intel_unified_shared_memory");
+  if (device.has("cl_khr_image2d_from_buffer") && device.max_width) {
+    device.image_from_buffer = true;
+    device.image_pitch_alignment = std::max<std::size_t>(device_info<cl_uint>(id, CL_DEVICE_IMAGE_PITCH_ALIGNMENT), 1);
+  }
+  device.identity = identity_of(device);
+  return device;
+}
+
+/// Every device of every platform. None, where there is no platform or no loader finds one.
+inline std::vector<cl_device_id> all_devices() {
+  cl_uint count = 0;
+  // "No platform" is an answer (-1001), not a failure; so is a platform without devices.
+  if (call(clGetPlatformIDs, cl_uint{0}, static_cast<cl_platform_id*>(nullptr), &count) != CL_SUCCESS) return {};
+  std::vector<cl_platform_id> platforms(count);
+  if (count == 0 || call(clGetPlatformIDs, count, platforms.data(), static_cast<cl_uint*>(nullptr)) != CL_SUCCESS)
+    return {};
+  std::vector<cl_device_id> all;
+  for (cl_platform_id platform : platforms) {
+    if (call(clGetDeviceIDs, platform, cl_device_type{CL_DEVICE_TYPE_ALL}, cl_uint{0},
+             static_cast<cl_device_id*>(nullptr), &count) != CL_SUCCESS ||
+        count == 0)
+      continue;
+    std::vector<cl_device_id> devices(count);
+    if (call(clGetDeviceIDs, platform, cl_device_type{CL_DEVICE_TYPE_ALL}, count, devices.data(),
+             static_cast<cl_uint*>(nullptr)) == CL_SUCCESS)
+      all.insert(all.end(), devices.begin(), devices.end());
+  }
+  return all;
+}
+
+/// A device's name without marks and clock rates, for people: "pthread-AMD EPYC", "Intel Xeon Processor".
+inline std::string short_name(std::string name) {
+  for (std::string_view noise : {"(R)", "(TM)", "(r)", "(tm)", " CPU"}) {
+    for (std::size_t at; (at = name.find(noise)) != name.npos;) name.erase(at, noise.size());
+  }
+  if (const std::size_t at = name.find(" @"); at != name.npos) name.erase(at);
+  for (std::size_t at; (at = name.find("  ")) != name.npos;) name.erase(at, 1);
+  while (!name.empty() && name.back() == ' ') name.pop_back();
+  while (!name.empty() && name.front() == ' ') name.erase(0, 1);
+  constexpr std::size_t kLongest = 32;
+  return name.substr(0, kLongest);
+}
+
+}  // namespace detail
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// cl_event as a point on a timeline: queried, waited for with a deadline, its failure raised.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <thread>
+
+#include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/opencl/free_list.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+/// One event; its only point is 1. Objects come from a free list: making a point allocates nothing in the steady state.
+/// @thread all members from any thread.
+class EventTimeline final : public Timeline {
+ public:
+  /// Takes the reference over.
+  static Ref<EventTimeline> over(detail::Handle<cl_event> event) {
+    EventTimeline* timeline = detail::FreeList<EventTimeline>::instance().take();
+    timeline->event_ = std::move(event);
+    return Ref<EventTimeline>(timeline);
+  }
+
+  std::string_view name() const override { return "opencl.event"; }
+  cl_event event() const { return event_.get(); }
+
+  /// Never throws: an event that cannot be asked counts as failed, and waiting for it says why.
+  PointState query(std::uint64_t) const override {
+    cl_int status = CL_COMPLETE;
+    if (clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS)
+      return PointState::kFailed;
+    return status < 0 ? PointState::kFailed : status == CL_COMPLETE ? PointState::kReached : PointState::kPending;
+  }
+
+  /// Flushes the event's queue, then asks again and again, ever more rarely: clWaitForEvents knows no deadline, and
+  /// events of some drivers never call back once their context is in trouble.
+  /// @errors kAborted with the event's own code when its command failed; kDeadlineExceeded; what a query gives.
+  void wait(std::uint64_t, Deadline deadline) const override {
+    const auto begin = Clock::now();
+    bool flushed = false;
+    for (;;) {
+      const cl_int status = execution_status();
+      if (status == CL_COMPLETE) return;
+      if (status < 0) {
+        throw Error(Code::kAborted,
+                    "opencl: the command behind an event failed: " + status_name(status) +
+                        "; what it was to write is undefined",
+                    "CL_EVENT_COMMAND_EXECUTION_STATUS", status);
+      }
+      if (!flushed) flush();
+      flushed = true;
+      const auto now = Clock::now();
+      if (now >= deadline) {
+        throw Error(Code::kDeadlineExceeded, "opencl: an event was not complete in time (" +
+                                                 std::string(status_text(status)) +
+                                                 "); the command is late, or waits for a user event that nobody sets");
+      }
+      pause(now - begin, deadline - now);
+    }
+  }
+
+ protected:
+  void dispose() noexcept override {
+    event_.reset();
+    detail::FreeList<EventTimeline>::instance().give_back(this);
+  }
+
+ private:
+  friend class detail::FreeList<EventTimeline>;
+  cl_int execution_status() const {
+    return detail::info<cl_int>(clGetEventInfo, "clGetEventInfo", event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS);
+  }
+  static std::string_view status_text(cl_int status) {
+    return status == CL_QUEUED ? "queued" : status == CL_SUBMITTED ? "submitted" : "running";
+  }
+  /// A command that lies in an unflushed queue would never start. User events have no queue.
+  void flush() const {
+    const auto queue =
+        detail::info<cl_command_queue>(clGetEventInfo, "clGetEventInfo", event_.get(), CL_EVENT_COMMAND_QUEUE);
+    if (queue) detail::check(detail::call(clFlush, queue), "clFlush", "before waiting for an event");
+  }
+  /// Short waits spin; longer ones oversleep by an eighth at most, and by a quarter of a millisecond.
+  static void pause(Clock::duration waited, Clock::duration left) {
+    using std::chrono::microseconds;
+    if (waited < microseconds(30)) return std::this_thread::yield();
+    const auto nap = std::min<Clock::duration>(waited / 8, microseconds(250));
+    std::this_thread::sleep_for(std::min<Clock::duration>(nap, left));
+  }
+
+  detail::Handle<cl_event> event_;
+  EventTimeline* next_ = nullptr;
+};
+
+/// The point at which `event` is complete. Adds a reference to the event.
+/// @errors kInvalidArgument: a null event, or one that the driver does not know.
+inline TimelinePoint point(cl_event event) {
+  if (!event) throw Error(Code::kInvalidArgument, "opencl::point: a null cl_event; TimelinePoint::ready() needs none");
+  return TimelinePoint(EventTimeline::over(detail::Handle<cl_event>::retain(event, "a user's event")), 1);
+}
+
+namespace detail {
+
+/// Waits for a command of ours and gives its event back.
+inline void finish(Handle<cl_event> event, Deadline deadline) {
+  EventTimeline::over(std::move(event))->wait(1, deadline);
+}
+
+/// Keeps what a command still reads or writes until it has ended. Where the driver takes no callback it is never freed.
+inline void keep_until(cl_event event, const Ref<RefCounted>& what) noexcept {
+  what->add_ref();
+  clSetEventCallback(
+      event, CL_COMPLETE, [](cl_event, cl_int, void* kept) { static_cast<RefCounted*>(kept)->release(); }, what.get());
+}
+
+}  // namespace detail
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways between images, buffers and host memory.
+#pragma once
+
+#include <tenon/frameworks/opencl/buffer_edges.hpp>
+#include <tenon/frameworks/opencl/image.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+namespace detail {
+
+/// An image over the bytes of a buffer, where cl_khr_image2d_from_buffer is offered.
+class BufferToImage final : public Edge {
+ public:
+  std::string_view name() const override { return "opencl.buffer->opencl.image"; }
+  MemoryKind from() const override { return kBufferMemory; }
+  MemoryKind to() const override { return kImageMemory; }
+
+  Step step(const Description& from, const Context& to, Access) const override {
+    const Native* source = native_of(from.context);
+    const auto* images = to.as<ImageContext>();
+    if (!source || !images) return Refusal{"source or target is no context of this framework"};
+    const Device& device = images->native().device;
+    if (source->context.get() != images->native().context.get())
+      return Refusal{"the buffer belongs to another cl_context"};
+    if (!device.image_from_buffer) return Refusal{device.name + " lacks cl_khr_image2d_from_buffer"};
+    if (auto refused = images->refusal(from.info.type, from.info.shape, Samples::kNormalised)) return *refused;
+    const Picture picture = picture_of(from.info.shape).value();
+    const std::size_t sample = size_bytes(from.info.type), pixel = sample * picture.channels;
+    const ByteStrides& strides = from.info.strides;
+    if (static_cast<std::size_t>(strides[1]) != pixel ||
+        (strides.size() == 3 && static_cast<std::size_t>(strides[2]) != sample))
+      return Refusal{"the pixels of a row do not lie side by side"};
+    const std::size_t pitch = static_cast<std::size_t>(strides[0]), align = device.image_pitch_alignment * pixel;
+    if (pitch % align != 0)
+      return Refusal{"rows are " + bytes_text(pitch) + " apart, and images over buffers of " + device.name +
+                     " want multiples of " + std::to_string(align) + " (" +
+                     std::to_string(device.image_pitch_alignment) + " px)"};
+    if (from.offset % device.base_alignment != 0)
+      return Refusal{"the picture begins at byte " + std::to_string(from.offset) +
+                     " of its buffer, and sub-buffers of " + device.name + " begin at multiples of " +
+                     std::to_string(device.base_alignment)};
+    if (from.offset + pitch * picture.height_px > from.memory_bytes)
+      return Refusal{"the last row of the picture is cut off: an image wants all of its pitch"};
+    Reached reached = shared(from, to, kImageMemory, 2'000);
+    reached.result.alignment = 1;
+    reached.result.host_addressable = false;
+    return reached;
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    judged(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    const Picture picture = picture_of(source.shape()).value();
+    const cl_image_format format = format_of(source.element_type(), picture.channels, Samples::kNormalised);
+    const std::size_t pixel = size_bytes(source.element_type()) * picture.channels;
+    const ImageLayout layout{picture.width_px, picture.height_px, pixel, source.offset(),
+                             static_cast<std::size_t>(source.byte_strides()[0])};
+    // One view for each geometry; should two meet under one key, the next key is as good.
+    std::uint64_t key = key_of(layout, format);
+    for (const View* view; (view = memory.find_view(*to, kImageMemory, options.access, key)); ++key) {
+      const auto* image = static_cast<const ImageView*>(view);
+      if (image->layout() == layout) return source.through(view);
+    }
+    const auto& target = *to.as<ImageContext>();
+    const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
+    auto made = std::make_unique<ImageView>(to, access, key, target.native_ref(),
+                                            make_image(source, target.native(), layout, format), layout);
+    return source.through(&memory.add_view(std::move(made)));
+  }
+
+ private:
+  static std::uint64_t key_of(const ImageLayout& layout, const cl_image_format& format) {
+    std::uint64_t key = 0xcbf29ce484222325ull;
+    for (std::uint64_t part :
+         {std::uint64_t{layout.width_px}, std::uint64_t{layout.height_px}, std::uint64_t{layout.base},
+          std::uint64_t{layout.pitch}, std::uint64_t{format.image_channel_order},
+          std::uint64_t{format.image_channel_data_type}})
+      key = (key ^ part) * 0x100000001b3ull;
+    return key | 1;  // 0 means "one view serves all".
+  }
+
+  static Handle<cl_mem> make_image(const Tensor& source, const Native& native, const ImageLayout& layout,
+                                   const cl_image_format& format) {
+    // The image keeps a reference to the sub-buffer, which keeps the buffer.
+    Handle<cl_mem> region;
+    cl_mem bytes = opencl::buffer(source);
+    if (source.offset() != 0) {
+      region = make_region(source, layout.pitch * layout.height_px);
+      bytes = region.get();
+    }
+    cl_image_desc desc{};
+    desc.image_type = CL_MEM_OBJECT_IMAGE2D;
+    desc.image_width = layout.width_px;
+    desc.image_height = layout.height_px;
+    desc.image_row_pitch = layout.pitch;
+    desc.mem_object = bytes;
+    return Handle<cl_mem>(create(
+        "clCreateImage", [&] { return "an image over " + to_string(source); }, clCreateImage, native.context.get(),
+        cl_mem_flags{CL_MEM_READ_WRITE}, &format, static_cast<const cl_image_desc*>(&desc),
+        static_cast<void*>(nullptr)));
+  }
+};
+
+/// An image's pixels into new host memory: their layout in the image is the driver's own.
+class ImageToCpu final : public Edge {
+ public:
+  std::string_view name() const override { return "opencl.image->cpu"; }
+  MemoryKind from() const override { return kImageMemory; }
+  MemoryKind to() const override { return kCpuMemory; }
+
+  Step step(const Description& from, const Context& to, Access) const override {
+    const Native* native = native_of(from.context);
+    if (!native) return Refusal{"the source is no memory of this framework"};
+    Reached reached = copied(from, to, kCpuMemory, 50'000, native->device.host_unified ? 0.2 : 0.3);
+    reached.result.host_addressable = true;
+    reached.result.alignment = 64;
+    return reached;
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    judged(*this, source, to, options);
+    const Native& native = source.context().as<FacetContext>()->native();
+    Tensor copy(source.element_type(), source.shape());
+    if (copy.size_bytes() == 0) return copy;
+    read_image(native, source, {static_cast<std::byte*>(copy.data()), copy.size_bytes()}, deadline_of(options),
+               options.ledger);
+    if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
+    return copy;
+  }
+};
+
+/// A picture in host memory into a new image.
+class CpuToImage final : public Edge {
+ public:
+  std::string_view name() const override { return "cpu->opencl.image"; }
+  MemoryKind from() const override { return kCpuMemory; }
+  MemoryKind to() const override { return kImageMemory; }
+
+  Step step(const Description& from, const Context& to, Access) const override {
+    const auto* images = to.as<ImageContext>();
+    if (!images) return Refusal{"the target is no context of this framework"};
+    if (auto refused = images->refusal(from.info.type, from.info.shape, Samples::kNormalised)) return *refused;
+    return copied(from, to, kImageMemory, 50'000, images->native().device.host_unified ? 0.2 : 0.3);
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    judged(*this, source, to, options);
+    const Native& native = to.as<FacetContext>()->native();
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    Tensor copy = allocate_image(to, source.element_type(), source.shape());
+    Tensor packed = source;
+    if (!source.is_contiguous()) {
+      packed = Tensor(source.element_type(), source.shape());
+      source.copy_to(packed);
+    }
+    Handle<cl_event> written =
+        write_image(native, copy, {static_cast<const std::byte*>(packed.data()), packed.size_bytes()},
+                    deadline_of(options), options.ledger);
+    copy.memory()->hazards().wrote(TimelinePoint(EventTimeline::over(std::move(written)), 1));
+    if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
+    return copy;
+  }
+};
+
+inline const BufferToImage buffer_to_image;
+inline const ImageToCpu image_to_cpu;
+inline const CpuToImage cpu_to_image;
+inline constexpr const Edge* kImageEdges[] = {&buffer_to_image, &image_to_cpu, &cpu_to_image};
+
+}  // namespace detail
+
+inline std::span<const Edge* const> ImageContext::edges() const { return detail::kImageEdges; }
+
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making contexts: of our own for a device, or around a user's cl_context and queue.
+#pragma once
+
+#include <tenon/frameworks/opencl/buffer_edges.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+namespace detail {
+
+inline Context assemble(Ref<Native> native, std::optional<Coherency> wished, std::string name = {}) {
+  native->transfers = make_queue(*native);
+  judge_sharing(*native, wished);
+  if (name.empty()) name = short_name(native->device.name);
+  return Context(make_ref<BufferContext>(std::move(native), name));
+}
+
+inline Context make_context(cl_device_id device, std::optional<Coherency> wished, const std::string& name) {
+  if (!device) throw Error(Code::kInvalidArgument, "opencl::make_context: a null cl_device_id");
+  auto native = make_ref<Native>();
+  native->device = read_device(device);
+  native->context = Handle<cl_context>(create(
+      "clCreateContext", [&] { return "making a context for " + native->device.name; }, clCreateContext,
+      static_cast<const cl_context_properties*>(nullptr), cl_uint{1}, static_cast<const cl_device_id*>(&device),
+      static_cast<void(CL_CALLBACK*)(const char*, const void*, std::size_t, void*)>(nullptr),
+      static_cast<void*>(nullptr)));
+  native->queue = make_queue(*native);
+  return assemble(std::move(native), wished, name);
+}
+
+}  // namespace detail
+
+/// A context of our own, with a queue, for one device. An alias test runs on CPU devices: see coherency().
+/// @param wished  For tests and measurements: what to assume of the device instead of what was found.
+/// @errors kInvalidArgument: null; what the native calls give. @cost some 100 us.
+inline Context make_context(cl_device_id device, std::optional<Coherency> wished = {}) {
+  return detail::make_context(device, wished, {});
+}
+
+/// A context of our own for the first device of the first platform.
+/// @errors kUnavailable: no OpenCL platform or device on this machine.
+inline Context make_context() {
+  const std::vector<cl_device_id> devices = detail::all_devices();
+  if (devices.empty())
+    throw Error(Code::kUnavailable,
+                "opencl: no platform with a device is installed: the ICD loader found none (install a driver, for "
+                "instance pocl-opencl-icd, or set OCL_ICD_VENDORS)");
+  return make_context(devices.front());
+}
+
+/// The user's context and queue: borrowed by references of their own. `queue` may be null: one is made then.
+/// What Tenon itself enqueues goes to a queue of its own, so the user's may be blocked without harm.
+/// @errors kInvalidArgument: a null context, a queue of another context; what the native calls give.
+inline Context wrap(cl_context context, cl_command_queue queue, std::optional<Coherency> wished = {}) {
+  if (!context) throw Error(Code::kInvalidArgument, "opencl::wrap: a null cl_context");
+  auto native = make_ref<detail::Native>();
+  native->context = detail::Handle<cl_context>::retain(context, "wrapping a context");
+  cl_device_id device = nullptr;
+  if (queue) {
+    using detail::info;
+    if (info<cl_context>(clGetCommandQueueInfo, "clGetCommandQueueInfo", queue, CL_QUEUE_CONTEXT) != context)
+      throw Error(Code::kInvalidArgument, "opencl::wrap: the queue belongs to another cl_context than the one given");
+    device = info<cl_device_id>(clGetCommandQueueInfo, "clGetCommandQueueInfo", queue, CL_QUEUE_DEVICE);
+    native->queue = detail::Handle<cl_command_queue>::retain(queue, "wrapping a queue");
+  } else {
+    const auto count = detail::info<cl_uint>(clGetContextInfo, "clGetContextInfo", context, CL_CONTEXT_NUM_DEVICES);
+    std::vector<cl_device_id> devices(count);
+    detail::check(
+        detail::call(clGetContextInfo, context, cl_context_info{CL_CONTEXT_DEVICES}, count * sizeof(cl_device_id),
+                     static_cast<void*>(devices.data()), static_cast<std::size_t*>(nullptr)),
+        "clGetContextInfo", "asking for the devices of a context");
+    if (devices.empty()) throw Error(Code::kInvalidArgument, "opencl::wrap: the cl_context has no device");
+    device = devices.front();
+  }
+  native->device = detail::read_device(device);
+  if (!queue) native->queue = detail::make_queue(*native);
+  return detail::assemble(std::move(native), wished);
+}
+
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

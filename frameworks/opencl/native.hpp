@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// The OpenCL calls: codes become errors, handles have owners, and a test can make any one call fail.
+#pragma once
+
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 300
+#endif
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+/// "CL_INVALID_VALUE", for messages; "an OpenCL code" for those of extensions.
+inline std::string status_name(cl_int status) {
+  constexpr std::string_view runtime[] = {"CL_SUCCESS",
+                                          "CL_DEVICE_NOT_FOUND",
+                                          "CL_DEVICE_NOT_AVAILABLE",
+                                          "CL_COMPILER_NOT_AVAILABLE",
+                                          "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+                                          "CL_OUT_OF_RESOURCES",
+                                          "CL_OUT_OF_HOST_MEMORY",
+                                          "CL_PROFILING_INFO_NOT_AVAILABLE",
+                                          "CL_MEM_COPY_OVERLAP",
+                                          "CL_IMAGE_FORMAT_MISMATCH",
+                                          "CL_IMAGE_FORMAT_NOT_SUPPORTED",
+                                          "CL_BUILD_PROGRAM_FAILURE",
+                                          "CL_MAP_FAILURE",
+                                          "CL_MISALIGNED_SUB_BUFFER_OFFSET",
+                                          "CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST"};
+  constexpr std::string_view invalid[] = {"VALUE",           "DEVICE_TYPE",
+                                          "PLATFORM",        "DEVICE",
+                                          "CONTEXT",         "QUEUE_PROPERTIES",
+                                          "COMMAND_QUEUE",   "HOST_PTR",
+                                          "MEM_OBJECT",      "IMAGE_FORMAT_DESCRIPTOR",
+                                          "IMAGE_SIZE",      "SAMPLER",
+                                          "BINARY",          "BUILD_OPTIONS",
+                                          "PROGRAM",         "PROGRAM_EXECUTABLE",
+                                          "KERNEL_NAME",     "KERNEL_DEFINITION",
+                                          "KERNEL",          "ARG_INDEX",
+                                          "ARG_VALUE",       "ARG_SIZE",
+                                          "KERNEL_ARGS",     "WORK_DIMENSION",
+                                          "WORK_GROUP_SIZE", "WORK_ITEM_SIZE",
+                                          "GLOBAL_OFFSET",   "EVENT_WAIT_LIST",
+                                          "EVENT",           "OPERATION",
+                                          "GL_OBJECT",       "BUFFER_SIZE",
+                                          "MIP_LEVEL",       "GLOBAL_WORK_SIZE",
+                                          "PROPERTY",        "IMAGE_DESCRIPTOR"};
+  if (status <= 0 && status > -15) return std::string(runtime[-status]);
+  if (status <= -30 && status > -66) return "CL_INVALID_" + std::string(invalid[-30 - status]);
+  return status == -1001 ? "CL_PLATFORM_NOT_FOUND_KHR" : "an OpenCL code";
+}
+
+namespace detail {
+
+/// What conformance and tests steer: every native call below passes through injected(), and every handle is counted.
+struct Probe {
+  static inline std::atomic<long> countdown{0};
+  static inline std::atomic<bool> failed{false};
+  static inline std::atomic<std::size_t> handles{0};
+};
+
+/// True when this call is the one that was told to fail. @cost one relaxed load.
+inline bool injected() {
+  long left = Probe::countdown.load(std::memory_order_relaxed);
+  while (left > 0) {
+    if (!Probe::countdown.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) continue;
+    if (left == 1) Probe::failed.store(true);
+    return left == 1;
+  }
+  return false;
+}
+inline constexpr cl_int kInjected = CL_OUT_OF_RESOURCES;
+
+constexpr Code code_of(cl_int status) {
+  switch (status) {
+    case CL_MEM_OBJECT_ALLOCATION_FAILURE:
+    case CL_OUT_OF_RESOURCES:
+    case CL_OUT_OF_HOST_MEMORY:
+      return Code::kResourceExhausted;
+    case CL_DEVICE_NOT_FOUND:
+    case CL_DEVICE_NOT_AVAILABLE:
+    case CL_COMPILER_NOT_AVAILABLE:
+    case -1001:
+      return Code::kUnavailable;
+    case CL_IMAGE_FORMAT_NOT_SUPPORTED:
+      return Code::kUnimplemented;
+    case CL_INVALID_OPERATION:
+      return Code::kFailedPrecondition;
+    case CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST:
+      return Code::kAborted;
+    default:
+      return status <= -30 && status > -80 ? Code::kInvalidArgument : Code::kInternal;
+  }
+}
+
+[[noreturn]] inline void fail(cl_int status, const char* call, const std::string& what) {
+  throw Error(code_of(status), "opencl: " + what + ": " + status_name(status), call, status);
+}
+
+/// The only place where codes become exceptions. `what` is a text, or a function that makes one when it is needed.
+template <typename What>
+void check(cl_int status, const char* call, const What& what) {
+  if (status == CL_SUCCESS) return;
+  if constexpr (std::is_invocable_v<What>)
+    fail(status, call, what());
+  else
+    fail(status, call, what);
+}
+
+/// Calls a function that returns a code.
+template <typename Function, typename... Arguments>
+cl_int call(Function function, Arguments... arguments) {
+  return injected() ? kInjected : function(arguments...);
+}
+
+/// What owns references of each handle type.
+template <typename T>
+struct HandleTraits;
+#define TENON_OPENCL_HANDLE(type, name)                                  \
+  template <>                                                            \
+  struct HandleTraits<type> {                                            \
+    static cl_int retain(type handle) { return clRetain##name(handle); } \
+    static void release(type handle) { clRelease##name(handle); }        \
+    static constexpr const char* kRetain = "clRetain" #name;             \
+  };
+TENON_OPENCL_HANDLE(cl_context, Context)
+TENON_OPENCL_HANDLE(cl_command_queue, CommandQueue)
+TENON_OPENCL_HANDLE(cl_mem, MemObject)
+TENON_OPENCL_HANDLE(cl_event, Event)
+#undef TENON_OPENCL_HANDLE
+
+/// Owner of one reference to an OpenCL object. Empty when default-constructed.
+template <typename T>
+class Handle {
+ public:
+  Handle() = default;
+  /// Takes one reference over.
+  explicit Handle(T handle) noexcept : handle_(handle) {
+    if (handle_) Probe::handles.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// Adds a reference. @errors what the retain call gives.
+  static Handle retain(T handle, const char* what) {
+    check(call(HandleTraits<T>::retain, handle), HandleTraits<T>::kRetain, what);
+    return Handle(handle);
+  }
+  Handle(Handle&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) {
+      reset();
+      handle_ = std::exchange(other.handle_, nullptr);
+    }
+    return *this;
+  }
+  ~Handle() { reset(); }
+
+  T get() const noexcept { return handle_; }
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  void reset() noexcept {
+    if (!handle_) return;
+    HandleTraits<T>::release(std::exchange(handle_, nullptr));
+    Probe::handles.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  T handle_ = nullptr;
+};
+
+/// Calls a function that returns an object and writes its code through the last argument.
+template <typename What, typename Function, typename... Arguments>
+auto create(const char* name, const What& what, Function function, Arguments... arguments) {
+  cl_int status = CL_SUCCESS;
+  decltype(function(arguments..., &status)) made = nullptr;
+  if (injected())
+    status = kInjected;
+  else
+    made = function(arguments..., &status);
+  check(!made && status == CL_SUCCESS ? CL_OUT_OF_RESOURCES : status, name, what);
+  return made;
+}
+
+/// A scalar out of one of the clGet*Info functions.
+template <typename T, typename Function, typename Object, typename Key>
+T info(Function function, const char* name, Object object, Key key) {
+  T value{};
+  check(call(function, object, key, sizeof(T), static_cast<void*>(&value), static_cast<std::size_t*>(nullptr)), name,
+        [key] { return "asking for " + std::to_string(key); });
+  return value;
+}
+
+/// A text out of one of the clGet*Info functions.
+template <typename Function, typename Object, typename Key>
+std::string info_text(Function function, const char* name, Object object, Key key) {
+  const auto what = [key] { return "asking for " + std::to_string(key); };
+  std::size_t size = 0;
+  check(call(function, object, key, std::size_t{0}, static_cast<void*>(nullptr), &size), name, what);
+  std::string text(size, '\0');
+  if (size)
+    check(call(function, object, key, size, static_cast<void*>(text.data()), static_cast<std::size_t*>(nullptr)), name,
+          what);
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+}  // namespace detail
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenCL: buffers, images, USM and SVM of any platform as Tenon's memory.
+//
+//   Contexts     opencl::contexts()              what exists on this machine (contexts.hpp)
+//                opencl::make_context(device)    a cl_context and queue of our own
+//                opencl::wrap(cl_context, cl_command_queue)   the user's, borrowed by references
+//                opencl::queue(context), handle(context), device(context)   the native side
+//   Buffers      opencl::wrap(context, cl_mem, info)     borrow     opencl::adopt(context, cl_mem, info)   take over
+//                opencl::buffer(tensor)          its cl_mem; the tensor begins at tensor.offset() in it
+//                opencl::sub_buffer(tensor)      a cl_mem that begins at the tensor
+//   Images       opencl::images(context)         their context    opencl::image(tensor)   its cl_mem
+//                opencl::allocate_image, wrap_image, adopt_image; allocate_frame: NV12 as R8 + RG8 where there is RG8
+//   USM          opencl::usm(context)            opencl::usm_pointer(tensor)   allocate_usm, wrap_usm, adopt_usm
+//   SVM          opencl::svm(context)            opencl::svm_pointer(tensor)   allocate_svm, wrap_svm
+//   Waiting      opencl::wrote(tensor, event), reads(tensor, event)   a user's command; host accesses wait for it
+//                opencl::wait_list(tensor, access)    what a user's command must wait for
+//                opencl::point(event)            a cl_event as a TimelinePoint
+//
+// Each kind of memory has a context of its own over one cl_context; that of buffers is the main one and gives the
+// others.
+#pragma once
+
+#include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/buffer_edges.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/image.hpp>
+#include <tenon/frameworks/opencl/image_edges.hpp>
+#include <tenon/frameworks/opencl/make.hpp>
+#include <tenon/frameworks/opencl/pointer_edges.hpp>
+#include <tenon/frameworks/opencl/svm.hpp>
+#include <tenon/frameworks/opencl/sync.hpp>
+#include <tenon/frameworks/opencl/usm.hpp>

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shared virtual memory of OpenCL 2.0: coarse-grained and fine-grained allocations by pointer.
+#pragma once
+
+#include <tenon/frameworks/opencl/buffer.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+namespace detail {
+
+/// Owner of one SVM allocation.
+class SvmBlock {
+ public:
+  SvmBlock() = default;
+  SvmBlock(Ref<Native> native, void* data) : native_(std::move(native)), data_(data) {
+    Probe::handles.fetch_add(1, std::memory_order_relaxed);
+  }
+  SvmBlock(SvmBlock&& other) noexcept : native_(std::move(other.native_)), data_(std::exchange(other.data_, nullptr)) {}
+  SvmBlock& operator=(SvmBlock&&) = delete;
+  ~SvmBlock() {
+    if (!data_) return;
+    // By the queue, after the copies and unmaps of ours that are still in it.
+    void* pointers[] = {data_};
+    clEnqueueSVMFree(native_->transfers.get(), 1, pointers, nullptr, nullptr, 0, nullptr, nullptr);
+    clFlush(native_->transfers.get());
+    Probe::handles.fetch_sub(1, std::memory_order_relaxed);
+  }
+  void* data() const { return data_; }
+
+ private:
+  Ref<Native> native_;
+  void* data_ = nullptr;
+};
+
+inline SvmBlock allocate_svm(const Ref<Native>& native, bool fine, std::size_t size, std::size_t alignment) {
+  const cl_svm_mem_flags flags = CL_MEM_READ_WRITE | (fine ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0);
+  void* const data =
+      injected() ? nullptr : clSVMAlloc(native->context.get(), flags, size, static_cast<cl_uint>(alignment));
+  if (!data)
+    throw Error(Code::kResourceExhausted,
+                "opencl: no " + std::string(fine ? "fine" : "coarse") + "-grained SVM of " + std::to_string(size) +
+                    " bytes aligned to " + std::to_string(alignment) + " on " + native->device.name,
+                "clSVMAlloc", CL_OUT_OF_RESOURCES);
+  return {native, data};
+}
+
+inline Handle<cl_event> copy_svm(const Native& native, void* to, const void* from, std::size_t size) {
+  cl_event event = nullptr;
+  check(call(clEnqueueSVMMemcpy, native.transfers.get(), cl_bool{CL_FALSE}, to, from, size, cl_uint{0},
+             static_cast<const cl_event*>(nullptr), &event),
+        "clEnqueueSVMMemcpy", [&] { return "copying " + std::to_string(size) + " bytes of SVM"; });
+  return Handle<cl_event>(event);
+}
+
+/// Host access to coarse-grained SVM: ends when it goes.
+class MappedSvm {
+ public:
+  /// @errors what clEnqueueSVMMap gives; kDeadlineExceeded.
+  MappedSvm(const Native& native, cl_map_flags flags, void* data, std::size_t size, Deadline deadline)
+      : native_(&native), data_(data) {
+    cl_event event = nullptr;
+    check(call(clEnqueueSVMMap, native.transfers.get(), cl_bool{CL_FALSE}, flags, data, size, cl_uint{0},
+               static_cast<const cl_event*>(nullptr), &event),
+          "clEnqueueSVMMap", [&] { return "mapping " + std::to_string(size) + " bytes of SVM for the host"; });
+    Handle<cl_event> mapped(event);
+    try {
+      finish(std::move(mapped), deadline);
+    } catch (...) {
+      unmap();
+      throw;
+    }
+  }
+  MappedSvm(const MappedSvm&) = delete;
+  MappedSvm& operator=(const MappedSvm&) = delete;
+  ~MappedSvm() { unmap(); }
+  void* data() const { return data_; }
+
+ private:
+  void unmap() noexcept {
+    clEnqueueSVMUnmap(native_->transfers.get(), data_, 0, nullptr, nullptr);
+    clFlush(native_->transfers.get());
+  }
+  const Native* native_;
+  void* data_;
+};
+
+}  // namespace detail
+
+/// An SVM allocation as memory. Fine-grained ones are host-addressable at once, coarse-grained ones by mapping.
+class SvmMemory final : public Memory {
+ public:
+  SvmMemory(Context context, const Properties& properties, bool fine, void* data, detail::SvmBlock owned)
+      : Memory(std::move(context), kSvmMemory, properties), fine_(fine), data_(data), owned_(std::move(owned)) {}
+  ~SvmMemory() override { drop_views(); }
+  bool fine_grained() const { return fine_; }
+  void* data() const { return data_; }
+
+ private:
+  bool fine_;
+  void* data_;
+  detail::SvmBlock owned_;  // Empty for what a user keeps.
+};
+
+/// Host memory where any pointer serves as SVM (fine-grained system SVM): the pointer itself.
+class SvmView final : public View {
+ public:
+  using View::View;
+};
+
+/// The address of a tensor's first element, as clSetKernelArgSVMPointer takes it. @errors kInvalidArgument.
+inline void* svm_pointer(const Tensor& tensor) {
+  if (tensor && tensor.view()) {
+    if (const auto* view = dynamic_cast<const SvmView*>(tensor.view()))
+      return static_cast<std::byte*>(view->host()) + tensor.offset();
+  } else if (tensor) {
+    if (const auto* memory = dynamic_cast<const SvmMemory*>(tensor.memory().get()))
+      return static_cast<std::byte*>(memory->data()) + tensor.offset();
+  }
+  throw Error(Code::kInvalidArgument,
+              "opencl::svm_pointer of " + to_string(tensor) + ": it is no opencl.svm; map it to opencl::svm(context)");
+}
+
+/// The context of SVM, beside the buffers of the same cl_context.
+class SvmContext final : public FacetContext {
+ public:
+  /// @errors kUnavailable: the device has no SVM.
+  SvmContext(Ref<detail::Native> native, const std::string& device_name)
+      : FacetContext(std::move(native), kSvmMemory, device_name) {
+    if (!(this->native().device.svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER))
+      throw Error(Code::kUnavailable, "opencl: " + this->native().device.name + " has no shared virtual memory");
+  }
+
+  std::span<const Edge* const> edges() const override;
+  bool has_fine_grained() const { return (native().device.svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0; }
+  /// Any host pointer is SVM.
+  bool has_system() const { return (native().device.svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0; }
+  /// Fine-grained when `wanted.host_access`, else coarse-grained.
+  /// @errors kUnimplemented: descriptors, fine-grained memory of devices that have none; kResourceExhausted.
+  Ref<Memory> allocate(const Requirements& wanted) override { return allocate(wanted, wanted.host_access); }
+  Ref<Memory> allocate(const Requirements& wanted, bool fine) {
+    if (wanted.fd != FdKind::kNone)
+      throw Error(Code::kUnimplemented, std::string(name()) + ": SVM has no descriptor; allocate with frameworks/cpu");
+    if (fine && !has_fine_grained())
+      throw Error(Code::kUnimplemented, std::string(name()) +
+                                            ": host access without mapping was asked for, and the device has only "
+                                            "coarse-grained SVM; map it to the host");
+    if (wanted.alignment > kMostAlignment)
+      throw Error(Code::kUnimplemented, std::string(name()) + ": an alignment of " + std::to_string(wanted.alignment) +
+                                            " bytes was asked for, SVM has at most " + std::to_string(kMostAlignment));
+    const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
+    detail::SvmBlock block =
+        detail::allocate_svm(native_ref(), fine, size, wanted.alignment > 1 ? wanted.alignment : 0);
+    void* const data = block.data();
+    return over(data, size, fine, std::move(block));
+  }
+  Ref<Memory> over(void* data, std::size_t size, bool fine, detail::SvmBlock owned) {
+    Memory::Properties properties;
+    properties.size_bytes = size;
+    properties.host = fine ? data : nullptr;
+    properties.identity = {MemoryIdentity::Kind::kAllocation, 0, reinterpret_cast<std::uintptr_t>(data)};
+    return make_ref<SvmMemory>(Context(Ref<ContextImpl>(this)), properties, fine, data, std::move(owned));
+  }
+
+  /// By the device's own copies.
+  void read(const Tensor& tensor, std::span<std::byte> out) const override {
+    if (tensor.size_bytes() == 0) return;
+    tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    const Ref<Memory> packed = HostMemory::allocate(tensor.size_bytes());
+    read_now(tensor, packed, default_deadline());
+    std::memcpy(out.data(), packed->host(), tensor.size_bytes());
+  }
+  void write(const Tensor& tensor, std::span<const std::byte> in) const override {
+    if (!tensor.is_writable())
+      throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
+    if (tensor.size_bytes() == 0) return;
+    tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
+    const Ref<Memory> staged = HostMemory::allocate(tensor.size_bytes());
+    std::memcpy(staged->host(), in.data(), tensor.size_bytes());
+    write_now(tensor, staged, default_deadline());
+  }
+  /// Packed elements out and in, after whoever calls has waited for what is in flight.
+  void read_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
+    const auto* const base = static_cast<const std::byte*>(svm_pointer(tensor)) - tensor.offset();
+    auto* const bytes = static_cast<std::byte*>(packed->host());
+    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
+      return detail::copy_svm(native(), bytes + at, base + offset, size);
+    });
+  }
+  void write_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
+    auto* const base = static_cast<std::byte*>(svm_pointer(tensor)) - tensor.offset();
+    const auto* const bytes = static_cast<const std::byte*>(packed->host());
+    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
+      return detail::copy_svm(native(), base + offset, bytes + at, size);
+    });
+  }
+
+ private:
+  static constexpr std::size_t kMostAlignment = 128;
+};
+
+/// The context of SVM beside `context`. @errors kUnavailable: the device has none; kInvalidArgument.
+inline Context svm(const Context& context) {
+  if (context.as<SvmContext>()) return context;
+  return detail::buffers(context, "svm").sibling(2, [](const Ref<detail::Native>& native, const std::string& name) {
+    return Context(make_ref<SvmContext>(native, name));
+  });
+}
+
+namespace detail {
+
+inline SvmContext& svm_context(const Context& context, const char* function) {
+  auto* svm = context.as<SvmContext>();
+  if (!svm)
+    throw Error(Code::kInvalidArgument,
+                std::string("opencl::") + function + ": the context is none of SVM; pass opencl::svm(context)");
+  return *svm;
+}
+
+}  // namespace detail
+
+enum class SvmGrain : std::uint8_t { kCoarse, kFine };
+
+/// New SVM. @errors as SvmContext::allocate.
+inline Tensor allocate_svm(const Context& context, SvmGrain grain, const TensorInfo& info) {
+  SvmContext& svm = detail::svm_context(context, "allocate_svm");
+  const auto extent = checked_extent_bytes(info);
+  if (!extent)
+    throw Error(Code::kInvalidArgument,
+                "opencl::allocate_svm: the size of " + to_string(info.shape) + " does not fit 63 bits");
+  Requirements wanted;
+  wanted.size_bytes = *extent;
+  return Tensor(info, svm.allocate(wanted, grain == SvmGrain::kFine));
+}
+
+/// The user's SVM of this cl_context as a tensor; the user keeps it alive. OpenCL cannot be asked whose an SVM pointer
+/// is nor of which grain: what is said here is believed. @errors kInvalidArgument: null, sizes past 63 bits.
+inline Tensor wrap_svm(const Context& context, void* data, SvmGrain grain, const TensorInfo& info) {
+  SvmContext& svm = detail::svm_context(context, "wrap_svm");
+  const auto extent = checked_extent_bytes(info);
+  if (!data || !extent)
+    throw Error(Code::kInvalidArgument,
+                std::string("opencl::wrap_svm: ") + (data ? "a size that does not fit 63 bits" : "a null pointer"));
+  return Tensor(info, svm.over(data, *extent, grain == SvmGrain::kFine, {}));
+}
+
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenCV as a context of Tenon: cv::Mat's memory, and the edges between it and host memory.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+
+#include <tenon/core/edge.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/frameworks/opencv/layout.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencv {
+
+/// Bytes of a cv::Mat, or host memory as cv::Mat sees it.
+inline constexpr MemoryKind kMatMemory{"opencv.mat"};
+
+inline Context context();
+
+/// The allocation behind a cv::Mat: whole, also where the Mat is a region of it. Shares the Mat's reference count, so
+/// the bytes live as long as this. A Mat over user data owns nothing: there the user keeps the bytes. It has no
+/// identity: OpenCV recycles buffers and tells nobody, so each wrapping is afresh.
+class MatMemory final : public Memory {
+ public:
+  /// @param skip  Bytes at the start of the allocation that do not count (an alignment).
+  static Ref<MatMemory> over(const cv::Mat& mat, bool read_only, std::size_t skip = 0) {
+    Properties properties;
+    properties.size_bytes = static_cast<std::size_t>(mat.datalimit - mat.datastart) - skip;
+    properties.host = const_cast<uchar*>(mat.datastart) + skip;
+    properties.read_only = read_only;
+    return Ref<MatMemory>(new MatMemory(properties, mat));
+  }
+  ~MatMemory() override { drop_views(); }  // Before the Mat gives up the bytes that they refer to.
+
+  /// As it was given: a region stays a region.
+  const cv::Mat& mat() const { return mat_; }
+
+ private:
+  MatMemory(const Properties& properties, const cv::Mat& mat)
+      : Memory(opencv::context(), kMatMemory, properties), mat_(mat) {}
+
+  cv::Mat mat_;
+};
+
+namespace detail {
+
+inline constexpr const char* kTiled =
+    "its pixels are tiled (a DRM modifier), and OpenCV knows rows only: convert it on the device that made it";
+
+inline std::string refusal_of(const Description& from, Access access) {
+  if (!from.host_addressable) return "cv::Mat needs a host address, and this memory has none";
+  if (from.modifier != kModifierLinear) return kTiled;
+  if (writes(access) && from.read_only) return "the memory is read-only, or a decoder still refers to it";
+  return {};
+}
+
+inline Step shared(const Description& from, const Context& to, MemoryKind kind) {
+  Reached reached{from, false, 60, 0};
+  reached.result.context = to;
+  reached.result.kind = kind;
+  return reached;
+}
+
+/// The same address under the name of another context of the host.
+inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind, Access access, EdgeId edge) {
+  const Memory& memory = *source.memory();
+  if (const View* view = memory.find_view(*to, kind, access)) return source.through(view);
+  void* base = source.view() ? source.view()->host() : memory.host();
+  // As wide as the memory allows: one view then serves readers and writers. Leases are judged at each map.
+  const Access widest = source.view()        ? source.view()->access()
+                        : memory.read_only() ? Access::kRead
+                                             : Access::kReadWrite;
+  auto view = std::make_unique<View>(to, kind, widest, base);
+  view->set_standing(edge);
+  return source.through(&memory.add_view(std::move(view)));
+}
+
+/// Host memory as cv::Mat sees it; mat() makes the header.
+class CpuToMat final : public Edge {
+ public:
+  std::string_view name() const override { return "cpu->opencv.mat"; }
+  MemoryKind from() const override { return kCpuMemory; }
+  MemoryKind to() const override { return kMatMemory; }
+  Step step(const Description& from, const Context& to, Access access) const override {
+    if (std::string reason = refusal_of(from, access); !reason.empty()) return Refusal{std::move(reason)};
+    const auto layout = lay_out(from.info);
+    if (const auto* refusal = std::get_if<Refusal>(&layout)) return *refusal;
+    return shared(from, to, kMatMemory);
+  }
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    const Step judged = step(tenon::describe(source), to, options.access);
+    if (auto* refusal = std::get_if<Refusal>(&judged))
+      throw Error(Code::kFailedPrecondition, "cpu->opencv.mat: " + refusal->reason);
+    return host_view(source, to, kMatMemory, options.access, id());
+  }
+};
+
+/// A cv::Mat's bytes are host memory.
+class MatToCpu final : public Edge {
+ public:
+  std::string_view name() const override { return "opencv.mat->cpu"; }
+  MemoryKind from() const override { return kMatMemory; }
+  MemoryKind to() const override { return kCpuMemory; }
+  Step step(const Description& from, const Context& to, Access access) const override {
+    if (std::string reason = refusal_of(from, access); !reason.empty()) return Refusal{std::move(reason)};
+    return shared(from, to, kCpuMemory);
+  }
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    const Step judged = step(tenon::describe(source), to, options.access);
+    if (auto* refusal = std::get_if<Refusal>(&judged))
+      throw Error(Code::kFailedPrecondition, "opencv.mat->cpu: " + refusal->reason);
+    // Back to where it came from: host memory needs no view of itself.
+    if (source.memory()->context() == to) return source.through(nullptr);
+    return host_view(source, to, kCpuMemory, options.access, id());
+  }
+};
+
+/// Any tensor's bytes as u8, also where its element type has no depth.
+inline TensorInfo as_bytes(const Tensor& tensor) {
+  TensorInfo bytes{ElementType::kU8, {tensor.size_bytes()}, {}};
+  if (const std::size_t item = size_bytes(tensor.element_type()); item != 0) {
+    bytes.shape = tensor.shape();
+    bytes.strides = tensor.byte_strides();
+    bytes.shape.push_back(item);
+    bytes.strides.push_back(1);
+  }
+  return bytes;
+}
+
+/// Copies by cv::Mat::copyTo between a tensor and packed bytes. False when OpenCV has no way to say the tensor.
+inline bool copy_by_opencv(const Tensor& tensor, std::byte* packed, bool to_packed) {
+  const TensorInfo strided = as_bytes(tensor);
+  const TensorInfo dense{ElementType::kU8, strided.shape, packed_strides(ElementType::kU8, strided.shape)};
+  auto inside_layout = lay_out(strided), outside_layout = lay_out(dense);
+  auto *inside = std::get_if<MatLayout>(&inside_layout), *outside = std::get_if<MatLayout>(&outside_layout);
+  if (!inside || !outside) return false;
+  // Pixels padded on one side only are channels on the other: copyTo would take the difference for a new type.
+  if (inside->dims != outside->dims) *outside = *inside;
+  checked(
+      "cv::Mat::copyTo", [&] { return "copying " + to_string(tensor); },
+      [&] {
+        cv::Mat in = header_of(*inside, strided, tensor.data()), out = header_of(*outside, dense, packed);
+        (to_packed ? in : out).copyTo(to_packed ? out : in);
+        return 0;
+      });
+  return true;
+}
+
+}  // namespace detail
+
+/// The one OpenCV context of the process: cv::Mat knows no devices.
+class MatContext final : public ContextImpl {
+ public:
+  std::string_view name() const override { return "opencv"; }
+  MemoryKind kind() const override { return kMatMemory; }
+  std::span<const Edge* const> edges() const override {
+    static const detail::CpuToMat from_cpu;
+    static const detail::MatToCpu to_cpu;
+    static const Edge* const all[] = {&from_cpu, &to_cpu};
+    return all;
+  }
+  Requirements requirements() const override {
+    Requirements wanted;
+    wanted.host_access = true;
+    return wanted;
+  }
+  /// A buffer of cv::Mat's default allocator. @errors kUnimplemented: descriptors; kResourceExhausted, kInternal: what
+  /// cv::Mat::create gives.
+  Ref<Memory> allocate(const Requirements& wanted) override {
+    if (wanted.fd != FdKind::kNone) {
+      throw Error(Code::kUnimplemented,
+                  "opencv: a cv::Mat has no descriptor; allocate in cpu or dmabuf and map that here");
+    }
+    constexpr std::size_t kOpenCvAlignment = 64, kRow = 1 << 20;
+    const std::size_t slack = wanted.alignment > kOpenCvAlignment ? wanted.alignment : 0;
+    std::size_t bytes = 0;
+    if (__builtin_add_overflow(wanted.size_bytes, wanted.tail_padding + slack, &bytes) || bytes > kRow * INT_MAX) {
+      throw Error(Code::kResourceExhausted,
+                  "opencv: " + std::to_string(wanted.size_bytes) + " bytes are more than a cv::Mat can have");
+    }
+    bytes = std::max<std::size_t>(bytes, 1);
+    // Sizes are ints: what is longer has rows.
+    const bool one_row = bytes <= INT_MAX;
+    cv::Mat mat;
+    detail::checked(
+        "cv::Mat::create", [&] { return "allocating " + std::to_string(bytes) + " bytes"; },
+        [&] {
+          mat.create(one_row ? 1 : static_cast<int>((bytes + kRow - 1) / kRow),
+                     static_cast<int>(one_row ? bytes : kRow), CV_8U);
+          return 0;
+        });
+    const auto start = reinterpret_cast<std::uintptr_t>(mat.datastart);
+    return MatMemory::over(mat, false, slack ? (slack - start % slack) % slack : 0);
+  }
+  void read(const Tensor& tensor, std::span<std::byte> out) const override {
+    if (tensor.size_bytes() != 0 && !detail::copy_by_opencv(tensor, out.data(), true)) ContextImpl::read(tensor, out);
+  }
+  void write(const Tensor& tensor, std::span<const std::byte> in) const override {
+    if (tensor.size_bytes() != 0 && !detail::copy_by_opencv(tensor, const_cast<std::byte*>(in.data()), false))
+      ContextImpl::write(tensor, in);
+  }
+};
+
+/// The context of cv::Mat, with the edges cpu->opencv.mat and opencv.mat->cpu.
+inline Context context() {
+  static const Context* the_one = new Context(make_ref<MatContext>());  // Outlives static destructors that hold Mats.
+  return *the_one;
+}
+
+}  // namespace opencv
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which contexts of this framework exist on this machine: the one of cv::Mat.
+#pragma once
+
+#include <vector>
+
+#include <tenon/frameworks/opencv/context.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencv {
+
+inline std::vector<Context> contexts() { return {context()}; }
+
+}  // namespace opencv
+}  // namespace v1
+}  // namespace tenon

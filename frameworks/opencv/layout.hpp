@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of a tensor a cv::Mat can say: types, extents and steps, both ways.
+#pragma once
+
+#include <array>
+#include <climits>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include <opencv2/core.hpp>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencv {
+
+/// cv::Mat's depth for an element type; nothing where OpenCV 4 has none.
+constexpr std::optional<int> depth_of(ElementType type) {
+  constexpr auto table = [] {
+    std::array<signed char, std::size(kElementTypes)> depths{};
+    depths.fill(-1);
+    const auto set = [&](ElementType of, int depth) {
+      depths[static_cast<std::size_t>(of)] = static_cast<signed char>(depth);
+    };
+    set(ElementType::kU8, CV_8U), set(ElementType::kI8, CV_8S);
+    set(ElementType::kU16, CV_16U), set(ElementType::kI16, CV_16S);
+    set(ElementType::kI32, CV_32S), set(ElementType::kF16, CV_16F);
+    set(ElementType::kF32, CV_32F), set(ElementType::kF64, CV_64F);
+    return depths;
+  }();
+  const int depth = table[static_cast<std::size_t>(type)];
+  if (depth < 0) return std::nullopt;
+  return depth;
+}
+
+/// The element type of a cv::Mat's depth; nothing for depths of later versions.
+constexpr std::optional<ElementType> element_type_of_depth(int depth) {
+  constexpr ElementType types[] = {ElementType::kU8,  ElementType::kI8,  ElementType::kU16, ElementType::kI16,
+                                   ElementType::kI32, ElementType::kF32, ElementType::kF64, ElementType::kF16};
+  if (depth < 0 || depth >= static_cast<int>(std::size(types))) return std::nullopt;
+  return types[depth];
+}
+
+namespace detail {
+
+/// @source opencv2/core/types_c.h, CV_MAX_DIM
+inline constexpr std::size_t kMaxDims = 32;
+
+/// How a tensor lies as a cv::Mat. [h,w,c] with packed pixels of at most CV_CN_MAX channels has two dimensions and c
+/// channels; [n] is n rows of one element, as OpenCV makes of a std::vector; all else has the tensor's dimensions and
+/// one channel. Small: it is made at every call.
+struct MatLayout {
+  int type = 0;
+  int dims = 2;
+  int rows = 1, columns = 1;  ///< Of two dimensions; more of them are the tensor's extents.
+  std::size_t step = 0;       ///< Bytes from row to row, of two dimensions.
+};
+
+inline std::string no_depth_reason(ElementType type) {
+  std::string reason = "cv::Mat has no depth for " + std::string(name(type));
+  if (type == ElementType::kBool) reason += " (OpenCV's masks are 0 and 255, these are 0 and 1)";
+  return reason + "; it has u8, i8, u16, i16, i32, f16, f32 and f64: see the bytes as one of these, or convert";
+}
+
+/// Why the strides of `info` cannot be the steps of a cv::Mat; empty when they can.
+inline std::string stride_reason(const TensorInfo& info, std::size_t item) {
+  const std::size_t rank = info.shape.size();
+  std::size_t inner = item;  // Bytes that the axes inside the current one span.
+  for (std::size_t axis = rank; axis-- > 0;) {
+    const auto stride = static_cast<std::size_t>(info.strides[axis]);
+    if (info.shape[axis] == 1) continue;  // Nobody steps along it.
+    if (info.strides[axis] < 0 || (stride & (item - 1)) != 0)
+      return "byte stride " + std::to_string(info.strides[axis]) + " of axis " + std::to_string(axis) +
+             " is no positive multiple of the element's " + std::to_string(item) + " bytes";
+    if (axis + 1 == rank && rank > 1 && stride != item)
+      return "elements of the innermost axis lie " + std::to_string(stride) + " bytes apart, and cv::Mat packs them";
+    if (stride < inner)
+      return "byte stride " + std::to_string(stride) + " of axis " + std::to_string(axis) + " is less than the " +
+             std::to_string(inner) + " bytes that the axes inside it span (transposed or overlapping)";
+    if (__builtin_mul_overflow(stride, info.shape[axis], &inner)) return "its extent does not fit 63 bits";
+  }
+  return {};
+}
+
+/// The layout of a picture that needs no second look: most tensors, in a few comparisons. False says nothing.
+inline bool lay_out_picture(const TensorInfo& info, MatLayout& layout) {
+  const std::size_t rank = info.shape.size();
+  const auto depth = depth_of(info.type);
+  if (!depth || rank < 2 || rank > 3 || info.strides.size() != rank) return false;
+  const std::size_t* const shape = info.shape.data();
+  const std::ptrdiff_t* const strides = info.strides.data();
+  const std::size_t item = size_bytes(info.type), channels = rank == 3 ? shape[2] : 1, pixel = item * channels;
+  const auto fits = [](std::size_t extent) { return extent - 1 < INT_MAX; };
+  if (!fits(shape[0]) || !fits(shape[1]) || channels - 1 >= CV_CN_MAX ||
+      strides[rank - 1] != static_cast<std::ptrdiff_t>(item) ||
+      (rank == 3 && strides[1] != static_cast<std::ptrdiff_t>(pixel)) ||
+      strides[0] < static_cast<std::ptrdiff_t>(pixel * shape[1]) ||
+      (strides[0] & static_cast<std::ptrdiff_t>(item - 1)) != 0) {
+    return false;
+  }
+  layout = {CV_MAKETYPE(*depth, static_cast<int>(channels)), 2, static_cast<int>(shape[0]), static_cast<int>(shape[1]),
+            static_cast<std::size_t>(strides[0])};
+  return true;
+}
+
+/// The layout of `info` as a cv::Mat, or why there is none. Touches nothing.
+inline std::variant<MatLayout, Refusal> lay_out(const TensorInfo& info) {
+  const auto depth = depth_of(info.type);
+  if (!depth) return Refusal{no_depth_reason(info.type)};
+  const std::size_t rank = info.shape.size(), item = size_bytes(info.type);
+  if (rank > kMaxDims) {
+    return Refusal{"cv::Mat has at most " + std::to_string(kMaxDims) + " dimensions, the tensor has " +
+                   std::to_string(rank)};
+  }
+  bool empty = false;
+  for (std::size_t extent : info.shape) {
+    if (extent > INT_MAX)
+      return Refusal{"an extent of " + std::to_string(extent) + " does not fit cv::Mat's sizes (int)"};
+    empty = empty || extent == 0;
+  }
+  const bool packed = info.strides.empty() || empty;  // Of nothing the strides may be anything.
+  if (!packed) {
+    if (std::string reason = stride_reason(info, item); !reason.empty()) return Refusal{std::move(reason)};
+  }
+  // Nobody steps along an axis of one element: its stride may be anything, but a Mat's step must span a row.
+  const auto row_step = [&](std::size_t row_bytes) {
+    return packed || info.shape[0] == 1 ? row_bytes : static_cast<std::size_t>(info.strides[0]);
+  };
+  const auto extent = [&](std::size_t axis) { return static_cast<int>(info.shape[axis]); };
+  if (rank == 0) return MatLayout{*depth, 2, 1, 1, item};
+  if (rank == 1) return MatLayout{*depth, 2, extent(0), 1, row_step(item)};
+  if (rank == 2) return MatLayout{*depth, 2, extent(0), extent(1), row_step(item * info.shape[1])};
+  const std::size_t channels = info.shape[2], pixel = item * channels;
+  const bool interleaved = rank == 3 && channels >= 1 && channels <= CV_CN_MAX &&
+                           (packed || info.shape[1] == 1 || static_cast<std::size_t>(info.strides[1]) == pixel);
+  if (!interleaved) return MatLayout{*depth, static_cast<int>(rank), -1, -1, 0};
+  return MatLayout{CV_MAKETYPE(*depth, static_cast<int>(channels)), 2, extent(0), extent(1),
+                   row_step(pixel * info.shape[1])};
+}
+
+/// A cv::Mat over `data`, owning nothing. Precondition: `layout` is that of `info`.
+/// @errors cv::Exception: an allocation for more than two dimensions.
+inline cv::Mat header_of(const MatLayout& layout, const TensorInfo& info, void* data) {
+  if (layout.dims == 2) return cv::Mat(layout.rows, layout.columns, layout.type, data, layout.step);
+  std::array<int, kMaxDims> sizes;
+  std::array<std::size_t, kMaxDims> steps;
+  std::size_t inner = size_bytes(info.type);
+  bool empty = info.strides.empty();
+  for (std::size_t count : info.shape) empty = empty || count == 0;
+  for (auto axis = static_cast<std::size_t>(layout.dims); axis-- > 0;) {
+    sizes[axis] = static_cast<int>(info.shape[axis]);
+    steps[axis] = empty || info.shape[axis] == 1 ? inner : static_cast<std::size_t>(info.strides[axis]);
+    inner = steps[axis] * info.shape[axis];
+  }
+  return cv::Mat(layout.dims, sizes.data(), layout.type, data, steps.data());
+}
+
+/// Extents and byte strides of a cv::Mat or cv::UMat: channels, where there are several, are the innermost axis.
+/// @errors kUnimplemented: a depth that no element type has.
+template <typename AnyMat>
+TensorInfo info_of(const AnyMat& mat) {
+  const auto type = element_type_of_depth(mat.depth());
+  if (!type) {
+    throw Error(Code::kUnimplemented, "opencv::wrap: a Mat of depth " + std::to_string(mat.depth()) +
+                                          ", which no element type of Tenon has; convert it with convertTo first");
+  }
+  TensorInfo info{*type, {}, {}};
+  for (int axis = 0; axis < mat.dims; ++axis) {
+    info.shape.push_back(static_cast<std::size_t>(mat.size[axis]));
+    info.strides.push_back(static_cast<std::ptrdiff_t>(mat.step[axis]));
+  }
+  if (mat.channels() > 1) {
+    info.shape.push_back(static_cast<std::size_t>(mat.channels()));
+    info.strides.push_back(static_cast<std::ptrdiff_t>(mat.elemSize1()));
+  }
+  return info;
+}
+
+/// "8UC3 [1080x1920]", for messages.
+inline std::string describe(const cv::Mat& mat) {
+  static constexpr const char* kDepths[] = {"8U", "8S", "16U", "16S", "32S", "32F", "64F", "16F"};
+  std::string text = std::string(kDepths[mat.depth() & 7]) + "C" + std::to_string(mat.channels()) + " [";
+  for (int axis = 0; axis < mat.dims; ++axis) text += (axis ? "x" : "") + std::to_string(mat.size[axis]);
+  return text + "]";
+}
+
+/// OpenCV's exceptions as ours: the call that failed, its code, and what it said. `what` is asked only then.
+template <typename What, typename Body>
+auto checked(const char* call, What what, Body body) {
+  try {
+    return body();
+  } catch (const cv::Exception& error) {
+    throw Error(error.code == cv::Error::StsNoMem ? Code::kResourceExhausted : Code::kInternal,
+                "opencv: " + what() + ": " + error.err, call, error.code);
+  }
+}
+
+}  // namespace detail
+}  // namespace opencv
+}  // namespace v1
+}  // namespace tenon

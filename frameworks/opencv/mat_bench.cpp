@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cv::Mat over a tensor costs beside a bare cv::Mat header over the same bytes, and that it allocates nothing.
+#include <benchmark/benchmark.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <thread>
+
+#include <tenon/core/router.hpp>
+#include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/frameworks/opencv/opencv.hpp>
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}
+
+// The pair below is matched by itself; inlined into new-expressions, g++ sees malloc and free beside operator new.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* data = std::malloc(size ? size : 1)) return data;
+  throw std::bad_alloc();
+}
+void operator delete(void* data) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+
+namespace {
+
+using namespace tenon;
+
+/// Programs have threads, and counts are then atomic.
+const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
+const TensorInfo kRgb{element::u8, {224, 224, 3}, {}};
+
+template <typename Body>
+void counted(benchmark::State& state, Body body) {
+  body();
+  const std::size_t before = allocations.load();
+  for (auto _ : state) body();
+  state.counters["allocations"] = static_cast<double>(
+      (allocations.load() - before) / std::max<std::size_t>(1, static_cast<std::size_t>(state.iterations())));
+}
+
+void BareHeader(benchmark::State& state) {
+  cpu::Pool pool(3 * 224 * 224, 1);
+  const Tensor source = pool.acquire_tensor(kRgb);
+  counted(state, [&] {
+    cv::Mat header(224, 224, CV_8UC3, source.data(), 672);
+    benchmark::DoNotOptimize(header);
+  });
+}
+BENCHMARK(BareHeader)->Name("Map/floor/cv::Mat_header");
+
+/// What keeping the bytes costs at least: a Mat of OpenCV's own, copied.
+void CountedHeader(benchmark::State& state) {
+  const cv::Mat source(224, 224, CV_8UC3);
+  counted(state, [&] {
+    cv::Mat header(source);
+    benchmark::DoNotOptimize(header);
+  });
+}
+BENCHMARK(CountedHeader)->Name("Map/floor/cv::Mat_copy_of_a_counted_header");
+
+void Borrowed(benchmark::State& state) {
+  cpu::Pool pool(3 * 224 * 224, 1);
+  const Tensor source = pool.acquire_tensor(kRgb);
+  counted(state, [&] {
+    cv::Mat header = opencv::borrowed_mat(source);
+    benchmark::DoNotOptimize(header);
+  });
+}
+BENCHMARK(Borrowed)->Name("Map/cpu->cv::Mat/borrowed");
+
+void Kept(benchmark::State& state) {
+  cpu::Pool pool(3 * 224 * 224, 1);
+  const Tensor source = state.range(0) ? pool.acquire_tensor(kRgb) : Tensor(kRgb.type, kRgb.shape);
+  counted(state, [&] {
+    cv::Mat header = opencv::mat(source);
+    benchmark::DoNotOptimize(header);
+  });
+}
+BENCHMARK(Kept)->Name("Map/cpu->cv::Mat/kept")->Arg(0)->Arg(1)->ArgName("pooled");
+
+void RouterOnly(benchmark::State& state) {
+  Router router;
+  router.add(opencv::context());
+  const Tensor source(kRgb.type, kRgb.shape);
+  counted(state, [&] {
+    Tensor mapped = router.map(source, opencv::context());
+    benchmark::DoNotOptimize(mapped);
+  });
+}
+BENCHMARK(RouterOnly)->Name("Map/cpu->opencv.mat/router_repeat");
+
+void RouterAndBorrowed(benchmark::State& state) {
+  Router router;
+  router.add(opencv::context());
+  const Tensor source(kRgb.type, kRgb.shape);
+  counted(state, [&] {
+    const Tensor mapped = router.map(source, opencv::context());
+    cv::Mat header = opencv::borrowed_mat(mapped);
+    benchmark::DoNotOptimize(header);
+  });
+}
+BENCHMARK(RouterAndBorrowed)->Name("Map/cpu->opencv.mat->cv::Mat/router_and_borrowed");
+
+void RouterAndKept(benchmark::State& state) {
+  Router router;
+  router.add(opencv::context());
+  const Tensor source(kRgb.type, kRgb.shape);
+  counted(state, [&] {
+    cv::Mat header = opencv::mat(router.map(source, opencv::context()));
+    benchmark::DoNotOptimize(header);
+  });
+}
+BENCHMARK(RouterAndKept)->Name("Map/cpu->opencv.mat->cv::Mat/router_and_kept");
+
+void Wrap(benchmark::State& state) {
+  const cv::Mat source(224, 224, CV_8UC3);
+  for (auto _ : state) benchmark::DoNotOptimize(opencv::wrap(source));
+}
+BENCHMARK(Wrap)->Name("Wrap/cv::Mat->tensor/224x224_rgb");
+
+}  // namespace

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+// OpenCV: everything of this folder.
+#pragma once
+
+#include <tenon/frameworks/opencv/context.hpp>
+#include <tenon/frameworks/opencv/frame.hpp>
+#include <tenon/frameworks/opencv/mat.hpp>

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element types of Tenon and OpenVINO, both ways.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+
+#include <openvino/core/type/element_type.hpp>
+
+#include <tenon/core/edge.hpp>
+#include <tenon/core/element_type.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace openvino {
+
+struct TypeMapping {
+  ElementType type;
+  ov::element::Type_t native;
+};
+
+/// The types whose bytes mean the same on both sides. u1 is missing: OpenVINO packs its bits from the highest down,
+/// Tenon from the lowest up. i4 and u4 have the low nibble first on both sides.
+inline constexpr TypeMapping kTypes[] = {
+    {ElementType::kBool, ov::element::Type_t::boolean}, {ElementType::kF64, ov::element::Type_t::f64},
+    {ElementType::kF32, ov::element::Type_t::f32},      {ElementType::kF16, ov::element::Type_t::f16},
+    {ElementType::kBf16, ov::element::Type_t::bf16},    {ElementType::kI64, ov::element::Type_t::i64},
+    {ElementType::kI32, ov::element::Type_t::i32},      {ElementType::kI16, ov::element::Type_t::i16},
+    {ElementType::kI8, ov::element::Type_t::i8},        {ElementType::kI4, ov::element::Type_t::i4},
+    {ElementType::kU64, ov::element::Type_t::u64},      {ElementType::kU32, ov::element::Type_t::u32},
+    {ElementType::kU16, ov::element::Type_t::u16},      {ElementType::kU8, ov::element::Type_t::u8},
+    {ElementType::kU4, ov::element::Type_t::u4},
+};
+
+/// OpenVINO's type with the same bytes; nothing when there is none: why_not() says why.
+constexpr std::optional<ov::element::Type_t> to_native(ElementType type) {
+  // One load instead of a search: every tensor comes through here.
+  constexpr auto table = [] {
+    std::array<ov::element::Type_t, std::size(kElementTypes)> natives{};  // Zero is `dynamic`.
+    for (const TypeMapping& row : kTypes) natives[static_cast<std::size_t>(row.type)] = row.native;
+    return natives;
+  }();
+  const ov::element::Type_t native = table[static_cast<std::size_t>(type)];
+  if (native == ov::element::Type_t::dynamic) return std::nullopt;
+  return native;
+}
+constexpr std::optional<ElementType> from_native(ov::element::Type_t native) {
+  for (const TypeMapping& row : kTypes) {
+    if (row.native == native) return row.type;
+  }
+  return std::nullopt;
+}
+
+inline std::string why_not(ElementType type) {
+  if (type == ElementType::kU1) {
+    return "OpenVINO packs the bits of u1 from the highest down, this tensor from the lowest up: the bytes cannot be "
+           "shared; use u8 or boolean";
+  }
+  return "element type " + std::string(name(type)) + " has no counterpart in OpenVINO";
+}
+inline std::string why_not(const ov::element::Type& native) {
+  if (native == ov::element::u1) {
+    return "OpenVINO packs the bits of u1 from the highest down, Tenon from the lowest up: the bytes cannot be shared; "
+           "use u8 or boolean";
+  }
+  if (native == ov::element::string) return "a tensor of strings holds C++ objects, not bytes that could be shared";
+  return "OpenVINO's element type " + native.get_type_name() +
+         " has no counterpart in Tenon; wrap its bytes as u8, or convert it first";
+}
+
+}  // namespace openvino
+}  // namespace v1
+}  // namespace tenon

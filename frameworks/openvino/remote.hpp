@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remote tensors of OpenVINO's devices: memory of kind `openvino` that the host cannot reach.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include <openvino/runtime/remote_context.hpp>
+
+#include <tenon/frameworks/openvino/openvino.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace openvino {
+
+/// One ov::RemoteContext. Its tensors are copied in and out by the device; edges to the CPU say so.
+class RemoteTensors final : public HostTensors {
+ public:
+  explicit RemoteTensors(ov::RemoteContext native)
+      : native_(std::move(native)), name_("openvino:" + native_.get_device_name()) {}
+  std::string_view name() const override { return name_; }
+  bool is_host() const override { return false; }
+  const ov::RemoteContext& native() const { return native_; }
+  /// A remote tensor of bytes. @errors kUnimplemented: descriptors, host access; what create_tensor gives.
+  Ref<Memory> allocate(const Requirements& wanted) override;
+
+ private:
+  ov::RemoteContext native_;
+  std::string name_;
+};
+
+/// The caller's context as Tenon's; made anew by each call, so keep it.
+/// @errors kInvalidArgument: an empty context.
+inline Context wrap(const ov::RemoteContext& native) {
+  if (!native) throw Error(Code::kInvalidArgument, "openvino::wrap of an ov::RemoteContext without a device");
+  try {
+    return Context(Ref<ContextImpl>(make_ref<RemoteTensors>(native)));
+  } catch (...) {
+    detail::raise("ov::RemoteContext::get_device_name", "wrapping a remote context");
+  }
+}
+
+/// A remote tensor, kept alive. @param context  what wrap() made of its ov::RemoteContext.
+/// @errors kInvalidArgument: another framework's context, an empty or a host tensor; kUnimplemented: element type.
+inline Tensor wrap(const Context& context, const ov::Tensor& native) {
+  if (!context.as<RemoteTensors>())
+    throw Error(Code::kInvalidArgument, "openvino::wrap of a remote tensor: the context is none of OpenVINO's");
+  return detail::wrap_in<TensorMemory>(context, native, true);
+}
+
+inline Ref<Memory> RemoteTensors::allocate(const Requirements& wanted) {
+  if (wanted.fd != FdKind::kNone || wanted.host_access)
+    throw Error(Code::kUnimplemented,
+                name_ + ": remote tensors have no descriptor and no host address; allocate with frameworks/cpu");
+  const std::size_t size = wanted.size_bytes + wanted.tail_padding;
+  try {
+    const ov::Tensor made = native_.create_tensor(ov::element::u8, ov::Shape{size});
+    return openvino::wrap(Context(Ref<ContextImpl>(this)), made).memory();
+  } catch (...) {
+    detail::raise("ov::RemoteContext::create_tensor", "allocating " + std::to_string(size) + " bytes in " + name_);
+  }
+}
+
+}  // namespace openvino
+}  // namespace v1
+}  // namespace tenon

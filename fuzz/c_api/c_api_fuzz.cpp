@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a program of C calls, with arguments that no honest caller has: each call gives a status, and
+// out-parameters are set or null as the header says.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <tenon/bindings/c/tenon.h>
+
+namespace {
+
+/// The input as a stream; zeros past its end.
+class Bytes {
+ public:
+  Bytes(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
+  bool empty() const { return left_ == 0; }
+  template <typename T>
+  T take() {
+    T value{};
+    const std::size_t size = std::min(sizeof value, left_);
+    std::memcpy(&value, at_, size);
+    at_ += size, left_ -= size;
+    return value;
+  }
+  std::uint8_t byte() { return take<std::uint8_t>(); }
+  /// Mostly small, at times anything.
+  std::size_t extent() {
+    const std::uint8_t kind = byte();
+    return kind < 224 ? kind % 17 : take<std::size_t>();
+  }
+  std::string text() {
+    std::string text(byte() % 24, ' ');
+    for (char& c : text) c = static_cast<char>(byte());
+    return text;
+  }
+  std::vector<std::uint8_t> rest() {
+    std::vector<std::uint8_t> all(at_, at_ + left_);
+    left_ = 0;
+    return all;
+  }
+
+ private:
+  const std::uint8_t* at_;
+  std::size_t left_;
+};
+
+void check(bool holds) {
+  if (!holds) std::abort();
+}
+
+/// Handles of one kind; null is one of them.
+template <typename T, void (*Free)(T*)>
+class Slots {
+ public:
+  ~Slots() {
+    for (T* handle : handles_) Free(handle);
+  }
+  T* at(std::uint8_t index) const { return handles_[index % handles_.size()]; }
+  void put(std::uint8_t index, tenon_status_t status, T* handle) {
+    check((status == TENON_OK) == (handle != nullptr));
+    T*& slot = handles_[index % handles_.size()];
+    Free(slot);
+    slot = handle;
+  }
+
+ private:
+  std::array<T*, 4> handles_{};
+};
+
+constexpr const char* kModel = R"(<net name="relu" version="11"><layers>
+<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2,3" element_type="f32"/><output><port id="0" precision="FP32" names="x"><dim>2</dim><dim>3</dim></port></output></layer>
+<layer id="1" name="y" type="ReLU" version="opset1"><input><port id="0"><dim>2</dim><dim>3</dim></port></input><output><port id="1" precision="FP32" names="y"><dim>2</dim><dim>3</dim></port></output></layer>
+<layer id="2" name="r" type="Result" version="opset1"><input><port id="0"><dim>2</dim><dim>3</dim></port></input></layer>
+</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/><edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>)";
+
+tenon_core_t* core() {
+  static tenon_core_t* const made = [] {
+    tenon_core_t* created = nullptr;
+    check(tenon_core_create(&created) == TENON_OK);
+    return created;
+  }();
+  return made;
+}
+
+tenon_compiled_model_t* compiled() {
+  static tenon_compiled_model_t* const made = [] {
+    tenon_model_t* model = nullptr;
+    check(tenon_core_read_model_from_memory(core(), kModel, std::strlen(kModel), nullptr, &model) == TENON_OK);
+    tenon_compiled_model_t* result = nullptr;
+    check(tenon_core_compile_model(core(), model, "CPU", nullptr, &result) == TENON_OK);
+    tenon_model_free(model);
+    return result;
+  }();
+  return made;
+}
+
+struct Program {
+  explicit Program(Bytes input) : bytes(input) {}
+
+  Bytes bytes;
+  std::vector<std::uint8_t> memory =
+      std::vector<std::uint8_t>(1 << 16);  ///< What wrapped tensors and frames say that they lie over.
+  Slots<tenon_tensor_t, tenon_tensor_free> tensors;
+  Slots<tenon_frame_t, tenon_frame_free> frames;
+  Slots<tenon_model_t, tenon_model_free> models;
+  Slots<tenon_infer_request_t, tenon_infer_request_free> requests;
+
+  std::vector<std::size_t> extents(std::size_t count) {
+    std::vector<std::size_t> values(count);
+    for (std::size_t& value : values) value = bytes.extent();
+    return values;
+  }
+  std::size_t rank() { return bytes.byte() % (TENON_MAX_RANK + 2); }
+
+  void create_tensor() {
+    const std::size_t r = rank();
+    std::vector<std::size_t> shape = extents(r);
+    // Honest sizes stay small, so that the fuzzer's memory limit is not what it finds.
+    for (std::size_t& extent : shape) extent = extent < 1 << 20 ? extent % 17 : extent;
+    tenon_tensor_t* out = nullptr;
+    const auto status = tenon_tensor_create(bytes.byte() % 20, r, r == 0 ? nullptr : shape.data(), &out);
+    tensors.put(bytes.byte(), status, out);
+  }
+  /// Extents below 17 and non-negative strides below 2^8 stay inside `memory` up to rank 6; the rest only may be
+  /// refused, and is never read.
+  void wrap_tensor() {
+    const std::size_t r = rank();
+    const std::vector<std::size_t> shape = extents(r);
+    std::vector<std::ptrdiff_t> strides(r);
+    for (std::ptrdiff_t& stride : strides) stride = bytes.byte() < 250 ? bytes.byte() : bytes.take<std::ptrdiff_t>();
+    int released = 0;
+    tenon_tensor_t* out = nullptr;
+    const auto status = tenon_tensor_wrap(
+        bytes.byte() % 20, r, shape.data(), bytes.byte() % 2 ? strides.data() : nullptr,
+        bytes.byte() % 8 ? memory.data() : nullptr, [](void* count) { ++*static_cast<int*>(count); }, &released, &out);
+    check((status == TENON_OK) == (out != nullptr) && released == (status == TENON_OK ? 0 : 1));
+    tenon_tensor_free(out);
+    check(released == 1);
+  }
+  void slice() {
+    const tenon_tensor_t* whole = tensors.at(bytes.byte());
+    std::vector<std::size_t> begin = extents(TENON_MAX_RANK + 2), end = extents(TENON_MAX_RANK + 2);
+    tenon_tensor_t* out = nullptr;
+    const auto status = tenon_tensor_slice(whole, begin.data(), end.data(), &out);
+    tensors.put(bytes.byte(), status, out);
+  }
+  void inspect() {
+    const tenon_tensor_t* tensor = tensors.at(bytes.byte());
+    std::size_t shape[64];
+    std::ptrdiff_t strides[64];
+    void* data = nullptr;
+    if (tenon_tensor_rank(tensor) > 64) return;
+    tenon_tensor_shape(tensor, shape);
+    if (tenon_tensor_data(tensor, &data) != TENON_OK || tenon_tensor_size_bytes(tensor) == 0) return;
+    check(data != nullptr);
+    std::memset(data, bytes.byte(), 1);
+    if (tenon_tensor_byte_strides(tensor, strides) != TENON_OK) return;
+    std::ptrdiff_t last = 0;
+    for (std::size_t i = 0; i < tenon_tensor_rank(tensor); ++i)
+      last += static_cast<std::ptrdiff_t>(shape[i] - 1) * strides[i];
+    std::memset(static_cast<std::uint8_t*>(data) + last, bytes.byte(), 1);
+  }
+  tenon_frame_info_t frame_info() {
+    constexpr std::uint32_t known[] = {TENON_FORMAT_NV12, TENON_FORMAT_I420, TENON_FORMAT_RGB24, TENON_FORMAT_P010,
+                                       TENON_FORMAT_GRAY8};
+    tenon_frame_info_t info{};
+    info.struct_size = bytes.byte() < 240 ? sizeof info : bytes.extent();
+    const std::uint8_t which = bytes.byte();
+    info.fourcc = which < 240 ? known[which % std::size(known)] : bytes.take<std::uint32_t>();
+    info.modifier = bytes.byte() < 250 ? 0 : bytes.take<std::uint64_t>();
+    info.width_px = static_cast<std::uint32_t>(bytes.extent());
+    info.height_px = static_cast<std::uint32_t>(bytes.extent());
+    info.colour_space = bytes.byte() % 6 - 1;
+    info.colour_range = bytes.byte() % 5 - 1;
+    return info;
+  }
+  void frame() {
+    const tenon_frame_info_t info = frame_info();
+    if (info.width_px > 4096 || info.height_px > 4096) return;
+    std::array<tenon_plane_t, 5> planes{};
+    for (tenon_plane_t& plane : planes) plane = {bytes.byte() % 8 ? memory.data() : nullptr, bytes.extent()};
+    tenon_frame_t* out = nullptr;
+    tenon_status_t status =
+        tenon_frame_wrap(&info, planes.data(), bytes.byte() % planes.size(), nullptr, nullptr, &out);
+    check((status == TENON_OK) == (out != nullptr));
+    tenon_frame_free(out);  // Its planes may lie past the end of `memory`: nobody may look at them.
+    out = nullptr;
+    status = tenon_frame_create(&info, &out);
+    const std::uint8_t slot = bytes.byte();
+    frames.put(slot, status, out);
+    tenon_tensor_t* plane = nullptr;
+    status = tenon_frame_plane(frames.at(slot), bytes.byte() % 6, &plane);
+    tensors.put(bytes.byte(), status, plane);
+  }
+  void properties() {
+    const std::string key = bytes.text(), value = bytes.text(), device = bytes.byte() % 2 ? "CPU" : bytes.text();
+    char* text = nullptr;
+    const auto status = tenon_core_get_property(core(), device.c_str(), key.c_str(), &text);
+    check((status == TENON_OK) == (text != nullptr));
+    tenon_string_free(text);
+    const tenon_property_t property{key.c_str(), value.c_str()};
+    tenon_core_set_properties(core(), "CPU", &property, 1);
+  }
+  void request() {
+    const std::uint8_t slot = bytes.byte();
+    if (!requests.at(slot)) {
+      tenon_infer_request_t* out = nullptr;
+      const auto status = tenon_compiled_model_create_infer_request(compiled(), &out);
+      requests.put(slot, status, out);
+    }
+    tenon_infer_request_t* r = requests.at(slot);
+    const std::string name = bytes.text();
+    switch (bytes.byte() % 8) {
+      case 0:
+        tenon_infer_request_set_tensor(r, bytes.byte() % 2 ? "x" : name.c_str(), tensors.at(bytes.byte()));
+        break;
+      case 1:
+        tenon_infer_request_set_input_tensor(r, bytes.extent(), tensors.at(bytes.byte()));
+        break;
+      case 2:
+        tenon_infer_request_set_output_tensor(r, bytes.extent(), tensors.at(bytes.byte()));
+        break;
+      case 3:
+        tenon_infer_request_infer(r);
+        break;
+      case 4:
+        tenon_infer_request_start_async(r);
+        break;
+      case 5:
+        tenon_infer_request_wait_for(r, bytes.byte());
+        break;
+      case 6:
+        tenon_infer_request_cancel(r);
+        break;
+      case 7: {
+        tenon_tensor_t* out = nullptr;
+        const auto status = tenon_infer_request_get_output_tensor(r, bytes.byte() % 3, &out);
+        tenon_infer_request_wait(r);
+        tensors.put(bytes.byte(), status, out);
+      }
+    }
+  }
+  void read_model() {
+    const std::vector<std::uint8_t> all = bytes.rest();
+    tenon_model_t* out = nullptr;
+    const auto status = tenon_core_read_model_from_memory(core(), all.data(), all.size(), nullptr, &out);
+    models.put(0, status, out);
+    tenon_port_info_t info{};
+    info.struct_size = sizeof info;
+    for (std::size_t i = 0; i <= tenon_model_input_count(models.at(0)); ++i)
+      tenon_model_input_info(models.at(0), i, &info);
+  }
+
+  void run() {
+    for (int calls = 0; calls < 64 && !bytes.empty(); ++calls) {
+      switch (bytes.byte() % 8) {
+        case 0:
+          create_tensor();
+          break;
+        case 1:
+          wrap_tensor();
+          break;
+        case 2:
+          slice();
+          break;
+        case 3:
+          inspect();
+          break;
+        case 4:
+          frame();
+          break;
+        case 5:
+          properties();
+          break;
+        case 6:
+          request();
+          break;
+        case 7:
+          read_model();
+          break;
+      }
+      check(tenon_last_error_message() != nullptr);
+    }
+  }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Program(Bytes(data, size)).run();
+  return 0;
+}

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+# ./dev test-vm: runs tests under a kernel that has udmabuf, dma-buf heaps and vgem, in QEMU without any acceleration.
+# Sourced by ./dev. What it needs is built once below build/vm: a Debian kernel (downloaded and unpacked, never installed) and an
+# initial file system of busybox, its modules and a tiny init. Each run appends the binaries with their libraries.
+
+VM="build/vm"
+VM_MODULES=(vgem)
+VM_KERNEL_WANTED=6.12    # 6.1 has neither udmabuf nor heaps.
+VM_UNAVAILABLE=77        # "The packages cannot be had", as against a failure.
+
+vm_missing() { echo "vm: not available: $*" >&2; return "$VM_UNAVAILABLE"; }
+
+# Where this Debian's packages come from: SITE of the suite that it is.
+vm_mirror() {
+  local codename="$1"
+  apt-get indextargets --format '$(CODENAME) $(SITE)' 'Identifier: Packages' 2>/dev/null | awk -v c="$codename" '$1 == c {print $2; exit}'
+}
+
+# Sets VM_APT to the options of an apt whose linux-image-amd64 is new enough: this system's, or one with its backports in lists of
+# its own. Nothing of the host's configuration changes.
+vm_find_apt() {
+  local version codename mirror root="$PWD/$VM/apt"
+  VM_APT=()
+  version=$(apt-cache policy linux-image-amd64 2>/dev/null | awk '/Candidate:/ {print $2}')
+  [ -n "$version" ] && dpkg --compare-versions "$version" ge "$VM_KERNEL_WANTED" && return 0
+  codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+  mirror=$(vm_mirror "$codename")
+  [ -n "$mirror" ] || { vm_missing "apt knows no mirror of Debian '$codename' to take a kernel >= $VM_KERNEL_WANTED from"; return; }
+  mkdir -p "$root/lists/partial" "$root/cache/archives/partial"
+  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $mirror $codename-backports main" >"$root/sources.list"
+  VM_APT=(-o "Dir::Etc::sourcelist=$root/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::lists=$root/lists"
+    -o "Dir::Cache=$root/cache" -o APT::Sandbox::User=root)
+  apt-get update -qq "${VM_APT[@]}" >"$VM/apt.log" 2>&1 ||
+    { tail -3 "$VM/apt.log" >&2; vm_missing "the lists of $codename-backports cannot be read"; return; }
+  version=$(apt-cache policy "${VM_APT[@]}" linux-image-amd64 2>/dev/null | awk '/Candidate:/ {print $2}')
+  { [ -n "$version" ] && dpkg --compare-versions "$version" ge "$VM_KERNEL_WANTED"; } ||
+    vm_missing "$codename-backports has linux-image-amd64 '$version', $VM_KERNEL_WANTED is needed"
+}
+
+# Downloads the kernel package and unpacks what is needed of it into build/vm/kernel.
+vm_fetch_kernel() {
+  [ -f "$VM/kernel/.complete" ] && return 0
+  local package
+  vm_find_apt || return
+  # The meta package names the one kernel that is current.
+  package=$(apt-cache depends "${VM_APT[@]}" linux-image-amd64 | awk '/Depends:/ {print $2; exit}')
+  say "kernel for the VM (unpacked, not installed): $package"
+  rm -rf "$VM/kernel" "$VM"/linux-image-*.deb
+  # Lists that are older than the mirror name files that are gone: once more with fresh ones.
+  (cd "$VM" && apt-get download -qq "${VM_APT[@]}" "$package") >>"$VM/apt.log" 2>&1 ||
+    (as_root apt-get update -qq "${VM_APT[@]}" && cd "$VM" && apt-get download -qq "${VM_APT[@]}" "$package") >>"$VM/apt.log" 2>&1 ||
+    { tail -3 "$VM/apt.log" >&2; vm_missing "$package cannot be downloaded"; return; }
+  mkdir -p "$VM/kernel"
+  # Only where the modules and what they stand on lie: all of them would take a minute to index.
+  dpkg-deb --fsys-tarfile "$VM"/linux-image-*.deb | tar -x -C "$VM/kernel" --wildcards --no-wildcards-match-slash './boot/vmlinuz-*' \
+    './lib/modules/*/modules.*' './lib/modules/*/kernel/drivers/gpu/drm/*.ko*' './lib/modules/*/kernel/drivers/gpu/drm/vgem/*' \
+    './lib/modules/*/kernel/drivers/dma-buf/*' './lib/modules/*/kernel/drivers/video/*.ko*' \
+    './usr/lib/modules/*/modules.*' './usr/lib/modules/*/kernel/drivers/gpu/drm/*.ko*' './usr/lib/modules/*/kernel/drivers/gpu/drm/vgem/*' \
+    './usr/lib/modules/*/kernel/drivers/dma-buf/*' './usr/lib/modules/*/kernel/drivers/video/*.ko*' 2>/dev/null || true  # Not all match.
+  [ -d "$VM/kernel/usr/lib/modules" ] && { mkdir -p "$VM/kernel/lib"; ln -sfn ../usr/lib/modules "$VM/kernel/lib/modules"; }
+  rm -f "$VM"/linux-image-*.deb
+  ls "$VM"/kernel/boot/vmlinuz-* >/dev/null && touch "$VM/kernel/.complete"
+}
+
+# The uncompressed kernel: unpacking it inside the VM would cost seconds of each run.
+vm_unpack_kernel() {
+  python3 - "$1" "$2" <<'PYTHON'
+import lzma, struct, subprocess, sys, zlib
+data = open(sys.argv[1], "rb").read()
+# The boot protocol's header says where the payload lies (Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length).
+start = ((data[0x1f1] or 4) + 1) * 512 + struct.unpack_from("<I", data, 0x248)[0]
+payload = data[start:start + struct.unpack_from("<I", data, 0x24c)[0]]
+if payload.startswith(b"\xfd7zXZ\0"):
+    kernel = lzma.LZMADecompressor().decompress(payload)
+elif payload.startswith(b"\x1f\x8b"):
+    kernel = zlib.decompressobj(31).decompress(payload)
+elif payload.startswith(b"\x28\xb5\x2f\xfd"):
+    kernel = subprocess.run(["zstd", "-dc"], input=payload[:-4], stdout=subprocess.PIPE, check=True).stdout  # 4 bytes of size follow.
+else:
+    kernel = data  # Another compression: QEMU takes the image as it is, only slower.
+open(sys.argv[2], "wb").write(kernel)
+PYTHON
+}
+
+vm_write_init() {
+  cat >"$1" <<'INIT'
+#!/bin/busybox sh
+# Loads the modules, runs /vm/run with its output on the first serial line, and reports its exit code on the second.
+/bin/busybox --install -s /bin
+export PATH=/bin HOME=/tmp
+mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
+mkdir -p /dev/shm; mount -t tmpfs shm /dev/shm
+while read -r module; do insmod "/modules/$module"; done </modules/order
+for line in /dev/ttyS0 /dev/ttyS1 /dev/ttyS2; do stty raw <$line; done
+/vm/run >/dev/ttyS0 2>&1
+echo "exit $?" >/dev/ttyS1
+echo 0 >/proc/sys/kernel/printk; poweroff -f
+INIT
+  chmod +x "$1"
+}
+
+# build/vm/vmlinux and build/vm/base.cpio, made once.
+vm_build() {
+  [ -f "$VM/base.cpio" ] && [ -f "$VM/vmlinux" ] && return 0
+  mkdir -p "$VM"
+  command -v apt-get >/dev/null || { vm_missing "this is no Debian, whose kernel it takes"; return; }
+  [ "$(uname -m)" = x86_64 ] || { vm_missing "it emulates x86-64, whose binaries a $(uname -m) does not build"; return; }
+  local PATH="$PATH:/usr/sbin:/sbin"  # depmod and modprobe are not on every user's path.
+  apt_install "${PACKAGES_VM[@]}" || { vm_missing "Debian packages ${PACKAGES_VM[*]}"; return; }
+  vm_fetch_kernel || return
+  local root="$PWD/$VM/root" version module file
+  version=$(cd "$VM/kernel/lib/modules" && ls | head -1)
+  vm_unpack_kernel "$VM/kernel/boot/vmlinuz-$version" "$VM/vmlinux" || return 1
+  rm -rf "$root"
+  mkdir -p "$root"/{bin,dev,proc,sys,tmp,modules,vm,usr/lib,usr/lib64}
+  ln -s usr/lib "$root/lib"; ln -s usr/lib64 "$root/lib64"
+  cp "$(command -v busybox)" "$root/bin/busybox"
+  depmod -b "$VM/kernel" "$version"
+  for module in "${VM_MODULES[@]}"; do
+    modprobe -d "$VM/kernel" -S "$version" --show-depends "$module" | awk '$1 == "insmod" {print $2}'
+  done | awk '!seen[$0]++' | while read -r file; do
+    xz -dc "$file" >"$root/modules/$(basename "${file%.xz}")" 2>/dev/null || cp "$file" "$root/modules/"
+    basename "${file%.xz}" >>"$root/modules/order"
+  done
+  [ -s "$root/modules/order" ] || { echo "vm: the kernel package has none of the modules ${VM_MODULES[*]}" >&2; return 1; }
+  vm_write_init "$root/init"
+  (cd "$root" && find . | cpio -o -H newc --quiet) >"$VM/base.cpio.part" && mv "$VM/base.cpio.part" "$VM/base.cpio"
+}
+
+# Puts a binary and the libraries that it loads into a tree, each at the path that it has here. Debian's /lib is /usr/lib.
+vm_pack() {
+  local tree="$1" file
+  { echo "$2"; ldd "$2" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\// {print $1}'; } | while read -r file; do
+    local place="$file"
+    case "$file" in /lib/*|/lib64/*) place="/usr$file" ;; esac
+    [ -e "$tree$place" ] || { mkdir -p "$tree$(dirname "$place")"; cp -L "$file" "$tree$place"; }
+  done
+}
+
+# vm_run SECONDS SCRIPT BINARY...: boots, runs the shell script SCRIPT with the binaries there, prints its output and returns its exit
+# code. What the script writes to /dev/ttyS2 lies in build/vm/out afterwards. 98: it did not end within SECONDS, or the VM died.
+vm_run() {
+  local seconds="$1" script="$2" work binary result
+  shift 2
+  work=$(mktemp -d "$PWD/$VM/run.XXXXXX")
+  mkdir -p "$work/tree/vm"
+  for binary in "$@"; do vm_pack "$work/tree" "$(readlink -f "$binary")"; done
+  printf '#!/bin/busybox sh\ncd /tmp\n%s\n' "$script" >"$work/tree/vm/run"
+  chmod +x "$work/tree/vm/run"
+  (cd "$work/tree" && find . | cpio -o -H newc --quiet) >"$work/tree.cpio"
+  cat "$VM/base.cpio" "$work/tree.cpio" >"$work/initrd"
+  rm -rf "$work/tree" "$work/tree.cpio"
+  # TCG, since most machines that CI runs on are virtual already. The initial file system is in memory twice while it is unpacked.
+  timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 -smp 2 -nodefaults -display none -no-reboot \
+    -m "$((768 + 3 * $(stat -c %s "$work/initrd") / 1048576))" -serial stdio -serial "file:$work/exit" -serial "file:$work/out" \
+    -kernel "$VM/vmlinux" -initrd "$work/initrd" \
+    -append "console=ttyS0 quiet panic=-1 mitigations=off no_timer_check tsc=reliable random.trust_cpu=on" </dev/null || true
+  result=$(awk '$1 == "exit" {print $2}' "$work/exit" 2>/dev/null | tr -d '\r')
+  tr -d '\r' <"$work/out" >"$VM/out"
+  rm -rf "$work"
+  [ -n "$result" ] || { echo "vm: it did not end within $seconds s, or it died: no exit code came back" >&2; return 98; }
+  return "$result"
+}
+
+# The tests that know about dma-bufs, and the matrix, in one boot. vm_suite SECONDS FILTER [BINARY...]: FILTER is the conformance
+# suite's; further test binaries run whole.
+vm_suite() {
+  local seconds="$1" filter="$2" tests="$PWD/build/release/tests" tool="$PWD/build/release/bin/tenon" script binary
+  shift 2
+  local binaries=("$tests/dmabuf_test" "$tests/conformance_test" "$@")
+  script="status=0; export GTEST_BRIEF=1 GTEST_COLOR=no
+    $tests/dmabuf_test || status=1
+    $tests/conformance_test --gtest_filter='$filter' || status=1"
+  for binary in "$@"; do script+="; $binary || status=1"; done
+  if [ -x "$tool" ]; then binaries+=("$tool"); script+="; $tool matrix --json >/dev/ttyS2 || status=1"; fi
+  script+="; exit \$status"
+  vm_run "$seconds" "$script" "${binaries[@]}" || return
+  [ ! -x "$tool" ] || mv "$VM/out" "$VM/matrix.json"
+}
+
+# ./dev test-vm [BINARY [ARGUMENTS...]]
+test_vm() {
+  vm_build || return
+  if [ $# -gt 0 ]; then
+    [ -x "$1" ] || { echo "vm: '$1' is no program; build it first: ./dev build release $(basename "$1")" >&2; return 2; }
+    vm_run "${TENON_VM_SECONDS:-300}" "exec $(printf '%q ' "$(readlink -f "$1")" "${@:2}")" "$1"
+    return
+  fi
+  setup test
+  configure release && build release dmabuf_test conformance_test tenon || return 1
+  vm_suite "${TENON_VM_SECONDS:-900}" "${TENON_VM_FILTER:-*}"
+}

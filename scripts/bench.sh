@@ -1,8 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build.
+# ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build. ./dev bench peers: whole programs and models beside
+# what else one would use.
+
+bench_peers() {
+  setup test
+  apt_install "${PACKAGES_PEERS[@]}" || echo "dev: without these the naive program is left out" >&2
+  configure release -DTENON_BUILD_BENCH=ON
+  build release tenon tenon_peers
+  say "peers: quiet the machine for honest figures; about 6 minutes"
+  "$(venv_python)" bench/peers/peers.py --build build/release "$@"
+}
 
 bench() {
   local binary
+  if [ "${1:-}" = peers ]; then shift; bench_peers "$@"; return; fi
   setup test
   configure release
   build release

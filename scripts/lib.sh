@@ -7,6 +7,8 @@ PACKAGES_DEMO=(g++ cmake ninja-build pkg-config python3 python3-venv ca-certific
   libfmt-dev nlohmann-json3-dev libcli11-dev)
 PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libopencv-core-dev ocl-icd-opencl-dev
   pocl-opencl-icd)
+# What ./dev bench peers measures against, besides PYPI_TEST.
+PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
 # Exactly one of each line is taken: what this Debian has. Formatting is checked by version 14 alone: others disagree.
 CHOICES_TEST=("clang-format-14")
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap")

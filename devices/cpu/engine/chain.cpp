@@ -41,10 +41,21 @@ bool is_convolution(const std::shared_ptr<Node>& node) {
   return std::string_view(node->get_type_name()).find("Convolution") != std::string_view::npos;
 }
 
+bool is_norm(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MVN"; }
+
+/// Scale, then shift, per column of what MVN made: a layer normalization's parameters. Nothing else fuses there.
+bool continues_norm(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous) {
+  const std::string_view type = node->get_type_name(), before = previous->get_type_name();
+  const Shape shape = node->get_output_shape(0);
+  if (shape.empty() || !(type == "Multiply" ? before == "MVN" : type == "Add" && before != "Add")) return false;
+  return axis_constant(lowering, node, previous, shape, shape.size() - 1).has_value();
+}
+
 bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                 const std::shared_ptr<Node>& anchor) {
   if (node->get_output_size() != 1 || node->get_output_element_type(0) != element::f32) return false;
   if (node->get_output_shape(0) != previous->get_output_shape(0)) return false;
+  if (is_norm(anchor)) return continues_norm(lowering, node, previous);
   if (activation_of(lowering, node)) return true;
   if (is_batch_norm(lowering, node)) return previous == anchor && is_convolution(anchor);
   const auto algorithm = binary_of(node);
@@ -172,11 +183,16 @@ Tensor flat(const std::vector<float>& values) {
 }
 }  // namespace
 
+Tensor axis_tensor(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+                   const Shape& shape, std::size_t axis) {
+  const auto values = axis_constant(lowering, node, previous, shape, axis);
+  return values ? flat(*values) : Tensor();
+}
+
 Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                const Shape& shape, std::size_t axis) {
   if (std::string_view(node->get_type_name()) != "Add") return {};
-  const auto values = axis_constant(lowering, node, previous, shape, axis);
-  return values ? flat(*values) : Tensor();
+  return axis_tensor(lowering, node, previous, shape, axis);
 }
 
 ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape& shape) {
@@ -254,6 +270,11 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
           continue;
         case dnnl::algorithm::binary_mul:
           ops.append_eltwise(kLinear, c, 0);
+          continue;
+        case dnnl::algorithm::binary_div:
+          // A division costs several times a product, and the last bit that it would save is the kernel's to round.
+          if (!std::isnormal(1 / c)) break;
+          ops.append_eltwise(kLinear, 1 / c, 0);
           continue;
         default:
           break;

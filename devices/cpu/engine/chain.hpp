@@ -77,7 +77,10 @@ std::size_t other_operand(const std::shared_ptr<Node>& node, const std::shared_p
 std::optional<std::vector<float>> axis_constant(Lowering& lowering, const std::shared_ptr<Node>& node,
                                                 const std::shared_ptr<Node>& previous, const Shape& shape,
                                                 std::size_t axis);
-/// As a flat tensor, when the node is an Add: a bias.
+/// As a flat tensor; empty when there is none.
+Tensor axis_tensor(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+                   const Shape& shape, std::size_t axis);
+/// The same when the node is an Add: a bias.
 Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                const Shape& shape, std::size_t axis);
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MatMul on oneDNN: constant right sides packed once, batches of rows folded into one product.
+#include <numeric>
+#include <optional>
+
 #include <tenon/devices/cpu/engine/chain.hpp>
 
 namespace tenon::inline v1::engine {
@@ -37,26 +40,30 @@ std::int64_t product(const dims& extents, std::size_t count) {
   return result;
 }
 
-bool lower_matmul(Lowering& lowering, const Chain& chain) {
-  const auto& node = chain.anchor();
-  if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
-  const Shape a_shape = node->get_input_shape(0), b_shape = node->get_input_shape(1),
-              out_shape = node->get_output_shape(0);
-  if (element_count(a_shape) == 0 || element_count(b_shape) == 0 || a_shape.empty() || b_shape.empty()) return false;
-  const bool transpose_a = node->get_attributes().get_bool("transpose_a", false);
+/// What is multiplied: [batch..., rows, columns] of both sides and of the result.
+struct Product {
+  Side a, b;
+  dims out;
+  bool transpose_a = false, transpose_b = false;
+  md plain_out() const { return plain_desc(ElementType::kF32, Shape(out.begin(), out.end())); }
+};
+
+std::optional<Product> product_of(const std::shared_ptr<Node>& node) {
+  const Shape a_shape = node->get_input_shape(0), b_shape = node->get_input_shape(1);
+  if (element_count(a_shape) == 0 || element_count(b_shape) == 0 || a_shape.empty() || b_shape.empty()) return {};
+  const bool transpose_a = node->get_attributes().get_bool("transpose_a", false) && a_shape.size() > 1;
   const bool transpose_b = node->get_attributes().get_bool("transpose_b", false);
   const std::size_t rank = std::max<std::size_t>({a_shape.size(), b_shape.size(), 2});
-  if (rank > DNNL_MAX_NDIMS) return false;
+  if (rank > DNNL_MAX_NDIMS) return {};
   Side a = side_of(a_shape, transpose_a, true, rank), b = side_of(b_shape, transpose_b, false, rank);
   dims out(rank);
   for (std::size_t i = 0; i + 2 < rank; ++i) out[i] = std::max(a.extents[i], b.extents[i]);
   out[rank - 2] = a.extents[rank - 2];
   out[rank - 1] = b.extents[rank - 1];
   // All rows of all batches times one matrix: a single product, whose right side can be packed.
-  if (rank > 2 && product(b.extents, rank - 2) == 1 &&
-      !(transpose_a && a_shape.size() > 1 && product(a.extents, rank - 2) != 1)) {
+  if (rank > 2 && product(b.extents, rank - 2) == 1 && !(transpose_a && product(a.extents, rank - 2) != 1)) {
     const std::int64_t rows = product(a.extents, rank - 1);
-    if (!(transpose_a && a_shape.size() > 1)) {
+    if (!transpose_a) {
       a = {{rows, a.extents[rank - 1]}, {a.extents[rank - 1], 1}};
     } else {
       a = {{a.extents[rank - 2], a.extents[rank - 1]}, {a.strides[rank - 2], a.strides[rank - 1]}};
@@ -64,42 +71,128 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
     b = {{b.extents[rank - 2], b.extents[rank - 1]}, {b.strides[rank - 2], b.strides[rank - 1]}};
     out = {rows, out[rank - 1]};
   }
-  const md out_desc = plain_desc(ElementType::kF32, Shape(out.begin(), out.end()));
+  return Product{a, b, out, transpose_a, transpose_b};
+}
+
+/// What the chain's second node adds to each column; empty when that is something else.
+Tensor bias_after(Lowering& lowering, const Chain& chain, const dims& out) {
+  const Shape shape = chain.anchor()->get_output_shape(0);
+  if (chain.nodes.size() < 2 || shape.empty()) return {};
+  const Tensor bias = bias_of(lowering, chain.nodes[1], chain.anchor(), shape, shape.size() - 1);
+  // A vector times a matrix yields [N]; a matrix times a vector yields rows, which a bias along columns is not.
+  return bias && bias.element_count() == static_cast<std::size_t>(out.back()) ? bias : Tensor();
+}
+
+/// The layouts of a product's three sides.
+struct Layouts {
+  md left, right, result;
+};
+
+/// How an operand of a batched product lies where a transposition left it; what it would be when packed otherwise.
+md natural_desc(Lowering& lowering, Value& value, bool transpose, const Side& side) {
+  if (value.constant || value.shape.size() != side.extents.size()) return side.desc();
+  const auto& variant = lowering.native(value);
+  if (variant.plain || variant.desc.get_ndims() == 0) return side.desc();
+  if (!transpose) return variant.desc;
+  std::vector<int> swap(value.shape.size());
+  std::iota(swap.begin(), swap.end(), 0);
+  std::swap(swap[swap.size() - 1], swap[swap.size() - 2]);
+  return variant.desc.permute_axes(swap);
+}
+
+/// The result in the order of the transposition that alone reads it, which then moves nothing; undefined when none
+/// does.
+md transposed_result(Lowering& lowering, const Chain& chain) {
+  if (chain.nodes.size() != 1) return {};
+  const auto readers = chain.last()->get_output_target_inputs(0);
+  if (readers.size() != 1) return {};
+  const auto reader = readers.begin()->get_node()->shared_from_this();
+  std::vector<std::int64_t> order;
+  if (std::string_view(reader->get_type_name()) != "Transpose" || !lowering.constant_ints(reader, 1, order)) return {};
+  const Shape shape = reader->get_output_shape(0);
+  if (order.size() != shape.size()) return {};
+  std::vector<int> axes;
+  for (auto axis : order)
+    axes.push_back(static_cast<int>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis));
+  return plain_desc(ElementType::kF32, shape).permute_axes(axes);
+}
+
+/// Layouts to try for a batched product, best first; packed ones are the last.
+std::vector<Layouts> layouts_of(Lowering& lowering, const Chain& chain, const Product& product) {
+  const auto& node = chain.anchor();
+  const Layouts packed{product.a.desc(), product.b.desc(), product.plain_out()};
+  if (!lowering.options().fuse) return {packed};
+  const Layouts lie{natural_desc(lowering, lowering.input(node, 0), product.transpose_a, product.a),
+                    natural_desc(lowering, lowering.input(node, 1), product.transpose_b, product.b), packed.result};
+  std::vector<Layouts> choices;
+  const md transposed = transposed_result(lowering, chain);
+  if (transposed.get_ndims() && transposed.get_dims() == product.out)
+    choices.push_back({lie.left, lie.right, transposed});
+  choices.push_back(lie);
+  choices.push_back(packed);
+  return choices;
+}
+
+/// The first of `choices` whose kernel is as good as that for packed sides, which come last; null when there is none.
+dnnl::matmul::primitive_desc choose(const dnnl::engine& engine, const std::vector<Layouts>& choices, const md& bias,
+                                    const dnnl::primitive_attr& attributes, Layouts& chosen) {
+  const auto kernel = [&](const Layouts& l) {
+    return dnnl::matmul::primitive_desc(engine, l.left, l.right, bias, l.result, attributes, true);
+  };
+  chosen = choices.back();
+  auto packed = kernel(chosen);
+  for (std::size_t i = 0; packed && i + 1 < choices.size(); ++i) {
+    auto found = kernel(choices[i]);
+    if (!found || std::string_view(found.impl_info_str()) != packed.impl_info_str()) continue;
+    chosen = choices[i];
+    return found;
+  }
+  return packed;
+}
+
+bool lower_matmul(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
+  const auto product = product_of(node);
+  if (!product) return false;
   Value& left = lowering.input(node, 0);
   Value& right = lowering.input(node, 1);
-  const bool packed = static_cast<bool>(right.constant) && out.size() == 2;
-
-  Tensor bias;
-  std::size_t begin = 1;
-  if (chain.nodes.size() > 1 && !out_shape.empty()) {
-    bias = bias_of(lowering, chain.nodes[1], node, out_shape, out_shape.size() - 1);
-    // A vector times a matrix yields [N]; a matrix times a vector yields rows, which a bias along columns is not.
-    if (bias && bias.element_count() != static_cast<std::size_t>(out.back())) bias = Tensor();
-    if (bias) begin = 2;
-  }
-  dims bias_dims(out.size(), 1);
-  bias_dims.back() = out.back();
+  const bool packed = static_cast<bool>(right.constant) && product->out.size() == 2;
+  const Tensor bias = bias_after(lowering, chain, product->out);
+  dims bias_dims(product->out.size(), 1);
+  bias_dims.back() = product->out.back();
   const md bias_desc = bias ? plain_desc(ElementType::kF32, Shape(bias_dims.begin(), bias_dims.end())) : md();
 
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  PostOps post_ops(lowering, chain, begin);
-  if (!post_ops.describe(out_shape, out_desc, attributes)) return false;
-  const md right_desc = packed ? md(b.extents, kF32, dnnl::memory::format_tag::any) : b.desc();
-  const dnnl::matmul::primitive_desc pd(lowering.engine(), a.desc(), right_desc, bias_desc, out_desc, attributes, true);
+  PostOps post_ops(lowering, chain, bias ? 2 : 1);
+  if (!post_ops.describe(node->get_output_shape(0), product->plain_out(), attributes)) return false;
+  std::vector<Layouts> choices;
+  if (product->out.size() > 2)
+    choices = layouts_of(lowering, chain, *product);
+  else
+    choices = {{product->a.desc(),
+                packed ? md(product->b.extents, kF32, dnnl::memory::format_tag::any) : product->b.desc(),
+                product->plain_out()}};
+  Layouts chosen;
+  const auto pd = choose(lowering.engine(), choices, bias_desc, attributes, chosen);
   if (!pd) return false;
   if (is_slow(pd.impl_info_str()) && chain.nodes.size() > 1) return false;
-  const Place left_place = lowering.plain(left);
-  const Place right_place =
-      packed ? lowering.packed_constant(right.constant, b.desc(), pd.weights_desc()) : lowering.plain(right);
+  // As they lie, where the kernel takes that; else packed.
+  const auto place_of = [&](Value& value, const md& desc, const Side& side) {
+    return desc == side.desc() ? lowering.plain(value) : lowering.native(value).place;
+  };
+  const Place left_place = place_of(left, chosen.left, product->a);
+  const Place right_place = packed ? lowering.packed_constant(right.constant, product->b.desc(), pd.weights_desc())
+                                   : place_of(right, chosen.right, product->b);
   const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
-  const Place result = post_ops.define_result(out_desc);
+  const Place result = post_ops.define_result(chosen.result);
   auto& step = lowering.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());
-  lowering.add_argument(step, DNNL_ARG_SRC, left_place, a.desc());
+  lowering.add_argument(step, DNNL_ARG_SRC, left_place, chosen.left);
   lowering.add_argument(step, DNNL_ARG_WEIGHTS, right_place, pd.weights_desc());
   if (bias) lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, bias_desc);
   post_ops.add_arguments(step);
-  lowering.add_argument(step, DNNL_ARG_DST, result, out_desc, true);
+  lowering.add_argument(step, DNNL_ARG_DST, result, chosen.result, true);
   lowering.add_scratchpad(step, pd.scratchpad_desc());
   lowering.note_fused(chain);
   return true;

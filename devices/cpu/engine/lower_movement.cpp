@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views and joins: reshape, transpose, concatenation, splits and slices. What can be a view costs nothing.
+#include <algorithm>
 #include <numeric>
 
 #include <tenon/devices/cpu/engine/kernels/copy.hpp>
@@ -33,6 +34,14 @@ bool lower_view(Lowering& lowering, const Chain& chain) {
 // -- Transpose
 // ---------------------------------------------------------------------------------------------------------------
 
+/// Matrix products take their operands with strides of their own: see lower_matmul.
+bool only_products_read(const std::shared_ptr<Node>& node) {
+  const auto readers = node->get_output_target_inputs(0);
+  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [](const auto& reader) {
+    return std::string_view(reader.get_node()->get_type_name()) == "MatMul";
+  });
+}
+
 bool lower_transpose(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
@@ -56,6 +65,12 @@ bool lower_transpose(Lowering& lowering, const Chain& chain) {
     std::vector<int> permutation(rank);
     for (std::size_t i = 0; i < rank; ++i) permutation[normalized(order[i], rank)] = static_cast<int>(i);
     const md permuted = from_desc.permute_axes(permutation);
+    const bool in_order = is_plain(permuted, made.shape, made.type);
+    if (in_order || (lowering.options().fuse && made.type == ElementType::kF32 && only_products_read(node))) {
+      lowering.define_view(made, in_order ? to_desc : permuted, lowering.native(source).place);
+      lowering.note_optimized_out(node);
+      return true;
+    }
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const dnnl::reorder::primitive_desc pd(lowering.engine(), permuted, lowering.engine(), to_desc, attributes, true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax, LogSoftmax and MVN over the last axes on oneDNN.
+#include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/kernels/softmax.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -54,10 +54,20 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
   return true;
 }
 
+/// The values per column that the chain's node of that type multiplies or adds; empty when it has none.
+Tensor parameter(Lowering& lowering, const Chain& chain, std::string_view type, const Shape& shape) {
+  for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
+    if (chain.nodes[i]->get_type_name() == type)
+      return axis_tensor(lowering, chain.nodes[i], chain.nodes[i - 1], shape, shape.size() - 1);
+  }
+  return {};
+}
+
+/// With the Multiply and the Add after it, where the chain has them: a layer normalization.
 bool lower_mvn(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& made = lowering.value(chain.last()->output(0));
   const auto& attributes = node->get_attributes();
   if (made.type != ElementType::kF32 || element_count(made.shape) == 0 || node->get_input_size() < 2) return false;
   std::vector<std::int64_t> axes;
@@ -75,18 +85,32 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
     if (i > 0 && reduced[i - 1] && !reduced[i]) return false;
     (reduced[i] ? columns : rows) *= made.shape[i];
   }
+  // Parameters vary along the last axis alone.
+  if (chain.nodes.size() > 1 && columns != made.shape.back()) return false;
+  const Tensor scale = parameter(lowering, chain, "Multiply", made.shape),
+               shift = parameter(lowering, chain, "Add", made.shape);
+  auto flags = dnnl::normalization_flags::none;
+  if (scale) flags |= dnnl::normalization_flags::use_scale;
+  if (shift) flags |= dnnl::normalization_flags::use_shift;
   const md desc = plain_desc(ElementType::kF32, Shape{rows, columns});
+  const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::layer_normalization_forward::primitive_desc pd(
       lowering.engine(), dnnl::prop_kind::forward_inference, desc, desc,
-      static_cast<float>(attributes.get_double("eps")), dnnl::normalization_flags::none, attr, true);
+      static_cast<float>(attributes.get_double("eps")), flags, attr, true);
   if (!pd) return false;
   const Place from = lowering.plain(source), to = lowering.define_plain(made);
-  auto& step = lowering.add_primitive(node, dnnl::layer_normalization_forward(pd), pd.impl_info_str());
+  const Place scale_place = scale ? lowering.constant_place(scale) : Place{},
+              shift_place = shift ? lowering.constant_place(shift) : Place{};
+  const std::string name = std::string(pd.impl_info_str()) + (scale ? "+Multiply" : "") + (shift ? "+Add" : "");
+  auto& step = lowering.add_primitive(node, dnnl::layer_normalization_forward(pd), name);
   lowering.add_argument(step, DNNL_ARG_SRC, from, desc);
+  if (scale) lowering.add_argument(step, DNNL_ARG_SCALE, scale_place, parameter_desc);
+  if (shift) lowering.add_argument(step, DNNL_ARG_SHIFT, shift_place, parameter_desc);
   lowering.add_argument(step, DNNL_ARG_DST, to, desc, true);
   lowering.add_scratchpad(step, pd.scratchpad_desc());
+  lowering.note_fused(chain);
   return true;
 }
 
@@ -95,7 +119,7 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
 void register_normalization(LoweringTable& table) {
   table["Softmax"] = {lower_softmax, false};
   table["LogSoftmax"] = {lower_softmax, false};
-  table["MVN"] = {lower_mvn, false};
+  table["MVN"] = {lower_mvn, true};
 }
 
 }  // namespace tenon::inline v1::engine

@@ -32,7 +32,7 @@ class FakeContext final : public ContextImpl {
 class FakeMemory final : public Memory {
  public:
   FakeMemory(Context context, Ref<HostMemory> block)
-      : Memory(context, context->kind(), {block->size_bytes(), block->host(), false, FdKind::kNone, {}}),
+      : Memory(context, context->kind(), {block->size_bytes(), block->host(), false, FdKind::kNone, 0, {}}),
         block_(block) {}
 
  private:

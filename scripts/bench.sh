@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build. ./dev bench peers: whole programs and models beside
-# what else one would use.
+# what else one would use. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
 
 bench_peers() {
   setup test
@@ -11,8 +11,34 @@ bench_peers() {
   "$(venv_python)" bench/peers/peers.py --build build/release "$@"
 }
 
+# All OpenCL platforms that are here: the system's, and Intel's CPU runtime where build/venv has it.
+opencl_platforms() {
+  local folder="$PWD/build/icd" intel="$PWD/build/venv/lib/libintelocl.so"
+  [ -e "$intel" ] || return 0
+  mkdir -p "$folder"
+  cp /etc/OpenCL/vendors/*.icd "$folder" 2>/dev/null || true
+  echo "$intel" >"$folder/intel.icd"
+  export OCL_ICD_VENDORS="$folder"
+}
+
+bench_matrix() {
+  local tool="$PWD/build/release/bin/tenon"
+  setup test
+  configure release
+  build release tenon
+  mkdir -p out
+  opencl_platforms
+  "$tool" matrix --json >out/matrix.json
+  source scripts/vm.sh
+  rm -f "$VM/matrix.json"
+  vm_build && vm_run 300 "exec $tool matrix --json >/dev/ttyS2" "$tool" && mv "$VM/out" "$VM/matrix.json"
+  python3 scripts/matrix.py "This machine, where a sealed memfd stands in for dma-bufs=out/matrix.json" \
+    "A virtual machine with real dma-bufs (Linux 6.12, emulated, so that times mean little)=$VM/matrix.json"
+}
+
 bench() {
   local binary
+  if [ "${1:-}" = matrix ]; then bench_matrix; return; fi
   if [ "${1:-}" = peers ]; then shift; bench_peers "$@"; return; fi
   setup test
   configure release

@@ -11,10 +11,7 @@ check() {
     *) [[ " ${PARTS[*]} " == *" $1 "* ]] || { echo "dev: no part '$1'; parts: ${PARTS[*]}"; return 2; }
        setup all; step "check $1" "check_${1//-/_}" ;;
   esac
-  say "summary"
-  printf '%s\n' "${SUMMARY[@]}"
-  echo "$PASSED passed, $FAILED failed"
-  [ "$FAILED" = 0 ] || return 1
+  summarise || return 1
   [ "$1" != --all ] || record_check
 }
 

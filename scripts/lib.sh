@@ -113,7 +113,7 @@ build() {
   shift
   log="$folder${1:+.$1}.build.log"
   cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} >"$log" 2>&1 ||
-    { grep -E -A5 'error|FAILED' "$log" | head -60; echo "dev: building '$preset' failed; the log is $log" >&2; return 1; }
+    { grep -E -A5 'error:|FAILED' "$log" | head -60; echo "dev: building '$preset' failed; the log is $log" >&2; return 1; }
   warnings=$(grep -c 'warning:' "$log" || true)
   [ "$warnings" = 0 ] || echo "$warnings compiler warnings (errors in CI): $log"
 }

@@ -14,6 +14,13 @@ step() {
   fi
 }
 
+summarise() {
+  say "summary"
+  printf '%s\n' "${SUMMARY[@]}"
+  echo "$PASSED passed, $FAILED failed"
+  [ "$FAILED" = 0 ]
+}
+
 # Counts ctest's own tests instead of the step itself.
 run_ctest() {
   local folder="$1" log="$1.ctest.log"
@@ -53,6 +60,10 @@ test_all() {
   [ $# -gt 0 ] && filter=(-R "$1")
   setup test
   step "build (release, g++)" build_step release
+  if [ "$FAILED" != 0 ]; then
+    summarise
+    return 1
+  fi
   ctest_step "tests (release)" build/release "${filter[@]}"
   if [ $# = 0 ]; then
     step "every public header alone" build release all_verify_interface_header_sets
@@ -60,14 +71,11 @@ test_all() {
     vm_step
     step "build (address and undefined-behaviour sanitizers)" build_step asan tenon_sanitized_tests
     # Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
-  ASAN_OPTIONS=allocator_may_return_null=1 \
-    ctest_step "tests (sanitized: core, frameworks, parsers)" build/asan -L '^(core|frameworks|parsers)$'
+    ASAN_OPTIONS=allocator_may_return_null=1 \
+      ctest_step "tests (sanitized: core, frameworks, parsers)" build/asan -L '^(core|frameworks|parsers)$'
     step "build (minimal: core alone)" build_step minimal
     ctest_step "tests (minimal)" build/minimal
     step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
   fi
-  say "summary"
-  printf '%s\n' "${SUMMARY[@]}"
-  echo "$PASSED passed, $FAILED failed"
-  [ "$FAILED" = 0 ]
+  summarise
 }

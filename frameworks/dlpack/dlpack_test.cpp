@@ -320,7 +320,7 @@ TEST(DlpackExport, WaitsForTheLastWrite) {
 TEST(DlpackExport, OfMemoryThatTheCpuCannotReachNamesTheRemedy) {
   class Hidden final : public Memory {
    public:
-    Hidden() : Memory(host_context(), MemoryKind("hidden"), {64, nullptr, false, FdKind::kNone, {}}) {}
+    Hidden() : Memory(host_context(), MemoryKind("hidden"), {64, nullptr, false, FdKind::kNone, 0, {}}) {}
   };
   const Tensor tensor({element::u8, {64}, {}}, make_ref<Hidden>());
   EXPECT_THAT(error_of([&] { dlpack::export_tensor(tensor); }).what(), HasSubstr("Router"));

@@ -12,7 +12,7 @@ inline constexpr tenon::MemoryKind kDetour{"test.detour"};
 class DetourMemory final : public tenon::Memory {
  public:
   DetourMemory(tenon::Context context, tenon::Ref<tenon::HostMemory> bytes)
-      : Memory(std::move(context), kDetour, {bytes->size_bytes(), bytes->host(), false, tenon::FdKind::kNone, {}}),
+      : Memory(std::move(context), kDetour, {bytes->size_bytes(), bytes->host(), false, tenon::FdKind::kNone, 0, {}}),
         bytes_(std::move(bytes)) {}
   ~DetourMemory() override { drop_views(); }
 

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes README's matrices from what `tenon matrix --json` printed: matrix.py TITLE=FILE..."""
+import datetime
+import json
+import os
+import pathlib
+import re
+import sys
+
+SIGNS = {"proved": "=", "claimed": "~", "copies": "c", "refused": "-"}
+
+
+def machine() -> str:
+    model = re.search(r"^model name\s*:\s*(.+)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    return f"{os.cpu_count()} cores of {model.group(1) if model else 'an unnamed processor'}"
+
+
+def in_units(ns: float) -> str:
+    return f"{ns:.0f} ns" if ns < 1e4 else f"{ns / 1e3:.0f} us"
+
+
+def grid(pairs) -> str:
+    names = list(dict.fromkeys(name for pair in pairs for name in (pair["from"], pair["to"])))
+    cells = {(pair["from"], pair["to"]): pair for pair in pairs}
+    lines = ["| from \\ to | " + " | ".join(str(i + 1) for i in range(len(names))) + " |", "|---" * (len(names) + 1) + "|"]
+    for number, source in enumerate(names, 1):
+        row = [f"{number} {source}"]
+        for target in names:
+            pair = cells.get((source, target))
+            sign = SIGNS[pair["result"]] if pair else ""
+            row.append(f"{sign} {in_units(pair['repeat_ns'])}" if pair and pair["repeat_ns"] > 0 else sign)
+        lines.append("| " + " | ".join(row) + " |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parts = [f"{datetime.date.today()}, {machine()}; `./dev bench matrix` makes these tables."]
+    for argument in sys.argv[1:]:
+        title, _, file = argument.partition("=")
+        if pathlib.Path(file).is_file():
+            parts += [f"{title}:", grid(json.loads(pathlib.Path(file).read_text())["pairs"])]
+    block = "<!-- matrix -->\n" + "\n\n".join(parts) + "\n<!-- end of matrix -->"
+    readme = pathlib.Path("README.md")
+    readme.write_text(re.sub(r"<!-- matrix -->.*<!-- end of matrix -->", lambda _: block, readme.read_text(), flags=re.S))
+    print(block)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

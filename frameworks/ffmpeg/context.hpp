@@ -6,8 +6,7 @@
 #include <climits>
 #include <new>
 
-#include <tenon/core/edge.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/host_edge.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 
 namespace tenon {
@@ -54,70 +53,26 @@ class BufferMemory final : public Memory {
   Lease keeper_;
 };
 
-namespace detail {
-
-/// A view of host-addressable memory in another context of the host: the same address under another name.
-inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind, Access access, EdgeId edge) {
-  const Memory& memory = *source.memory();
-  if (const View* view = memory.find_view(*to, kind, access)) return source.through(view);
-  void* base = source.view() ? source.view()->host() : memory.host();
-  // As wide as the memory allows from the start: one view then serves readers and writers. Leases are judged at each
-  // map.
-  const Access widest = source.view()        ? source.view()->access()
-                        : memory.read_only() ? Access::kRead
-                                             : Access::kReadWrite;
-  auto view = std::make_unique<View>(to, kind, widest, base);
-  view->set_standing(edge);
-  return source.through(&memory.add_view(std::move(view)));
-}
-
-inline Description moved(const Description& from, const Context& to, MemoryKind kind) {
-  Description result = from;
-  result.context = to;
-  result.kind = kind;
-  return result;
-}
-
-}  // namespace detail
-
 /// AVBuffers are host memory: the same bytes, shared.
-class FfmpegToCpu final : public Edge {
+class FfmpegToCpu final : public HostEdge {
  public:
   std::string_view name() const override { return "ffmpeg->cpu"; }
   MemoryKind from() const override { return kFfmpegMemory; }
   MemoryKind to() const override { return kCpuMemory; }
-  Step step(const Description& from, const Context& to, Access access) const override {
-    if (!from.host_addressable) return Refusal{"the buffer has no host address (a hardware frame); download it first"};
-    if (writes(access) && from.read_only) return Refusal{"the buffer is read-only, or FFmpeg still refers to it"};
-    return Reached{detail::moved(from, to, kCpuMemory), false, 60, 0};
-  }
-  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Step judged = step(describe(source), to, options.access);
-    if (auto* refusal = std::get_if<Refusal>(&judged))
-      throw Error(Code::kFailedPrecondition, "ffmpeg->cpu: " + refusal->reason);
-    return detail::host_view(source, to, kCpuMemory, options.access, id());
-  }
 };
 
 /// Host memory as FFmpeg sees it; av_frame() makes the AVFrame.
-class CpuToFfmpeg final : public Edge {
+class CpuToFfmpeg final : public HostEdge {
  public:
   std::string_view name() const override { return "cpu->ffmpeg"; }
   MemoryKind from() const override { return kCpuMemory; }
   MemoryKind to() const override { return kFfmpegMemory; }
-  Step step(const Description& from, const Context& to, Access access) const override {
-    if (!from.host_addressable) return Refusal{"an AVFrame needs a host address, and this memory has none"};
-    if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
-    if (from.info.strides.size() >= 2 && from.info.strides[0] > INT_MAX) {
+
+ private:
+  std::optional<Refusal> refuses(const Description& from) const override {
+    if (from.info.strides.size() >= 2 && from.info.strides[0] > INT_MAX)
       return Refusal{"a row of " + std::to_string(from.info.strides[0]) + " bytes does not fit AVFrame.linesize (int)"};
-    }
-    return Reached{detail::moved(from, to, kFfmpegMemory), false, 60, 0};
-  }
-  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Step judged = step(describe(source), to, options.access);
-    if (auto* refusal = std::get_if<Refusal>(&judged))
-      throw Error(Code::kFailedPrecondition, "cpu->ffmpeg: " + refusal->reason);
-    return detail::host_view(source, to, kFfmpegMemory, options.access, id());
+    return std::nullopt;
   }
 };
 

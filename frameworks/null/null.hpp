@@ -17,6 +17,7 @@
 //     conditions once. An edge that shares returns source.through(view); one that copies returns new memory, after
 //     waiting for the last write. What cannot be done is a Refusal that says which capability is missing; what fails
 //     is an exception. The router books both; it also refuses writes to what is read-only or copied.
+//     core/host_edge.hpp has what edges share, and HostEdge, which is all of an edge to a library that takes addresses.
 //  7. The typed accessor, wrap() and adopt(): how users come in and get out with native handles.
 //  8. contexts.hpp: what of this framework exists on this machine, for the tool's matrix and devices.
 //  9. conformance.cpp: tells the conformance suite how to make your memory, count your objects and make your calls
@@ -33,8 +34,7 @@
 #include <string>
 #include <utility>
 
-#include <tenon/core/edge.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/host_edge.hpp>
 #include <tenon/frameworks/null/native.hpp>
 
 namespace tenon {
@@ -177,9 +177,7 @@ class CpuToBlock final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Step judged = step(describe(source), to, options.access);
-    if (auto* refusal = std::get_if<Refusal>(&judged))
-      throw Error(Code::kFailedPrecondition, "null: " + refusal->reason);
+    reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     const View* view = memory.find_view(*to, kBlockMemory, options.access);
     if (!view) {
@@ -221,24 +219,11 @@ class BlockToCpu final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    if (!source.is_host_addressable()) {
-      source.memory()->hazards().wait_for(
-          Access::kRead, options.deadline == Deadline::max() ? default_deadline() : options.deadline, options.ledger);
-      Tensor copy(source.element_type(), source.shape());
-      copy_elements(source, static_cast<std::byte*>(copy.data()), native::Direction::kToHost);
-      return copy;
-    }
-    // Back to where it came from: host memory needs no view of itself.
-    if (source.memory()->context() == to) return source.through(nullptr);
-    const Memory& memory = *source.memory();
-    const View* view = memory.find_view(*to, kCpuMemory, options.access);
-    if (!view) {
-      void* host = source.view() ? source.view()->host() : memory.host();
-      auto made = std::make_unique<View>(to, kCpuMemory, memory.read_only() ? Access::kRead : Access::kReadWrite, host);
-      made->set_standing(id());
-      view = &memory.add_view(std::move(made));
-    }
-    return source.through(view);
+    if (source.is_host_addressable()) return host_view(source, to, kCpuMemory, options.access, this);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    Tensor copy(source.element_type(), source.shape());
+    copy_elements(source, static_cast<std::byte*>(copy.data()), native::Direction::kToHost);
+    return copy;
   }
 };
 

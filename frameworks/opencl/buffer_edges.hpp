@@ -4,8 +4,7 @@
 
 #include <bit>
 
-#include <tenon/core/edge.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/host_edge.hpp>
 #include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/sync.hpp>
@@ -15,17 +14,7 @@ inline namespace v1 {
 namespace opencl {
 namespace detail {
 
-inline Deadline deadline_of(const MapOptions& options) {
-  return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
-}
 inline Ledger& ledger_of(const MapOptions& options) { return options.ledger ? *options.ledger : Ledger::process(); }
-
-/// map() starts with this: what step refuses, map throws. @return what step reached.
-inline Reached judged(const Edge& edge, const Tensor& source, const Context& to, const MapOptions& options) {
-  Step step = edge.step(describe(source), to, options.access);
-  if (auto* refusal = std::get_if<Refusal>(&step)) throw Error(Code::kFailedPrecondition, "opencl: " + refusal->reason);
-  return std::move(std::get<Reached>(step));
-}
 
 inline const Native* native_of(const Context& context) {
   const FacetContext* facet = facet_of(context);
@@ -85,7 +74,7 @@ class CpuToBuffer final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     const Native* native = native_of(to);
-    if (!native || !source.is_host_addressable()) judged(*this, source, to, options);
+    if (!native || !source.is_host_addressable()) reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     void* const host = source.view() ? source.view()->host() : memory.host();
     // What step() says, without making a description: a first map costs little more than clCreateBuffer.
@@ -169,7 +158,7 @@ class CpuToBufferCopy final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
+    reach(*this, source, to, options);
     auto& target = *to.as<BufferContext>();
     const Native& native = target.native();
     source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
@@ -243,7 +232,7 @@ class BufferToCpu final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
+    reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     check_host_limits(source, options.access);
     memory.hazards().wait_for(options.access, deadline_of(options), options.ledger);
@@ -329,7 +318,7 @@ class BufferToCpuCopy final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
+    reach(*this, source, to, options);
     check_host_limits(source, Access::kRead);
     source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
     Tensor copy(source.element_type(), source.shape());
@@ -359,7 +348,7 @@ class BufferToBuffer final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
+    reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr);
     const View* view = memory.find_view(*to, kBufferMemory, options.access);

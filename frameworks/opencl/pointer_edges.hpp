@@ -18,18 +18,10 @@ inline Reached host_copy(const Description& from, const Context& to, const Nativ
   return reached;
 }
 
-/// The host's view of memory that has an address for it already.
+/// The host's view of memory that has an address for it already. Not standing: each map waits for the device.
 inline Tensor through_host_view(const Tensor& source, const Context& to, const MapOptions& options) {
-  const Memory& memory = *source.memory();
-  memory.hazards().wait_for(options.access, deadline_of(options), options.ledger);
-  if (memory.context() == to) return source.through(nullptr);
-  const View* view = memory.find_view(*to, kCpuMemory, options.access);
-  if (!view) {
-    void* const host = source.view() ? source.view()->host() : memory.host();
-    view = &memory.add_view(
-        std::make_unique<View>(to, kCpuMemory, memory.read_only() ? Access::kRead : Access::kReadWrite, host));
-  }
-  return source.through(view);
+  source.memory()->hazards().wait_for(options.access, deadline_of(options), options.ledger);
+  return host_view(source, to, kCpuMemory, options.access, nullptr);
 }
 
 /// Host and shared USM is host memory; device USM is copied out.
@@ -46,7 +38,7 @@ class UsmToCpu final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
+    reach(*this, source, to, options);
     if (source.is_host_addressable()) return through_host_view(source, to, options);
     source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
     const auto& context = *source.context().as<UsmContext>();
@@ -78,7 +70,7 @@ class CpuToUsm final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Reached reached = judged(*this, source, to, options);
+    const Reached reached = reach(*this, source, to, options);
     auto& context = *to.as<UsmContext>();
     const Memory& memory = *source.memory();
     if (reached.copies) {
@@ -110,7 +102,7 @@ class UsmToBuffer final : public Edge {
         "shares host memory"};
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
+    reach(*this, source, to, options);
     return {};
   }
 };
@@ -148,7 +140,7 @@ class SvmToCpu final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Reached reached = judged(*this, source, to, options);
+    const Reached reached = reach(*this, source, to, options);
     if (source.is_host_addressable()) return through_host_view(source, to, options);
     const Memory& memory = *source.memory();
     const auto& context = *source.context().as<SvmContext>();
@@ -193,7 +185,7 @@ class CpuToSvm final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Reached reached = judged(*this, source, to, options);
+    const Reached reached = reach(*this, source, to, options);
     auto& context = *to.as<SvmContext>();
     const Memory& memory = *source.memory();
     if (reached.copies) {
@@ -242,7 +234,7 @@ class SvmToBuffer final : public Edge {
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    judged(*this, source, to, options);
+    reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {

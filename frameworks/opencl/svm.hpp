@@ -2,7 +2,7 @@
 // Shared virtual memory of OpenCL 2.0: coarse-grained and fine-grained allocations by pointer.
 #pragma once
 
-#include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/pointer_context.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -123,11 +123,11 @@ inline void* svm_pointer(const Tensor& tensor) {
 }
 
 /// The context of SVM, beside the buffers of the same cl_context.
-class SvmContext final : public FacetContext {
+class SvmContext final : public PointerContext {
  public:
   /// @errors kUnavailable: the device has no SVM.
   SvmContext(Ref<detail::Native> native, const std::string& device_name)
-      : FacetContext(std::move(native), kSvmMemory, device_name) {
+      : PointerContext(std::move(native), kSvmMemory, device_name) {
     if (!(this->native().device.svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER))
       throw Error(Code::kUnavailable, "opencl: " + this->native().device.name + " has no shared virtual memory");
   }
@@ -167,37 +167,10 @@ class SvmContext final : public FacetContext {
     return make_ref<SvmMemory>(Context(Ref<ContextImpl>(this)), properties, fine, data, std::move(owned));
   }
 
-  /// By the device's own copies.
-  void read(const Tensor& tensor, std::span<std::byte> out) const override {
-    if (tensor.size_bytes() == 0) return;
-    tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
-    const Ref<Memory> packed = HostMemory::allocate(tensor.size_bytes());
-    read_now(tensor, packed, default_deadline());
-    std::memcpy(out.data(), packed->host(), tensor.size_bytes());
-  }
-  void write(const Tensor& tensor, std::span<const std::byte> in) const override {
-    if (!tensor.is_writable())
-      throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
-    if (tensor.size_bytes() == 0) return;
-    tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
-    const Ref<Memory> staged = HostMemory::allocate(tensor.size_bytes());
-    std::memcpy(staged->host(), in.data(), tensor.size_bytes());
-    write_now(tensor, staged, default_deadline());
-  }
-  /// Packed elements out and in, after whoever calls has waited for what is in flight.
-  void read_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
-    const auto* const base = static_cast<const std::byte*>(svm_pointer(tensor)) - tensor.offset();
-    auto* const bytes = static_cast<std::byte*>(packed->host());
-    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
-      return detail::copy_svm(native(), bytes + at, base + offset, size);
-    });
-  }
-  void write_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
-    auto* const base = static_cast<std::byte*>(svm_pointer(tensor)) - tensor.offset();
-    const auto* const bytes = static_cast<const std::byte*>(packed->host());
-    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
-      return detail::copy_svm(native(), base + offset, bytes + at, size);
-    });
+ private:
+  std::byte* address(const Tensor& tensor) const override { return static_cast<std::byte*>(svm_pointer(tensor)); }
+  detail::Handle<cl_event> copy(void* to, const void* from, std::size_t size) const override {
+    return detail::copy_svm(native(), to, from, size);
   }
 };
 

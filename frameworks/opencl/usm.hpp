@@ -2,7 +2,7 @@
 // Unified shared memory (cl_intel_unified_shared_memory): host, device and shared allocations by pointer.
 #pragma once
 
-#include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/pointer_context.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -152,11 +152,11 @@ inline void* usm_pointer(const Tensor& tensor) {
 }
 
 /// The context of USM, beside the buffers of the same cl_context.
-class UsmContext final : public FacetContext {
+class UsmContext final : public PointerContext {
  public:
   /// @errors kUnavailable: the platform has no USM.
   UsmContext(Ref<detail::Native> native, const std::string& device_name)
-      : FacetContext(native, kUsmMemory, device_name), usm_(make_ref<detail::UsmNative>(std::move(native))) {}
+      : PointerContext(native, kUsmMemory, device_name), usm_(make_ref<detail::UsmNative>(std::move(native))) {}
 
   std::span<const Edge* const> edges() const override;
   const Ref<detail::UsmNative>& usm() const { return usm_; }
@@ -181,37 +181,12 @@ class UsmContext final : public FacetContext {
     return make_ref<UsmMemory>(Context(Ref<ContextImpl>(this)), properties, type, data, std::move(owned));
   }
 
-  /// By the device's own copies.
-  void read(const Tensor& tensor, std::span<std::byte> out) const override {
-    if (tensor.size_bytes() == 0) return;
-    tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
-    const Ref<Memory> packed = HostMemory::allocate(tensor.size_bytes());
-    read_now(tensor, packed, default_deadline());
-    std::memcpy(out.data(), packed->host(), tensor.size_bytes());
-  }
-  void write(const Tensor& tensor, std::span<const std::byte> in) const override {
-    if (!tensor.is_writable())
-      throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
-    if (tensor.size_bytes() == 0) return;
-    tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
-    const Ref<Memory> staged = HostMemory::allocate(tensor.size_bytes());
-    auto* const bytes = static_cast<std::byte*>(staged->host());
-    std::memcpy(bytes, in.data(), tensor.size_bytes());
-    auto* const base = static_cast<std::byte*>(usm_pointer(tensor)) - tensor.offset();
-    detail::run_copies(tensor, staged, default_deadline(), [&](std::size_t offset, std::size_t at, std::size_t size) {
-      return detail::copy_usm(*usm_, base + offset, bytes + at, size);
-    });
-  }
-  /// Packed elements into host memory, after whoever calls has waited for the last write.
-  void read_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
-    const auto* const base = static_cast<const std::byte*>(usm_pointer(tensor)) - tensor.offset();
-    auto* const bytes = static_cast<std::byte*>(packed->host());
-    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
-      return detail::copy_usm(*usm_, bytes + at, base + offset, size);
-    });
+ private:
+  std::byte* address(const Tensor& tensor) const override { return static_cast<std::byte*>(usm_pointer(tensor)); }
+  detail::Handle<cl_event> copy(void* to, const void* from, std::size_t size) const override {
+    return detail::copy_usm(*usm_, to, from, size);
   }
 
- private:
   Ref<detail::UsmNative> usm_;
 };
 

@@ -6,8 +6,7 @@
 #include <span>
 #include <string>
 
-#include <tenon/core/edge.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/host_edge.hpp>
 #include <tenon/frameworks/opencv/layout.hpp>
 
 namespace tenon {
@@ -49,72 +48,27 @@ namespace detail {
 inline constexpr const char* kTiled =
     "its pixels are tiled (a DRM modifier), and OpenCV knows rows only: convert it on the device that made it";
 
-inline std::string refusal_of(const Description& from, Access access) {
-  if (!from.host_addressable) return "cv::Mat needs a host address, and this memory has none";
-  if (from.modifier != kModifierLinear) return kTiled;
-  if (writes(access) && from.read_only) return "the memory is read-only, or a decoder still refers to it";
-  return {};
-}
-
-inline Step shared(const Description& from, const Context& to, MemoryKind kind) {
-  Reached reached{from, false, 60, 0};
-  reached.result.context = to;
-  reached.result.kind = kind;
-  return reached;
-}
-
-/// The same address under the name of another context of the host.
-inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind, Access access, EdgeId edge) {
-  const Memory& memory = *source.memory();
-  if (const View* view = memory.find_view(*to, kind, access)) return source.through(view);
-  void* base = source.view() ? source.view()->host() : memory.host();
-  // As wide as the memory allows: one view then serves readers and writers. Leases are judged at each map.
-  const Access widest = source.view()        ? source.view()->access()
-                        : memory.read_only() ? Access::kRead
-                                             : Access::kReadWrite;
-  auto view = std::make_unique<View>(to, kind, widest, base);
-  view->set_standing(edge);
-  return source.through(&memory.add_view(std::move(view)));
-}
-
 /// Host memory as cv::Mat sees it; mat() makes the header.
-class CpuToMat final : public Edge {
+class CpuToMat final : public HostEdge {
  public:
   std::string_view name() const override { return "cpu->opencv.mat"; }
   MemoryKind from() const override { return kCpuMemory; }
   MemoryKind to() const override { return kMatMemory; }
-  Step step(const Description& from, const Context& to, Access access) const override {
-    if (std::string reason = refusal_of(from, access); !reason.empty()) return Refusal{std::move(reason)};
-    const auto layout = lay_out(from.info);
-    if (const auto* refusal = std::get_if<Refusal>(&layout)) return *refusal;
-    return shared(from, to, kMatMemory);
-  }
-  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Step judged = step(tenon::describe(source), to, options.access);
-    if (auto* refusal = std::get_if<Refusal>(&judged))
-      throw Error(Code::kFailedPrecondition, "cpu->opencv.mat: " + refusal->reason);
-    return host_view(source, to, kMatMemory, options.access, id());
+
+ private:
+  std::optional<Refusal> refuses(const Description& from) const override {
+    auto layout = lay_out(from.info);
+    if (auto* refusal = std::get_if<Refusal>(&layout)) return *std::move(refusal);
+    return std::nullopt;
   }
 };
 
 /// A cv::Mat's bytes are host memory.
-class MatToCpu final : public Edge {
+class MatToCpu final : public HostEdge {
  public:
   std::string_view name() const override { return "opencv.mat->cpu"; }
   MemoryKind from() const override { return kMatMemory; }
   MemoryKind to() const override { return kCpuMemory; }
-  Step step(const Description& from, const Context& to, Access access) const override {
-    if (std::string reason = refusal_of(from, access); !reason.empty()) return Refusal{std::move(reason)};
-    return shared(from, to, kCpuMemory);
-  }
-  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    const Step judged = step(tenon::describe(source), to, options.access);
-    if (auto* refusal = std::get_if<Refusal>(&judged))
-      throw Error(Code::kFailedPrecondition, "opencv.mat->cpu: " + refusal->reason);
-    // Back to where it came from: host memory needs no view of itself.
-    if (source.memory()->context() == to) return source.through(nullptr);
-    return host_view(source, to, kCpuMemory, options.access, id());
-  }
 };
 
 /// Any tensor's bytes as u8, also where its element type has no depth.

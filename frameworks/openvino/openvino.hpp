@@ -10,8 +10,7 @@
 #include <string>
 #include <utility>
 
-#include <tenon/core/edge.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/host_edge.hpp>
 #include <tenon/frameworks/openvino/memory.hpp>
 
 namespace tenon {
@@ -159,28 +158,6 @@ Tensor wrap_in(const Context& context, const ov::Tensor& native, bool want_remot
   return Tensor(std::move(info), Ref<Memory>(make_ref<MemoryClass>(context, properties, std::move(copy))));
 }
 
-/// The bytes of a host tensor as seen by `to`, without a call.
-inline Tensor through_view(const Tensor& source, const Context& to, MemoryKind kind, const Edge& edge,
-                           const MapOptions& options) {
-  const Memory& memory = *source.memory();
-  if (memory.context() == to) return source.through(nullptr);  // Back to where it came from.
-  const View* view = memory.find_view(*to, kind, options.access);
-  if (!view) {
-    void* host = source.view() ? source.view()->host() : memory.host();
-    // Wide access from the start: one view then serves readers and writers.
-    auto made = std::make_unique<View>(to, kind, memory.read_only() ? Access::kRead : Access::kReadWrite, host);
-    made->set_standing(edge.id());
-    view = &memory.add_view(std::move(made));
-  }
-  return source.through(view);
-}
-
-inline const Step& check_step(const Step& judged) {
-  if (auto* refusal = std::get_if<Refusal>(&judged))
-    throw Error(Code::kFailedPrecondition, "openvino: " + refusal->reason);
-  return judged;
-}
-
 inline bool is_host(const Context& context) {
   const auto* impl = context.as<HostTensors>();
   return impl && impl->is_host();
@@ -218,8 +195,8 @@ inline Step CpuToOpenVino::step(const Description& from, const Context& to, Acce
   return reached;
 }
 inline Tensor CpuToOpenVino::map(const Tensor& source, const Context& to, const MapOptions& options) const {
-  detail::check_step(step(describe(source), to, options.access));
-  return detail::through_view(source, to, kOpenVinoMemory, *this, options);
+  reach(*this, source, to, options);
+  return host_view(source, to, kOpenVinoMemory, options.access, this);
 }
 
 inline Step OpenVinoToCpu::step(const Description& from, const Context& to, Access) const {
@@ -242,10 +219,9 @@ inline Step OpenVinoToCpu::step(const Description& from, const Context& to, Acce
   return reached;
 }
 inline Tensor OpenVinoToCpu::map(const Tensor& source, const Context& to, const MapOptions& options) const {
-  if (source.is_host_addressable()) return detail::through_view(source, to, kCpuMemory, *this, options);
-  detail::check_step(step(describe(source), to, options.access));
-  source.memory()->hazards().wait_for(
-      Access::kRead, options.deadline == Deadline::max() ? default_deadline() : options.deadline, options.ledger);
+  if (source.is_host_addressable()) return host_view(source, to, kCpuMemory, options.access, this);
+  reach(*this, source, to, options);
+  source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
   Tensor copy(source.element_type(), source.shape());
   detail::copy_out(source, copy.data());
   return copy;
@@ -256,7 +232,7 @@ inline Step OpenVinoToOpenVino::step(const Description& from, const Context& to,
   return Refusal{"OpenVINO passes no memory from one context to another: map it to the host first"};
 }
 inline Tensor OpenVinoToOpenVino::map(const Tensor& source, const Context& to, const MapOptions& options) const {
-  detail::check_step(step(describe(source), to, options.access));
+  reach(*this, source, to, options);
   return source;
 }
 

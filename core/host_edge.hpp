@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What edges share: refusing as step does, and memory of the host under another context's name.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <tenon/core/edge.hpp>
+#include <tenon/core/host.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// What `edge` yields for `source`. @errors kFailedPrecondition with the reason when step refuses: map's first line.
+inline Reached reach(const Edge& edge, const Tensor& source, const Context& to, const MapOptions& options) {
+  Step judged = edge.step(describe(source), to, options.access);
+  if (auto* refusal = std::get_if<Refusal>(&judged))
+    throw Error(Code::kFailedPrecondition, std::string(edge.name()) + ": " + refusal->reason);
+  return std::get<Reached>(std::move(judged));
+}
+
+/// When the waits of a map end: what the caller said, else default_deadline() from now.
+inline Deadline deadline_of(const MapOptions& options) {
+  return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
+}
+
+/// `source`, which has a host address, as a context sees it that takes host addresses: the same one. Back in the
+/// context that it came from it needs no view.
+/// @param standing  The edge on whose account repeated maps are booked without asking it; null when they need work.
+inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind, Access access, const Edge* standing) {
+  const Memory& memory = *source.memory();
+  if (memory.context() == to) return source.through(nullptr);
+  if (const View* view = memory.find_view(*to, kind, access)) return source.through(view);
+  void* const base = source.view() ? source.view()->host() : memory.host();
+  // As wide as the memory allows from the start: one view then serves readers and writers. Leases are judged at each
+  // map.
+  const Access widest = source.view()        ? source.view()->access()
+                        : memory.read_only() ? Access::kRead
+                                             : Access::kReadWrite;
+  auto view = std::make_unique<View>(to, kind, widest, base);
+  if (standing) view->set_standing(standing->id());
+  return source.through(&memory.add_view(std::move(view)));
+}
+
+/// The edge between host memory and a library that takes host addresses: shares, and needs no call. A class of one
+/// gives the name and the kinds, and what the library cannot take.
+class HostEdge : public Edge {
+ public:
+  Step step(const Description& from, const Context& to, Access access) const final {
+    if (!from.host_addressable) return Refusal{"it takes a host address, and this memory has none"};
+    if (from.modifier != 0) return Refusal{"its pixels are tiled (a DRM modifier), and the CPU knows rows only"};
+    if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
+    if (auto refusal = refuses(from)) return *std::move(refusal);
+    Reached reached{from, false, 60, 0};
+    reached.result.context = to;
+    reached.result.kind = this->to();
+    return reached;
+  }
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const final {
+    reach(*this, source, to, options);
+    return host_view(source, to, this->to(), options.access, this);
+  }
+
+ private:
+  virtual std::optional<Refusal> refuses(const Description&) const { return std::nullopt; }
+};
+
+}  // namespace v1
+}  // namespace tenon

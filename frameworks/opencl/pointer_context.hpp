@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts whose memory is reached by pointers: what USM and SVM share.
+#pragma once
+
+#include <tenon/frameworks/opencl/buffer.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+/// Elements go out of and into its memory by the device's own copies, through host memory that lives until they end.
+class PointerContext : public FacetContext {
+ public:
+  using FacetContext::FacetContext;
+
+  void read(const Tensor& tensor, std::span<std::byte> out) const final {
+    if (tensor.size_bytes() == 0) return;
+    tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
+    const Ref<Memory> packed = HostMemory::allocate(tensor.size_bytes());
+    read_now(tensor, packed, default_deadline());
+    std::memcpy(out.data(), packed->host(), tensor.size_bytes());
+  }
+  void write(const Tensor& tensor, std::span<const std::byte> in) const final {
+    if (!tensor.is_writable())
+      throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
+    if (tensor.size_bytes() == 0) return;
+    tensor.memory()->hazards().wait_for(Access::kWrite, default_deadline());
+    const Ref<Memory> staged = HostMemory::allocate(tensor.size_bytes());
+    std::memcpy(staged->host(), in.data(), tensor.size_bytes());
+    write_now(tensor, staged, default_deadline());
+  }
+  /// Packed elements out and in, after whoever calls has waited for what is in flight.
+  void read_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
+    const std::byte* const base = address(tensor) - tensor.offset();
+    auto* const bytes = static_cast<std::byte*>(packed->host());
+    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
+      return copy(bytes + at, base + offset, size);
+    });
+  }
+  void write_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
+    std::byte* const base = address(tensor) - tensor.offset();
+    const auto* const bytes = static_cast<const std::byte*>(packed->host());
+    detail::run_copies(tensor, packed, deadline, [&](std::size_t offset, std::size_t at, std::size_t size) {
+      return copy(base + offset, bytes + at, size);
+    });
+  }
+
+ private:
+  /// Of the tensor's first element, as kernels take it.
+  virtual std::byte* address(const Tensor& tensor) const = 0;
+  /// Enqueues; the event ends with the copy.
+  virtual detail::Handle<cl_event> copy(void* to, const void* from, std::size_t size) const = 0;
+};
+
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -46,10 +46,11 @@ class BuffersUnderTest final : public OpenclUnderTest {
     const TensorInfo bytes{element::u8, {wanted.size_bytes}, {}};
     if (variant == "adopted_host_ptr") {
       // A user's buffer over memory of theirs, kept to the end of the process.
-      arena_.emplace_back(static_cast<std::byte*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
+      static auto& kept = *new std::vector<void*>;
+      kept.push_back(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096));
       cl_int status = CL_SUCCESS;
-      cl_mem buffer = clCreateBuffer(opencl::handle(context), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size,
-                                     arena_.back(), &status);
+      cl_mem buffer =
+          clCreateBuffer(opencl::handle(context), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, kept.back(), &status);
       return {opencl::adopt(context, buffer, bytes).memory(), {}};
     }
     if (variant == "borrowed") {
@@ -68,7 +69,6 @@ class BuffersUnderTest final : public OpenclUnderTest {
 
  private:
   using Coherency = opencl::Coherency;
-  std::vector<std::byte*> arena_;
 };
 
 /// Another context over the same cl_context, with another queue.
@@ -155,15 +155,13 @@ class UsmUnderTest final : public OpenclUnderTest {
                       : variant == "device" ? opencl::UsmType::kDevice
                                             : opencl::UsmType::kShared;
     if (variant != "wrapped") return {usm.allocate(wanted, type), {}};
-    // The user's, who frees it when the process ends: none of Tenon's objects.
-    kept_.push_back(usm.allocate(wanted, type));
+    // The user's, who never frees it: none of Tenon's objects. Not freed at exit, when the driver may have gone.
+    static auto& kept = *new std::vector<Ref<Memory>>;
+    kept.push_back(usm.allocate(wanted, type));
     opencl::detail::Probe::handles.fetch_sub(1);
-    auto* const data = static_cast<opencl::UsmMemory&>(*kept_.back()).data();
+    auto* const data = static_cast<opencl::UsmMemory&>(*kept.back()).data();
     return {opencl::wrap_usm(context, data, {element::u8, {wanted.size_bytes}, {}}).memory(), {}};
   }
-
- private:
-  std::vector<Ref<Memory>>& kept_ = *new std::vector<Ref<Memory>>;  // Not freed after the driver has gone.
 };
 
 class SvmUnderTest final : public OpenclUnderTest {

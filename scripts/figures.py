@@ -21,8 +21,8 @@ ROWS = [
     ("repeated map CPU to cl_mem / a look-up and clRetainMemObject", "Map/cpu->opencl.buffer/1080p_nv12_repeat",
      "Map/floor/find_retain_release_without_lock", 2),
     ("first map CPU to cl_mem / clCreateBuffer(USE_HOST_PTR)", "Map/cpu->opencl.buffer/1080p_nv12_first", "Map/floor/create_release", 1.5),
-    ("CPU tensor to ov::Tensor / a bare ov::Tensor", "Map/cpu->ov::Tensor/224x224_rgb", "Map/floor/bare_ov_tensor_known_shape", 1.4),
-    ("the same through the router, repeated", "Map/cpu->openvino->ov::Tensor/224x224_rgb_repeat", "Map/floor/bare_ov_tensor_known_shape", 1.4),
+    ("CPU tensor to ov::Tensor / a bare ov::Tensor", "Map/cpu->ov::Tensor/224x224_rgb", "Map/floor/bare_ov_tensor", 1.4),
+    ("the same through the router, repeated", "Map/cpu->openvino->ov::Tensor/224x224_rgb_repeat", "Map/floor/bare_ov_tensor", 1.4),
     ("input stage, I420 1280x720 to 512x288 f32 / OpenCV's three calls", "Tenon/i420_one_thread/0", "OpenCv/0", None),
 ]
 ABSOLUTE = [("cold plan over 20 contexts, 19 hops", "Route/cold/20_contexts_19_hops", "at most 100 us"),

@@ -25,6 +25,12 @@ inline Deadline deadline_of(const MapOptions& options) {
   return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
 }
 
+/// The widest access that the memory allows: a view made so serves readers and writers. Leases are judged at each map.
+inline Access widest_access(const Tensor& source) {
+  if (source.view()) return source.view()->access();
+  return source.memory()->read_only() ? Access::kRead : Access::kReadWrite;
+}
+
 /// `source`, which has a host address, as a context sees it that takes host addresses: the same one. Back in the
 /// context that it came from it needs no view.
 /// @param standing  The edge on whose account repeated maps are booked without asking it; null when they need work.
@@ -33,12 +39,7 @@ inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind
   if (memory.context() == to) return source.through(nullptr);
   if (const View* view = memory.find_view(*to, kind, access)) return source.through(view);
   void* const base = source.view() ? source.view()->host() : memory.host();
-  // As wide as the memory allows from the start: one view then serves readers and writers. Leases are judged at each
-  // map.
-  const Access widest = source.view()        ? source.view()->access()
-                        : memory.read_only() ? Access::kRead
-                                             : Access::kReadWrite;
-  auto view = std::make_unique<View>(to, kind, widest, base);
+  auto view = std::make_unique<View>(to, kind, widest_access(source), base);
   if (standing) view->set_standing(standing->id());
   return source.through(&memory.add_view(std::move(view)));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tenon/bridges/opencv_opencl/umat.hpp>
+#include <tenon/core/host_edge.hpp>
 #include <tenon/frameworks/opencv/context.hpp>
 
 namespace tenon {
@@ -21,15 +22,6 @@ inline constexpr const char* kForeign =
     "the buffer belongs to another cl_context, and OpenCL shares none between two: make the UMat context of the "
     "buffer's own OpenCL context";
 
-inline void require(const Step& step, std::string_view edge) {
-  if (const auto* refusal = std::get_if<Refusal>(&step))
-    throw Error(Code::kFailedPrecondition, std::string(edge) + ": " + refusal->reason);
-}
-
-inline Access widest_of(const Tensor& source) {
-  return source.view() ? source.view()->access() : source.memory()->read_only() ? Access::kRead : Access::kReadWrite;
-}
-
 class BufferToUmat final : public Edge {
  public:
   std::string_view name() const override { return "opencl.buffer->opencv.umat"; }
@@ -46,7 +38,7 @@ class BufferToUmat final : public Edge {
     return shared(from, to, kUmatMemory, 200);
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    require(step(describe(source), to, options.access), name());
+    reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     // Back to where it came from.
     if (memory.context() == to) return source.through(nullptr);
@@ -54,7 +46,7 @@ class BufferToUmat final : public Edge {
     if (!view) {
       void* const host = source.view() ? source.view()->host() : memory.host();
       auto made = std::make_unique<UmatView>(
-          to, widest_of(source), host,
+          to, widest_access(source), host,
           opencl::detail::Handle<cl_mem>::retain(opencl::buffer(source), "sharing a buffer with OpenCV"));
       made->set_standing(id());  // umat() is where OpenCV's queue is made to wait.
       view = &memory.add_view(std::move(made));
@@ -78,7 +70,7 @@ class UmatToBuffer final : public Edge {
     return shared(from, to, opencl::kBufferMemory, 2000);
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
-    require(step(describe(source), to, options.access), name());
+    reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     const cl_mem buffer = buffer_of(source, "map");
     const Execution& execution = source.context().as<UmatContext>()->execution();
@@ -88,7 +80,7 @@ class UmatToBuffer final : public Edge {
     if (!view && !home) {
       void* const host = source.view() ? source.view()->host() : memory.host();
       made = std::make_unique<opencl::BufferView>(
-          to, widest_of(source), host, to.as<opencl::FacetContext>()->native_ref(),
+          to, widest_access(source), host, to.as<opencl::FacetContext>()->native_ref(),
           opencl::detail::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer"));
     }
     note_work(memory, execution);  // Last of what can fail: then nothing is left behind.

@@ -9,8 +9,7 @@
 #include <string>
 #include <utility>
 
-#include <tenon/core/edge.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/host_edge.hpp>
 #include <tenon/frameworks/dmabuf/sync.hpp>
 
 namespace tenon {
@@ -217,11 +216,11 @@ class CpuToDmabuf final : public Edge {
     return access ? access->inner() : lease;
   }
   static Tensor copy(const Tensor& source, const Context& to, const MapOptions& options) {
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options.deadline), options.ledger);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
     Requirements wanted;
     wanted.size_bytes = std::max<std::size_t>(source.size_bytes(), 1);
     const Tensor made({source.element_type(), source.shape(), {}}, to->allocate(wanted));
-    CpuAccess access(made, Access::kWrite, deadline_of(options.deadline), options.ledger);
+    CpuAccess access(made, Access::kWrite, deadline_of(options), options.ledger);
     Tensor target = access.tensor();
     source.copy_to(target);
     access.end();
@@ -251,7 +250,7 @@ class DmabufToCpu final : public Edge {
     const Place place = place_of(source);
     require_linear(place);
     if (place.stand_in) return source.through(view_for(source, place, to, options.access));
-    const Deadline deadline = deadline_of(options.deadline);
+    const Deadline deadline = deadline_of(options);
     source.memory()->hazards().wait_for(options.access, deadline, options.ledger);
     Lease lease = AccessLease::begin(source, place.fd, options.access, deadline, options.ledger);
     return source.through(view_for(source, place, to, options.access)).with_lease(std::move(lease));

@@ -148,8 +148,6 @@ inline int end_access(int fd, Access access) {
   return 0;
 }
 
-inline Deadline deadline_of(Deadline wanted) { return wanted == Deadline::max() ? default_deadline() : wanted; }
-
 /// The use of a memory by the CPU as a lease: the access ends when the last tensor that holds it goes. Wraps the lease
 /// that the source had. Kept for reuse, so that the steady state allocates nothing.
 class AccessLease final : public LeaseState {

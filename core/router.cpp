@@ -319,9 +319,25 @@ TENON_INLINE Ref<const Plan> require_way(Ref<const Plan> plan) {
   return plan;
 }
 
+/// Whether the planes of a frame can travel together: the same edges, sharing or copying alike.
+TENON_INLINE bool same_way(const Plan& a, const Plan& b) {
+  return std::equal(a.hops().begin(), a.hops().end(), b.hops().begin(), b.hops().end(), [](const Hop& x, const Hop& y) {
+    return x.edge == y.edge && x.to == y.to && x.reached.copies == y.reached.copies;
+  });
+}
+
 TENON_INLINE void book(Ledger& ledger, const Hop& hop, bool view_hit, std::size_t bytes) {
   ledger.book_map(hop.edge->id(), view_hit);
   if (hop.reached.copies) ledger.book_copied(hop.edge->id(), bytes);
+}
+
+/// Each plane on a way of its own: what lets one be shared (its alignment, its size) may not hold for another.
+TENON_INLINE Frame map_planes(const Router& router, const Frame& source, const Context& target,
+                              const MapOptions& options) {
+  std::array<Tensor, 4> planes;
+  const std::size_t count = source.plane_count();
+  for (std::size_t p = 0; p < count; ++p) planes[p] = router.map(source.plane(p), target, options);
+  return source.with_planes(std::span(planes).first(count));
 }
 
 }  // namespace detail
@@ -363,7 +379,10 @@ TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, con
 TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const MapOptions& options) const {
   if (source.plane_count() == 0) throw Error(Code::kInvalidArgument, "router: an empty frame cannot be mapped");
   for (const Tensor& plane : source.planes()) detail::check_access(plane, options.access);
-  if (source.plane(0).context() == target) return source;
+  if (std::all_of(source.planes().begin(), source.planes().end(),
+                  [&](const Tensor& plane) { return plane.context() == target; })) {
+    return source;
+  }
   Ledger& ledger = options.ledger ? *options.ledger : Ledger::process();
   if (const View* first = detail::standing_view(source.plane(0), target, options.access)) {
     bool standing = true;
@@ -381,6 +400,11 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
   }
   const Ref<const Plan> plan =
       detail::require_way(this->plan(describe(source.plane(0)), target, options.access, options.policy));
+  for (std::size_t p = 1; p < source.plane_count(); ++p) {
+    const Ref<const Plan> own =
+        detail::require_way(this->plan(describe(source.plane(p)), target, options.access, options.policy));
+    if (!detail::same_way(*plan, *own)) return detail::map_planes(*this, source, target, options);
+  }
   Frame current = source;
   for (const Hop& hop : plan->hops()) {
     const std::size_t views = hop.reached.copies ? 0 : current.plane(0).memory()->view_count();

@@ -47,7 +47,7 @@ Ref<Memory> FakeContext::allocate(const Requirements& wanted) {
 /// An edge that shares, copies, lies (says that it shares and copies) or refuses.
 class FakeEdge final : public Edge {
  public:
-  enum class Behaviour { kShares, kCopies, kLies, kRefuses };
+  enum class Behaviour { kShares, kCopies, kLies, kRefuses, kSharesLarge };
   FakeEdge(MemoryKind from, MemoryKind to, Behaviour behaviour, double cost_ns = 10)
       : from_(from),
         to_(to),
@@ -59,6 +59,7 @@ class FakeEdge final : public Edge {
   MemoryKind to() const override { return to_; }
   Step step(const Description& from, const Context& to, Access) const override {
     if (behaviour_ == Behaviour::kRefuses) return Refusal{"the driver lacks cl_khr_example"};
+    if (behaviour_ == Behaviour::kSharesLarge && from.memory_bytes < 2000) return Refusal{"the memory is small"};
     Reached reached{from, behaviour_ == Behaviour::kCopies, cost_ns_, behaviour_ == Behaviour::kCopies ? 0.1 : 0};
     reached.result.context = to;
     reached.result.kind = to_;
@@ -162,6 +163,28 @@ TEST_F(RouterTest, BooksEveryCopyUnderPreferAndRefusesUnderRequire) {
     EXPECT_THAT(error.what(), HasSubstr("requires zero copy"));
     EXPECT_THAT(error.what(), HasSubstr("cpu->a"));
   }
+}
+
+TEST_F(RouterTest, PlanesOfAFrameTakeEachTheirOwnWayWhereOneDoesNotServeAll) {
+  FakeEdge& shares = edge(kCpuMemory, kA, Behaviour::kSharesLarge);
+  const Frame frame({kNv12, 64, 32}, {Tensor(element::u8, {32, 64}), Tensor(element::u8, {16, 32, 2})});
+  EXPECT_THROW(router.map(frame, a), Error);
+  EXPECT_EQ(shares.maps, 0) << "the second plane was judged after the first was mapped";
+
+  Router both;
+  for (const Context& context : {cpu, a}) both.add(context);
+  FakeEdge copies(kCpuMemory, kA, Behaviour::kCopies, 1);
+  const Edge* ways[] = {&shares, &copies};
+  both.add(ways);
+  frame.plane(1).data<std::uint8_t>()[5] = 77;
+  Ledger ledger;
+  MapOptions options;
+  options.ledger = &ledger;
+  const Frame mapped = both.map(frame, a, options);
+  EXPECT_EQ(mapped.plane(0).memory(), frame.plane(0).memory());
+  EXPECT_NE(mapped.plane(1).memory(), frame.plane(1).memory());
+  EXPECT_EQ(ledger.total().copied, frame.plane(1).size_bytes());
+  EXPECT_EQ(mapped.plane(1).context(), a);
 }
 
 TEST_F(RouterTest, WriteAccessNeverGoesThroughACopy) {

@@ -143,7 +143,8 @@ TEST(UniqueFd, ClosesOnceAndMovesEmpty) {
     cpu::UniqueFd other = std::move(fd);
     EXPECT_FALSE(fd);
     EXPECT_EQ(other.get(), number);
-    other = std::move(other);
+    cpu::UniqueFd& same = other;
+    other = std::move(same);
     EXPECT_TRUE(is_open(number)) << "moving onto itself closed it";
     const int freed = other.release();
     EXPECT_FALSE(other);

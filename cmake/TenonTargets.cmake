@@ -231,6 +231,9 @@ function(tenon_add_test)
   if(NOT A_TIMEOUT)
     set(A_TIMEOUT 120)
   endif()
+  if(TENON_SANITIZE)
+    math(EXPR A_TIMEOUT "${A_TIMEOUT} * 10")  # Sanitizers are slow; a hang still ends.
+  endif()
   set_tests_properties(${A_NAME} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" ENVIRONMENT "${A_ENV}"
                        SKIP_RETURN_CODE 77)
 endfunction()

@@ -16,8 +16,7 @@
 #include <cstring>
 #include <vector>
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
+#include "kernels/parallel.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -478,8 +477,8 @@ void InputStagePlan::run(std::span<const PlaneView> planes, void* target) const 
   // A task below some ten thousand pixels costs more to hand over than to run.
   const std::size_t grain = std::max<std::size_t>(1, 16384 / spec.width);
   if (spec.height <= grain) return run_rows(planes, target, 0, spec.height);
-  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, spec.height, grain),
-                    [&](const auto& rows) { run_rows(planes, target, rows.begin(), rows.end()); });
+  const auto rows = [&](std::size_t begin, std::size_t end) { run_rows(planes, target, begin, end); };
+  kernels::parallel_ranges(spec.height, grain, rows, tbb::auto_partitioner());
 }
 
 }  // namespace engine

@@ -8,10 +8,9 @@
 #include <cstdint>
 #include <vector>
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-
 #include <tenon/core/shape.hpp>
+
+#include "parallel.hpp"
 
 namespace tenon::inline v1::engine::kernels {
 
@@ -24,10 +23,7 @@ template <typename Body>
 void parallel(std::size_t count, std::size_t bytes, const Body& body) {
   if (count <= 1 || bytes < kParallelBytes) return body(std::size_t{0}, count);
   const std::size_t grain = std::max<std::size_t>(1, count * (kParallelBytes / 2) / bytes);
-  tbb::parallel_for(
-      tbb::blocked_range<std::size_t>(0, count, grain),
-      [&](const tbb::blocked_range<std::size_t>& range) { body(range.begin(), range.end()); },
-      tbb::static_partitioner());
+  parallel_ranges(count, grain, body, tbb::static_partitioner());
 }
 
 /// A walk over an output with N operands whose element strides may be 0 (broadcast). Neighbouring axes that are walked

@@ -96,6 +96,11 @@ Tensor owned_copy(const Tensor& tensor) {
 }  // namespace
 
 std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
+                             const NodeHook& hook) {
+  return evaluate(model, inputs, variables, hook, {});
+}
+
+std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
                              const NodeHook& hook, const NodeRunner& runner) {
   const ParameterVector& parameters = model.get_parameters();
   if (inputs.size() != parameters.size()) {

@@ -32,8 +32,10 @@ using NodeRunner =
 /// @errors kInvalidArgument: an input that does not fit. kUnimplemented: an operation without a kernel (named).
 /// @cost float accumulators, no blocking: correctness, not speed.
 TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs,
-                                       VariableMap* variables = nullptr, const NodeHook& hook = {},
-                                       const NodeRunner& runner = {});
+                                       VariableMap* variables = nullptr, const NodeHook& hook = {});
+/// As above, with a runner that is asked before each kernel.
+TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
+                                       const NodeHook& hook, const NodeRunner& runner);
 
 /// Runs one node; output shapes are inferred from the inputs' actual shapes. @errors as above.
 TENON_API std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& inputs);

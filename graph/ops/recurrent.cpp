@@ -10,6 +10,7 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
+using Names = std::vector<std::string>;
 enum class Kind { kRnn, kGru, kLstm };
 
 /// What the six operations differ in: number of gates, states, and where their inputs stand.
@@ -43,26 +44,33 @@ void expect(const Node& node, std::size_t input, const char* what, const Partial
        node.get_input_partial_shape(input).to_string() + ", expected " + shape.to_string());
 }
 
-void check_activations(const Node& node, const Form& form) {
+/// Of the gates, and what comes after them; the usual ones where the node names none.
+std::vector<std::string> activations(const Node& node, const Form& form) {
   const std::size_t wanted = form.kind == Kind::kRnn ? 1 : form.kind == Kind::kGru ? 2 : 3;
-  const auto& names = node.get_attributes().get_strings("activations");
-  if (names.size() < wanted) fail("has " + std::to_string(names.size()) + " activations, expected " + std::to_string(wanted));
+  std::vector<std::string> names = node.get_attributes().get_strings("activations");
+  if (names.empty()) names = form.kind == Kind::kRnn ? Names{"tanh"} : Names{"sigmoid", "tanh", "tanh"};
+  if (names.size() < wanted)
+    fail("attribute 'activations': expected " + std::to_string(wanted) + " names, found " + std::to_string(names.size()));
   for (const std::string& name : names) {
     if (name != "sigmoid" && name != "tanh" && name != "relu")
-      fail("activation \"" + name + "\" is not supported; sigmoid, tanh and relu are");
+      fail("activation '" + name + "' is not supported; sigmoid, tanh and relu are");
   }
+  return names;
 }
 
 void infer_recurrent(Node& node) {
   const Form form = form_of(node);
   const std::int64_t hidden = node.get_attributes().get_int("hidden_size");
-  if (hidden < 1) fail("hidden_size is " + std::to_string(hidden));
-  check_activations(node, form);
+  if (hidden < 1 || hidden > (std::int64_t{1} << 30))
+    fail("attribute 'hidden_size': " + std::to_string(hidden) + " is outside 1..2^30");
+  activations(node, form);
   if (form.kind == Kind::kLstm && node.get_attributes().has("input_forget") &&
       node.get_attributes().get_bool("input_forget"))
     fail("input_forget is not supported");
   const std::size_t w = form.weights();
   const element::Type type = common_type(node, 0, form.lengths());
+  common_type(node, w, node.get_input_size());
+  require_real(node, 0);
   const auto gates = static_cast<std::int64_t>(form.gates()) * hidden;
   const auto biases = static_cast<std::int64_t>(bias_gates(node, form)) * hidden;
   const std::size_t rank = form.is_sequence ? 3 : 2;
@@ -106,7 +114,7 @@ class Cell {
         r_(r),
         b_(b),
         clip_(static_cast<T>(node.get_attributes().get_double("clip"))),
-        activations_(node.get_attributes().get_strings("activations")),
+        activations_(activations(node, form)),
         linear_before_reset_(bias_gates(node, form) > form.gates()),
         from_input_(form.gates() * hidden_),
         from_state_(form.gates() * hidden_),
@@ -184,7 +192,7 @@ class Cell {
   std::size_t hidden_, features_;
   const T *w_, *r_, *b_;
   T clip_;
-  const std::vector<std::string>& activations_;
+  std::vector<std::string> activations_;
   bool linear_before_reset_;
   std::vector<T> from_input_, from_state_, reset_;
 };
@@ -281,9 +289,8 @@ void evaluate_recurrent(const Node& node, std::span<const Tensor> inputs, std::s
   });
 }
 
-using Texts = std::vector<std::string>;
 OperationTable::Row add_row(OperationTable& table, const char* type, unsigned opset, std::size_t min, std::size_t max,
-                            Texts activations, const char* description) {
+                            Names activations, const char* description) {
   auto row = table.add(type, opset, min, max, infer_recurrent, evaluate_recurrent, description);
   row.integer("hidden_size")
       .texts("activations", std::move(activations))
@@ -297,7 +304,7 @@ OperationTable::Row add_row(OperationTable& table, const char* type, unsigned op
 }  // namespace
 
 void add_recurrent_rows(OperationTable& table) {
-  const Texts rnn{"tanh"}, gru{"sigmoid", "tanh"}, lstm{"sigmoid", "tanh", "tanh"};
+  const Names rnn{"tanh"}, gru{"sigmoid", "tanh"}, lstm{"sigmoid", "tanh", "tanh"};
   add_row(table, "RNNCell", 1, 4, 5, rnn, "One step of a plain recurrent layer.");
   add_row(table, "GRUCell", 3, 4, 5, gru, "One step of a gated recurrent unit.").flag("linear_before_reset", false);
   add_row(table, "LSTMCell", 1, 5, 6, lstm, "One step of a long short-term memory, gates in a given order.")

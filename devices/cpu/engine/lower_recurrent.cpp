@@ -39,6 +39,7 @@ bool has_full_lengths(Lowering& lowering, const std::shared_ptr<Node>& node, con
 
 bool describe_activations(const Attributes& attributes, Layer& layer) {
   const auto& names = attributes.get_strings("activations");
+  if (names.size() < (layer.kind == Layer::Kind::kRnn ? 1U : layer.kind == Layer::Kind::kLstm ? 3U : 2U)) return false;
   if (layer.kind == Layer::Kind::kRnn) {
     layer.activation = names[0] == "tanh"   ? dnnl::algorithm::eltwise_tanh
                        : names[0] == "relu" ? dnnl::algorithm::eltwise_relu

@@ -97,6 +97,11 @@ Tensor owned_copy(const Tensor& tensor) {
 
 std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
                              const NodeHook& hook) {
+  return evaluate(model, inputs, variables, hook, {});
+}
+
+std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
+                             const NodeHook& hook, const NodeRunner& runner) {
   const ParameterVector& parameters = model.get_parameters();
   if (inputs.size() != parameters.size()) {
     throw Error(Code::kInvalidArgument, "model '" + model.get_friendly_name() + "' takes " +
@@ -147,7 +152,7 @@ std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inpu
     } else if (is_op(node, "Assign")) {
       assigned[node->get_attributes().get_string("variable_id")] = owned_copy(arguments[0]);
       produced = {arguments[0]};
-    } else {
+    } else if (!runner || !runner(*node, arguments, produced)) {
       produced = evaluate_node(*node, arguments);
     }
     if (hook) hook(*node, produced);

@@ -20,6 +20,10 @@ using VariableMap = std::map<std::string, Tensor>;
 /// Called after each node with its outputs: for dumps and comparisons.
 using NodeHook = std::function<void(const Node& node, const std::vector<Tensor>& outputs)>;
 
+/// Runs a node in place of its reference kernel. @return false: it is the kernel's after all.
+using NodeRunner =
+    std::function<bool(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs)>;
+
 /// Runs the model once on the calling thread. Dynamic shapes are resolved from the inputs' shapes.
 ///
 /// @param inputs     One per parameter, in order; types must be equal, shapes must fit.
@@ -29,6 +33,9 @@ using NodeHook = std::function<void(const Node& node, const std::vector<Tensor>&
 /// @cost float accumulators, no blocking: correctness, not speed.
 TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs,
                                        VariableMap* variables = nullptr, const NodeHook& hook = {});
+/// As above, with a runner that is asked before each kernel.
+TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
+                                       const NodeHook& hook, const NodeRunner& runner);
 
 /// Runs one node; output shapes are inferred from the inputs' actual shapes. @errors as above.
 TENON_API std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& inputs);

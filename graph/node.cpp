@@ -319,6 +319,13 @@ void Node::set_argument(std::size_t index, const Output<Node>& source) {
   attach(index);
   after_arguments_change();
 }
+void Node::append_argument(const Output<Node>& source) {
+  if (inputs_.size() >= operation_->max_inputs || !source.get_node())
+    throw Error(Code::kInvalidArgument, describe() + ": takes no further input, or one joined to nothing");
+  static_cast<void>(source.get_node()->port(source.get_index()));
+  inputs_.push_back(source);
+  attach(inputs_.size() - 1);
+}
 void Node::set_arguments(const OutputVector& sources) {
   if (sources.size() != inputs_.size()) {
     throw Error(Code::kInvalidArgument, describe() + ": expected " + std::to_string(inputs_.size()) +

@@ -285,6 +285,8 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   /// For Parameter, Result, Constant: the row is set, nothing is inferred yet.
   Node(const Operation& operation, OutputVector inputs, Attributes attributes, Deferred);
   void constructor_validate_and_infer_types();
+  /// One more input, for operations of any number. @errors kInvalidArgument: the source has no such output.
+  void append_argument(const Output<Node>& source);
   /// Results answer for the tensor they read.
   void share_output_tensor(std::size_t index, std::shared_ptr<descriptor::Tensor> tensor);
   virtual void after_arguments_change() {}

@@ -21,14 +21,20 @@ struct Registry {
          {add_model_rows, add_activation_rows, add_arithmetic_rows, add_convolution_rows, add_pooling_rows,
           add_shape_rows, add_slicing_rows, add_padding_rows, add_gather_rows, add_reduction_rows, add_sorting_rows,
           add_normalisation_rows, add_matmul_rows, add_attention_rows, add_interpolate_rows, add_quantisation_rows,
-          add_generation_rows, add_detection_rows, add_input_stage_rows}) {
+          add_generation_rows, add_detection_rows, add_control_flow_rows, add_recurrent_rows, add_sampling_rows,
+          add_unique_rows, add_input_stage_rows}) {
       add(table);
     }
     for (const Operation& row : table.rows()) sorted.push_back(&row);
     std::sort(sorted.begin(), sorted.end(), [](const Operation* a, const Operation* b) {
       return a->type != b->type ? a->type < b->type : a->opset < b->opset;
     });
-    for (const Operation* row : sorted) by_type[row->type].push_back(row);
+    for (const Operation* row : sorted) {
+      auto& versions = by_type[row->type];
+      if (!versions.empty() && versions.back()->opset == row->opset)
+        throw Error(Code::kInternal, "the operation table has two rows for " + row->type + " of " + row->version);
+      versions.push_back(row);
+    }
   }
 };
 

@@ -5,6 +5,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/cpu/compiled_model_internal.hpp>
+#include <tenon/devices/cpu/staged_internal.hpp>
 #include <tenon/graph/evaluate.hpp>
 
 namespace tenon::inline v1::cpu_device {
@@ -15,6 +16,12 @@ constexpr std::size_t kKeptVariants = 8;
 EdgeId pack_edge() {
   static const EdgeId edge = register_edge("CPU: pack");
   return edge;
+}
+
+bool has_states(const Model& model) {
+  for (const auto& node : model.get_ordered_ops())
+    if (is_op(node, "ReadValue") || is_op(node, "Assign")) return true;
+  return false;
 }
 
 bool is_static(const Model& model) {
@@ -160,9 +167,17 @@ class Request final : public InferRequestImpl {
     if (!finished) inference.throw_if_cancelled();
   }
 
-  /// Shapes that depend on values: node by node by the reference kernels.
+  /// Shapes that depend on values: in stages, or (with states) node by node by the reference kernels.
   void interpret(Inference& inference) {
-    const auto results = evaluate(*variant_->interpreted, inputs_, &variables_);
+    std::vector<Tensor> results;
+    if (has_states(*variant_->interpreted)) {
+      results = evaluate(*variant_->interpreted, inputs_, &variables_);
+    } else {
+      if (!staged_) staged_ = std::make_unique<Staged>(owner_->engine_options());
+      results = staged_->run(owner_->dynamic_model(), inputs_, owner_->workers(inference.stream()),
+                             {[](void* context) { return static_cast<Inference*>(context)->cancelled(); }, &inference});
+      if (results.empty()) return inference.throw_if_cancelled();
+    }
     for (std::size_t i = 0; i < results.size(); ++i) {
       const bool is_fixed = owner_->ports().outputs[i].get_partial_shape().is_static();
       Tensor target = is_fixed ? outputs_[i] : inference.output(i, results[i].shape());
@@ -178,6 +193,7 @@ class Request final : public InferRequestImpl {
   std::unique_ptr<engine::Execution> execution_;
   std::vector<std::shared_ptr<VariableStateImpl>> states_;
   VariableMap variables_;
+  std::unique_ptr<Staged> staged_;
   bool rebind_ = true;
   bool ran_ = false;
 };
@@ -212,14 +228,18 @@ std::shared_ptr<const Variant> CompiledModel::make_variant(const std::shared_ptr
                                                            std::vector<Shape> shapes) const {
   auto variant = std::make_shared<Variant>();
   variant->input_shapes = std::move(shapes);
-  engine::Options options;
-  options.threads = config_.threads_per_stream();
-  options.profile = config_.profiling;
   if (is_static(*model))
-    variant->plan = engine::Plan::compile(model, options);
+    variant->plan = engine::Plan::compile(model, engine_options());
   else
     variant->interpreted = model;
   return variant;
+}
+
+engine::Options CompiledModel::engine_options() const {
+  engine::Options options;
+  options.threads = config_.threads_per_stream();
+  options.profile = config_.profiling;
+  return options;
 }
 
 std::shared_ptr<const Variant> CompiledModel::variant_for(const std::vector<Shape>& shapes) {

@@ -38,6 +38,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
   }
   const Config& config() const { return config_; }
+  engine::Options engine_options() const;
+  /// As it was given, with open shapes; null for a static model.
+  const std::shared_ptr<const Model>& dynamic_model() const { return model_; }
 
  private:
   std::shared_ptr<const Variant> make_variant(const std::shared_ptr<const Model>& model,

@@ -7,6 +7,7 @@
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/ops/kernel_internal.hpp>
 #include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -149,6 +150,8 @@ void propagate_values(Node& node) {
     node.get_output_tensor(i).set_value(nullptr);
     node.get_output_tensor(i).set_bounds({});
   }
+  // Bodies may run for any time; folding them is a pass's decision.
+  if (as_type<op::util::MultiSubGraphOp>(&node)) return;
   const bool is_shape_of = is_op(&node, "ShapeOf");
   if (node.operation().evaluate && node.get_input_size() > 0 && outputs_are_small(node) && !is_shape_of &&
       all_inputs_known(node)) {

@@ -6,6 +6,7 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/passes/pass.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -62,10 +63,46 @@ void put_constants(const std::shared_ptr<Node>& node, const std::vector<Tensor>&
   }
 }
 
+/// The nodes of the branch that is taken, in place of an If whose condition is known.
+bool inline_branch(const std::shared_ptr<Node>& node) {
+  const auto* branch = as_type<op::v8::If>(node.get());
+  if (!branch) return false;
+  const auto& condition = node->get_input_tensor(0).value();
+  if (!condition || condition->element_type() != ElementType::kBool || condition->element_count() != 1) return false;
+  const int taken = *condition->data<bool>() ? op::v8::If::THEN_BODY_INDEX : op::v8::If::ELSE_BODY_INDEX;
+  const auto body = branch->get_function(static_cast<std::size_t>(taken))->clone();
+  for (const auto& description : branch->get_input_descriptions(taken)) {
+    body->get_parameters()[description->m_body_parameter_index]->output(0).replace(
+        node->input_value(description->m_input_index));
+  }
+  body->validate_nodes_and_infer_types();
+  for (const auto& description : branch->get_output_descriptions(taken)) {
+    node->output(description->m_output_index)
+        .replace(body->get_results()[description->m_body_value_index]->input_value(0));
+  }
+  return true;
+}
+
+// Longer loops are left to those who run the model: they can be cancelled there.
+constexpr std::int64_t kMaxFoldedIterations = 1024;
+
+bool takes_long(const Node& node) {
+  const auto* loop = as_type<op::util::SubGraphOp>(&node);
+  return loop && (loop->get_num_iterations() < 0 || loop->get_num_iterations() > kMaxFoldedIterations);
+}
+
 bool fold(Model& model, const FoldOptions& options) {
   bool changed = false;
   for (const auto& node : model.get_ordered_ops()) {
     if (!node->operation().evaluate || node->get_users().empty()) continue;
+    if (const auto* outer = as_type<op::util::MultiSubGraphOp>(node.get())) {
+      if (inline_branch(node)) {
+        changed = true;
+        continue;
+      }
+      for (const auto& body : outer->get_functions()) changed |= fold(*body, options);
+      if (takes_long(*node)) continue;
+    }
     if (is_decompression(*node) && options.keep_decompression) {
       node->get_rt_info()["decompression"] = true;
       continue;

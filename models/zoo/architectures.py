@@ -185,6 +185,59 @@ def unet(name, width=0.5, size=256, levels=4):
     return g
 
 
+def lstm(name, features=128, hidden=512, layers=2, tokens=100, classes=64):
+    """Bidirectional LSTM layers over a sequence, as speech recognisers stack them."""
+    g = GraphBuilder(name)
+    x, width = g.input("features", [tokens, 1, features]), features
+    for _ in range(layers):
+        weights = g.constant(g.normal((2, 4 * hidden, width), width**-0.5), "weight")
+        recurrence = g.constant(g.normal((2, 4 * hidden, hidden), hidden**-0.5), "recurrence")
+        bias = g.constant(g.normal((2, 8 * hidden), 0.05), "bias")
+        y = g.nodes("LSTM", [x, weights, recurrence, bias], 3, hidden_size=hidden, direction="bidirectional")[0]
+        x, width = g.reshape(g.node("Transpose", y, perm=[0, 2, 1, 3]), tokens, 1, 2 * hidden), 2 * hidden
+    g.output(g.node("Softmax", g.linear(x, width, classes), axis=-1), "scores", [tokens, 1, classes])
+    return g
+
+
+def gru_step(name, features=128, hidden=512, classes=64):
+    """One step of a streaming GRU: its state goes in and out in ONNX, and stays within the request in IR."""
+    g = GraphBuilder(name)
+    x = g.input("features", [1, 1, features])
+    state = g.input("state_in", [1, 1, hidden])
+    weights = g.constant(g.normal((1, 3 * hidden, features), features**-0.5), "weight")
+    recurrence = g.constant(g.normal((1, 3 * hidden, hidden), hidden**-0.5), "recurrence")
+    bias = g.constant(g.normal((1, 6 * hidden), 0.05), "bias")
+    last = g.nodes("GRU", [x, weights, recurrence, bias, "", state], 2, hidden_size=hidden)[1]
+    g.output(g.node("Softmax", g.linear(g.reshape(last, 1, hidden), hidden, classes), axis=-1), "scores", [1, classes])
+    g.output(last, "state_out", [1, 1, hidden])
+    g.states = {"state_in": "state_out"}
+    return g
+
+
+def loop(name, features=256, steps=16):
+    """A Loop that refines a vector by a layer of its own until it has run its rounds, and a branch on what came out."""
+    g = GraphBuilder(name)
+    x = g.input("x", [1, features])
+    weights = g.constant(g.normal((features, features), features**-0.5), "weight")
+    body = g.body("round", ["i", "go_on", "value"], [TensorProto.INT64, TensorProto.BOOL, TensorProto.FLOAT],
+                  [[], [], [1, features]])
+    value = body.node("Tanh", body.node("Add", body.node("MatMul", "value", weights), x))
+    length = body.node("ReduceSum", body.node("Mul", value, value), keepdims=0)
+    graph = body.graph([(body.node("Identity", "go_on"), TensorProto.BOOL, []), (value, TensorProto.FLOAT, [1, features]),
+                        (length, TensorProto.FLOAT, [])])
+    last, lengths = g.nodes("Loop", [g.scalar(steps, np.int64), g.constant(np.array(True)), x], 2, body=graph)
+    is_long = g.node("Greater", g.node("ReduceMax", lengths, keepdims=0), g.scalar(features / 4))
+    branches = []
+    for kind in ("Neg", "Sqrt"):
+        branch = g.body(kind, [], [], [])
+        made = branch.node(kind, branch.node("Abs", last))
+        branches.append(branch.graph([(made, TensorProto.FLOAT, [1, features])]))
+    chosen = g.node("If", is_long, then_branch=branches[0], else_branch=branches[1])
+    g.output(chosen, "y", [1, features])
+    g.output(lengths, "lengths", [steps])
+    return g
+
+
 def relu1(name):
     """The smallest model: what a call costs when there is nothing to compute."""
     g = GraphBuilder(name)
@@ -206,5 +259,16 @@ MODELS = {
     "bert_tiny": (bert, dict(features=64, layers=2, heads=2, tokens=32, vocabulary=500)),
     "unet": (unet, {}),
     "unet_tiny": (unet, dict(width=0.125, size=64, levels=3)),
+    "vit_b16": (vit, dict(features=768, layers=12, heads=12)),
+    "lstm": (lstm, {}),
+    "lstm_tiny": (lstm, dict(features=16, hidden=24, layers=2, tokens=10, classes=8)),
+    "gru_step": (gru_step, {}),
+    "gru_step_tiny": (gru_step, dict(features=16, hidden=24, classes=8)),
+    "loop": (loop, {}),
+    "loop_tiny": (loop, dict(features=16, steps=5)),
+    "resnet50_int8": (resnet50, {}),
+    "resnet50_int8_tiny": (resnet50, dict(width=0.25, size=64, depths=(1, 1, 1, 1), classes=100)),
+    "yolo_int8": (yolo, {}),
+    "yolo_int8_tiny": (yolo, dict(width=0.125, size=160, classes=8)),
     "relu1": (relu1, {}),
 }

@@ -17,11 +17,13 @@ class GraphBuilder:
         self.random = np.random.default_rng(seed)
         self._nodes, self._initializers, self._inputs, self._outputs = [], [], [], []
         self._serial = 0
+        self._prefix = ""
+        self.states = {}  # input -> output that an IR keeps as a state between requests
 
     # --- plumbing ------------------------------------------------------------------------------------------------
     def _unique(self, prefix: str) -> str:
         self._serial += 1
-        return f"{prefix}_{self._serial}"
+        return f"{self._prefix}{prefix}_{self._serial}"
 
     def input(self, name, shape, element_type=TensorProto.FLOAT):
         self._inputs.append(helper.make_tensor_value_info(name, element_type, shape))
@@ -49,6 +51,19 @@ class GraphBuilder:
 
     def node(self, op_type, *inputs, **attributes):
         return self.nodes(op_type, list(inputs), 1, **attributes)[0]
+
+    def body(self, name, inputs, types, shapes):
+        """A builder of a graph within a node; it may read this one's tensors by name."""
+        inner = GraphBuilder(name)
+        inner.random, inner._prefix = self.random, f"{self._unique(name)}/"
+        for each in zip(inputs, types, shapes):
+            inner.input(each[0], each[2], each[1])
+        return inner
+
+    def graph(self, outputs):
+        """The finished graph of a body; outputs are (tensor, type, shape)."""
+        infos = [helper.make_tensor_value_info(*output) for output in outputs]
+        return helper.make_graph(self._nodes, self.name, self._inputs, infos, self._initializers)
 
     def save(self, folder: Path) -> Path:
         graph = helper.make_graph(self._nodes, self.name, self._inputs, self._outputs, self._initializers)

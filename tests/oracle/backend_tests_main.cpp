@@ -1,48 +1,94 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs ONNX backend-test folders through the reference interpreter: backend_tests [--at-least N] [--list] FOLDER...
+// Runs ONNX backend-test folders through the reference interpreter, or through the runtime on a device:
+// backend_tests [--device CPU] [--at-least N] [--list] FOLDER...
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/readers/onnx/backend_test.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/core.hpp>
+#include <tenon/runtime/infer_request.hpp>
+#include <tenon/runtime/properties.hpp>
+
+namespace {
+
+/// What ran on a device, and how much of it by the operation table's slow kernels.
+struct DeviceRun {
+  tenon::Core core;
+  std::string device;
+  bool used_reference = false;
+
+  std::vector<tenon::Tensor> operator()(const std::shared_ptr<tenon::Model>& model,
+                                        const std::vector<tenon::Tensor>& inputs) {
+    auto compiled = core.compile_model(
+        model, device, tenon::AnyMap{{"INFERENCE_PRECISION_HINT", tenon::element::f32}, {"PERF_COUNT", true}});
+    auto request = compiled.create_infer_request();
+    for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
+    request.infer();
+    try {
+      for (const auto& each : request.get_profiling_info()) used_reference |= each.exec_type == "reference";
+    } catch (const tenon::Error&) {
+      used_reference = true;  // Interpreted: shapes that depend on values.
+    }
+    std::vector<tenon::Tensor> outputs;
+    for (std::size_t i = 0; i < compiled.outputs().size(); ++i) outputs.push_back(request.get_output_tensor(i));
+    return outputs;
+  }
+};
+
+}  // namespace
 
 int main(int count, char** arguments) {
   namespace fs = std::filesystem;
   int at_least = 0;
   bool list = false;
+  std::unique_ptr<DeviceRun> device;
   std::vector<fs::path> folders;
   for (int i = 1; i < count; ++i) {
     const std::string argument = arguments[i];
-    if (argument == "--at-least" && i + 1 < count)
+    if (argument == "--at-least" && i + 1 < count) {
       at_least = std::atoi(arguments[++i]);
-    else if (argument == "--list")
+    } else if (argument == "--device" && i + 1 < count) {
+      device = std::make_unique<DeviceRun>();
+      device->device = arguments[++i];
+    } else if (argument == "--list") {
       list = true;
-    else if (fs::exists(fs::path(argument) / "model.onnx"))
+    } else if (fs::exists(fs::path(argument) / "model.onnx")) {
       folders.emplace_back(argument);
-    else
+    } else {
       for (const auto& entry : fs::directory_iterator(argument)) folders.push_back(entry.path());
+    }
   }
   std::sort(folders.begin(), folders.end());
-  int passed = 0, failed = 0, skipped = 0;
+  int passed = 0, failed = 0, skipped = 0, by_reference = 0;
   for (const fs::path& folder : folders) {
-    const auto result = tenon::run_backend_test(
-        folder, [](const auto& model, const auto& inputs) { return tenon::evaluate(*model, inputs); });
-    passed += result.outcome == tenon::BackendTestOutcome::kPassed;
+    if (device) device->used_reference = false;
+    const auto result = tenon::run_backend_test(folder, [&](const auto& model, const auto& inputs) {
+      return device ? (*device)(model, inputs) : tenon::evaluate(*model, inputs);
+    });
+    const bool is_passed = result.outcome == tenon::BackendTestOutcome::kPassed;
+    passed += is_passed;
+    by_reference += is_passed && device && device->used_reference;
     failed += result.outcome == tenon::BackendTestOutcome::kFailed;
     skipped += result.outcome == tenon::BackendTestOutcome::kSkipped;
     if (list) {
       std::string reason = result.reason.substr(0, 400);
       std::replace(reason.begin(), reason.end(), '\n', ' ');
-      std::printf("%s\t%s\t%s\n", result.name.c_str(),
-                  result.outcome == tenon::BackendTestOutcome::kPassed ? "passed" : "FAILED", reason.c_str());
+      std::printf("%s\t%s\t%s\n", result.name.c_str(), is_passed ? "passed" : "FAILED", reason.c_str());
       std::fflush(stdout);
     }
   }
-  std::printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+  std::printf("%d passed, %d failed, %d skipped%s%s\n", passed, failed, skipped, device ? " on " : "",
+              device ? device->device.c_str() : "");
+  if (device)
+    std::printf("%d of those that passed used a reference kernel of the operation table for a node or more\n",
+                by_reference);
   if (passed < at_least) {
     std::fprintf(stderr, "fewer than the %d that passed before\n", at_least);
     return 1;

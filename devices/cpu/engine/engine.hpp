@@ -126,6 +126,12 @@ class Execution {
   using Observer = std::function<void(const std::string& node, std::size_t output, const Tensor& value)>;
   void observe(Observer observer);
 
+  /// For steps that run a plan within a plan: packed memory by address, not checked, aligned to its type, inputs and
+  /// outputs apart; every port placed before run_placed(), which runs in the calling thread's workers.
+  void place_input(std::size_t index, void* data);
+  void place_output(std::size_t index, void* data);
+  bool run_placed(bool (*cancelled)(void*) = nullptr, void* context = nullptr);
+
   /// Bytes moved by the last run because an input or output was strided, unaligned to its type, or aliased.
   std::uint64_t packed_bytes() const;
   /// Time of each step in the last run, in the order of Plan::steps(). Empty unless Options::profile.

@@ -60,6 +60,7 @@ struct ExecutionImpl {
   bool changed = true;
   std::exception_ptr failure;
   Execution::Observer observer;
+  RunControl control;
 
   const Tensor& state(std::size_t index) const {
     return index < variables.size() ? variables[index] : variable_is_set[index - variables.size()];
@@ -102,6 +103,12 @@ struct ExecutionImpl {
       if (buffer.kind == BufferKind::kInput && !inputs[buffer.index].staged && inputs[buffer.index].tensor)
         tensor_state->rebind_tensor(i, inputs[buffer.index].tensor);
     }
+  }
+
+  void place(Binding& binding, void* data) {
+    if (binding.address == data) return;
+    binding.address = data;
+    for (std::size_t step : binding.steps) rebind(step);
   }
 
   void stage(Binding& binding, const Port& port, bool staged) {
@@ -165,6 +172,7 @@ struct ExecutionImpl {
   }
 
   bool run_steps(bool (*cancelled)(void*), void* context) {
+    control = {cancelled, context, false};
     if (observer) {
       report_made(-1);
       for (std::size_t i = 0; i < states.size(); ++i) {
@@ -187,7 +195,7 @@ struct ExecutionImpl {
         state->run(stream);
       }
     }
-    return true;
+    return !control.stopped;
   }
 };
 
@@ -208,6 +216,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan) : impl_(std::make_unique<
   for (std::size_t i = 0; i < e.plan->steps.size(); ++i) {
     const Step& step = *e.plan->steps[i];
     e.states.push_back(step.make_state());
+    e.states.back()->control = &e.control;
     bool external = false;
     for (const Operand& operand : step.operands) {
       if (!operand.place) continue;
@@ -300,6 +309,10 @@ bool Execution::run(Workers& workers, bool (*cancelled)(void*), void* context) {
     if (output.staged && output.tensor) e.copy(output.staging, output.tensor);
   return true;
 }
+
+void Execution::place_input(std::size_t index, void* data) { impl_->place(impl_->inputs[index], data); }
+void Execution::place_output(std::size_t index, void* data) { impl_->place(impl_->outputs[index], data); }
+bool Execution::run_placed(bool (*cancelled)(void*), void* context) { return impl_->run_steps(cancelled, context); }
 
 void Execution::observe(Observer observer) { impl_->observer = std::move(observer); }
 std::uint64_t Execution::packed_bytes() const { return impl_->packed_bytes; }

@@ -7,6 +7,7 @@
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -25,6 +26,8 @@ const LoweringTable& lowering_table() {
     register_state(made);
     register_attention(made);
     register_input_stage(made);
+    register_control_flow(made);
+    register_recurrent(made);
     return made;
   }();
   return table;
@@ -38,6 +41,14 @@ bool is_plumbing(const Node& node) {
 }  // namespace
 
 bool is_supported(const Node& node) {
+  if (const auto* outer = as_type<op::util::MultiSubGraphOp>(&node)) {
+    bool all = true;
+    for (const auto& body : outer->get_functions())
+      for_each_node(*body, [&](const auto& inner) {
+        all &= is_plumbing(*inner) || inner->operation().evaluate || lowering_table().count(inner->get_type_name()) > 0;
+      });
+    return all;
+  }
   return is_plumbing(node) || node.operation().evaluate != nullptr || lowering_table().count(node.get_type_name()) > 0;
 }
 
@@ -326,6 +337,8 @@ void Lowering::lower_reference(const std::shared_ptr<Node>& node) {
 
 bool Lowering::fold(const std::shared_ptr<Node>& node) {
   if (!node->operation().evaluate || node->get_input_size() == 0) return false;
+  // A loop may run for any time: that is no work for the compiler.
+  if (as_type<op::util::SubGraphOp>(node.get())) return false;
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
     inputs.push_back(constant_input(node, i));

@@ -170,6 +170,8 @@ void register_reduction(LoweringTable& table);
 void register_state(LoweringTable& table);
 void register_attention(LoweringTable& table);
 void register_input_stage(LoweringTable& table);
+void register_control_flow(LoweringTable& table);
+void register_recurrent(LoweringTable& table);
 
 /// A copy of the model with the passes run that kernels of this engine profit from.
 std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options);

@@ -52,9 +52,17 @@ struct Operand {
   bool written = false;
 };
 
+/// Of one run: whether it is to end early, for steps that take long.
+struct RunControl {
+  bool (*cancelled)(void*) = nullptr;
+  void* context = nullptr;
+  bool stopped = false;  ///< A step ended early: its outputs are not complete.
+};
+
 /// What an execution holds for a step. run() allocates nothing.
 class StepState {
  public:
+  RunControl* control = nullptr;  ///< The execution's.
   virtual ~StepState() = default;
   /// `pointers[i]` is the address of operand i; called when made, and again when a port that the step uses is bound
   /// anew.

@@ -99,6 +99,9 @@ Tensor NodeContext::get_tensor(std::string_view attribute) const {
   typed(find(attribute), attribute, AttributeProto::TENSOR);
   return tensor_from_proto(*find(attribute)->mutable_t(), external_, "attribute \"" + std::string(attribute) + "\"");
 }
+const schema::GraphProto& NodeContext::get_graph(std::string_view attribute) const {
+  return typed(find(attribute), attribute, AttributeProto::GRAPH).g();
+}
 ElementType NodeContext::get_type(std::string_view attribute) const {
   return element_type_from_onnx(static_cast<int>(get_int(attribute)), "attribute \"" + std::string(attribute) + "\"");
 }

@@ -20,11 +20,27 @@ namespace onnx_reader {
 using Out = Output<Node>;
 using Ints = std::vector<std::int64_t>;
 
+/// A graph within a node, converted. What it reads of the graphs around it became parameters, where it is not constant.
+struct Body {
+  OutputVector outputs;
+  ParameterVector captured_parameters;
+  OutputVector captured;  ///< The outer value of each of those.
+};
+class BodyReader {
+ public:
+  virtual ~BodyReader() = default;
+  /// @param inputs  Stand for the graph's own inputs; missing ones at the end are an error.
+  virtual Body read(const schema::GraphProto& graph, const OutputVector& inputs) = 0;
+  /// Into the graph around it: nothing is captured.
+  virtual OutputVector read_inline(const schema::GraphProto& graph) = 0;
+};
+
 /// One ONNX node with its inputs already converted. Errors thrown by its getters name no node: the reader adds that.
 class NodeContext {
  public:
-  NodeContext(schema::NodeProto& proto, OutputVector inputs, std::int64_t opset, ExternalData& external)
-      : proto_(proto), inputs_(std::move(inputs)), opset_(opset), external_(external) {}
+  NodeContext(schema::NodeProto& proto, OutputVector inputs, std::int64_t opset, ExternalData& external,
+              BodyReader& bodies)
+      : proto_(proto), inputs_(std::move(inputs)), opset_(opset), external_(external), bodies_(bodies) {}
 
   const std::string& op_type() const { return proto_.op_type(); }
   /// Of the node's domain.
@@ -59,6 +75,9 @@ class NodeContext {
   Tensor get_tensor(std::string_view attribute) const;
   /// The element type that an integer attribute names.
   ElementType get_type(std::string_view attribute) const;
+  /// A graph attribute. @errors kInvalidArgument: missing.
+  const schema::GraphProto& get_graph(std::string_view attribute) const;
+  BodyReader& bodies() const { return bodies_; }
 
  private:
   schema::AttributeProto* find(std::string_view attribute) const;
@@ -66,6 +85,7 @@ class NodeContext {
   OutputVector inputs_;
   std::int64_t opset_;
   ExternalData& external_;
+  BodyReader& bodies_;
 };
 
 using Converter = OutputVector (*)(const NodeContext& node);
@@ -91,6 +111,7 @@ void add_generators(ConverterTable& table);
 void add_detection(ConverterTable& table);
 void add_einsum(ConverterTable& table);
 void add_signal(ConverterTable& table);
+void add_control_flow(ConverterTable& table);
 
 // --- short forms -----------------------------------------------------------------------------------------------------
 [[noreturn]] void fail(const std::string& message);

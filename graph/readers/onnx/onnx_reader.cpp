@@ -41,6 +41,35 @@ const std::set<std::string, std::less<>>& model_info_keys() {
   return keys;
 }
 
+/// Names that a graph reads of those around it.
+void find_free_names(const schema::GraphProto& graph, std::set<std::string>& free) {
+  std::unordered_set<std::string> own;
+  for (const auto& input : graph.input()) own.insert(input.name());
+  for (const auto& initializer : graph.initializer()) own.insert(initializer.name());
+  for (const auto& node : graph.node()) own.insert(node.output().begin(), node.output().end());
+  const auto read = [&](const std::string& name) {
+    if (!name.empty() && !own.count(name)) free.insert(name);
+  };
+  for (const auto& node : graph.node()) {
+    for (const auto& name : node.input()) read(name);
+    std::set<std::string> inner;
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g()) find_free_names(attribute.g(), inner);
+    }
+    for (const auto& name : inner) read(name);
+  }
+  for (const auto& output : graph.output()) read(output.name());
+}
+
+/// Names that a node reads through the graphs within it.
+std::set<std::string> inner_names(const schema::NodeProto& node) {
+  std::set<std::string> names;
+  for (const auto& attribute : node.attribute()) {
+    if (attribute.has_g()) find_free_names(attribute.g(), names);
+  }
+  return names;
+}
+
 using Values = std::unordered_map<std::string, Out>;
 using OpsetMap = std::unordered_map<std::string, std::int64_t>;
 
@@ -96,6 +125,9 @@ class OnnxReader {
   void collect_missing(const google::protobuf::RepeatedPtrField<schema::NodeProto>& nodes, const OpsetMap& opsets,
                        std::map<std::string, Missing>& missing) const {
     for (const auto& node : nodes) {
+      for (const auto& attribute : node.attribute()) {
+        if (attribute.has_g()) collect_missing(attribute.g().node(), opsets, missing);
+      }
       if (converters().count(key_of(node)) || functions_.count(key_of(node))) continue;
       const std::string domain = domain_of(node.domain());
       Missing& entry = missing[node.op_type() + " (domain " + (domain.empty() ? "ai.onnx" : domain) +
@@ -194,7 +226,11 @@ class OnnxReader {
   template <typename Graph>
   static NameSet wanted_names(const Graph& graph) {
     NameSet names;
-    for (const auto& node : graph.node()) names.insert(node.input().begin(), node.input().end());
+    for (const auto& node : graph.node()) {
+      names.insert(node.input().begin(), node.input().end());
+      const auto inner = inner_names(node);
+      names.insert(inner.begin(), inner.end());
+    }
     if constexpr (std::is_same_v<Graph, schema::GraphProto>) {
       for (const auto& output : graph.output()) names.insert(output.name());
     } else {
@@ -217,6 +253,13 @@ class OnnxReader {
     std::vector<int> waiting(static_cast<std::size_t>(nodes.size())), order;
     std::vector<std::vector<int>> users(waiting.size());
     for (int i = 0; i < nodes.size(); ++i) {
+      for (const auto& name : inner_names(nodes[i])) {
+        // What nobody here makes may come from further out; whoever captures it finds out.
+        const auto found = producer.find(name);
+        if (values.count(name) || found == producer.end()) continue;
+        users[static_cast<std::size_t>(found->second)].push_back(i);
+        ++waiting[static_cast<std::size_t>(i)];
+      }
       for (const auto& input : nodes[i].input()) {
         if (input.empty() || values.count(input)) continue;
         const auto found = producer.find(input);
@@ -259,7 +302,8 @@ class OnnxReader {
     try {
       const auto converter = converters().find(key_of(node));
       if (converter != converters().end()) {
-        outputs = converter->second(NodeContext(node, inputs, opset_of(node, opsets), external_));
+        ScopedBodies bodies(*this, values, opsets, depth);
+        outputs = converter->second(NodeContext(node, inputs, opset_of(node, opsets), external_, bodies));
       } else {
         outputs = inline_function(*functions_.at(key_of(node)), node, inputs, depth + 1);
       }
@@ -287,6 +331,82 @@ class OnnxReader {
       values.emplace(name, output);
     }
   }
+
+  // --- graphs within nodes ------------------------------------------------------------------------------------------
+  /// Reads graphs that may use what `outer` holds.
+  class ScopedBodies final : public BodyReader {
+   public:
+    ScopedBodies(OnnxReader& reader, const Values& outer, const OpsetMap& opsets, int depth)
+        : reader_(reader), outer_(outer), opsets_(opsets), depth_(depth) {}
+    Body read(const schema::GraphProto& graph, const OutputVector& inputs) override {
+      Body body;
+      Values values = capture(graph, &body);
+      if (inputs.size() < static_cast<std::size_t>(graph.input_size())) {
+        fail("its graph '" + graph.name() + "' has " + std::to_string(graph.input_size()) + " inputs, expected " +
+             std::to_string(inputs.size()));
+      }
+      for (int i = 0; i < graph.input_size(); ++i)
+        values[graph.input(i).name()] = inputs[static_cast<std::size_t>(i)];
+      body.outputs = convert(graph, values);
+      return body;
+    }
+    OutputVector read_inline(const schema::GraphProto& graph) override {
+      Values values = capture(graph, nullptr);
+      return convert(graph, values);
+    }
+
+   private:
+    /// A fresh constant for what is known, a parameter (with `body`) or the value itself (without) for the rest.
+    Values capture(const schema::GraphProto& graph, Body* body) const {
+      std::set<std::string> names;
+      find_free_names(graph, names);
+      Values values;
+      for (const auto& name : names) {
+        const auto found = outer_.find(name);
+        if (found == outer_.end() || !found->second)
+          fail("its graph '" + graph.name() + "' reads '" + name + "', which nothing produces");
+        const Out& outer = found->second;
+        if (!body) {
+          values.emplace(name, outer);
+        } else if (const auto& known = outer.get_tensor().value()) {
+          auto constant = std::make_shared<op::v0::Constant>(*known);
+          constant->set_friendly_name(name);
+          values.emplace(name, constant->output(0));
+        } else {
+          auto parameter =
+              std::make_shared<op::v0::Parameter>(outer.get_element_type(), outer.get_partial_shape());
+          parameter->set_friendly_name(name);
+          values.emplace(name, parameter->output(0));
+          body->captured.push_back(outer);
+          body->captured_parameters.push_back(std::move(parameter));
+        }
+      }
+      return values;
+    }
+
+    OutputVector convert(const schema::GraphProto& graph, Values& values) const {
+      // A copy: a graph may be converted several times, and constants take their bytes out of it.
+      schema::GraphProto copy = graph;
+      reader_.inlined_ += static_cast<std::size_t>(graph.node_size());
+      if (reader_.inlined_ > kMaxInlinedNodes)
+        fail("its graphs expand to more than " + std::to_string(kMaxInlinedNodes) + " nodes");
+      reader_.read_initializers(copy, values);
+      reader_.convert_nodes(*copy.mutable_node(), values, opsets_, wanted_names(copy), depth_ + 1);
+      OutputVector outputs;
+      for (const auto& output : graph.output()) {
+        const auto found = values.find(output.name());
+        if (found == values.end() || !found->second)
+          fail("its graph's output '" + output.name() + "' is computed by no node");
+        outputs.push_back(found->second);
+      }
+      return outputs;
+    }
+
+    OnnxReader& reader_;
+    const Values& outer_;
+    const OpsetMap& opsets_;
+    int depth_;
+  };
 
   // A node such as Identity hands its input through. The model's inputs and outputs keep their names to themselves
   // then: "the" name of an output is the one that the file gives it, not that of some tensor within.
@@ -423,6 +543,7 @@ const ConverterTable& converters() {
     add_detection(all);
     add_einsum(all);
     add_signal(all);
+    add_control_flow(all);
     return all;
   }();
   return table;

@@ -32,7 +32,7 @@ OutputVector roi_align(const NodeContext& node) {
               {"sampling_ratio", node.get_int("sampling_ratio", 0)},
               {"spatial_scale", node.get_float("spatial_scale", 1)},
               {"mode", node.get_string("mode", "avg")},
-              {"aligned_mode", half_pixel ? "half_pixel" : "asymmetric"}})};
+              {"aligned_mode", half_pixel ? "half_pixel_for_nn" : "asymmetric"}})};
 }
 
 // Values back at the places that MaxPool's indices name, zeros elsewhere.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX: recurrent layers, unrolled over a known number of steps.
+// ONNX: recurrent layers: sequence operations where those can say it, else unrolled over a known number of steps.
 #include <tenon/graph/readers/onnx/onnx_internal.hpp>
 
 namespace tenon {
@@ -186,7 +186,84 @@ class Recurrence {
 
 Out biased(const Out& x, const Out& bias) { return bias ? add(x, bias) : x; }
 
+// --- as sequence operations
+// ------------------------------------------------------------------------------------------
+
+/// Activations of one direction, in lower case; nothing when the sequence operations have no such ones.
+std::optional<std::vector<std::string>> plain_activations(const NodeContext& node, std::vector<std::string> defaults,
+                                                          std::size_t directions) {
+  std::vector<std::string> names = node.get_strings("activations");
+  if (names.empty()) return defaults;
+  for (std::string& name : names) {
+    for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    if (name != "sigmoid" && name != "tanh" && name != "relu") return std::nullopt;
+  }
+  if (names.size() != defaults.size() * directions) return std::nullopt;
+  const std::vector<std::string> first(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(defaults.size()));
+  if (!std::equal(first.begin(), first.end(), names.end() - static_cast<std::ptrdiff_t>(defaults.size())))
+    return std::nullopt;
+  return first;
+}
+
+/// Blocks of `hidden` rows along axis 1, in another order.
+Out blocks(const Out& x, std::int64_t hidden, const Ints& order) {
+  OutputVector parts;
+  for (std::int64_t index : order) parts.push_back(slice(x, index * hidden, (index + 1) * hidden, 1));
+  return concat(parts, 1);
+}
+
+/// `order`: where each of our gates stands among ONNX's. Nothing when the layer has parts that the operation lacks.
+std::optional<OutputVector> as_sequence(const NodeContext& node, std::string_view type, std::size_t states,
+                                        const Ints& order, std::vector<std::string> defaults) {
+  const std::string direction = node.get_string("direction", "forward");
+  const std::size_t directions = direction == "bidirectional" ? 2 : 1;
+  const auto activations = plain_activations(node, std::move(defaults), directions);
+  if (!activations || node.has_input(7) || node.get_int("input_forget", 0) != 0) return std::nullopt;
+  const std::int64_t hidden = node.get_int("hidden_size"), gates = static_cast<std::int64_t>(order.size());
+  if (hidden < 1) fail("hidden_size is " + std::to_string(hidden));
+  const bool batch_first = node.get_int("layout", 0) != 0;
+  const auto turned = [&](const Out& value) { return batch_first ? value : transpose(value, {1, 0, 2}); };
+  const Out x = turned(node.input(0));
+  const Out batch = slice(shape_of(x), 0, 1, 0);
+  OutputVector inputs{x};
+  for (std::size_t s = 0; s < states; ++s) {
+    inputs.push_back(node.has_input(5 + s)
+                         ? turned(node.input(5 + s))
+                         : broadcast_to(scalar_like(x, 0),
+                                        concat({batch, ints({static_cast<std::int64_t>(directions), hidden})}, 0)));
+  }
+  inputs.push_back(node.has_input(4) ? convert(node.input(4), ElementType::kI32)
+                                     : convert(broadcast_to(extent_of(x, 1), batch), ElementType::kI32));
+  inputs.push_back(blocks(node.input(1), hidden, order));
+  inputs.push_back(blocks(node.input(2), hidden, order));
+  Attributes attributes{{"hidden_size", hidden},
+                        {"direction", direction},
+                        {"activations", *activations},
+                        {"clip", node.get_float("clip", 0)}};
+  const bool splits_bias = type == "GRUSequence" && node.get_int("linear_before_reset", 0) != 0;
+  if (splits_bias) attributes.set("linear_before_reset", true);
+  if (node.has_input(3)) {
+    const Out of_input = slice(node.input(3), 0, gates * hidden, 1),
+              of_state = slice(node.input(3), gates * hidden, 2 * gates * hidden, 1);
+    if (splits_bias) {
+      const Out sums = add(slice(of_input, 0, 2 * hidden, 1), slice(of_state, 0, 2 * hidden, 1));
+      inputs.push_back(concat({sums, slice(of_input, 2 * hidden, 3 * hidden, 1), slice(of_state, 2 * hidden, 3 * hidden, 1)}, 1));
+    } else {
+      inputs.push_back(blocks(add(of_input, of_state), hidden, order));
+    }
+  } else {
+    // The IR's form of the operation has no default for it.
+    const std::int64_t rows = (gates + (splits_bias ? 1 : 0)) * hidden;
+    inputs.push_back(broadcast_to(scalar_like(x, 0), ints({static_cast<std::int64_t>(directions), rows})));
+  }
+  OutputVector outputs = ops(type, 5, inputs, std::move(attributes));
+  outputs[0] = transpose(outputs[0], batch_first ? Ints{0, 2, 1, 3} : Ints{2, 1, 0, 3});
+  for (std::size_t i = 1; i < outputs.size(); ++i) outputs[i] = turned(outputs[i]);
+  return outputs;
+}
+
 OutputVector rnn(const NodeContext& node) {
+  if (auto made = as_sequence(node, "RNNSequence", 1, {0}, {"tanh"})) return *made;
   const Recurrence r(node, 1, 1, {"Tanh"});
   std::vector<OutputVector> finals;
   return r.run<OutputVector>([&](std::int64_t direction) { return OutputVector{r.initial(5, direction)}; },
@@ -202,6 +279,7 @@ OutputVector rnn(const NodeContext& node) {
 
 // Gates in the order z, r, h.
 OutputVector gru(const NodeContext& node) {
+  if (auto made = as_sequence(node, "GRUSequence", 1, {0, 1, 2}, {"sigmoid", "tanh"})) return *made;
   const Recurrence r(node, 3, 2, {"Sigmoid", "Tanh"});
   const bool linear_before_reset = node.get_int("linear_before_reset", 0) != 0;
   std::vector<OutputVector> finals;
@@ -225,6 +303,7 @@ OutputVector gru(const NodeContext& node) {
 
 // Gates in the order i, o, f, c; peepholes i, o, f.
 OutputVector lstm(const NodeContext& node) {
+  if (auto made = as_sequence(node, "LSTMSequence", 2, {2, 0, 3, 1}, {"sigmoid", "tanh", "tanh"})) return *made;
   const Recurrence r(node, 4, 3, {"Sigmoid", "Tanh", "Tanh"});
   if (node.get_int("input_forget", 0) != 0) unimplemented("input_forget 1 is not supported");
   std::vector<OutputVector> finals;

@@ -11,6 +11,7 @@
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
 #include <tenon/graph/readers/weights_internal.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -36,14 +37,25 @@ class IrReader {
 
   std::shared_ptr<Model> read(std::string_view xml) {
     parse(xml);
-    read_layers();
     refuse_missing_operations();
+    return read_net();
+  }
+
+ private:
+  /// Of a body within `outer`.
+  IrReader(const IrReader& outer, pugi::xml_node net, const Layer& layer)
+      : weights_(outer.weights_),
+        origin_(outer.origin_ + ": body of '" + layer.name + "'"),
+        net_(net),
+        version_(outer.version_) {}
+
+  std::shared_ptr<Model> read_net() {
+    read_layers();
     read_edges();
     build();
     return finish();
   }
 
- private:
   [[noreturn]] void fail(const std::string& message) const {
     throw Error(Code::kInvalidArgument, origin_ + ": " + message);
   }
@@ -73,7 +85,7 @@ class IrReader {
       layer.id = xml.attribute("id").as_string();
       layer.name = xml.attribute("name").as_string();
       layer.type = ir::operation_from_layer(xml.attribute("type").as_string());
-      layer.opset = opset_of(xml.attribute("version").as_string("opset1"), layer);
+      layer.opset = opset_of(xml.attribute("version").as_string("opset1"));
       for (pugi::xml_node port : xml.child("input").children("port")) {
         layer.input_ports.emplace_back(port.attribute("id").as_string());
       }
@@ -88,7 +100,7 @@ class IrReader {
   }
 
   // 0 for anything but "opset<N>": such operations are extensions, which nothing here knows.
-  static unsigned opset_of(std::string_view text, const Layer&) {
+  static unsigned opset_of(std::string_view text) {
     if (text.substr(0, 5) != "opset") return 0;
     unsigned number = 0;
     const auto end = text.data() + text.size();
@@ -103,13 +115,28 @@ class IrReader {
     return layer.type == "Identity" && layer.opset > 0 && layer.sources.size() == 1;
   }
 
-  void refuse_missing_operations() const {
-    std::map<std::string, std::vector<std::string>> missing;
-    for (const Layer& layer : layers_) {
-      if (!operation_of(layer) && !is_identity(layer)) {
-        missing[layer.type + " of " + layer.xml.attribute("version").as_string("no version")].push_back(layer.name);
+  using Missing = std::map<std::string, std::vector<std::string>>;
+  /// Of this net and of all bodies in it.
+  void collect_missing(pugi::xml_node net, Missing& missing, int depth) const {
+    if (depth > op::util::kMaxBodyDepth)
+      fail("its bodies are nested deeper than " + std::to_string(op::util::kMaxBodyDepth) + " levels");
+    for (pugi::xml_node xml : net.child("layers").children("layer")) {
+      const std::string type = ir::operation_from_layer(xml.attribute("type").as_string());
+      const unsigned opset = opset_of(xml.attribute("version").as_string("opset1"));
+      const auto inputs = xml.child("input").children("port");
+      const bool is_identity = type == "Identity" && opset > 0 && std::distance(inputs.begin(), inputs.end()) == 1;
+      if (!is_identity && (opset == 0 || !find_operation(type, opset)))
+        missing[type + " of " + xml.attribute("version").as_string("no version")].push_back(
+            xml.attribute("name").as_string());
+      for (const char* body : {"body", "then_body", "else_body"}) {
+        if (xml.child(body)) collect_missing(xml.child(body), missing, depth + 1);
       }
     }
+  }
+
+  void refuse_missing_operations() const {
+    Missing missing;
+    collect_missing(net_, missing, 0);
     if (missing.empty()) return;
     std::string text = origin_ + " uses operations that are not supported:";
     for (const auto& [type, names] : missing) {
@@ -229,6 +256,9 @@ class IrReader {
       const Attribute same(static_cast<ElementType>(inputs[0].get_element_type()));
       return make_node("Convert", 1, inputs, {{"destination_type", same}});
     }
+    if (layer.type == "TensorIterator") return make_tensor_iterator(layer, inputs);
+    if (layer.type == "Loop") return make_loop(layer, inputs);
+    if (layer.type == "If") return make_if(layer, inputs);
     const Operation& operation = *operation_of(layer);
     Attributes attributes;
     // Attributes that the table does not name are leftovers of older writers; OpenVINO ignores them as well.
@@ -241,6 +271,123 @@ class IrReader {
         attributes.set(spec->name, Attribute::from_text(spec->kind, attribute.as_string()));
     }
     return make_node(layer.type, layer.opset, inputs, std::move(attributes), layer.name);
+  }
+
+  // --- control flow: bodies, and what joins them to the node ---------------------------------------------------------
+  using Op = op::util::MultiSubGraphOp;
+
+  /// A body, and which of its layers are parameters and results.
+  struct Body {
+    std::shared_ptr<Model> model;
+    std::unordered_map<std::string, std::int64_t> parameters, results;
+  };
+
+  Body read_body(const Layer& layer, const char* element) const {
+    const pugi::xml_node net = layer.xml.child(element);
+    if (!net) throw Error(Code::kInvalidArgument, std::string("has no <") + element + ">");
+    IrReader inner(*this, net, layer);
+    Body body{inner.read_net(), {}, {}};
+    for (const Layer& each : inner.layers_) {
+      if (each.type == "Parameter")
+        body.parameters.emplace(each.id, body.model->get_parameter_index(as_type_ptr<op::v0::Parameter>(each.node)));
+      if (each.type == "Result") body.results.emplace(each.id, static_cast<std::int64_t>(body.results.size()));
+      if (each.type == "Assign" || each.type == "ReadValue")
+        throw Error(Code::kUnimplemented, "its body has the state '" + each.name + "'; states within bodies are not supported");
+    }
+    return body;
+  }
+
+  static std::uint64_t inner_index(const std::unordered_map<std::string, std::int64_t>& layers,
+                                   const pugi::xml_attribute& id, const char* what) {
+    const auto found = layers.find(id.as_string());
+    if (found == layers.end())
+      throw Error(Code::kInvalidArgument, std::string("names \"") + id.as_string() + "\" as " + what +
+                                              " of its body, which is none");
+    return static_cast<std::uint64_t>(found->second);
+  }
+
+  static std::int64_t integer(pugi::xml_node xml, const char* name, std::int64_t fallback) {
+    if (!xml.attribute(name)) return fallback;
+    return *Attribute::from_text(AttributeKind::kInt, xml.attribute(name).as_string()).get_if<std::int64_t>();
+  }
+
+  /// Reads <port_map> (of one body); back_edges are those of loops, null for others.
+  void join_body(const Layer& layer, pugi::xml_node map, pugi::xml_node back_edges, const Body& body, int index, Op& node,
+                 op::v5::Loop::SpecialBodyPorts* special) const {
+    std::unordered_map<std::uint64_t, std::uint64_t> fed_back;
+    for (pugi::xml_node edge : back_edges.children("edge")) {
+      const std::uint64_t to = inner_index(body.parameters, edge.attribute("to-layer"), "a parameter");
+      if (!fed_back.emplace(to, inner_index(body.results, edge.attribute("from-layer"), "a result")).second)
+        throw Error(Code::kInvalidArgument, "a parameter of its body is fed back twice");
+    }
+    for (pugi::xml_node port : map.children("input")) {
+      const std::uint64_t inner = inner_index(body.parameters, port.attribute("internal_layer_id"), "a parameter");
+      if (special && std::string_view(port.attribute("purpose").as_string()) == "current_iteration") {
+        special->current_iteration_input_idx = static_cast<std::int64_t>(inner);
+        continue;
+      }
+      const std::uint64_t outer = port_index(layer.input_ports, port.attribute("external_port_id"), layer);
+      auto& inputs = node.get_input_descriptions(index);
+      const auto back = fed_back.find(inner);
+      if (back != fed_back.end()) {
+        inputs.push_back(std::make_shared<Op::MergedInputDescription>(outer, inner, back->second));
+      } else if (port.attribute("axis")) {
+        inputs.push_back(std::make_shared<Op::SliceInputDescription>(
+            outer, inner, integer(port, "start", 0), integer(port, "stride", 1), integer(port, "part_size", 1),
+            integer(port, "end", -1), integer(port, "axis", 0)));
+      } else {
+        inputs.push_back(std::make_shared<Op::InvariantInputDescription>(outer, inner));
+      }
+    }
+    for (pugi::xml_node port : map.children("output")) {
+      const std::uint64_t inner = inner_index(body.results, port.attribute("internal_layer_id"), "a result");
+      if (special && std::string_view(port.attribute("purpose").as_string()) == "execution_condition") {
+        special->body_condition_output_idx = static_cast<std::int64_t>(inner);
+        continue;
+      }
+      const std::uint64_t outer = port_index(layer.output_ports, port.attribute("external_port_id"), layer);
+      auto& outputs = node.get_output_descriptions(index);
+      if (port.attribute("axis"))
+        outputs.push_back(std::make_shared<Op::ConcatOutputDescription>(
+            inner, outer, integer(port, "start", 0), integer(port, "stride", 1), integer(port, "part_size", 1),
+            integer(port, "end", -1), integer(port, "axis", 0)));
+      else
+        outputs.push_back(std::make_shared<Op::BodyOutputDescription>(inner, outer, integer(port, "iteration", -1)));
+    }
+    node.set_function(index, body.model);
+  }
+
+  std::shared_ptr<Node> make_tensor_iterator(const Layer& layer, const OutputVector& inputs) const {
+    auto node = std::make_shared<op::v0::TensorIterator>(inputs);
+    node->set_friendly_name(layer.name);
+    join_body(layer, layer.xml.child("port_map"), layer.xml.child("back_edges"), read_body(layer, "body"), 0, *node,
+              nullptr);
+    node->validate_and_infer_types();
+    return node;
+  }
+
+  std::shared_ptr<Node> make_loop(const Layer& layer, const OutputVector& inputs) const {
+    if (inputs.size() < 2) throw Error(Code::kInvalidArgument, "lacks the trip count or the condition");
+    auto node = std::make_shared<op::v5::Loop>(inputs[0], inputs[1]);
+    node->set_friendly_name(layer.name);
+    for (std::size_t i = 2; i < inputs.size(); ++i) node->add_input(inputs[i]);
+    op::v5::Loop::SpecialBodyPorts special;
+    join_body(layer, layer.xml.child("port_map"), layer.xml.child("back_edges"), read_body(layer, "body"), 0, *node,
+              &special);
+    node->set_special_body_ports(special);
+    node->validate_and_infer_types();
+    return node;
+  }
+
+  std::shared_ptr<Node> make_if(const Layer& layer, const OutputVector& inputs) const {
+    if (inputs.empty()) throw Error(Code::kInvalidArgument, "lacks the condition");
+    auto node = std::make_shared<op::v8::If>(inputs[0]);
+    node->set_friendly_name(layer.name);
+    for (std::size_t i = 1; i < inputs.size(); ++i) node->add_input(inputs[i]);
+    join_body(layer, layer.xml.child("then_port_map"), {}, read_body(layer, "then_body"), 0, *node, nullptr);
+    join_body(layer, layer.xml.child("else_port_map"), {}, read_body(layer, "else_body"), 1, *node, nullptr);
+    node->validate_and_infer_types();
+    return node;
   }
 
   static ElementType read_type(pugi::xml_node data) {

@@ -15,6 +15,7 @@
 
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
+#include <tenon/graph/subgraph.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon {
@@ -166,6 +167,96 @@ void write_data(pugi::xml_node layer, const Node& node, WeightStore& weights) {
   if (!data.first_attribute()) layer.remove_child(data);
 }
 
+void write_net(pugi::xml_node net, const Model& model, WeightStore& weights);
+NodeVector layer_order(const Model& model);
+
+void append_number(pugi::xml_node xml, const char* name, std::int64_t value) {
+  xml.append_attribute(name) = static_cast<long long>(value);
+}
+
+template <typename Part>
+void write_part(pugi::xml_node port, const Part& part) {
+  append_number(port, "axis", part.m_axis);
+  append_number(port, "start", part.m_start);
+  append_number(port, "end", part.m_end);
+  append_number(port, "stride", part.m_stride);
+  append_number(port, "part_size", part.m_part_size);
+}
+
+/// Parameters come first among a body's layers and results last, so their ids follow from their places.
+struct BodyIds {
+  explicit BodyIds(const Model& body)
+      : first_result(static_cast<std::int64_t>(layer_order(body).size() - body.get_results().size())) {}
+  std::int64_t parameter(std::uint64_t index) const { return static_cast<std::int64_t>(index); }
+  std::int64_t result(std::uint64_t index) const { return first_result + static_cast<std::int64_t>(index); }
+  std::int64_t first_result;
+};
+
+void write_port_map(pugi::xml_node layer, const char* element, const op::util::MultiSubGraphOp& node, int body) {
+  using Op = op::util::MultiSubGraphOp;
+  const BodyIds ids(*node.get_function(static_cast<std::size_t>(body)));
+  pugi::xml_node map = layer.append_child(element);
+  for (const auto& description : node.get_input_descriptions(body)) {
+    pugi::xml_node port = map.append_child("input");
+    append_number(port, "external_port_id", static_cast<std::int64_t>(description->m_input_index));
+    append_number(port, "internal_layer_id", ids.parameter(description->m_body_parameter_index));
+    if (const auto* slice = dynamic_cast<const Op::SliceInputDescription*>(description.get())) write_part(port, *slice);
+  }
+  for (const auto& description : node.get_output_descriptions(body)) {
+    pugi::xml_node port = map.append_child("output");
+    append_number(port, "external_port_id",
+                  static_cast<std::int64_t>(node.get_input_size() + description->m_output_index));
+    append_number(port, "internal_layer_id", ids.result(description->m_body_value_index));
+    if (const auto* joint = dynamic_cast<const Op::ConcatOutputDescription*>(description.get()))
+      write_part(port, *joint);
+    const auto* single = dynamic_cast<const Op::BodyOutputDescription*>(description.get());
+    if (single && single->m_iteration >= 0) append_number(port, "iteration", single->m_iteration);
+  }
+  const auto* loop = as_type<op::v5::Loop>(&node);
+  if (!loop) return;
+  const auto special = loop->get_special_body_ports();
+  const auto write_special = [&](const char* direction, std::int64_t inner, const char* purpose) {
+    pugi::xml_node port = map.append_child(direction);
+    append_number(port, "external_port_id", -1);
+    append_number(port, "internal_layer_id", inner);
+    port.append_attribute("purpose") = purpose;
+  };
+  if (special.current_iteration_input_idx >= 0) {
+    write_special("input", ids.parameter(static_cast<std::uint64_t>(special.current_iteration_input_idx)),
+                  "current_iteration");
+  }
+  write_special("output", ids.result(static_cast<std::uint64_t>(special.body_condition_output_idx)),
+                "execution_condition");
+}
+
+void write_joints(pugi::xml_node layer, const op::util::MultiSubGraphOp& node) {
+  if (is_op(&node, "If")) {
+    write_port_map(layer, "then_port_map", node, 0);
+    write_port_map(layer, "else_port_map", node, 1);
+    return;
+  }
+  write_port_map(layer, "port_map", node, 0);
+  const BodyIds ids(*node.get_function(0));
+  pugi::xml_node edges = layer.append_child("back_edges");
+  for (const auto& description : node.get_input_descriptions(0)) {
+    const auto* merged =
+        dynamic_cast<const op::util::MultiSubGraphOp::MergedInputDescription*>(description.get());
+    if (!merged) continue;
+    pugi::xml_node edge = edges.append_child("edge");
+    append_number(edge, "from-layer", ids.result(merged->m_body_value_index));
+    append_number(edge, "to-layer", ids.parameter(merged->m_body_parameter_index));
+  }
+}
+
+void write_bodies(pugi::xml_node layer, const op::util::MultiSubGraphOp& node, WeightStore& weights) {
+  if (!is_op(&node, "If")) {
+    write_net(layer.append_child("body"), *node.get_function(0), weights);
+    return;
+  }
+  write_net(layer.append_child("then_body"), *node.get_function(0), weights);
+  write_net(layer.append_child("else_body"), *node.get_function(1), weights);
+}
+
 void write_layer(pugi::xml_node layers, std::size_t id, const Node& node, WeightStore& weights) {
   pugi::xml_node layer = layers.append_child("layer");
   layer.append_attribute("id") = static_cast<unsigned long long>(id);
@@ -177,6 +268,8 @@ void write_layer(pugi::xml_node layers, std::size_t id, const Node& node, Weight
     layer.append_attribute("output_names") = sorted_names(node.get_input_tensor(0).get_names()).c_str();
   }
   write_data(layer, node, weights);
+  const auto* with_bodies = as_type<op::util::MultiSubGraphOp>(&node);
+  if (with_bodies) write_joints(layer, *with_bodies);
   write_node_info(layer, node.get_rt_info());
   std::size_t port = 0;
   if (node.get_input_size() > 0) {
@@ -188,6 +281,7 @@ void write_layer(pugi::xml_node layers, std::size_t id, const Node& node, Weight
     for (std::size_t i = 0; i < node.get_output_size(); ++i)
       write_port(output, port++, node.get_output_tensor(i), true);
   }
+  if (with_bodies) write_bodies(layer, *with_bodies, weights);
 }
 
 // Parameters and results stand in the model's order, since readers take theirs from it.
@@ -205,14 +299,10 @@ struct StringWriter final : pugi::xml_writer {
   void write(const void* data, std::size_t size) override { text.append(static_cast<const char*>(data), size); }
 };
 
-std::string write_xml(const Model& model, WeightStore& weights) {
+void write_net(pugi::xml_node net, const Model& model, WeightStore& weights) {
   const NodeVector order = layer_order(model);
   std::unordered_map<const Node*, std::size_t> ids;
   for (const auto& node : order) ids.emplace(node.get(), ids.size());
-  pugi::xml_document document;
-  pugi::xml_node net = document.append_child("net");
-  net.append_attribute("name") = model.get_friendly_name().c_str();
-  net.append_attribute("version") = "11";
   pugi::xml_node layers = net.append_child("layers");
   pugi::xml_node edges = net.append_child("edges");
   for (const auto& node : order) {
@@ -228,6 +318,14 @@ std::string write_xml(const Model& model, WeightStore& weights) {
       edge.append_attribute("to-port") = static_cast<unsigned long long>(i);
     }
   }
+}
+
+std::string write_xml(const Model& model, WeightStore& weights) {
+  pugi::xml_document document;
+  pugi::xml_node net = document.append_child("net");
+  net.append_attribute("name") = model.get_friendly_name().c_str();
+  net.append_attribute("version") = "11";
+  write_net(net, model, weights);
   write_model_info(net.append_child("rt_info"), model.get_rt_info());
   StringWriter writer;
   document.save(writer, "\t");

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations that read between pixels or gather columns: ROIAlign, DeformableConvolution, Col2Im.
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/graph/ops/kernel_internal.hpp>
+#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/window_internal.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace {
+
+/// The four pixels around a point, and their weights.
+struct Corners {
+  std::size_t at[4] = {};
+  double weight[4] = {};
+};
+
+// --- ROIAlign ---------------------------------------------------------------------------------------------------------
+
+void infer_roi_align(Node& node) {
+  require_rank(node, 0, 4, 4);
+  require_rank(node, 1, 2, 2);
+  require_rank(node, 2, 1, 1);
+  const std::int64_t height = node.get_attributes().get_int("pooled_h"), width = node.get_attributes().get_int("pooled_w");
+  if (height < 1 || width < 1) fail("the pooled extent is " + std::to_string(height) + "x" + std::to_string(width));
+  if (node.get_attributes().get_int("sampling_ratio") < 0) fail("sampling_ratio is negative");
+  const PartialShape &data = node.get_input_partial_shape(0), &rois = node.get_input_partial_shape(1),
+                     &batches = node.get_input_partial_shape(2);
+  Dimension count = rois.rank().is_static() ? rois[0] : Dimension::dynamic();
+  if (batches.rank().is_static() && !Dimension::merge(count, count, batches[0]))
+    fail("there are " + count.to_string() + " regions and " + batches[0].to_string() + " batch indices");
+  const element::Type type = common_type(node, 0, 2);
+  node.set_output_type(0, type, {count, data.rank().is_static() ? data[1] : Dimension::dynamic(), height, width});
+}
+
+Corners roi_corners(double y, double x, std::int64_t height, std::int64_t width) {
+  Corners corners;
+  if (y < -1 || y > static_cast<double>(height) || x < -1 || x > static_cast<double>(width)) return corners;
+  y = std::max(y, 0.0);
+  x = std::max(x, 0.0);
+  const auto top = std::min(static_cast<std::int64_t>(y), height - 1), left = std::min(static_cast<std::int64_t>(x), width - 1);
+  const std::int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
+  const double dy = top == height - 1 ? 0 : y - static_cast<double>(top), dx = left == width - 1 ? 0 : x - static_cast<double>(left);
+  const std::int64_t rows[] = {top, top, bottom, bottom}, columns[] = {left, right, left, right};
+  const double weights[] = {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx};
+  for (int i = 0; i < 4; ++i) {
+    corners.at[i] = static_cast<std::size_t>(rows[i] * width + columns[i]);
+    corners.weight[i] = weights[i];
+  }
+  return corners;
+}
+
+// A region much larger than the picture asks for samples without end; what lies outside is zero anyway.
+constexpr double kMaxSamples = 4096;
+
+void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Attributes& attributes = node.get_attributes();
+  const std::string aligned = attributes.get_string("aligned_mode", "asymmetric");
+  const double before = aligned == "half_pixel" ? 0.5 : 0, after = aligned == "asymmetric" ? 0 : -0.5;
+  const double scale = attributes.get_double("spatial_scale");
+  const bool is_max = attributes.get_string("mode") == "max";
+  const std::int64_t ratio = attributes.get_int("sampling_ratio");
+  const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
+  const auto height = static_cast<std::int64_t>(in[2]), width = static_cast<std::int64_t>(in[3]);
+  const Read<float> data(inputs[0]);
+  const Read<double> rois(inputs[1]);
+  const auto batches = to_vector<std::int64_t>(inputs[2]);
+  Write<float> result(outputs[0]);
+  std::vector<Corners> samples;
+  for (std::size_t roi = 0; roi < out[0]; ++roi) {
+    if (batches[roi] < 0 || batches[roi] >= static_cast<std::int64_t>(in[0]))
+      fail("batch index " + std::to_string(batches[roi]) + " of region " + std::to_string(roi) + " is out of range");
+    const double* box = rois.data() + roi * 4;
+    const double x0 = (box[0] + before) * scale + after, y0 = (box[1] + before) * scale + after;
+    double w = (box[2] + before) * scale + after - x0, h = (box[3] + before) * scale + after - y0;
+    if (aligned == "asymmetric") {
+      w = std::max(w, 1.0);
+      h = std::max(h, 1.0);
+    }
+    const double bin_h = h / static_cast<double>(out[2]), bin_w = w / static_cast<double>(out[3]);
+    if (!std::isfinite(bin_h) || !std::isfinite(bin_w)) fail("a region is not finite");
+    const auto grid = [&](double bin) {
+      return ratio > 0 ? ratio : static_cast<std::int64_t>(std::clamp(std::ceil(bin), 0.0, kMaxSamples));
+    };
+    const std::int64_t grid_h = grid(bin_h), grid_w = grid(bin_w);
+    for (std::size_t py = 0; py < out[2]; ++py) {
+      for (std::size_t px = 0; px < out[3]; ++px) {
+        samples.clear();
+        for (std::int64_t iy = 0; iy < grid_h; ++iy) {
+          const double y = y0 + (static_cast<double>(py) + (static_cast<double>(iy) + 0.5) / static_cast<double>(grid_h)) * bin_h;
+          for (std::int64_t ix = 0; ix < grid_w; ++ix) {
+            const double x = x0 + (static_cast<double>(px) + (static_cast<double>(ix) + 0.5) / static_cast<double>(grid_w)) * bin_w;
+            samples.push_back(roi_corners(y, x, height, width));
+          }
+        }
+        for (std::size_t c = 0; c < out[1]; ++c) {
+          const float* plane = data.data() + (static_cast<std::size_t>(batches[roi]) * in[1] + c) * in[2] * in[3];
+          double value = 0;
+          for (std::size_t s = 0; s < samples.size(); ++s) {
+            const Corners& corners = samples[s];
+            double sum = 0, greatest = corners.weight[0] * static_cast<double>(plane[corners.at[0]]);
+            for (int i = 0; i < 4; ++i) {
+              const double part = corners.weight[i] * static_cast<double>(plane[corners.at[i]]);
+              sum += part;
+              greatest = std::max(greatest, part);
+            }
+            value = is_max ? (s == 0 ? greatest : std::max(value, greatest)) : value + sum;
+          }
+          if (!is_max && !samples.empty()) value /= static_cast<double>(samples.size());
+          result[((roi * out[1] + c) * out[2] + py) * out[3] + px] = static_cast<float>(value);
+        }
+      }
+    }
+  }
+  result.commit();
+}
+
+// --- DeformableConvolution --------------------------------------------------------------------------------------------
+
+void infer_deformable(Node& node) {
+  for (std::size_t i = 0; i < node.get_input_size(); ++i) require_rank(node, i, 4, 4);
+  const element::Type type = common_type(node, 0, node.get_input_size());
+  const Attributes& attributes = node.get_attributes();
+  const std::int64_t group = attributes.get_int("group"), deformable = attributes.get_int("deformable_group");
+  if (group < 1 || deformable < 1) fail("group and deformable_group must be positive");
+  const PartialShape &data = node.get_input_partial_shape(0), &filters = node.get_input_partial_shape(2);
+  PartialShape out = PartialShape::dynamic(4);
+  if (data.rank().is_static()) out[0] = data[0];
+  if (filters.rank().is_static()) out[1] = filters[0];
+  if (data.rank().is_static() && filters.rank().is_static()) {
+    if (data[1].is_static() && filters[1].is_static() && data[1].get_length() != filters[1].get_length() * group)
+      fail("the data has " + data[1].to_string() + " channels, the filters " + filters[1].to_string() + " in each of " +
+           std::to_string(group) + " groups");
+    if (data[1].is_static() && (data[1].get_length() % deformable != 0 || data[1].get_length() % group != 0))
+      fail("the data's channels are no multiple of the groups");
+    if (filters[0].is_static() && filters[0].get_length() % group != 0)
+      fail("the filters are no multiple of the groups");
+    auto window = read_window(attributes, 2, true);
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (filters[2 + i].is_dynamic()) continue;
+      window[i].kernel = filters[2 + i].get_length();
+      if (window[i].kernel < 1) fail("the filters have no extent");
+      out[2 + i] = window_count(window[i], data[2 + i], attributes.get_string("auto_pad"));
+    }
+    if (filters[2].is_static() && filters[3].is_static()) {
+      const std::int64_t taps = deformable * filters[2].get_length() * filters[3].get_length();
+      const auto expect = [&](std::size_t input, std::int64_t channels, const char* what) {
+        if (input >= node.get_input_size()) return;
+        const PartialShape wanted{out[0], channels, out[2], out[3]};
+        if (!node.get_input_partial_shape(input).compatible(wanted))
+          fail(std::string(what) + " have shape " + node.get_input_partial_shape(input).to_string() + ", expected " +
+               wanted.to_string());
+      };
+      expect(1, 2 * taps, "the offsets");
+      expect(3, taps, "the weights of the samples");
+    }
+  }
+  node.set_output_type(0, type, out);
+}
+
+/// Of a point of a picture; what lies outside counts as zero, or (not `pads`) only points inside are read.
+Corners tap_corners(double y, double x, std::int64_t height, std::int64_t width, bool pads) {
+  Corners corners;
+  const double least = pads ? -1.0 : 0.0;
+  const bool is_inside = (pads ? y > least && x > least : y >= least && x >= least) && y < static_cast<double>(height) &&
+                         x < static_cast<double>(width);
+  if (!is_inside) return corners;
+  const auto top = static_cast<std::int64_t>(std::floor(y)), left = static_cast<std::int64_t>(std::floor(x));
+  const double dy = y - static_cast<double>(top), dx = x - static_cast<double>(left);
+  const double weights[] = {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx};
+  for (int i = 0; i < 4; ++i) {
+    std::int64_t row = top + i / 2, column = left + i % 2;
+    if (!pads) {
+      row = std::min(row, height - 1);
+      column = std::min(column, width - 1);
+    }
+    if (row < 0 || row >= height || column < 0 || column >= width) continue;
+    corners.at[i] = static_cast<std::size_t>(row * width + column);
+    corners.weight[i] = weights[i];
+  }
+  return corners;
+}
+
+void evaluate_deformable(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Attributes& attributes = node.get_attributes();
+  const Shape &in = inputs[0].shape(), &w = inputs[2].shape(), &out = outputs[0].shape();
+  auto window = read_window(attributes, 2, true);
+  for (std::size_t i = 0; i < 2; ++i) {
+    window[i].kernel = static_cast<std::int64_t>(w[2 + i]);
+    resolve_auto_pad(window[i], attributes.get_string("auto_pad"), static_cast<std::int64_t>(in[2 + i]));
+  }
+  const auto groups = static_cast<std::size_t>(attributes.get_int("group"));
+  const auto deformable = static_cast<std::size_t>(attributes.get_int("deformable_group"));
+  const bool pads = attributes.get_bool("bilinear_interpolation_pad", false);
+  const Read<float> data(inputs[0]), offsets(inputs[1]), filters(inputs[2]);
+  const std::vector<float> mask = inputs.size() > 3 ? to_vector<float>(inputs[3]) : std::vector<float>();
+  Write<float> result(outputs[0]);
+  const std::size_t taps = w[2] * w[3], pixels = out[2] * out[3], plane = in[2] * in[3];
+  const std::size_t channels_per_filter = w[1], filters_per_group = w[0] / groups;
+  std::vector<float> columns(in[1] * taps);
+  for (std::size_t n = 0; n < out[0]; ++n) {
+    for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
+      const double oy = static_cast<double>(static_cast<std::int64_t>(pixel / out[3]) * window[0].stride - window[0].pad_begin);
+      const double ox = static_cast<double>(static_cast<std::int64_t>(pixel % out[3]) * window[1].stride - window[1].pad_begin);
+      for (std::size_t g = 0; g < deformable; ++g) {
+        for (std::size_t tap = 0; tap < taps; ++tap) {
+          const std::size_t at = (n * deformable + g) * taps + tap;
+          const double y = oy + static_cast<double>(static_cast<std::int64_t>(tap / w[3]) * window[0].dilation) +
+                           static_cast<double>(offsets[2 * at * pixels + pixel]);
+          const double x = ox + static_cast<double>(static_cast<std::int64_t>(tap % w[3]) * window[1].dilation) +
+                           static_cast<double>(offsets[(2 * at + 1) * pixels + pixel]);
+          const Corners corners = tap_corners(y, x, static_cast<std::int64_t>(in[2]), static_cast<std::int64_t>(in[3]), pads);
+          const double factor = mask.empty() ? 1.0 : static_cast<double>(mask[at * pixels + pixel]);
+          const std::size_t count = in[1] / deformable;
+          for (std::size_t c = g * count; c < (g + 1) * count; ++c) {
+            const float* from = data.data() + (n * in[1] + c) * plane;
+            double sum = 0;
+            for (int i = 0; i < 4; ++i) sum += corners.weight[i] * static_cast<double>(from[corners.at[i]]);
+            columns[c * taps + tap] = static_cast<float>(sum * factor);
+          }
+        }
+      }
+      for (std::size_t f = 0; f < w[0]; ++f) {
+        const float* column = columns.data() + (f / filters_per_group) * channels_per_filter * taps;
+        const float* filter = filters.data() + f * channels_per_filter * taps;
+        float sum = 0;
+        for (std::size_t k = 0; k < channels_per_filter * taps; ++k) sum += column[k] * filter[k];
+        result[(n * w[0] + f) * pixels + pixel] = sum;
+      }
+    }
+  }
+  result.commit();
+}
+
+// --- Col2Im -----------------------------------------------------------------------------------------------------------
+
+void infer_col2im(Node& node) {
+  require_rank(node, 0, 2, 3);
+  require_integral(node, 1);
+  require_integral(node, 2);
+  const PartialShape& data = node.get_input_partial_shape(0);
+  const PartialShape size = shape_from_input(node, 1);
+  const auto kernel = known_ints(node, 2);
+  if (kernel && (kernel->size() != 2 || (*kernel)[0] < 1 || (*kernel)[1] < 1)) fail("the kernel must be two extents");
+  PartialShape out = PartialShape::dynamic();
+  if (data.rank().is_static()) {
+    out = {};
+    if (data.size() == 3) out.push_back(data[0]);
+    Dimension channels = Dimension::dynamic();
+    const Dimension& rows = data[data.size() - 2];
+    if (kernel && rows.is_static()) {
+      const std::int64_t taps = (*kernel)[0] * (*kernel)[1];
+      if (rows.get_length() % taps != 0)
+        fail("the data has " + rows.to_string() + " rows, no multiple of the kernel's " + std::to_string(taps));
+      channels = rows.get_length() / taps;
+    }
+    out.push_back(channels);
+    if (size.rank().is_static() && size.size() != 2) fail("the output extent must be two numbers");
+    for (std::size_t i = 0; i < 2; ++i) out.push_back(size.rank().is_static() ? size[i] : Dimension::dynamic());
+  }
+  set_output(node, 0, out);
+}
+
+void evaluate_col2im(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const auto kernel = to_vector<std::int64_t>(inputs[2]);
+  const Shape& out = outputs[0].shape();
+  const std::size_t lead = out.size() - 3, height = out[lead + 1], width = out[lead + 2];
+  auto window = read_window(node.get_attributes(), 2, true);
+  std::int64_t counts[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    window[i].kernel = kernel[i];
+    counts[i] = window_count(window[i], static_cast<std::int64_t>(out[lead + 1 + i]), "explicit").get_length();
+  }
+  const std::size_t columns = inputs[0].shape().back(), taps = static_cast<std::size_t>(kernel[0] * kernel[1]);
+  if (columns != static_cast<std::size_t>(counts[0] * counts[1]))
+    fail("the data has " + std::to_string(columns) + " columns, expected " + std::to_string(counts[0] * counts[1]));
+  const Read<float> data(inputs[0]);
+  Write<float> result(outputs[0]);
+  std::fill_n(result.data(), result.size(), 0.0F);
+  const std::size_t planes = (lead ? out[0] : 1) * out[lead];
+  for (std::size_t p = 0; p < planes; ++p) {
+    for (std::size_t tap = 0; tap < taps; ++tap) {
+      const float* row = data.data() + (p * taps + tap) * columns;
+      for (std::int64_t c = 0; c < static_cast<std::int64_t>(columns); ++c) {
+        const std::int64_t y = c / counts[1] * window[0].stride - window[0].pad_begin +
+                               static_cast<std::int64_t>(tap) / kernel[1] * window[0].dilation;
+        const std::int64_t x = c % counts[1] * window[1].stride - window[1].pad_begin +
+                               static_cast<std::int64_t>(tap) % kernel[1] * window[1].dilation;
+        if (y < 0 || x < 0 || y >= static_cast<std::int64_t>(height) || x >= static_cast<std::int64_t>(width)) continue;
+        result[(p * height + static_cast<std::size_t>(y)) * width + static_cast<std::size_t>(x)] += row[c];
+      }
+    }
+  }
+  result.commit();
+}
+
+const std::vector<std::string> kAutoPads{"explicit", "same_upper", "same_lower", "valid"};
+}  // namespace
+
+void add_sampling_rows(OperationTable& table) {
+  const auto add_roi = [&](unsigned opset) {
+    auto row = table.add("ROIAlign", opset, 3, 3, infer_roi_align, evaluate_roi_align,
+                         "Regions of a feature map pooled to one extent, read between pixels.");
+    row.integer("pooled_h").integer("pooled_w").integer("sampling_ratio").real("spatial_scale").text("mode", {}, {"avg", "max"});
+    if (opset >= 9) row.text("aligned_mode", "asymmetric", {"asymmetric", "half_pixel_for_nn", "half_pixel"});
+  };
+  add_roi(3);
+  add_roi(9);
+  const auto add_deformable = [&](unsigned opset) {
+    auto row = table.add("DeformableConvolution", opset, 3, opset >= 8 ? 4 : 3, infer_deformable, evaluate_deformable,
+                         "A convolution whose taps are moved by offsets.");
+    row.ints("strides")
+        .ints("pads_begin")
+        .ints("pads_end")
+        .ints("dilations")
+        .text("auto_pad", "explicit", kAutoPads)
+        .integer("group", 1)
+        .integer("deformable_group", 1);
+    if (opset >= 8) row.flag("bilinear_interpolation_pad", false);
+  };
+  add_deformable(1);
+  add_deformable(8);
+  table.add("Col2Im", 15, 3, 3, infer_col2im, evaluate_col2im, "Columns of windows summed back into a picture.")
+      .ints("strides", std::vector<std::int64_t>{1, 1})
+      .ints("dilations", std::vector<std::int64_t>{1, 1})
+      .ints("pads_begin", std::vector<std::int64_t>{0, 0})
+      .ints("pads_end", std::vector<std::int64_t>{0, 0});
+}
+
+}  // namespace v1
+}  // namespace tenon

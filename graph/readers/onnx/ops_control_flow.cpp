@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX: If, Loop and Scan.
+#include <algorithm>
+
+#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/subgraph.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace {
+
+std::shared_ptr<op::v0::Parameter> parameter_of(ElementType type, const PartialShape& shape, const std::string& name) {
+  auto parameter = std::make_shared<op::v0::Parameter>(type, shape);
+  parameter->set_friendly_name(name);
+  return parameter;
+}
+
+std::shared_ptr<Model> model_of(const ParameterVector& parameters, const Body& body) {
+  ParameterVector all = parameters;
+  all.insert(all.end(), body.captured_parameters.begin(), body.captured_parameters.end());
+  return std::make_shared<Model>(body.outputs, all);
+}
+
+/// What a loop's state may be after any number of rounds; extents that change become unknown.
+bool widen(PartialShape& shape, const PartialShape& next) {
+  if (shape.relaxes(next)) return false;
+  if (shape.rank().is_dynamic() || next.rank().is_dynamic() || shape.size() != next.size()) {
+    shape = PartialShape::dynamic();
+    return true;
+  }
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (!shape[i].relaxes(next[i])) shape[i] = Dimension::dynamic();
+  }
+  return true;
+}
+
+OutputVector convert_if(const NodeContext& node) {
+  const auto& then_graph = node.get_graph("then_branch");
+  const auto& else_graph = node.get_graph("else_branch");
+  const auto known = node.known_ints(0);
+  if (known && known->size() == 1) return node.bodies().read_inline((*known)[0] != 0 ? then_graph : else_graph);
+  const Body then_body = node.bodies().read(then_graph, {}), else_body = node.bodies().read(else_graph, {});
+  if (then_body.outputs.size() != else_body.outputs.size()) {
+    fail("its branches have " + std::to_string(then_body.outputs.size()) + " and " +
+         std::to_string(else_body.outputs.size()) + " outputs");
+  }
+  auto made = std::make_shared<op::v8::If>(node.input(0));
+  made->set_then_body(model_of({}, then_body));
+  made->set_else_body(model_of({}, else_body));
+  for (std::size_t i = 0; i < then_body.captured.size(); ++i)
+    made->set_input(then_body.captured[i], then_body.captured_parameters[i], nullptr);
+  for (std::size_t i = 0; i < else_body.captured.size(); ++i)
+    made->set_input(else_body.captured[i], nullptr, else_body.captured_parameters[i]);
+  OutputVector outputs;
+  for (std::size_t i = 0; i < then_body.outputs.size(); ++i) {
+    outputs.push_back(
+        made->set_output(made->get_then_body()->get_results()[i], made->get_else_body()->get_results()[i]));
+  }
+  return outputs;
+}
+
+OutputVector convert_loop(const NodeContext& node) {
+  const auto& graph = node.get_graph("body");
+  const Out trips = node.has_input(0) ? node.input(0) : int_scalar(-1);
+  const Out condition = node.has_input(1)
+                            ? node.input(1)
+                            : std::make_shared<op::v0::Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1})
+                                  ->output(0);
+  const std::size_t states = node.input_count() > 2 ? node.input_count() - 2 : 0;
+  if (static_cast<std::size_t>(graph.input_size()) != states + 2 ||
+      static_cast<std::size_t>(graph.output_size()) < states + 1) {
+    fail("its body has " + std::to_string(graph.input_size()) + " inputs and " + std::to_string(graph.output_size()) +
+         " outputs, which do not fit " + std::to_string(states) + " loop-carried values");
+  }
+  std::vector<PartialShape> shapes;
+  for (std::size_t i = 0; i < states; ++i) shapes.push_back(node.input(i + 2).get_partial_shape());
+  ParameterVector parameters;
+  Body body;
+  for (bool settled = false; !settled;) {
+    const auto name = [&](std::size_t i) { return graph.input(static_cast<int>(i)).name(); };
+    parameters = {parameter_of(ElementType::kI64, PartialShape(Shape{}), name(0)),
+                  parameter_of(ElementType::kBool, condition.get_partial_shape(), name(1))};
+    for (std::size_t i = 0; i < states; ++i)
+      parameters.push_back(parameter_of(node.type(i + 2), shapes[i], name(i + 2)));
+    OutputVector inputs;
+    for (const auto& parameter : parameters) inputs.push_back(parameter->output(0));
+    body = node.bodies().read(graph, inputs);
+    settled = true;
+    for (std::size_t i = 0; i < states; ++i)
+      settled &= !widen(shapes[i], body.outputs[i + 1].get_partial_shape());
+  }
+  // Each iteration's part of a scan output is a slice of extent 1.
+  for (std::size_t i = states + 1; i < body.outputs.size(); ++i) body.outputs[i] = unsqueeze(body.outputs[i], {0});
+  auto loop = std::make_shared<op::v5::Loop>(trips, condition);
+  loop->set_function(model_of(parameters, body));
+  loop->set_special_body_ports({0, 0});
+  const ResultVector& results = loop->get_function()->get_results();
+  loop->set_merged_input(parameters[1], condition, results[0]->output(0));
+  for (std::size_t i = 0; i < states; ++i)
+    loop->set_merged_input(parameters[i + 2], node.input(i + 2), results[i + 1]->output(0));
+  for (std::size_t i = 0; i < body.captured.size(); ++i)
+    loop->set_invariant_input(body.captured_parameters[i], body.captured[i]);
+  OutputVector outputs;
+  for (std::size_t i = 0; i < states; ++i) outputs.push_back(loop->get_iter_value(results[i + 1]->output(0)));
+  for (std::size_t i = states + 1; i < results.size(); ++i)
+    outputs.push_back(loop->get_concatenated_slices(results[i]->output(0), 0, 1, 1, -1, 0));
+  return outputs;
+}
+
+/// An axis or direction attribute of Scan, one entry per scanned value.
+Ints per_value(const NodeContext& node, std::string_view attribute, std::size_t count) {
+  Ints values = node.get_ints(attribute, Ints(count, 0));
+  if (values.size() != count)
+    fail("attribute \"" + std::string(attribute) + "\" has " + std::to_string(values.size()) + " entries, expected " +
+         std::to_string(count));
+  return values;
+}
+
+OutputVector convert_scan(const NodeContext& node) {
+  if (node.opset() < 9) unimplemented("Scan of operation set 8 is not supported; 9 and later are");
+  const auto& graph = node.get_graph("body");
+  const std::int64_t scanned = node.get_int("num_scan_inputs");
+  if (scanned < 1 || static_cast<std::size_t>(scanned) > node.input_count() ||
+      static_cast<std::size_t>(graph.input_size()) != node.input_count())
+    fail("num_scan_inputs " + std::to_string(scanned) + " does not fit its inputs");
+  const std::size_t slices = static_cast<std::size_t>(scanned), states = node.input_count() - slices;
+  if (static_cast<std::size_t>(graph.output_size()) < states) fail("its body gives fewer values than it has states");
+  const std::size_t joined = static_cast<std::size_t>(graph.output_size()) - states;
+  const Ints axes = per_value(node, "scan_input_axes", slices), directions = per_value(node, "scan_input_directions", slices);
+  const Ints out_axes = per_value(node, "scan_output_axes", joined),
+             out_directions = per_value(node, "scan_output_directions", joined);
+  std::vector<PartialShape> shapes;
+  for (std::size_t i = 0; i < states; ++i) shapes.push_back(node.input(i).get_partial_shape());
+  ParameterVector parameters;
+  Body body;
+  for (bool settled = false; !settled;) {
+    parameters.clear();
+    OutputVector inputs;
+    for (std::size_t i = 0; i < node.input_count(); ++i) {
+      const bool is_state = i < states;
+      PartialShape shape = is_state ? shapes[i] : node.input(i).get_partial_shape();
+      if (!is_state) shape[static_cast<std::size_t>(normalized_axis(axes[i - states], node.rank(i)))] = 1;
+      parameters.push_back(parameter_of(node.type(i), shape, graph.input(static_cast<int>(i)).name()));
+      inputs.push_back(is_state ? parameters.back()->output(0)
+                                : squeeze(parameters.back()->output(0), {normalized_axis(axes[i - states], node.rank(i))}));
+    }
+    body = node.bodies().read(graph, inputs);
+    settled = true;
+    for (std::size_t i = 0; i < states; ++i) settled &= !widen(shapes[i], body.outputs[i].get_partial_shape());
+  }
+  for (std::size_t i = 0; i < joined; ++i) body.outputs[states + i] = unsqueeze(body.outputs[states + i], {out_axes[i]});
+  auto iterator = std::make_shared<op::v0::TensorIterator>();
+  iterator->set_body(model_of(parameters, body));
+  const ResultVector& results = iterator->get_body()->get_results();
+  for (std::size_t i = 0; i < states; ++i)
+    iterator->set_merged_input(parameters[i], node.input(i), results[i]->output(0));
+  for (std::size_t i = 0; i < slices; ++i) {
+    const bool forward = directions[i] == 0;
+    iterator->set_sliced_input(parameters[states + i], node.input(states + i), forward ? 0 : -1, forward ? 1 : -1, 1,
+                               forward ? -1 : 0, normalized_axis(axes[i], node.rank(states + i)));
+  }
+  for (std::size_t i = 0; i < body.captured.size(); ++i)
+    iterator->set_invariant_input(body.captured_parameters[i], body.captured[i]);
+  OutputVector outputs;
+  for (std::size_t i = 0; i < states; ++i) outputs.push_back(iterator->get_iter_value(results[i]->output(0)));
+  for (std::size_t i = 0; i < joined; ++i) {
+    const bool forward = out_directions[i] == 0;
+    outputs.push_back(iterator->get_concatenated_slices(results[states + i]->output(0), forward ? 0 : -1,
+                                                        forward ? 1 : -1, 1, forward ? -1 : 0, out_axes[i]));
+  }
+  return outputs;
+}
+
+}  // namespace
+
+void add_control_flow(ConverterTable& table) {
+  table[":If"] = convert_if;
+  table[":Loop"] = convert_loop;
+  table[":Scan"] = convert_scan;
+}
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

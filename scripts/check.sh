@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang tsan frameworks-off tidy fuzz vm chroot12 chroot13)
+PARTS=(clang tsan frameworks-off tidy abi fuzz vm chroot12 chroot13)
 
 check() {
   source scripts/test.sh
@@ -55,6 +55,9 @@ check_tidy() {
   git ls-files 'core/*.cpp' 'graph/**/*.cpp' 'runtime/*.cpp' 'vision/*.cpp' 'tools/**/*.cpp' 'devices/**/*.cpp' |
     grep -vE '_(test|bench)\.cpp$' | xargs -P "$(nproc)" -n 4 "$tidy" -p build/release --quiet 2>build/tidy.err
 }
+
+# The C API against the ABI that programs were built with, and whether that check would notice.
+check_abi() { scripts/abi.sh && python3 tests/abi/abi_test.py; }
 
 FUZZ_SECONDS="${TENON_FUZZ_SECONDS:-60}"
 

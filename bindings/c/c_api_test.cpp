@@ -10,17 +10,12 @@
 #include <vector>
 
 #include <tenon/bindings/c/tenon.h>
-#include <tenon/runtime/device_registry.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
+
+#include "c_api_fixture_test.hpp"
 
 namespace {
 
 using ::testing::HasSubstr;
-
-const bool kRegistered = [] {
-  tenon::register_device(tenon::testing::reference_module());
-  return true;
-}();
 
 /// y = relu(x), f32 [1,4], as IR v11.
 const std::string kRelu = R"(<?xml version="1.0"?>
@@ -40,6 +35,7 @@ void count(void* user) { ++*static_cast<std::atomic<int>*>(user); }
 class CApi : public ::testing::Test {
  protected:
   void SetUp() override {
+    tenon::c_api_test::register_devices();
     ASSERT_EQ(tenon_core_create(&core), TENON_OK);
     ASSERT_EQ(tenon_core_read_model_from_memory(core, kRelu.data(), kRelu.size(), nullptr, &model), TENON_OK)
         << tenon_last_error_message();

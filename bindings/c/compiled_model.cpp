@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled models: ports, properties, requests, export.
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include <tenon/graph/input_stage/geometry.hpp>
+
+#include "guard_internal.hpp"
+#include "port_internal.hpp"
+
+tenon_compiled_model::tenon_compiled_model(tenon::CompiledModel from) : value(std::move(from)) {
+  input_names = tenon::c::names_of(value.inputs());
+  output_names = tenon::c::names_of(value.outputs());
+}
+
+namespace tenon::c {
+namespace {
+
+CompiledModel& value_of(const tenon_compiled_model_t* model) { return checked(model, "model").value; }
+
+/// To a file beside `path`, which then takes its place: whole or not at all.
+void export_to(CompiledModel& model, const std::string& path) {
+  const std::string partial = path + ".part";
+  errno = 0;
+  std::ofstream file(partial, std::ios::binary | std::ios::trunc);
+  if (!file) {
+    const int code = errno;
+    throw Error(code == ENOENT ? Code::kNotFound : Code::kPermissionDenied,
+                "cannot write '" + path + "': " + std::strerror(code), "open", code);
+  }
+  try {
+    model.export_model(file);
+    file.close();
+    if (!file) throw Error(Code::kResourceExhausted, "writing '" + path + "' failed; is the disk full?");
+    if (std::rename(partial.c_str(), path.c_str()) != 0) {
+      const int code = errno;
+      throw Error(Code::kPermissionDenied, "cannot write '" + path + "': " + std::strerror(code), "rename", code);
+    }
+  } catch (...) {
+    file.close();
+    std::remove(partial.c_str());
+    throw;
+  }
+}
+
+}  // namespace
+}  // namespace tenon::c
+
+using namespace tenon::c;
+
+size_t tenon_compiled_model_input_count(const tenon_compiled_model_t* model) {
+  return ask(model, size_t{0}, [](const tenon_compiled_model& held) { return held.input_names.size(); });
+}
+size_t tenon_compiled_model_output_count(const tenon_compiled_model_t* model) {
+  return ask(model, size_t{0}, [](const tenon_compiled_model& held) { return held.output_names.size(); });
+}
+tenon_status_t tenon_compiled_model_input_info(const tenon_compiled_model_t* model, size_t index,
+                                               tenon_port_info_t* info) {
+  return run([&] { write_indexed(value_of(model).inputs(), model->input_names, index, info); });
+}
+tenon_status_t tenon_compiled_model_output_info(const tenon_compiled_model_t* model, size_t index,
+                                                tenon_port_info_t* info) {
+  return run([&] { write_indexed(value_of(model).outputs(), model->output_names, index, info); });
+}
+tenon_status_t tenon_compiled_model_input(const tenon_compiled_model_t* model, tenon_port_t** out) {
+  return make(out, [&] { return value_of(model).input(); });
+}
+tenon_status_t tenon_compiled_model_input_by_index(const tenon_compiled_model_t* model, size_t index,
+                                                   tenon_port_t** out) {
+  return make(out, [&] { return value_of(model).input(index); });
+}
+tenon_status_t tenon_compiled_model_input_by_name(const tenon_compiled_model_t* model, const char* name,
+                                                  tenon_port_t** out) {
+  return make(out, [&] {
+    tenon::CompiledModel& value = value_of(model);
+    return value.input(std::string(required(name, "name")));
+  });
+}
+tenon_status_t tenon_compiled_model_output(const tenon_compiled_model_t* model, tenon_port_t** out) {
+  return make(out, [&] { return value_of(model).output(); });
+}
+tenon_status_t tenon_compiled_model_output_by_index(const tenon_compiled_model_t* model, size_t index,
+                                                    tenon_port_t** out) {
+  return make(out, [&] { return value_of(model).output(index); });
+}
+tenon_status_t tenon_compiled_model_output_by_name(const tenon_compiled_model_t* model, const char* name,
+                                                   tenon_port_t** out) {
+  return make(out, [&] {
+    tenon::CompiledModel& value = value_of(model);
+    return value.output(std::string(required(name, "name")));
+  });
+}
+
+tenon_status_t tenon_compiled_model_get_property(const tenon_compiled_model_t* model, const char* key, char** out) {
+  return give_text(out, [&] {
+    tenon::CompiledModel& value = value_of(model);
+    return value.get_property(std::string(required(key, "key"))).to_text();
+  });
+}
+tenon_status_t tenon_compiled_model_get_value(const tenon_compiled_model_t* model, const char* key,
+                                              tenon_value_t** out) {
+  return make(out, [&] {
+    tenon::CompiledModel& value = value_of(model);
+    return value.get_property(std::string(required(key, "key")));
+  });
+}
+tenon_status_t tenon_compiled_model_set_properties(tenon_compiled_model_t* model,
+                                                   const tenon_properties_t* properties) {
+  return run([&] {
+    tenon::CompiledModel& value = value_of(model);
+    value.set_property(runtime_properties(required(properties, "properties"), "properties"));
+  });
+}
+tenon_status_t tenon_compiled_model_create_infer_request(tenon_compiled_model_t* model, tenon_infer_request_t** out) {
+  return make(out, [&] { return value_of(model).create_infer_request(); });
+}
+tenon_status_t tenon_compiled_model_get_runtime_model(const tenon_compiled_model_t* model, tenon_model_t** out) {
+  return make(out, [&] { return value_of(model).get_runtime_model()->clone(); });
+}
+tenon_status_t tenon_compiled_model_export_file(const tenon_compiled_model_t* model, const char* path) {
+  return run([&] {
+    tenon::CompiledModel& value = value_of(model);
+    export_to(value, required(path, "path"));
+  });
+}
+tenon_status_t tenon_compiled_model_export_memory(const tenon_compiled_model_t* model, tenon_tensor_t** out) {
+  return make(out, [&] {
+    std::ostringstream stream;
+    value_of(model).export_model(stream);
+    const std::string_view bytes = stream.view();
+    tenon::Tensor blob(tenon::element::u8, tenon::Shape{bytes.size()});
+    if (!bytes.empty()) std::memcpy(blob.data(), bytes.data(), bytes.size());
+    return blob;
+  });
+}
+tenon_status_t tenon_compiled_model_frame_geometry(const tenon_compiled_model_t* model, const tenon_frame_info_t* info,
+                                                   const char* input, tenon_frame_geometry_t* geometry) {
+  return run([&] {
+    tenon::CompiledModel& compiled = value_of(model);
+    required(info, "info");
+    required(geometry, "geometry");
+    const tenon::FrameGeometry from = compiled.frame_geometry(frame_info_of(info, "info"), input ? input : "");
+    tenon_frame_geometry_t value{};
+    value.crop_x = from.crop.x;
+    value.crop_y = from.crop.y;
+    value.crop_width = from.crop.width;
+    value.crop_height = from.crop.height;
+    value.placed_x = from.placed.x;
+    value.placed_y = from.placed.y;
+    value.placed_width = from.placed.width;
+    value.placed_height = from.placed.height;
+    write_struct(geometry, value, "geometry");
+  });
+}
+tenon_status_t tenon_compiled_model_release_memory(tenon_compiled_model_t* model) {
+  return run([&] { value_of(model).release_memory(); });
+}
+void tenon_compiled_model_free(tenon_compiled_model_t* model) { free_handle(model); }

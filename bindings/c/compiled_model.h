@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiled models. Generated from api/compiled_model.toml by generate.py. */
+/* clang-format off */
+#ifndef TENON_BINDINGS_C_COMPILED_MODEL_H
+#define TENON_BINDINGS_C_COMPILED_MODEL_H
+
+#include <tenon/bindings/c/base.h>
+#include <tenon/bindings/c/frame.h>
+#include <tenon/bindings/c/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A model compiled for a device. It lives as long as a handle or a request does. */
+
+/* Number of inputs. */
+TENON_C_API size_t tenon_compiled_model_input_count(const tenon_compiled_model_t* model);
+
+/* Number of outputs. */
+TENON_C_API size_t tenon_compiled_model_output_count(const tenon_compiled_model_t* model);
+
+/*
+ * An input at once. info->struct_size must be set; info->name is valid as long as the handle.
+ * Statuses: OUT_OF_RANGE.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_input_info(const tenon_compiled_model_t* model, size_t index,
+    tenon_port_info_t* info);
+
+/*
+ * An output at once; as tenon_compiled_model_input_info.
+ * Statuses: OUT_OF_RANGE.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_output_info(const tenon_compiled_model_t* model, size_t index,
+    tenon_port_info_t* info);
+
+/*
+ * The only input.
+ * Statuses: NOT_FOUND.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_input(const tenon_compiled_model_t* model, tenon_port_t** out);
+
+/*
+ * An input by position.
+ * Statuses: NOT_FOUND, OUT_OF_RANGE.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_input_by_index(const tenon_compiled_model_t* model, size_t index,
+    tenon_port_t** out);
+
+/*
+ * An input by tensor name.
+ * Statuses: NOT_FOUND.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_input_by_name(const tenon_compiled_model_t* model, const char* name,
+    tenon_port_t** out);
+
+/*
+ * The only output.
+ * Statuses: NOT_FOUND.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_output(const tenon_compiled_model_t* model, tenon_port_t** out);
+
+/*
+ * An output by position.
+ * Statuses: NOT_FOUND, OUT_OF_RANGE.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_output_by_index(const tenon_compiled_model_t* model, size_t index,
+    tenon_port_t** out);
+
+/*
+ * An output by tensor name.
+ * Statuses: NOT_FOUND.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_output_by_name(const tenon_compiled_model_t* model, const char* name,
+    tenon_port_t** out);
+
+/*
+ * A property as text.
+ * Statuses: NOT_FOUND.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_get_property(const tenon_compiled_model_t* model, const char* key,
+    char** out);
+
+/*
+ * A property, typed.
+ * Statuses: NOT_FOUND.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_get_value(const tenon_compiled_model_t* model, const char* key,
+    tenon_value_t** out);
+
+/*
+ * Changes what may be changed after compilation; all or nothing.
+ * Statuses: NOT_FOUND, UNIMPLEMENTED.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_set_properties(tenon_compiled_model_t* model,
+    const tenon_properties_t* properties);
+
+/* A new request. */
+TENON_C_API tenon_status_t tenon_compiled_model_create_infer_request(tenon_compiled_model_t* model,
+    tenon_infer_request_t** out);
+
+/*
+ * What the device really runs.
+ * Statuses: UNIMPLEMENTED.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_get_runtime_model(const tenon_compiled_model_t* model,
+    tenon_model_t** out);
+
+/*
+ * Writes the compiled model to a file, whole or not at all; tenon_core_import_file reads it back.
+ * Statuses: UNIMPLEMENTED, NOT_FOUND, PERMISSION_DENIED.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_export_file(const tenon_compiled_model_t* model, const char* path);
+
+/*
+ * The compiled model as a tensor of bytes (u8 [n]); tenon_core_import_memory reads it back.
+ * Statuses: UNIMPLEMENTED.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_export_memory(const tenon_compiled_model_t* model,
+    tenon_tensor_t** out);
+
+/*
+ * Where a picture of `info` goes in an input: maps results back to the picture. geometry->struct_size must be set.
+ * input NULL: the first. Statuses: NOT_FOUND, UNIMPLEMENTED.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_frame_geometry(const tenon_compiled_model_t* model,
+    const tenon_frame_info_t* info, const char* input, tenon_frame_geometry_t* geometry);
+
+/*
+ * Gives back memory that only the next inference would need; that one then takes longer.
+ * Statuses: FAILED_PRECONDITION.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_release_memory(tenon_compiled_model_t* model);
+
+/* Frees the handle. */
+TENON_C_API void tenon_compiled_model_free(tenon_compiled_model_t* compiled_model);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

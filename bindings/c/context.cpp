@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Remote contexts and the pairs of arguments that make them, as OpenVINO's C interface takes them.
+#include <array>
+#include <cstdarg>
+#include <string_view>
+
+#include "guard_internal.hpp"
+
+namespace tenon::c {
+namespace {
+
+constexpr std::string_view kPointerKeys[] = {"OCL_CONTEXT", "OCL_QUEUE", "VA_DEVICE", "MEM_HANDLE", "L0_CONTEXT"};
+constexpr std::string_view kNumberKeys[] = {"VA_PLANE", "TILE_ID", "OCL_CONTEXT_DEVICE_ID", "FILE_DESCRIPTOR"};
+constexpr std::string_view kSurfaceKey = "DEV_OBJECT_HANDLE";
+/// No pointer lies below: what is smaller was given as an int.
+constexpr std::uint32_t kFirstAddress = 4096;
+constexpr std::size_t kMostArguments = 64;
+
+template <std::size_t N>
+bool is_one_of(std::string_view key, const std::string_view (&keys)[N]) {
+  return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
+}
+
+/// A value as it was passed, by its key. OpenVINO reads every other value as text, numbers too, so that its own
+/// documented call with VA_PLANE 0 fails and with 1 crashes: an int is understood here.
+Any value_of(std::string_view key, void* given) {
+  const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(given));
+  if (is_one_of(key, kPointerKeys)) return Any(given);
+  if (key == kSurfaceKey) return Any(low);  // A VASurfaceID.
+  if (is_one_of(key, kNumberKeys) && low < kFirstAddress) return Any(std::to_string(low));
+  if (!given) refuse("the value of \"" + std::string(key) + "\" is NULL");
+  return Any(std::string(static_cast<const char*>(given)));
+}
+
+AnyMap arguments_of(std::size_t count, std::va_list& arguments) {
+  if (count % 2 != 0)
+    refuse("argument_count is " + std::to_string(count) + ", but keys and values come in pairs: it must be even");
+  if (count > kMostArguments)
+    refuse("argument_count " + std::to_string(count) + " is above " + std::to_string(kMostArguments));
+  AnyMap params;
+  for (std::size_t i = 0; i < count; i += 2) {
+    const char* key = va_arg(arguments, const char*);
+    if (!key) refuse("key " + std::to_string(i / 2) + " is NULL");
+    params[key] = value_of(key, va_arg(arguments, void*));
+  }
+  return params;
+}
+
+RemoteContext& value_of(const tenon_remote_context_t* context) { return checked(context, "context").value; }
+
+}  // namespace
+}  // namespace tenon::c
+
+using namespace tenon::c;
+
+tenon_status_t tenon_core_create_context(const tenon_core_t* core, const char* device, size_t argument_count,
+                                         tenon_remote_context_t** out, ...) {
+  std::va_list arguments;
+  va_start(arguments, out);
+  const tenon_status_t status = make(out, [&] {
+    tenon::Core& value = checked(core, "core").value;
+    required(device, "device");
+    return value.create_context(device, arguments_of(argument_count, arguments));
+  });
+  va_end(arguments);
+  return status;
+}
+tenon_status_t tenon_core_create_context_with(const tenon_core_t* core, const char* device,
+                                              const tenon_properties_t* params, tenon_remote_context_t** out) {
+  return make(out, [&] {
+    tenon::Core& value = checked(core, "core").value;
+    return value.create_context(required(device, "device"), runtime_properties(params, "params"));
+  });
+}
+tenon_status_t tenon_core_get_default_context(const tenon_core_t* core, const char* device,
+                                              tenon_remote_context_t** out) {
+  return make(out, [&] {
+    tenon::Core& value = checked(core, "core").value;
+    return value.get_default_context(required(device, "device"));
+  });
+}
+tenon_status_t tenon_compiled_model_get_context(const tenon_compiled_model_t* model, tenon_remote_context_t** out) {
+  return make(out, [&] { return checked(model, "model").value.get_context(); });
+}
+
+tenon_status_t tenon_remote_context_get_device_name(const tenon_remote_context_t* context, char** out) {
+  return give_text(out, [&] { return value_of(context).get_device_name(); });
+}
+tenon_status_t tenon_remote_context_get_params(const tenon_remote_context_t* context, size_t* out_count,
+                                               char** out_params) {
+  return run([&] {
+    *required(out_count, "out_count") = 0;
+    *required(out_params, "out_params") = nullptr;
+    const tenon::AnyMap params = value_of(context).get_params();
+    std::string text = params_text(params, " ", " ");
+    if (!text.empty()) text.pop_back();
+    *out_params = copy_of(text);
+    *out_count = params.size();
+  });
+}
+tenon_status_t tenon_remote_context_get_properties(const tenon_remote_context_t* context, tenon_properties_t** out) {
+  return make(out, [&] { return value_of(context).get_params(); });
+}
+tenon_status_t tenon_remote_context_create_tensor(const tenon_remote_context_t* context, tenon_element_type_t type,
+                                                  size_t rank, const size_t* shape, size_t argument_count,
+                                                  tenon_tensor_t** out, ...) {
+  std::va_list arguments;
+  va_start(arguments, out);
+  const tenon_status_t status = make(out, [&] {
+    tenon::RemoteContext& value = value_of(context);
+    const tenon::Shape extents = shape_of(rank, shape);
+    return value.create_tensor(type_of(type), extents, arguments_of(argument_count, arguments));
+  });
+  va_end(arguments);
+  return status;
+}
+tenon_status_t tenon_remote_context_create_tensor_with(const tenon_remote_context_t* context, tenon_element_type_t type,
+                                                       size_t rank, const size_t* shape,
+                                                       const tenon_properties_t* params, tenon_tensor_t** out) {
+  return make(out, [&] {
+    tenon::RemoteContext& value = value_of(context);
+    const tenon::Shape extents = shape_of(rank, shape);
+    return value.create_tensor(type_of(type), extents, runtime_properties(params, "params"));
+  });
+}
+tenon_status_t tenon_remote_context_create_host_tensor(const tenon_remote_context_t* context, tenon_element_type_t type,
+                                                       size_t rank, const size_t* shape, tenon_tensor_t** out) {
+  return make(out, [&] {
+    tenon::RemoteContext& value = value_of(context);
+    const tenon::Shape extents = shape_of(rank, shape);
+    return value.create_host_tensor(type_of(type), extents);
+  });
+}
+void tenon_remote_context_free(tenon_remote_context_t* context) { free_handle(context); }

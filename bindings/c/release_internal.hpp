@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// A C release callback as an owner: called exactly once, when the last one goes.
+#pragma once
+
+#include <memory>
+
+#include <tenon/bindings/c/base.h>
+#include <tenon/core/host.hpp>
+
+namespace tenon::c {
+
+/// Null for no callback. When there is no memory for an owner the callback has been called.
+inline std::shared_ptr<void> owner_of(tenon_release_t release, void* user) {
+  if (!release) return nullptr;
+  return std::shared_ptr<void>(user, [release](void* pointer) { release(pointer); });
+}
+
+inline HostMemory::Release release_of(const std::shared_ptr<void>& owner) {
+  if (!owner) return {};
+  // The callback lives as long as the memory: releasing it is what drops the owner.
+  return [owner = owner]() mutable { owner.reset(); };
+}
+
+}  // namespace tenon::c

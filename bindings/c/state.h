@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* States. Generated from api/state.toml by generate.py. */
+/* clang-format off */
+#ifndef TENON_BINDINGS_C_STATE_H
+#define TENON_BINDINGS_C_STATE_H
+
+#include <tenon/bindings/c/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a stateful model keeps between inferences of one request. */
+
+/*
+ * The states of a request; none for a model without.
+ * Statuses: FAILED_PRECONDITION.
+ */
+TENON_C_API tenon_status_t tenon_infer_request_query_states(tenon_infer_request_t* request,
+    tenon_variable_states_t** out);
+
+/*
+ * All states back to their initial values at the next inference.
+ * Statuses: FAILED_PRECONDITION.
+ */
+TENON_C_API tenon_status_t tenon_infer_request_reset_states(tenon_infer_request_t* request);
+
+/* Number of states. */
+TENON_C_API size_t tenon_variable_states_count(const tenon_variable_states_t* states);
+
+/*
+ * One state.
+ * Statuses: OUT_OF_RANGE.
+ */
+TENON_C_API tenon_status_t tenon_variable_states_get(const tenon_variable_states_t* states, size_t index,
+    tenon_variable_state_t** out);
+
+/* The variable's name in the model. */
+TENON_C_API tenon_status_t tenon_variable_state_get_name(const tenon_variable_state_t* state, char** out);
+
+/*
+ * The value now.
+ * Statuses: FAILED_PRECONDITION.
+ */
+TENON_C_API tenon_status_t tenon_variable_state_get(const tenon_variable_state_t* state, tenon_tensor_t** out);
+
+/*
+ * Another value, from the next inference on.
+ * Statuses: FAILED_PRECONDITION.
+ */
+TENON_C_API tenon_status_t tenon_variable_state_set(tenon_variable_state_t* state, const tenon_tensor_t* value);
+
+/*
+ * The initial value at the next inference.
+ * Statuses: FAILED_PRECONDITION.
+ */
+TENON_C_API tenon_status_t tenon_variable_state_reset(tenon_variable_state_t* state);
+
+/* Frees the handle. */
+TENON_C_API void tenon_variable_states_free(tenon_variable_states_t* variable_states);
+
+/* Frees the handle. */
+TENON_C_API void tenon_variable_state_free(tenon_variable_state_t* variable_state);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

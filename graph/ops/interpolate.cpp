@@ -255,7 +255,8 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
         a.mode = mode;
         a.transform = attributes.get_string("coordinate_transformation_mode");
         a.nearest = attributes.get_string("nearest_mode");
-        a.cube = static_cast<float>(attributes.get_double("cube_coeff"));
+        // Pillow has one cubic; OpenVINO's plugins take it whatever the attribute says.
+        a.cube = mode == "bicubic_pillow" ? -0.5f : static_cast<float>(attributes.get_double("cube_coeff"));
       }
       if (a.in == a.out && a.scale == 1.0f && a.mode.find("pillow") == a.mode.npos) continue;
       Shape next = shape;

@@ -37,13 +37,25 @@ void store(const InputStageSpec& spec, void* target, std::size_t at, double valu
   }
 }
 
+/// Channels 0..255 of a pixel of the source, as NV12toRGB and its like compute them.
+void convert_pixel(const InputStageSpec& spec, const double* samples, double* channels) {
+  const float luma = static_cast<float>(samples[0]) - 16, u = static_cast<float>(samples[1]) - 128,
+              v = static_cast<float>(samples[2]) - 128;
+  for (std::size_t c = 0; c < 3; ++c) {
+    float value = static_cast<float>(spec.matrix[c][0]) * luma;
+    value += static_cast<float>(spec.matrix[c][1]) * u;
+    value += static_cast<float>(spec.matrix[c][2]) * v;
+    value = std::clamp(value, 0.0f, 255.0f);
+    channels[c] = spec.round_first ? std::nearbyint(value) : value;
+  }
+}
+
 /// Channels 0..255 of samples.
 void convert(const InputStageSpec& spec, const double* samples, double* channels) {
   for (std::size_t c = 0; c < spec.channels; ++c) {
     double value = spec.offset[c];
     for (std::size_t k = 0; k < spec.layout.component_count; ++k) value += spec.matrix[c][k] * samples[k];
-    value = std::clamp(value, 0.0, 255.0);
-    channels[c] = spec.round_first ? std::floor(value + 0.5) : value;
+    channels[c] = std::clamp(value, 0.0, 255.0);
   }
 }
 
@@ -58,7 +70,7 @@ void pixel(const InputStageSpec& spec, std::span<const PlaneView> planes, std::s
     for (std::size_t k = 0; k < spec.layout.component_count; ++k)
       samples[k] = sample(spec, planes, spec.layout.components[k], xs[i % 2], ys[i / 2]);
     if (spec.convert_first)
-      convert(spec, samples, corner[i]);
+      convert_pixel(spec, samples, corner[i]);
     else
       std::copy(samples, samples + 3, corner[i]);
   }

@@ -83,8 +83,6 @@ void yuv_to_rgb(InputStageSpec& spec, ColourSpace space, ColourRange range) {
 /// @source OpenVINO's operations NV12toRGB-8 and I420toRGB-8: BT.601 of limited range, three digits.
 void yuv_to_rgb_three_digits(InputStageSpec& spec) {
   spec.matrix = {{{1.164, 0, 1.596}, {1.164, -0.391, -0.813}, {1.164, 2.018, 0}}};
-  for (std::size_t c = 0; c < 3; ++c)
-    spec.offset[c] = -16 * spec.matrix[c][0] - 128 * (spec.matrix[c][1] + spec.matrix[c][2]);
 }
 
 void set_matrix(InputStageSpec& spec, const InputStageOptions& options) {

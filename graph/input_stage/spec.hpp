@@ -47,7 +47,10 @@ TENON_API FrameLayout frame_layout(const FrameInfo& info);
 ///   clamp(offset[c] + sum over k of matrix[c][k] * sample[k], 0, 255)
 /// on samples interpolated with the taps (chroma of a pixel is that of its 2x2 block, as OpenVINO's NV12toRGB), then
 /// (value - mean[c]) / scale[c]. With convert_first it is the other way round: pixels are converted, clamped and (with
-/// round_first) rounded, halves up, and the results interpolated. Outside geometry.placed the value is pad[c]. mean,
+/// round_first) rounded, halves to even, and the results interpolated; the value is then, in float and in this order,
+/// so that halves fall to the same side everywhere,
+///   matrix[c][0] * (Y - 16) + matrix[c][1] * (U - 128) + matrix[c][2] * (V - 128).
+/// Outside geometry.placed the value is pad[c]. mean,
 /// scale and pad are in the order of the target's channels.
 struct InputStageSpec {
   FrameLayout layout;

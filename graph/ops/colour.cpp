@@ -93,7 +93,7 @@ void convert_picture(const Picture<T>& p, std::size_t height, std::size_t width,
       T rgb[3] = {luma + T(1.596) * v, luma - T(0.391) * u - T(0.813) * v, luma + T(2.018) * u};
       for (std::size_t c = 0; c < 3; ++c) {
         const T value = std::clamp(rgb[c], T(0), T(255));
-        out[bgr ? 2 - c : c] = round ? std::round(value) : value;
+        out[bgr ? 2 - c : c] = round ? std::nearbyint(value) : value;
       }
     }
   }
@@ -105,7 +105,7 @@ void evaluate_colour(const Node& node, std::span<const Tensor> inputs, std::span
   if (outputs[0].element_count() == 0) return;
   const bool i420 = is_i420(node), bgr = is_bgr(node);
   const bool round = !info(outputs[0].element_type()).is_real;
-  // u8 is computed in float as well: integers of the reference's usual kind would round half-way.
+  // u8 is computed in float as well: the integers that other kernels compute in would round too early.
   const auto run = [&](auto zero) {
     using T = decltype(zero);
     std::vector<std::vector<T>> planes;

@@ -226,7 +226,7 @@ def resizes():
         case(f"{source} dynamic", ["model f32 1,3,20,30", "type u8", f"color {source}{SUB.get(source, '')}", "spatial_dynamic", "model_layout NCHW",
              "convert_color BGR", "convert_type f32", "resize LINEAR", "mean 1,2,3"], U8 / 255, (48, 62))
         case(f"{source} batch", ["model f32 2,3,16,24", "type u8", f"color {source}{SUB.get(source, '')}", "model_layout NCHW", "convert_color RGB", "convert_type f32", "mean 5"],
-             U8 / 255)
+             U8 / 250)
 
 
 def rest():

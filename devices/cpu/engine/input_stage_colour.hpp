@@ -14,9 +14,9 @@ namespace input_stage {
 struct ColourRow {
   const std::uint8_t *luma, *u, *v;  ///< Of column 0.
   std::size_t chroma_step, begin, count;
-  float matrix[3][3], offset[3];  ///< Target channel c of (luma, u, v), clamped to 0..255.
-  bool round;                     ///< Halves up.
-  std::int16_t* out[3];           ///< In 1/128, from position 0.
+  float matrix[3][3];    ///< Target channel c of (luma - 16, u - 128, v - 128), clamped to 0..255.
+  bool round;            ///< To whole numbers, halves to even.
+  std::int16_t* out[3];  ///< In 1/128, from position 0.
 };
 void convert_colour_row(const ColourRow& row);
 

@@ -21,12 +21,13 @@ namespace input_stage {
 /// One pixel, as the vectors compute it.
 inline void convert_colour_pixel(const ColourRow& row, std::size_t i) {
   const std::size_t x = row.begin + i, at = x / 2 * row.chroma_step;
-  const float luma = row.luma[x], u = row.u[at], v = row.v[at];
+  const float luma = static_cast<float>(row.luma[x]) - 16, u = static_cast<float>(row.u[at]) - 128,
+              v = static_cast<float>(row.v[at]) - 128;
   for (std::size_t c = 0; c < 3; ++c) {
     const float* m = row.matrix[c];
-    const float value = std::clamp(row.offset[c] + m[0] * luma + m[1] * u + m[2] * v, 0.0f, 255.0f);
-    row.out[c][i] = static_cast<std::int16_t>(row.round ? static_cast<int>(value + 0.5f) * 128
-                                                        : static_cast<int>(std::nearbyint(value * 128)));
+    const float value = std::clamp(m[0] * luma + m[1] * u + m[2] * v, 0.0f, 255.0f);
+    const float scaled = row.round ? std::nearbyint(value) * 128 : std::nearbyint(value * 128);
+    row.out[c][i] = static_cast<std::int16_t>(scaled);
   }
 }
 
@@ -55,12 +56,13 @@ template <bool kRound>
 HWY_INLINE hn::Vec<Narrow> Finish(hn::Vec<Real> value) {
   const Real d;
   value = hn::Min(hn::Max(value, hn::Zero(d)), hn::Set(d, 255.0f));
-  const auto whole = kRound ? hn::ShiftLeft<7>(hn::ConvertTo(Whole(), hn::Add(value, hn::Set(d, 0.5f))))
-                            : hn::NearestInt(hn::Mul(value, hn::Set(d, 128.0f)));
+  const auto whole =
+      kRound ? hn::ShiftLeft<7>(hn::NearestInt(value)) : hn::NearestInt(hn::Mul(value, hn::Set(d, 128.0f)));
   return hn::DemoteTo(Narrow(), whole);
 }
 
-// Two pixels share their chroma: even and odd columns are computed side by side.
+// Two pixels share their chroma: even and odd columns are computed side by side. No operation is fused (this file is
+// compiled so): halves must fall as they do in InputStageSpec's formula.
 template <bool kPairs, bool kRound>
 void ConvertPixels(const ColourRow& row) {
   const Real d;
@@ -77,14 +79,16 @@ void ConvertPixels(const ColourRow& row) {
       u8 = hn::LoadU(d8, row.u + x / 2);
       v8 = hn::LoadU(d8, row.v + x / 2);
     }
-    const auto even = ToReal(even8), odd = ToReal(odd8), u = ToReal(u8), v = ToReal(v8);
+    const auto black = hn::Set(d, 16.0f), grey = hn::Set(d, 128.0f);
+    const auto even = hn::Sub(ToReal(even8), black), odd = hn::Sub(ToReal(odd8), black);
+    const auto u = hn::Sub(ToReal(u8), grey), v = hn::Sub(ToReal(v8), grey);
     for (std::size_t c = 0; c < 3; ++c) {
       const float* m = row.matrix[c];
-      auto chroma = hn::MulAdd(u, hn::Set(d, m[1]), hn::Set(d, row.offset[c]));
-      chroma = hn::MulAdd(v, hn::Set(d, m[2]), chroma);
+      const auto from_u = hn::Mul(u, hn::Set(d, m[1])), from_v = hn::Mul(v, hn::Set(d, m[2]));
       const auto scale = hn::Set(d, m[0]);
-      hn::StoreInterleaved2(Finish<kRound>(hn::MulAdd(even, scale, chroma)),
-                            Finish<kRound>(hn::MulAdd(odd, scale, chroma)), d16, row.out[c] + i);
+      const auto first = hn::Add(hn::Add(hn::Mul(even, scale), from_u), from_v);
+      const auto second = hn::Add(hn::Add(hn::Mul(odd, scale), from_u), from_v);
+      hn::StoreInterleaved2(Finish<kRound>(first), Finish<kRound>(second), d16, row.out[c] + i);
     }
   };
   std::size_t i = 0;

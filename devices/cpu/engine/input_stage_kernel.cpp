@@ -391,7 +391,6 @@ void InputStagePlan::State::prepare_colour() {
   colour.round = spec.round_first;
   colour.chroma_step = spec.layout.components[1].step;
   for (std::size_t c = 0; c < 3; ++c) {
-    colour.offset[c] = static_cast<float>(spec.offset[c]);
     for (std::size_t k = 0; k < 3; ++k) colour.matrix[c][k] = static_cast<float>(spec.matrix[c][k]);
   }
 }

@@ -23,8 +23,13 @@ bool is_dequantization(const Node& node) {
   const auto from_8_bits = [](const Node& convert) {
     if (!is_op(&convert, "Convert") || !as_type<op::v0::Constant>(convert.get_input_node_ptr(0))) return false;
     const ElementType from = convert.get_input_element_type(0);
-    return convert.get_output_element_type(0) == element::f32 && (from == ElementType::kI8 || from == ElementType::kU8) &&
-           convert.get_input_tensor(0).size() > 1;
+    if (convert.get_output_element_type(0) != element::f32 || (from != ElementType::kI8 && from != ElementType::kU8))
+      return false;
+    // The zero point itself is converted too, and is no weight.
+    for (const auto& reader : convert.get_output_target_inputs(0))
+      if (reader.get_index() != 0 || !(is_op(reader.get_node(), "Subtract") || is_op(reader.get_node(), "Multiply")))
+        return false;
+    return true;
   };
   if (is_op(&node, "FakeQuantize")) return as_type<op::v0::Constant>(node.get_input_node_ptr(0)) != nullptr;
   if (is_op(&node, "Multiply") || is_op(&node, "Subtract")) return is_dequantization(*node.get_input_node_ptr(0));

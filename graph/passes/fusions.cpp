@@ -189,6 +189,34 @@ bool fuse_one_gelu_tanh(const std::shared_ptr<Node>& node) {
   return fuse_half_product(node, "TANH", match_tanh_plus_one);
 }
 
+/// The other operand of a Maximum or Minimum (`type`) with a number that does not make its result larger.
+bool match_bound(const Node* node, std::string_view type, double& bound, Output<Node>& x) {
+  for (std::size_t i = 0; i < 2 && is_op(node, type); ++i) {
+    if (!scalar_input(*node, i, bound)) continue;
+    x = node->input_value(1 - i);
+    return node->get_output_element_type(0) == element::f32 &&
+           node->get_output_partial_shape(0) == x.get_partial_shape();
+  }
+  return false;
+}
+
+bool fuse_one_clamp(const std::shared_ptr<Node>& node) {
+  double low = 0, high = 0;
+  Output<Node> inner, x;
+  const bool min_last = match_bound(node.get(), "Minimum", high, inner);
+  if (min_last ? match_bound(inner.get_node(), "Maximum", low, x)
+               : match_bound(node.get(), "Maximum", low, inner) && match_bound(inner.get_node(), "Minimum", high, x)) {
+    if (!(low <= high) || !only_user(*inner.get_node())) return false;
+    replace_node(node, make_node("Clamp", 1, {x}, {{"min", low}, {"max", high}}, node->get_friendly_name())->output(0));
+    return true;
+  }
+  // On its own unless a Minimum follows, which takes both.
+  if (!match_bound(node.get(), "Maximum", low, x) || low != 0) return false;
+  if (const auto user = only_user(*node); user && is_op(user, "Minimum")) return false;
+  replace_node(node, make_node("Relu", 1, {x}, {}, node->get_friendly_name())->output(0));
+  return true;
+}
+
 /// Clamp(x + 3, 0, 6): gives x.
 bool match_relu6_of_plus_three(const Node* clamp, Output<Node>& x) {
   double value = 0;
@@ -243,6 +271,7 @@ bool fuse_one_hswish(const std::shared_ptr<Node>& node) {
 Pass fold_batch_norm() { return for_each_node("fold_batch_norm", fold_one_batch_norm); }
 Pass fuse_swish() { return for_each_node("fuse_swish", fuse_one_swish); }
 Pass fuse_gelu_tanh() { return for_each_node("fuse_gelu_tanh", fuse_one_gelu_tanh); }
+Pass fuse_clamp() { return for_each_node("fuse_clamp", fuse_one_clamp); }
 Pass fuse_hswish() { return for_each_node("fuse_hswish", fuse_one_hswish); }
 Pass fuse_gelu() { return for_each_node("fuse_gelu", fuse_one_gelu); }
 

@@ -62,6 +62,8 @@ TENON_API Pass fuse_gelu();
 
 /// 0.5 * x * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in any order of factors, to Gelu.
 TENON_API Pass fuse_gelu_tanh();
+/// Minimum(Maximum(x, a), b) of numbers a <= b, in either order, to Clamp; Maximum(x, 0) to Relu.
+TENON_API Pass fuse_clamp();
 /// x * Clamp(x + 3, 0, 6) / 6 to HSwish.
 TENON_API Pass fuse_hswish();
 /// (x - mean) / sqrt(variance + epsilon), with its means as ReduceMean, to MVN.

@@ -260,10 +260,14 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       continue;
     }
     if (const auto rounded = quantization_of(lowering_, node)) {
-      // Last, the kernel's own result is rounded; before that, the numbers are made real again.
-      if (i + 1 == chain_.nodes.size() && is_8_bit(element_type(desc))) continue;
       const bool is_signed = rounded->type == ElementType::kI8;
       const auto zero = static_cast<float>(rounded->zero_point);
+      // Last, the kernel rounds and saturates what it stores; before that, the numbers are made real again. Not by scale
+      // and zero point of the result: fewer kernels have these.
+      if (i + 1 == chain_.nodes.size() && is_8_bit(element_type(desc))) {
+        ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, zero);
+        continue;
+      }
       ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, 0);
       ops.append_eltwise(dnnl::algorithm::eltwise_round, 0, 0);
       ops.append_eltwise(dnnl::algorithm::eltwise_clip, (is_signed ? -128.f : 0.f) - zero,

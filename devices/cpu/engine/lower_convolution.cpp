@@ -139,10 +139,6 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
         describe_scale(attributes, DNNL_ARG_SRC);
         describe_scale(attributes, DNNL_ARG_WEIGHTS, scales.size() == 1 ? 0 : groups > 1 ? 3 : 1);
         describe_zero_point(attributes, DNNL_ARG_SRC, source.quantization->zero_point);
-        if (is_8_bit(problem.result)) {
-          describe_scale(attributes, DNNL_ARG_DST);
-          describe_zero_point(attributes, DNNL_ARG_DST, post_ops.quantization()->zero_point);
-        }
       }
       auto bare = problem.make(lowering.engine(), src_desc, dst_desc, attributes);
       if (!bare || (is_slow(bare.impl_info_str()) && !accept_slow)) continue;
@@ -167,10 +163,6 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
         add_scales(lowering, *step, DNNL_ARG_SRC, {source.quantization->scale});
         add_scales(lowering, *step, DNNL_ARG_WEIGHTS, scales);
         add_zero_point(lowering, *step, DNNL_ARG_SRC, source.quantization->zero_point);
-        if (const auto rounded = post_ops.quantization(); rounded && is_8_bit(problem.result)) {
-          add_scales(lowering, *step, DNNL_ARG_DST, {rounded->scale});
-          add_zero_point(lowering, *step, DNNL_ARG_DST, rounded->zero_point);
-        }
       }
       post_ops.add_arguments(*step);
       lowering.add_argument(*step, DNNL_ARG_DST, dst, pd.dst_desc(), true);

@@ -171,10 +171,6 @@ bool lower_in(ElementType type, ElementType result_type, const QuantizedWeights*
     describe_scale(attributes, DNNL_ARG_SRC);
     describe_scale(attributes, DNNL_ARG_WEIGHTS, weights->scales.size() == 1 ? 0 : 2);
     describe_zero_point(attributes, DNNL_ARG_SRC, left.quantization->zero_point);
-    if (is_8_bit(result_type)) {
-      describe_scale(attributes, DNNL_ARG_DST);
-      describe_zero_point(attributes, DNNL_ARG_DST, post_ops.quantization()->zero_point);
-    }
   }
   if (!post_ops.describe(node->get_output_shape(0), product->plain_out(result_type), attributes)) return false;
   std::vector<Layouts> choices;
@@ -209,10 +205,6 @@ bool lower_in(ElementType type, ElementType result_type, const QuantizedWeights*
     add_scales(lowering, step, DNNL_ARG_SRC, {left.quantization->scale});
     add_scales(lowering, step, DNNL_ARG_WEIGHTS, weights->scales);
     add_zero_point(lowering, step, DNNL_ARG_SRC, left.quantization->zero_point);
-    if (is_8_bit(result_type)) {
-      add_scales(lowering, step, DNNL_ARG_DST, {post_ops.quantization()->scale});
-      add_zero_point(lowering, step, DNNL_ARG_DST, post_ops.quantization()->zero_point);
-    }
   }
   post_ops.add_arguments(step);
   lowering.add_argument(step, DNNL_ARG_DST, result, chosen.result, true);

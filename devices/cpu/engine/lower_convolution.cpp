@@ -2,6 +2,7 @@
 // Convolution, GroupConvolution and their transposed forms on oneDNN.
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/lower_depthwise.hpp>
+#include <tenon/devices/cpu/engine/lower_upsampling.hpp>
 #include <tenon/devices/cpu/engine/quantization.hpp>
 #include <tenon/devices/cpu/engine/window.hpp>
 
@@ -246,6 +247,7 @@ bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transp
                                                filter.shape,
                                                false,
                                                make_window(*node, spatial(dst), spatial(src), kernel)};
+  if (!grouped && lower_upsampling(lowering, chain, problem.window, weights)) return true;
   return lower(lowering, chain, problem, filter, groups);
 }
 

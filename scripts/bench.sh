@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build. ./dev bench peers: whole programs and models beside
-# what else one would use. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
+# what else one would use. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
 
 bench_peers() {
   setup test
@@ -9,6 +9,14 @@ bench_peers() {
   build release tenon tenon_peers
   say "peers: quiet the machine for honest figures; about 6 minutes"
   "$(venv_python)" bench/peers/peers.py --build build/release "$@"
+}
+
+bench_zoo() {
+  setup test
+  configure release -DTENON_BUILD_BENCH=ON
+  build release tenon_peers
+  say "zoo: quiet the machine for honest figures; about 20 minutes"
+  "$(venv_python)" bench/peers/zoo.py --build build/release "$@"
 }
 
 # All OpenCL platforms that are here: the system's, and Intel's CPU runtime where build/venv has it.
@@ -40,6 +48,7 @@ bench() {
   local binary
   if [ "${1:-}" = matrix ]; then bench_matrix; return; fi
   if [ "${1:-}" = peers ]; then shift; bench_peers "$@"; return; fi
+  if [ "${1:-}" = zoo ]; then shift; bench_zoo "$@"; return; fi
   setup test
   configure release
   build release

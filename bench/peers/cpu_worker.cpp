@@ -2,23 +2,34 @@
 // Runs one model on the CPU when told to, line by line: one source, compiled against Tenon and against OpenVINO, so
 // that both are measured by the same code. The driver (peers.py) interleaves short rounds of several such processes.
 //
-//   load PATH THREADS   compiles for latency in f32; answers "ok" and the ms that compiling took
+//   load PATH THREADS [f32|bf16 [latency|throughput [BATCH]]]   compiles, by default for latency in f32 with the model's
+//                       own batch; answers "ok" and the ms that compiling took
+//   profiled yes|no     whether models loaded from now on measure their operations; answers "ok"
 //   outputs             infers; answers, per output, its size, sum and sum of magnitudes
+//   dump PATH           infers and writes all outputs, f32, one behind the other; answers "ok" and their sizes
+//   profile N           infers N times; answers one line of JSON: of the fastest, [node type, kernel, calls, us]...
+//   throughput MS       keeps every request of the device's choice busy for that time; answers inferences, ns, requests
+//   memory              answers the peak resident kB
+//   allocations N       infers N times; answers calls of malloc and its kin in all
 //   infer N | async N   N times infer(), or start_async() and wait(); answers ns in all
 //   set N               N times set_tensor, in turn with 4 tensors that were set before; answers ns in all
 //   quit
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <random>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #ifdef PEER_OPENVINO
@@ -29,9 +40,53 @@ namespace api = ov;
 namespace api = tenon;
 #endif
 
+std::atomic<long> allocations{0};
+
+// In place of the C library's, for the whole process: the library's own are behind these names.
+extern "C" {
+void* __libc_malloc(std::size_t size);
+void* __libc_calloc(std::size_t count, std::size_t size);
+void* __libc_realloc(void* old, std::size_t size);
+void* __libc_memalign(std::size_t alignment, std::size_t size);
+void* malloc(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_malloc(size);
+}
+void* calloc(std::size_t count, std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_calloc(count, size);
+}
+void* realloc(void* old, std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_realloc(old, size);
+}
+void* aligned_alloc(std::size_t alignment, std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_memalign(alignment, size);
+}
+int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  *out = __libc_memalign(alignment, size);
+  return *out ? 0 : 12;  // ENOMEM
+}
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+struct Settings {
+  int threads = 1;
+  std::string precision = "f32", hint = "latency";
+  std::size_t batch = 0;  ///< 0: the model's own.
+};
+
+long peak_kb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (long kb = 0; word == "VmHWM:" && status >> kb) return kb;
+  return 0;
+}
 
 /// Noise for real numbers; for integers ones, which every index and mask may be.
 void fill(const api::Tensor& tensor, unsigned seed) {
@@ -50,13 +105,30 @@ void fill(const api::Tensor& tensor, unsigned seed) {
 
 class Worker {
  public:
-  void load(const std::string& path, int threads) {
+  void load(const std::string& path, const Settings& settings) {
     request_ = {};
+    pool_.clear();
     model_ = {};
     const auto begin = Clock::now();
-    model_ =
-        core_.compile_model(path, "CPU", api::hint::performance_mode(api::hint::PerformanceMode::LATENCY),
-                            api::hint::inference_precision(api::element::f32), api::inference_num_threads(threads));
+    using Mode = api::hint::PerformanceMode;
+    const auto mode = api::hint::performance_mode(settings.hint == "throughput" ? Mode::THROUGHPUT : Mode::LATENCY);
+    const auto precision = api::hint::inference_precision(settings.precision == "bf16" ? api::element::bf16
+                                                                                       : api::element::f32);
+    const auto threads = api::inference_num_threads(settings.threads);
+    const auto profiling = api::enable_profiling(profiled_);
+    if (settings.batch > 0) {
+      const auto source = core_.read_model(path);
+      std::map<std::size_t, api::PartialShape> shapes;
+      for (std::size_t i = 0; i < source->inputs().size(); ++i) {
+        auto shape = source->inputs()[i].get_shape();
+        shape[0] *= settings.batch;
+        shapes[i] = api::PartialShape(shape);
+      }
+      source->reshape(shapes);
+      model_ = core_.compile_model(source, "CPU", mode, precision, threads, profiling);
+    } else {
+      model_ = core_.compile_model(path, "CPU", mode, precision, threads, profiling);
+    }
     request_ = model_.create_infer_request();
     const std::chrono::duration<double, std::milli> taken = Clock::now() - begin;
     for (auto& tensors : known_) tensors.clear();
@@ -86,6 +158,84 @@ class Worker {
     }
   }
 
+  void profiled(bool on) {
+    profiled_ = on;
+    std::printf("ok\n");
+  }
+
+  void dump(const std::string& path) {
+    request_.infer();
+    std::ofstream file(path, std::ios::binary);
+    std::printf("ok");
+    for (std::size_t i = 0; i < model_.outputs().size(); ++i) {
+      const api::Tensor tensor = request_.get_output_tensor(i);
+      file.write(reinterpret_cast<const char*>(tensor.data<float>()),
+                 static_cast<std::streamsize>(tensor.get_byte_size()));
+      std::printf(" %zu", tensor.get_size());
+    }
+    std::printf("\n");
+  }
+
+  void profile(long count) {
+    std::map<std::pair<std::string, std::string>, std::pair<long, long>> sums, best;
+    long least = -1;
+    for (long i = 0; i < count; ++i) {
+      request_.infer();
+      sums.clear();
+      long all = 0;
+      for (const auto& info : request_.get_profiling_info()) {
+        if (info.real_time.count() == 0) continue;
+        auto& [calls, us] = sums[{info.node_type, info.exec_type}];
+        ++calls;
+        us += static_cast<long>(info.real_time.count());
+        all += static_cast<long>(info.real_time.count());
+      }
+      if (least >= 0 && all >= least) continue;
+      least = all;
+      best = sums;
+    }
+    const char* separator = "[";
+    for (const auto& [what, sum] : best) {
+      std::printf("%s[\"%s\", \"%s\", %ld, %ld]", separator, what.first.c_str(), what.second.c_str(), sum.first,
+                  sum.second);
+      separator = ", ";
+    }
+    std::printf("]\n");
+  }
+
+  void throughput(long ms) {
+    const std::uint32_t wanted = model_.get_property(api::optimal_number_of_infer_requests);
+    while (pool_.size() < wanted) {
+      pool_.push_back(model_.create_infer_request());
+      for (std::size_t i = 0; i < model_.inputs().size(); ++i) {
+        const auto& port = model_.inputs()[i];
+        api::Tensor tensor(port.get_element_type(), port.get_shape());
+        fill(tensor, static_cast<unsigned>(i + 1));
+        pool_.back().set_input_tensor(i, tensor);
+      }
+      pool_.back().infer();
+    }
+    const auto begin = Clock::now(), end = begin + std::chrono::milliseconds(ms);
+    long done = 0;
+    for (auto& request : pool_) request.start_async();
+    for (std::size_t i = 0; Clock::now() < end; i = (i + 1) % pool_.size(), ++done) {
+      pool_[i].wait();
+      pool_[i].start_async();
+    }
+    for (auto& request : pool_) {
+      request.wait();
+      ++done;
+    }
+    std::printf("%ld %lld %zu\n", done, static_cast<long long>((Clock::now() - begin) / std::chrono::nanoseconds(1)),
+                pool_.size());
+  }
+
+  void allocated(long count) {
+    const long before = allocations;
+    for (long i = 0; i < count; ++i) request_.infer();
+    std::printf("%ld\n", allocations - before);
+  }
+
   template <typename Once>
   void time(long count, Once once) {
     const auto begin = Clock::now();
@@ -110,7 +260,9 @@ class Worker {
   api::CompiledModel model_;
   api::InferRequest request_;
   std::array<std::vector<api::Tensor>, 4> known_;  ///< Four sets of inputs.
+  std::vector<api::InferRequest> pool_;
   std::string name_;
+  bool profiled_ = false;
 };
 
 }  // namespace
@@ -123,12 +275,26 @@ int main() {
       std::string verb, path;
       long count = 0;
       words >> verb;
-      if (verb == "load" && words >> path >> count)
-        worker.load(path, static_cast<int>(count));
+      if (verb == "load") {
+        Settings settings;
+        words >> path >> settings.threads >> settings.precision >> settings.hint >> settings.batch;
+        worker.load(path, settings);
+      } else if (verb == "profiled" && words >> path)
+        worker.profiled(path == "yes");
+      else if (verb == "dump" && words >> path)
+        worker.dump(path);
+      else if (verb == "memory")
+        std::printf("%ld\n", peak_kb());
       else if (verb == "outputs")
         worker.outputs();
       else if (words >> count && verb == "infer")
         worker.infer(count);
+      else if (words && verb == "profile")
+        worker.profile(count);
+      else if (words && verb == "throughput")
+        worker.throughput(count);
+      else if (words && verb == "allocations")
+        worker.allocated(count);
       else if (words && verb == "async")
         worker.async(count);
       else if (words && verb == "set")

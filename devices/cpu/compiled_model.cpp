@@ -219,7 +219,8 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
   table_.add_constant(inference_num_threads, config_.total_threads());
   table_.add_constant(hint::performance_mode, config_.mode);
   table_.add_constant(hint::num_requests, config_.num_requests);
-  table_.add_constant(hint::inference_precision, element::Type(element::f32));
+  table_.add_constant(hint::inference_precision, element::Type(config_.compute_type()));
+  table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(enable_profiling, config_.profiling);
   table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
 }
@@ -239,6 +240,7 @@ engine::Options CompiledModel::engine_options() const {
   engine::Options options;
   options.threads = config_.threads_per_stream();
   options.profile = config_.profiling;
+  options.precision = config_.compute_type();
   return options;
 }
 

@@ -18,7 +18,15 @@ struct Config {
   streams::Num num_streams = streams::AUTO;
   std::int32_t threads = 0;  ///< 0: all CPUs of the process.
   bool profiling = false;
-  element::Type precision = element::f32;
+  element::Type precision = element::dynamic;  ///< dynamic: the execution mode decides.
+  hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
+
+  /// What the engine computes in. By default bf16 where the CPU multiplies it natively, unless accuracy is asked for.
+  ElementType compute_type() const {
+    if (precision == element::bf16) return ElementType::kBf16;
+    if (precision == element::f32 || execution_mode == hint::ExecutionMode::ACCURACY) return ElementType::kF32;
+    return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
+  }
 
   int total_threads() const { return threads > 0 ? threads : engine::Workers::available_cpus(); }
 
@@ -45,10 +53,11 @@ struct Config {
         table, inference_num_threads, threads, [](std::int32_t value) { return value >= 0; },
         "at least 0, where 0 means all CPUs");
     table.add_value(enable_profiling, profiling);
+    table.add_value(hint::execution_mode, execution_mode);
     add_checked(
         table, hint::inference_precision, precision,
-        [](element::Type value) { return value == element::f32 || value == element::dynamic; },
-        "f32: this device computes in f32 alone so far");
+        [](element::Type value) { return value == element::f32 || value == element::bf16 || value == element::dynamic; },
+        "f32, bf16 or dynamic, which leaves the choice to the device");
   }
 
  private:

@@ -26,6 +26,12 @@ std::string brand() {
   return begin == name.npos ? "x86-64 CPU" : name.substr(begin, end - begin + 1);
 }
 
+std::vector<std::string> capabilities() {
+  std::vector<std::string> names{device::capability::FP32, device::capability::INT8};
+  if (engine::has_native_bf16()) names.emplace_back(device::capability::BF16);
+  return names;
+}
+
 class CpuDevice final : public Device {
  public:
   CpuDevice() {
@@ -34,7 +40,7 @@ class CpuDevice final : public Device {
     table_.add_constant(device::full_name, brand());
     table_.add_constant(device::architecture, std::string("intel64"));
     table_.add_constant(device::type, device::Type::INTEGRATED);
-    table_.add_constant(device::capabilities, std::vector<std::string>{device::capability::FP32});
+    table_.add_constant(device::capabilities, capabilities());
     table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 1, 1});
     table_.add_constant(range_for_streams,

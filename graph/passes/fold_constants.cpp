@@ -19,6 +19,24 @@ bool is_decompression(const Node& node) {
   return to == ElementType::kF32 && (from == ElementType::kF16 || from == ElementType::kBf16);
 }
 
+/// A part of scale * (Convert(8-bit Constant) - zero point), or FakeQuantize of a Constant.
+bool is_dequantization(const Node& node) {
+  const auto from_8_bits = [](const Node& convert) {
+    if (!is_op(&convert, "Convert") || !as_type<op::v0::Constant>(convert.get_input_node_ptr(0))) return false;
+    const ElementType from = convert.get_input_element_type(0);
+    if (convert.get_output_element_type(0) != element::f32 || (from != ElementType::kI8 && from != ElementType::kU8))
+      return false;
+    // The zero point itself is converted too, and is no weight.
+    for (const auto& reader : convert.get_output_target_inputs(0))
+      if (reader.get_index() != 0 || !(is_op(reader.get_node(), "Subtract") || is_op(reader.get_node(), "Multiply")))
+        return false;
+    return true;
+  };
+  if (is_op(&node, "FakeQuantize")) return as_type<op::v0::Constant>(node.get_input_node_ptr(0)) != nullptr;
+  if (is_op(&node, "Multiply") || is_op(&node, "Subtract")) return is_dequantization(*node.get_input_node_ptr(0));
+  return from_8_bits(node);
+}
+
 /// Values of all inputs, decompressed where need be; empty when one is not constant.
 std::vector<Tensor> constant_inputs(const Node& node) {
   std::vector<Tensor> tensors;
@@ -107,6 +125,7 @@ bool fold(Model& model, const FoldOptions& options) {
       node->get_rt_info()["decompression"] = true;
       continue;
     }
+    if (options.keep_dequantization && is_dequantization(*node)) continue;
     std::vector<Tensor> values;
     for (std::size_t i = 0; i < node->get_output_size(); ++i) {
       if (const auto& value = node->get_output_tensor(i).value()) values.push_back(*value);

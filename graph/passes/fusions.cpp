@@ -125,7 +125,46 @@ void collect_factors(const Output<Node>& value, bool root, std::vector<Output<No
   }
 }
 
-bool fuse_one_gelu(const std::shared_ptr<Node>& node) {
+/// Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) + 1: gives x.
+bool match_tanh_plus_one(const Node* add, Output<Node>& x) {
+  double value = 0;
+  if (!is_op(add, "Add")) return false;
+  const std::size_t one = scalar_input(*add, 0, value) ? 0 : 1;
+  if (!scalar_input(*add, one, value) || !near(value, 1)) return false;
+  const Node* tanh = add->get_input_node_ptr(1 - one);
+  if (!is_op(tanh, "Tanh")) return false;
+  const Node* scaled = tanh->get_input_node_ptr(0);
+  for (std::size_t i = 0; i < 2 && is_op(scaled, "Multiply"); ++i) {
+    if (!scalar_input(*scaled, i, value) || !near(value, std::sqrt(2 / 3.14159265358979))) continue;
+    const Node* sum = scaled->get_input_node_ptr(1 - i);
+    for (std::size_t k = 0; k < 2 && is_op(sum, "Add"); ++k) {
+      // 0.044715 times a cube, which is a power or a product of three.
+      x = sum->input_value(k);
+      std::vector<Output<Node>> factors;
+      collect_factors(sum->input_value(1 - k), false, factors);
+      int cubed = 0;
+      bool weighted = false, other = false;
+      for (const auto& factor : factors) {
+        const auto* constant = as_type<op::v0::Constant>(factor.get_node());
+        if (constant && constant->get_tensor().element_count() == 1 && near(constant->to_doubles()[0], 0.044715))
+          weighted = true;
+        else if (factor == x)
+          ++cubed;
+        else if (is_op(factor.get_node(), "Power") && factor.get_node()->input_value(0) == x &&
+                 scalar_input(*factor.get_node(), 1, value) && near(value, 3))
+          cubed += 3;
+        else
+          other = true;
+      }
+      if (weighted && cubed == 3 && !other) return true;
+    }
+  }
+  return false;
+}
+
+/// 0.5 * x * (1 + f(x)): calls `match` for each order of the three factors and makes Gelu of the mode.
+template <typename Match>
+bool fuse_half_product(const std::shared_ptr<Node>& node, const char* mode, Match match) {
   if (!is_op(node, "Multiply")) return false;
   std::vector<Output<Node>> factors;
   collect_factors(node->output(0), true, factors);
@@ -135,19 +174,105 @@ bool fuse_one_gelu(const std::shared_ptr<Node>& node) {
     Output<Node> x;
     const auto* half = as_type<op::v0::Constant>(factors[0].get_node());
     if (!half || half->get_tensor().element_count() != 1 || !near(half->to_doubles()[0], 0.5)) continue;
-    if (!match_erf_plus_one(factors[1].get_node(), x) || !(x == factors[2])) continue;
+    if (!match(factors[1].get_node(), x) || !(x == factors[2])) continue;
     // A half of higher rank would have broadcast the result.
     if (!(node->get_output_partial_shape(0) == x.get_partial_shape())) continue;
     replace_node(node,
-                 make_node("Gelu", 7, {x}, {{"approximation_mode", "ERF"}}, node->get_friendly_name())->output(0));
+                 make_node("Gelu", 7, {x}, {{"approximation_mode", mode}}, node->get_friendly_name())->output(0));
     return true;
   } while (std::next_permutation(factors.begin(), factors.end()));
+  return false;
+}
+
+bool fuse_one_gelu(const std::shared_ptr<Node>& node) { return fuse_half_product(node, "ERF", match_erf_plus_one); }
+bool fuse_one_gelu_tanh(const std::shared_ptr<Node>& node) {
+  return fuse_half_product(node, "TANH", match_tanh_plus_one);
+}
+
+/// The other operand of a Maximum or Minimum (`type`) with a number that does not make its result larger.
+bool match_bound(const Node* node, std::string_view type, double& bound, Output<Node>& x) {
+  for (std::size_t i = 0; i < 2 && is_op(node, type); ++i) {
+    if (!scalar_input(*node, i, bound)) continue;
+    x = node->input_value(1 - i);
+    return node->get_output_element_type(0) == element::f32 &&
+           node->get_output_partial_shape(0) == x.get_partial_shape();
+  }
+  return false;
+}
+
+bool fuse_one_clamp(const std::shared_ptr<Node>& node) {
+  double low = 0, high = 0;
+  Output<Node> inner, x;
+  const bool min_last = match_bound(node.get(), "Minimum", high, inner);
+  if (min_last ? match_bound(inner.get_node(), "Maximum", low, x)
+               : match_bound(node.get(), "Maximum", low, inner) && match_bound(inner.get_node(), "Minimum", high, x)) {
+    if (!(low <= high) || !only_user(*inner.get_node())) return false;
+    replace_node(node, make_node("Clamp", 1, {x}, {{"min", low}, {"max", high}}, node->get_friendly_name())->output(0));
+    return true;
+  }
+  // On its own unless a Minimum follows, which takes both.
+  if (!match_bound(node.get(), "Maximum", low, x) || low != 0) return false;
+  if (const auto user = only_user(*node); user && is_op(user, "Minimum")) return false;
+  replace_node(node, make_node("Relu", 1, {x}, {}, node->get_friendly_name())->output(0));
+  return true;
+}
+
+/// Clamp(x + 3, 0, 6): gives x.
+bool match_relu6_of_plus_three(const Node* clamp, Output<Node>& x) {
+  double value = 0;
+  if (!is_op(clamp, "Clamp") || clamp->get_attributes().get_double("min") != 0 ||
+      clamp->get_attributes().get_double("max") != 6)
+    return false;
+  const Node* add = clamp->get_input_node_ptr(0);
+  for (std::size_t i = 0; i < 2 && is_op(add, "Add"); ++i) {
+    if (!scalar_input(*add, i, value) || !near(value, 3)) continue;
+    x = add->input_value(1 - i);
+    return true;
+  }
+  return false;
+}
+
+/// x * Clamp(x + 3, 0, 6), then / 6; or x * (Clamp(x + 3, 0, 6) / 6).
+bool fuse_one_hswish(const std::shared_ptr<Node>& node) {
+  double value = 0;
+  std::vector<Output<Node>> factors;
+  double scale = 1;
+  const auto collect = [&](const auto& self, const Output<Node>& at, bool root) -> void {
+    const Node* inner = at.get_node();
+    const bool mine = root || only_user(*inner);
+    if (mine && is_op(inner, "Divide") && scalar_input(*inner, 1, value)) {
+      scale /= value;
+      self(self, inner->input_value(0), false);
+    } else if (mine && is_op(inner, "Multiply")) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        if (scalar_input(*inner, i, value))
+          scale *= value;
+        else
+          self(self, inner->input_value(i), false);
+      }
+    } else {
+      factors.push_back(at);
+    }
+  };
+  if (!is_op(node, "Multiply") && !is_op(node, "Divide")) return false;
+  collect(collect, node->output(0), true);
+  if (factors.size() != 2 || !near(scale, 1.0 / 6)) return false;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Output<Node> x;
+    if (!match_relu6_of_plus_three(factors[i].get_node(), x) || !(x == factors[1 - i])) continue;
+    if (!(node->get_output_partial_shape(0) == x.get_partial_shape())) continue;
+    replace_node(node, make_node("HSwish", 4, {x}, {}, node->get_friendly_name())->output(0));
+    return true;
+  }
   return false;
 }
 }  // namespace
 
 Pass fold_batch_norm() { return for_each_node("fold_batch_norm", fold_one_batch_norm); }
 Pass fuse_swish() { return for_each_node("fuse_swish", fuse_one_swish); }
+Pass fuse_gelu_tanh() { return for_each_node("fuse_gelu_tanh", fuse_one_gelu_tanh); }
+Pass fuse_clamp() { return for_each_node("fuse_clamp", fuse_one_clamp); }
+Pass fuse_hswish() { return for_each_node("fuse_hswish", fuse_one_hswish); }
 Pass fuse_gelu() { return for_each_node("fuse_gelu", fuse_one_gelu); }
 
 }  // namespace pass

@@ -34,8 +34,12 @@ Manager common_passes(FoldOptions options) {
   manager.add(fold_constants(options))
       .add(fold_batch_norm())
       .add(eliminate_no_ops())
+      .add(fuse_clamp())
       .add(fuse_swish())
-      .add(fuse_gelu());
+      .add(fuse_gelu())
+      .add(fuse_gelu_tanh())
+      .add(fuse_hswish())
+      .add(fuse_layer_norm());
   return manager;
 }
 

@@ -41,6 +41,9 @@ struct FoldOptions {
   /// Keep Convert(f16 or bf16 Constant -> f32) as it is, marked by rt_info "decompression": devices that compute in
   /// half precision, or convert while packing, then never see the weights inflated.
   bool keep_decompression = true;
+  /// Keep scale * (Convert(8-bit Constant) - zero point) and FakeQuantize of a Constant: devices that multiply 8-bit
+  /// numbers read weights and scales from it.
+  bool keep_dequantization = false;
   /// A result larger than this and larger than all that it is made of stays a computation.
   std::size_t max_growth_bytes = std::size_t{1} << 20;
 };
@@ -60,6 +63,21 @@ TENON_API Pass fuse_gelu();
 /// linear or nearest resize, layout, channel order, mean and scale, padding) to one InputStage with the same results:
 /// for devices whose first kernel that is. Batches of one and static shapes only.
 TENON_API Pass fold_input_stage();
+
+/// 0.5 * x * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in any order of factors, to Gelu.
+TENON_API Pass fuse_gelu_tanh();
+/// Minimum(Maximum(x, a), b) of numbers a <= b, in either order, to Clamp; Maximum(x, 0) to Relu.
+TENON_API Pass fuse_clamp();
+/// x * Clamp(x + 3, 0, 6) / 6 to HSwish.
+TENON_API Pass fuse_hswish();
+/// (x - mean) / sqrt(variance + epsilon), with its means as ReduceMean, to MVN.
+TENON_API Pass fuse_layer_norm();
+/// Softmax(queries * keys [* scale] [+ mask]) * values of static shapes, to ScaledDotProductAttention. For devices that
+/// have a kernel for it.
+TENON_API Pass fuse_attention();
+/// QuantizeLinear followed by DequantizeLinear of the same scale and zero point, as the ONNX reader writes them out, to
+/// FakeQuantize. Run it before constants are folded.
+TENON_API Pass fuse_quantize_dequantize();
 
 /// The passes that every device wants, in a good order.
 TENON_API Manager common_passes(FoldOptions options = {});

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/quantization.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -57,6 +58,8 @@ bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std
   if (node->get_output_shape(0) != previous->get_output_shape(0)) return false;
   if (is_norm(anchor)) return continues_norm(lowering, node, previous);
   if (activation_of(lowering, node)) return true;
+  if (std::string_view(node->get_type_name()) == "FakeQuantize")
+    return is_quantized(lowering, anchor->get_input_node_ptr(0)) && quantization_of(lowering, node);
   if (is_batch_norm(lowering, node)) return previous == anchor && is_convolution(anchor);
   const auto algorithm = binary_of(node);
   if (!algorithm || node->get_input_size() != 2) return false;
@@ -256,6 +259,22 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       ops.append_eltwise(activation->algorithm, activation->alpha, activation->beta);
       continue;
     }
+    if (const auto rounded = quantization_of(lowering_, node)) {
+      const bool is_signed = rounded->type == ElementType::kI8;
+      const auto zero = static_cast<float>(rounded->zero_point);
+      // Last, the kernel rounds and saturates what it stores; before that, the numbers are made real again. Not by scale
+      // and zero point of the result: fewer kernels have these.
+      if (i + 1 == chain_.nodes.size() && is_8_bit(element_type(desc))) {
+        ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, zero);
+        continue;
+      }
+      ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, 0);
+      ops.append_eltwise(dnnl::algorithm::eltwise_round, 0, 0);
+      ops.append_eltwise(dnnl::algorithm::eltwise_clip, (is_signed ? -128.f : 0.f) - zero,
+                         (is_signed ? 127.f : 255.f) - zero);
+      ops.append_eltwise(dnnl::algorithm::eltwise_linear, rounded->scale, 0);
+      continue;
+    }
     const auto algorithm = *binary_of(node);
     Value& other = lowering_.input(node, other_operand(node, previous));
     if (other.constant && other.constant.element_count() == 1) {
@@ -281,20 +300,33 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       }
     }
     Binary binary;
-    binary.argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1;
     binary.value = &other;
+    // 8-bit numbers are added as they are, between a division by their scale and a product with it.
+    const Quantization* numbers = nullptr;
     if (other.shape == shape) {
       // The whole tensor: in the result's own layout, so that both are read alike.
       const bool same_dims = to_dims(shape) == kernel_dims;
-      if (!same_dims && !is_plain(desc, Shape(kernel_dims.begin(), kernel_dims.end()), ElementType::kF32)) return false;
-      binary.desc = desc;
-      binary.value_desc = same_dims ? desc : plain_desc(ElementType::kF32, shape);
+      if (!same_dims && !is_packed(desc, Shape(kernel_dims.begin(), kernel_dims.end()))) return false;
+      const ElementType lies_in = element_type(lowering_.native(other).desc);
+      if (is_8_bit(lies_in) && other.quantization && algorithm == dnnl::algorithm::binary_add)
+        numbers = &*other.quantization;
+      const ElementType read = numbers                     ? lies_in
+                               : is_8_bit(element_type(desc)) ? lowering_.compute_type()
+                                                              : element_type(desc);
+      binary.desc = read == element_type(desc) ? desc : retyped(desc, read);
+      if (binary.desc.get_ndims() == 0) return false;
+      binary.value_desc = same_dims ? binary.desc : plain_desc(read, shape);
       if (algorithm == dnnl::algorithm::binary_add && !sum_ && !other.constant) {
         const auto& variant = lowering_.native(other);
         const bool same_layout =
-            variant.desc == binary.value_desc || (variant.plain && is_plain(binary.value_desc, shape, other.type));
-        if (same_layout && may_sum(other, i)) {
-          ops.append_sum(1.f);
+            variant.desc == binary.value_desc ||
+            (variant.packed && variant.desc.get_data_type() == binary.desc.get_data_type() &&
+             is_packed(binary.value_desc, shape));
+        if (same_layout && size_bytes(read) == size_bytes(element_type(desc)) && may_sum(other, i)) {
+          if (numbers)
+            ops.append_sum(numbers->scale, numbers->zero_point, data_type(read));
+          else
+            ops.append_sum(1.f);
           sum_ = &other;
           name_ += "(in place)";
           continue;
@@ -317,11 +349,19 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       }
       binary.value_desc = plain_desc(ElementType::kF32, other.shape);
     }
+    constexpr auto kLinear = dnnl::algorithm::eltwise_linear;
+    if (numbers) ops.append_eltwise(kLinear, 1 / numbers->scale, -static_cast<float>(numbers->zero_point));
+    binary.argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1;
     ops.append_binary(algorithm, binary.desc);
+    if (numbers) ops.append_eltwise(kLinear, numbers->scale, 0);
     binaries_.push_back(std::move(binary));
   }
   attributes.set_post_ops(ops);
   return true;
+}
+
+std::optional<Quantization> PostOps::quantization() const {
+  return chain_.nodes.size() > begin_ ? quantization_of(lowering_, chain_.last()) : std::nullopt;
 }
 
 bool PostOps::may_sum(Value& other, std::size_t at) {
@@ -331,7 +371,7 @@ bool PostOps::may_sum(Value& other, std::size_t at) {
   for (const auto& source : chain_.anchor()->input_values())
     if (lowering_.shares_memory(lowering_.value(source), place)) return false;
   for (std::size_t i = begin_; i < chain_.nodes.size(); ++i) {
-    if (i == at || activation_of(lowering_, chain_.nodes[i])) continue;
+    if (i == at || activation_of(lowering_, chain_.nodes[i]) || quantization_of(lowering_, chain_.nodes[i])) continue;
     const auto operand = other_operand(chain_.nodes[i], chain_.nodes[i - 1]);
     if (lowering_.shares_memory(lowering_.input(chain_.nodes[i], operand), place)) return false;
   }
@@ -342,7 +382,8 @@ Place PostOps::define_result(const md& desc) {
   for (Binary& binary : binaries_) binary.place = lowering_.in_layout(*binary.value, binary.value_desc);
   Value& result = lowering_.value(chain_.last()->output(0));
   // The graph's dims may differ from the kernel's; then the layout is packed.
-  const md mine = to_dims(result.shape) == desc.get_dims() ? desc : plain_desc(result.type, result.shape);
+  const md mine = to_dims(result.shape) == desc.get_dims() ? desc : plain_desc(element_type(desc), result.shape);
+  if (is_8_bit(element_type(desc))) result.quantization = quantization();
   if (!sum_) return lowering_.define(result, mine);
   const Place place = lowering_.native(*sum_).place;
   lowering_.define_at(result, mine, place);

@@ -45,6 +45,8 @@ class PostOps {
   /// graph's (a folded matrix product), `dims` are those; the element order is the same. @return false: cannot be
   /// expressed.
   bool describe(const Shape& shape, const md& desc, dnnl::primitive_attr& attributes);
+  /// The numbers that the result is rounded to, when its layout has 8 bits: what the chain's last node asks for.
+  std::optional<Quantization> quantization() const;
   /// Place of the result: that of the summed tensor when there is one, else a fresh one; defines the value of the last
   /// node. Adds the reorders that operands need, so call it before the kernel's own step is added.
   Place define_result(const md& desc);

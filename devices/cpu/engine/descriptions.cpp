@@ -26,6 +26,43 @@ dnnl::memory::data_type data_type(ElementType type) {
   }
 }
 
+ElementType element_type(const md& desc) {
+  using dt = dnnl::memory::data_type;
+  switch (desc.get_data_type()) {
+    case dt::f32:
+      return ElementType::kF32;
+    case dt::bf16:
+      return ElementType::kBf16;
+    case dt::f16:
+      return ElementType::kF16;
+    case dt::s32:
+      return ElementType::kI32;
+    case dt::s8:
+      return ElementType::kI8;
+    case dt::u8:
+      return ElementType::kU8;
+    default:
+      return ElementType::kUndefined;
+  }
+}
+
+md retyped(const md& desc, ElementType type) {
+  if (desc.get_ndims() == 0 || desc.get_format_kind() != dnnl::memory::format_kind::blocked) return {};
+  if (desc.get_inner_nblks() == 0) return md(desc.get_dims(), data_type(type), desc.get_strides());
+  using tag = dnnl::memory::format_tag;
+  const int rank = desc.get_ndims();
+  if (rank < 3 || rank > 5) return {};
+  constexpr tag kTags[2][3] = {{tag::nCw16c, tag::nChw16c, tag::nCdhw16c}, {tag::nCw8c, tag::nChw8c, tag::nCdhw8c}};
+  for (const auto& tags : kTags)
+    if (desc == md(desc.get_dims(), desc.get_data_type(), tags[rank - 3]))
+      return md(desc.get_dims(), data_type(type), tags[rank - 3]);
+  return {};
+}
+
+bool is_packed(const md& desc, const Shape& shape) {
+  return desc.get_ndims() == 0 || is_plain(desc, shape, element_type(desc));
+}
+
 dnnl::memory::dims to_dims(const Shape& shape) {
   dnnl::memory::dims dims(shape.begin(), shape.end());
   if (dims.empty()) dims.push_back(1);
@@ -48,6 +85,7 @@ md plain_desc(ElementType type, const Shape& shape) {
 bool is_plain(const md& desc, const Shape& shape, ElementType type) {
   if (desc.get_ndims() == 0) return true;
   if (desc == plain_desc(type, shape)) return true;
+  if (desc.get_data_type() != data_type(type)) return false;
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return false;
   // [N, C, 1, 1] in blocks of C: the same bytes as row-major when no channel is padded.
   if (desc.get_inner_nblks() != 1 || desc.get_inner_idxs()[0] != 1 || shape.size() < 2) return false;
@@ -59,18 +97,20 @@ bool is_plain(const md& desc, const Shape& shape, ElementType type) {
   return channels % block == 0 && strides[1] == block && (shape[0] == 1 || strides[0] == channels);
 }
 
+bool has_native_bf16() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16; }
+
 bool is_slow(const char* implementation) {
   const std::string_view name = implementation;
   return name.substr(0, 3) == "ref" || name.find("ref:") != name.npos || name.substr(0, 8) == "simple:a";
 }
 
-md Lowering::blocked_desc(const Shape& shape) const {
+md Lowering::blocked_desc(const Shape& shape, ElementType type) const {
   using tag = dnnl::memory::format_tag;
   if (channel_block_ == 0 || shape.size() < 3 || shape.size() > 5) return {};
   const bool wide = channel_block_ == 16;
   const tag tags[] = {wide ? tag::nCw16c : tag::nCw8c, wide ? tag::nChw16c : tag::nChw8c,
                       wide ? tag::nCdhw16c : tag::nCdhw8c};
-  return md(to_dims(shape), dnnl::memory::data_type::f32, tags[shape.size() - 3]);
+  return md(to_dims(shape), data_type(type), tags[shape.size() - 3]);
 }
 
 }  // namespace tenon::inline v1::engine

@@ -21,6 +21,9 @@ struct Options {
   int threads = 0;
   /// Measures every step; costs two clock reads per step.
   bool profile = false;
+  /// What convolutions, matrix products and what lies between them compute with: kF32, or kBf16, which sums in f32 and
+  /// rounds results to 8 bits of mantissa; inputs, outputs and what has no bf16 kernel stay f32.
+  ElementType precision = ElementType::kF32;
   /// Off: every node is a step of its own with a value of its own in memory. For tests and for finding faults.
   bool fuse = true;
   /// Off: every tensor is packed row-major. For tests and for finding faults.
@@ -151,6 +154,9 @@ class Execution {
  private:
   std::unique_ptr<ExecutionImpl> impl_;
 };
+
+/// This CPU multiplies bf16 natively, so that precision kBf16 gains time.
+bool has_native_bf16();
 
 /// True when the engine can run the node: by a kernel of its own or by the operation table's.
 bool is_supported(const Node& node);

@@ -4,7 +4,7 @@
 #include <exception>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/plan_internal.hpp>
+#include <tenon/devices/cpu/engine/lowering.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -159,7 +159,7 @@ struct ExecutionImpl {
       Tensor value(made.type, made.shape);
       void* from = address(made.place);
       const md packed = made.desc.get_ndims()
-                            ? md(made.desc.get_dims(), made.desc.get_data_type(), dims_of_packed(made.shape))
+                            ? md(made.desc.get_dims(), data_type(made.type), dims_of_packed(made.shape))
                             : md();
       if (made.desc.get_ndims() == 0 || made.desc == packed) {
         std::memcpy(value.data(), from, value.size_bytes());

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution, GroupConvolution and their transposed forms on oneDNN.
 #include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/lower_depthwise.hpp>
+#include <tenon/devices/cpu/engine/lower_upsampling.hpp>
+#include <tenon/devices/cpu/engine/quantization.hpp>
 #include <tenon/devices/cpu/engine/window.hpp>
 
 namespace tenon::inline v1::engine {
@@ -12,7 +15,14 @@ constexpr auto kAny = dnnl::memory::format_tag::any;
 constexpr auto kF32 = dnnl::memory::data_type::f32;
 constexpr auto kInference = dnnl::prop_kind::forward_inference;
 
-md any_desc(const Shape& shape) { return md(to_dims(shape), kF32, kAny); }
+/// [N, C, spatial...] with the channels innermost.
+md channels_last(ElementType type, const Shape& shape) {
+  using tag = dnnl::memory::format_tag;
+  const tag tags[] = {tag::nwc, tag::nhwc, tag::ndhwc};
+  return md(to_dims(shape), data_type(type), tags[shape.size() - 3]);
+}
+
+md any_desc(ElementType type, const Shape& shape) { return md(to_dims(shape), data_type(type), kAny); }
 
 /// A convolution with everything but layouts decided; forward and transposed differ in the primitive only.
 template <typename Primitive>
@@ -22,10 +32,12 @@ struct Problem {
   dims weights;
   bool has_bias;
   Window window;
+  ElementType type = ElementType::kF32;  ///< Of source, and of weights unless these have 8 bits.
+  ElementType result = ElementType::kF32;
 
   typename Primitive::primitive_desc make(const dnnl::engine& engine, const md& src_desc, const md& dst_desc,
                                           const dnnl::primitive_attr& attributes) const {
-    const md weights_desc(weights, kF32, kAny);
+    const md weights_desc(weights, is_8_bit(type) ? dnnl::memory::data_type::s8 : data_type(type), kAny);
     const md bias_desc = has_bias ? md(dims{static_cast<std::int64_t>(dst[1])}, kF32, kAny) : md();
     return typename Primitive::primitive_desc(engine, kInference, algo, src_desc, weights_desc, bias_desc, dst_desc,
                                               window.strides, window.dilations, window.pads_begin, window.pads_end,
@@ -45,12 +57,12 @@ Filter filter_of(const Tensor& tensor, bool grouped, bool transposed) {
   const std::size_t output_axis = (grouped ? 1 : 0) + (transposed ? 1 : 0);
   const std::size_t input_axis = (grouped ? 1 : 0) + (transposed ? 0 : 1);
   dims extents = to_dims(tensor.shape());
-  dims strides = plain_desc(ElementType::kF32, tensor.shape()).get_strides();
+  dims strides = plain_desc(tensor.element_type(), tensor.shape()).get_strides();
   if (transposed) {
     std::swap(extents[output_axis], extents[input_axis]);
     std::swap(strides[output_axis], strides[input_axis]);
   }
-  return {tensor, extents, md(extents, kF32, strides), grouped, transposed};
+  return {tensor, extents, md(extents, data_type(tensor.element_type()), strides), grouped, transposed};
 }
 
 /// The filter with every output channel multiplied by its own factor.
@@ -73,13 +85,20 @@ Tensor scaled(const Filter& filter, const std::vector<float>& factors, std::size
 }
 
 template <typename Primitive>
-bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
-           std::size_t groups) {
+bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
+              std::size_t groups, const std::vector<float>& weight_scales = {}) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
   const ChannelAffine affine = channel_affine(lowering, chain, problem.dst);
   const std::size_t begin = affine.end;
-  const Tensor weights = affine.has_scale ? scaled(filter, affine.scale, problem.dst[1], groups) : filter.tensor;
+  // In 8 bits, a factor per channel goes to the weights' scales.
+  const bool in_8_bits = is_8_bit(problem.type);
+  std::vector<float> scales = weight_scales;
+  if (in_8_bits && affine.has_scale) {
+    if (scales.size() == 1) scales.assign(problem.dst[1], scales[0]);
+    for (std::size_t i = 0; i < scales.size(); ++i) scales[i] *= affine.scale[i];
+  }
+  const Tensor weights = affine.has_scale && !in_8_bits ? scaled(filter, affine.scale, problem.dst[1], groups) : filter.tensor;
   Tensor bias;
   if (affine.has_shift) {
     bias = Tensor(ElementType::kF32, Shape{affine.shift.size()});
@@ -95,12 +114,15 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
   const bool blocks_fit =
       groups == 1 || depthwise ||
       (in / groups % std::max<std::size_t>(block, 1) == 0 && out / groups % std::max<std::size_t>(block, 1) == 0);
-  const md src_any = any_desc(problem.src), dst_any = any_desc(problem.dst);
-  const md src_plain = plain_desc(ElementType::kF32, problem.src),
-           dst_plain = plain_desc(ElementType::kF32, problem.dst);
-  const md src_block = lowering.blocked_desc(problem.src), dst_block = lowering.blocked_desc(problem.dst);
+  const ElementType type = problem.type;
+  const md src_any = any_desc(type, problem.src), dst_any = any_desc(problem.result, problem.dst);
+  const md src_plain = plain_desc(type, problem.src),
+           dst_plain = plain_desc(problem.result, problem.dst);
+  const md src_block = lowering.blocked_desc(problem.src, type), dst_block = lowering.blocked_desc(problem.dst, type);
   std::vector<std::pair<md, md>> layouts;
-  if (block && blocks_fit && src_block.get_ndims()) {
+  if (in_8_bits) {
+    layouts.emplace_back(channels_last(problem.type, problem.src), channels_last(problem.result, problem.dst));
+  } else if (block && blocks_fit && src_block.get_ndims()) {
     if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);
     layouts.emplace_back(src_block, dst_block);
   }
@@ -109,13 +131,18 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
 
   // First a fast kernel with all post-ops; single nodes take any kernel that oneDNN has.
   for (const bool accept_slow : {false, true}) {
-    if (accept_slow && chain.nodes.size() > begin) return false;
+    if (accept_slow && (chain.nodes.size() > begin || type != ElementType::kF32)) return false;
     for (const auto& [src_desc, dst_desc] : layouts) {
       dnnl::primitive_attr attributes;
       attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+      PostOps post_ops(lowering, chain, begin);
+      if (in_8_bits) {
+        describe_scale(attributes, DNNL_ARG_SRC);
+        describe_scale(attributes, DNNL_ARG_WEIGHTS, scales.size() == 1 ? 0 : groups > 1 ? 3 : 1);
+        describe_zero_point(attributes, DNNL_ARG_SRC, source.quantization->zero_point);
+      }
       auto bare = problem.make(lowering.engine(), src_desc, dst_desc, attributes);
       if (!bare || (is_slow(bare.impl_info_str()) && !accept_slow)) continue;
-      PostOps post_ops(lowering, chain, begin);
       if (!post_ops.describe(problem.dst, bare.dst_desc(), attributes)) continue;
       auto pd = chain.nodes.size() > begin
                     ? problem.make(lowering.engine(), bare.src_desc(), bare.dst_desc(), attributes)
@@ -133,6 +160,11 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
       lowering.add_argument(*step, DNNL_ARG_SRC, src, pd.src_desc());
       lowering.add_argument(*step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
       if (bias) lowering.add_argument(*step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
+      if (in_8_bits) {
+        add_scales(lowering, *step, DNNL_ARG_SRC, {source.quantization->scale});
+        add_scales(lowering, *step, DNNL_ARG_WEIGHTS, scales);
+        add_zero_point(lowering, *step, DNNL_ARG_SRC, source.quantization->zero_point);
+      }
       post_ops.add_arguments(*step);
       lowering.add_argument(*step, DNNL_ARG_DST, dst, pd.dst_desc(), true);
       lowering.add_scratchpad(*step, pd.scratchpad_desc());
@@ -142,6 +174,41 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
     }
   }
   return false;
+}
+
+/// With 8-bit numbers in, 8-bit weights, and 8-bit numbers out where the chain rounds to such.
+template <typename Primitive>
+bool lower_8_bit(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, std::size_t groups, bool grouped,
+                 bool transposed) {
+  const auto& node = chain.anchor();
+  const Value& source = lowering.input(node, 0);
+  if (transposed || !source.quantization) return false;
+  const ElementType lies_in = element_type(lowering.native(lowering.input(node, 0)).desc);
+  if (!is_8_bit(lies_in)) return false;
+  const auto weights = quantized_filter(lowering, node, problem.dst[1]);
+  if (!weights) return false;
+  problem.type = lies_in;
+  const Filter filter = filter_of(weights->values, grouped, false);
+  const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
+  std::vector<ElementType> results{lowering.compute_type()};
+  if (results[0] != ElementType::kF32) results.push_back(ElementType::kF32);
+  if (rounded) results = {rounded->type};
+  for (const ElementType result : results) {
+    problem.result = result;
+    if (lower_in(lowering, chain, problem, filter, groups, weights->scales)) return true;
+  }
+  return false;
+}
+
+template <typename Primitive>
+bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
+           std::size_t groups) {
+  if (lower_8_bit(lowering, chain, problem, groups, filter.grouped, filter.transposed)) return true;
+  problem.type = problem.result = lowering.compute_type();
+  if (lower_in(lowering, chain, problem, filter, groups)) return true;
+  if (problem.type == ElementType::kF32) return false;
+  problem.type = problem.result = ElementType::kF32;
+  return lower_in(lowering, chain, problem, filter, groups);
 }
 
 bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transposed) {
@@ -166,6 +233,9 @@ bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transp
                                                filter.shape,
                                                false,
                                                make_window(*node, spatial(src), spatial(dst), kernel)};
+    if (groups == src[1] && groups == dst[1] && grouped && !lowering.value(node->input_value(0)).quantization &&
+        lower_depthwise(lowering, chain, problem.window, weights))
+      return true;
     return lower(lowering, chain, problem, filter, groups);
   }
   // An explicit output shape with explicit pads leaves open which side is cut: the reference kernel knows.
@@ -177,6 +247,7 @@ bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transp
                                                filter.shape,
                                                false,
                                                make_window(*node, spatial(dst), spatial(src), kernel)};
+  if (!grouped && lower_upsampling(lowering, chain, problem.window, weights)) return true;
   return lower(lowering, chain, problem, filter, groups);
 }
 

@@ -16,8 +16,9 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
   const auto activation = activation_of(lowering, node);
   if (!activation || element_count(node->get_output_shape(0)) == 0) return false;
   Value& source = lowering.input(node, 0);
-  const auto variant = lowering.native(source);
-  if (variant.desc.get_ndims() == 0) return false;
+  const auto variant = lowering.real(source);
+  const ElementType lies_in = element_type(variant.desc);
+  if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::eltwise_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
@@ -46,9 +47,11 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   Value& y = lowering.input(node, 1);
   // The layout of the larger effort wins: a constant can be reordered for nothing, a blocked one is likely read blocked
   // next.
-  md layout = lowering.native(x).desc;
-  if (x.constant || (lowering.native(x).plain && !y.constant && !lowering.native(y).plain))
-    layout = lowering.native(y).desc;
+  md layout = lowering.real(x).desc;
+  if (x.constant || (lowering.native(x).packed && !y.constant && !lowering.native(y).packed))
+    layout = lowering.real(y).desc;
+  const ElementType lies_in = element_type(layout);
+  if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   if (layout.get_ndims() == 0) return false;
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);

@@ -4,17 +4,17 @@
 #include <optional>
 
 #include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/quantization.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
 using dims = dnnl::memory::dims;
-constexpr auto kF32 = dnnl::memory::data_type::f32;
 
 /// One side as [batch..., rows, columns] with strides, transposition applied.
 struct Side {
   dims extents, strides;
-  md desc() const { return md(extents, kF32, strides); }
+  md desc(ElementType type) const { return md(extents, data_type(type), strides); }
 };
 
 Side side_of(const Shape& shape, bool transpose, bool is_left, std::size_t rank) {
@@ -45,7 +45,7 @@ struct Product {
   Side a, b;
   dims out;
   bool transpose_a = false, transpose_b = false;
-  md plain_out() const { return plain_desc(ElementType::kF32, Shape(out.begin(), out.end())); }
+  md plain_out(ElementType type) const { return plain_desc(type, Shape(out.begin(), out.end())); }
 };
 
 std::optional<Product> product_of(const std::shared_ptr<Node>& node) {
@@ -89,10 +89,10 @@ struct Layouts {
 };
 
 /// How an operand of a batched product lies where a transposition left it; what it would be when packed otherwise.
-md natural_desc(Lowering& lowering, Value& value, bool transpose, const Side& side) {
-  if (value.constant || value.shape.size() != side.extents.size()) return side.desc();
+md natural_desc(Lowering& lowering, Value& value, bool transpose, const Side& side, ElementType type) {
+  if (value.constant || value.shape.size() != side.extents.size()) return side.desc(type);
   const auto& variant = lowering.native(value);
-  if (variant.plain || variant.desc.get_ndims() == 0) return side.desc();
+  if (variant.packed || element_type(variant.desc) != type) return side.desc(type);
   if (!transpose) return variant.desc;
   std::vector<int> swap(value.shape.size());
   std::iota(swap.begin(), swap.end(), 0);
@@ -102,7 +102,7 @@ md natural_desc(Lowering& lowering, Value& value, bool transpose, const Side& si
 
 /// The result in the order of the transposition that alone reads it, which then moves nothing; undefined when none
 /// does.
-md transposed_result(Lowering& lowering, const Chain& chain) {
+md transposed_result(Lowering& lowering, const Chain& chain, ElementType type) {
   if (chain.nodes.size() != 1) return {};
   const auto readers = chain.last()->get_output_target_inputs(0);
   if (readers.size() != 1) return {};
@@ -114,18 +114,18 @@ md transposed_result(Lowering& lowering, const Chain& chain) {
   std::vector<int> axes;
   for (auto axis : order)
     axes.push_back(static_cast<int>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis));
-  return plain_desc(ElementType::kF32, shape).permute_axes(axes);
+  return plain_desc(type, shape).permute_axes(axes);
 }
 
 /// Layouts to try for a batched product, best first; packed ones are the last.
-std::vector<Layouts> layouts_of(Lowering& lowering, const Chain& chain, const Product& product) {
+std::vector<Layouts> layouts_of(Lowering& lowering, const Chain& chain, const Product& product, ElementType type) {
   const auto& node = chain.anchor();
-  const Layouts packed{product.a.desc(), product.b.desc(), product.plain_out()};
+  const Layouts packed{product.a.desc(type), product.b.desc(type), product.plain_out(type)};
   if (!lowering.options().fuse) return {packed};
-  const Layouts lie{natural_desc(lowering, lowering.input(node, 0), product.transpose_a, product.a),
-                    natural_desc(lowering, lowering.input(node, 1), product.transpose_b, product.b), packed.result};
+  const Layouts lie{natural_desc(lowering, lowering.input(node, 0), product.transpose_a, product.a, type),
+                    natural_desc(lowering, lowering.input(node, 1), product.transpose_b, product.b, type), packed.result};
   std::vector<Layouts> choices;
-  const md transposed = transposed_result(lowering, chain);
+  const md transposed = transposed_result(lowering, chain, type);
   if (transposed.get_ndims() && transposed.get_dims() == product.out)
     choices.push_back({lie.left, lie.right, transposed});
   choices.push_back(lie);
@@ -150,9 +150,10 @@ dnnl::matmul::primitive_desc choose(const dnnl::engine& engine, const std::vecto
   return packed;
 }
 
-bool lower_matmul(Lowering& lowering, const Chain& chain) {
+/// A product of sides of `type`, or with 8-bit numbers on the left and `weights` on the right.
+bool lower_in(ElementType type, ElementType result_type, const QuantizedWeights* weights, Lowering& lowering,
+              const Chain& chain) {
   const auto& node = chain.anchor();
-  if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
   const auto product = product_of(node);
   if (!product) return false;
   Value& left = lowering.input(node, 0);
@@ -166,24 +167,33 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   PostOps post_ops(lowering, chain, bias ? 2 : 1);
-  if (!post_ops.describe(node->get_output_shape(0), product->plain_out(), attributes)) return false;
+  if (weights) {
+    describe_scale(attributes, DNNL_ARG_SRC);
+    describe_scale(attributes, DNNL_ARG_WEIGHTS, weights->scales.size() == 1 ? 0 : 2);
+    describe_zero_point(attributes, DNNL_ARG_SRC, left.quantization->zero_point);
+  }
+  if (!post_ops.describe(node->get_output_shape(0), product->plain_out(result_type), attributes)) return false;
   std::vector<Layouts> choices;
   if (product->out.size() > 2)
-    choices = layouts_of(lowering, chain, *product);
+    choices = layouts_of(lowering, chain, *product, type);
   else
-    choices = {{product->a.desc(),
-                packed ? md(product->b.extents, kF32, dnnl::memory::format_tag::any) : product->b.desc(),
-                product->plain_out()}};
+    choices = {{product->a.desc(type),
+                packed ? md(product->b.extents, data_type(weights ? ElementType::kI8 : type),
+                            dnnl::memory::format_tag::any)
+                       : product->b.desc(type),
+                product->plain_out(result_type)}};
   Layouts chosen;
   const auto pd = choose(lowering.engine(), choices, bias_desc, attributes, chosen);
   if (!pd) return false;
-  if (is_slow(pd.impl_info_str()) && chain.nodes.size() > 1) return false;
+  if (is_slow(pd.impl_info_str()) && (chain.nodes.size() > 1 || type != ElementType::kF32)) return false;
   // As they lie, where the kernel takes that; else packed.
   const auto place_of = [&](Value& value, const md& desc, const Side& side) {
-    return desc == side.desc() ? lowering.plain(value) : lowering.native(value).place;
+    return desc == side.desc(type) ? lowering.in_layout(value, plain_desc(type, value.shape)) : lowering.native(value).place;
   };
   const Place left_place = place_of(left, chosen.left, product->a);
-  const Place right_place = packed ? lowering.packed_constant(right.constant, product->b.desc(), pd.weights_desc())
+  const Place right_place = packed ? lowering.packed_constant(weights ? weights->values : right.constant,
+                                                              product->b.desc(weights ? ElementType::kI8 : right.type),
+                                                              pd.weights_desc())
                                    : place_of(right, chosen.right, product->b);
   const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
   const Place result = post_ops.define_result(chosen.result);
@@ -191,11 +201,42 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
   lowering.add_argument(step, DNNL_ARG_SRC, left_place, chosen.left);
   lowering.add_argument(step, DNNL_ARG_WEIGHTS, right_place, pd.weights_desc());
   if (bias) lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, bias_desc);
+  if (weights) {
+    add_scales(lowering, step, DNNL_ARG_SRC, {left.quantization->scale});
+    add_scales(lowering, step, DNNL_ARG_WEIGHTS, weights->scales);
+    add_zero_point(lowering, step, DNNL_ARG_SRC, left.quantization->zero_point);
+  }
   post_ops.add_arguments(step);
   lowering.add_argument(step, DNNL_ARG_DST, result, chosen.result, true);
   lowering.add_scratchpad(step, pd.scratchpad_desc());
   lowering.note_fused(chain);
   return true;
+}
+
+bool lower_8_bit(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& left = lowering.input(node, 0);
+  if (!left.quantization || left.constant || !lowering.input(node, 1).constant) return false;
+  const ElementType lies_in = element_type(lowering.native(left).desc);
+  const std::size_t rank = node->get_input_shape(1).size();
+  const auto product = product_of(node);
+  if (!is_8_bit(lies_in) || rank < 2 || !product || product->out.size() != 2) return false;
+  const auto weights =
+      quantized_matrix(lowering, node, rank - (node->get_attributes().get_bool("transpose_b", false) ? 2 : 1));
+  if (!weights) return false;
+  const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
+  if (rounded) return lower_in(lies_in, rounded->type, &*weights, lowering, chain);
+  const ElementType real = lowering.compute_type();
+  return lower_in(lies_in, real, &*weights, lowering, chain) ||
+         (real != ElementType::kF32 && lower_in(lies_in, ElementType::kF32, &*weights, lowering, chain));
+}
+
+bool lower_matmul(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
+  const ElementType type = lowering.compute_type();
+  return lower_8_bit(lowering, chain) || lower_in(type, type, nullptr, lowering, chain) ||
+         (type != ElementType::kF32 && lower_in(ElementType::kF32, ElementType::kF32, nullptr, lowering, chain));
 }
 
 }  // namespace

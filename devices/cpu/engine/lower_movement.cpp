@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views and joins: reshape, transpose, concatenation, splits and slices. What can be a view costs nothing.
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include <tenon/devices/cpu/engine/kernels/copy.hpp>
@@ -21,12 +22,27 @@ std::size_t normalized(std::int64_t axis, std::size_t rank) {
   return static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis);
 }
 
+/// Type of the elements of a variant, which may differ from its value's.
+ElementType type_of(const Value& value, const Value::Variant& variant) {
+  return variant.desc.get_ndims() ? element_type(variant.desc) : value.type;
+}
+
+/// `made` begins `offset` elements into a packed variant.
+void define_packed_view(Lowering& lowering, Value& made, Value& whole, std::size_t offset) {
+  const auto source = lowering.packed(whole);
+  const ElementType type = type_of(made, source);
+  made.quantization = whole.quantization;
+  Place place = source.place;
+  place.offset += offset * size_bytes(type);
+  lowering.define_view(made, plain_desc(type, made.shape), place);
+}
+
 bool lower_view(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
   Value& made = lowering.value(node->output(0));
   if (made.type != source.type) return false;
-  lowering.define_view(made, plain_desc(made.type, made.shape), lowering.plain(source));
+  define_packed_view(lowering, made, source, 0);
   lowering.note_optimized_out(node);
   return true;
 }
@@ -60,12 +76,15 @@ bool lower_transpose(Lowering& lowering, const Chain& chain) {
     if (source.shape[normalized(axis, rank)] != 1) moved.push_back(axis);
   if (std::is_sorted(moved.begin(), moved.end())) return lower_view(lowering, chain);
 
-  const md from_desc = lowering.native(source).desc, to_desc = plain_desc(made.type, made.shape);
+  const md from_desc = lowering.native(source).desc;
+  made.quantization = source.quantization;
+  const ElementType type = type_of(made, lowering.native(source));
+  const md to_desc = plain_desc(type, made.shape);
   if (from_desc.get_ndims()) {
     std::vector<int> permutation(rank);
     for (std::size_t i = 0; i < rank; ++i) permutation[normalized(order[i], rank)] = static_cast<int>(i);
     const md permuted = from_desc.permute_axes(permutation);
-    const bool in_order = is_plain(permuted, made.shape, made.type);
+    const bool in_order = is_packed(permuted, made.shape);
     if (in_order || (lowering.options().fuse && made.type == ElementType::kF32 && only_products_read(node))) {
       lowering.define_view(made, in_order ? to_desc : permuted, lowering.native(source).place);
       lowering.note_optimized_out(node);
@@ -75,7 +94,7 @@ bool lower_transpose(Lowering& lowering, const Chain& chain) {
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const dnnl::reorder::primitive_desc pd(lowering.engine(), permuted, lowering.engine(), to_desc, attributes, true);
     if (pd && !is_slow(pd.impl_info_str())) {
-      const Place from = lowering.native(source).place, to = lowering.define_plain(made);
+      const Place from = lowering.native(source).place, to = lowering.define(made, to_desc);
       auto& step = lowering.add_primitive(node, dnnl::reorder(pd), pd.impl_info_str());
       lowering.add_argument(step, DNNL_ARG_FROM, from, permuted);
       lowering.add_argument(step, DNNL_ARG_TO, to, to_desc, true);
@@ -97,20 +116,34 @@ bool lower_transpose(Lowering& lowering, const Chain& chain) {
 // -- Concat
 // ------------------------------------------------------------------------------------------------------------------
 
+/// The type that most of the joined elements lie in.
+ElementType concat_type(Lowering& lowering, const std::shared_ptr<Node>& node, const Value& made) {
+  std::map<ElementType, std::size_t> counts;
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    Value& part = lowering.input(node, i);
+    if (!part.constant) counts[type_of(part, lowering.real(part))] += element_count(part.shape);
+  }
+  ElementType best = made.type;
+  for (const auto& [type, count] : counts)
+    if (count > counts[best]) best = type;
+  return best;
+}
+
 bool lower_concat(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& made = lowering.value(node->output(0));
   if (bit_width(made.type) < 8 || element_count(made.shape) == 0) return false;
   const std::size_t axis = normalized(node->get_attributes().get_int("axis"), made.shape.size());
   // Blocks of channels join without padding between them when every part is whole blocks.
-  const md blocked = made.type == ElementType::kF32 ? lowering.blocked_desc(made.shape) : md();
+  const ElementType type = concat_type(lowering, node, made);
+  const md blocked = made.type == ElementType::kF32 ? lowering.blocked_desc(made.shape, type) : md();
   bool blocks_fit = blocked.get_ndims() && axis == 1;
   std::size_t blocked_bytes = 0, plain_bytes = 0;
   const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
     Value& part = lowering.input(node, i);
     blocks_fit = blocks_fit && part.shape[1] % block == 0;
-    (lowering.native(part).plain ? plain_bytes : blocked_bytes) += element_count(part.shape);
+    (lowering.real(part).packed ? plain_bytes : blocked_bytes) += element_count(part.shape);
   }
   const bool use_blocks = blocks_fit && blocked_bytes > plain_bytes;
   const std::size_t outer = product(made.shape, 0, axis);
@@ -123,12 +156,16 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
     Value& part = lowering.input(node, i);
     if (element_count(part.shape) == 0) continue;
-    const std::size_t bytes = element_count(part.shape) * size_bytes(part.type) / outer;
-    places.push_back(use_blocks ? lowering.in_layout(part, lowering.blocked_desc(part.shape)) : lowering.plain(part));
+    const std::size_t bytes = element_count(part.shape) * size_bytes(type) / outer;
+    places.push_back(use_blocks           ? lowering.in_layout(part, lowering.blocked_desc(part.shape, type))
+                     : type == part.type ? lowering.plain(part)
+                                         : lowering.in_layout(part, plain_desc(type, part.shape)));
     parts.push_back({bytes, row_bytes});
     row_bytes += bytes;
   }
-  const Place to = use_blocks ? lowering.define(made, blocked) : lowering.define_plain(made);
+  const Place to = use_blocks          ? lowering.define(made, blocked)
+                   : type == made.type ? lowering.define_plain(made)
+                                       : lowering.define(made, plain_desc(type, made.shape));
   const std::size_t count = parts.size();
   lowering.add_kernel(node, "copy", places, {to}, [parts, outer, row_bytes, count](std::span<void* const> p) {
     char* out = static_cast<char*>(p[count]);
@@ -160,7 +197,7 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
 /// own, in the source's rank (`extents`).
 bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& source, Value& made, const Shape& extents,
               const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& steps) {
-  const std::size_t rank = source.shape.size(), size = size_bytes(source.type);
+  const std::size_t rank = source.shape.size();
   if (bit_width(source.type) < 8 || element_count(made.shape) == 0) return false;
   // One range along one axis with nothing outside it: a view.
   std::size_t cut_axis = rank, cuts = 0;
@@ -172,26 +209,26 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
     unit = unit && (steps[i] == 1 || extents[i] == 1);
   }
   if (cuts == 0) {
-    lowering.define_view(made, plain_desc(made.type, made.shape), lowering.plain(source));
+    define_packed_view(lowering, made, source, 0);
     lowering.note_optimized_out(node);
     return true;
   }
   const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
   const auto variant = lowering.native(source);
+  made.quantization = source.quantization;
   if (cuts == 1 && unit && product(source.shape, 0, cut_axis) == 1) {
     const auto start = static_cast<std::size_t>(begin[cut_axis]);
     const std::size_t row = product(source.shape, cut_axis + 1, rank);
-    if (cut_axis == 1 && !variant.plain && made.shape == extents &&
-        variant.desc == lowering.blocked_desc(source.shape) && start % block == 0 && extents[1] % block == 0 &&
+    const ElementType type = type_of(source, variant);
+    if (cut_axis == 1 && !variant.packed && made.shape == extents &&
+        variant.desc == lowering.blocked_desc(source.shape, type) && start % block == 0 && extents[1] % block == 0 &&
         source.shape[1] % block == 0) {
-      const Place place{variant.place.buffer, variant.place.offset + start * row * size};
-      lowering.define_view(made, lowering.blocked_desc(made.shape), place);
+      const Place place{variant.place.buffer, variant.place.offset + start * row * size_bytes(type)};
+      lowering.define_view(made, lowering.blocked_desc(made.shape, type), place);
       lowering.note_optimized_out(node);
       return true;
     }
-    Place place = lowering.plain(source);
-    place.offset += start * row * size;
-    lowering.define_view(made, plain_desc(made.type, made.shape), place);
+    define_packed_view(lowering, made, source, start * row);
     lowering.note_optimized_out(node);
     return true;
   }
@@ -203,8 +240,11 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
     step *= static_cast<std::ptrdiff_t>(source.shape[i]);
   }
   const auto walk = kernels::make_walk<2>(extents, {kernels::broadcast_strides(extents, extents), strides});
+  const auto whole = lowering.packed(source);
+  const ElementType type = type_of(source, whole);
+  const std::size_t size = size_bytes(type);
   const std::ptrdiff_t offset_bytes = offset * static_cast<std::ptrdiff_t>(size);
-  const Place from = lowering.plain(source), to = lowering.define_plain(made);
+  const Place from = whole.place, to = type == made.type ? lowering.define_plain(made) : lowering.define(made, plain_desc(type, made.shape));
   lowering.add_kernel(node, "strided copy", {from}, {to}, [walk, size, offset_bytes](std::span<void* const> p) {
     kernels::strided_copy(walk, size, p[1], static_cast<const char*>(p[0]) + offset_bytes);
   });

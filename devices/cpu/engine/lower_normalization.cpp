@@ -34,19 +34,21 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
     });
     return true;
   }
-  const md desc = plain_desc(made.type, made.shape);
+  // Sums and exponentials of real numbers, which may lie as bf16.
+  const ElementType lies_in = element_type(lowering.real(source).desc);
+  const Place from = lowering.in_layout(source, plain_desc(lies_in, source.shape));
+  const md desc = plain_desc(lies_in, made.shape);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::softmax_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
                                                  is_log ? algorithm::softmax_log : algorithm::softmax_accurate, desc,
                                                  desc, static_cast<int>(axis), attributes, true);
   if (!pd) return false;
-  const Place from = lowering.plain(source);
   Place to = from;
   if (lowering.may_overwrite(from))
     lowering.define_at(made, desc, from);
   else
-    to = lowering.define_plain(made);
+    to = lowering.define(made, desc);
   auto& step = lowering.add_primitive(node, dnnl::softmax_forward(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC, from, desc);
   lowering.add_argument(step, DNNL_ARG_DST, to, desc, true);
@@ -92,7 +94,8 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
   auto flags = dnnl::normalization_flags::none;
   if (scale) flags |= dnnl::normalization_flags::use_scale;
   if (shift) flags |= dnnl::normalization_flags::use_shift;
-  const md desc = plain_desc(ElementType::kF32, Shape{rows, columns});
+  // What reads it computes in that type.
+  const md desc = plain_desc(lowering.compute_type(), Shape{rows, columns});
   const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -100,7 +103,8 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
       lowering.engine(), dnnl::prop_kind::forward_inference, desc, desc,
       static_cast<float>(attributes.get_double("eps")), flags, attr, true);
   if (!pd) return false;
-  const Place from = lowering.plain(source), to = lowering.define_plain(made);
+  const Place from = lowering.in_layout(source, plain_desc(lowering.compute_type(), source.shape));
+  const Place to = lowering.define(made, plain_desc(lowering.compute_type(), made.shape));
   const Place scale_place = scale ? lowering.constant_place(scale) : Place{},
               shift_place = shift ? lowering.constant_place(shift) : Place{};
   const std::string name = std::string(pd.impl_info_str()) + (scale ? "+Multiply" : "") + (shift ? "+Add" : "");

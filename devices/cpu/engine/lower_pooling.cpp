@@ -32,21 +32,24 @@ bool lower_pool(Lowering& lowering, const Chain& chain) {
   const algorithm algo = is_max        ? algorithm::pooling_max
                          : exclude_pad ? algorithm::pooling_avg_exclude_padding
                                        : algorithm::pooling_avg_include_padding;
-  const md native = lowering.native(source).desc;
+  Value& made = lowering.value(node->output(0));
+  const md native = (is_max ? lowering.native(source) : lowering.real(source)).desc;
+  made.quantization = source.quantization;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   std::vector<md> layouts{native};
-  if (lowering.blocked_desc(src).get_ndims()) layouts.push_back(lowering.blocked_desc(src));
-  layouts.push_back(plain_desc(ElementType::kF32, src));
+  const ElementType type = element_type(native);
+  if (lowering.blocked_desc(src).get_ndims()) layouts.push_back(lowering.blocked_desc(src, type));
+  layouts.push_back(plain_desc(type, src));
   for (const bool accept_slow : {false, true}) {
     for (const md& layout : layouts) {
-      const md any(to_dims(dst), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+      const md any(to_dims(dst), layout.get_data_type(), dnnl::memory::format_tag::any);
       const dnnl::pooling_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, algo,
                                                      layout, any, window.strides, window.kernel, window.dilations,
                                                      window.pads_begin, window.pads_end, attr, true);
       if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
       const Place from = lowering.in_layout(source, pd.src_desc());
-      const Place to = lowering.define(lowering.value(node->output(0)), pd.dst_desc());
+      const Place to = lowering.define(made, pd.dst_desc());
       auto& step = lowering.add_primitive(node, dnnl::pooling_forward(pd), pd.impl_info_str());
       lowering.add_argument(step, DNNL_ARG_SRC, from, pd.src_desc());
       lowering.add_argument(step, DNNL_ARG_DST, to, pd.dst_desc(), true);

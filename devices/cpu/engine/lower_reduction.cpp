@@ -36,21 +36,21 @@ bool lower_global(Lowering& lowering, const std::shared_ptr<Node>& node, const R
   if (shape.size() < 3 || shape.size() > 5) return false;
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (reduction.axes[i] != (i >= 2)) return false;
-  const md layout = lowering.native(source).desc;
+  const md layout = lowering.real(source).desc;
   dims window(shape.begin() + 2, shape.end()), ones(window.size(), 1), zeros(window.size(), 0),
       out{to_dims(shape)[0], to_dims(shape)[1]};
   out.insert(out.end(), window.size(), 1);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::pooling_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, algo, layout,
-                                                 md(out, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any),
+                                                 md(out, layout.get_data_type(), dnnl::memory::format_tag::any),
                                                  ones, window, zeros, zeros, zeros, attr, true);
   if (!pd || is_slow(pd.impl_info_str())) return false;
   const Shape pooled(out.begin(), out.end());
   const md dst = pd.dst_desc();
-  if (!reduction.keep_dims && !is_plain(dst, pooled, ElementType::kF32)) return false;
-  const Place from = lowering.native(source).place;
-  const Place to = reduction.keep_dims ? lowering.define(made, dst) : lowering.define_plain(made);
+  if (!reduction.keep_dims && !is_packed(dst, pooled)) return false;
+  const Place from = lowering.real(source).place;
+  const Place to = lowering.define(made, reduction.keep_dims ? dst : plain_desc(element_type(dst), made.shape));
   auto& step = lowering.add_primitive(node, dnnl::pooling_forward(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC, from, layout);
   lowering.add_argument(step, DNNL_ARG_DST, to, dst, true);

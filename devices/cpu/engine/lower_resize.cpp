@@ -2,11 +2,14 @@
 // Interpolate over the spatial axes of images: nearest and two-tap linear, on blocks of channels as they lie.
 #include <cmath>
 
+#include <tenon/devices/cpu/engine/kernels/bf16.hpp>
 #include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
+
+using kernels::Bf16;
 
 struct Tap {
   std::uint32_t first, second;
@@ -53,40 +56,44 @@ bool make_taps(Taps& taps, const Attributes& attributes, bool nearest, std::size
   return true;
 }
 
-template <std::size_t kLanes>
-void resize_row(const float* top, const float* bottom, float vertical, const Taps& columns, float* out) {
+float to_float(float value) { return value; }
+float to_float(Bf16 value) { return value.to_float(); }
+
+template <std::size_t kLanes, typename T>
+void resize_row(const T* top, const T* bottom, float vertical, const Taps& columns, T* out) {
   for (const Tap& tap : columns) {
-    const float *a = top + tap.first * kLanes, *b = top + tap.second * kLanes;
-    const float *c = bottom + tap.first * kLanes, *d = bottom + tap.second * kLanes;
+    const T *a = top + tap.first * kLanes, *b = top + tap.second * kLanes;
+    const T *c = bottom + tap.first * kLanes, *d = bottom + tap.second * kLanes;
     for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float upper = a[lane] + (b[lane] - a[lane]) * tap.weight,
-                  lower = c[lane] + (d[lane] - c[lane]) * tap.weight;
-      out[lane] = upper + (lower - upper) * vertical;
+      const float left = to_float(a[lane]), low_left = to_float(c[lane]);
+      const float upper = left + (to_float(b[lane]) - left) * tap.weight,
+                  lower = low_left + (to_float(d[lane]) - low_left) * tap.weight;
+      out[lane] = T(upper + (lower - upper) * vertical);
     }
     out += kLanes;
   }
 }
 
-template <std::size_t kLanes>
-void nearest_row(const float* from, const Taps& columns, float* out) {
+template <std::size_t kLanes, typename T>
+void nearest_row(const T* from, const Taps& columns, T* out) {
   for (const Tap& tap : columns) {
     for (std::size_t lane = 0; lane < kLanes; ++lane) out[lane] = from[tap.first * kLanes + lane];
     out += kLanes;
   }
 }
 
-template <std::size_t kLanes>
+template <std::size_t kLanes, typename T>
 KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, Taps rows,
                                  Taps columns, bool nearest) {
   return [=](std::span<void* const> p) {
-    const float* x = static_cast<const float*>(p[0]);
-    float* out = static_cast<float*>(p[1]);
+    const T* x = static_cast<const T*>(p[0]);
+    T* out = static_cast<T*>(p[1]);
     const std::size_t in_row = in_width * kLanes, out_row = columns.size() * kLanes, height = rows.size();
-    kernels::parallel(pictures * height, pictures * height * out_row * 8, [&](std::size_t begin, std::size_t end) {
+    kernels::parallel(pictures * height, pictures * height * out_row * 2 * sizeof(T), [&](std::size_t begin, std::size_t end) {
       for (std::size_t i = begin; i < end; ++i) {
         const Tap& tap = rows[i % height];
-        const float* picture = x + i / height * in_height * in_row;
-        float* to = out + i * out_row;
+        const T* picture = x + i / height * in_height * in_row;
+        T* to = out + i * out_row;
         if (nearest) {
           // Rows that repeat are copied from the one above, when that is this worker's own.
           if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
@@ -134,16 +141,20 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
   if (!make_taps(columns, attributes, nearest, source.shape[3], made.shape[3], scales[3])) return false;
 
   const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
-  const auto variant = lowering.native(source);
-  const bool blocked = !variant.plain && variant.desc == lowering.blocked_desc(source.shape);
+  const auto variant = lowering.real(source);
+  const ElementType type = element_type(variant.desc) == ElementType::kBf16 ? ElementType::kBf16 : ElementType::kF32;
+  const bool blocked = !variant.packed && variant.desc == lowering.blocked_desc(source.shape, type);
   const std::size_t lanes = blocked ? block : 1;
   const std::size_t pictures = source.shape[0] * ((source.shape[1] + lanes - 1) / lanes);
   const std::size_t height = source.shape[2], width = source.shape[3];
-  KernelStep::Kernel kernel = lanes == 16  ? resize_kernel<16>(pictures, height, width, rows, columns, nearest)
-                              : lanes == 8 ? resize_kernel<8>(pictures, height, width, rows, columns, nearest)
-                                           : resize_kernel<1>(pictures, height, width, rows, columns, nearest);
-  const Place from = blocked ? variant.place : lowering.plain(source);
-  const Place to = blocked ? lowering.define(made, lowering.blocked_desc(made.shape)) : lowering.define_plain(made);
+  const auto make = [&]<typename T>(T) {
+    return lanes == 16  ? resize_kernel<16, T>(pictures, height, width, rows, columns, nearest)
+           : lanes == 8 ? resize_kernel<8, T>(pictures, height, width, rows, columns, nearest)
+                        : resize_kernel<1, T>(pictures, height, width, rows, columns, nearest);
+  };
+  KernelStep::Kernel kernel = type == ElementType::kBf16 ? make(Bf16()) : make(0.f);
+  const Place from = blocked ? variant.place : lowering.in_layout(source, plain_desc(type, source.shape));
+  const Place to = lowering.define(made, blocked ? lowering.blocked_desc(made.shape, type) : plain_desc(type, made.shape));
   lowering.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
   return true;
 }

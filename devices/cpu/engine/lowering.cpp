@@ -6,6 +6,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/devices/cpu/engine/quantization.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -28,6 +29,7 @@ const LoweringTable& lowering_table() {
     register_input_stage(made);
     register_control_flow(made);
     register_recurrent(made);
+    register_quantization(made);
     return made;
   }();
   return table;
@@ -173,7 +175,7 @@ const Value::Variant& Lowering::native(Value& value) {
   if (value.variants.empty()) {
     if (!value.constant) throw Error(Code::kInternal, "CPU engine: a value is read before it is made");
     const Place place = constant_place(value.constant);
-    value.variants.push_back({place, plain_desc(value.type, value.shape), true});
+    value.variants.push_back({place, plain_desc(value.type, value.shape), true, true});
   }
   return value.variants.front();
 }
@@ -185,6 +187,14 @@ Place Lowering::plain(Value& value) {
   return in_layout(value, plain_desc(value.type, value.shape));
 }
 
+Value::Variant Lowering::packed(Value& value) {
+  const Value::Variant from = native(value);
+  for (const auto& variant : value.variants)
+    if (variant.packed && variant.desc.get_data_type() == from.desc.get_data_type()) return variant;
+  in_layout(value, plain_desc(element_type(from.desc), value.shape));
+  return value.variants.back();
+}
+
 Place Lowering::in_layout(Value& value, const md& desc) {
   const Value::Variant from = native(value);
   const bool wants_plain = is_plain(desc, value.shape, value.type);
@@ -193,13 +203,31 @@ Place Lowering::in_layout(Value& value, const md& desc) {
   }
   if (value.constant && from.plain) {
     const Place place = packed_constant(value.constant, from.desc, desc);
-    value.variants.push_back({place, desc, wants_plain});
+    value.variants.push_back({place, desc, wants_plain, is_packed(desc, value.shape)});
     return place;
   }
   const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
   note_value(place.buffer, static_cast<ValueId>(&value - values_.data()));
+  plan_.steps.push_back(make_reorder(value, from, place, desc, value.quantization));
+  value.variants.push_back({place, desc, wants_plain, is_packed(desc, value.shape)});
+  return place;
+}
+
+std::unique_ptr<PrimitiveStep> Lowering::make_reorder(const Value& source, const Value::Variant& from, Place to,
+                                                      const md& desc, const std::optional<Quantization>& quantization) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  // Numbers of one meaning are moved as they are.
+  const bool reads_8_bit = source.quantization && is_8_bit(element_type(from.desc)),
+             writes_8_bit = quantization && is_8_bit(element_type(desc)),
+             same = reads_8_bit && writes_8_bit && *source.quantization == *quantization;
+  const Quantization *in = reads_8_bit && !same ? &*source.quantization : nullptr,
+                     *out = writes_8_bit && !same ? &*quantization : nullptr;
+  for (const auto& [argument, what] : {std::pair{DNNL_ARG_FROM, in}, std::pair{DNNL_ARG_TO, out}}) {
+    if (!what) continue;
+    describe_scale(attributes, argument);
+    describe_zero_point(attributes, argument, what->zero_point);
+  }
   const dnnl::reorder::primitive_desc reorder(engine(), from.desc, engine(), desc, attributes);
   auto step = std::make_unique<PrimitiveStep>();
   step->engine = engine();
@@ -207,11 +235,36 @@ Place Lowering::in_layout(Value& value, const md& desc) {
   step->info.node_type = "Reorder";
   step->info.kernel = reorder.impl_info_str();
   add_argument(*step, DNNL_ARG_FROM, from.place, from.desc);
-  add_argument(*step, DNNL_ARG_TO, place, desc, true);
+  for (const auto& [argument, what] : {std::pair{DNNL_ARG_FROM, in}, std::pair{DNNL_ARG_TO, out}}) {
+    if (!what) continue;
+    add_scales(*this, *step, argument, {what->scale});
+    add_zero_point(*this, *step, argument, what->zero_point);
+  }
+  add_argument(*step, DNNL_ARG_TO, to, desc, true);
   add_scratchpad(*step, reorder.scratchpad_desc());
+  return step;
+}
+
+bool Lowering::lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc) {
+  const Value::Variant from = native(source);
+  if (from.desc.get_ndims() == 0) return false;
+  const Place to{add_buffer(BufferKind::kArena, desc.get_size()), 0};
+  auto step = make_reorder(source, from, to, desc, made.quantization);
+  step->info.node_name = node->get_friendly_name();
+  step->info.node_type = node->get_type_name();
+  define_at(made, desc, to);
   plan_.steps.push_back(std::move(step));
-  value.variants.push_back({place, desc, wants_plain});
-  return place;
+  return true;
+}
+
+Value::Variant Lowering::real(Value& value) {
+  const Value::Variant from = native(value);
+  if (!value.quantization || !is_8_bit(element_type(from.desc))) return from;
+  for (const auto& variant : value.variants)
+    if (!is_8_bit(element_type(variant.desc))) return variant;
+  // As it lies, but real.
+  in_layout(value, retyped(from.desc, compute_type()));
+  return value.variants.back();
 }
 
 Place Lowering::define(Value& value, const md& desc) {
@@ -228,7 +281,9 @@ Place Lowering::define_plain(Value& value) {
 
 void Lowering::define_at(Value& value, const md& desc, Place place, bool by_next_step) {
   const bool undescribed = desc.get_ndims() == 0;
-  value.variants.push_back({place, desc, undescribed || is_plain(desc, value.shape, value.type)});
+  const bool packed = undescribed || is_packed(desc, value.shape);
+  value.variants.push_back(
+      {place, desc, packed && (undescribed || element_type(desc) == value.type), packed});
   const auto id = static_cast<ValueId>(&value - values_.data());
   note_value(place.buffer, id);
   const auto step = static_cast<std::ptrdiff_t>(plan_.steps.size()) - (by_next_step ? 0 : 1);

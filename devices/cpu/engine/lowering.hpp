@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,16 +19,27 @@ namespace tenon::inline v1::engine {
 
 using ValueId = std::uint32_t;
 
-/// A tensor of the graph, in one or several layouts.
+/// What 8-bit numbers q mean: scale * (q - zero_point).
+struct Quantization {
+  float scale = 1;
+  std::int32_t zero_point = 0;
+  ElementType type = ElementType::kU8;  ///< Or kI8.
+  friend bool operator==(const Quantization&, const Quantization&) = default;
+};
+
+/// A tensor of the graph, in one or several layouts. The type that its elements lie in is part of a layout: f32 values
+/// may lie as bf16, or as 8-bit numbers when the value says what these mean.
 struct Value {
   ElementType type = ElementType::kUndefined;
   Shape shape;
   struct Variant {
     Place place;
     md desc;            ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
-    bool plain = true;  ///< Packed row-major.
+    bool plain = true;   ///< Packed row-major in the value's own type.
+    bool packed = true;  ///< Packed row-major, in whatever type `desc` says.
   };
   std::vector<Variant> variants;
+  std::optional<Quantization> quantization;  ///< Of 8-bit variants of a real value.
   Tensor constant;         ///< Not empty: known at compile time.
   int remaining_uses = 0;  ///< Readers that are not lowered yet.
 };
@@ -58,6 +70,12 @@ class Lowering {
 
   /// Place of the value packed row-major; adds a reorder when it only exists otherwise.
   Place plain(Value& value);
+  /// A row-major variant in the type that the value lies in: what a step may read that only moves elements.
+  Value::Variant packed(Value& value);
+  /// The native variant, or where that holds 8-bit numbers of a real value: real ones.
+  Value::Variant real(Value& value);
+  /// A step that makes `made` out of `source` in another layout or type.
+  bool lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc);
   /// Place of the value in layout `desc` (same dims); adds a reorder when it does not exist so.
   Place in_layout(Value& value, const md& desc);
   /// The variant that costs nothing: the one that its step made.
@@ -108,8 +126,10 @@ class Lowering {
 
   /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
   int channel_block() const { return channel_block_; }
-  /// Blocked layout for [N, C, spatial...] of f32; undefined when blocks are off.
-  md blocked_desc(const Shape& shape) const;
+  /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
+  md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
+  /// What f32 values are computed in; their own type is a layout like any other.
+  ElementType compute_type() const { return plan_.options.precision; }
 
  private:
   friend class ChainFinder;
@@ -119,6 +139,9 @@ class Lowering {
   void note_value(BufferId buffer, ValueId value);
   BufferId group(BufferId buffer);
   void check_supported();
+  /// A oneDNN reorder from a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
+  std::unique_ptr<PrimitiveStep> make_reorder(const Value& source, const Value::Variant& from, Place to,
+                                              const md& desc, const std::optional<Quantization>& quantization);
   bool fold(const std::shared_ptr<Node>& node);
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
@@ -172,6 +195,7 @@ void register_attention(LoweringTable& table);
 void register_input_stage(LoweringTable& table);
 void register_control_flow(LoweringTable& table);
 void register_recurrent(LoweringTable& table);
+void register_quantization(LoweringTable& table);
 
 /// A copy of the model with the passes run that kernels of this engine profit from.
 std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options);
@@ -186,6 +210,12 @@ md plain_desc(ElementType type, const Shape& shape);
 dnnl::memory::dims to_dims(const Shape& shape);
 /// The elements lie in packed row-major order, whatever the layout is called.
 bool is_plain(const md& desc, const Shape& shape, ElementType type);
+/// The type that a described tensor's elements have.
+ElementType element_type(const md& desc);
+/// The same strides and blocks for elements of another type; undefined when that cannot be said.
+md retyped(const md& desc, ElementType type);
+/// The elements lie in packed row-major order in the description's own type.
+bool is_packed(const md& desc, const Shape& shape);
 /// oneDNN fell back to its scalar code.
 bool is_slow(const char* implementation);
 

@@ -7,9 +7,13 @@ namespace tenon::inline v1::engine {
 
 std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options) {
   const auto mine = model.clone();
-  // Weights are packed in f32: keeping them compressed would only delay the conversion.
-  if (options.fuse && !options.reference_only)
-    pass::common_passes({.keep_decompression = false}).add(pass::fold_input_stage()).run(mine);
+  if (!options.fuse || options.reference_only) return mine;
+  pass::Manager first;
+  first.add(pass::fuse_quantize_dequantize()).run(mine);
+  // Weights are packed in the type that is computed in: keeping them compressed would only delay the conversion.
+  pass::common_passes({.keep_decompression = false, .keep_dequantization = true})
+      .add(pass::fold_input_stage())
+      .run(mine);
   return mine;
 }
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// bf16 in vectors. Included once per instruction set, inside the including file's HWY_NAMESPACE.
+// No include guard: Highway's own says when to read it again.
+#if defined(TENON_BF16_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENON_BF16_INL
+#undef TENON_BF16_INL
+#else
+#define TENON_BF16_INL
+#endif
+
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class D>
+hn::Vec<D> LoadBf16(D d, const std::uint16_t* from) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<std::uint16_t, D> dh;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, from))));
+}
+
+// Rounded to nearest, ties to even. A NaN stays one unless its payload is in the lowest bits alone, which no arithmetic
+// makes.
+template <class D>
+void StoreBf16(hn::Vec<D> v, D, std::uint16_t* to) {
+  const hn::RebindToUnsigned<D> du;
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::uint16_t, D> dh;
+  const auto bits = hn::BitCast(du, v);
+  const auto upper = hn::ShiftRight<16>(bits);
+  const auto odd = hn::And(upper, hn::Set(du, 1));
+  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff))));
+  hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, rounded)), dh, to);
+}
+
+}  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

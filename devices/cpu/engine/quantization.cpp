@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads quantisation out of the graph, and lowers the FakeQuantize that no kernel takes in.
+#include <algorithm>
+#include <cmath>
+
+#include <tenon/devices/cpu/engine/quantization.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+std::optional<float> scalar(const Tensor& tensor) {
+  if (!tensor || tensor.element_type() != ElementType::kF32 || tensor.element_count() != 1) return std::nullopt;
+  return *tensor.data<float>();
+}
+
+/// Scale and zero point of `levels` numbers from `low` to `high`; the lowest is 0.
+bool steps_of(double low, double high, std::int64_t levels, double& scale, double& zero_point) {
+  if (!(high > low)) return false;
+  scale = (high - low) / static_cast<double>(levels - 1);
+  const double exact = -low / scale;
+  zero_point = std::nearbyint(exact);
+  return std::abs(exact - zero_point) < 1e-2;
+}
+
+bool is_type(const Node* node, std::string_view type) { return type == node->get_type_name(); }
+
+const Tensor* constant_of(const Node* node) {
+  const auto* constant = as_type<op::v0::Constant>(node);
+  return constant ? &constant->get_tensor() : nullptr;
+}
+
+/// Numbers of a small constant as f32; empty when it is none, or not real or 8-bit.
+std::vector<float> floats_of(const Node* node) {
+  if (is_type(node, "Convert")) node = node->get_input_node_ptr(0);
+  const auto* constant = as_type<op::v0::Constant>(node);
+  if (!constant) return {};
+  return constant->cast_vector<float>();
+}
+
+/// The one axis along which a constant of `shape` varies, in a tensor of rank `rank`; `rank` itself when it is one
+/// number, nothing when there are several.
+std::optional<std::size_t> axis_of(const Shape& shape, std::size_t rank) {
+  std::size_t axis = rank;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] == 1) continue;
+    if (axis != rank || shape.size() > rank) return std::nullopt;
+    axis = i + rank - shape.size();
+  }
+  return axis;
+}
+
+/// Weights before any reshape, with the axis that their scales vary along (the rank when there is one scale).
+struct Read {
+  Tensor values;
+  std::vector<float> scales;
+  std::size_t axis = 0;
+};
+
+/// scale * (q - zero point) of a constant q.
+std::optional<Read> read_dequantized(const Node* product) {
+  if (!is_type(product, "Multiply")) return std::nullopt;
+  const Node* centred = product->get_input_node_ptr(0);
+  std::vector<float> zero_points;
+  const Node* converted = centred;
+  if (is_type(centred, "Subtract")) {
+    converted = centred->get_input_node_ptr(0);
+    zero_points = floats_of(centred->get_input_node_ptr(1));
+    if (zero_points.empty()) return std::nullopt;
+  }
+  if (!is_type(converted, "Convert")) return std::nullopt;
+  const Tensor* numbers = constant_of(converted->get_input_node_ptr(0));
+  if (!numbers || !is_8_bit(numbers->element_type()) || !numbers->is_contiguous()) return std::nullopt;
+  const Shape& shape = numbers->shape();
+  Read read;
+  read.scales = floats_of(product->get_input_node_ptr(1));
+  const auto axis = axis_of(product->get_input_shape(1), shape.size());
+  if (read.scales.empty() || !axis || product->get_output_shape(0) != shape) return std::nullopt;
+  read.axis = *axis;
+  // One zero point that moves everything into the range of i8; symmetric weights have 0.
+  float zero_point = 0;
+  for (std::size_t i = 0; i < zero_points.size(); ++i) {
+    if (i > 0 && zero_points[i] != zero_points[0]) return std::nullopt;
+    zero_point = zero_points[0];
+  }
+  const bool is_signed = numbers->element_type() == ElementType::kI8;
+  if (is_signed && zero_point == 0) {
+    read.values = *numbers;
+    return read;
+  }
+  read.values = Tensor(ElementType::kI8, shape);
+  auto* out = read.values.data<std::int8_t>();
+  for (std::size_t i = 0; i < numbers->element_count(); ++i) {
+    const float centred_value =
+        (is_signed ? static_cast<float>(numbers->data<std::int8_t>()[i])
+                   : static_cast<float>(numbers->data<std::uint8_t>()[i])) - zero_point;
+    if (centred_value < -128 || centred_value > 127 || centred_value != std::nearbyint(centred_value))
+      return std::nullopt;
+    out[i] = static_cast<std::int8_t>(centred_value);
+  }
+  return read;
+}
+
+/// FakeQuantize of a constant.
+std::optional<Read> read_fake_quantized(Lowering& lowering, const Node* node) {
+  if (!is_type(node, "FakeQuantize")) return std::nullopt;
+  const Output<Node> source = node->input_value(0);
+  Tensor numbers = lowering.value(source).constant;
+  if (!numbers || numbers.element_type() != ElementType::kF32 || !numbers.is_contiguous()) return std::nullopt;
+  const std::int64_t levels = node->get_attributes().get_int("levels");
+  if (levels != 255 && levels != 256) return std::nullopt;
+  std::vector<float> low = floats_of(node->get_input_node_ptr(1)), high = floats_of(node->get_input_node_ptr(2));
+  if (low.empty() || low.size() != high.size() || floats_of(node->get_input_node_ptr(3)) != low ||
+      floats_of(node->get_input_node_ptr(4)) != high)
+    return std::nullopt;
+  const auto axis = axis_of(node->get_input_shape(1), numbers.shape().size());
+  if (!axis || node->get_input_shape(1) != node->get_input_shape(2)) return std::nullopt;
+  Read read;
+  read.axis = *axis;
+  for (std::size_t i = 0; i < low.size(); ++i) {
+    double scale = 0, zero_point = 0;
+    if (!steps_of(low[i], high[i], levels, scale, zero_point)) return std::nullopt;
+    if (zero_point != (levels == 256 ? 128 : 127)) return std::nullopt;
+    read.scales.push_back(static_cast<float>(scale));
+  }
+  const Shape& shape = numbers.shape();
+  std::size_t inner = 1;
+  for (std::size_t i = read.axis + 1; i < shape.size(); ++i) inner *= shape[i];
+  read.values = Tensor(ElementType::kI8, shape);
+  auto* out = read.values.data<std::int8_t>();
+  const float least = levels == 256 ? -128.f : -127.f;
+  for (std::size_t i = 0; i < numbers.element_count(); ++i) {
+    const float scale = read.scales.size() == 1 ? read.scales[0] : read.scales[i / inner % shape[read.axis]];
+    out[i] = static_cast<std::int8_t>(std::clamp(std::nearbyint(numbers.data<float>()[i] / scale), least, 127.f));
+  }
+  return read;
+}
+
+std::optional<Read> read_weights(Lowering& lowering, const Node* node) {
+  if (auto read = read_dequantized(node)) return read;
+  return read_fake_quantized(lowering, node);
+}
+
+bool lower_fake_quantize(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = lowering.input(node, 0);
+  Value& made = lowering.value(node->output(0));
+  const auto quantization = quantization_of(lowering, node);
+  if (!quantization || element_count(made.shape) == 0) return false;
+  const auto from = lowering.native(source);
+  if (source.quantization && is_8_bit(element_type(from.desc))) {
+    // Numbers of the same meaning are rounded already.
+    if (*source.quantization == *quantization) {
+      made.quantization = quantization;
+      lowering.define_view(made, from.desc, from.place);
+      lowering.note_optimized_out(node);
+      return true;
+    }
+  }
+  // Channels innermost: what 8-bit convolutions read.
+  md desc = plain_desc(quantization->type, made.shape);
+  using tag = dnnl::memory::format_tag;
+  if (made.shape.size() >= 3 && made.shape.size() <= 5 && lowering.options().blocked_layouts) {
+    const tag tags[] = {tag::nwc, tag::nhwc, tag::ndhwc};
+    desc = md(to_dims(made.shape), data_type(quantization->type), tags[made.shape.size() - 3]);
+  }
+  made.quantization = quantization;
+  return lowering.lower_reorder(node, source, made, desc);
+}
+
+}  // namespace
+
+std::optional<Quantization> quantization_of(Lowering& lowering, const std::shared_ptr<Node>& node) {
+  if (!is_type(node.get(), "FakeQuantize") || node->get_output_element_type(0) != element::f32) return std::nullopt;
+  if (node->get_attributes().get_int("levels") != 256) return std::nullopt;
+  float limits[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto limit = scalar(lowering.constant_input(node, 1 + i));
+    if (!limit) return std::nullopt;
+    limits[i] = *limit;
+  }
+  double scale = 0, zero_point = 0;
+  if (limits[0] != limits[2] || limits[1] != limits[3] || !steps_of(limits[0], limits[1], 256, scale, zero_point))
+    return std::nullopt;
+  if (zero_point < 0 || zero_point > 255) return std::nullopt;
+  // Symmetric numbers as i8: a zero point of 0 costs kernels nothing.
+  if (zero_point == 128) return Quantization{static_cast<float>(scale), 0, ElementType::kI8};
+  return Quantization{static_cast<float>(scale), static_cast<std::int32_t>(zero_point), ElementType::kU8};
+}
+
+bool is_quantized(Lowering& lowering, const Node* node) {
+  const std::string_view type = node->get_type_name();
+  if (type == "FakeQuantize")
+    return quantization_of(lowering, const_cast<Node*>(node)->shared_from_this()).has_value();
+  for (const char* mover : {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose"})
+    if (type == mover) return is_quantized(lowering, node->get_input_node_ptr(0));
+  return false;
+}
+
+std::optional<QuantizedWeights> quantized_filter(Lowering& lowering, const std::shared_ptr<Node>& node,
+                                                 std::size_t channels) {
+  const Node* source = node->get_input_node_ptr(1);
+  const Shape shape = node->get_input_shape(1);
+  const Node* base = is_type(source, "Reshape") ? source->get_input_node_ptr(0) : source;
+  auto read = read_weights(lowering, base);
+  if (!read) return std::nullopt;
+  const std::size_t rank = read->values.shape().size();
+  const bool per_channel = read->scales.size() > 1;
+  if (per_channel && read->scales.size() != channels) return std::nullopt;
+  // [G, O / G, ...] holds the channels in two axes; scales along one of them are enough when the other is 1.
+  if (per_channel && read->axis != 0 && !(read->axis == 1 && rank > 1 && read->values.shape()[0] == 1))
+    return std::nullopt;
+  Tensor values = read->values;
+  if (values.shape() != shape) values = values.reshaped(shape);
+  return QuantizedWeights{values, read->scales};
+}
+
+std::optional<QuantizedWeights> quantized_matrix(Lowering& lowering, const std::shared_ptr<Node>& node,
+                                                 std::size_t axis) {
+  auto read = read_weights(lowering, node->get_input_node_ptr(1));
+  if (!read || read->values.shape() != node->get_input_shape(1)) return std::nullopt;
+  if (read->scales.size() > 1 && read->axis != axis) return std::nullopt;
+  return QuantizedWeights{read->values, read->scales};
+}
+
+void describe_scale(dnnl::primitive_attr& attributes, int argument, int mask) {
+  attributes.set_scales_mask(argument, mask);
+}
+
+void describe_zero_point(dnnl::primitive_attr& attributes, int argument, std::int32_t zero_point) {
+  if (zero_point != 0) attributes.set_zero_points_mask(argument, 0);
+}
+
+void add_scales(Lowering& lowering, PrimitiveStep& step, int argument, const std::vector<float>& scales) {
+  Tensor values(ElementType::kF32, Shape{scales.size()});
+  std::copy(scales.begin(), scales.end(), values.data<float>());
+  lowering.add_argument(step, DNNL_ARG_ATTR_SCALES | argument, lowering.constant_place(values),
+                        plain_desc(ElementType::kF32, values.shape()));
+}
+
+void add_zero_point(Lowering& lowering, PrimitiveStep& step, int argument, std::int32_t zero_point) {
+  if (zero_point == 0) return;
+  Tensor value(ElementType::kI32, Shape{1});
+  *value.data<std::int32_t>() = zero_point;
+  lowering.add_argument(step, DNNL_ARG_ATTR_ZERO_POINTS | argument, lowering.constant_place(value),
+                        plain_desc(ElementType::kI32, value.shape()));
+}
+
+void register_quantization(LoweringTable& table) { table["FakeQuantize"] = {lower_fake_quantize, false}; }
+
+}  // namespace tenon::inline v1::engine

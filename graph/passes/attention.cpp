@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two products with a softmax between them, to ScaledDotProductAttention.
+#include <cmath>
+#include <numeric>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/passes/pass.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace pass {
+
+namespace {
+bool flag(const Node& node, const char* name) { return node.get_attributes().get_bool(name, false); }
+
+/// Keys [..., S, E] of what is multiplied as [..., E, S]; swaps the last axes of the transposition that made it, or adds
+/// one.
+Output<Node> keys_of(const Output<Node>& transposed, std::size_t rank) {
+  const Node* source = transposed.get_node();
+  std::vector<std::int64_t> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  Output<Node> from = transposed;
+  if (is_op(source, "Transpose") && constant_input(*source, 1)) {
+    const auto given = constant_input(*source, 1)->to_integers();
+    if (given.size() == rank) {
+      order = given;
+      from = source->input_value(0);
+    }
+  }
+  std::swap(order[rank - 1], order[rank - 2]);
+  const auto axes = std::make_shared<op::v0::Constant>(element::i64, Shape{rank}, order);
+  return make_node("Transpose", 1, {from, axes}, {}, source->get_friendly_name() + "/keys")->output(0);
+}
+
+/// Scores as queries and keys, with what is done to them before the softmax.
+struct Scores {
+  Node* product = nullptr;
+  double scale = 1;
+  Output<Node> mask;
+};
+
+bool match_scale(Node*& node, double& scale) {
+  double value = 0;
+  if (is_op(node, "Divide") && scalar_input(*node, 1, value) && value != 0) {
+    scale = 1 / value;
+    node = node->get_input_node_ptr(0);
+    return true;
+  }
+  for (std::size_t i = 0; i < 2 && is_op(node, "Multiply"); ++i) {
+    if (!scalar_input(*node, i, value)) continue;
+    scale = value;
+    node = node->get_input_node_ptr(1 - i);
+    return true;
+  }
+  return false;
+}
+
+bool match_scores(Node* node, Scores& scores) {
+  if (is_op(node, "Add") && only_user(*node)) {
+    for (std::size_t i = 0; i < 2 && !scores.product; ++i) {
+      Node* inner = node->get_input_node_ptr(i);
+      double scale = 1;
+      if (only_user(*inner)) match_scale(inner, scale);
+      if (!is_op(inner, "MatMul") || !(inner->get_output_partial_shape(0) == node->get_output_partial_shape(0))) continue;
+      scores = {inner, scale, node->input_value(1 - i)};
+    }
+  } else {
+    double scale = 1;
+    if (only_user(*node)) match_scale(node, scale);
+    scores = {node, scale, {}};
+  }
+  return is_op(scores.product, "MatMul") && only_user(*scores.product) && !flag(*scores.product, "transpose_a");
+}
+
+bool fuse_one(const std::shared_ptr<Node>& node) {
+  if (!is_op(node, "MatMul") || flag(*node, "transpose_a") || flag(*node, "transpose_b")) return false;
+  Node* softmax = node->get_input_node_ptr(0);
+  const PartialShape& shape = node->get_output_partial_shape(0);
+  if (!is_op(softmax, "Softmax") || !only_user(*softmax) || shape.is_dynamic()) return false;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  const std::int64_t axis = softmax->get_attributes().get_int("axis");
+  if (rank < 3 || (axis != -1 && axis != rank - 1)) return false;
+  Scores scores;
+  if (!match_scores(softmax->get_input_node_ptr(0), scores)) return false;
+  const Output<Node> queries = scores.product->input_value(0), values = node->input_value(1);
+  Output<Node> keys = scores.product->input_value(1);
+  for (const auto& side : {queries, keys, values}) {
+    const PartialShape& own = side.get_partial_shape();
+    if (own.is_dynamic() || static_cast<std::int64_t>(own.size()) != rank || side.get_element_type() != element::f32)
+      return false;
+    // Heads that share keys are not what the operation means here.
+    for (std::size_t i = 0; i + 2 < own.size(); ++i)
+      if (!(own[i] == shape[i])) return false;
+  }
+  if (scores.mask && (scores.mask.get_partial_shape().is_dynamic() || scores.mask.get_element_type() != element::f32))
+    return false;
+  if (!flag(*scores.product, "transpose_b")) keys = keys_of(keys, static_cast<std::size_t>(rank));
+  const auto constant = [](double value) {
+    return std::make_shared<op::v0::Constant>(element::f32, Shape{}, std::vector<double>{value})->output(0);
+  };
+  const auto fused = make_node("ScaledDotProductAttention", 13,
+                               {queries, keys, values, scores.mask ? scores.mask : constant(0), constant(scores.scale)},
+                               {{"causal", false}}, node->get_friendly_name());
+  replace_node(node, fused->output(0));
+  return true;
+}
+}  // namespace
+
+Pass fuse_attention() {
+  return {"fuse_attention", [](Model& model) {
+            bool changed = false;
+            for (const auto& node : model.get_ordered_ops()) changed |= fuse_one(node);
+            return changed;
+          }};
+}
+
+}  // namespace pass
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layer normalization written out with means, to MVN.
+#include <cmath>
+#include <optional>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/passes/pass.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace pass {
+
+namespace {
+std::optional<double> number(const Node& node, std::size_t index) {
+  double value = 0;
+  if (index >= node.get_input_size() || !scalar_input(node, index, value)) return std::nullopt;
+  return value;
+}
+bool is_number(const Node& node, std::size_t index, double wanted) {
+  const auto value = number(node, index);
+  return value && std::abs(*value - wanted) <= 1e-6;
+}
+
+/// x raised to `exponent`: the node is Power with it, or what says the same.
+bool is_square(const Node* node) {
+  if (is_op(node, "Power")) return is_number(*node, 1, 2);
+  return is_op(node, "Multiply") && node->input_value(0) == node->input_value(1);
+}
+
+/// A mean that keeps its axes: these, as constants.
+std::vector<std::int64_t> mean_axes(const Node* node) {
+  if (!is_op(node, "ReduceMean") || !node->get_attributes().get_bool("keep_dims", false)) return {};
+  const auto axes = constant_input(*node, 1);
+  return axes ? axes->to_integers() : std::vector<std::int64_t>();
+}
+
+/// x - mean(x) over `axes`.
+bool is_centred(const Node* node, const Output<Node>& x, const std::vector<std::int64_t>& axes) {
+  return is_op(node, "Subtract") && node->input_value(0) == x && mean_axes(node->get_input_node_ptr(1)) == axes &&
+         node->get_input_node_ptr(1)->input_value(0) == x;
+}
+
+struct Deviation {
+  const Node* variance = nullptr;
+  double epsilon = 0;
+};
+/// sqrt(variance + epsilon), as Sqrt or as a power; `inverse`: one over it.
+std::optional<Deviation> match_deviation(const Node* node, bool inverse) {
+  if (inverse && is_op(node, "Divide") && is_number(*node, 0, 1)) return match_deviation(node->get_input_node_ptr(1), false);
+  const bool power = is_op(node, "Power") && is_number(*node, 1, inverse ? -0.5 : 0.5);
+  if (!power && (inverse || !is_op(node, "Sqrt"))) return std::nullopt;
+  const Node* sum = node->get_input_node_ptr(0);
+  if (!is_op(sum, "Add")) return std::nullopt;
+  for (std::size_t i = 0; i < 2; ++i)
+    if (const auto epsilon = number(*sum, i)) return Deviation{sum->get_input_node_ptr(1 - i), *epsilon};
+  return std::nullopt;
+}
+
+bool fuse_one(const std::shared_ptr<Node>& node) {
+  const bool product = is_op(node, "Multiply");
+  if (!product && !is_op(node, "Divide")) return false;
+  for (std::size_t i = 0; i < (product ? 2u : 1u); ++i) {
+    const Node* centred = node->get_input_node_ptr(i);
+    if (!is_op(centred, "Subtract")) continue;
+    const auto deviation = match_deviation(node->get_input_node_ptr(1 - i), product);
+    if (!deviation) continue;
+    const Output<Node> x = centred->input_value(0);
+    const auto axes = mean_axes(deviation->variance);
+    if (axes.empty() || !is_centred(centred, x, axes)) continue;
+    const Node* square = deviation->variance->get_input_node_ptr(0);
+    // Exporters write the difference twice at times.
+    if (!is_square(square) || !is_centred(square->get_input_node_ptr(0), x, axes)) continue;
+    const auto mvn = make_node("MVN", 6, {x, deviation->variance->input_value(1)},
+                               {{"normalize_variance", true}, {"eps", deviation->epsilon}, {"eps_mode", "INSIDE_SQRT"}},
+                               node->get_friendly_name());
+    replace_node(node, mvn->output(0));
+    return true;
+  }
+  return false;
+}
+}  // namespace
+
+Pass fuse_layer_norm() {
+  return {"fuse_layer_norm", [](Model& model) {
+            bool changed = false;
+            for (const auto& node : model.get_ordered_ops()) changed |= fuse_one(node);
+            return changed;
+          }};
+}
+
+}  // namespace pass
+}  // namespace v1
+}  // namespace tenon

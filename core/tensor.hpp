@@ -97,7 +97,8 @@ class TENON_API Tensor {
   std::size_t get_size() const { return element_count(); }
   std::size_t get_byte_size() const { return size_bytes(); }
   bool is_continuous() const { return is_contiguous(); }
-  /// Changes the extents in place; grows only memory that this tensor allocated itself.
+  /// Changes the extents in place; grows only memory that this tensor allocated itself. Copies keep the shape they
+  /// have, with one exception: a tensor that InferRequest::get_tensor() gave tells its request, as OpenVINO's does.
   /// @errors kOutOfRange when borrowed memory is too small.
   void set_shape(const Shape& shape);
 

@@ -212,8 +212,8 @@ enum class Type { INTEGRATED = 0, DISCRETE = 1 };
 TENON_ENUM_TEXT(Type, "device type", {{Type::DISCRETE, "discrete"}, {Type::INTEGRATED, "integrated"}})
 inline constexpr Property<Type, PropertyMutability::RO> type{"DEVICE_TYPE"};
 
-/// Giga-operations per second by element type name; ordered by name because element::Type has no order.
-inline constexpr Property<std::map<std::string, float>, PropertyMutability::RO> gops{"DEVICE_GOPS"};
+/// Giga-operations per second by element type.
+inline constexpr Property<std::map<element::Type, float>, PropertyMutability::RO> gops{"DEVICE_GOPS"};
 
 struct PCIInfo {
   std::uint32_t domain = 0;

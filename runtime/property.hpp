@@ -35,7 +35,7 @@ struct BaseProperty : PropertyTag {
   static constexpr PropertyMutability mutability = kMutability;
 
   constexpr BaseProperty(const char* name) : name_(name) {}
-  const char* name() const { return name_; }
+  constexpr const char* name() const { return name_; }
   bool operator==(const std::string& text) const { return text == name_; }
   friend bool operator==(const std::string& text, const BaseProperty& property) { return text == property.name_; }
   friend std::ostream& operator<<(std::ostream& out, const BaseProperty& property) { return out << property.name_; }

@@ -61,18 +61,29 @@ inline std::atomic<int> live_requests{0};
 
 class ReferenceVariable final : public VariableStateImpl {
  public:
-  ReferenceVariable(std::string name, std::shared_ptr<VariableMap> values)
-      : name_(std::move(name)), values_(std::move(values)) {}
+  ReferenceVariable(std::string name, ElementType type, PartialShape shape, std::shared_ptr<VariableMap> values)
+      : name_(std::move(name)), type_(type), shape_(std::move(shape)), values_(std::move(values)) {}
   std::string name() const override { return name_; }
   Tensor state() const override {
-    const auto found = values_->find(name_);
-    return found == values_->end() ? Tensor() : found->second;
+    if (const auto found = values_->find(name_); found != values_->end()) return found->second;
+    Tensor zeros(type_, shape_.is_static() ? shape_.to_shape() : Shape{0});
+    std::fill_n(static_cast<char*>(zeros.data()), zeros.size_bytes(), '\0');
+    return zeros;
   }
-  void set_state(const Tensor& state) override { (*values_)[name_] = state; }
+  void set_state(const Tensor& state) override {
+    if (!shape_.compatible(PartialShape(state.shape())) || state.element_type() != type_)
+      throw AssertFailure("variable '" + name_ + "' has the shape " + shape_.to_string() + ", the value is " +
+                          to_string(state));
+    Tensor copy;
+    state.copy_to(copy);
+    (*values_)[name_] = copy;
+  }
   void reset() override { values_->erase(name_); }
 
  private:
   std::string name_;
+  ElementType type_;
+  PartialShape shape_;
   std::shared_ptr<VariableMap> values_;
 };
 
@@ -132,9 +143,10 @@ class ReferenceRequest final : public InferRequestImpl {
         outputs_(model_->get_results().size()),
         variables_(std::make_shared<VariableMap>()) {
     for (const auto& node : model_->get_ordered_ops()) {
-      if (!is_op(node, "Assign")) continue;
-      states_.push_back(
-          std::make_shared<ReferenceVariable>(node->get_attributes().get_string("variable_id"), variables_));
+      if (!is_op(node, "ReadValue")) continue;
+      states_.push_back(std::make_shared<ReferenceVariable>(node->get_attributes().get_string("variable_id"),
+                                                            node->get_output_element_type(0),
+                                                            node->get_output_partial_shape(0), variables_));
     }
     ++live_requests;
   }

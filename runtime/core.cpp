@@ -264,6 +264,8 @@ class Core::Impl {
   std::map<std::string, KnownModule> registered;
   std::map<std::string, AnyMap> configs;
   AnyMap for_all;  ///< Set without naming a device.
+  bool map_files = true;
+  bool tbb_terminate = false;  ///< Kept for who asks: no code of Tenon's outlives its devices' worker threads.
   ZeroCopy policy = ZeroCopy::kPrefer;
 };
 
@@ -313,8 +315,14 @@ std::map<std::string, std::string> Core::get_unavailable_devices() const {
 }
 
 std::shared_ptr<Model> Core::read_model(const std::filesystem::path& model_path, const std::filesystem::path& bin_path,
-                                        const AnyMap&) const {
-  return tenon::read_model(model_path, bin_path);
+                                        const AnyMap& properties) const {
+  const auto option = properties.find(enable_mmap.name());
+  bool map = option != properties.end() && option->second.as<bool>();
+  if (option == properties.end()) {
+    std::lock_guard lock(impl_->mutex);
+    map = impl_->map_files;
+  }
+  return tenon::read_model(model_path, bin_path, map);
 }
 
 std::shared_ptr<Model> Core::read_model(const std::string& model, const Tensor& weights) const {
@@ -399,12 +407,17 @@ SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, con
 void Core::set_property(const AnyMap& properties) {
   ZeroCopy policy = ZeroCopy::kPrefer;
   bool has_policy = false;
+  std::optional<bool> map_files, tbb_terminate;
   AnyMap for_all;
   for (const auto& [key, value] : properties) {
     if (key == zero_copy)
       policy = value.as<ZeroCopy>(), has_policy = true;
     else if (key == cache_dir.name() || key == cache_path.name())
       Impl::refuse_cache(value);
+    else if (key == enable_mmap.name())
+      map_files = value.as<bool>();
+    else if (key == force_tbb_terminate.name())
+      tbb_terminate = value.as<bool>();
     else if (const GeneralProperty* general = find_general_property(key)) {
       check_general_value(*general, value);
       for_all[key] = value;
@@ -416,6 +429,8 @@ void Core::set_property(const AnyMap& properties) {
   }
   impl_->set_for_all(for_all);
   std::lock_guard lock(impl_->mutex);
+  if (map_files) impl_->map_files = *map_files;
+  if (tbb_terminate) impl_->tbb_terminate = *tbb_terminate;
   if (has_policy) impl_->policy = policy;
 }
 
@@ -433,7 +448,8 @@ Any Core::get_property(const std::string& device_name, const std::string& name) 
 }
 
 Any Core::get_property(const std::string& device_name, const std::string& name, const AnyMap& arguments) const {
-  if (!device_name.empty()) {
+  const bool is_cache = name == cache_dir.name() || name == cache_path.name();
+  if (!device_name.empty() && !is_cache) {
     AnyMap with_id = arguments;
     const auto device = impl_->device(DeviceName(device_name), &with_id);
     return device->get_property(name, with_id);
@@ -442,10 +458,16 @@ Any Core::get_property(const std::string& device_name, const std::string& name, 
     std::lock_guard lock(impl_->mutex);
     return Any(impl_->policy);
   }
+  if (name == enable_mmap.name() || name == force_tbb_terminate.name()) {
+    std::lock_guard lock(impl_->mutex);
+    return Any(name == enable_mmap.name() ? impl_->map_files : impl_->tbb_terminate);
+  }
   if (name == cache_dir.name()) return Any(std::string());
+  if (name == cache_path.name()) return Any(std::filesystem::path());
   if (name == available_devices) return Any(get_available_devices());
   if (name == supported_properties) {
-    return Any(std::vector<PropertyName>{supported_properties, available_devices, zero_copy, cache_dir});
+    return Any(std::vector<PropertyName>{supported_properties, available_devices, zero_copy, cache_dir, cache_path,
+                                         enable_mmap, force_tbb_terminate});
   }
   throw Error(Code::kNotFound, "Core has no property " + name + " of its own; for a device's property name the device");
 }

@@ -37,6 +37,8 @@ class CpuDevice final : public Device {
     table_.add_constant(device::capabilities, std::vector<std::string>{device::capability::FP32});
     table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 1, 1});
+    table_.add(optimal_number_of_infer_requests,
+               [this] { return Any(static_cast<std::uint32_t>(std::max(1, config_.stream_count()))); });
     table_.add(compatibility_check, [] { return Any(CompatibilityCheck::NOT_APPLICABLE); });
     table_.add_constant(range_for_streams,
                         std::tuple<unsigned, unsigned>{1, static_cast<unsigned>(engine::Workers::available_cpus())});

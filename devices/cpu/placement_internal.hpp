@@ -90,7 +90,27 @@ struct Inert {
     visit(log::level, log_level);
   }
   void declare(PropertyTable& table) {
-    each([&](const auto& property, auto& value) { table.add_value(property, value); });
+    each([&](const auto& property, auto& value) {
+      using T = std::decay_t<decltype(value)>;
+      table.add(
+          property, [&value] { return Any(value); },
+          [&value](const Any& wanted, bool apply) {
+            T parsed = wanted.as<T>();
+            check(parsed, wanted);
+            if (apply) value = std::move(parsed);
+          });
+    });
+  }
+  template <typename T>
+  static void check(const T& value, const Any& given) {
+    if constexpr (std::is_same_v<T, float>) {
+      if (!(value >= 0 && value <= 1))
+        throw Error(Code::kInvalidArgument, "\"" + given.to_text() + "\" is not a rate of 0 to 1");
+    } else if constexpr (std::is_same_v<T, element::Type>) {
+      if (value != element::u8 && value != element::u4 && value != element::bf16 && value != element::f16 &&
+          value != element::f32)
+        throw Error(Code::kInvalidArgument, "\"" + given.to_text() + "\" is none of u8, u4, bf16, f16 and f32");
+    }
   }
   void describe(PropertyTable& table) {
     each([&](const auto& property, auto& value) { table.add_constant(property, value); });

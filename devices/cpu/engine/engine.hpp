@@ -139,7 +139,8 @@ class Execution {
   using Observer = std::function<void(const std::string& node, std::size_t output, const Tensor& value)>;
   void observe(Observer observer);
 
-  /// Bytes moved by the last run because an input or output was strided, unaligned to its type, or aliased.
+  /// Bytes moved by the last run because an input or output was strided, unaligned to its type, or aliased, or because
+  /// a variable was assigned what lies elsewhere (an input, a constant, another variable).
   std::uint64_t packed_bytes() const;
   /// Time of each step in the last run, in the order of Plan::steps(). Empty unless Options::profile.
   struct Timing {

@@ -298,7 +298,7 @@ bool Execution::run(Workers& workers, bool (*cancelled)(void*), void* context) {
                   "CPU: input '" + e.plan->inputs[i].name + "' has no tensor; set one before running");
   }
   if (e.changed) e.settle();
-  e.packed_bytes = 0;
+  e.packed_bytes = e.plan->assigned_copy_bytes;
   for (Binding& input : e.inputs)
     if (input.staged) e.copy(input.tensor, input.staging);
   bool done = false;

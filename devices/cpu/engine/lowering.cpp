@@ -497,6 +497,10 @@ void Lowering::grant_parts() {
       kept.push_back(std::move(plan_.steps[i]));
   }
   plan_.steps = std::move(kept);
+  for (const PartRequest& request : requests_)
+    if (!granted[static_cast<std::size_t>(&request - requests_.data())] &&
+        plan_.buffers[request.whole.buffer].kind == BufferKind::kState)
+      plan_.assigned_copy_bytes += request.size_bytes;
   for (Made& made : plan_.made)
     if (made.step >= 0) made.step = new_index[static_cast<std::size_t>(made.step)];
 }

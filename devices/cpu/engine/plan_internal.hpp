@@ -146,6 +146,7 @@ struct PlanImpl {
   std::vector<Made> made;
   std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
   std::size_t arena_bytes = 0;
+  std::size_t assigned_copy_bytes = 0;  ///< Of values that no step could write into their variable at once.
 
   /// Root of a buffer and the offset in it.
   Place root(Place place) const {

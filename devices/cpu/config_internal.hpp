@@ -6,12 +6,13 @@
 #include <string>
 
 #include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/devices/cpu/placement_internal.hpp>
 #include <tenon/runtime/properties.hpp>
 #include <tenon/runtime/property_table.hpp>
 
 namespace tenon::inline v1::cpu_device {
 
-/// What a user may set; each has an effect on the compiled model.
+/// What a user may set.
 struct Config {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
   std::uint32_t num_requests = 0;  ///< 0: not told. More streams than requests would idle.
@@ -20,6 +21,11 @@ struct Config {
   bool profiling = false;
   element::Type precision = element::dynamic;  ///< dynamic: the execution mode decides.
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
+  Placement placement;
+  Inert inert;
+  std::string device_id;
+  std::string weights_path;
+  bool weightless = false;
 
   /// What the engine computes in. By default bf16 where the CPU multiplies it natively, unless accuracy is asked for.
   ElementType compute_type() const {
@@ -28,7 +34,7 @@ struct Config {
     return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
   }
 
-  int total_threads() const { return threads > 0 ? threads : engine::Workers::available_cpus(); }
+  int total_threads() const { return threads > 0 ? threads : placement.cpu_count(); }
 
   /// Executions in parallel. Throughput wants few threads in each: what they share costs more than what they gain.
   int stream_count() const {
@@ -54,9 +60,23 @@ struct Config {
         "at least 0, where 0 means all CPUs");
     table.add_value(enable_profiling, profiling);
     table.add_value(hint::execution_mode, execution_mode);
+    placement.declare(table);
+    inert.declare(table);
+    add_checked(
+        table, device::id, device_id, [](const std::string& value) { return value.empty() || value == "0"; },
+        "the CPU: there is one CPU device, without an id");
+    table.add_value(enable_weightless, weightless);
+    table.add(
+        PropertyName(tenon::weights_path.name(), PropertyMutability::WO), [this] { return Any(weights_path); },
+        [this](const Any& value, bool apply) {
+          std::string path = value.as<std::string>();
+          if (apply) weights_path = std::move(path);
+        });
     add_checked(
         table, hint::inference_precision, precision,
-        [](element::Type value) { return value == element::f32 || value == element::bf16 || value == element::dynamic; },
+        [](element::Type value) {
+          return value == element::f32 || value == element::bf16 || value == element::dynamic;
+        },
         "f32, bf16 or dynamic, which leaves the choice to the device");
   }
 

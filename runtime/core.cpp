@@ -7,15 +7,17 @@
 #include <cstring>
 #include <istream>
 #include <mutex>
-#include <streambuf>
 
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/mapped_file.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device_host.hpp>
+#include "bytes_stream_internal.hpp"
+#include "cache_internal.hpp"
 #include "model_state_internal.hpp"
 #include "registry_internal.hpp"
 
@@ -31,11 +33,16 @@ struct FrameOption {
   std::string input;
 };
 
-/// "GPU.1" is device GPU with id 1.
+/// "GPU.1" is device GPU with id 1; "AUTO:GPU,CPU" is device AUTO over those.
 struct DeviceName {
   std::string base;
   std::string id;
-  explicit DeviceName(const std::string& text) {
+  std::string members;
+  explicit DeviceName(std::string text) {
+    if (const auto colon = text.find(':'); colon != std::string::npos) {
+      members = text.substr(colon + 1);
+      text.resize(colon);
+    }
     const auto dot = text.find('.');
     base = text.substr(0, dot);
     std::transform(base.begin(), base.end(), base.begin(),
@@ -44,34 +51,12 @@ struct DeviceName {
   }
 };
 
-/// A stream over bytes that stay where they are.
-class BytesBuffer final : public std::streambuf {
- public:
-  BytesBuffer(const void* data, std::size_t size) {
-    char* begin = const_cast<char*>(static_cast<const char*>(data));
-    setg(begin, begin, begin + size);
-  }
-
- protected:
-  pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
-    const off_type base = from == std::ios_base::beg   ? 0
-                          : from == std::ios_base::cur ? gptr() - eback()
-                                                       : egptr() - eback();
-    const off_type at = base + offset;
-    if (at < 0 || at > egptr() - eback()) return pos_type(off_type(-1));
-    setg(eback(), eback() + at, egptr());
-    return pos_type(at);
-  }
-  pos_type seekpos(pos_type position, std::ios_base::openmode which) override {
-    return seekoff(off_type(position), std::ios_base::beg, which);
-  }
-};
-
 /// What of a compile call is the runtime's own.
 struct CompileOptions {
   AnyMap device;
   ZeroCopy policy = ZeroCopy::kPrefer;
   std::optional<FrameOption> frames;
+  cache::Settings cache;
 };
 
 }  // namespace
@@ -80,7 +65,7 @@ std::pair<std::string, Any> input_frames(const FrameInfo& info, const std::strin
   return {kInputFrames, Any(FrameOption{info, input})};
 }
 
-class Core::Impl {
+class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<Core::Impl> {
  public:
   Impl() : shared(std::make_shared<SharedState>()) { shared->router.add(host_context()); }
 
@@ -120,6 +105,7 @@ class Core::Impl {
       throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: " + error.what());
     }
     if (!made.device) throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: its module made none");
+    made.device->set_host(weak_from_this());
     std::lock_guard lock(mutex);
     // Another thread may have been first; its object has the properties.
     const auto [entry, is_new] = entries.emplace(name, made);
@@ -131,6 +117,12 @@ class Core::Impl {
   /// The device, with the id in `properties` when the name has one.
   std::shared_ptr<Device> device(const DeviceName& name, AnyMap* properties) {
     auto device = entry(name.base).device;
+    if (!name.members.empty()) {
+      if (!device->is_composite())
+        throw AssertFailure("device \"" + name.base + "\" is not made of others, so \"" + name.base + ":" +
+                            name.members + "\" means nothing");
+      if (properties) (*properties)[tenon::device::priorities.name()] = Any(name.members);
+    }
     if (name.id.empty()) return device;
     const auto ids = device->available_ids();
     // One device without an id may be called 0.
@@ -150,6 +142,9 @@ class Core::Impl {
     {
       std::lock_guard lock(mutex);
       options.policy = policy;
+      options.cache = cache_for_all;
+      if (const auto own = caches.find(device_name); own != caches.end())
+        for (const auto& [key, value] : own->second) cache::apply(options.cache, key, value);
     }
     const std::string prefix = std::string(tenon::device::properties.name()) + "_";
     AnyMap for_device;
@@ -158,8 +153,8 @@ class Core::Impl {
         options.policy = value.as<ZeroCopy>();
       else if (key == kInputFrames)
         options.frames = value.as<FrameOption>();
-      else if (key == cache_dir.name() || key == cache_path.name())
-        refuse_cache(value);
+      else if (cache::is_cache_property(key))
+        cache::apply(options.cache, key, value);
       else if (key == tenon::device::properties.name())
         add_nested(value, device_name, for_device);
       else if (key.compare(0, prefix.size(), prefix) == 0) {
@@ -169,20 +164,71 @@ class Core::Impl {
       }
     }
     // What is meant for this very device wins over what is meant for any.
-    for (const auto& [key, value] : for_device) options.device[key] = value;
+    for (const auto& [key, value] : for_device) {
+      if (cache::is_cache_property(key))
+        cache::apply(options.cache, key, value);
+      else
+        options.device[key] = value;
+    }
     return options;
   }
 
-  CompiledModel compile(const std::shared_ptr<const Model>& model, const std::string& device_name,
-                        const AnyMap& properties) {
-    if (!model) throw AssertFailure("compile_model: the model is null");
-    DeviceName name(device_name);
-    if (name.base.empty() || name.base == "AUTO") name = DeviceName(select(model));
+  /// As split(). A device that is made of others hands the cache's and the devices' properties on to those.
+  CompileOptions options_for(const DeviceName& name, const std::shared_ptr<Device>& device, const AnyMap& properties) {
     CompileOptions options = split(name.base, properties);
-    auto device = this->device(name, &options.device);
-    // The caller may change its model afterwards, and plans for new frame formats are made from this one.
-    auto state = std::make_shared<ModelState>(shared, std::move(device), std::shared_ptr<const Model>(model->clone()),
-                                              options.device, options.policy);
+    if (!device->is_composite()) return options;
+    const std::string prefix = tenon::device::properties.name();
+    for (const auto& [key, value] : properties)
+      if (key == zero_copy || cache::is_cache_property(key) || key.compare(0, prefix.size(), prefix) == 0)
+        options.device[key] = value;
+    options.cache.folder.clear();
+    return options;
+  }
+
+  /// The name to use where the caller left the choice open.
+  DeviceName choose(const std::string& device_name, const std::shared_ptr<const Model>& model) {
+    DeviceName name(device_name.empty() ? "AUTO" : device_name);
+    if (name.base != "AUTO" || known().count("AUTO")) return name;
+    if (!name.members.empty())
+      throw AssertFailure("\"" + device_name + "\" needs the device module AUTO, which is not installed",
+                          Code::kNotFound);
+    return DeviceName(select(model));
+  }
+
+  CompiledModel compile(ModelSource source, const std::string& device_name, const AnyMap& properties) {
+    // A model that only an entry's id stands for may be missing.
+    if (!source.model && !source.read && !properties.count(cache_blob_id.name()))
+      throw AssertFailure("compile_model: the model is null");
+    const DeviceName name = choose(device_name, source.model);
+    auto device = this->device(name, nullptr);
+    CompileOptions options = options_for(name, device, properties);
+    this->device(name, &options.device);
+    source.cache = options.cache;
+    if (const auto blob = options.device.find(hint::compiled_blob.name()); blob != options.device.end()) {
+      const Tensor bytes = blob->second.as<Tensor>();
+      options.device.erase(blob);
+      return import(aligned(bytes), device, options);
+    }
+    if (!options.frames) {
+      cache::Compiler compiler(*device, options.device, options.cache);
+      if (compiler.active())
+        if (auto compiled = compiler.load(source.origin))
+          return CompiledModel(std::make_shared<ModelState>(shared, std::move(device), std::move(compiled),
+                                                            std::move(source), options.device, options.policy));
+    }
+    if (!source.model) {
+      if (!source.read)
+        throw AssertFailure("compile_model: the model is null, and no cache entry has this CACHE_BLOB_ID");
+      const MappedFiles files;
+      source.model = source.read();
+      for (const auto& path : files.paths())
+        if (auto identity = cache::identify(path)) source.files.push_back(std::move(*identity));
+    } else {
+      // The caller may change its model afterwards, and plans for new frame formats are made from this one.
+      source.model = source.model->clone();
+    }
+    auto state =
+        std::make_shared<ModelState>(shared, std::move(device), std::move(source), options.device, options.policy);
     Variant::Key key;
     if (options.frames) {
       key.resize(state->inputs().size());
@@ -196,12 +242,111 @@ class Core::Impl {
     return CompiledModel(std::move(state));
   }
 
+  CompiledModel compile(const std::shared_ptr<const Model>& model, const std::string& device_name,
+                        const AnyMap& properties) {
+    ModelSource source;
+    source.model = model;
+    return compile(std::move(source), device_name, properties);
+  }
+
+  CompiledModel compile_file(const std::filesystem::path& path, const std::string& device_name,
+                             const AnyMap& properties) {
+    ModelSource source;
+    source.origin.model = path;
+    // Beside an IR, its weights; read_model looks for them in the same place.
+    source.origin.weights = path;
+    source.origin.weights.replace_extension(".bin");
+    source.read = [path] { return std::shared_ptr<const Model>(tenon::read_model(path)); };
+    // Without the device module AUTO the choice needs the model.
+    if ((device_name.empty() || DeviceName(device_name).base == "AUTO") && !known().count("AUTO")) {
+      source.model = source.read();
+      source.origin = {};
+    }
+    return compile(std::move(source), device_name, properties);
+  }
+
+  /// Blobs are used where they lie, at an alignment that devices may count on.
+  static Tensor aligned(const Tensor& blob) {
+    if (!blob || !blob.is_contiguous() || !blob.is_host_addressable())
+      throw AssertFailure("import_model: the blob must be a packed tensor in host memory");
+    const Tensor bytes =
+        Tensor(TensorInfo{ElementType::kU8, Shape{blob.size_bytes()}, {}}, blob.memory(), blob.offset(), blob.lease());
+    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % 64 == 0) return bytes;
+    Tensor copy(ElementType::kU8, bytes.shape());
+    if (bytes.size_bytes()) std::memcpy(copy.data(), bytes.data(), bytes.size_bytes());
+    return copy;
+  }
+
+  CompiledModel import(Tensor blob, std::shared_ptr<Device> device, const CompileOptions& options) {
+    if (options.cache.callbacks && options.cache.callbacks->decrypt) {
+      const std::string plain =
+          options.cache.callbacks->decrypt(std::string(static_cast<const char*>(blob.data()), blob.size_bytes()));
+      blob = Tensor(ElementType::kU8, Shape{plain.size()});
+      if (!plain.empty()) std::memcpy(blob.data(), plain.data(), plain.size());
+    }
+    auto compiled = device->import_blob(blob, false, options.device);
+    return CompiledModel(std::make_shared<ModelState>(shared, std::move(device), std::move(compiled), options.policy));
+  }
+
+  CompiledModel import(std::istream& stream, const std::string& device_name, const AnyMap& properties) {
+    const DeviceName name(device_name);
+    auto device = this->device(name, nullptr);
+    CompileOptions options = options_for(name, device, properties);
+    this->device(name, &options.device);
+    if (options.cache.callbacks && options.cache.callbacks->decrypt) return import(read_all(stream), device, options);
+    auto compiled = device->import_model(stream, options.device);
+    return CompiledModel(std::make_shared<ModelState>(shared, std::move(device), std::move(compiled), options.policy));
+  }
+
+  SupportedOpsMap query(const std::shared_ptr<const Model>& model, const std::string& device_name,
+                        const AnyMap& properties) {
+    const DeviceName name(device_name);
+    auto device = this->device(name, nullptr);
+    CompileOptions options = options_for(name, device, properties);
+    this->device(name, &options.device);
+    return device->query_model(model, options.device);
+  }
+
+  // For devices that are made of others.
+  std::vector<std::string> available_devices() const override {
+    auto* self = const_cast<Impl*>(this);
+    std::vector<std::string> names;
+    for (const auto& [name, module] : self->known()) {
+      try {
+        const auto device = self->entry(name).device;
+        if (device->is_composite()) continue;
+        for (const std::string& id : device->available_ids()) names.push_back(id.empty() ? name : name + "." + id);
+      } catch (const std::exception&) {  // get_unavailable_devices() says why.
+      }
+    }
+    return names;
+  }
+  CompiledModel compile_model(const std::shared_ptr<const Model>& model, const std::string& device,
+                              const AnyMap& properties) override {
+    return compile(model, device, properties);
+  }
+  CompiledModel import_model(std::istream& stream, const std::string& device, const AnyMap& properties) override {
+    return import(stream, device, properties);
+  }
+  SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const std::string& device,
+                              const AnyMap& properties) const override {
+    return const_cast<Impl*>(this)->query(model, device, properties);
+  }
+  Any get_property(const std::string& device, const std::string& name) const override {
+    AnyMap arguments;
+    return const_cast<Impl*>(this)->device(DeviceName(device), &arguments)->get_property(name, arguments);
+  }
+  std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const override {
+    return model.state_->main_variant()->impl;
+  }
+
   /// The first available device that runs the whole model.
   std::string select(const std::shared_ptr<const Model>& model) {
     std::string reasons;
     for (const auto& [name, module] : known()) {
       try {
         const auto device = entry(name).device;
+        if (device->is_composite()) continue;
         if (device->available_ids().empty()) {
           reasons += "; " + name + ": no device present";
           continue;
@@ -220,10 +365,6 @@ class Core::Impl {
                 "AUTO: no device runs this model" + (reasons.empty() ? "; none is registered" : reasons));
   }
 
-  static void refuse_cache(const Any& folder) {
-    if (folder.as<std::string>().empty()) return;
-    throw NotImplemented("the compiled-model cache (CACHE_DIR) does not exist yet: leave the property out");
-  }
   static void add_all(const AnyMap& from, AnyMap& to) {
     for (const auto& [key, value] : from) to[key] = value;
   }
@@ -239,6 +380,8 @@ class Core::Impl {
   std::map<std::string, KnownModule> registered;
   std::map<std::string, AnyMap> configs;
   ZeroCopy policy = ZeroCopy::kPrefer;
+  cache::Settings cache_for_all;
+  std::map<std::string, AnyMap> caches;  ///< The cache's properties of devices that have their own.
 };
 
 Core::Core() : impl_(std::make_shared<Impl>()) {}
@@ -261,23 +404,14 @@ std::map<std::string, Version> Core::get_versions(const std::string& device_name
   return versions;
 }
 
-std::vector<std::string> Core::get_available_devices() const {
-  std::vector<std::string> names;
-  for (const auto& [name, module] : impl_->known()) {
-    try {
-      for (const std::string& id : impl_->entry(name).device->available_ids())
-        names.push_back(id.empty() ? name : name + "." + id);
-    } catch (const std::exception&) {  // get_unavailable_devices() says why.
-    }
-  }
-  return names;
-}
+std::vector<std::string> Core::get_available_devices() const { return impl_->available_devices(); }
 
 std::map<std::string, std::string> Core::get_unavailable_devices() const {
   std::map<std::string, std::string> reasons;
   for (const auto& [name, module] : impl_->known()) {
     try {
-      if (impl_->entry(name).device->available_ids().empty())
+      const auto device = impl_->entry(name).device;
+      if (!device->is_composite() && device->available_ids().empty())
         reasons[name] = "the module works, but no device is present";
     } catch (const std::exception& error) {
       reasons[name] = error.what();
@@ -309,13 +443,11 @@ CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, con
   return impl_->compile(model, device_name, properties);
 }
 CompiledModel Core::compile_model(const std::filesystem::path& model_path, const AnyMap& properties) {
-  return impl_->compile(read_model(model_path), "AUTO", properties);
+  return impl_->compile_file(model_path, "AUTO", properties);
 }
 CompiledModel Core::compile_model(const std::filesystem::path& model_path, const std::string& device_name,
                                   const AnyMap& properties) {
-  // An unknown device is told before a large model is read.
-  if (const DeviceName name(device_name); !name.base.empty() && name.base != "AUTO") impl_->device(name, nullptr);
-  return impl_->compile(read_model(model_path), device_name, properties);
+  return impl_->compile_file(model_path, device_name, properties);
 }
 CompiledModel Core::compile_model(const std::string& model, const Tensor& weights, const std::string& device_name,
                                   const AnyMap& properties) {
@@ -334,38 +466,36 @@ CompiledModel Core::compile_model(const std::shared_ptr<const Model>& model, con
 }
 
 CompiledModel Core::import_model(std::istream& stream, const std::string& device_name, const AnyMap& properties) {
-  const DeviceName name(device_name);
-  CompileOptions options = impl_->split(name.base, properties);
-  auto device = impl_->device(name, &options.device);
-  auto compiled = device->import_model(stream, options.device);
-  return CompiledModel(
-      std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
+  return impl_->import(stream, device_name, properties);
 }
 CompiledModel Core::import_model(const Tensor& compiled_blob, const std::string& device_name,
                                  const AnyMap& properties) {
-  if (!compiled_blob || !compiled_blob.is_contiguous())
-    throw AssertFailure("import_model: the blob must be a packed tensor in host memory");
-  BytesBuffer buffer(compiled_blob.data(), compiled_blob.size_bytes());
-  std::istream stream(&buffer);
-  return import_model(stream, device_name, properties);
+  const DeviceName name(device_name);
+  auto device = impl_->device(name, nullptr);
+  CompileOptions options = impl_->options_for(name, device, properties);
+  impl_->device(name, &options.device);
+  return impl_->import(Impl::aligned(compiled_blob), std::move(device), options);
 }
 
 SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, const std::string& device_name,
                                   const AnyMap& properties) const {
   if (!model) throw AssertFailure("query_model: the model is null");
-  const DeviceName name(device_name);
-  CompileOptions options = impl_->split(name.base, properties);
-  return impl_->device(name, &options.device)->query_model(model, options.device);
+  return impl_->query(model, device_name, properties);
 }
 
 void Core::set_property(const AnyMap& properties) {
   ZeroCopy policy = ZeroCopy::kPrefer;
   bool has_policy = false;
+  cache::Settings settings;
+  {
+    std::lock_guard lock(impl_->mutex);
+    settings = impl_->cache_for_all;
+  }
   for (const auto& [key, value] : properties) {
     if (key == zero_copy)
       policy = value.as<ZeroCopy>(), has_policy = true;
-    else if (key == cache_dir.name() || key == cache_path.name())
-      Impl::refuse_cache(value);
+    else if (cache::is_cache_property(key))
+      cache::apply(settings, key, value);
     else {
       throw Error(Code::kNotFound, "Core has no property " + key + " of its own, only " + zero_copy.name() + " and " +
                                        cache_dir.name() +
@@ -374,6 +504,7 @@ void Core::set_property(const AnyMap& properties) {
   }
   std::lock_guard lock(impl_->mutex);
   if (has_policy) impl_->policy = policy;
+  impl_->cache_for_all = settings;
 }
 
 void Core::set_property(const std::string& device_name, const AnyMap& properties) {
@@ -382,6 +513,12 @@ void Core::set_property(const std::string& device_name, const AnyMap& properties
   CompileOptions options = impl_->split(name.base, properties);
   // With the id, so that a module of several devices knows which one is meant.
   const auto device = impl_->device(name, &options.device);
+  {
+    std::lock_guard lock(impl_->mutex);
+    for (const auto& [key, value] : properties)
+      if (cache::is_cache_property(key)) impl_->caches[name.base][key] = value;
+  }
+  if (options.device.empty()) return;
   device->set_property(options.device);
 }
 
@@ -392,17 +529,23 @@ Any Core::get_property(const std::string& device_name, const std::string& name) 
 Any Core::get_property(const std::string& device_name, const std::string& name, const AnyMap& arguments) const {
   if (!device_name.empty()) {
     AnyMap with_id = arguments;
-    const auto device = impl_->device(DeviceName(device_name), &with_id);
+    const DeviceName wanted(device_name);
+    const auto device = impl_->device(wanted, &with_id);
+    if (cache::is_cache_property(name)) return cache::value_of(impl_->split(wanted.base, {}).cache, name);
     return device->get_property(name, with_id);
+  }
+  if (cache::is_cache_property(name)) {
+    std::lock_guard lock(impl_->mutex);
+    return cache::value_of(impl_->cache_for_all, name);
   }
   if (name == zero_copy) {
     std::lock_guard lock(impl_->mutex);
     return Any(impl_->policy);
   }
-  if (name == cache_dir.name()) return Any(std::string());
   if (name == available_devices) return Any(get_available_devices());
   if (name == supported_properties) {
-    return Any(std::vector<PropertyName>{supported_properties, available_devices, zero_copy, cache_dir});
+    return Any(std::vector<PropertyName>{supported_properties, available_devices, zero_copy, cache_dir, cache_path,
+                                         cache_mode, cache_size_limit});
   }
   throw Error(Code::kNotFound, "Core has no property " + name + " of its own; for a device's property name the device");
 }

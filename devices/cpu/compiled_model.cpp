@@ -186,9 +186,7 @@ class Request final : public InferRequestImpl {
 
 CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Config& config)
     : CompiledModelImpl(Ports::of(*model)), config_(config), name_(model->get_friendly_name()) {
-  const int streams = std::max(config_.stream_count(), 0);
-  for (int i = 0; i <= streams; ++i)
-    workers_.push_back(std::make_unique<engine::Workers>(config_.threads_per_stream()));
+  start_workers();
   if (is_static(*model)) {
     std::vector<Shape> shapes;
     for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
@@ -197,6 +195,51 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
     check_supported(*model);
     model_ = model->clone();
   }
+  declare_properties();
+}
+
+CompiledModel::CompiledModel(Blob blob, const Config& config)
+    : CompiledModelImpl(Ports::of(*blob.prepared.model)), config_(config), name_(blob.name) {
+  start_workers();
+  if (blob.kind == Blob::Kind::kPrepared) {
+    auto variant = std::make_shared<Variant>();
+    for (const auto& input : ports().inputs) variant->input_shapes.push_back(input.get_shape());
+    variant->plan = engine::restore_plan(blob.prepared, options());
+    static_variant_ = std::move(variant);
+  } else {
+    model_ = blob.prepared.model;
+  }
+  declare_properties();
+}
+
+void CompiledModel::start_workers() {
+  const int streams = std::max(config_.stream_count(), 0);
+  for (int i = 0; i <= streams; ++i)
+    workers_.push_back(std::make_unique<engine::Workers>(config_.threads_per_stream()));
+}
+
+engine::Options CompiledModel::options() const {
+  engine::Options options;
+  options.threads = config_.threads_per_stream();
+  options.profile = config_.profiling;
+  return options;
+}
+
+void CompiledModel::export_model(std::ostream& stream) const {
+  Blob blob;
+  blob.name = name_;
+  if (static_variant_ && static_variant_->plan) {
+    blob.kind = Blob::Kind::kPrepared;
+    blob.prepared = engine::prepare_again(*static_variant_->plan);
+  } else {
+    blob.kind = Blob::Kind::kModel;
+    blob.prepared.model = static_variant_ ? static_variant_->interpreted : model_;
+  }
+  write_blob(stream, blob);
+}
+
+void CompiledModel::declare_properties() {
+  const int streams = std::max(config_.stream_count(), 0);
   table_.add_constant(model_name, name_);
   table_.add_constant(optimal_number_of_infer_requests, static_cast<std::uint32_t>(std::max(streams, 1)));
   table_.add_constant(num_streams, streams::Num(streams));
@@ -212,11 +255,8 @@ std::shared_ptr<const Variant> CompiledModel::make_variant(const std::shared_ptr
                                                            std::vector<Shape> shapes) const {
   auto variant = std::make_shared<Variant>();
   variant->input_shapes = std::move(shapes);
-  engine::Options options;
-  options.threads = config_.threads_per_stream();
-  options.profile = config_.profiling;
   if (is_static(*model))
-    variant->plan = engine::Plan::compile(model, options);
+    variant->plan = engine::Plan::compile(model, options());
   else
     variant->interpreted = model;
   return variant;

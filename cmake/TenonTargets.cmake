@@ -192,12 +192,18 @@ ${calls}  return all;
   target_sources(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/known_contexts.cpp")
 endfunction()
 
-# tenon_add_device(NAME cpu SOURCES ... LINK ...): a module libtenon_device_<name>.so that the runtime loads by name.
+# tenon_add_device(NAME cpu SOURCES ... LINK ... [EXAMPLE]): a module libtenon_device_<name>.so that the runtime loads by
+# name. An EXAMPLE lies in lib/examples and is not installed.
 function(tenon_add_device)
-  cmake_parse_arguments(A "" "NAME" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(A "EXAMPLE" "NAME" "SOURCES;LINK" ${ARGN})
   add_library(tenon_device_${A_NAME} MODULE ${A_SOURCES})
   target_link_libraries(tenon_device_${A_NAME} PRIVATE tenon_flags tenon::runtime ${A_LINK})
   set_target_properties(tenon_device_${A_NAME} PROPERTIES CXX_VISIBILITY_PRESET hidden)
+  if(A_EXAMPLE)
+    set_target_properties(tenon_device_${A_NAME} PROPERTIES
+                          LIBRARY_OUTPUT_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/examples")
+    return()
+  endif()
   add_dependencies(tenon_demo tenon_device_${A_NAME})
   install(TARGETS tenon_device_${A_NAME} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endfunction()

@@ -23,6 +23,11 @@ struct OpenFile {
   }
 };
 
+TENON_INLINE MappedFiles*& innermost_mapped_files() {
+  static thread_local MappedFiles* innermost = nullptr;
+  return innermost;
+}
+
 [[noreturn]] TENON_INLINE void fail_file(const std::filesystem::path& path, const char* call, int error) {
   Code code = Code::kUnavailable;
   if (error == ENOENT || error == ENOTDIR) code = Code::kNotFound;
@@ -33,6 +38,11 @@ struct OpenFile {
 
 }  // namespace detail
 
+TENON_INLINE MappedFiles::MappedFiles() : outer_(detail::innermost_mapped_files()) {
+  detail::innermost_mapped_files() = this;
+}
+TENON_INLINE MappedFiles::~MappedFiles() { detail::innermost_mapped_files() = outer_; }
+
 TENON_INLINE Tensor map_file(const std::filesystem::path& path) {
   const detail::OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (file.fd < 0) detail::fail_file(path, "open", errno);
@@ -42,6 +52,8 @@ TENON_INLINE Tensor map_file(const std::filesystem::path& path) {
     throw Error(Code::kInvalidArgument, "cannot map \"" + path.string() + "\": it is not a regular file");
   }
   const auto size = static_cast<std::size_t>(status.st_size);
+  for (MappedFiles* files = detail::innermost_mapped_files(); files; files = files->outer_)
+    files->paths_.push_back(path);
   // The mapping keeps the file open by itself.
   void* data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED) detail::fail_file(path, "mmap", errno);

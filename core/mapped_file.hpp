@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <vector>
 
 #include <tenon/core/tensor.hpp>
 
@@ -16,6 +17,22 @@ inline namespace v1 {
 /// @thread any. A file that another process truncates while mapped raises SIGBUS on access: write model files
 /// atomically.
 TENON_API Tensor map_file(const std::filesystem::path& path);
+
+/// Remembers which files map_file mapped in this thread while it lives: all files that a model was read from.
+/// @thread made, asked and destroyed in one thread; several nest.
+class TENON_API MappedFiles {
+ public:
+  MappedFiles();
+  ~MappedFiles();
+  MappedFiles(const MappedFiles&) = delete;
+  MappedFiles& operator=(const MappedFiles&) = delete;
+  const std::vector<std::filesystem::path>& paths() const { return paths_; }
+
+ private:
+  friend TENON_API Tensor map_file(const std::filesystem::path& path);
+  MappedFiles* outer_;
+  std::vector<std::filesystem::path> paths_;
+};
 
 }  // namespace v1
 }  // namespace tenon

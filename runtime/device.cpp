@@ -2,11 +2,15 @@
 // What devices get for free: defaults of the device interface.
 #include <tenon/runtime/device.hpp>
 
+#include <cstring>
+#include <istream>
+
 #include <tenon/core/host.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
+#include "bytes_stream_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -96,6 +100,7 @@ std::shared_ptr<const Model> CompiledModelImpl::runtime_model() const {
 void CompiledModelImpl::export_model(std::ostream&) const {
   throw NotImplemented("this device can't export compiled models (it lacks the capability EXPORT_IMPORT)");
 }
+void CompiledModelImpl::export_blob(std::ostream& stream, bool) const { export_model(stream); }
 std::shared_ptr<RemoteContextImpl> CompiledModelImpl::context() const {
   throw NotImplemented("get_context is not supported by this device");
 }
@@ -114,11 +119,41 @@ std::shared_ptr<CompiledModelImpl> Device::import_in_context(std::istream&, cons
                                                              const AnyMap&) {
   throw NotImplemented("importing for a remote context is not supported by " + name() + " plugin!");
 }
+std::shared_ptr<CompiledModelImpl> Device::import_blob(const Tensor& blob, bool, const AnyMap& properties) {
+  BytesBuffer buffer(blob.data(), blob.size_bytes());
+  std::istream stream(&buffer);
+  return import_model(stream, properties);
+}
+void Device::set_host(std::weak_ptr<DeviceHost>) {}
 std::shared_ptr<RemoteContextImpl> Device::create_context(const AnyMap&) {
   throw NotImplemented("create_context is not supported by " + name() + " plugin!");
 }
 std::shared_ptr<RemoteContextImpl> Device::default_context(const AnyMap&) {
   throw NotImplemented("get_default_context is not supported by " + name() + " plugin!");
+}
+
+Tensor read_all(std::istream& stream) {
+  constexpr std::size_t kFirst = std::size_t{1} << 16;
+  // Where the stream can tell how much is left, one allocation does.
+  std::size_t capacity = kFirst;
+  if (const auto here = stream.tellg(); here != std::istream::pos_type(-1) && stream.seekg(0, std::ios::end)) {
+    capacity = static_cast<std::size_t>(stream.tellg() - here) + 1;
+    stream.seekg(here);
+  }
+  stream.clear();
+  Tensor bytes(ElementType::kU8, Shape{capacity});
+  std::size_t size = 0;
+  for (;;) {
+    stream.read(static_cast<char*>(bytes.data()) + size, static_cast<std::streamsize>(capacity - size));
+    size += static_cast<std::size_t>(stream.gcount());
+    if (stream.bad()) throw Error(Code::kDataLoss, "the stream of a compiled model can't be read");
+    if (!stream) break;
+    Tensor larger(ElementType::kU8, Shape{2 * capacity});
+    std::memcpy(larger.data(), bytes.data(), size);
+    bytes = std::move(larger);
+    capacity *= 2;
+  }
+  return Tensor(bytes, Shape{0}, Shape{size});
 }
 
 }  // namespace v1

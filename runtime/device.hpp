@@ -150,6 +150,9 @@ class TENON_API CompiledModelImpl {
   virtual std::shared_ptr<const Model> runtime_model() const;
   /// @errors kUnimplemented when the device has no blob format.
   virtual void export_model(std::ostream& stream) const;
+  /// As export_model. With `weightless` (CACHE_MODE OPTIMIZE_SIZE) a device may leave out weights that import_model
+  /// finds again by WEIGHTS_PATH or MODEL_PTR; the default leaves out nothing.
+  virtual void export_blob(std::ostream& stream, bool weightless) const;
   virtual void release_memory() {}
   virtual std::shared_ptr<RemoteContextImpl> context() const;
 
@@ -166,6 +169,8 @@ class TENON_API RemoteContextImpl : public std::enable_shared_from_this<RemoteCo
   virtual Tensor create_tensor(element::Type type, const Shape& shape, const AnyMap& params) = 0;
   virtual Tensor create_host_tensor(element::Type type, const Shape& shape);
 };
+
+class DeviceHost;
 
 /// A device. One object per Core: properties set on one Core are not seen by another.
 /// @thread all members from any threads at once.
@@ -191,6 +196,11 @@ class TENON_API Device {
   virtual std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
                                                                const std::shared_ptr<RemoteContextImpl>& context,
                                                                const AnyMap& properties);
+  /// As import_model, from bytes in host memory that start 64-byte aligned; the compiled model may keep the tensor and
+  /// use it in place. The default reads them as a stream.
+  /// @param is_verified  The runtime compared them with a hash made when they were exported: no need to do it again.
+  virtual std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
+                                                         const AnyMap& properties);
   virtual SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const = 0;
 
   /// Must answer SUPPORTED_PROPERTIES (with mutability), AVAILABLE_DEVICES, FULL_DEVICE_NAME and
@@ -201,7 +211,15 @@ class TENON_API Device {
 
   virtual std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params);
   virtual std::shared_ptr<RemoteContextImpl> default_context(const AnyMap& params);
+
+  /// True for devices that are made of others ("HETERO:GPU,CPU"): they are asked for by name, never listed or chosen.
+  virtual bool is_composite() const { return false; }
+  /// Called once before all else by the Core that made the device; it expires with that Core.
+  virtual void set_host(std::weak_ptr<DeviceHost> host);
 };
+
+/// All that is left of a stream, 64-byte aligned. @errors kDataLoss: reading failed.
+TENON_API Tensor read_all(std::istream& stream);
 
 /// Counts up with every change of the classes above: a module of another version is refused with both numbers named.
 inline constexpr std::uint32_t kDeviceAbiVersion = 2;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The public handles: InferRequest, VariableState, CompiledModel.
+#include <algorithm>
+#include <sstream>
 #include <tenon/runtime/infer_request.hpp>
 
 #include <algorithm>
@@ -274,14 +276,24 @@ FrameGeometry CompiledModel::frame_geometry(const FrameInfo& info, const std::st
   return state().frame_geometry(info, state().check_index(true, index));
 }
 
-void CompiledModel::export_model(std::ostream& stream) { state().main_variant()->impl->export_model(stream); }
+void CompiledModel::export_model(std::ostream& stream) {
+  const auto impl = state().main_variant()->impl;
+  const auto& callbacks = state().cache_settings().callbacks;
+  if (!callbacks || !callbacks->encrypt) return impl->export_model(stream);
+  std::ostringstream plain;
+  impl->export_model(plain);
+  const std::string text = callbacks->encrypt(std::move(plain).str());
+  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+}
 void CompiledModel::set_property(const AnyMap& properties) { state().main_variant()->impl->set_property(properties); }
 Any CompiledModel::get_property(const std::string& name) const {
   if (name == zero_copy) return Any(state().policy());
+  if (name == loaded_from_cache) return Any(state().main_variant()->from_cache);
   Any value = state().main_variant()->impl->get_property(name);
   if (name == supported_properties && value.is<std::vector<PropertyName>>()) {
     auto names = value.as<std::vector<PropertyName>>();
-    names.emplace_back(zero_copy.name(), PropertyMutability::RO);
+    for (const char* own : {zero_copy.name(), loaded_from_cache.name()})
+      if (std::find(names.begin(), names.end(), own) == names.end()) names.emplace_back(own, PropertyMutability::RO);
     return Any(std::move(names));
   }
   return value;

@@ -60,28 +60,53 @@ Shape PortInfo::least_shape() const {
   return least;
 }
 
-ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
-                       std::shared_ptr<const Model> model, AnyMap properties, ZeroCopy policy)
+ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, ModelSource source,
+                       AnyMap properties, ZeroCopy policy)
     : shared_(std::move(shared)),
       device_(std::move(device)),
-      model_(std::move(model)),
+      source_(std::move(source)),
       properties_(std::move(properties)),
       policy_(policy),
-      ports_(Ports::of(*model_)) {
+      ports_(Ports::of(*source_.model)) {
   read_ports();
+}
+
+ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
+                       std::shared_ptr<CompiledModelImpl> impl, ModelSource source, AnyMap properties, ZeroCopy policy)
+    : shared_(std::move(shared)),
+      device_(std::move(device)),
+      source_(std::move(source)),
+      properties_(std::move(properties)),
+      policy_(policy),
+      ports_(impl->ports()) {
+  read_ports();
+  add_main(std::move(impl), true);
 }
 
 ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
                        std::shared_ptr<CompiledModelImpl> impl, ZeroCopy policy)
     : shared_(std::move(shared)), device_(std::move(device)), policy_(policy), ports_(impl->ports()) {
   read_ports();
+  add_main(std::move(impl), false);
+}
+
+void ModelState::add_main(std::shared_ptr<CompiledModelImpl> impl, bool from_cache) {
   auto variant = std::make_shared<Variant>();
   variant->impl = std::move(impl);
+  variant->from_cache = from_cache;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     variant->first_input.push_back(i);
     variant->input_count.push_back(1);
   }
   variants_.push_back(std::move(variant));
+}
+
+const std::shared_ptr<const Model>& ModelState::model() const {
+  if (source_.read)
+    std::call_once(read_once_, [this] {
+      if (!source_.model) source_.model = source_.read();
+    });
+  return source_.model;
 }
 
 void ModelState::read_ports() {
@@ -154,7 +179,8 @@ std::size_t ModelState::check_index(bool is_input, std::size_t index) const {
 std::shared_ptr<const Variant> ModelState::build(const Variant::Key& key) const {
   auto variant = std::make_shared<Variant>();
   variant->key = key;
-  std::shared_ptr<const Model> model = model_;
+  std::shared_ptr<const Model> model = this->model();
+  const bool as_given = std::none_of(key.begin(), key.end(), [](const auto& format) { return format.has_value(); });
   std::size_t next = 0;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     std::size_t count = 1;
@@ -167,7 +193,16 @@ std::shared_ptr<const Variant> ModelState::build(const Variant::Key& key) const 
     variant->input_count.push_back(count);
     next += count;
   }
-  variant->impl = device_->compile_model(model, properties_);
+  cache::Compiler compiler(*device_, properties_, source_.cache);
+  if (compiler.active()) {
+    // With an input stage it is another model, which its content names.
+    auto outcome = compiler.compile(model, as_given ? source_.origin : cache::Origin{},
+                                    as_given ? source_.files : std::vector<cache::FileIdentity>{});
+    variant->impl = std::move(outcome.compiled);
+    variant->from_cache = outcome.from_cache;
+  } else {
+    variant->impl = device_->compile_model(model, properties_);
+  }
   if (!variant->impl) throw Error(Code::kInternal, "device " + device_->name() + " compiled a model to nothing");
   return variant;
 }
@@ -178,7 +213,7 @@ std::shared_ptr<const Variant> ModelState::variant(const Variant::Key& key) {
   for (const auto& variant : variants_) {
     if (variant->key == key) return variant;
   }
-  if (!model_) {
+  if (!model()) {
     throw Error(Code::kFailedPrecondition,
                 "an imported model takes no frames: its input stage would have to be compiled in; use set_tensor, "
                 "or compile the model from its source");
@@ -203,8 +238,8 @@ std::size_t ModelState::variant_count() const {
 }
 
 FrameGeometry ModelState::frame_geometry(const FrameInfo& info, std::size_t input) const {
-  if (!model_) throw Error(Code::kFailedPrecondition, "an imported model takes no frames");
-  return make_spec(options_from(*model_, info, inputs_[input].label)).geometry;
+  if (!model()) throw Error(Code::kFailedPrecondition, "an imported model takes no frames");
+  return make_spec(options_from(*model(), info, inputs_[input].label)).geometry;
 }
 
 Executor& ModelState::executor() {

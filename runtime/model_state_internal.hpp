@@ -15,6 +15,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>
 #include <tenon/runtime/device.hpp>
+#include "cache_internal.hpp"
 #include "executor_internal.hpp"
 
 namespace tenon {
@@ -48,12 +49,22 @@ struct PortRef {
   std::size_t index = 0;
 };
 
+/// The model that plans are made from, and how plans are cached.
+struct ModelSource {
+  std::shared_ptr<const Model> model;                  ///< Null while nobody needed it...
+  std::function<std::shared_ptr<const Model>()> read;  ///< ...then this reads it.
+  cache::Settings cache;
+  cache::Origin origin;                    ///< Of the model as it is, unchanged since it was read.
+  std::vector<cache::FileIdentity> files;  ///< All files that it was read from.
+};
+
 /// The model built for one combination of frame formats; without frames, the model as it was given.
 struct Variant {
   /// Per input: the format of its frames, nothing for a tensor.
   using Key = std::vector<std::optional<FrameInfo>>;
   Key key;
   std::shared_ptr<CompiledModelImpl> impl;
+  bool from_cache = false;
   /// Per input: its first port in impl, and how many it has (planes).
   std::vector<std::size_t> first_input;
   std::vector<std::size_t> input_count;
@@ -62,9 +73,12 @@ struct Variant {
 /// @thread all members from any thread.
 class ModelState {
  public:
-  /// @param model  Null for imported models, which take no frames then.
-  ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, std::shared_ptr<const Model> model,
-             AnyMap properties, ZeroCopy policy);
+  /// A model that is compiled when a variant is first asked for.
+  ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, ModelSource source, AnyMap properties,
+             ZeroCopy policy);
+  /// One whose plan came from the cache, before anybody read the model.
+  ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
+             std::shared_ptr<CompiledModelImpl> impl, ModelSource source, AnyMap properties, ZeroCopy policy);
   /// An imported model, or one compiled for a remote context.
   ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
              std::shared_ptr<CompiledModelImpl> impl, ZeroCopy policy);
@@ -74,6 +88,7 @@ class ModelState {
   const std::vector<PortInfo>& outputs() const noexcept { return outputs_; }
   Device& device() const noexcept { return *device_; }
   ZeroCopy policy() const noexcept { return policy_; }
+  const cache::Settings& cache_settings() const noexcept { return source_.cache; }
   SharedState& shared() const noexcept { return *shared_; }
 
   /// By tensor name, else by friendly name. @errors kNotFound listing the names.
@@ -94,11 +109,15 @@ class ModelState {
 
  private:
   void read_ports();
+  void add_main(std::shared_ptr<CompiledModelImpl> impl, bool from_cache);
+  /// Null for imported models, which take no frames then. Reads it where that was put off.
+  const std::shared_ptr<const Model>& model() const;
   std::shared_ptr<const Variant> build(const Variant::Key& key) const;
 
   std::shared_ptr<SharedState> shared_;
   std::shared_ptr<Device> device_;
-  std::shared_ptr<const Model> model_;
+  mutable ModelSource source_;
+  mutable std::once_flag read_once_;
   AnyMap properties_;
   ZeroCopy policy_;
   Ports ports_;

@@ -104,6 +104,11 @@ TENON_ENUM_TEXT(Level, "log level",
 inline constexpr Property<Level> level{"LOG_LEVEL"};
 }  // namespace log
 
+/// Names of the properties whose values a compiled-model cache entry depends on.
+inline constexpr Property<std::vector<PropertyName>, PropertyMutability::RO> caching_properties{"CACHING_PROPERTIES"};
+/// Tenon's own, on Core: bytes that the entries of a cache folder may have together; those used longest ago go first. 0
+/// (the default) is no limit.
+inline constexpr Property<std::uint64_t> cache_size_limit{"TENON_CACHE_SIZE_LIMIT"};
 inline constexpr Property<std::string> cache_dir{"CACHE_DIR"};
 inline constexpr Property<std::filesystem::path> cache_path{"CACHE_PATH"};
 inline constexpr Property<bool, PropertyMutability::RO> loaded_from_cache{"LOADED_FROM_CACHE"};

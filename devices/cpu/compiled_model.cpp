@@ -39,6 +39,36 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
       config_(config),
       name_(model->get_friendly_name()),
       variables_(VariableInfo::of(*model)) {
+  start_workers();
+  if (is_static(*model)) {
+    std::vector<Shape> shapes;
+    for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
+    static_variant_ = make_variant(model, std::move(shapes));
+  } else {
+    check_supported(*model);
+    model_ = model->clone();
+  }
+  declare_properties();
+}
+
+CompiledModel::CompiledModel(Blob blob, const Config& config)
+    : CompiledModelImpl(Ports::of(*blob.prepared.model)),
+      config_(config),
+      name_(blob.name),
+      variables_(VariableInfo::of(*blob.prepared.model)) {
+  start_workers();
+  if (blob.kind == Blob::Kind::kPrepared) {
+    auto variant = std::make_shared<Variant>();
+    for (const auto& input : ports().inputs) variant->input_shapes.push_back(input.get_shape());
+    variant->plan = engine::restore_plan(blob.prepared, engine_options());
+    static_variant_ = std::move(variant);
+  } else {
+    model_ = blob.prepared.model;
+  }
+  declare_properties();
+}
+
+void CompiledModel::start_workers() {
   // From here on the number is fixed: what others reserve later takes nothing away from this model.
   config_.threads = config_.total_threads();
   const int streams = std::max(config_.stream_count(), 0), threads = config_.threads_per_stream();
@@ -50,14 +80,23 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
     const int first = i == streams ? 0 : i * threads;
     workers_.push_back(std::make_unique<engine::Workers>(config_.placement.workers(cpus, first, threads)));
   }
-  if (is_static(*model)) {
-    std::vector<Shape> shapes;
-    for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
-    static_variant_ = make_variant(model, std::move(shapes));
+}
+
+void CompiledModel::export_model(std::ostream& stream) const {
+  Blob blob;
+  blob.name = name_;
+  if (static_variant_ && static_variant_->plan) {
+    blob.kind = Blob::Kind::kPrepared;
+    blob.prepared = engine::prepare_again(*static_variant_->plan);
   } else {
-    check_supported(*model);
-    model_ = model->clone();
+    blob.kind = Blob::Kind::kModel;
+    blob.prepared.model = static_variant_ ? static_variant_->interpreted : model_;
   }
+  write_blob(stream, blob);
+}
+
+void CompiledModel::declare_properties() {
+  const int streams = std::max(config_.stream_count(), 0);
   table_.add_constant(model_name, name_);
   table_.add_constant(optimal_number_of_infer_requests, static_cast<std::uint32_t>(std::max(streams, 1)));
   table_.add_constant(num_streams, streams::Num(streams));

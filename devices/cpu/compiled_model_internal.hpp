@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/devices/cpu/blob_internal.hpp>
 #include <tenon/devices/cpu/config_internal.hpp>
 #include <tenon/devices/cpu/states_internal.hpp>
 #include <tenon/runtime/device.hpp>
@@ -28,11 +29,14 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
  public:
   /// @errors as engine::Plan::compile
   CompiledModel(const std::shared_ptr<const Model>& model, const Config& config);
+  /// An imported one. @errors as engine::restore_plan
+  CompiledModel(Blob blob, const Config& config);
 
   std::unique_ptr<InferRequestImpl> create_request() override;
   std::size_t stream_count() const override { return static_cast<std::size_t>(config_.stream_count()); }
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   Any get_property(const std::string& name) const override { return table_.get(name); }
+  void export_model(std::ostream& stream) const override;
 
   /// The plan for these input shapes; compiled on first use, the last few kept.
   std::shared_ptr<const Variant> variant_for(const std::vector<Shape>& shapes);
@@ -51,6 +55,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
  private:
   std::shared_ptr<const Variant> make_variant(const std::shared_ptr<const Model>& model,
                                               std::vector<Shape> shapes) const;
+  void start_workers();
+  void declare_properties();
 
   Config config_;
   std::shared_ptr<const Model> model_;  ///< Kept only while shapes are open.

@@ -27,7 +27,7 @@ std::string brand() {
 }
 
 std::vector<std::string> capabilities() {
-  std::vector<std::string> names{device::capability::FP32, device::capability::INT8};
+  std::vector<std::string> names{device::capability::FP32, device::capability::INT8, device::capability::EXPORT_IMPORT};
   if (engine::has_native_bf16()) names.emplace_back(device::capability::BF16);
   return names;
 }
@@ -41,6 +41,8 @@ class CpuDevice final : public Device {
     table_.add_constant(device::architecture, std::string("intel64"));
     table_.add_constant(device::type, device::Type::INTEGRATED);
     table_.add_constant(device::capabilities, capabilities());
+    // What a blob depends on beyond Tenon and the processor, which it names itself.
+    table_.add_constant(caching_properties, std::vector<PropertyName>{device::full_name, hint::inference_precision});
     table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 1, 1});
     table_.add(optimal_number_of_infer_requests,
@@ -55,6 +57,17 @@ class CpuDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& model,
                                                    const AnyMap& properties) override {
     return std::make_shared<CompiledModel>(model, configured(properties));
+  }
+
+  std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
+    return import_blob(read_all(stream), false, properties);
+  }
+  std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
+                                                 const AnyMap& properties) override {
+    AnyMap own = properties;
+    own.erase(hint::model.name());
+    own.erase(weights_path.name());
+    return std::make_shared<CompiledModel>(read_blob(blob, is_verified), configured(std::move(own)));
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {

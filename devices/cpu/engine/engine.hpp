@@ -85,6 +85,7 @@ struct StepInfo {
 
 struct PlanImpl;
 struct ExecutionImpl;
+struct PreparedModel;
 
 /// A model made ready for this CPU: constants packed, kernels made, memory laid out. Shared by its executions.
 /// @thread all members from any thread.
@@ -94,6 +95,8 @@ class Plan {
   /// @errors kUnimplemented   operations without any kernel: the message names every node of them
   ///         kFailedPrecondition  a dynamic shape (names the node): reshape the model first
   static std::shared_ptr<const Plan> compile(std::shared_ptr<const Model> model, const Options& options = {});
+  /// From a model whose passes are done, with the constants that were packed before; see restore_plan().
+  static std::shared_ptr<const Plan> compile_prepared(const PreparedModel& prepared, const Options& options);
   ~Plan();
 
   const std::vector<Port>& inputs() const;
@@ -109,10 +112,14 @@ class Plan {
   /// Bytes of one execution's memory, and of the constants that the plan packed.
   std::size_t arena_bytes() const;
   std::size_t constant_bytes() const;
+  /// For the engine's own files.
+  const PlanImpl& impl() const { return *impl_; }
 
  private:
   friend class Execution;
   Plan() = default;
+  static std::shared_ptr<const Plan> build(std::shared_ptr<const Model> prepared, const Options& options,
+                                           const PreparedModel* packed);
   std::unique_ptr<PlanImpl> impl_;
 };
 

@@ -161,11 +161,17 @@ Place Lowering::constant_place(const Tensor& tensor) {
 
 Place Lowering::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
   if (view == desc) return constant_place(tensor);
-  Tensor packed(ElementType::kU8, Shape{std::max<std::size_t>(desc.get_size(), 1)});
-  dnnl::stream stream(engine());
-  dnnl::memory from(view, engine(), tensor.data()), to(desc, engine(), packed.data());
-  dnnl::reorder(from, to).execute(stream, from, to);
-  stream.wait();
+  Tensor packed;
+  if (plan_.store && plan_.store->holds(tensor.data())) {
+    packed = plan_.store->find(tensor.data(), view, desc);
+  } else {
+    packed = Tensor(ElementType::kU8, Shape{std::max<std::size_t>(desc.get_size(), 1)});
+    dnnl::stream stream(engine());
+    dnnl::memory from(view, engine(), tensor.data()), to(desc, engine(), packed.data());
+    dnnl::reorder(from, to).execute(stream, from, to);
+    stream.wait();
+  }
+  plan_.packed.push_back({tensor.data(), view, desc, packed});
   const BufferId id = add_buffer(BufferKind::kConstant, packed.size_bytes());
   plan_.buffers[id].constant = packed;
   return {id, 0};

@@ -45,13 +45,24 @@ void find_strided_inputs(PlanImpl& plan) {
 
 std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, const Options& options) {
   if (!model) throw Error(Code::kInvalidArgument, "CPU: no model to compile");
+  return build(prepare_model(*model, options), options, nullptr);
+}
+
+std::shared_ptr<const Plan> Plan::compile_prepared(const PreparedModel& prepared, const Options& options) {
+  return build(prepared.model, options, &prepared);
+}
+
+std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, const Options& options,
+                                        const PreparedModel* packed) {
   std::shared_ptr<Plan> plan(new Plan);
   plan->impl_ = std::make_unique<PlanImpl>();
   PlanImpl& impl = *plan->impl_;
   impl.options = options;
   if (impl.options.threads <= 0) impl.options.threads = Workers::available_cpus();
   impl.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
-  impl.model = prepare_model(*model, impl.options);
+  impl.model = std::move(model);
+  const auto store = packed ? std::make_unique<PackedStore>(*packed) : nullptr;
+  impl.store = store.get();
   for (const auto& parameter : impl.model->get_parameters())
     impl.inputs.push_back(make_port(Output<const Node>(parameter.get(), 0), *parameter));
   for (const auto& result : impl.model->get_results())
@@ -71,6 +82,7 @@ std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, co
       failure = std::current_exception();
     }
   });
+  impl.store = nullptr;
   if (failure) std::rethrow_exception(failure);
   find_strided_inputs(impl);
   impl.arena_bytes = plan_memory(impl);

@@ -12,6 +12,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/devices/cpu/engine/prepared_internal.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
@@ -152,6 +153,8 @@ struct PlanImpl {
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<std::pair<std::string, std::string>> optimized_out;
   std::vector<Made> made;
+  std::vector<PackedRecord> packed;      ///< What lowering packed, for prepare_again().
+  const PackedStore* store = nullptr;    ///< Constants packed before; while compiling only.
   std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
   std::size_t arena_bytes = 0;
   std::size_t assigned_copy_bytes = 0;  ///< Of values that no step could write into their variable at once.

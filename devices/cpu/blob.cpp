@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blobs: a header that is checked byte by byte, then sections that are checked as a whole.
+#include <tenon/devices/cpu/blob_internal.hpp>
+
+#include <link.h>
+
+#include <cstring>
+#include <ostream>
+#include <span>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/runtime/content_hash.hpp>
+#include <tenon/runtime/version.hpp>
+
+namespace tenon::inline v1::cpu_device {
+namespace {
+
+constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'C', 'P', 'U'};
+constexpr std::uint32_t kFormat = 1;
+constexpr std::size_t kAlignment = 64;
+/// Names of the parameters that stand for packed constants in the graph.
+constexpr std::string_view kStandIn = "tenon.packed.";
+
+struct Section {
+  std::uint64_t offset, size;
+};
+/// Little-endian, as every machine that this device runs on.
+struct Header {
+  char magic[8];
+  std::uint32_t format;
+  std::uint32_t kind;
+  std::uint64_t total;
+  Section name, graph, constants, table, packed;
+  ContentHash content;  ///< Of all that follows the header.
+  char identity[376];
+  ContentHash own;  ///< Of the header before this field.
+};
+static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
+constexpr std::size_t kHeaderBytes = sizeof(Header);
+
+std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// The build-id that the linker gave to the file in which this code lies: another build may lower otherwise.
+std::string build_id() {
+  struct Search {
+    std::uintptr_t address;
+    std::string found;
+  } search{reinterpret_cast<std::uintptr_t>(&build_id), {}};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        bool mine = false;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+          mine |= part.p_type == PT_LOAD && wanted.address >= begin && wanted.address < begin + part.p_memsz;
+        }
+        if (!mine) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          if (part.p_type != PT_NOTE) continue;
+          const char* at = reinterpret_cast<const char*>(info->dlpi_addr + part.p_vaddr);
+          const char* end = at + part.p_memsz;
+          while (at + sizeof(ElfW(Nhdr)) <= end) {
+            ElfW(Nhdr) note;
+            std::memcpy(&note, at, sizeof note);
+            const char* name = at + sizeof note;
+            const char* value = name + (note.n_namesz + 3) / 4 * 4;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+              static constexpr char kDigits[] = "0123456789abcdef";
+              for (std::size_t k = 0; k < note.n_descsz; ++k) {
+                wanted.found += kDigits[static_cast<unsigned char>(value[k]) >> 4];
+                wanted.found += kDigits[static_cast<unsigned char>(value[k]) & 15];
+              }
+              return 1;
+            }
+            at = value + (note.n_descsz + 3) / 4 * 4;
+          }
+        }
+        return 1;
+      },
+      &search);
+  return search.found;
+}
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Code::kDataLoss, "CPU: the compiled blob is damaged or truncated: " + what + "; compile the model anew");
+}
+
+/// Reads numbers and texts of the table, never past its end.
+class TableReader {
+ public:
+  explicit TableReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  std::uint64_t number() {
+    std::uint64_t value;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  std::string text() {
+    const std::uint64_t size = number();
+    return std::string(reinterpret_cast<const char*>(take(size)), size);
+  }
+
+ private:
+  const std::uint8_t* take(std::uint64_t size) {
+    if (size > bytes_.size() - at_) damaged("its table ends early");
+    const std::uint8_t* start = bytes_.data() + at_;
+    at_ += size;
+    return start;
+  }
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+};
+
+class TableWriter {
+ public:
+  void number(std::uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void text(const std::string& value) {
+    number(value.size());
+    bytes += value;
+  }
+  std::string bytes;
+};
+
+/// Parts of a blob in order, hashed and written without being put together in memory.
+class Parts {
+ public:
+  Section add(const void* data, std::size_t size) {
+    const Section section{end_, size};
+    parts_.push_back({static_cast<const char*>(data), size});
+    end_ += aligned(size);
+    return section;
+  }
+  std::size_t end() const { return end_; }
+  ContentHash hash() const {
+    ContentHasher hasher;
+    each([&](const char* data, std::size_t size) { hasher.add(data, size); });
+    return hasher.result();
+  }
+  void write(std::ostream& stream) const {
+    each([&](const char* data, std::size_t size) { stream.write(data, static_cast<std::streamsize>(size)); });
+  }
+
+ private:
+  template <typename Sink>
+  void each(Sink&& sink) const {
+    static constexpr char kZeros[kAlignment] = {};
+    for (const auto& [data, size] : parts_) {
+      if (size) sink(data, size);
+      if (aligned(size) != size) sink(kZeros, aligned(size) - size);
+    }
+  }
+  std::vector<std::pair<const char*, std::size_t>> parts_;
+  std::size_t end_ = kHeaderBytes;
+};
+
+bool is_stand_in(const engine::PreparedModel& prepared, const op::v0::Constant& constant, std::size_t& index) {
+  if (constant.get_byte_size() == 0) return false;
+  for (index = 0; index < prepared.constants.size(); ++index)
+    if (prepared.constants[index].stand_in.data() == constant.get_data_ptr()) return true;
+  return false;
+}
+
+/// The model with a parameter in place of each constant that the graph's text must not hold.
+std::shared_ptr<Model> with_parameters(const Blob& blob, std::vector<std::size_t>& order) {
+  const auto model = blob.prepared.model->clone();
+  ParameterVector added;
+  for (const auto& node : model->get_ordered_ops()) {
+    const auto* constant = as_type<op::v0::Constant>(node.get());
+    if (!constant) continue;
+    std::size_t index = 0;
+    if (!is_stand_in(blob.prepared, *constant, index)) continue;
+    const auto parameter = std::make_shared<op::v0::Parameter>(constant->get_tensor().element_type(),
+                                                               PartialShape(constant->get_tensor().shape()));
+    parameter->set_friendly_name(std::string(kStandIn) + std::to_string(order.size()) + '/' +
+                                 node->get_friendly_name());
+    node->output(0).replace(parameter->output(0));
+    added.push_back(parameter);
+    order.push_back(index);
+  }
+  model->add_parameters(added);
+  return model;
+}
+
+Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size) {
+  return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, bytes.memory(), bytes.offset() + offset, bytes.lease());
+}
+
+void check_header(const Header& header, std::uint64_t available) {
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
+    throw Error(Code::kInvalidArgument,
+                "CPU: these bytes are no compiled blob of Tenon's CPU device (no TENONCPU at their start)");
+  if (header.format != kFormat)
+    throw Error(Code::kFailedPrecondition, "CPU: the compiled blob has format " + std::to_string(header.format) +
+                                               ", this device reads " + std::to_string(kFormat) +
+                                               "; compile the model anew");
+  if (header.own != content_hash(&header, offsetof(Header, own)))
+    damaged("its header does not have the hash that it names");
+  const std::string_view identity(header.identity, ::strnlen(header.identity, sizeof header.identity));
+  if (identity != blob_identity())
+    throw Error(Code::kFailedPrecondition, "CPU: the compiled blob was made by \"" + std::string(identity) +
+                                               "\", this is \"" + blob_identity() + "\"; compile the model anew");
+  if (header.total > available)
+    damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
+  for (const Section& section : {header.name, header.graph, header.constants, header.table, header.packed}) {
+    if (section.offset < kHeaderBytes || section.offset % kAlignment != 0 || section.offset > header.total ||
+        section.size > header.total - section.offset)
+      damaged("a section lies outside");
+  }
+}
+
+/// Puts stand-ins (with what was packed of them) in the place of the parameters that name them.
+void insert_constants(Blob& blob, const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header) {
+  TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
+  const std::uint64_t count = table.number();
+  const auto parameters = model->get_parameters();
+  if (count > parameters.size()) damaged("it names more constants than its graph has");
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& parameter = parameters[parameters.size() - count + i];
+    if (parameter->get_friendly_name().compare(0, kStandIn.size(), kStandIn) != 0) damaged("a constant has no place");
+    engine::PreparedModel::Constant constant;
+    constant.stand_in = engine::make_stand_in(parameter->get_element_type(), parameter->get_output_shape(0));
+    for (std::uint64_t k = table.number(); k > 0; --k) {
+      engine::PackedConstant packed;
+      packed.from = table.text();
+      packed.layout = table.text();
+      const std::uint64_t offset = table.number(), size = table.number();
+      if (offset % kAlignment != 0 || offset > header.packed.size || size > header.packed.size - offset)
+        damaged("a packed constant lies outside");
+      packed.bytes = part_of(bytes, header.packed.offset + offset, size);
+      constant.packed.push_back(std::move(packed));
+    }
+    const auto node = std::make_shared<op::v0::Constant>(constant.stand_in);
+    node->set_friendly_name(parameter->get_friendly_name().substr(parameter->get_friendly_name().find('/') + 1));
+    parameter->output(0).replace(node->output(0));
+    model->remove_parameter(parameter);
+    blob.prepared.constants.push_back(std::move(constant));
+  }
+}
+
+}  // namespace
+
+std::string blob_identity() {
+  static const std::string identity = "Tenon 0.1.0 build " + build_id() + ", " + engine::layout_authority();
+  return identity;
+}
+
+void write_blob(std::ostream& stream, const Blob& blob) {
+  std::vector<std::size_t> order;
+  const auto model = with_parameters(blob, order);
+  const SerializedModel graph = serialize(*model);
+  Header header{};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.format = kFormat;
+  header.kind = static_cast<std::uint32_t>(blob.kind);
+  std::strncpy(header.identity, blob_identity().c_str(), sizeof header.identity - 1);
+
+  TableWriter table;
+  std::vector<const Tensor*> packed;
+  table.number(order.size());
+  std::size_t offset = 0;
+  for (const std::size_t index : order) {
+    const auto& constant = blob.prepared.constants[index];
+    table.number(constant.packed.size());
+    for (const engine::PackedConstant& one : constant.packed) {
+      table.text(one.from);
+      table.text(one.layout);
+      table.number(offset);
+      table.number(one.bytes.size_bytes());
+      offset += aligned(one.bytes.size_bytes());
+      packed.push_back(&one.bytes);
+    }
+  }
+  Parts parts;
+  header.name = parts.add(blob.name.data(), blob.name.size());
+  header.graph = parts.add(graph.xml.data(), graph.xml.size());
+  header.constants =
+      parts.add(graph.weights ? graph.weights.data() : nullptr, graph.weights ? graph.weights.size_bytes() : 0);
+  header.table = parts.add(table.bytes.data(), table.bytes.size());
+  header.packed = {parts.end(), offset};
+  for (const Tensor* tensor : packed) parts.add(tensor->data(), tensor->size_bytes());
+  header.total = parts.end();
+  header.content = parts.hash();
+  header.own = content_hash(&header, offsetof(Header, own));
+  stream.write(reinterpret_cast<const char*>(&header), sizeof header);
+  parts.write(stream);
+  stream.flush();
+  if (!stream)
+    throw Error(Code::kDataLoss,
+                "CPU: the stream took only a part of the compiled blob of " + std::to_string(header.total) + " bytes");
+}
+
+Blob read_blob(const Tensor& bytes, bool is_verified, const std::shared_ptr<const Model>&) {
+  const std::uint64_t available = bytes ? bytes.size_bytes() : 0;
+  if (available < kHeaderBytes)
+    damaged(std::to_string(available) + " bytes are there, its header has " + std::to_string(kHeaderBytes));
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  check_header(header, available);
+  const char* start = static_cast<const char*>(bytes.data());
+  if (!is_verified && content_hash(start + kHeaderBytes, header.total - kHeaderBytes) != header.content)
+    damaged("its content does not have the hash that its header names");
+  Blob blob;
+  blob.kind = static_cast<Blob::Kind>(header.kind);
+  blob.name = std::string(start + header.name.offset, header.name.size);
+  const auto model =
+      read_ir(std::string_view(start + header.graph.offset, header.graph.size),
+              part_of(bytes, header.constants.offset, header.constants.size), "the compiled blob's graph");
+  model->set_friendly_name(blob.name);
+  insert_constants(blob, model, bytes, header);
+  blob.prepared.model = model;
+  return blob;
+}
+
+}  // namespace tenon::inline v1::cpu_device

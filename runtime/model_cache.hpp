@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiled-model cache from outside: what lies in a folder, whether it is sound, and removing it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <tenon/core/export.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace cache {
+
+/// One entry of a cache folder.
+struct EntryReport {
+  std::filesystem::path file;
+  std::string model;   ///< Friendly name.
+  std::string device;  ///< "CPU"
+  std::uint64_t size_bytes = 0;
+  std::chrono::system_clock::time_point created, used;  ///< used: by the file's access time.
+  bool encrypted = false;
+  bool sound = true;  ///< False: the next compilation will not use it, and `reason` says why.
+  std::string reason;
+};
+
+/// The entries of a folder, those used last first. Checks their headers alone; files that are no entries are left out.
+/// @errors kNotFound: no such folder; kPermissionDenied. @cost reads a page per entry.
+TENON_API std::vector<EntryReport> list(const std::filesystem::path& folder);
+/// As list(), and compares every entry's bytes with its hash. @cost reads all bytes.
+TENON_API std::vector<EntryReport> verify(const std::filesystem::path& folder);
+/// Removes all entries, damaged ones too, and left-over temporary files; nothing else. @return how many entries.
+/// Models that are loaded keep working. @errors as list().
+TENON_API std::size_t clear(const std::filesystem::path& folder);
+
+/// Where messages of the cache go: why something was not cached, or not taken from the cache. The default writes them
+/// to stderr. An empty sink drops them. @thread any; a sink may be called from any thread.
+using MessageSink = std::function<void(const std::string&)>;
+TENON_API void set_message_sink(MessageSink sink);
+
+}  // namespace cache
+}  // namespace v1
+}  // namespace tenon

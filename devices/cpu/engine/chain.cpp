@@ -42,6 +42,18 @@ bool is_convolution(const std::shared_ptr<Node>& node) {
   return std::string_view(node->get_type_name()).find("Convolution") != std::string_view::npos;
 }
 
+bool is_product(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MatMul"; }
+
+/// What only computes between 8-bit numbers, or joins them, takes in the rounding after it.
+bool rounds_8_bits(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+                   const std::shared_ptr<Node>& anchor) {
+  if (previous != anchor || !quantization_of(lowering, node)) return false;
+  const std::size_t tensors = activation_of(lowering, anchor) ? 1 : anchor->get_input_size();
+  for (std::size_t i = 0; i < tensors; ++i)
+    if (!is_quantized(lowering, anchor->get_input_node_ptr(i))) return false;
+  return true;
+}
+
 bool is_norm(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MVN"; }
 
 /// Scale, then shift, per column of what MVN made: a layer normalization's parameters. Nothing else fuses there.
@@ -57,6 +69,7 @@ bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std
   if (node->get_output_size() != 1 || node->get_output_element_type(0) != element::f32) return false;
   if (node->get_output_shape(0) != previous->get_output_shape(0)) return false;
   if (is_norm(anchor)) return continues_norm(lowering, node, previous);
+  if (!is_convolution(anchor) && !is_product(anchor)) return rounds_8_bits(lowering, node, previous, anchor);
   if (activation_of(lowering, node)) return true;
   if (std::string_view(node->get_type_name()) == "FakeQuantize")
     return is_quantized(lowering, anchor->get_input_node_ptr(0)) && quantization_of(lowering, node);

@@ -25,15 +25,24 @@ bool lies_in_8_bits(Lowering& lowering, Value& value) {
 float lowest(const Quantization& q) { return q.type == ElementType::kI8 ? -128.f : 0.f; }
 float highest(const Quantization& q) { return q.type == ElementType::kI8 ? 127.f : 255.f; }
 
-/// The function of all 256 numbers.
-std::array<std::uint8_t, 256> table_of(const dnnl::engine& engine, const Activation& activation, const Quantization& in,
-                                       const Quantization& out) {
-  std::array<float, 256> values{};
+using Numbers = std::array<float, 256>;
+
+/// All real numbers that 8 bits of that meaning stand for, in the order of their bit patterns.
+Numbers numbers_of(const Quantization& q) {
+  Numbers values{};
   for (std::size_t i = 0; i < 256; ++i) {
-    const auto number = in.type == ElementType::kI8 ? static_cast<float>(static_cast<std::int8_t>(i))
-                                                    : static_cast<float>(i);
-    values[i] = in.scale * (number - static_cast<float>(in.zero_point));
+    const auto number =
+        q.type == ElementType::kI8 ? static_cast<float>(static_cast<std::int8_t>(i)) : static_cast<float>(i);
+    values[i] = q.scale * (number - static_cast<float>(q.zero_point));
   }
+  return values;
+}
+
+float rounded_to(const Quantization& q, float value) {
+  return std::clamp(std::nearbyint(value / q.scale) + static_cast<float>(q.zero_point), lowest(q), highest(q));
+}
+
+void activate(const dnnl::engine& engine, const Activation& activation, Numbers& values) {
   const md desc({256}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a);
   const dnnl::eltwise_forward::primitive_desc pd(engine, dnnl::prop_kind::forward_inference, activation.algorithm, desc,
                                                  desc, activation.alpha, activation.beta);
@@ -41,12 +50,46 @@ std::array<std::uint8_t, 256> table_of(const dnnl::engine& engine, const Activat
   dnnl::memory memory(desc, engine, values.data());
   dnnl::eltwise_forward(pd).execute(stream, {{DNNL_ARG_SRC, memory}, {DNNL_ARG_DST, memory}});
   stream.wait();
-  std::array<std::uint8_t, 256> table{};
-  for (std::size_t i = 0; i < 256; ++i) {
-    const float number = std::nearbyint(values[i] / out.scale) + static_cast<float>(out.zero_point);
-    const auto cut = static_cast<int>(std::clamp(number, lowest(out), highest(out)));
-    table[i] = static_cast<std::uint8_t>(cut & 0xff);
+}
+
+float combined(dnnl::algorithm algorithm, float a, float b) {
+  switch (algorithm) {
+    case dnnl::algorithm::binary_add:
+      return a + b;
+    case dnnl::algorithm::binary_sub:
+      return a - b;
+    case dnnl::algorithm::binary_mul:
+      return a * b;
+    case dnnl::algorithm::binary_div:
+      return a / b;
+    case dnnl::algorithm::binary_max:
+      return std::max(a, b);
+    default:
+      return std::min(a, b);
   }
+}
+
+/// What the chain, which ends in a rounding, makes of all 256 numbers of its source.
+std::array<std::uint8_t, 256> table_of(Lowering& lowering, const Chain& chain, const Quantization& in) {
+  const Numbers source = numbers_of(in);
+  Numbers values = source;
+  for (std::size_t i = 0; i < chain.nodes.size(); ++i) {
+    const auto& node = chain.nodes[i];
+    if (const auto activation = activation_of(lowering, node)) {
+      activate(lowering.engine(), *activation, values);
+    } else if (const auto q = quantization_of(lowering, node)) {
+      for (float& value : values)
+        value = q->scale * (rounded_to(*q, value) - static_cast<float>(q->zero_point));
+    } else {
+      const bool source_first = other_operand(node, chain.nodes[i - 1]) == 0;
+      for (std::size_t k = 0; k < 256; ++k)
+        values[k] = source_first ? combined(*binary_of(node), source[k], values[k])
+                                 : combined(*binary_of(node), values[k], source[k]);
+    }
+  }
+  const Quantization out = *quantization_of(lowering, chain.last());
+  std::array<std::uint8_t, 256> table{};
+  for (std::size_t i = 0; i < 256; ++i) table[i] = static_cast<std::uint8_t>(static_cast<int>(rounded_to(out, values[i])) & 0xff);
   return table;
 }
 
@@ -62,13 +105,12 @@ Place define_over(Lowering& lowering, Value& made, const md& desc, Place from) {
 bool lower_8_bit_activation(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
-  const auto rounded = rounding_of(lowering, chain);
-  const auto activation = activation_of(lowering, node);
-  if (!rounded || !activation || !lies_in_8_bits(lowering, source)) return false;
+  const auto rounded = quantization_of(lowering, chain.last());
+  if (!rounded || !lies_in_8_bits(lowering, source)) return false;
   const auto from = lowering.native(source);
   const md desc = retyped(from.desc, rounded->type);
   if (!is_dense(from.desc) || desc.get_ndims() == 0) return false;
-  const auto table = table_of(lowering.engine(), *activation, *source.quantization, *rounded);
+  const auto table = table_of(lowering, chain, *source.quantization);
   Value& made = lowering.value(chain.last()->output(0));
   made.quantization = rounded;
   const Place to = define_over(lowering, made, desc, from.place);

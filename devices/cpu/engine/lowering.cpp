@@ -198,6 +198,8 @@ Place Lowering::in_layout(Value& value, const md& desc) {
   const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
   note_value(place.buffer, static_cast<ValueId>(&value - values_.data()));
   add_reorder(value, from, place, desc, value.quantization);
+  plan_.steps.back()->info.node_name =
+      outputs_[static_cast<std::size_t>(&value - values_.data())].first->get_friendly_name() + "/reorder";
   value.variants.push_back({place, desc, wants_plain, is_packed(desc, value.shape)});
   return place;
 }

@@ -9,7 +9,8 @@ static void detect(tenon::peers::Demo& demo) {
   tenon::Core core;
   auto video = tenon::ffmpeg::open(demo.video);
   auto compiled = core.compile_model(demo.model, "CPU", tenon::input_frames(video.info()),
-                                     tenon::hint::performance_mode(tenon::hint::PerformanceMode::THROUGHPUT));
+                                     tenon::hint::performance_mode(tenon::hint::PerformanceMode::THROUGHPUT),
+                                     tenon::hint::inference_precision(tenon::element::f32));
   const std::size_t count = std::max(2u, compiled.get_property(tenon::optimal_number_of_infer_requests));
   std::vector<tenon::InferRequest> requests(count);
   for (auto& request : requests) request = compiled.create_infer_request();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CPU device as the runtime sees it: found by name, configured, run in streams, profiled, with shapes that change.
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
@@ -49,6 +50,11 @@ void expect_equal(const Tensor& wanted, const Tensor& got) {
     ASSERT_NEAR(wanted.data<float>()[i], got.data<float>()[i], 1e-3f) << "element " << i;
 }
 
+/// Results are compared as f32, which is not what the device takes by default where the CPU multiplies bf16.
+struct ExactCore : Core {
+  ExactCore() { set_property("CPU", hint::inference_precision(element::f32)); }
+};
+
 TEST(CpuDevice, IsFoundAndAnswersItsProperties) {
   Core core;
   ASSERT_THAT(core.get_available_devices(), Contains("CPU"));
@@ -59,7 +65,7 @@ TEST(CpuDevice, IsFoundAndAnswersItsProperties) {
 }
 
 TEST(CpuDevice, InfersWhatTheReferenceDoes) {
-  Core core;
+  ExactCore core;
   const auto model = small_model();
   auto compiled = core.compile_model(model, "CPU");
   auto request = compiled.create_infer_request();
@@ -108,7 +114,7 @@ TEST(CpuDevice, RefusesSettingsThatItCannotKeep) {
 }
 
 TEST(CpuDevice, RunsRequestsInParallelStreams) {
-  Core core;
+  ExactCore core;
   const auto model = small_model();
   auto compiled = core.compile_model(model, "CPU", {num_streams(2), inference_num_threads(2)});
   std::vector<InferRequest> requests;
@@ -127,7 +133,7 @@ TEST(CpuDevice, RunsRequestsInParallelStreams) {
 }
 
 TEST(CpuDevice, WritesIntoTheUsersOutput) {
-  Core core;
+  ExactCore core;
   const auto model = small_model();
   auto request = core.compile_model(model, "CPU").create_infer_request();
   const Tensor input = pattern({1, 3, 16, 16}), output(element::f32, Shape{1, 8, 16, 16});
@@ -154,7 +160,7 @@ TEST(CpuDevice, ReportsTimesWhenAsked) {
 }
 
 TEST(CpuDevice, FollowsShapesThatChange) {
-  Core core;
+  ExactCore core;
   const auto model = small_model(PartialShape{Dimension(1, 4), 3, Dimension::dynamic(), Dimension::dynamic()});
   auto request = core.compile_model(model, "CPU").create_infer_request();
   for (const Shape& shape : {Shape{1, 3, 8, 9}, Shape{2, 3, 12, 5}, Shape{1, 3, 8, 9}}) {
@@ -163,6 +169,42 @@ TEST(CpuDevice, FollowsShapesThatChange) {
     request.infer();
     expect_equal(evaluate(*model, {input})[0], request.get_tensor("features"));
   }
+}
+
+TEST(CpuDevice, PrecisionFollowsTheCpuTheModeAndWhatIsAsked) {
+  Core core;
+  const auto model = small_model();
+  const auto precision = [&](const AnyMap& properties) {
+    return core.compile_model(model, "CPU", properties).get_property(hint::inference_precision);
+  };
+  const auto capabilities = core.get_property("CPU", device::capabilities);
+  const bool has_bf16 = std::find(capabilities.begin(), capabilities.end(), device::capability::BF16) != capabilities.end();
+  EXPECT_EQ(precision({}), has_bf16 ? element::bf16 : element::f32);
+  EXPECT_EQ(precision({hint::execution_mode(hint::ExecutionMode::ACCURACY)}), element::f32);
+  EXPECT_EQ(precision({hint::inference_precision(element::f32)}), element::f32);
+  EXPECT_EQ(precision({hint::inference_precision(element::bf16), hint::execution_mode(hint::ExecutionMode::ACCURACY)}),
+            element::bf16);
+  // It is no empty word: the results differ by bf16's rounding, and by no more.
+  const Tensor input(element::f32, Shape{1, 3, 16, 16});
+  for (std::size_t i = 0; i < input.get_size(); ++i)
+    const_cast<float*>(input.data<float>())[i] = std::cos(static_cast<float>(i));
+  const auto results = [&](element::Type type) {
+    auto request = core.compile_model(model, "CPU", {hint::inference_precision(type)}).create_infer_request();
+    request.set_input_tensor(input);
+    request.infer();
+    const Tensor output = request.get_output_tensor();
+    return std::vector<float>(output.data<float>(), output.data<float>() + output.get_size());
+  };
+  const auto exact = results(element::f32), rounded = results(element::bf16);
+  float largest = 0, difference = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    largest = std::max(largest, std::abs(exact[i]));
+    difference = std::max(difference, std::abs(exact[i] - rounded[i]));
+  }
+  if (has_bf16) {
+    EXPECT_GT(difference, 0);
+  }
+  EXPECT_LE(difference, 0.01f * largest);
 }
 
 TEST(CpuDevice, QueriesWhatItSupports) {

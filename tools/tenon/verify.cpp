@@ -68,7 +68,12 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
 
 std::vector<Tensor> run_on(Core& core, const std::string& device, const std::shared_ptr<Model>& model,
                            const std::vector<Tensor>& inputs) {
-  CompiledModel compiled = core.compile_model(std::shared_ptr<const Model>(model), device, AnyMap{});
+  // Published outputs are f32's: a device that would rather compute in bf16 is told not to.
+  AnyMap properties;
+  for (const PropertyName& property : core.get_property(device, supported_properties))
+    if (property == hint::execution_mode.name() && property.is_mutable())
+      properties.insert(hint::execution_mode(hint::ExecutionMode::ACCURACY));
+  CompiledModel compiled = core.compile_model(std::shared_ptr<const Model>(model), device, properties);
   InferRequest request = compiled.create_infer_request();
   for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
   request.infer();

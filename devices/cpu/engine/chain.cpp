@@ -42,6 +42,26 @@ bool is_convolution(const std::shared_ptr<Node>& node) {
   return std::string_view(node->get_type_name()).find("Convolution") != std::string_view::npos;
 }
 
+bool is_product(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MatMul"; }
+
+/// What only computes between 8-bit numbers, or joins them, takes in the rounding after it.
+bool rounds_8_bits(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+                   const std::shared_ptr<Node>& anchor) {
+  if (previous != anchor || !quantization_of(lowering, node)) return false;
+  for (std::size_t i = 0; i < anchor->get_input_size(); ++i)
+    if (!is_quantized(lowering, anchor->get_input_node_ptr(i))) return false;
+  return true;
+}
+
+/// What is a function of one 8-bit tensor, as x * sigmoid(x) is, with all its rounding: a table holds it.
+bool continues_table(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+                     const std::shared_ptr<Node>& anchor) {
+  if (!is_quantized(lowering, anchor->get_input_node_ptr(0))) return false;
+  if (quantization_of(lowering, node) || activation_of(lowering, node)) return true;
+  return binary_of(node) && node->get_input_size() == 2 &&
+         node->input_value(other_operand(node, previous)) == anchor->input_value(0);
+}
+
 bool is_norm(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MVN"; }
 
 /// Scale, then shift, per column of what MVN made: a layer normalization's parameters. Nothing else fuses there.
@@ -57,6 +77,8 @@ bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std
   if (node->get_output_size() != 1 || node->get_output_element_type(0) != element::f32) return false;
   if (node->get_output_shape(0) != previous->get_output_shape(0)) return false;
   if (is_norm(anchor)) return continues_norm(lowering, node, previous);
+  if (activation_of(lowering, anchor)) return continues_table(lowering, node, previous, anchor);
+  if (!is_convolution(anchor) && !is_product(anchor)) return rounds_8_bits(lowering, node, previous, anchor);
   if (activation_of(lowering, node)) return true;
   if (std::string_view(node->get_type_name()) == "FakeQuantize")
     return is_quantized(lowering, anchor->get_input_node_ptr(0)) && quantization_of(lowering, node);
@@ -152,6 +174,9 @@ ChainFinder::ChainFinder(Lowering& lowering, const NodeVector& order) {
       if (by_node_.count(next.get()) || !is_fusible(lowering, next, chain->last(), node)) break;
       chain->nodes.push_back(next);
     }
+    // Only what is rounded again has 8 bits.
+    while (chain->nodes.size() > 1 && activation_of(lowering, node) && !quantization_of(lowering, chain->last()))
+      chain->nodes.pop_back();
     if (chain->nodes.size() < 2) continue;
     for (const auto& member : chain->nodes) by_node_[member.get()] = chain.get();
     chains_.push_back(std::move(chain));

@@ -46,6 +46,19 @@ ElementType element_type(const md& desc) {
   }
 }
 
+bool is_dense(const md& desc) {
+  std::size_t bytes = size_bytes(element_type(desc));
+  for (auto extent : desc.get_dims()) bytes *= static_cast<std::size_t>(extent);
+  return desc.get_ndims() > 0 && desc.get_size() == bytes;
+}
+
+md channels_last(ElementType type, const Shape& shape) {
+  using tag = dnnl::memory::format_tag;
+  constexpr tag kTags[] = {tag::nwc, tag::nhwc, tag::ndhwc};
+  if (shape.size() < 3 || shape.size() > 5) return {};
+  return md(to_dims(shape), data_type(type), kTags[shape.size() - 3]);
+}
+
 md retyped(const md& desc, ElementType type) {
   if (desc.get_ndims() == 0 || desc.get_format_kind() != dnnl::memory::format_kind::blocked) return {};
   if (desc.get_inner_nblks() == 0) return md(desc.get_dims(), data_type(type), desc.get_strides());

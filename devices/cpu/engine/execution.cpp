@@ -169,6 +169,11 @@ struct ExecutionImpl {
       } else {
         dnnl::memory source(made.desc, plan->engine, from), target(packed, plan->engine, value.data());
         dnnl::reorder(source, target).execute(stream, source, target);
+        if (made.quantization && size_bytes(element_type(made.desc)) == 1) {
+          float* values = value.data<float>();
+          for (std::size_t i = 0; i < value.element_count(); ++i)
+            values[i] = made.quantization->scale * (values[i] - static_cast<float>(made.quantization->zero_point));
+        }
       }
       observer(made.node->get_friendly_name(), made.output, value);
     }

@@ -15,13 +15,6 @@ constexpr auto kAny = dnnl::memory::format_tag::any;
 constexpr auto kF32 = dnnl::memory::data_type::f32;
 constexpr auto kInference = dnnl::prop_kind::forward_inference;
 
-/// [N, C, spatial...] with the channels innermost.
-md channels_last(ElementType type, const Shape& shape) {
-  using tag = dnnl::memory::format_tag;
-  const tag tags[] = {tag::nwc, tag::nhwc, tag::ndhwc};
-  return md(to_dims(shape), data_type(type), tags[shape.size() - 3]);
-}
-
 md any_desc(ElementType type, const Shape& shape) { return md(to_dims(shape), data_type(type), kAny); }
 
 /// A convolution with everything but layouts decided; forward and transposed differ in the primitive only.

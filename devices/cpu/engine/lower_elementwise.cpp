@@ -5,6 +5,7 @@
 
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
+#include <tenon/devices/cpu/engine/lower_8_bit.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 using dnnl::algorithm;
 
 bool lower_activation(Lowering& lowering, const Chain& chain) {
+  if (chain.nodes.size() > 1) return lower_8_bit_activation(lowering, chain);
   const auto& node = chain.anchor();
   const auto activation = activation_of(lowering, node);
   if (!activation || element_count(node->get_output_shape(0)) == 0) return false;
@@ -128,6 +130,7 @@ KernelStep::Kernel kernel_of(algorithm algo, const kernels::Walk<3>& walk) {
 }
 
 bool lower_binary(Lowering& lowering, const Chain& chain) {
+  if (chain.nodes.size() > 1) return lower_8_bit_binary(lowering, chain);
   const auto& node = chain.anchor();
   const auto algo = binary_of(node);
   const ElementType type = node->get_output_element_type(0);
@@ -169,9 +172,9 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
 void register_elementwise(LoweringTable& table) {
   for (const char* type : {"Relu", "Sigmoid", "Tanh", "Clamp", "Elu", "Abs", "Sqrt", "Exp", "Negative", "HSwish",
                            "HSigmoid", "Mish", "SoftPlus", "Gelu", "Swish", "PRelu"})
-    table[type] = {lower_activation, false};
+    table[type] = {lower_activation, true};
   for (const char* type : {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum"})
-    table[type] = {lower_binary, false};
+    table[type] = {lower_binary, true};
 }
 
 }  // namespace tenon::inline v1::engine

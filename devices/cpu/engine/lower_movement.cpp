@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include <tenon/devices/cpu/engine/kernels/copy.hpp>
+#include <tenon/devices/cpu/engine/lower_8_bit.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
 
 namespace tenon::inline v1::engine {
@@ -130,6 +131,7 @@ ElementType concat_type(Lowering& lowering, const std::shared_ptr<Node>& node, c
 }
 
 bool lower_concat(Lowering& lowering, const Chain& chain) {
+  if (chain.nodes.size() > 1) return lower_8_bit_concat(lowering, chain);
   const auto& node = chain.anchor();
   Value& made = lowering.value(node->output(0));
   if (bit_width(made.type) < 8 || element_count(made.shape) == 0) return false;
@@ -216,6 +218,21 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
   const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
   const auto variant = lowering.native(source);
   made.quantization = source.quantization;
+  if (cuts == 1 && unit && cut_axis == 1 && made.shape == extents && !variant.packed &&
+      variant.desc == channels_last(type_of(source, variant), source.shape)) {
+    // Channels innermost stay so: 8-bit convolutions read them.
+    const std::size_t size = size_bytes(type_of(source, variant)), rows = element_count(source.shape) / source.shape[1];
+    const std::size_t in = source.shape[1] * size, out = extents[1] * size, first = static_cast<std::size_t>(begin[1]) * size;
+    const Place to = lowering.define(made, channels_last(type_of(source, variant), made.shape));
+    lowering.add_kernel(node, "channels", {variant.place}, {to}, [rows, in, out, first](std::span<void* const> p) {
+      const char* from = static_cast<const char*>(p[0]) + first;
+      char* result = static_cast<char*>(p[1]);
+      kernels::parallel(rows, 2 * rows * out, [&](std::size_t start, std::size_t end) {
+        for (std::size_t row = start; row < end; ++row) std::memcpy(result + row * out, from + row * in, out);
+      });
+    });
+    return true;
+  }
   if (cuts == 1 && unit && product(source.shape, 0, cut_axis) == 1) {
     const auto start = static_cast<std::size_t>(begin[cut_axis]);
     const std::size_t row = product(source.shape, cut_axis + 1, rank);
@@ -350,7 +367,7 @@ bool lower_strided_slice(Lowering& lowering, const Chain& chain) {
 void register_movement(LoweringTable& table) {
   for (const char* type : {"Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"}) table[type] = {lower_view, false};
   table["Transpose"] = {lower_transpose, false};
-  table["Concat"] = {lower_concat, false};
+  table["Concat"] = {lower_concat, true};
   table["Split"] = {lower_split, false};
   table["VariadicSplit"] = {lower_split, false};
   table["Slice"] = {lower_slice, false};

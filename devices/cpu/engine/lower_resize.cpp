@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interpolate over the spatial axes of images: nearest and two-tap linear, on blocks of channels as they lie.
 #include <cmath>
+#include <cstring>
 
 #include <tenon/devices/cpu/engine/kernels/bf16.hpp>
 #include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
@@ -108,6 +109,31 @@ KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, st
   };
 }
 
+/// 8-bit numbers with the channels innermost stay so: whole pixels are copied.
+bool lower_nearest_channels_last(Lowering& lowering, const std::shared_ptr<Node>& node, Value& source, Value& made,
+                                 const Taps& rows, const Taps& columns) {
+  const auto variant = lowering.native(source);
+  const ElementType type = element_type(variant.desc);
+  if (!source.quantization || size_bytes(type) != 1 || variant.desc != channels_last(type, source.shape)) return false;
+  made.quantization = source.quantization;
+  const Place to = lowering.define(made, channels_last(type, made.shape));
+  const std::size_t pixel = source.shape[1], in_height = source.shape[2], in_width = source.shape[3];
+  const std::size_t pictures = source.shape[0], height = rows.size(), width = columns.size();
+  lowering.add_kernel(node, "nearest", {variant.place}, {to}, [=](std::span<void* const> p) {
+    const char* from = static_cast<const char*>(p[0]);
+    char* out = static_cast<char*>(p[1]);
+    kernels::parallel(pictures * height, 2 * pictures * height * width * pixel, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const char* row = from + (i / height * in_height + rows[i % height].first) * in_width * pixel;
+        char* target = out + i * width * pixel;
+        for (std::size_t x = 0; x < width; ++x)
+          std::memcpy(target + x * pixel, row + columns[x].first * pixel, pixel);
+      }
+    });
+  });
+  return true;
+}
+
 bool lower_interpolate(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
@@ -140,6 +166,7 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
   if (!make_taps(rows, attributes, nearest, source.shape[2], made.shape[2], scales[2])) return false;
   if (!make_taps(columns, attributes, nearest, source.shape[3], made.shape[3], scales[3])) return false;
 
+  if (nearest && lower_nearest_channels_last(lowering, node, source, made, rows, columns)) return true;
   const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
   const auto variant = lowering.real(source);
   const ElementType type = element_type(variant.desc) == ElementType::kBf16 ? ElementType::kBf16 : ElementType::kF32;

@@ -214,52 +214,77 @@ Place Lowering::in_layout(Value& value, const md& desc) {
   }
   const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
   note_value(place.buffer, static_cast<ValueId>(&value - values_.data()));
-  plan_.steps.push_back(make_reorder(value, from, place, desc, value.quantization));
+  add_reorder(value, from, place, desc, value.quantization);
+  plan_.steps.back()->info.node_name =
+      outputs_[static_cast<std::size_t>(&value - values_.data())].first->get_friendly_name() + "/reorder";
   value.variants.push_back({place, desc, wants_plain, is_packed(desc, value.shape)});
   return place;
 }
 
-std::unique_ptr<PrimitiveStep> Lowering::make_reorder(const Value& source, const Value::Variant& from, Place to,
-                                                      const md& desc, const std::optional<Quantization>& quantization) {
+void Lowering::add_move(Place from, const md& from_desc, Place to, const md& to_desc) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  // Numbers of one meaning are moved as they are.
-  const bool reads_8_bit = source.quantization && is_8_bit(element_type(from.desc)),
-             writes_8_bit = quantization && is_8_bit(element_type(desc)),
-             same = reads_8_bit && writes_8_bit && *source.quantization == *quantization;
-  const Quantization *in = reads_8_bit && !same ? &*source.quantization : nullptr,
-                     *out = writes_8_bit && !same ? &*quantization : nullptr;
-  for (const auto& [argument, what] : {std::pair{DNNL_ARG_FROM, in}, std::pair{DNNL_ARG_TO, out}}) {
-    if (!what) continue;
-    describe_scale(attributes, argument);
-    describe_zero_point(attributes, argument, what->zero_point);
-  }
-  const dnnl::reorder::primitive_desc reorder(engine(), from.desc, engine(), desc, attributes);
+  const dnnl::reorder::primitive_desc reorder(engine(), from_desc, engine(), to_desc, attributes);
   auto step = std::make_unique<PrimitiveStep>();
   step->engine = engine();
   step->primitive = dnnl::reorder(reorder);
   step->info.node_type = "Reorder";
   step->info.kernel = reorder.impl_info_str();
-  add_argument(*step, DNNL_ARG_FROM, from.place, from.desc);
-  for (const auto& [argument, what] : {std::pair{DNNL_ARG_FROM, in}, std::pair{DNNL_ARG_TO, out}}) {
-    if (!what) continue;
-    add_scales(*this, *step, argument, {what->scale});
-    add_zero_point(*this, *step, argument, what->zero_point);
-  }
-  add_argument(*step, DNNL_ARG_TO, to, desc, true);
+  add_argument(*step, DNNL_ARG_FROM, from, from_desc);
+  add_argument(*step, DNNL_ARG_TO, to, to_desc, true);
   add_scratchpad(*step, reorder.scratchpad_desc());
-  return step;
+  plan_.steps.push_back(std::move(step));
+}
+
+void Lowering::add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count) {
+  auto step = std::make_unique<KernelStep>();
+  step->info.node_type = "Reorder";
+  step->info.kernel = "affine:" + std::string(name(what.from)) + "-" + std::string(name(what.to));
+  step->operands = {{from, false}, {to, true}};
+  step->kernel = [what, count](std::span<void* const> p) { kernels::affine(what, p[0], p[1], count); };
+  plan_.steps.push_back(std::move(step));
+}
+
+void Lowering::add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
+                           const std::optional<Quantization>& quantization) {
+  const bool reads_8_bit = source.quantization && is_8_bit(element_type(from.desc)),
+             writes_8_bit = quantization && is_8_bit(element_type(desc));
+  if ((!reads_8_bit && !writes_8_bit) || (reads_8_bit && writes_8_bit && *source.quantization == *quantization))
+    return add_move(from.place, from.desc, to, desc);
+  // oneDNN 3.2's reorders with zero points give wrong numbers for some extents: numbers change by a kernel of ours,
+  // where they lie without gaps, before or after they move.
+  const kernels::Affine what = affine_of(reads_8_bit ? source.quantization : std::nullopt, element_type(from.desc),
+                                         writes_8_bit ? quantization : std::nullopt, element_type(desc));
+  const std::size_t count = element_count(source.shape);
+  const md changed = retyped(from.desc, what.to), moved = retyped(desc, what.from);
+  const bool change_first = is_dense(from.desc) && changed.get_ndims(), move_first = is_dense(desc) && moved.get_ndims();
+  if (change_first && changed == desc) return add_affine(what, from.place, to, count);
+  if (move_first && (reads_8_bit || !change_first)) {
+    const Place middle = scratch(moved.get_size());
+    add_move(from.place, from.desc, middle, moved);
+    return add_affine(what, middle, to, count);
+  }
+  if (change_first) {
+    const Place middle = scratch(changed.get_size());
+    add_affine(what, from.place, middle, count);
+    return add_move(middle, changed, to, desc);
+  }
+  const md plain_from = plain_desc(what.from, source.shape), plain_to = plain_desc(what.to, source.shape);
+  const Place packed = scratch(plain_from.get_size()), middle = scratch(plain_to.get_size());
+  add_move(from.place, from.desc, packed, plain_from);
+  add_affine(what, packed, middle, count);
+  add_move(middle, plain_to, to, desc);
 }
 
 bool Lowering::lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc) {
   const Value::Variant from = native(source);
   if (from.desc.get_ndims() == 0) return false;
   const Place to{add_buffer(BufferKind::kArena, desc.get_size()), 0};
-  auto step = make_reorder(source, from, to, desc, made.quantization);
-  step->info.node_name = node->get_friendly_name();
-  step->info.node_type = node->get_type_name();
-  define_at(made, desc, to);
-  plan_.steps.push_back(std::move(step));
+  add_reorder(source, from, to, desc, made.quantization);
+  StepInfo& info = plan_.steps.back()->info;
+  info.node_name = node->get_friendly_name();
+  info.node_type = node->get_type_name();
+  define_view(made, desc, to);
   return true;
 }
 
@@ -293,7 +318,8 @@ void Lowering::define_at(Value& value, const md& desc, Place place, bool by_next
   const auto id = static_cast<ValueId>(&value - values_.data());
   note_value(place.buffer, id);
   const auto step = static_cast<std::ptrdiff_t>(plan_.steps.size()) - (by_next_step ? 0 : 1);
-  plan_.made.push_back({outputs_[id].first, outputs_[id].second, value.type, value.shape, place, desc, step});
+  plan_.made.push_back(
+      {outputs_[id].first, outputs_[id].second, value.type, value.shape, place, desc, step, value.quantization});
 }
 
 Place Lowering::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/devices/cpu/engine/kernels/quantize.hpp>
 #include <tenon/devices/cpu/engine/plan_internal.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/operation.hpp>
@@ -18,14 +19,6 @@
 namespace tenon::inline v1::engine {
 
 using ValueId = std::uint32_t;
-
-/// What 8-bit numbers q mean: scale * (q - zero_point).
-struct Quantization {
-  float scale = 1;
-  std::int32_t zero_point = 0;
-  ElementType type = ElementType::kU8;  ///< Or kI8.
-  friend bool operator==(const Quantization&, const Quantization&) = default;
-};
 
 /// A tensor of the graph, in one or several layouts. The type that its elements lie in is part of a layout: f32 values
 /// may lie as bf16, or as 8-bit numbers when the value says what these mean.
@@ -140,9 +133,11 @@ class Lowering {
   void note_value(BufferId buffer, ValueId value);
   BufferId group(BufferId buffer);
   void check_supported();
-  /// A oneDNN reorder from a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
-  std::unique_ptr<PrimitiveStep> make_reorder(const Value& source, const Value::Variant& from, Place to,
-                                              const md& desc, const std::optional<Quantization>& quantization);
+  /// From a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
+  void add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
+                   const std::optional<Quantization>& quantization);
+  void add_move(Place from, const md& from_desc, Place to, const md& to_desc);
+  void add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count);
   bool fold(const std::shared_ptr<Node>& node);
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
@@ -213,6 +208,10 @@ dnnl::memory::dims to_dims(const Shape& shape);
 bool is_plain(const md& desc, const Shape& shape, ElementType type);
 /// The type that a described tensor's elements have.
 ElementType element_type(const md& desc);
+/// Its elements fill its bytes: no padding, no gaps.
+bool is_dense(const md& desc);
+/// [N, C, spatial...] with the channels innermost, for 3 to 5 axes; undefined for others.
+md channels_last(ElementType type, const Shape& shape);
 /// The same strides and blocks for elements of another type; undefined when that cannot be said.
 md retyped(const md& desc, ElementType type);
 /// The elements lie in packed row-major order in the description's own type.

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -132,6 +133,14 @@ struct Variable {
   bool is_assigned = false;  ///< Some node gives it a new value in each run.
 };
 
+/// What 8-bit numbers q mean: scale * (q - zero_point).
+struct Quantization {
+  float scale = 1;
+  std::int32_t zero_point = 0;
+  ElementType type = ElementType::kU8;  ///< Or kI8.
+  friend bool operator==(const Quantization&, const Quantization&) = default;
+};
+
 /// Where a node's output lies once a step has run; for observers.
 struct Made {
   std::shared_ptr<const Node> node;
@@ -140,7 +149,8 @@ struct Made {
   Shape shape;
   Place place;
   md desc;
-  std::ptrdiff_t step = -1;  ///< -1: before the first.
+  std::ptrdiff_t step = -1;                 ///< -1: before the first.
+  std::optional<Quantization> quantization;  ///< When `desc` has 8 bits and the value is real.
 };
 
 struct PlanImpl {

@@ -140,6 +140,18 @@ std::optional<Read> read_weights(Lowering& lowering, const Node* node) {
   return read_fake_quantized(lowering, node);
 }
 
+/// A convolution or pooling reads the node, or what only joins and moves its value does.
+bool reads_images(const std::shared_ptr<Node>& node) {
+  const std::size_t rank = node->get_output_shape(0).size();
+  if (rank < 3 || rank > 5) return false;
+  for (const auto& reader : node->get_output_target_inputs(0)) {
+    const std::string_view type = reader.get_node()->get_type_name();
+    if (type.find("Convolution") != type.npos || type == "MaxPool" || (rank == 4 && type != "Reshape" && type != "Transpose"))
+      return true;
+  }
+  return false;
+}
+
 bool lower_fake_quantize(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
@@ -156,13 +168,12 @@ bool lower_fake_quantize(Lowering& lowering, const Chain& chain) {
       return true;
     }
   }
-  // Channels innermost: what 8-bit convolutions read.
   md desc = plain_desc(quantization->type, made.shape);
-  using tag = dnnl::memory::format_tag;
-  if (made.shape.size() >= 3 && made.shape.size() <= 5 && lowering.options().blocked_layouts) {
-    const tag tags[] = {tag::nwc, tag::nhwc, tag::ndhwc};
-    desc = md(to_dims(made.shape), data_type(quantization->type), tags[made.shape.size() - 3]);
-  }
+  // Channels innermost: what 8-bit convolutions read.
+  if (reads_images(node) && lowering.options().blocked_layouts)
+    desc = channels_last(quantization->type, made.shape);
+  else if (const md same = retyped(from.desc, quantization->type); is_dense(from.desc) && same.get_ndims())
+    desc = same;
   made.quantization = quantization;
   return lowering.lower_reorder(node, source, made, desc);
 }
@@ -191,7 +202,7 @@ bool is_quantized(Lowering& lowering, const Node* node) {
   const std::string_view type = node->get_type_name();
   if (type == "FakeQuantize")
     return quantization_of(lowering, const_cast<Node*>(node)->shared_from_this()).has_value();
-  for (const char* mover : {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose"})
+  for (const char* mover : {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Split", "VariadicSplit", "Interpolate"})
     if (type == mover) return is_quantized(lowering, node->get_input_node_ptr(0));
   return false;
 }
@@ -220,6 +231,20 @@ std::optional<QuantizedWeights> quantized_matrix(Lowering& lowering, const std::
   if (!read || read->values.shape() != node->get_input_shape(1)) return std::nullopt;
   if (read->scales.size() > 1 && read->axis != axis) return std::nullopt;
   return QuantizedWeights{read->values, read->scales};
+}
+
+kernels::Affine affine_of(const std::optional<Quantization>& from, ElementType from_type,
+                          const std::optional<Quantization>& to, ElementType to_type) {
+  double scale = 1, shift = 0;
+  if (from) {
+    scale = from->scale;
+    shift = -scale * from->zero_point;
+  }
+  if (to) {
+    scale /= to->scale;
+    shift = shift / to->scale + to->zero_point;
+  }
+  return {from_type, to_type, static_cast<float>(scale), static_cast<float>(shift)};
 }
 
 void describe_scale(dnnl::primitive_attr& attributes, int argument, int mask) {

@@ -29,6 +29,10 @@ std::optional<QuantizedWeights> quantized_filter(Lowering& lowering, const std::
 std::optional<QuantizedWeights> quantized_matrix(Lowering& lowering, const std::shared_ptr<Node>& node,
                                                  std::size_t axis);
 
+/// What turns numbers of one meaning into those of another; nothing stands for real numbers.
+kernels::Affine affine_of(const std::optional<Quantization>& from, ElementType from_type,
+                          const std::optional<Quantization>& to, ElementType to_type);
+
 /// The kernel shall multiply by scales (of the argument's own index along `mask`) and subtract the zero point.
 void describe_scale(dnnl::primitive_attr& attributes, int argument, int mask = 0);
 void describe_zero_point(dnnl::primitive_attr& attributes, int argument, std::int32_t zero_point);

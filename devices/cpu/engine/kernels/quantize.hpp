@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between real and 8-bit numbers, element by element; rows of 8-bit numbers.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include <tenon/core/element_type.hpp>
+
+namespace tenon::inline v1::engine::kernels {
+
+/// y = round(scale * x + shift), cut to what the type holds; from or to real types nothing is rounded or cut.
+struct Affine {
+  ElementType from = ElementType::kF32, to = ElementType::kF32;  ///< f32, bf16, u8 or i8.
+  float scale = 1, shift = 0;
+};
+/// Over `count` elements in whatever order both lie. In place is fine when the sizes are equal.
+void affine(const Affine& what, const void* x, void* y, std::size_t count);
+/// The same over `rows` rows of `columns`, whose beginnings lie so many elements apart.
+void affine_rows(const Affine& what, const void* x, void* y, std::size_t rows, std::size_t columns,
+                 std::size_t x_stride, std::size_t y_stride);
+
+/// y = table[x] over bytes.
+void look_up(const std::array<std::uint8_t, 256>& table, const std::uint8_t* x, std::uint8_t* y, std::size_t count);
+
+/// z = x op y on 8-bit numbers of any scales: round(op(x_scale * x + x_shift, y_scale * y + y_shift) + z_shift), where op
+/// is a sum or a product, cut to [low, high] before it is rounded.
+struct Combine {
+  bool product = false;
+  bool x_signed = false, y_signed = false, z_signed = false;
+  float x_scale = 1, x_shift = 0, y_scale = 1, y_shift = 0, z_shift = 0;
+  float low = 0, high = 255;
+};
+void combine(const Combine& what, const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* z, std::size_t count);
+
+}  // namespace tenon::inline v1::engine::kernels

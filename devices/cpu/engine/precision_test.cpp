@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// bf16 and 8 bits: the reference's numbers within what the precision allows, and by the kernels that make it worth it.
+#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
+#include <tenon/devices/cpu/engine/kernels/bf16.hpp>
+#include <tenon/devices/cpu/engine/kernels/depthwise.hpp>
+#include <tenon/devices/cpu/engine/kernels/quantize.hpp>
+
+namespace tenon::engine_test {
+namespace {
+
+struct Nearness {
+  double cosine = 1, relative = 0;
+};
+Nearness nearness(const Tensor& a, const Tensor& b) {
+  double ab = 0, aa = 0, bb = 0, worst = 0, largest = 0;
+  for (std::size_t i = 0; i < a.element_count(); ++i) {
+    const double x = a.data<float>()[i], y = b.data<float>()[i];
+    ab += x * y;
+    aa += x * x;
+    bb += y * y;
+    worst = std::max(worst, std::abs(x - y));
+    largest = std::max(largest, std::abs(x));
+  }
+  return {aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 1, worst / std::max(largest, 1e-30)};
+}
+
+/// The model at a precision against the reference at f32. @return its steps.
+std::vector<engine::StepInfo> near_reference(const Out& last, const ParameterVector& inputs, ElementType precision,
+                                             double cosine, double relative) {
+  const auto model = std::make_shared<Model>(OutputVector{last}, inputs);
+  engine::Options options;
+  options.threads = 2;
+  options.precision = precision;
+  const auto plan = engine::Plan::compile(model, options);
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  const auto tensors = random_inputs(*model);
+  for (std::size_t i = 0; i < tensors.size(); ++i) execution.bind_input(i, tensors[i]);
+  const auto wanted = evaluate(*model, tensors);
+  EXPECT_TRUE(execution.run(workers));
+  EXPECT_EQ(plan->outputs()[0].type, ElementType::kF32);
+  const Nearness found = nearness(wanted[0], execution.output(0));
+  EXPECT_GE(found.cosine, cosine);
+  EXPECT_LE(found.relative, relative);
+  return plan->steps();
+}
+std::size_t count(const std::vector<engine::StepInfo>& steps, const std::string& text) {
+  std::size_t found = 0;
+  for (const auto& step : steps) found += (step.node_type + " " + step.kernel).find(text) != std::string::npos;
+  return found;
+}
+
+constexpr ElementType kBf16 = ElementType::kBf16, kF32 = ElementType::kF32;
+#define NEEDS_BF16() \
+  if (!engine::has_native_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16"
+
+Out relu(const Out& x) { return op1("Relu", 1, {x}); }
+Out depthwise(const Out& x, std::int64_t kernel, std::int64_t stride, std::int64_t pad) {
+  const auto side = static_cast<std::size_t>(kernel);
+  return op1(
+      "GroupConvolution", 1, {x, weights({x.get_shape()[1], 1, 1, side, side}, 5)},
+      {{"strides", {stride, stride}}, {"pads_begin", {pad, pad}}, {"pads_end", {pad, pad}}, {"dilations", {1, 1}}});
+}
+
+TEST(Bf16, ConvolutionsAndWhatLiesBetweenThemStayInIt) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 3, 32, 32});
+  const Out stem = relu(convolution(x, 32, 3, 2, 1));
+  const Out body = relu(convolution(stem, 32, 3, 1, 1, 8));
+  const Out joined = op1("Add", 1, {convolution(body, 32, 1, 1, 0, 9), stem});
+  const Out wide = op1("Concat", 1, {joined, body}, {{"axis", std::int64_t{1}}});
+  const auto steps = near_reference(convolution(wide, 16, 1), {x}, kBf16, 0.9995, 0.03);
+  EXPECT_EQ(count(steps, "bf16"), 4u);
+  EXPECT_EQ(count(steps, "Concat"), 0u);
+  // In from f32 and out to f32, and nowhere between.
+  EXPECT_EQ(count(steps, "Reorder"), 2u);
+}
+
+TEST(Bf16, DepthwiseConvolutionsAgreeForAllWindowsAndWidths) {
+  NEEDS_BF16();
+  for (const std::size_t channels : {16, 24, 96})
+    for (const std::int64_t kernel : {3, 5, 7})
+      for (const std::int64_t stride : {1, 2})
+        for (const std::size_t width : {7, 33, 70}) {
+          const auto x = parameter({2, channels, 9, width});
+          const Out y = op1("Clamp", 1, {depthwise(x, kernel, stride, kernel / 2)}, {{"min", 0.0}, {"max", 6.0}});
+          const auto steps = near_reference(y, {x}, kBf16, 0.9999, 0.01);
+          EXPECT_EQ(count(steps, "depthwise:bf16"), 1u);
+        }
+}
+
+TEST(Bf16, TransformersAgree) {
+  NEEDS_BF16();
+  const auto x = parameter({2, 12, 64});
+  const auto product = [](const Out& a, const Out& b, bool transpose = false) {
+    return op1("MatMul", 1, {a, b}, {{"transpose_a", false}, {"transpose_b", transpose}});
+  };
+  const Out norm = op1("MVN", 6, {x, ints({-1})}, {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "INSIDE_SQRT"}});
+  const Out q = product(norm, weights({64, 64}, 1, 0.1f)), k = product(norm, weights({64, 64}, 2, 0.1f));
+  const Out mixed = product(op1("Softmax", 8, {product(q, k, true)}, {{"axis", -1}}), norm);
+  const Out hidden = op1("Gelu", 7, {product(op1("Add", 1, {mixed, x}), weights({64, 128}, 3, 0.1f))},
+                         {{"approximation_mode", "ERF"}});
+  const auto steps = near_reference(product(hidden, weights({128, 8}, 4, 0.1f)), {x}, kBf16, 0.9995, 0.03);
+  EXPECT_EQ(count(steps, "reference"), 0u);
+  EXPECT_GE(count(steps, "bf16"), 6u);
+}
+
+TEST(Bf16, PoolingResizingAndReductionsReadItAsItLies) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 16, 16, 16});
+  Out y = relu(convolution(x, 32, 3, 1, 1));
+  y = op1("MaxPool", 1, {y}, {{"kernel", {2, 2}}, {"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}});
+  y = op1("ReduceMean", 1, {y, ints({2, 3})}, {{"keep_dims", true}});
+  near_reference(op1("Sigmoid", 1, {y}), {x}, kBf16, 0.9999, 0.01);
+}
+
+// -- 8 bits
+
+/// Rounds to about that range, with zero on a step, as quantisers do.
+Out fake(const Out& x, double low, double high, std::int64_t levels = 256) {
+  const double step = (high - low) / static_cast<double>(levels - 1), zero = std::nearbyint(-low / step);
+  low = -zero * step;
+  high = low + step * static_cast<double>(levels - 1);
+  return op1("FakeQuantize", 1, {x, scalar(low), scalar(high), scalar(low), scalar(high)}, {{"levels", levels}});
+}
+/// i8 weights with a scale per output channel, as exporters write them.
+Out dequantized(const Shape& shape, std::size_t axis, unsigned seed = 3) {
+  Tensor numbers(ElementType::kI8, shape);
+  std::mt19937 random(seed);
+  for (std::size_t i = 0; i < numbers.element_count(); ++i)
+    numbers.data<std::int8_t>()[i] = static_cast<std::int8_t>(static_cast<int>(random() % 255) - 127);
+  Shape ones(shape.size(), 1);
+  ones[axis] = shape[axis];
+  Tensor scales(ElementType::kF32, ones);
+  for (std::size_t i = 0; i < scales.element_count(); ++i)
+    scales.data<float>()[i] = 0.001f * static_cast<float>(1 + i % 5);
+  const Out real = std::make_shared<op::v0::Convert>(std::make_shared<op::v0::Constant>(numbers), element::f32);
+  return op1("Multiply", 1, {real, std::make_shared<op::v0::Constant>(scales)});
+}
+Out convolution_8(const Out& x, std::size_t out, std::int64_t kernel, std::int64_t stride, unsigned seed) {
+  const std::int64_t pad = kernel / 2;
+  const auto side = static_cast<std::size_t>(kernel);
+  return op1(
+      "Convolution", 1, {x, dequantized({out, x.get_shape()[1], side, side}, 0, seed)},
+      {{"strides", {stride, stride}}, {"pads_begin", {pad, pad}}, {"pads_end", {pad, pad}}, {"dilations", {1, 1}}});
+}
+
+TEST(Int8, ResidualBlocksStayInIt) {
+  const auto x = parameter({1, 16, 20, 20});
+  const Out in = fake(x, -3.2, 3.3);
+  const Out a = fake(relu(convolution_8(in, 32, 3, 1, 1)), 0, 2.5);
+  const Out b = fake(convolution_8(a, 32, 1, 1, 2), -1.7, 2.1);
+  const Out side = fake(convolution_8(in, 32, 1, 1, 4), -1.1, 1.4);
+  const Out sum = fake(relu(op1("Add", 1, {b, side})), 0, 2.9);
+  const auto steps = near_reference(convolution_8(sum, 16, 3, 2, 5), {x}, kF32, 0.999, 0.03);
+  // All four convolutions in 8 bits: with VNNI or without.
+  EXPECT_EQ(count(steps, "Convolution"), 4u);
+  EXPECT_EQ(count(steps, "Add ") + count(steps, "reference"), 0u);
+  EXPECT_EQ(count(steps, "FakeQuantize affine"), 0u);
+}
+
+TEST(Int8, ProductsTakeScalesPerColumnAndZeroPoints) {
+  const auto x = parameter({6, 32});
+  const Out product = op1("MatMul", 1, {fake(x, -2.0, 3.1), dequantized({32, 24}, 1)},
+                          {{"transpose_a", false}, {"transpose_b", false}});
+  const auto steps = near_reference(op1("Add", 1, {product, weights({24})}), {x}, kF32, 0.9999, 0.01);
+  EXPECT_EQ(count(steps, "reference"), 0u);
+}
+
+TEST(Int8, NumbersChangeRightlyForAllExtents) {
+  // Extents for which oneDNN 3.2's own reorders with zero points go wrong are among these.
+  for (const std::size_t height : {1, 5, 8, 17})
+    for (const std::size_t channels : {3, 16, 64, 70}) {
+      const auto x = parameter({1, channels, height, 5});
+      near_reference(op1("Tanh", 1, {op1("Transpose", 1, {fake(x, -1.3, 2.9), ints({0, 2, 3, 1})})}), {x}, kF32, 0.9999,
+                     0.02);
+    }
+}
+
+TEST(Int8, FunctionsSumsAndJoinsKeepTheNumbers) {
+  const auto x = parameter({1, 8, 6, 6});
+  const Out base = fake(convolution_8(fake(x, -3, 3), 32, 3, 1, 1), -2, 2.5);
+  const Out gate = fake(op1("Sigmoid", 1, {base}), 0, 1);
+  const Out silu = fake(op1("Multiply", 1, {base, gate}), -0.4, 2.4);
+  const Out difference = fake(op1("Subtract", 1, {silu, base}), -1.5, 2.5);
+  const Out joined = fake(op1("Concat", 1, {silu, difference}, {{"axis", std::int64_t{1}}}), -1.2, 2.5);
+  const auto halves = make_node("Split", 1, {joined, scalar_int(1)}, {{"num_splits", std::int64_t{2}}});
+  const Out next = convolution_8(halves->output(1), 16, 1, 1, 2);
+  const auto steps = near_reference(op1("Add", 1, {next, convolution_8(halves->output(0), 16, 1, 1, 6)}), {x}, kF32, 0.999,
+                                    0.03);
+  EXPECT_EQ(count(steps, "table"), 1u);  // gate and product: both are functions of `base`
+  EXPECT_EQ(count(steps, "combine"), 1u);
+  EXPECT_EQ(count(steps, "join"), 1u);
+  EXPECT_EQ(count(steps, "channels"), 2u);
+}
+
+TEST(Int8, OtherLevelsAndRangesPerChannelStayReal) {
+  const auto x = parameter({1, 4, 5, 5});
+  near_reference(convolution_8(fake(x, -1, 1, 16), 8, 3, 1, 1), {x}, kF32, 0.99999, 1e-4);
+  const Out low = weights({1, 4, 1, 1}, 2, 0.1f), high = op1("Add", 1, {low, scalar(2)});
+  near_reference(op1("FakeQuantize", 1, {x, low, high, low, high}, {{"levels", std::int64_t{256}}}), {x}, kF32, 0.99999,
+                 1e-2);
+}
+
+TEST(Kernels, AffineRoundsToEvenAndSaturates) {
+  const float x[] = {0.5f, 1.5f, 2.5f, -3, 300, 1e9f, -1e9f};
+  std::uint8_t u[7];
+  std::int8_t s[7];
+  engine::kernels::affine({kF32, ElementType::kU8, 1, 0}, x, u, 7);
+  engine::kernels::affine({kF32, ElementType::kI8, 1, 0}, x, s, 7);
+  const int wanted_u[] = {0, 2, 2, 0, 255, 255, 0}, wanted_s[] = {0, 2, 2, -3, 127, 127, -128};
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_EQ(u[i], wanted_u[i]) << i;
+    EXPECT_EQ(s[i], wanted_s[i]) << i;
+  }
+}
+
+TEST(Kernels, Bf16RoundsToNearestEven) {
+  using engine::kernels::Bf16;
+  EXPECT_EQ(Bf16(1.0f).bits, 0x3f80);
+  EXPECT_EQ(Bf16(std::bit_cast<float>(0x3f808000u)).bits, 0x3f80);  // a tie goes to the even neighbour
+  EXPECT_EQ(Bf16(std::bit_cast<float>(0x3f818000u)).bits, 0x3f82);
+  EXPECT_EQ(Bf16(std::bit_cast<float>(0x3f808001u)).bits, 0x3f81);
+  EXPECT_TRUE(std::isnan(Bf16(std::bit_cast<float>(0x7f800001u)).to_float()));
+  EXPECT_TRUE(std::isinf(Bf16(3.4e38f).to_float()));
+}
+
+}  // namespace
+}  // namespace tenon::engine_test

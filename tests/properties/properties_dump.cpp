@@ -10,7 +10,7 @@ namespace {
 
 using namespace tenon;
 
-std::string quoted(const std::string& text) {
+std::string json_text(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\')
@@ -31,11 +31,11 @@ std::string listed(Get get) {
   std::string out = "{";
   for (const PropertyName& name : get(supported_properties.name()).template as<std::vector<PropertyName>>()) {
     out += out.size() > 1 ? ",\n" : "";
-    out += quoted(name) + ": {\"access\": \"" + access_of(name.get_mutability()) + "\", ";
+    out += json_text(name) + ": {\"access\": \"" + access_of(name.get_mutability()) + "\", ";
     try {
-      out += "\"value\": " + quoted(get(name).to_text());
+      out += "\"value\": " + json_text(get(name).to_text());
     } catch (const Error& error) {
-      out += "\"error\": " + quoted(error.what());
+      out += "\"error\": " + json_text(error.what());
     }
     out += "}";
   }
@@ -65,9 +65,9 @@ int main() {
       by_core = true;
     } catch (const Error&) {  // Said by the member of that name.
     }
-    general += std::string(general.size() > 1 ? ",\n" : "") + quoted(property.name) +
+    general += std::string(general.size() > 1 ? ",\n" : "") + json_text(property.name) +
                ": {\"answered\": " + (answered ? "true" : "false") + ", \"by_core\": " + (by_core ? "true" : "false") +
-               ", \"error\": " + quoted(error) + "}";
+               ", \"error\": " + json_text(error) + "}";
   }
   std::printf("{\"device\": %s,\n\"model\": %s,\n\"general\": %s}}\n",
               listed([&](const std::string& name) { return core.get_property("CPU", name); }).c_str(),

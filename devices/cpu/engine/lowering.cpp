@@ -5,6 +5,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/lower_pictures.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
 #include <tenon/graph/evaluate.hpp>
 
@@ -25,6 +26,7 @@ const LoweringTable& lowering_table() {
     register_state(made);
     register_attention(made);
     register_input_stage(made);
+    register_colours(made);
     return made;
   }();
   return table;

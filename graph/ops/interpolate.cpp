@@ -5,6 +5,7 @@
 
 #include <tenon/graph/ops/kernel_internal.hpp>
 #include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/resize_taps.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -98,11 +99,7 @@ void infer_interpolate(Node& node) {
   set_output(node, 0, out);
 }
 
-/// What one output position along an axis is made of.
-struct Taps {
-  std::vector<std::size_t> at;
-  std::vector<float> weight;
-};
+using Taps = ResizeTaps;
 
 struct Axis {
   std::int64_t in = 0, out = 0;
@@ -191,6 +188,29 @@ Taps taps_at(const Axis& a, std::int64_t x) {
   return taps;
 }
 
+Axis axis_of(const Node& node, std::size_t in, std::size_t out, float scale) {
+  const Attributes& attributes = node.get_attributes();
+  const std::string& mode = attributes.get_string("mode");
+  Axis a;
+  a.in = static_cast<std::int64_t>(in);
+  a.out = static_cast<std::int64_t>(out);
+  a.scale = scale;
+  a.antialias = attributes.get_bool("antialias");
+  if (version_of(node) == Version::k0) {
+    // The oldest version knows two transforms; linear is what later ones call linear_onnx.
+    a.mode = mode == "linear" && !a.antialias ? "linear_onnx" : mode;
+    a.transform = attributes.get_bool("align_corners") ? "align_corners" : "asymmetric";
+    a.nearest = "simple";
+  } else {
+    a.mode = mode;
+    a.transform = attributes.get_string("coordinate_transformation_mode");
+    a.nearest = attributes.get_string("nearest_mode");
+    // Pillow has one cubic; OpenVINO's plugins take it whatever the attribute says.
+    a.cube = mode == "bicubic_pillow" ? -0.5f : static_cast<float>(attributes.get_double("cube_coeff"));
+  }
+  return a;
+}
+
 std::vector<float> read_scales(const Node& node, std::span<const Tensor> inputs) {
   std::vector<float> scales;
   for (double scale : to_vector<double>(inputs[scales_input(node)])) scales.push_back(static_cast<float>(scale));
@@ -245,23 +265,9 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
     for (std::size_t step = 0; step < axes.size(); ++step) {
       const std::size_t i = pillow ? axes.size() - 1 - step : step;
       const std::size_t axis = normalized_axis(axes[i], shape.size());
-      Axis a;
-      a.in = static_cast<std::int64_t>(shape[axis]);
-      a.out = static_cast<std::int64_t>(out[axis]);
-      a.scale = i < scales.size() ? scales[i] : static_cast<float>(a.out) / static_cast<float>(a.in);
-      a.antialias = attributes.get_bool("antialias");
-      if (first) {
-        // The oldest version knows two transforms; linear is what later ones call linear_onnx.
-        a.mode = mode == "linear" && !a.antialias ? "linear_onnx" : mode;
-        a.transform = attributes.get_bool("align_corners") ? "align_corners" : "asymmetric";
-        a.nearest = "simple";
-      } else {
-        a.mode = mode;
-        a.transform = attributes.get_string("coordinate_transformation_mode");
-        a.nearest = attributes.get_string("nearest_mode");
-        // Pillow has one cubic; OpenVINO's plugins take it whatever the attribute says.
-        a.cube = mode == "bicubic_pillow" ? -0.5f : static_cast<float>(attributes.get_double("cube_coeff"));
-      }
+      const std::size_t before = shape[axis], after = out[axis];
+      const float scale = i < scales.size() ? scales[i] : static_cast<float>(after) / static_cast<float>(before);
+      const Axis a = axis_of(node, before, after, scale);
       if (a.in == a.out && a.scale == 1.0f && !pillow) continue;
       Shape next = shape;
       next[axis] = out[axis];
@@ -291,6 +297,14 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
   });
 }
 }  // namespace
+
+std::vector<ResizeTaps> resize_taps(const Node& node, std::size_t in, std::size_t out, float scale) {
+  if (node.get_attributes().get_string("mode") == "area") fail("mode 'area' has no taps");
+  const Axis axis = axis_of(node, in, out, scale);
+  std::vector<ResizeTaps> taps;
+  for (std::int64_t x = 0; x < axis.out; ++x) taps.push_back(taps_at(axis, x));
+  return taps;
+}
 
 void add_interpolate_rows(OperationTable& table) {
   const std::vector<std::int64_t> none;

@@ -363,6 +363,16 @@ def resizes():
     attempt("interpolate 1", [x, c(10, 14)], lambda a, b: opset1.interpolate(a, b, {"axes": [2, 3], "mode": "nearest", "align_corners": False}), constants=(1,))
 
 
+def colours():
+    u = lambda *shape: rng.integers(0, 256, shape).astype(np.uint8)
+    for name in ["nv12_to_rgb", "nv12_to_bgr", "i420_to_rgb", "i420_to_bgr"]:
+        fn = getattr(opset8, name)
+        for make, kind in [(u, "u8"), (lambda *shape: rng.uniform(0, 255, shape).astype(F), "f32")]:
+            attempt(f"{name} one plane {kind}", [make(2, 12, 10, 1)], fn)
+            chroma = [make(2, 4, 5, 2)] if "nv12" in name else [make(2, 4, 5, 1), make(2, 4, 5, 1)]
+            attempt(f"{name} planes {kind}", [make(2, 8, 10, 1)] + chroma, fn)
+
+
 def detections():
     boxes = np.sort(rng.uniform(0, 1, (1, 20, 2, 2)), axis=2).reshape(1, 20, 4).astype(F)
     scores = f(1, 2, 20, low=0, high=1)
@@ -370,7 +380,7 @@ def detections():
             lambda a, b, c, d, e: opset9.non_max_suppression(a, b, c, d, e, box_encoding="corner", sort_result_descending=True), constants=(2, 3, 4))
 
 
-for group in [unary, binary, convolution, pooling, shapes, gathers, reductions, normalisations, resizes, detections]:
+for group in [unary, binary, convolution, pooling, shapes, gathers, reductions, normalisations, resizes, colours, detections]:
     group()
 with open(os.path.join(OUT, "index.txt"), "w") as out:
     out.write("\n".join(index) + "\n")

@@ -10,6 +10,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/operation.hpp>
+#include <tenon/graph/ops/resize_taps.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
 namespace tenon {
@@ -122,6 +123,19 @@ bool fold_convert(Picture& p, const Node& node) {
   return true;
 }
 
+/// The stage's nearest neighbours are the node's: where a position falls between two, rounding decides.
+bool same_neighbours(const Node& node, const PixelRect& crop, const Picture& p) {
+  const std::size_t extents[2][2] = {{crop.height, p.options.height}, {crop.width, p.options.width}};
+  for (const auto& [in, out] : extents) {
+    const auto theirs = resize_taps(node, in, out, static_cast<float>(out) / static_cast<float>(in));
+    const AxisTaps ours = make_taps(0, in, out, ResizeMode::kNearest);
+    for (std::size_t i = 0; i < out; ++i) {
+      if (theirs[i].at.size() != 1 || static_cast<std::int32_t>(theirs[i].at[0]) != ours.low[i]) return false;
+    }
+  }
+  return true;
+}
+
 bool fold_resize(Picture& p, const Node& node) {
   const Attributes& a = node.get_attributes();
   if (p.resized || p.padded || p.channels == 4 || node.operation().opset < 4) return false;
@@ -142,9 +156,11 @@ bool fold_resize(Picture& p, const Node& node) {
   for (std::size_t axis : {std::size_t{0}, p.channel_axis()}) {
     if (!(out.get_partial_shape()[axis] == in.get_partial_shape()[axis])) return false;
   }
+  const PixelRect from{0, 0, p.options.width, p.options.height};
   p.options.resize = nearest ? ResizeMode::kNearest : ResizeMode::kLinear;
   p.options.height = static_cast<std::size_t>(out.get_partial_shape()[p.row_axis()].get_length());
   p.options.width = static_cast<std::size_t>(out.get_partial_shape()[p.row_axis() + 1].get_length());
+  if (nearest && !same_neighbours(node, from, p)) return false;
   p.resized = true;
   ++p.moves;
   return true;

@@ -61,6 +61,7 @@ struct RowArguments {
   std::size_t count;
   float* out[3];  ///< Each with room for count rounded up to kMaxLanes, unless exact.
   bool exact;     ///< Writing past count is not allowed.
+  bool straight;  ///< Position x of the row is sample x of the buffers from their first offset: no resize in this axis.
 };
 
 struct PackArguments {
@@ -176,15 +177,21 @@ void BlendRows(const Blend& blend, int step, bool words) {
 }
 
 // Horizontal blend, matrix, clamp and normalisation of one row; every value stays in registers.
-template <int kComponents, int kChannels>
+template <int kComponents, int kChannels, bool kStraight>
 void ConvertComponents(const RowArguments& row) {
   const hn::ScalableTag<float> df;
+  const hn::Rebind<std::int16_t, decltype(df)> d16;
   const hn::RebindToSigned<decltype(df)> di;
   const std::size_t lanes = hn::Lanes(df);
   const Numbers& n = *row.numbers;
   const auto block = [&](std::size_t x, float* const* out) HWY_ATTR {
     hn::Vec<decltype(df)> sample[3];
     for (int k = 0; k < kComponents; ++k) {
+      if constexpr (kStraight) {
+        const std::int16_t* from = row.buffer[k] + row.offset[k][0] / 2 + x;
+        sample[k] = hn::ConvertTo(df, hn::PromoteTo(di, hn::LoadU(d16, from)));
+        continue;
+      }
       // One gather brings both taps: two neighbouring 16-bit samples are one 32-bit element.
       const auto pair =
           hn::GatherOffset(di, reinterpret_cast<const std::int32_t*>(row.buffer[k]), hn::LoadU(di, row.offset[k] + x));
@@ -214,8 +221,9 @@ void ConvertComponents(const RowArguments& row) {
 }
 
 void ConvertRow(const RowArguments& row, std::size_t components, std::size_t channels) {
-  if (components == 1) return channels == 1 ? ConvertComponents<1, 1>(row) : ConvertComponents<1, 3>(row);
-  return channels == 1 ? ConvertComponents<3, 1>(row) : ConvertComponents<3, 3>(row);
+  if (components == 3 && channels == 3 && row.straight) return ConvertComponents<3, 3, true>(row);
+  if (components == 1) return channels == 1 ? ConvertComponents<1, 1, false>(row) : ConvertComponents<1, 3, false>(row);
+  return channels == 1 ? ConvertComponents<3, 1, false>(row) : ConvertComponents<3, 3, false>(row);
 }
 
 // Stores `lanes` values per channel; `Narrow` makes the stored type's vector from floats.
@@ -315,6 +323,7 @@ struct InputStagePlan::State {
   Numbers numbers{};
   float pad[3] = {};
 
+  bool straight = false;
   ColourRow colour{};  ///< Of stages that convert first: all but the pointers.
 
   explicit State(const InputStageSpec& from) : spec(from) {
@@ -326,6 +335,7 @@ struct InputStagePlan::State {
     }
     prepare_taps();
     prepare_numbers();
+    straight = is_straight();
     buffer_length += 2 * kMaxLanes + 2;
     row_length = (spec.geometry.placed.width + kMaxLanes) / kMaxLanes * kMaxLanes;
   }
@@ -335,6 +345,7 @@ struct InputStagePlan::State {
   void prepare_colour();
   void prepare_taps();
   void prepare_numbers();
+  bool is_straight() const;
   void convert_row(std::span<const PlaneView> planes, std::ptrdiff_t y, std::int16_t* first) const;
   void blend_converted(std::span<const PlaneView> planes, std::size_t line, std::int16_t* samples,
                        std::ptrdiff_t (&kept)[2], RowArguments& row) const;
@@ -448,6 +459,17 @@ void InputStagePlan::State::prepare_taps() {
   }
 }
 
+bool InputStagePlan::State::is_straight() const {
+  for (const Group& group : groups) {
+    if (group.shift_x != 0) return false;
+  }
+  const auto& low = spec.columns.low;
+  for (std::size_t x = 0; x < low.size(); ++x) {
+    if (low[x] != low[0] + static_cast<std::int32_t>(x) || spec.columns.weight[x] != 0) return false;
+  }
+  return true;
+}
+
 void InputStagePlan::State::prepare_numbers() {
   const double unit = spec.layout.bits == 8 ? 1.0 / 128 : 1.0 / 32;
   for (std::size_t c = 0; c < spec.channels; ++c) {
@@ -513,6 +535,7 @@ void InputStagePlan::run_rows(std::span<const PlaneView> planes, void* target, s
   row.numbers = &s.numbers;
   row.count = placed.width;
   row.exact = direct;
+  row.straight = s.straight;
   for (std::size_t k = 0; k < spec.layout.component_count; ++k) {
     const ColumnTaps& taps = s.taps[spec.convert_first ? 0 : spec.layout.components[k].shift_x];
     row.buffer[k] = work.samples.data() + s.buffer_of[k] * s.buffer_length;

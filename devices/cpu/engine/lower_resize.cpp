@@ -5,6 +5,7 @@
 
 #include <tenon/devices/cpu/engine/kernels/bf16.hpp>
 #include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
+#include <tenon/devices/cpu/engine/lower_pictures.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
 
 namespace tenon::inline v1::engine {
@@ -188,6 +189,11 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
 
 }  // namespace
 
-void register_resize(LoweringTable& table) { table["Interpolate"] = {lower_interpolate, false}; }
+void register_resize(LoweringTable& table) {
+  table["Interpolate"] = {[](Lowering& lowering, const Chain& chain) {
+                            return lower_interpolate(lowering, chain) || lower_resize_by_taps(lowering, chain);
+                          },
+                          false};
+}
 
 }  // namespace tenon::inline v1::engine

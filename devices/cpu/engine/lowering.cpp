@@ -5,6 +5,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/lower_pictures.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
 #include <tenon/devices/cpu/engine/quantization.hpp>
 #include <tenon/graph/evaluate.hpp>
@@ -30,6 +31,7 @@ const LoweringTable& lowering_table() {
     register_control_flow(made);
     register_recurrent(made);
     register_quantization(made);
+    register_colours(made);
     return made;
   }();
   return table;

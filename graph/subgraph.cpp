@@ -130,14 +130,8 @@ std::uint64_t MultiSubGraphOp::add_input(const Output<Node>& value) {
   return get_input_size() - 1;
 }
 
-std::uint64_t MultiSubGraphOp::input_for(const Output<Node>& value) {
-  if (!value) throw Error(Code::kInvalidArgument, describe() + ": an input is joined to nothing");
-  for (std::size_t i = 0; i < get_input_size(); ++i) {
-    if (input_value(i) == value) return i;
-  }
-  append_argument(value);
-  return get_input_size() - 1;
-}
+// One input for each description, even of the same value: OpenVINO computes wrongly where two share one.
+std::uint64_t MultiSubGraphOp::input_for(const Output<Node>& value) { return add_input(value); }
 
 std::uint64_t MultiSubGraphOp::parameter_index(std::size_t body,
                                                const std::shared_ptr<op::v0::Parameter>& parameter) const {

@@ -131,7 +131,7 @@ class TENON_API MultiSubGraphOp : public Node {
 
  protected:
   MultiSubGraphOp(const Operation& operation, const OutputVector& inputs, std::size_t bodies);
-  /// The input that reads `value`; made when there is none.
+  /// A new input that reads `value`.
   std::uint64_t input_for(const Output<Node>& value);
   std::uint64_t parameter_index(std::size_t body, const std::shared_ptr<op::v0::Parameter>& parameter) const;
   std::uint64_t result_index(std::size_t body, const Output<Node>& value) const;

@@ -61,13 +61,14 @@ OutputVector convert_if(const NodeContext& node) {
   return outputs;
 }
 
+Out truth() {
+  return std::make_shared<op::v0::Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1})->output(0);
+}
+
 OutputVector convert_loop(const NodeContext& node) {
   const auto& graph = node.get_graph("body");
   const Out trips = node.has_input(0) ? node.input(0) : int_scalar(-1);
-  const Out condition = node.has_input(1)
-                            ? node.input(1)
-                            : std::make_shared<op::v0::Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1})
-                                  ->output(0);
+  const Out condition = node.has_input(1) ? node.input(1) : truth();
   const std::size_t states = node.input_count() > 2 ? node.input_count() - 2 : 0;
   if (static_cast<std::size_t>(graph.input_size()) != states + 2 ||
       static_cast<std::size_t>(graph.output_size()) < states + 1) {
@@ -80,12 +81,13 @@ OutputVector convert_loop(const NodeContext& node) {
   Body body;
   for (bool settled = false; !settled;) {
     const auto name = [&](std::size_t i) { return graph.input(static_cast<int>(i)).name(); };
-    parameters = {parameter_of(ElementType::kI64, PartialShape(Shape{}), name(0)),
-                  parameter_of(ElementType::kBool, condition.get_partial_shape(), name(1))};
-    for (std::size_t i = 0; i < states; ++i)
+    parameters = {parameter_of(ElementType::kI64, PartialShape(Shape{}), name(0))};
+    // An iteration runs only when the condition holds: within the body it is always true.
+    OutputVector inputs{parameters[0]->output(0), truth()};
+    for (std::size_t i = 0; i < states; ++i) {
       parameters.push_back(parameter_of(node.type(i + 2), shapes[i], name(i + 2)));
-    OutputVector inputs;
-    for (const auto& parameter : parameters) inputs.push_back(parameter->output(0));
+      inputs.push_back(parameters.back()->output(0));
+    }
     body = node.bodies().read(graph, inputs);
     settled = true;
     for (std::size_t i = 0; i < states; ++i)
@@ -97,9 +99,8 @@ OutputVector convert_loop(const NodeContext& node) {
   loop->set_function(model_of(parameters, body));
   loop->set_special_body_ports({0, 0});
   const ResultVector& results = loop->get_function()->get_results();
-  loop->set_merged_input(parameters[1], condition, results[0]->output(0));
   for (std::size_t i = 0; i < states; ++i)
-    loop->set_merged_input(parameters[i + 2], node.input(i + 2), results[i + 1]->output(0));
+    loop->set_merged_input(parameters[i + 1], node.input(i + 2), results[i + 1]->output(0));
   for (std::size_t i = 0; i < body.captured.size(); ++i)
     loop->set_invariant_input(body.captured_parameters[i], body.captured[i]);
   OutputVector outputs;

@@ -16,8 +16,9 @@ inline namespace v1 {
 namespace op {
 namespace util {
 
-/// Bodies deeper within each other than this are refused: no real model comes near, and each level costs call stack.
-inline constexpr int kMaxBodyDepth = 32;
+/// Bodies deeper within each other than this are refused: no real model comes near, each level costs call stack, and
+/// inference of shapes within loops may go three rounds on each.
+inline constexpr int kMaxBodyDepth = 8;
 
 /// A node with bodies. Bodies see nothing but their parameters; descriptions say what feeds those, and what becomes of
 /// the results. A clone has bodies of its own, which share the constants' memory.
@@ -180,7 +181,7 @@ class TENON_API SubGraphOp : public MultiSubGraphOp {
   /// Iterations as far as inputs tell; -1 when they do not.
   virtual std::int64_t find_iterations() const = 0;
   std::int64_t sliced_iterations() const;
-  bool widen_merged_parameters();
+  bool widen_merged_parameters(bool whole_shapes);
   std::int64_t m_num_iterations = -1;
 };
 using InputDescriptionVector = std::vector<MultiSubGraphOp::InputDescription::Ptr>;

@@ -24,9 +24,10 @@ std::shared_ptr<Model> model_of(const ParameterVector& parameters, const Body& b
 }
 
 /// What a loop's state may be after any number of rounds; extents that change become unknown.
-bool widen(PartialShape& shape, const PartialShape& next) {
+bool widen(PartialShape& shape, const PartialShape& next, int round) {
   if (shape.relaxes(next)) return false;
-  if (shape.rank().is_dynamic() || next.rank().is_dynamic() || shape.size() != next.size()) {
+  // Loops within loops must not multiply many rounds.
+  if (round > 0 || shape.rank().is_dynamic() || next.rank().is_dynamic() || shape.size() != next.size()) {
     shape = PartialShape::dynamic();
     return true;
   }
@@ -79,7 +80,8 @@ OutputVector convert_loop(const NodeContext& node) {
   for (std::size_t i = 0; i < states; ++i) shapes.push_back(node.input(i + 2).get_partial_shape());
   ParameterVector parameters;
   Body body;
-  for (bool settled = false; !settled;) {
+  bool settled = false;
+  for (int round = 0; !settled; ++round) {
     const auto name = [&](std::size_t i) { return graph.input(static_cast<int>(i)).name(); };
     parameters = {parameter_of(ElementType::kI64, PartialShape(Shape{}), name(0))};
     // An iteration runs only when the condition holds: within the body it is always true.
@@ -91,7 +93,7 @@ OutputVector convert_loop(const NodeContext& node) {
     body = node.bodies().read(graph, inputs);
     settled = true;
     for (std::size_t i = 0; i < states; ++i)
-      settled &= !widen(shapes[i], body.outputs[i + 1].get_partial_shape());
+      settled &= !widen(shapes[i], body.outputs[i + 1].get_partial_shape(), round);
   }
   // Each iteration's part of a scan output is a slice of extent 1.
   for (std::size_t i = states + 1; i < body.outputs.size(); ++i) body.outputs[i] = unsqueeze(body.outputs[i], {0});
@@ -136,7 +138,8 @@ OutputVector convert_scan(const NodeContext& node) {
   for (std::size_t i = 0; i < states; ++i) shapes.push_back(node.input(i).get_partial_shape());
   ParameterVector parameters;
   Body body;
-  for (bool settled = false; !settled;) {
+  bool settled = false;
+  for (int round = 0; !settled; ++round) {
     parameters.clear();
     OutputVector inputs;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
@@ -149,7 +152,7 @@ OutputVector convert_scan(const NodeContext& node) {
     }
     body = node.bodies().read(graph, inputs);
     settled = true;
-    for (std::size_t i = 0; i < states; ++i) settled &= !widen(shapes[i], body.outputs[i].get_partial_shape());
+    for (std::size_t i = 0; i < states; ++i) settled &= !widen(shapes[i], body.outputs[i].get_partial_shape(), round);
   }
   for (std::size_t i = 0; i < joined; ++i) body.outputs[states + i] = unsqueeze(body.outputs[states + i], {out_axes[i]});
   auto iterator = std::make_shared<op::v0::TensorIterator>();

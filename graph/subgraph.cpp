@@ -130,14 +130,8 @@ std::uint64_t MultiSubGraphOp::add_input(const Output<Node>& value) {
   return get_input_size() - 1;
 }
 
-std::uint64_t MultiSubGraphOp::input_for(const Output<Node>& value) {
-  if (!value) throw Error(Code::kInvalidArgument, describe() + ": an input is joined to nothing");
-  for (std::size_t i = 0; i < get_input_size(); ++i) {
-    if (input_value(i) == value) return i;
-  }
-  append_argument(value);
-  return get_input_size() - 1;
-}
+// One input for each description, even of the same value: OpenVINO computes wrongly where two share one.
+std::uint64_t MultiSubGraphOp::input_for(const Output<Node>& value) { return add_input(value); }
 
 std::uint64_t MultiSubGraphOp::parameter_index(std::size_t body,
                                                const std::shared_ptr<op::v0::Parameter>& parameter) const {
@@ -321,7 +315,7 @@ std::int64_t SubGraphOp::sliced_iterations() const {
   return found;
 }
 
-bool SubGraphOp::widen_merged_parameters() {
+bool SubGraphOp::widen_merged_parameters(bool whole_shapes) {
   bool changed = false;
   for (const auto& description : m_input_descriptions[0]) {
     const auto* merged = dynamic_cast<const MergedInputDescription*>(description.get());
@@ -331,7 +325,8 @@ bool SubGraphOp::widen_merged_parameters() {
     joined(parameter.get_element_type(), result.get_output_element_type(0));
     const PartialShape& before = parameter.get_partial_shape();
     if (before.relaxes(result.get_output_partial_shape(0))) continue;
-    parameter.set_partial_shape(widened(before, result.get_output_partial_shape(0)));
+    parameter.set_partial_shape(whole_shapes ? PartialShape::dynamic()
+                                             : widened(before, result.get_output_partial_shape(0)));
     changed = true;
   }
   return changed;
@@ -342,8 +337,8 @@ void SubGraphOp::infer_outputs() {
   m_num_iterations = find_iterations();
   Model& body = *m_bodies[0];
   body.validate_nodes_and_infer_types();
-  // Each round makes an extent or a rank unknown that was known, so this ends.
-  while (m_num_iterations != 1 && m_num_iterations != 0 && widen_merged_parameters())
+  // Extents that change become unknown first, then whole shapes: loops within loops must not multiply many rounds.
+  for (int round = 0; m_num_iterations != 1 && m_num_iterations != 0 && widen_merged_parameters(round > 0); ++round)
     body.validate_nodes_and_infer_types();
   std::size_t count = 0;
   for (const auto& description : m_output_descriptions[0]) {
@@ -388,8 +383,10 @@ std::int64_t TensorIterator::find_iterations() const {
   // Without sliced inputs the joined outputs say how many parts they have.
   for (const auto& description : m_output_descriptions[0]) {
     const auto* joint = dynamic_cast<const ConcatOutputDescription*>(description.get());
-    if (joint && joint->m_part_size > 0 && joint->m_start >= 0 && joint->m_end >= 0)
-      return (std::abs(joint->m_end - joint->m_start) + 1) / joint->m_part_size;
+    if (!joint || joint->m_part_size < 1 || joint->m_start < 0 || joint->m_end < 0) continue;
+    const auto elements = static_cast<std::uint64_t>(std::abs(joint->m_end - joint->m_start)) + 1;
+    constexpr std::int64_t kMost = std::int64_t{1} << 48;  // More is no count of anything that fits into memory.
+    return std::min<std::int64_t>(kMost, static_cast<std::int64_t>(elements / static_cast<std::uint64_t>(joint->m_part_size)));
   }
   return 1;
 }

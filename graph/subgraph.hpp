@@ -16,8 +16,9 @@ inline namespace v1 {
 namespace op {
 namespace util {
 
-/// Bodies deeper within each other than this are refused: no real model comes near, and each level costs call stack.
-inline constexpr int kMaxBodyDepth = 32;
+/// Bodies deeper within each other than this are refused: no real model comes near, each level costs call stack, and
+/// inference of shapes within loops may go three rounds on each.
+inline constexpr int kMaxBodyDepth = 8;
 
 /// A node with bodies. Bodies see nothing but their parameters; descriptions say what feeds those, and what becomes of
 /// the results. A clone has bodies of its own, which share the constants' memory.
@@ -131,7 +132,7 @@ class TENON_API MultiSubGraphOp : public Node {
 
  protected:
   MultiSubGraphOp(const Operation& operation, const OutputVector& inputs, std::size_t bodies);
-  /// The input that reads `value`; made when there is none.
+  /// A new input that reads `value`.
   std::uint64_t input_for(const Output<Node>& value);
   std::uint64_t parameter_index(std::size_t body, const std::shared_ptr<op::v0::Parameter>& parameter) const;
   std::uint64_t result_index(std::size_t body, const Output<Node>& value) const;
@@ -180,7 +181,7 @@ class TENON_API SubGraphOp : public MultiSubGraphOp {
   /// Iterations as far as inputs tell; -1 when they do not.
   virtual std::int64_t find_iterations() const = 0;
   std::int64_t sliced_iterations() const;
-  bool widen_merged_parameters();
+  bool widen_merged_parameters(bool whole_shapes);
   std::int64_t m_num_iterations = -1;
 };
 using InputDescriptionVector = std::vector<MultiSubGraphOp::InputDescription::Ptr>;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang tsan frameworks-off tidy abi fuzz vm chroot12 chroot13)
+PARTS=(clang tsan frameworks-off tidy abi fuzz zoo vm chroot12 chroot13)
 
 check() {
   source scripts/test.sh
@@ -81,6 +81,20 @@ check_fuzz() {
     grep -E 'stat::number_of_executed_units|stat::peak_rss' "$target.log" || true
   done
   [ "$failed" = 0 ]
+}
+
+# Every full model of the zoo, both formats, on the CPU device beside ONNX Runtime and OpenVINO; and how many of ONNX's node
+# tests each of the three passes.
+check_zoo() {
+  local python folder=build/release node=build/data/onnx/onnx/backend/test/data/node
+  python=$(venv_python)
+  configure release && build release oracle_device_test backend_tests tenon_device_cpu &&
+    "$python" models/zoo/generate.py --out "$folder/zoo" --missing >/dev/null &&
+    "$python" tests/oracle/make_references.py --zoo "$folder/zoo" --out "$folder/oracle" >/dev/null || return 1
+  "$python" tests/oracle/node_tests_peers.py "$node" --ours "$folder/tests/backend_tests"
+  TENON_ZOO_FULL=1 TENON_ZOO="$folder/zoo" TENON_ORACLE="$folder/oracle" TENON_DEVICE_PATH="$folder/lib" \
+    "$folder/tests/oracle_device_test" >"$folder/zoo.log" || { tail -40 "$folder/zoo.log"; return 1; }
+  grep against "$folder/zoo.log"
 }
 
 check_vm() { source scripts/vm.sh; test_vm; }

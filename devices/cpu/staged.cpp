@@ -42,7 +42,7 @@ struct Staged::Stage {
 
   // Of a model that is cut.
   bool is_cut = false;
-  std::vector<std::size_t> before_inputs;  ///< Parameters of the model that the part before the cuts reads.
+  std::shared_ptr<const Model> before;  ///< Keeps the nodes that the keys name once the rest no longer reads them.
   std::vector<Key> before_outputs;
   NodeVector cuts;
   std::shared_ptr<const Model> after;  ///< Null when nothing is left.
@@ -163,9 +163,8 @@ std::unique_ptr<Staged::Stage> Staged::make_stage(const Model& model, const std:
     planned = nullptr;
     if (!values.empty()) {
       for (const auto& value : values) stage->before_outputs.push_back(key_of(value));
-      const auto before = std::make_shared<Model>(values, stage->model->get_parameters());
-      planned = before;
-      for (std::size_t i = 0; i < inputs.size(); ++i) stage->before_inputs.push_back(i);
+      stage->before = std::make_shared<Model>(values, stage->model->get_parameters());
+      planned = stage->before;
     }
     // Compiled before the rest is taken away: the plan works on a copy.
     if (planned) stage->plan = engine::Plan::compile(planned, options_);

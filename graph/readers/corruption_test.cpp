@@ -10,6 +10,7 @@
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/weights_internal.hpp>
+#include <tenon/graph/subgraph.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon {
@@ -95,9 +96,14 @@ TEST(DamagedOnnx, StructureWithoutWeights) {
 }
 
 TEST(DamagedOnnx, WholeNetworks) {
-  for (const char* name : {"bert_tiny.onnx", "unet_tiny.onnx", "vit_tiny.onnx"}) {
+  for (const char* name :
+       {"bert_tiny.onnx", "unet_tiny.onnx", "vit_tiny.onnx", "lstm_tiny.onnx", "resnet50_int8_tiny.onnx"}) {
     expect_some_of_each(damage(text_of(map_file(zoo_file(name))), 60, 120, read_onnx_text));
   }
+}
+
+TEST(DamagedOnnx, BodiesAtEveryByte) {
+  expect_some_of_each(damage(text_of(map_file(zoo_file("loop_tiny.onnx"))), 10'000, 4000, read_onnx_text));
 }
 
 TEST(DamagedIr, SmallFileAtEveryByte) {
@@ -106,10 +112,72 @@ TEST(DamagedIr, SmallFileAtEveryByte) {
 }
 
 TEST(DamagedIr, WholeNetworks) {
-  for (const char* name : {"bert_tiny", "unet_tiny"}) {
+  for (const char* name : {"bert_tiny", "unet_tiny", "gru_step_tiny", "lstm_tiny"}) {
     const Tensor weights = map_file(zoo_file(std::string(name) + ".bin"));
     const std::string xml = text_of(map_file(zoo_file(std::string(name) + ".xml")));
     expect_some_of_each(damage(xml, 60, 240, [&](const std::string& text) { read_ir(text, weights); }));
+  }
+}
+
+TEST(DamagedIr, Bodies) {
+  const Tensor weights = map_file(zoo_file("loop_tiny.bin"));
+  const std::string xml = text_of(map_file(zoo_file("loop_tiny.xml")));
+  expect_some_of_each(damage(xml, 1000, 4000, [&](const std::string& text) { read_ir(text, weights); }));
+}
+
+/// A branch within a branch, `levels` deep.
+std::string nested_branches(int levels) {
+  std::string body =
+      "<layers><layer id=\"0\" name=\"c\" type=\"Parameter\" version=\"opset1\"><data shape=\"\" "
+      "element_type=\"boolean\"/><output><port id=\"0\"/></output></layer><layer id=\"1\" name=\"o\" "
+      "type=\"Result\" version=\"opset1\"><input><port id=\"0\"/></input></layer></layers><edges><edge "
+      "from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/></edges>";
+  const std::string map =
+      "<input external_port_id=\"0\" internal_layer_id=\"0\"/><output external_port_id=\"1\" "
+      "internal_layer_id=\"";
+  for (int level = 0; level < levels; ++level) {
+    const std::string result = level == 0 ? "1" : "2";
+    body =
+        "<layers><layer id=\"0\" name=\"c\" type=\"Parameter\" version=\"opset1\"><data shape=\"\" "
+        "element_type=\"boolean\"/><output><port id=\"0\"/></output></layer><layer id=\"1\" name=\"if\" "
+        "type=\"If\" version=\"opset8\"><then_port_map>" +
+        map + result + "\"/></then_port_map><else_port_map>" + map + result +
+        "\"/></else_port_map><input><port id=\"0\"/></input><output><port id=\"1\"/></output>"
+        "<then_body>" +
+        body + "</then_body><else_body>" + body +
+        "</else_body></layer><layer id=\"2\" name=\"o\" "
+        "type=\"Result\" version=\"opset1\"><input><port id=\"0\"/></input></layer></layers><edges><edge "
+        "from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/><edge from-layer=\"1\" from-port=\"1\" "
+        "to-layer=\"2\" to-port=\"0\"/></edges>";
+  }
+  return "<net name=\"m\" version=\"11\">" + body + "</net>";
+}
+
+TEST(DamagedIr, BodiesAreNestedOnlySoDeep) {
+  EXPECT_NO_THROW(read_ir(nested_branches(3), {}));
+  try {
+    read_ir(nested_branches(op::util::kMaxBodyDepth + 2), {});
+    ADD_FAILURE() << "bodies at any depth were taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("nested deeper"), std::string::npos) << error.what();
+  }
+}
+
+TEST(DamagedIr, PortMapsNameWhatIsThere) {
+  const std::string good = nested_branches(1);
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    text.replace(text.find(from), from.size(), to);
+    return text;
+  };
+  for (const std::string& text :
+       {with("internal_layer_id=\"0\"", "internal_layer_id=\"7\""),
+        with("internal_layer_id=\"0\"", "internal_layer_id=\"1\""),
+        with("external_port_id=\"0\"", "external_port_id=\"5\""),
+        with("external_port_id=\"0\"", "external_port_id=\"-9\""), with("<else_body>", "<body>"),
+        with("then_port_map><else", "then_port_map><x/><else_port_map/><else"),
+        with("<input external_port_id=\"0\" internal_layer_id=\"0\"/>", "")}) {
+    EXPECT_THROW(read_ir(text, {}), Error) << text;
   }
 }
 

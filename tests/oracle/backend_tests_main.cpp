@@ -22,7 +22,7 @@ namespace {
 struct DeviceRun {
   tenon::Core core;
   std::string device;
-  bool used_reference = false;
+  std::string by_reference;  ///< Types of the nodes that ran by a slow kernel of the operation table.
 
   std::vector<tenon::Tensor> operator()(const std::shared_ptr<tenon::Model>& model,
                                         const std::vector<tenon::Tensor>& inputs) {
@@ -32,9 +32,10 @@ struct DeviceRun {
     for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
     request.infer();
     try {
-      for (const auto& each : request.get_profiling_info()) used_reference |= each.exec_type == "reference";
+      for (const auto& each : request.get_profiling_info())
+        if (each.exec_type == "reference") by_reference += " " + each.node_type;
     } catch (const tenon::Error&) {
-      used_reference = true;  // Interpreted: shapes that depend on values.
+      by_reference += " (in stages)";  // Shapes depend on values: there is no profile.
     }
     std::vector<tenon::Tensor> outputs;
     for (std::size_t i = 0; i < compiled.outputs().size(); ++i) outputs.push_back(request.get_output_tensor(i));
@@ -68,17 +69,17 @@ int main(int count, char** arguments) {
   std::sort(folders.begin(), folders.end());
   int passed = 0, failed = 0, skipped = 0, by_reference = 0;
   for (const fs::path& folder : folders) {
-    if (device) device->used_reference = false;
+    if (device) device->by_reference.clear();
     const auto result = tenon::run_backend_test(folder, [&](const auto& model, const auto& inputs) {
       return device ? (*device)(model, inputs) : tenon::evaluate(*model, inputs);
     });
     const bool is_passed = result.outcome == tenon::BackendTestOutcome::kPassed;
     passed += is_passed;
-    by_reference += is_passed && device && device->used_reference;
+    by_reference += is_passed && device && !device->by_reference.empty();
     failed += result.outcome == tenon::BackendTestOutcome::kFailed;
     skipped += result.outcome == tenon::BackendTestOutcome::kSkipped;
     if (list) {
-      std::string reason = result.reason.substr(0, 400);
+      std::string reason = is_passed && device ? device->by_reference : result.reason.substr(0, 400);
       std::replace(reason.begin(), reason.end(), '\n', ' ');
       std::printf("%s\t%s\t%s\n", result.name.c_str(), is_passed ? "passed" : "FAILED", reason.c_str());
       std::fflush(stdout);

@@ -36,7 +36,8 @@ def main():
                 for k, value in enumerate(compiled(inputs).to_tuple()):
                     expected = judge[k]
                     error = float(np.max(np.abs(value - expected)) / np.max(np.abs(expected)))
-                    good = value.shape == expected.shape and error <= 1e-3
+                    # OpenVINO runs what was quantised in int8, and rounds otherwise where the graph is another.
+                    good = value.shape == expected.shape and error <= (5e-2 if "_int8" in data.name else 1e-3)
                     failures += not good
                     print(f"{'ok' if good else 'FAILED'} {written.name} output {k}: max relative error {error:.1e}")
     sys.exit(1 if failures else 0)

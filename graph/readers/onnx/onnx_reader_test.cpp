@@ -15,6 +15,7 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
+#include <tenon/tests/support/resident.hpp>
 
 namespace tenon {
 namespace {
@@ -216,6 +217,35 @@ class OnnxExternalData : public ::testing::Test {
 TEST_F(OnnxExternalData, IsMapped) {
   const auto model = with("w.bin", "8").read(folder_ / "model");
   EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
+}
+
+TEST_F(OnnxExternalData, IsNeitherReadNorDuplicated) {
+  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  std::ofstream(folder_ / "model" / "large.bin").put('\0');
+  fs::resize_file(folder_ / "model" / "large.bin", kBytes);  // A hole: it takes no room on the disc.
+  Builder b;
+  b.input("i", {1}, schema::TensorProto::INT64).output("y");
+  b.node("Gather", {"w", "i"}, {"y"});
+  auto* weights = b.model.mutable_graph()->add_initializer();
+  weights->set_name("w");
+  weights->set_data_type(schema::TensorProto::FLOAT);
+  weights->add_dims(262144);
+  weights->add_dims(1024);
+  weights->set_data_location(schema::TensorProto::EXTERNAL);
+  auto* entry = weights->add_external_data();
+  entry->set_key("location");
+  entry->set_value("large.bin");
+  const std::size_t before = resident_bytes();
+  const auto model = b.read(folder_ / "model");
+  EXPECT_LT(resident_bytes(), before + (std::size_t{32} << 20));
+  bool found = false;
+  for (const auto& node : model->get_ordered_ops()) {
+    const auto* constant = as_type<op::v0::Constant>(node.get());
+    if (!constant || constant->get_byte_size() != kBytes) continue;
+    found = true;
+    EXPECT_EQ(mapped_file_at(constant->get_data_ptr()), fs::canonical(folder_ / "model" / "large.bin").string());
+  }
+  EXPECT_TRUE(found);
 }
 
 TEST_F(OnnxExternalData, StaysInsideTheModelsFolder) {

@@ -24,9 +24,10 @@ std::shared_ptr<Model> model_of(const ParameterVector& parameters, const Body& b
 }
 
 /// What a loop's state may be after any number of rounds; extents that change become unknown.
-bool widen(PartialShape& shape, const PartialShape& next) {
+bool widen(PartialShape& shape, const PartialShape& next, int round) {
   if (shape.relaxes(next)) return false;
-  if (shape.rank().is_dynamic() || next.rank().is_dynamic() || shape.size() != next.size()) {
+  // Loops within loops must not multiply many rounds.
+  if (round > 0 || shape.rank().is_dynamic() || next.rank().is_dynamic() || shape.size() != next.size()) {
     shape = PartialShape::dynamic();
     return true;
   }
@@ -61,13 +62,14 @@ OutputVector convert_if(const NodeContext& node) {
   return outputs;
 }
 
+Out truth() {
+  return std::make_shared<op::v0::Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1})->output(0);
+}
+
 OutputVector convert_loop(const NodeContext& node) {
   const auto& graph = node.get_graph("body");
   const Out trips = node.has_input(0) ? node.input(0) : int_scalar(-1);
-  const Out condition = node.has_input(1)
-                            ? node.input(1)
-                            : std::make_shared<op::v0::Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1})
-                                  ->output(0);
+  const Out condition = node.has_input(1) ? node.input(1) : truth();
   const std::size_t states = node.input_count() > 2 ? node.input_count() - 2 : 0;
   if (static_cast<std::size_t>(graph.input_size()) != states + 2 ||
       static_cast<std::size_t>(graph.output_size()) < states + 1) {
@@ -78,18 +80,20 @@ OutputVector convert_loop(const NodeContext& node) {
   for (std::size_t i = 0; i < states; ++i) shapes.push_back(node.input(i + 2).get_partial_shape());
   ParameterVector parameters;
   Body body;
-  for (bool settled = false; !settled;) {
+  bool settled = false;
+  for (int round = 0; !settled; ++round) {
     const auto name = [&](std::size_t i) { return graph.input(static_cast<int>(i)).name(); };
-    parameters = {parameter_of(ElementType::kI64, PartialShape(Shape{}), name(0)),
-                  parameter_of(ElementType::kBool, condition.get_partial_shape(), name(1))};
-    for (std::size_t i = 0; i < states; ++i)
+    parameters = {parameter_of(ElementType::kI64, PartialShape(Shape{}), name(0))};
+    // An iteration runs only when the condition holds: within the body it is always true.
+    OutputVector inputs{parameters[0]->output(0), truth()};
+    for (std::size_t i = 0; i < states; ++i) {
       parameters.push_back(parameter_of(node.type(i + 2), shapes[i], name(i + 2)));
-    OutputVector inputs;
-    for (const auto& parameter : parameters) inputs.push_back(parameter->output(0));
+      inputs.push_back(parameters.back()->output(0));
+    }
     body = node.bodies().read(graph, inputs);
     settled = true;
     for (std::size_t i = 0; i < states; ++i)
-      settled &= !widen(shapes[i], body.outputs[i + 1].get_partial_shape());
+      settled &= !widen(shapes[i], body.outputs[i + 1].get_partial_shape(), round);
   }
   // Each iteration's part of a scan output is a slice of extent 1.
   for (std::size_t i = states + 1; i < body.outputs.size(); ++i) body.outputs[i] = unsqueeze(body.outputs[i], {0});
@@ -97,9 +101,8 @@ OutputVector convert_loop(const NodeContext& node) {
   loop->set_function(model_of(parameters, body));
   loop->set_special_body_ports({0, 0});
   const ResultVector& results = loop->get_function()->get_results();
-  loop->set_merged_input(parameters[1], condition, results[0]->output(0));
   for (std::size_t i = 0; i < states; ++i)
-    loop->set_merged_input(parameters[i + 2], node.input(i + 2), results[i + 1]->output(0));
+    loop->set_merged_input(parameters[i + 1], node.input(i + 2), results[i + 1]->output(0));
   for (std::size_t i = 0; i < body.captured.size(); ++i)
     loop->set_invariant_input(body.captured_parameters[i], body.captured[i]);
   OutputVector outputs;
@@ -135,7 +138,8 @@ OutputVector convert_scan(const NodeContext& node) {
   for (std::size_t i = 0; i < states; ++i) shapes.push_back(node.input(i).get_partial_shape());
   ParameterVector parameters;
   Body body;
-  for (bool settled = false; !settled;) {
+  bool settled = false;
+  for (int round = 0; !settled; ++round) {
     parameters.clear();
     OutputVector inputs;
     for (std::size_t i = 0; i < node.input_count(); ++i) {
@@ -148,7 +152,7 @@ OutputVector convert_scan(const NodeContext& node) {
     }
     body = node.bodies().read(graph, inputs);
     settled = true;
-    for (std::size_t i = 0; i < states; ++i) settled &= !widen(shapes[i], body.outputs[i].get_partial_shape());
+    for (std::size_t i = 0; i < states; ++i) settled &= !widen(shapes[i], body.outputs[i].get_partial_shape(), round);
   }
   for (std::size_t i = 0; i < joined; ++i) body.outputs[states + i] = unsqueeze(body.outputs[states + i], {out_axes[i]});
   auto iterator = std::make_shared<op::v0::TensorIterator>();

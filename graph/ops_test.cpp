@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operations made by their classes are those that make_node makes, and infer what their arguments say.
+#include <gtest/gtest.h>
+
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/operation.hpp>
+#include <tenon/graph/ops.hpp>
+
+namespace tenon {
+namespace {
+
+using op::v0::Constant;
+using op::v0::Parameter;
+
+std::shared_ptr<Parameter> input(const PartialShape& shape, element::Type type = element::f32) {
+  return std::make_shared<Parameter>(type, shape);
+}
+Output<Node> ints(const std::vector<std::int64_t>& values) {
+  return Constant::create(element::i64, Shape{values.size()}, values)->output(0);
+}
+Output<Node> integer(std::int64_t value) {
+  return Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{value})->output(0);
+}
+Output<Node> real(double value) { return Constant::create(element::f32, Shape{}, {value})->output(0); }
+
+/// The node, which must be of T's operation; its first output's shape as text.
+template <typename T, typename... Arguments>
+std::string shape_of(Arguments&&... arguments) {
+  const auto node = std::make_shared<T>(std::forward<Arguments>(arguments)...);
+  EXPECT_TRUE(is_type<T>(std::shared_ptr<Node>(node)));
+  return node->get_output_partial_shape(0).to_string();
+}
+
+TEST(Ops, OfOneOrTwoTensorsKeepOrBroadcastShapes) {
+  const auto x = input({2, 3}), y = input({3});
+  EXPECT_EQ(shape_of<op::v0::Erf>(x), "[2,3]");
+  EXPECT_EQ(shape_of<op::v4::SoftPlus>(x), "[2,3]");
+  EXPECT_EQ(shape_of<op::v5::HSigmoid>(x), "[2,3]");
+  EXPECT_EQ(shape_of<op::v9::SoftSign>(x), "[2,3]");
+  EXPECT_EQ(shape_of<op::v10::IsNaN>(x), "[2,3]");
+  EXPECT_EQ(shape_of<op::v7::Gelu>(x, op::GeluApproximationMode::TANH), "[2,3]");
+  EXPECT_EQ(shape_of<op::v1::Power>(x, y), "[2,3]");
+  EXPECT_EQ(shape_of<op::v1::LessEqual>(x, y), "[2,3]");
+  EXPECT_EQ(shape_of<op::v0::Clamp>(x, 0.0, 6.0), "[2,3]");
+  EXPECT_EQ(shape_of<op::v1::Select>(std::make_shared<op::v1::Less>(x, y), x, y), "[2,3]");
+  EXPECT_EQ(shape_of<op::v0::FakeQuantize>(x, real(0), real(1), real(0), real(1), 256), "[2,3]");
+  EXPECT_EQ(shape_of<op::v5::LogSoftmax>(x, -1), "[2,3]");
+}
+
+TEST(Ops, ThatMoveAndReduce) {
+  const auto x = input({2, 3, 4});
+  EXPECT_EQ(shape_of<op::v1::ReduceMean>(x, ints({1}), true), "[2,1,4]");
+  EXPECT_EQ(shape_of<op::v4::ReduceL2>(x, ints({0, 2})), "[3]");
+  EXPECT_EQ(shape_of<op::v0::Unsqueeze>(x, ints({0})), "[1,2,3,4]");
+  EXPECT_EQ(shape_of<op::v0::Tile>(x, ints({1, 1, 2})), "[2,3,8]");
+  EXPECT_EQ(shape_of<op::v1::Split>(x, integer(2), 2), "[2,3,2]");
+  EXPECT_EQ(shape_of<op::v1::VariadicSplit>(x, integer(1), ints({1, 2})), "[2,1,4]");
+  EXPECT_EQ(shape_of<op::v8::Slice>(x, ints({1}), ints({3}), ints({1}), ints({2})), "[2,3,2]");
+  EXPECT_EQ(shape_of<op::v1::StridedSlice>(x, ints({0, 1, 0}), ints({0, 3, 0}), ints({1, 1, 1}),
+                                           std::vector<std::int64_t>{1, 0, 1}, std::vector<std::int64_t>{1, 0, 1}),
+            "[2,2,4]");
+  EXPECT_EQ(shape_of<op::v8::Gather>(x, ints({0, 0, 1}), integer(1)), "[2,3,4]");
+  EXPECT_EQ(shape_of<op::v3::Broadcast>(input({4}), ints({2, 4})), "[2,4]");
+  EXPECT_EQ(shape_of<op::v1::Pad>(x, ints({0, 0, 1}), ints({0, 0, 1}), real(0), op::PadMode::CONSTANT), "[2,3,6]");
+  EXPECT_EQ(shape_of<op::v3::TopK>(x, integer(2), -1, op::TopKMode::MAX, op::TopKSortType::SORT_VALUES), "[2,3,2]");
+  EXPECT_EQ(shape_of<op::v4::Range>(integer(0), integer(5), integer(1), element::i64), "[5]");
+  EXPECT_EQ(shape_of<op::v3::ShapeOf>(x, element::i32), "[3]");
+  EXPECT_EQ(shape_of<op::v10::Unique>(input({5})), "[1..5]");
+  EXPECT_EQ(shape_of<op::v1::OneHot>(input({2}, element::i64), integer(7), real(1), real(0), -1), "[2,7]");
+}
+
+TEST(Ops, OfPicturesAndSequences) {
+  const auto x = input({1, 4, 8, 8});
+  EXPECT_EQ(shape_of<op::v1::MaxPool>(x, Strides{2, 2}, Shape{0, 0}, Shape{0, 0}, Shape{2, 2}), "[1,4,4,4]");
+  EXPECT_EQ(shape_of<op::v1::AvgPool>(x, Strides{1, 1}, Shape{1, 1}, Shape{1, 1}, Shape{3, 3}, true,
+                                      op::RoundingType::CEIL, op::PadType::EXPLICIT),
+            "[1,4,8,8]");
+  EXPECT_EQ(shape_of<op::v1::GroupConvolution>(x, input({2, 3, 2, 3, 3}), Strides{1, 1}, CoordinateDiff{1, 1},
+                                               CoordinateDiff{1, 1}, Strides{1, 1}),
+            "[1,6,8,8]");
+  EXPECT_EQ(shape_of<op::v1::ConvolutionBackpropData>(x, input({4, 2, 2, 2}), Strides{2, 2}, CoordinateDiff{0, 0},
+                                                      CoordinateDiff{0, 0}, Strides{1, 1}),
+            "[1,2,16,16]");
+  op::util::InterpolateBase::InterpolateAttrs attributes;
+  attributes.mode = "linear_onnx";
+  EXPECT_EQ(shape_of<op::v4::Interpolate>(x, ints({16, 24}), Constant::create(element::f32, Shape{2}, {2, 3}),
+                                          ints({2, 3}), attributes),
+            "[1,4,16,24]");
+  EXPECT_EQ(shape_of<op::v0::DepthToSpace>(x, "blocks_first", 2), "[1,1,16,16]");
+  EXPECT_EQ(shape_of<op::v6::MVN>(x, ints({2, 3}), true, 1e-6F, op::MVNEpsMode::INSIDE_SQRT), "[1,4,8,8]");
+  EXPECT_EQ(shape_of<op::v12::GroupNormalization>(x, input({4}), input({4}), 2, 1e-5), "[1,4,8,8]");
+  EXPECT_EQ(shape_of<op::v5::LSTMSequence>(input({2, 5, 3}), input({2, 2, 7}), input({2, 2, 7}), input({2}, element::i32),
+                                           input({2, 28, 3}), input({2, 28, 7}), input({2, 28}), 7,
+                                           op::RecurrentSequenceDirection::BIDIRECTIONAL),
+            "[2,2,5,7]");
+  EXPECT_EQ(shape_of<op::v3::GRUCell>(input({2, 3}), input({2, 7}), input({21, 3}), input({21, 7}), input({28}), 7,
+                                      std::vector<std::string>{"sigmoid", "tanh"}, std::vector<float>{},
+                                      std::vector<float>{}, 0.0F, true),
+            "[2,7]");
+  EXPECT_EQ(shape_of<op::v13::ScaledDotProductAttention>(input({1, 2, 5, 4}), input({1, 2, 6, 4}), input({1, 2, 6, 3}), false),
+            "[1,2,5,3]");
+}
+
+TEST(Ops, KeepStateWithAndWithoutAnInitialValue) {
+  const auto variable = std::make_shared<op::util::Variable>(op::util::VariableInfo{PartialShape{2}, element::f32, "sum"});
+  const auto x = input({2});
+  const auto held = std::make_shared<op::v6::ReadValue>(variable);
+  const auto sum = std::make_shared<op::v1::Add>(held, x);
+  const auto kept = std::make_shared<op::v6::Assign>(sum, variable);
+  const Model model(OutputVector{sum}, SinkVector{kept}, ParameterVector{x});
+  Tensor ones(ElementType::kF32, Shape{2});
+  ones.data<float>()[0] = ones.data<float>()[1] = 1;
+  VariableMap state;
+  evaluate(model, {ones}, &state);
+  EXPECT_EQ(evaluate(model, {ones}, &state)[0].data<float>()[1], 2.0F);
+  EXPECT_EQ(std::make_shared<op::v6::ReadValue>(real(3), std::make_shared<op::util::Variable>(op::util::VariableInfo{
+                                                             PartialShape{}, element::f32, "s"}))
+                ->get_input_size(),
+            1U);
+  EXPECT_THROW(std::make_shared<op::v6::Assign>(sum, nullptr), Error);
+}
+
+}  // namespace
+}  // namespace tenon

@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/graph/layout.hpp>
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/ops/kernel_internal.hpp>
 
@@ -36,6 +37,8 @@ void Parameter::set_partial_shape(const PartialShape& shape) {
   set_attribute("shape", shape);
   validate_and_infer_types();
 }
+Layout Parameter::get_layout() const { return layout::get_layout(output(0)); }
+void Parameter::set_layout(const Layout& layout) { layout::set_layout(output(0), layout); }
 std::shared_ptr<Node> Parameter::clone_with_new_inputs(const OutputVector& inputs) const {
   if (!inputs.empty()) throw Error(Code::kInvalidArgument, describe() + ": a Parameter has no inputs");
   auto copy = std::make_shared<Parameter>(get_element_type(), get_partial_shape());
@@ -48,6 +51,8 @@ Result::Result(const Output<Node>& source) : Node(row("Result", 1), {source}, {}
   after_arguments_change();
 }
 const DiscreteTypeInfo& Result::get_type_info_static() { return row("Result", 1).type_info; }
+Layout Result::get_layout() const { return layout::get_layout(output(0)); }
+void Result::set_layout(const Layout& layout) { layout::set_layout(output(0), layout); }
 void Result::after_arguments_change() { share_output_tensor(0, input_value(0).get_tensor_ptr()); }
 std::shared_ptr<Node> Result::clone_with_new_inputs(const OutputVector& inputs) const {
   if (inputs.size() != 1)

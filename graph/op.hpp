@@ -11,7 +11,12 @@
 
 namespace tenon {
 inline namespace v1 {
+class Layout;  // graph/layout.hpp
+
 namespace op {
+
+/// What padding puts around the data.
+enum class PadMode { CONSTANT = 0, EDGE, REFLECT, SYMMETRIC };
 
 namespace v0 {
 
@@ -24,6 +29,9 @@ class TENON_API Parameter final : public Node {
   const PartialShape& get_partial_shape() const { return get_output_partial_shape(0); }
   void set_element_type(element::Type type);
   void set_partial_shape(const PartialShape& shape);
+  /// As layout::get_layout and set_layout of the output.
+  Layout get_layout() const;
+  void set_layout(const Layout& layout);
   std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const override;
 };
 
@@ -32,6 +40,8 @@ class TENON_API Result final : public Node {
  public:
   explicit Result(const Output<Node>& source);
   static const DiscreteTypeInfo& get_type_info_static();
+  Layout get_layout() const;
+  void set_layout(const Layout& layout);
   std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const override;
 
  private:

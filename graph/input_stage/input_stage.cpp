@@ -33,6 +33,9 @@ constexpr Named<Fit> kFits[] = {{Fit::kStretch, "standard"},
                                 {Fit::kTopLeft, "fit_to_window"},
                                 {Fit::kLetterbox, "fit_to_window_letterbox"},
                                 {Fit::kCrop, "crop"}};
+constexpr Named<ColourRule> kRules[] = {{ColourRule::kBlended, "blended"},
+                                        {ColourRule::kPerPixel, "per_pixel"},
+                                        {ColourRule::kPerPixelRounded, "per_pixel_rounded"}};
 
 template <typename E, std::size_t N>
 std::string text_of(const Named<E> (&names)[N], E value) {
@@ -136,7 +139,10 @@ Attributes attributes_of(const InputStageOptions& o) {
           {"pad", list(o.pad)},
           {"mode", text_of(kModes, o.resize)},
           {"resize_type", text_of(kFits, o.fit)},
-          {"crop", rect(o.crop)}};
+          {"crop", rect(o.crop)},
+          {"placed", rect(o.placed)},
+          {"colour_rule", text_of(kRules, o.colour_rule)},
+          {"packed", o.packed}};
 }
 
 std::size_t extent(const Node& node, const char* name) {
@@ -153,6 +159,14 @@ std::array<double, 3> triple(const Node& node, const char* name) {
     throw Error(Code::kInvalidArgument,
                 node.describe() + ": " + name + " has " + std::to_string(values.size()) + " numbers; it must have 3");
   return {values[0], values[1], values[2]};
+}
+
+PixelRect rect_of(const Node& node, const char* name) {
+  const auto& values = node.get_attributes().get_ints(name);
+  if (values.size() != 4 || *std::min_element(values.begin(), values.end()) < 0)
+    throw Error(Code::kInvalidArgument, node.describe() + ": " + name + " must be x, y, width, height, none below 0");
+  const auto at = [&](std::size_t i) { return static_cast<std::size_t>(values[i]); };
+  return {at(0), at(1), at(2), at(3)};
 }
 
 InputStageOptions options_of(const Node& node) {
@@ -177,22 +191,21 @@ InputStageOptions options_of(const Node& node) {
   o.pad = triple(node, "pad");
   o.resize = value_of(kModes, a.get_string("mode"), node.describe() + ": mode");
   o.fit = value_of(kFits, a.get_string("resize_type"), node.describe() + ": resize_type");
-  const auto& crop = a.get_ints("crop");
-  if (crop.size() != 4 || *std::min_element(crop.begin(), crop.end()) < 0)
-    throw Error(Code::kInvalidArgument, node.describe() + ": crop must be x, y, width, height, none below 0");
-  const auto at = [&](std::size_t i) { return static_cast<std::size_t>(crop[i]); };
-  o.crop = {at(0), at(1), at(2), at(3)};
+  o.crop = rect_of(node, "crop");
+  o.placed = rect_of(node, "placed");
+  o.colour_rule = value_of(kRules, a.get_string("colour_rule"), node.describe() + ": colour_rule");
+  o.packed = a.get_bool("packed");
   return o;
 }
 
 void infer(Node& node) {
   const InputStageSpec spec = spec_of(node);
-  if (node.get_input_size() != spec.layout.plane_count)
-    throw Error(Code::kInvalidArgument, node.describe() + ": " + std::to_string(spec.layout.plane_count) +
+  if (node.get_input_size() != spec.input_count())
+    throw Error(Code::kInvalidArgument, node.describe() + ": " + std::to_string(spec.input_count()) +
                                             " planes are expected, " + std::to_string(node.get_input_size()) +
                                             " inputs found");
-  for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
-    const PartialShape wanted(spec.plane_shape(plane));
+  for (std::size_t plane = 0; plane < spec.input_count(); ++plane) {
+    const PartialShape wanted(spec.input_shape(plane));
     const element::Type found = node.get_input_element_type(plane);
     if (found != spec.layout.sample_type() || !node.get_input_partial_shape(plane).compatible(wanted))
       throw Error(Code::kInvalidArgument, node.describe() + ": plane " + std::to_string(plane) + " must be " +
@@ -212,6 +225,11 @@ void evaluate_input_stage(const Node& node, std::span<const Tensor> inputs, std:
 }
 
 }  // namespace
+
+std::shared_ptr<Node> make_input_stage(const OutputVector& planes, const InputStageOptions& options,
+                                       const std::string& friendly_name) {
+  return make_node("InputStage", 1, planes, attributes_of(options), friendly_name);
+}
 
 std::vector<std::string> plane_suffixes(PixelFormat format) {
   if (format_info(format).plane_count == 1) return {""};
@@ -275,13 +293,13 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
                 "input stage: it makes " + std::string(name(spec.type)) + " " + to_string(spec.target_shape()) +
                     ", but input \"" + old->get_friendly_name() + "\" takes " +
                     old->get_element_type().get_type_name() + " " + to_string(old->get_partial_shape()));
-  const auto suffixes = plane_suffixes(options.source.format);
+  const auto suffixes = options.packed ? std::vector<std::string>{""} : plane_suffixes(options.source.format);
   const auto names = old->output(0).get_names();
   ParameterVector planes;
   OutputVector arguments;
-  for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
+  for (std::size_t plane = 0; plane < spec.input_count(); ++plane) {
     auto parameter =
-        std::make_shared<op::v0::Parameter>(spec.layout.sample_type(), PartialShape(spec.plane_shape(plane)));
+        std::make_shared<op::v0::Parameter>(spec.layout.sample_type(), PartialShape(spec.input_shape(plane)));
     parameter->set_friendly_name(old->get_friendly_name() + suffixes[plane]);
     std::unordered_set<std::string> plane_names;
     for (const std::string& name : names) plane_names.insert(name + suffixes[plane]);
@@ -291,8 +309,7 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
   }
   // The stage's own output keeps no name: a name leads to the planes, or to nothing.
   old->output(0).set_names({});
-  const auto stage =
-      make_node("InputStage", 1, arguments, attributes_of(options), old->get_friendly_name() + "/input_stage");
+  const auto stage = make_input_stage(arguments, options, old->get_friendly_name() + "/input_stage");
   old->output(0).replace(stage->output(0));
   stage->output(0).set_names({});
   // The planes take the place of the input that they replace; the other inputs keep their order.
@@ -335,7 +352,10 @@ void add_input_stage_rows(OperationTable& table) {
       .reals("pad", none)
       .text("mode", "linear", all_names(kModes))
       .text("resize_type", "standard", all_names(kFits))
-      .ints("crop", std::vector<std::int64_t>{0, 0, 0, 0});
+      .ints("crop", std::vector<std::int64_t>{0, 0, 0, 0})
+      .ints("placed", std::vector<std::int64_t>{0, 0, 0, 0})
+      .text("colour_rule", "blended", all_names(kRules))
+      .flag("packed", false);
 }
 
 }  // namespace v1

@@ -19,8 +19,14 @@ inline namespace v1 {
 
 class Model;
 class Node;
+template <typename T>
+class Output;
 
 enum class ChannelOrder : std::uint8_t { kRgb, kBgr, kGray };
+/// Where colours are computed: from blended samples (one conversion per target pixel; exact coefficients), or as
+/// operations in a row compute them, per source pixel before the resize, with the coefficients of OpenVINO's NV12toRGB
+/// (three digits), rounded to integers or not.
+enum class ColourRule : std::uint8_t { kBlended, kPerPixel, kPerPixelRounded };
 enum class ImageLayout : std::uint8_t { kNchw, kNhwc };
 
 /// What a frame must go through to become a model's input. Pitches are no part of it: they come with each tensor.
@@ -37,6 +43,9 @@ struct InputStageOptions {
   Fit fit = Fit::kStretch;
   std::array<double, 3> pad{0, 0, 0};  ///< What lies beside a letterboxed picture, 0..255 before mean and scale.
   PixelRect crop;                      ///< Part of the source to use; all of it when empty.
+  PixelRect placed;                    ///< Part of the target to fill; by `fit` when empty.
+  ColourRule colour_rule = ColourRule::kBlended;
+  bool packed = false;  ///< The planes come in one tensor: I420 and NV12 of even size, planar RGB.
 
   friend bool operator==(const InputStageOptions&, const InputStageOptions&) = default;
 };
@@ -69,6 +78,10 @@ TENON_API InputStageSpec make_spec(const InputStageOptions& options);
 /// @errors kInvalidArgument: the stage's output does not fit the input. kNotFound: no such input. As make_spec.
 TENON_API std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input,
                                                   const InputStageOptions& options);
+
+/// The operation alone, over the planes (one input when options.packed). @errors as make_spec; inputs that do not fit.
+TENON_API std::shared_ptr<Node> make_input_stage(const std::vector<Output<Node>>& planes,
+                                                 const InputStageOptions& options, const std::string& friendly_name);
 
 /// Names of the planes as above, "" for a format of one plane.
 TENON_API std::vector<std::string> plane_suffixes(PixelFormat format);

@@ -401,4 +401,50 @@ TEST(InputStage, NodeChecksItsPlanes) {
   EXPECT_THROW(make_node("InputStage", 1, {plane->output(0), uv->output(0)}, damaged), Error);
 }
 
+TEST(InputStage, ReadsPlanesOfOneTensor) {
+  for (PixelFormat format : {kNv12, kI420, kRgbPlanar}) {
+    InputStageOptions options;
+    options.source = {format, 8, 6, ColourSpace::kBt601, ColourRange::kLimited};
+    options.width = 8;
+    options.height = 6;
+    InputStageOptions one = options;
+    one.packed = true;
+    const InputStageSpec spec = make_spec(options), packed = make_spec(one);
+    Tensor whole(ElementType::kU8, packed.packed_shape());
+    for (std::size_t i = 0; i < whole.element_count(); ++i)
+      whole.data<std::uint8_t>()[i] = static_cast<std::uint8_t>(37 * i + i / 7);
+    std::vector<Tensor> planes;
+    std::size_t offset = 0;
+    for (std::size_t p = 0; p < spec.layout.plane_count; ++p) {
+      planes.emplace_back(ElementType::kU8, spec.plane_shape(p), whole.data<std::uint8_t>() + offset);
+      offset += planes.back().size_bytes();
+    }
+    EXPECT_EQ(offset, whole.size_bytes());
+    const std::vector<Tensor> single{whole};
+    const auto a = plane_views(spec, planes), b = plane_views(packed, single);
+    for (std::size_t p = 0; p < spec.layout.plane_count; ++p) {
+      EXPECT_EQ(a[p].data, b[p].data);
+      EXPECT_EQ(a[p].pitch_bytes, b[p].pitch_bytes);
+    }
+    const std::vector<Tensor> wrong{Tensor(ElementType::kU8, Shape{1, 9, 8, 2})};
+    EXPECT_THROW(plane_views(packed, wrong), Error);
+  }
+  InputStageOptions odd;
+  odd.source = {kNv12, 7, 6, ColourSpace::kBt601, ColourRange::kLimited};
+  odd.width = odd.height = 4;
+  odd.packed = true;
+  EXPECT_THROW(make_spec(odd), Error);
+}
+
+TEST(InputStage, RefusesAPlaceOutsideTheTargetAndRulesWithoutColours) {
+  InputStageOptions options;
+  options.source = {kNv12, 8, 6, ColourSpace::kBt601, ColourRange::kLimited};
+  options.width = options.height = 10;
+  options.placed = {5, 5, 6, 1};
+  EXPECT_THROW(make_spec(options), Error);
+  options.placed = {};
+  options.source.format = kRgb24;
+  options.colour_rule = ColourRule::kPerPixel;
+  EXPECT_THROW(make_spec(options), Error);
+}
 }  // namespace

@@ -80,10 +80,17 @@ void yuv_to_rgb(InputStageSpec& spec, ColourSpace space, ColourRange range) {
   }
 }
 
+/// @source OpenVINO's operations NV12toRGB-8 and I420toRGB-8: BT.601 of limited range, three digits.
+void yuv_to_rgb_three_digits(InputStageSpec& spec) {
+  spec.matrix = {{{1.164, 0, 1.596}, {1.164, -0.391, -0.813}, {1.164, 2.018, 0}}};
+}
+
 void set_matrix(InputStageSpec& spec, const InputStageOptions& options) {
   const ColourSpace space = resolved_colour_space(options.source);
   const ColourRange range = resolved_colour_range(options.source);
-  if (spec.layout.is_yuv) {
+  if (spec.convert_first) {
+    yuv_to_rgb_three_digits(spec);
+  } else if (spec.layout.is_yuv) {
     yuv_to_rgb(spec, space, range);
   } else if (spec.layout.component_count == 1) {
     const bool full = range == ColourRange::kFull;
@@ -109,6 +116,57 @@ void set_matrix(InputStageSpec& spec, const InputStageOptions& options) {
     spec.matrix[0] = row;
     spec.offset[0] = offset;
   }
+}
+
+/// An explicit part of the target goes before the fit.
+void place(InputStageSpec& spec, const InputStageOptions& options) {
+  const PixelRect& to = options.placed;
+  if (to == PixelRect{}) return;
+  if (to.width == 0 || to.height == 0 || to.x > spec.width || to.y > spec.height || to.width > spec.width - to.x ||
+      to.height > spec.height - to.y)
+    throw Error(Code::kInvalidArgument, "input stage: " + std::to_string(to.width) + "x" + std::to_string(to.height) +
+                                            " pixels at (" + std::to_string(to.x) + "," + std::to_string(to.y) +
+                                            ") leave the target of " + std::to_string(spec.width) + "x" +
+                                            std::to_string(spec.height));
+  spec.geometry.placed = to;
+}
+
+void set_rules(InputStageSpec& spec, const InputStageOptions& options) {
+  const FrameLayout& layout = spec.layout;
+  spec.convert_first = options.colour_rule != ColourRule::kBlended;
+  spec.round_first = options.colour_rule == ColourRule::kPerPixelRounded;
+  spec.packed = options.packed && layout.plane_count > 1;
+  const bool is_420 = options.source.format == kNv12 || options.source.format == kI420;
+  if (spec.convert_first && (!is_420 || options.channels == ChannelOrder::kGray))
+    throw Error(Code::kUnimplemented,
+                "input stage: colours are computed per source pixel for NV12 and I420 to RGB and BGR only, not for " +
+                    to_string(options.source.format));
+  if (!spec.packed) return;
+  if (layout.is_yuv && (!is_420 || spec.source_width % 2 != 0 || spec.source_height % 2 != 0))
+    throw Error(Code::kUnimplemented,
+                "input stage: planes in one tensor are read for NV12 and I420 of even width and "
+                "height and for planar RGB, not for " +
+                    to_string(options.source.format) + " of " + std::to_string(spec.source_width) + "x" +
+                    std::to_string(spec.source_height));
+}
+
+/// Views of the planes that lie in one tensor without gaps.
+std::array<PlaneView, 3> packed_views(const InputStageSpec& spec, const Tensor& tensor) {
+  if (!tensor || tensor.element_type() != spec.layout.sample_type() || tensor.shape() != spec.packed_shape() ||
+      !tensor.is_contiguous())
+    throw Error(Code::kInvalidArgument, "input stage: the planes must lie in one packed tensor " +
+                                            std::string(name(spec.layout.sample_type())) + " " +
+                                            to_string(spec.packed_shape()) + ", but " +
+                                            (tensor ? to_string(tensor) : "an empty tensor") + " was given");
+  std::array<PlaneView, 3> views;
+  const auto* at = static_cast<const std::uint8_t*>(tensor.data());
+  for (std::size_t plane = 0; plane < spec.layout.plane_count; ++plane) {
+    const Shape shape = spec.plane_shape(plane);
+    const std::size_t pitch = shape[2] * shape[3];
+    views[plane] = {at, static_cast<std::ptrdiff_t>(pitch)};
+    at += shape[1] * pitch;
+  }
+  return views;
 }
 
 std::string plane_name(const InputStageSpec& spec, std::size_t plane) {
@@ -176,16 +234,19 @@ InputStageSpec make_spec(const InputStageOptions& options) {
   spec.mean = options.mean;
   spec.scale = options.scale;
   spec.pad = options.pad;
+  place(spec, options);
   const FrameGeometry& g = spec.geometry;
   spec.columns = make_taps(g.crop.x, g.crop.width, g.placed.width, options.resize);
   spec.rows = make_taps(g.crop.y, g.crop.height, g.placed.height, options.resize);
+  set_rules(spec, options);
   set_matrix(spec, options);
   return spec;
 }
 
 std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const Tensor> tensors) {
-  if (tensors.size() != spec.layout.plane_count)
-    throw Error(Code::kInvalidArgument, "input stage: " + std::to_string(spec.layout.plane_count) +
+  if (spec.packed && tensors.size() == 1) return packed_views(spec, tensors[0]);
+  if (tensors.size() != spec.input_count())
+    throw Error(Code::kInvalidArgument, "input stage: " + std::to_string(spec.input_count()) +
                                             " planes are read, but " + std::to_string(tensors.size()) +
                                             " tensors were given");
   std::array<PlaneView, 3> views;

@@ -46,14 +46,20 @@ TENON_API FrameLayout frame_layout(const FrameInfo& info);
 /// Everything a kernel needs. target channel c before normalisation is
 ///   clamp(offset[c] + sum over k of matrix[c][k] * sample[k], 0, 255)
 /// on samples interpolated with the taps (chroma of a pixel is that of its 2x2 block, as OpenVINO's NV12toRGB), then
-/// (value - mean[c]) / scale[c]. Outside geometry.placed the value is pad[c]. mean, scale and pad are in the order of
-/// the target's channels.
+/// (value - mean[c]) / scale[c]. With convert_first it is the other way round: pixels are converted, clamped and (with
+/// round_first) rounded, halves to even, and the results interpolated; the value is then, in float and in this order,
+/// so that halves fall to the same side everywhere,
+///   matrix[c][0] * (Y - 16) + matrix[c][1] * (U - 128) + matrix[c][2] * (V - 128).
+/// Outside geometry.placed the value is pad[c]. mean,
+/// scale and pad are in the order of the target's channels.
 struct InputStageSpec {
   FrameLayout layout;
   std::size_t source_width = 0, source_height = 0;
   std::size_t width = 0, height = 0;
   std::size_t channels = 3;
   bool planar = true;  ///< NCHW, else NHWC.
+  bool convert_first = false, round_first = false;
+  bool packed = false;  ///< The planes lie in one tensor, one after the other.
   ElementType type = ElementType::kF32;
   FrameGeometry geometry;
   AxisTaps columns, rows;  ///< For the positions inside geometry.placed.
@@ -69,6 +75,13 @@ struct InputStageSpec {
     const std::size_t columns = layout.pairs ? (source_width + 1) / 2 * 2 : source_width;
     return {1, halved(source_height, p.shift_y), halved(columns, p.shift_x), p.step};
   }
+  /// Of the one tensor when packed: luma's rows and half as many of chroma, or [1, 3, rows, columns].
+  Shape packed_shape() const {
+    if (!layout.is_yuv) return {1, layout.plane_count, source_height, source_width};
+    return {1, source_height / 2 * 3, source_width, 1};
+  }
+  std::size_t input_count() const { return packed ? 1 : layout.plane_count; }
+  Shape input_shape(std::size_t input) const { return packed ? packed_shape() : plane_shape(input); }
   Shape target_shape() const { return planar ? Shape{1, channels, height, width} : Shape{1, height, width, channels}; }
 };
 
@@ -81,7 +94,7 @@ struct PlaneView {
 class Tensor;
 
 /// The planes of `tensors` after every check that keeps a kernel inside its memory: count, type, shape ([1,h,w,c],
-/// [h,w,c] or [h,w*c]) and packed samples within a row.
+/// [h,w,c] or [h,w*c]) and packed samples within a row. A packed tensor must have its own shape and no gaps.
 /// @errors kInvalidArgument: names the plane, what was expected and what was found.
 TENON_API std::array<PlaneView, 3> plane_views(const InputStageSpec& spec, std::span<const Tensor> tensors);
 

@@ -239,7 +239,11 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
       shape = padded;
     }
     if (data.empty()) fail("there is nothing to resize in shape " + to_string(shape));
-    for (std::size_t i = 0; i < axes.size(); ++i) {
+    // Pillow resizes columns before rows, and keeps pictures of integers in their type between the two.
+    const bool pillow = mode.find("pillow") != mode.npos;
+    const bool real = info(outputs[0].element_type()).is_real;
+    for (std::size_t step = 0; step < axes.size(); ++step) {
+      const std::size_t i = pillow ? axes.size() - 1 - step : step;
       const std::size_t axis = normalized_axis(axes[i], shape.size());
       Axis a;
       a.in = static_cast<std::int64_t>(shape[axis]);
@@ -255,9 +259,10 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
         a.mode = mode;
         a.transform = attributes.get_string("coordinate_transformation_mode");
         a.nearest = attributes.get_string("nearest_mode");
-        a.cube = static_cast<float>(attributes.get_double("cube_coeff"));
+        // Pillow has one cubic; OpenVINO's plugins take it whatever the attribute says.
+        a.cube = mode == "bicubic_pillow" ? -0.5f : static_cast<float>(attributes.get_double("cube_coeff"));
       }
-      if (a.in == a.out && a.scale == 1.0f && a.mode.find("pillow") == a.mode.npos) continue;
+      if (a.in == a.out && a.scale == 1.0f && !pillow) continue;
       Shape next = shape;
       next[axis] = out[axis];
       const std::size_t outer = extent_product(shape, 0, axis), inner = extent_product(shape, axis + 1, shape.size());
@@ -275,8 +280,11 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
       }
       data = std::move(result);
       shape = next;
+      if (pillow && outputs[0].element_type() == ElementType::kU8) {
+        for (T& value : data) value = std::clamp<T>(std::nearbyint(value), 0, 255);
+      }
     }
-    if (!info(outputs[0].element_type()).is_real && mode != "nearest") {
+    if (!real && mode != "nearest") {
       for (T& value : data) value = std::nearbyint(value);
     }
     store_elements(outputs[0].element_type(), data.data(), data.size(), outputs[0].data());

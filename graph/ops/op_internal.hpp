@@ -85,6 +85,7 @@ void add_attention_rows(OperationTable& table);
 void add_interpolate_rows(OperationTable& table);
 void add_quantisation_rows(OperationTable& table);
 void add_generation_rows(OperationTable& table);
+void add_colour_rows(OperationTable& table);
 void add_detection_rows(OperationTable& table);
 void add_input_stage_rows(OperationTable& table);  // graph/input_stage
 

@@ -56,6 +56,10 @@ TENON_API Pass fold_batch_norm();
 TENON_API Pass fuse_swish();
 /// 0.5 * x * (1 + Erf(x / sqrt(2))), in any order of factors, to Gelu.
 TENON_API Pass fuse_gelu();
+/// What pre-processing makes of a picture (a u8 input, or NV12 and I420 planes, then conversions of type and colour, crop,
+/// linear or nearest resize, layout, channel order, mean and scale, padding) to one InputStage with the same results:
+/// for devices whose first kernel that is. Batches of one and static shapes only.
+TENON_API Pass fold_input_stage();
 
 /// The passes that every device wants, in a good order.
 TENON_API Manager common_passes(FoldOptions options = {});

@@ -19,6 +19,8 @@
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_for.h>
 
+#include <tenon/devices/cpu/engine/input_stage_colour.hpp>
+
 namespace tenon {
 inline namespace v1 {
 namespace engine {
@@ -314,9 +316,15 @@ struct InputStagePlan::State {
   Numbers numbers{};
   float pad[3] = {};
 
+  ColourRow colour{};  ///< Of stages that convert first: all but the pointers.
+
   explicit State(const InputStageSpec& from) : spec(from) {
     check();
-    for (std::size_t k = 0; k < spec.layout.component_count; ++k) add_component(k);
+    if (spec.convert_first) {
+      prepare_colour();
+    } else {
+      for (std::size_t k = 0; k < spec.layout.component_count; ++k) add_component(k);
+    }
     prepare_taps();
     prepare_numbers();
     buffer_length += 2 * kMaxLanes + 2;
@@ -325,8 +333,12 @@ struct InputStagePlan::State {
 
   void check() const;
   void add_component(std::size_t k);
+  void prepare_colour();
   void prepare_taps();
   void prepare_numbers();
+  void convert_row(std::span<const PlaneView> planes, std::ptrdiff_t y, std::int16_t* first) const;
+  void blend_converted(std::span<const PlaneView> planes, std::size_t line, std::int16_t* samples,
+                       std::ptrdiff_t (&kept)[2], RowArguments& row) const;
   void blend(std::span<const PlaneView> planes, std::size_t line, std::int16_t* samples) const;
   void fill(void* target, std::size_t y, std::size_t begin, std::size_t end) const;
   std::size_t index(std::size_t c, std::size_t y, std::size_t x) const {
@@ -362,6 +374,65 @@ void InputStagePlan::State::add_component(std::size_t k) {
   groups.push_back(group);
 }
 
+// Converted rows take the place of the planes' samples: three buffers of one blended row, and three each of the last
+// two rows of the source.
+void InputStagePlan::State::prepare_colour() {
+  Group group{0, 1, 0, 0, 0, 0, 0};
+  const auto& columns = spec.columns;
+  group.begin = static_cast<std::size_t>(*std::min_element(columns.low.begin(), columns.low.end())) / 2 * 2;
+  const auto last = static_cast<std::size_t>(*std::max_element(columns.high.begin(), columns.high.end()));
+  group.count = last - group.begin + 1;
+  groups.push_back(group);
+  for (std::size_t k = 0; k < 3; ++k) buffer_of[k] = k;
+  buffers = 9;
+  buffer_length = group.count;
+  colour.begin = group.begin;
+  colour.count = group.count;
+  colour.round = spec.round_first;
+  colour.chroma_step = spec.layout.components[1].step;
+  for (std::size_t c = 0; c < 3; ++c) {
+    for (std::size_t k = 0; k < 3; ++k) colour.matrix[c][k] = static_cast<float>(spec.matrix[c][k]);
+  }
+}
+
+void InputStagePlan::State::convert_row(std::span<const PlaneView> planes, std::ptrdiff_t y,
+                                        std::int16_t* first) const {
+  ColourRow row = colour;
+  const auto start = [&](std::size_t k) {
+    const FrameComponent& c = spec.layout.components[k];
+    const PlaneView& plane = planes[c.plane];
+    return static_cast<const std::uint8_t*>(plane.data) + (y >> c.shift_y) * plane.pitch_bytes + c.offset;
+  };
+  row.luma = start(0);
+  row.u = start(1);
+  row.v = start(2);
+  for (std::size_t c = 0; c < 3; ++c) row.out[c] = first + c * buffer_length;
+  convert_colour_row(row);
+}
+
+// A row of the source is converted once for all lines that follow one another and need it.
+void InputStagePlan::State::blend_converted(std::span<const PlaneView> planes, std::size_t line, std::int16_t* samples,
+                                            std::ptrdiff_t (&kept)[2], RowArguments& row) const {
+  const float weight = spec.rows.low[line] == spec.rows.high[line] ? 0.0f : spec.rows.weight[line];
+  const std::ptrdiff_t needed[2] = {spec.rows.low[line], weight > 0 ? spec.rows.high[line] : spec.rows.low[line]};
+  const auto slot_of = [&](std::ptrdiff_t y, std::ptrdiff_t other) {
+    for (std::size_t slot = 0; slot < 2; ++slot)
+      if (kept[slot] == y) return slot;
+    const std::size_t slot = kept[0] == other ? 1 : 0;
+    convert_row(planes, y, samples + (3 + 3 * slot) * buffer_length);
+    kept[slot] = y;
+    return slot;
+  };
+  const std::size_t low = slot_of(needed[0], needed[1]), high = slot_of(needed[1], needed[0]);
+  const auto whole = static_cast<std::int16_t>(std::min(std::lround(weight * 32768.0f), 32767l));
+  for (std::size_t k = 0; k < 3; ++k) {
+    const std::int16_t* above = samples + (3 + 3 * low + k) * buffer_length;
+    const std::int16_t* below = samples + (3 + 3 * high + k) * buffer_length;
+    row.buffer[k] = low == high ? above : samples + k * buffer_length;
+    if (low != high) mix_rows(above, below, whole, colour.count, samples + k * buffer_length);
+  }
+}
+
 void InputStagePlan::State::prepare_taps() {
   const std::size_t width = spec.geometry.placed.width;
   const std::size_t padded = (width + kMaxLanes) / kMaxLanes * kMaxLanes;
@@ -381,8 +452,9 @@ void InputStagePlan::State::prepare_taps() {
 void InputStagePlan::State::prepare_numbers() {
   const double unit = spec.layout.bits == 8 ? 1.0 / 128 : 1.0 / 32;
   for (std::size_t c = 0; c < spec.channels; ++c) {
-    for (std::size_t k = 0; k < 3; ++k) numbers.matrix[c][k] = static_cast<float>(spec.matrix[c][k] * unit);
-    numbers.offset[c] = static_cast<float>(spec.offset[c]);
+    for (std::size_t k = 0; k < 3; ++k)
+      numbers.matrix[c][k] = static_cast<float>((spec.convert_first ? c == k : spec.matrix[c][k]) * unit);
+    numbers.offset[c] = spec.convert_first ? 0.0f : static_cast<float>(spec.offset[c]);
     numbers.gain[c] = static_cast<float>(1.0 / spec.scale[c]);
     numbers.bias[c] = static_cast<float>(-spec.mean[c] / spec.scale[c]);
     pad[c] = static_cast<float>((spec.pad[c] - spec.mean[c]) / spec.scale[c]);
@@ -443,12 +515,13 @@ void InputStagePlan::run_rows(std::span<const PlaneView> planes, void* target, s
   row.count = placed.width;
   row.exact = direct;
   for (std::size_t k = 0; k < spec.layout.component_count; ++k) {
-    const ColumnTaps& taps = s.taps[spec.layout.components[k].shift_x];
+    const ColumnTaps& taps = s.taps[spec.convert_first ? 0 : spec.layout.components[k].shift_x];
     row.buffer[k] = work.samples.data() + s.buffer_of[k] * s.buffer_length;
     row.offset[k] = taps.offset.data();
     row.weight[k] = taps.weight.data();
   }
   const std::size_t item = size_bytes(spec.type);
+  std::ptrdiff_t kept[2] = {-1, -1};
   for (std::size_t y = begin; y < end; ++y) {
     if (y < placed.y || y - placed.y >= placed.height) {
       s.fill(target, y, 0, spec.width);
@@ -456,7 +529,10 @@ void InputStagePlan::run_rows(std::span<const PlaneView> planes, void* target, s
     }
     if (placed.x > 0) s.fill(target, y, 0, placed.x);
     if (placed.x + placed.width < spec.width) s.fill(target, y, placed.x + placed.width, spec.width);
-    s.blend(planes, y - placed.y, work.samples.data());
+    if (spec.convert_first)
+      s.blend_converted(planes, y - placed.y, work.samples.data(), kept, row);
+    else
+      s.blend(planes, y - placed.y, work.samples.data());
     PackArguments pack{};
     for (std::size_t c = 0; c < spec.channels; ++c) {
       pack.out[c] = static_cast<std::uint8_t*>(target) + s.index(c, y, placed.x) * item;

@@ -272,6 +272,68 @@ TEST(InputStagePlan, ConvertsColoursAsSwscaleDoes) {
 }
 #endif
 
+// Before the resize, per source pixel; with rounding too no value may fall to another side on any instruction set.
+TEST(InputStagePlan, ConvertsColoursBeforeTheResizeOnEveryInstructionSet) {
+  const std::int64_t all = hwy::SupportedTargets();
+  const std::uint32_t sizes[][4] = {{64, 48, 40, 30}, {65, 49, 33, 17}, {2, 2, 5, 3},       {6, 4, 3, 9},
+                                    {37, 21, 80, 64}, {16, 16, 16, 16}, {322, 18, 101, 40}, {131, 37, 131, 37}};
+  for (std::int64_t left = all; left != 0; left &= left - 1) {
+    hwy::SetSupportedTargetsForTest(left & -left);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    for (PixelFormat format : {kNv12, kI420}) {
+      for (const auto& s : sizes) {
+        for (ResizeMode mode : {ResizeMode::kLinear, ResizeMode::kNearest}) {
+          SCOPED_TRACE(std::string(hwy::TargetName(left & -left)) + " " + std::to_string(s[0]) + "x" +
+                       std::to_string(s[1]) + " -> " + std::to_string(s[2]) + "x" + std::to_string(s[3]));
+          auto options = basic(format, s[0], s[1], s[2], s[3]);
+          options.resize = mode;
+          options.scale = {58.395, 57.12, -57.375};
+          options.mean = {123.675, 116.28, 103.53};
+          options.channels = ChannelOrder::kBgr;
+          options.colour_rule = ColourRule::kPerPixel;
+          EXPECT_LE(worst_error(options), kTolerance);
+          options.colour_rule = ColourRule::kPerPixelRounded;
+          EXPECT_LE(worst_error(options), kTolerance);
+        }
+      }
+    }
+  }
+  hwy::SetSupportedTargetsForTest(0);
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+TEST(InputStagePlan, ConvertsFirstInCropsAndBesidePadding) {
+  for (const PixelRect crop : {PixelRect{}, PixelRect{3, 5, 41, 20}, PixelRect{65, 32, 1, 1}}) {
+    for (const PixelRect placed : {PixelRect{}, PixelRect{2, 3, 20, 30}, PixelRect{44, 49, 1, 1}}) {
+      for (ElementType type : {ElementType::kF32, ElementType::kU8}) {
+        auto options = basic(kNv12, 67, 33, 45, 50);
+        options.crop = crop;
+        options.placed = placed;
+        options.pad = {114, 10, 200};
+        options.type = type;
+        options.layout = type == ElementType::kU8 ? ImageLayout::kNhwc : ImageLayout::kNchw;
+        options.colour_rule = ColourRule::kPerPixel;
+        EXPECT_LE(worst_error(options), type == ElementType::kU8 ? 1.0 : kTolerance) << crop.x << ' ' << placed.x;
+      }
+    }
+  }
+}
+
+TEST(InputStagePlan, GivesTheSameBitsForAnySplitWhenItConvertsFirst) {
+  auto options = basic(kNv12, 640, 360, 1000, 900);  // Enlarged: neighbouring lines share rows.
+  options.colour_rule = ColourRule::kPerPixelRounded;
+  const InputStageSpec spec = make_spec(options);
+  const engine::InputStagePlan plan(spec);
+  const Planes planes(spec, 0);
+  auto serial = blank(spec), split = blank(spec), parallel = blank(spec);
+  plan.run_rows(planes.views, serial.data(), 0, spec.height);
+  for (std::size_t y = spec.height; y-- > 0;) plan.run_rows(planes.views, split.data(), y, y + 1);
+  tbb::task_arena arena(4);
+  arena.execute([&] { plan.run(planes.views, parallel.data()); });
+  EXPECT_EQ(serial, split);
+  EXPECT_EQ(serial, parallel);
+}
+
 TEST(InputStagePlan, RefusesWhatItCannotWriteOrRead) {
   InputStageSpec spec = make_spec(basic(kNv12, 32, 32, 16, 16));
   spec.type = ElementType::kI32;

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// What PrePostProcessor builds becomes one input stage where that is its equal, and stays what it is elsewhere.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/input_stage/input_stage.hpp>
+#include <tenon/graph/layout.hpp>
+#include <tenon/graph/passes/pass.hpp>
+#include <tenon/runtime/preprocess/pre_post_process.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace {
+using namespace tenon;
+using namespace tenon::preprocess;
+
+using Told = std::function<void(InputInfo&)>;
+
+std::shared_ptr<Model> make_model(const PartialShape& shape, element::Type type = element::f32) {
+  const auto x = std::make_shared<op::v0::Parameter>(type, shape);
+  x->set_friendly_name("image");
+  x->output(0).set_names({"image"});
+  const auto y = std::make_shared<op::v0::Abs>(x);
+  y->output(0).set_names({"out"});
+  return std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "m");
+}
+
+std::shared_ptr<Model> build(const PartialShape& shape, const Told& setup, element::Type type = element::f32) {
+  PrePostProcessor p(make_model(shape, type));
+  setup(p.input());
+  return p.build();
+}
+
+std::shared_ptr<Model> folded(const Model& model) {
+  const auto copy = model.clone();
+  pass::common_passes().add(pass::fold_input_stage()).run(copy);
+  return copy;
+}
+
+std::size_t count(const Model& model, std::string_view type) {
+  std::size_t found = 0;
+  for (const auto& node : model.get_ordered_ops()) found += is_op(node, type);
+  return found;
+}
+/// Nodes but for parameters, constants and results.
+std::size_t work(const Model& model) {
+  return model.get_ordered_ops().size() - count(model, "Parameter") - count(model, "Constant") - count(model, "Result");
+}
+
+std::vector<Tensor> noise(const Model& model, std::uint32_t seed = 5) {
+  std::vector<Tensor> tensors;
+  for (const auto& input : model.inputs()) {
+    Tensor tensor(element::u8, input.get_shape());
+    auto* bytes = static_cast<std::uint8_t*>(tensor.data());
+    for (std::size_t i = 0; i < tensor.size_bytes(); ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      bytes[i] = static_cast<std::uint8_t>(seed >> 24);
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+/// Full-range noise saturates most colours: converting after the resize instead of before would be off by tens.
+void expect_equal(const Model& a, const Model& b, const std::vector<Tensor>& inputs, double tolerance) {
+  const auto x = evaluate(a, inputs).at(0), y = evaluate(b, inputs).at(0);
+  ASSERT_EQ(x.element_type(), y.element_type());
+  ASSERT_EQ(to_string(x.shape()), to_string(y.shape()));
+  const auto from = op::v0::Constant(x).to_doubles(), to = op::v0::Constant(y).to_doubles();
+  for (std::size_t i = 0; i < from.size(); ++i) ASSERT_NEAR(from[i], to[i], tolerance) << "element " << i;
+}
+
+struct Chain {
+  const char* name;
+  PartialShape shape;
+  Told setup;
+  element::Type type = element::f32;
+};
+
+const std::vector<Chain>& chains() {
+  using R = ResizeAlgorithm;
+  using F = ColorFormat;
+  static const std::vector<Chain> all = {
+      {"nv12",
+       {1, 3, 20, 30},
+       [](InputInfo& i) {
+         i.tensor()
+             .set_element_type(element::u8)
+             .set_color_format(F::NV12_TWO_PLANES, {"y", "uv"})
+             .set_spatial_static_shape(48, 62);
+         i.preprocess()
+             .convert_color(F::BGR)
+             .convert_element_type(element::f32)
+             .resize(R::RESIZE_LINEAR)
+             .mean({104, 117, 123})
+             .scale({57, 58, 59});
+         i.model().set_layout("NCHW");
+       }},
+      {"nv12 in real numbers",
+       {1, 3, 20, 30},
+       [](InputInfo& i) {
+         i.tensor().set_element_type(element::u8).set_color_format(F::NV12_TWO_PLANES).set_spatial_static_shape(48, 62);
+         i.preprocess().convert_element_type(element::f32).convert_color(F::RGB).resize(R::RESIZE_LINEAR).scale(255);
+         i.model().set_layout("NCHW");
+       }},
+      {"nv12 in one tensor, reversed later",
+       {1, 3, 20, 30},
+       [](InputInfo& i) {
+         i.tensor()
+             .set_element_type(element::u8)
+             .set_color_format(F::NV12_SINGLE_PLANE)
+             .set_spatial_static_shape(48, 62);
+         i.preprocess()
+             .convert_color(F::RGB)
+             .convert_element_type(element::f32)
+             .mean({1, 2, 3})
+             .resize(R::RESIZE_LINEAR)
+             .convert_layout("NCHW")
+             .reverse_channels()
+             .scale({4, 5, 6});
+         i.model().set_layout("NCHW");
+       }},
+      {"i420, enlarged, nearest",
+       {1, 70, 90, 3},
+       [](InputInfo& i) {
+         i.tensor()
+             .set_element_type(element::u8)
+             .set_color_format(F::I420_THREE_PLANES, {"y", "u", "v"})
+             .set_spatial_static_shape(48, 62);
+         i.preprocess().convert_color(F::RGB).resize(R::RESIZE_NEAREST).convert_element_type(element::f32).mean(128);
+         i.model().set_layout("NHWC");
+       }},
+      {"i420 in one tensor, no resize, bytes",
+       {1, 16, 24, 3},
+       [](InputInfo& i) {
+         i.tensor().set_element_type(element::u8).set_color_format(F::I420_SINGLE_PLANE);
+         i.preprocess().convert_color(F::BGR);
+         i.model().set_layout("NHWC");
+       },
+       element::u8},
+      {"rgb letterbox",
+       {1, 3, 32, 32},
+       [](InputInfo& i) {
+         i.tensor().set_element_type(element::u8).set_layout("NHWC").set_shape({1, 36, 64, 3});
+         i.preprocess()
+             .convert_element_type(element::f32)
+             .resize(R::RESIZE_LINEAR, 18, 32)
+             .pad({0, 7, 0, 0}, {0, 7, 0, 0}, 114, PaddingMode::CONSTANT)
+             .scale(255)
+             .reverse_channels();
+         i.model().set_layout("NCHW");
+       }},
+      {"cropped rgbx",
+       {1, 3, 16, 16},
+       [](InputInfo& i) {
+         i.tensor().set_element_type(element::u8).set_color_format(F::RGBX).set_shape({1, 40, 50, 4});
+         i.preprocess()
+             .crop({0, 4, 5, 0}, {1, 36, -3, 4})
+             .convert_color(F::BGR)
+             .convert_element_type(element::f32)
+             .resize(R::RESIZE_LINEAR)
+             .mean({1, 2, 3});
+         i.model().set_layout("NCHW");
+       }},
+      {"planar rgb to half",
+       {1, 3, 20, 30},
+       [](InputInfo& i) {
+         i.tensor().set_element_type(element::u8).set_layout("NCHW").set_spatial_static_shape(33, 47);
+         i.preprocess()
+             .convert_element_type(element::f32)
+             .resize(R::RESIZE_LINEAR)
+             .scale(255)
+             .convert_element_type(element::f16);
+         i.model().set_layout("NCHW");
+       },
+       element::f16},
+      {"grey",
+       {1, 1, 20, 30},
+       [](InputInfo& i) {
+         i.tensor().set_element_type(element::u8).set_color_format(F::GRAY).set_spatial_static_shape(33, 47);
+         i.preprocess().convert_element_type(element::f32).resize(R::RESIZE_LINEAR).mean(12);
+         i.model().set_layout("NCHW");
+       }},
+      {"bgr, no resize",
+       {1, 3, 20, 30},
+       [](InputInfo& i) {
+         i.tensor().set_element_type(element::u8).set_color_format(F::BGR);
+         i.preprocess().convert_color(F::RGB).convert_element_type(element::f32).mean({1, 2, 3}).scale({4, 5, 6});
+         i.model().set_layout("NCHW");
+       }},
+  };
+  return all;
+}
+
+TEST(FoldInputStage, MakesOneStageWithTheSameResults) {
+  for (const Chain& chain : chains()) {
+    SCOPED_TRACE(chain.name);
+    const auto model = build(chain.shape, chain.setup, chain.type);
+    const auto one = folded(*model);
+    EXPECT_EQ(count(*one, "InputStage"), 1u);
+    EXPECT_EQ(work(*one), 2u) << "the stage and the model's own node";
+    EXPECT_EQ(one->inputs().size(), model->inputs().size());
+    for (std::size_t i = 0; i < one->inputs().size(); ++i)
+      EXPECT_EQ(one->input(i).get_names(), model->input(i).get_names());
+    EXPECT_EQ(one->output().get_names(), model->output().get_names());
+    // u8 must be equal; f16 has its own grain.
+    const double tolerance = chain.type == element::f16 ? 1e-3 : chain.type == element::u8 ? 0 : 1e-3;
+    expect_equal(*model, *one, noise(*model), tolerance);
+  }
+}
+
+TEST(FoldInputStage, CpuAgreesWithTheReference) {
+  Core core;
+  const auto devices = core.get_available_devices();
+  if (std::find(devices.begin(), devices.end(), "CPU") == devices.end()) GTEST_SKIP() << "the CPU device is not built";
+  for (const Chain& chain : chains()) {
+    SCOPED_TRACE(chain.name);
+    const auto model = build(chain.shape, chain.setup, chain.type);
+    const auto inputs = noise(*model);
+    auto request = core.compile_model(model, "CPU", enable_profiling(true)).create_infer_request();
+    for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
+    request.infer();
+    const auto got = op::v0::Constant(request.get_output_tensor()).to_doubles();
+    const auto wanted = op::v0::Constant(evaluate(*model, inputs).at(0)).to_doubles();
+    ASSERT_EQ(got.size(), wanted.size());
+    const double tolerance = chain.type == element::u8 ? 1 : chain.type == element::f16 ? 2e-3 : 0.02;
+    for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], tolerance) << "element " << i;
+    std::size_t stages = 0;
+    for (const auto& info : request.get_profiling_info()) stages += info.exec_type == "input stage";
+    EXPECT_EQ(stages, 1u);
+  }
+}
+
+// A decoder's rows are longer than the picture: the stage reads them where they lie.
+TEST(FoldInputStage, ReadsPitchedPlanesInPlace) {
+  Core core;
+  const auto devices = core.get_available_devices();
+  if (std::find(devices.begin(), devices.end(), "CPU") == devices.end()) GTEST_SKIP() << "the CPU device is not built";
+  const auto model = build(chains()[0].shape, chains()[0].setup);
+  const auto packed = noise(*model);
+  std::vector<std::vector<std::uint8_t>> rooms;
+  std::vector<Tensor> pitched;
+  for (const Tensor& plane : packed) {
+    const Shape& shape = plane.shape();
+    const auto pixel = static_cast<std::ptrdiff_t>(shape[3]);
+    const std::ptrdiff_t pitch = static_cast<std::ptrdiff_t>(shape[2]) * pixel + 66;
+    rooms.emplace_back(static_cast<std::size_t>(pitch) * shape[1], 0x5a);
+    Tensor view(element::u8, shape, rooms.back().data(),
+                ByteStrides{pitch * static_cast<std::ptrdiff_t>(shape[1]), pitch, pixel, 1});
+    copy_strided(ElementType::kU8, shape, plane.data(), plane.byte_strides(), view.data(), view.byte_strides());
+    pitched.push_back(view);
+  }
+  auto request = core.compile_model(model, "CPU").create_infer_request();
+  for (std::size_t i = 0; i < pitched.size(); ++i) request.set_input_tensor(i, pitched[i]);
+  request.infer();
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+  const auto got = op::v0::Constant(request.get_output_tensor()).to_doubles();
+  const auto wanted = op::v0::Constant(evaluate(*model, packed).at(0)).to_doubles();
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-3) << "element " << i;
+}
+
+TEST(FoldInputStage, LeavesWhatItDoesNotEqual) {
+  using R = ResizeAlgorithm;
+  const auto stages = [](const PartialShape& shape, const Told& setup) {
+    const auto model = build(shape, setup);
+    const auto one = folded(*model);
+    expect_equal(*model, *one, noise(*model), 1e-3);
+    return count(*one, "InputStage");
+  };
+  // Linear on integers rounds before the mean: only the colours may be folded, here there are none.
+  EXPECT_EQ(stages({1, 3, 20, 30},
+                   [](InputInfo& i) {
+                     i.tensor().set_element_type(element::u8).set_layout("NCHW").set_spatial_static_shape(33, 47);
+                     i.preprocess().resize(R::RESIZE_LINEAR).convert_element_type(element::f32).mean(3);
+                   }),
+            0u);
+  EXPECT_EQ(stages({1, 3, 20, 30},
+                   [](InputInfo& i) {
+                     i.tensor().set_element_type(element::u8).set_layout("NCHW").set_spatial_static_shape(33, 47);
+                     i.preprocess().convert_element_type(element::f32).resize(R::RESIZE_CUBIC);
+                   }),
+            0u);
+  EXPECT_EQ(stages({2, 3, 20, 30},
+                   [](InputInfo& i) {
+                     i.tensor().set_element_type(element::u8).set_layout("NHWC");
+                     i.model().set_layout("NCHW");
+                   }),
+            0u);
+  // The stage takes what comes before the cubic resize.
+  EXPECT_EQ(
+      stages(
+          {1, 3, 20, 30},
+          [](InputInfo& i) {
+            i.tensor()
+                .set_element_type(element::u8)
+                .set_color_format(ColorFormat::NV12_TWO_PLANES)
+                .set_spatial_static_shape(32, 46);
+            i.preprocess().convert_color(ColorFormat::RGB).convert_element_type(element::f32).resize(R::RESIZE_CUBIC);
+            i.model().set_layout("NCHW");
+          }),
+      1u);
+}
+
+// Two readers of the picture: what both need stays.
+TEST(FoldInputStage, KeepsWhatOthersRead) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::u8, PartialShape{1, 8, 10, 3});
+  const auto real = std::make_shared<op::v0::Convert>(x, element::f32);
+  const auto order = op::v0::Constant::create(element::i64, Shape{4}, std::vector<std::int64_t>{0, 3, 1, 2});
+  const auto planar = std::make_shared<op::v1::Transpose>(real, order);
+  const auto model = std::make_shared<Model>(OutputVector{planar->output(0), real->output(0)}, ParameterVector{x});
+  const auto one = folded(*model);
+  EXPECT_EQ(count(*one, "InputStage"), 0u);
+  expect_equal(*model, *one, noise(*model), 0);
+}
+}  // namespace

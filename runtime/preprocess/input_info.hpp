@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// One input of a model under PrePostProcessor.
+#pragma once
+
+#include <memory>
+
+#include <tenon/runtime/preprocess/input_model_info.hpp>
+#include <tenon/runtime/preprocess/input_tensor_info.hpp>
+#include <tenon/runtime/preprocess/preprocess_steps.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace preprocess {
+
+class TENON_API InputInfo final {
+ public:
+  InputInfo(InputInfo&& other) noexcept;
+  InputInfo& operator=(InputInfo&& other) noexcept;
+  ~InputInfo();
+
+  /// What the caller sets.
+  InputTensorInfo& tensor();
+  /// What happens to it.
+  PreProcessSteps& preprocess();
+  /// What the model takes.
+  InputModelInfo& model();
+
+ private:
+  friend class PrePostProcessor;
+  InputInfo();
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace preprocess
+}  // namespace v1
+}  // namespace tenon

@@ -2,6 +2,11 @@
 // query, compile, convert, the profile and the trace: what they show of a model and of a run.
 #include <set>
 
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/reference_device_test.hpp>
+
+#include "commands.hpp"
 #include "graph_dot.hpp"
 #include "histogram.hpp"
 #include "profile.hpp"
@@ -31,6 +36,35 @@ TEST_F(Seeing, QuerySaysWhatRunsAndWhyNot) {
   EXPECT_NE(text.out.find("Convolution"), std::string::npos) << text.out;
   EXPECT_NE(text.out.find("CPU runs all"), std::string::npos) << text.out;
   EXPECT_EQ(tool("query '" + model("demo.onnx") + "'").out.find("why not"), std::string::npos) << "nothing is left out";
+}
+
+TEST_F(Seeing, QueryNamesTheNodeThatADeviceLacksAndWhy) {
+  // The device for tests has everything but Tanh.
+  tenon::register_device(tenon::testing::reference_module());
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
+  const auto relu = make_node("Relu", 1, {x}, {}, "fine");
+  const auto tanh = make_node("Tanh", 1, {relu}, {}, "lacking");
+  serialize(Model(OutputVector{tanh}, ParameterVector{x}, "m"), folder / "m.xml");
+  const std::string path = file("m.xml");
+  const char* arguments[] = {"tenon", "query", path.c_str(), "-d", "REFERENCE", "--json"};
+  ::testing::internal::CaptureStdout();
+  ASSERT_EQ(tool::main(6, arguments), 0);
+  const json all = json::parse(::testing::internal::GetCapturedStdout());
+  EXPECT_EQ(all.at("whole_model"), false);
+  EXPECT_EQ(all.at("not_supported"), 1);
+  EXPECT_NE(all.at("device_says").get<std::string>().find("lacking"), std::string::npos) << all.dump(1);
+  for (const json& node : all.at("nodes")) {
+    EXPECT_EQ(node.at("supported"), node.at("name") != "lacking") << node.dump();
+    if (node.at("name") == "lacking") {
+      EXPECT_NE(node.at("reason").get<std::string>().find("REFERENCE has no kernel for Tanh"), std::string::npos);
+    }
+  }
+  ::testing::internal::CaptureStdout();
+  ASSERT_EQ(tool::main(5, arguments), 0);
+  const std::string text = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(text.find("lacking"), std::string::npos) << text;
+  EXPECT_EQ(text.find("fine"), std::string::npos) << "only what is left out\n" << text;
+  EXPECT_NE(text.find("REFERENCE runs 3 of 4 nodes"), std::string::npos) << text;
 }
 
 TEST_F(Seeing, QueryRefusesWithOneMessage) {

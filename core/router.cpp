@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Search over descriptions (Dijkstra), plan cache, and taking the hops.
 #include <tenon/core/router.hpp>
+#include <tenon/core/trace_name.hpp>
 
 #include <algorithm>
 #include <array>
@@ -326,6 +327,11 @@ TENON_INLINE bool same_way(const Plan& a, const Plan& b) {
   });
 }
 
+/// A hop in an open trace, under its edge's name.
+struct HopSpan : TraceSpan {
+  explicit HopSpan(const Hop& hop) : TraceSpan(Trace::is_open() ? trace_name(edge_name(hop.edge->id())) : "", "map") {}
+};
+
 TENON_INLINE void book(Ledger& ledger, const Hop& hop, bool view_hit, std::size_t bytes) {
   ledger.book_map(hop.edge->id(), view_hit);
   if (hop.reached.copies) ledger.book_copied(hop.edge->id(), bytes);
@@ -366,6 +372,7 @@ TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, con
       detail::require_way(this->plan(describe(source), target, options.access, options.policy));
   Tensor current = source;
   for (const Hop& hop : plan->hops()) {
+    const detail::HopSpan span(hop);
     const std::size_t views = hop.reached.copies ? 0 : current.memory()->view_count();
     Tensor next = hop.edge->map(current, hop.to, options);
     const bool hit = !hop.reached.copies && next.memory() == current.memory() && next.view() &&
@@ -407,6 +414,7 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
   }
   Frame current = source;
   for (const Hop& hop : plan->hops()) {
+    const detail::HopSpan span(hop);
     const std::size_t views = hop.reached.copies ? 0 : current.plane(0).memory()->view_count();
     Frame next = hop.edge->map_frame(current, hop.to, options);
     const bool hit = !hop.reached.copies && next.plane(0).memory() == current.plane(0).memory() &&

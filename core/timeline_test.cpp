@@ -5,6 +5,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/core/timeline.hpp>
+#include <tenon/core/trace_name.hpp>
 
 #include <gtest/gtest.h>
 
@@ -120,6 +121,20 @@ TEST(Trace, KeepsTheLatestSpansOnly) {
   EXPECT_NE(text.str().find("new"), std::string::npos);
   EXPECT_EQ(text.str().find("closed"), std::string::npos);
   EXPECT_THROW(Trace::write("/no/such/folder/trace.json"), Error);
+}
+
+TEST(Trace, NamesOutliveTheirTextAndAreEscaped) {
+  const char* name = trace_name(std::string("a \"node\" of C:\\path"));
+  EXPECT_EQ(name, trace_name("a \"node\" of C:\\path")) << "once per text";
+  Trace::start(4);
+  { TraceSpan span(name, "test"); }
+  Trace::stop();
+  const std::string path = ::testing::TempDir() + "/tenon_trace_names.json";
+  Trace::write(path);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  EXPECT_NE(text.str().find("\"a \\\"node\\\" of C:\\\\path\""), std::string::npos) << text.str();
 }
 
 }  // namespace

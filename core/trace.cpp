@@ -2,12 +2,15 @@
 // The ring of spans behind Trace, and its Chrome JSON.
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/trace_name.hpp>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
 
 namespace tenon {
@@ -30,7 +33,44 @@ TENON_INLINE TraceRing& trace_ring() {
   return *ring;
 }
 
+struct TraceNames {
+  std::mutex mutex;
+  std::set<std::string, std::less<>> names;
+};
+TENON_INLINE TraceNames& trace_names() {
+  static TraceNames* names = new TraceNames;
+  return *names;
+}
+
+/// As JSON's strings want it: names of nodes are anybody's.
+TENON_INLINE std::string json_text(const char* text) {
+  std::string escaped;
+  for (; *text; ++text) {
+    const auto letter = static_cast<unsigned char>(*text);
+    if (letter == '"' || letter == '\\') {
+      escaped += '\\';
+      escaped += *text;
+    } else if (letter < 0x20) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\u%04x", letter);
+      escaped += code;
+    } else {
+      escaped += *text;
+    }
+  }
+  return escaped;
+}
+
 }  // namespace detail
+
+TENON_INLINE const char* trace_name(std::string_view text) {
+  constexpr std::size_t kMost = 65536;
+  auto& known = detail::trace_names();
+  std::lock_guard lock(known.mutex);
+  if (const auto found = known.names.find(text); found != known.names.end()) return found->c_str();
+  if (known.names.size() >= kMost) return "(more names)";
+  return known.names.emplace(text).first->c_str();
+}
 
 TENON_INLINE std::atomic<bool> Trace::open_{false};
 
@@ -67,10 +107,10 @@ TENON_INLINE void Trace::write(const std::filesystem::path& path) {
   for (std::size_t i = 0; i < count; ++i) {
     const auto& event = ring.events[(ring.recorded - count + i) % ring.events.size()];
     const auto us = [](auto duration) { return std::chrono::duration<double, std::micro>(duration).count(); };
-    std::fprintf(file.get(),
-                 "%s\n{\"ph\":\"X\",\"pid\":1,\"tid\":%llu,\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f}",
-                 i ? "," : "", static_cast<unsigned long long>(event.thread), event.name, event.category,
-                 us(event.begin.time_since_epoch()), us(event.end - event.begin));
+    std::fprintf(
+        file.get(), "%s\n{\"ph\":\"X\",\"pid\":1,\"tid\":%llu,\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f}",
+        i ? "," : "", static_cast<unsigned long long>(event.thread), detail::json_text(event.name).c_str(),
+        detail::json_text(event.category).c_str(), us(event.begin.time_since_epoch()), us(event.end - event.begin));
   }
   std::fputs("\n]}\n", file.get());
   const bool written = std::ferror(file.get()) == 0;

@@ -2,6 +2,8 @@
 // One request's life: start, run, callback, wait, cancel, end.
 #include "request_internal.hpp"
 
+#include "inference_trace_internal.hpp"
+
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon {
@@ -38,7 +40,9 @@ void RequestState::run_now(int stream) {
   stream_ = stream;
   throw_if_cancelled();
   prepare();
+  const InferenceTrace trace;
   plan().impl->run(*this);
+  trace.finish(*plan().impl);
   complete_outputs();
 }
 

@@ -12,7 +12,7 @@ PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
 # Exactly one of each line is taken: what this Debian has. Formatting is checked by version 14 alone: others disagree.
 CHOICES_TEST=("clang-format-14")
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap"
-  "abigail-tools")
+  "abigail-tools" "graphviz")
 
 # The virtual machine of ./dev test-vm; its kernel is downloaded besides, and not installed.
 PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)

@@ -66,6 +66,12 @@ typedef struct tenon_compiled_model tenon_compiled_model_t;
 typedef struct tenon_core tenon_core_t;
 /* Versions of devices. */
 typedef struct tenon_device_versions tenon_device_versions_t;
+/* Steps for the inputs and outputs of a copy of a model. */
+typedef struct tenon_preprocessor tenon_preprocessor_t;
+/* Steps of one input; keeps its preprocessor alive. */
+typedef struct tenon_preprocess_input tenon_preprocess_input_t;
+/* Steps of one output; keeps its preprocessor alive. */
+typedef struct tenon_preprocess_output tenon_preprocess_output_t;
 
 /* The canonical codes; the numbers never change. */
 typedef int32_t tenon_status_t;

@@ -45,6 +45,9 @@ class Good : public Objects {
     check(tenon_variable_states_get(variable_states, 0, &variable_state));
     check(tenon_infer_request_infer(infer_request));
     check(tenon_infer_request_get_profiling(infer_request, &profiling));
+    check(tenon_preprocessor_create(model, &preprocessor));
+    check(tenon_preprocessor_input(preprocessor, nullptr, &preprocess_input));
+    check(tenon_preprocessor_output(preprocessor, nullptr, &preprocess_output));
   }
   ~Good() {
     tenon_tensor_free(tensor);
@@ -60,6 +63,9 @@ class Good : public Objects {
     tenon_variable_states_free(variable_states);
     tenon_variable_state_free(variable_state);
     tenon_profiling_free(profiling);
+    tenon_preprocessor_free(preprocessor);
+    tenon_preprocess_input_free(preprocess_input);
+    tenon_preprocess_output_free(preprocess_output);
   }
 
   /// Memory that no handle lies in.
@@ -89,6 +95,9 @@ class Good : public Objects {
   tenon_variable_states_t* variable_states = nullptr;
   tenon_variable_state_t* variable_state = nullptr;
   tenon_profiling_t* profiling = nullptr;
+  tenon_preprocessor_t* preprocessor = nullptr;
+  tenon_preprocess_input_t* preprocess_input = nullptr;
+  tenon_preprocess_output_t* preprocess_output = nullptr;
   const char* text = "x";
   tenon_crypt_t crypt_callback = [](const char*, std::size_t, char*, std::size_t*, void*) { return 0; };
 

@@ -16,5 +16,6 @@
 #include <tenon/bindings/c/request.h>
 #include <tenon/bindings/c/compiled_model.h>
 #include <tenon/bindings/c/core.h>
+#include <tenon/bindings/c/preprocess.h>
 
 #endif

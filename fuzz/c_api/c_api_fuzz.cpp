@@ -108,6 +108,9 @@ struct Program {
   Slots<tenon_frame_t, tenon_frame_free> frames;
   Slots<tenon_model_t, tenon_model_free> models;
   Slots<tenon_infer_request_t, tenon_infer_request_free> requests;
+  Slots<tenon_properties_t, tenon_properties_free> maps;
+  Slots<tenon_value_t, tenon_value_free> values;
+  Slots<tenon_partial_shape_t, tenon_partial_shape_free> shapes;
 
   std::vector<std::size_t> extents(std::size_t count) {
     std::vector<std::size_t> values(count);
@@ -244,6 +247,152 @@ struct Program {
       }
     }
   }
+  void typed_properties() {
+    const std::uint8_t slot = bytes.byte();
+    if (!maps.at(slot)) {
+      tenon_properties_t* out = nullptr;
+      const auto status = tenon_properties_create(&out);
+      maps.put(slot, status, out);
+    }
+    tenon_properties_t* map = maps.at(slot);
+    const std::string key = bytes.text(), text = bytes.text();
+    switch (bytes.byte() % 6) {
+      case 0:
+        tenon_properties_set_text(map, key.c_str(), text.c_str());
+        break;
+      case 1:
+        tenon_properties_set_int64(map, key.c_str(), bytes.take<std::int64_t>());
+        break;
+      case 2:
+        tenon_properties_set_double(map, key.c_str(), bytes.take<double>());
+        break;
+      case 3:
+        tenon_properties_set_map(map, key.c_str(), maps.at(bytes.byte()));
+        break;
+      case 4:
+        tenon_properties_set_tensor(map, key.c_str(), tensors.at(bytes.byte()));
+        break;
+      case 5:
+        tenon_core_set_values(core(), bytes.byte() % 2 ? "CPU" : nullptr, map);
+    }
+    tenon_value_t* value = nullptr;
+    auto status = tenon_properties_get(map, tenon_properties_key(map, bytes.byte() % 4), &value);
+    values.put(bytes.byte(), status, value);
+    read_value(values.at(bytes.byte()));
+  }
+  void read_value(const tenon_value_t* value) {
+    bool truth = false;
+    std::int64_t number = 0;
+    double real = 0;
+    char* text = nullptr;
+    tenon_strings_t* strings = nullptr;
+    tenon_properties_t* map = nullptr;
+    tenon_tensor_t* tensor = nullptr;
+    tenon_value_as_bool(value, &truth);
+    tenon_value_as_int64(value, &number);
+    tenon_value_as_double(value, &real);
+    auto status = tenon_value_as_text(value, &text);
+    check((status == TENON_OK) == (value != nullptr));
+    tenon_string_free(text);
+    status = tenon_value_as_strings(value, &strings);
+    check((status == TENON_OK) == (strings != nullptr));
+    tenon_strings_free(strings);
+    status = tenon_value_as_map(value, &map);
+    maps.put(bytes.byte(), status, map);
+    status = tenon_value_as_tensor(value, &tensor);
+    tensors.put(bytes.byte(), status, tensor);
+  }
+  void partial_shape() {
+    tenon_partial_shape_t* out = nullptr;
+    tenon_status_t status = TENON_OK;
+    if (bytes.byte() % 2) {
+      const std::string text = "[" + bytes.text() + "]";
+      status = tenon_partial_shape_parse(text.c_str(), &out);
+    } else {
+      std::array<tenon_dimension_t, 10> bounds{};
+      for (tenon_dimension_t& bound : bounds) bound = {bytes.take<std::int16_t>(), bytes.take<std::int16_t>()};
+      status = tenon_partial_shape_create(bytes.byte() % (bounds.size() + 1), bounds.data(), &out);
+    }
+    const std::uint8_t slot = bytes.byte();
+    shapes.put(slot, status, out);
+    const tenon_partial_shape_t* shape = shapes.at(slot);
+    std::size_t known[64];
+    if (tenon_partial_shape_rank(shape) <= 64) tenon_partial_shape_to_shape(shape, known);
+    char* text = nullptr;
+    tenon_partial_shape_to_text(shape, &text);
+    tenon_string_free(text);
+    tenon_model_reshape(models.at(0), shape);
+  }
+  void change_tensor() {
+    tenon_tensor_t* tensor = tensors.at(bytes.byte());
+    std::vector<std::size_t> shape = extents(TENON_MAX_RANK);
+    for (std::size_t& extent : shape) extent = extent < 1 << 20 ? extent % 17 : extent;  // As create_tensor().
+    const std::size_t rank = bytes.byte() % 6;
+    tenon_tensor_t* out = nullptr;
+    tenon_status_t status = TENON_OK;
+    switch (bytes.byte() % 3) {
+      case 0:
+        status = tenon_tensor_reshaped(tensor, rank, shape.data(), &out);
+        tensors.put(bytes.byte(), status, out);
+        break;
+      case 1:
+        tenon_tensor_set_shape(tensor, rank, shape.data());
+        break;
+      case 2:
+        tenon_tensor_copy_to(tensor, tensors.at(bytes.byte()));
+    }
+  }
+  void preprocess() {
+    tenon_model_t* model = nullptr;
+    check(tenon_core_read_model_from_memory(core(), kModel, std::strlen(kModel), nullptr, &model) == TENON_OK);
+    tenon_preprocessor_t* steps = nullptr;
+    tenon_preprocess_input_t* input = nullptr;
+    check(tenon_preprocessor_create(model, &steps) == TENON_OK);
+    check(tenon_preprocessor_input(steps, nullptr, &input) == TENON_OK);
+    tenon_model_free(model);
+    const float values[] = {bytes.take<float>(), bytes.take<float>(), bytes.take<float>()};
+    for (int calls = 0; calls < 8; ++calls) preprocess_step(input, values);
+    tenon_model_t* whole = nullptr;
+    const auto status = tenon_preprocessor_build(steps, &whole);
+    models.put(1, status, whole);
+    tenon_preprocess_input_free(input);
+    tenon_preprocessor_free(steps);
+  }
+  void preprocess_step(tenon_preprocess_input_t* input, const float* values) {
+    const std::string text = bytes.text();
+    const std::int32_t begin[] = {bytes.take<std::int8_t>(), bytes.take<std::int8_t>()}, end[] = {2, 3};
+    switch (bytes.byte() % 10) {
+      case 0:
+        tenon_preprocess_input_set_element_type(input, bytes.byte() % 18);
+        break;
+      case 1:
+        tenon_preprocess_input_set_layout(input, text.c_str());
+        break;
+      case 2:
+        tenon_preprocess_input_set_model_layout(input, bytes.byte() % 2 ? "NC" : text.c_str());
+        break;
+      case 3:
+        tenon_preprocess_input_set_colour_format(input, bytes.byte() % 11, nullptr, 0);
+        break;
+      case 4:
+        tenon_preprocess_input_set_shape(input, shapes.at(bytes.byte()));
+        break;
+      case 5:
+        tenon_preprocess_input_mean(input, values, bytes.byte() % 4);
+        break;
+      case 6:
+        tenon_preprocess_input_crop(input, begin, end, bytes.byte() % 3);
+        break;
+      case 7:
+        tenon_preprocess_input_convert_element_type(input, bytes.byte() % 18);
+        break;
+      case 8:
+        tenon_preprocess_input_convert_colour(input, bytes.byte() % 11);
+        break;
+      case 9:
+        tenon_preprocess_input_clamp(input, values[0], values[1]);
+    }
+  }
   void read_model() {
     const std::vector<std::uint8_t> all = bytes.rest();
     tenon_model_t* out = nullptr;
@@ -257,7 +406,7 @@ struct Program {
 
   void run() {
     for (int calls = 0; calls < 64 && !bytes.empty(); ++calls) {
-      switch (bytes.byte() % 8) {
+      switch (bytes.byte() % 12) {
         case 0:
           create_tensor();
           break;
@@ -281,6 +430,18 @@ struct Program {
           break;
         case 7:
           read_model();
+          break;
+        case 8:
+          typed_properties();
+          break;
+        case 9:
+          partial_shape();
+          break;
+        case 10:
+          change_tensor();
+          break;
+        case 11:
+          preprocess();
           break;
       }
       check(tenon_last_error_message() != nullptr);

@@ -2,6 +2,7 @@
 // The pass manager, and what passes match and replace with.
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/graph/passes/observer.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
 namespace tenon {
@@ -15,12 +16,14 @@ Manager& Manager::add(Pass pass) {
 
 bool Manager::run(const std::shared_ptr<Model>& model) const {
   bool any = false;
+  Observer::tell(*model, "", false);
   for (const Pass& pass : passes_) {
     try {
       const bool changed = pass.run(*model);
       if (changed) model->validate_nodes_and_infer_types();
       any |= changed;
       if (hook_) hook_(*model, pass.name, changed);
+      Observer::tell(*model, pass.name, changed);
     } catch (const Error& error) {
       throw Error(error.code(), "pass " + pass.name + " on model '" + model->get_friendly_name() + "': " + error.what(),
                   error.where());

@@ -19,8 +19,11 @@ std::vector<Context> known_contexts();
 namespace tool {
 
 void add_bench(CLI::App& app);
+void add_compile(CLI::App& app);
+void add_convert(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_matrix(CLI::App& app);
+void add_query(CLI::App& app);
 void add_route(CLI::App& app);
 void add_run(CLI::App& app);
 void add_verify(CLI::App& app);

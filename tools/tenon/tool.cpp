@@ -18,6 +18,9 @@ constexpr const char* kExamples =
     "  tenon matrix                   which frameworks truly share memory on this machine\n"
     "  tenon route cpu ffmpeg         the way from one to the other, and why others are refused\n"
     "  tenon bench --model m.onnx --device CPU\n"
+    "  tenon query m.onnx             which operations a device runs, and why not others\n"
+    "  tenon compile m.onnx --dump-graph graphs\n"
+    "  tenon convert m.onnx m.xml --compress-to-fp16\n"
     "  tenon COMMAND --help           all options of one command\n";
 
 /// Statuses follow sysexits where one fits: scripts can tell a wrong call from a wrong input.
@@ -46,6 +49,9 @@ int main(int argc, const char* const* argv) {
   app.set_version_flag("--version", "tenon " TENON_VERSION);
   add_run(app);
   add_bench(app);
+  add_query(app);
+  add_compile(app);
+  add_convert(app);
   add_matrix(app);
   add_route(app);
   add_devices(app);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests that run round after round: what bench measures.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include <tenon/runtime/core.hpp>
+
+namespace tenon::tool {
+
+/// Noise in 0..1 for real numbers, noise for bytes, zeros for the rest: indices must stay in range.
+void fill_with_noise(const Tensor& tensor, unsigned seed);
+
+/// Latency is from the start of a request to its end, waiting for a stream included.
+class Load {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// @errors kInvalidArgument: an input of dynamic shape
+  Load(CompiledModel& compiled, std::uint64_t requests);
+  ~Load();
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+  InferRequest& first() { return slots_.front().request; }
+
+  /// Runs until `until`, until `most` inferences have started, or until the user interrupts.
+  /// @param latency_ms  Gets as many as it has room for: nothing is allocated while measuring.
+  /// @errors what an inference threw
+  void run(Clock::time_point until, std::uint64_t most, std::vector<double>* latency_ms);
+
+ private:
+  struct Slot {
+    InferRequest request;
+    Clock::time_point begin;
+  };
+  void start(Slot& slot);
+  void done(std::size_t index, std::exception_ptr error);
+
+  std::vector<Slot> slots_;
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  std::size_t running_ = 0;
+  std::exception_ptr failure_;
+  std::atomic<Clock::time_point> until_{};
+  std::atomic<std::int64_t> left_{0};
+  std::vector<double>* latency_ms_ = nullptr;
+};
+
+}  // namespace tenon::tool

@@ -185,7 +185,7 @@ class Request final : public InferRequestImpl {
 }  // namespace
 
 CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Config& config)
-    : CompiledModelImpl(Ports::of(*model)), config_(config), name_(model->get_friendly_name()) {
+    : CompiledModelImpl(Ports::of(*model)), config_(config), source_(model), name_(model->get_friendly_name()) {
   start_workers();
   if (is_static(*model)) {
     std::vector<Shape> shapes;
@@ -201,7 +201,11 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
 CompiledModel::CompiledModel(Blob blob, const Config& config)
     : CompiledModelImpl(Ports::of(*blob.prepared.model)), config_(config), name_(blob.name) {
   start_workers();
-  if (blob.kind == Blob::Kind::kPrepared) {
+  if (blob.kind == Blob::Kind::kWeightless && is_static(*blob.prepared.model)) {
+    std::vector<Shape> shapes;
+    for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
+    static_variant_ = make_variant(blob.prepared.model, std::move(shapes));
+  } else if (blob.kind == Blob::Kind::kPrepared) {
     auto variant = std::make_shared<Variant>();
     for (const auto& input : ports().inputs) variant->input_shapes.push_back(input.get_shape());
     variant->plan = engine::restore_plan(blob.prepared, options());
@@ -225,7 +229,11 @@ engine::Options CompiledModel::options() const {
   return options;
 }
 
-void CompiledModel::export_model(std::ostream& stream) const {
+void CompiledModel::export_model(std::ostream& stream) const { export_blob(stream, false); }
+
+void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
+  // Whoever wants it so exports while the model that was compiled is still there: the runtime's cache does.
+  if (const auto source = source_.lock(); source && weightless) return write_weightless_blob(stream, name_, *source);
   Blob blob;
   blob.name = name_;
   if (static_variant_ && static_variant_->plan) {

@@ -19,6 +19,7 @@ std::vector<Context> known_contexts();
 namespace tool {
 
 void add_bench(CLI::App& app);
+void add_cache(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_matrix(CLI::App& app);
 void add_route(CLI::App& app);

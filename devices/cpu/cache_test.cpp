@@ -177,8 +177,12 @@ TEST_F(ModelCache, PlansForFramesAreCachedToo) {
   const auto expected = [&](CompiledModel model) {
     auto request = model.create_infer_request();
     Frame frame = Frame::allocate(info);
-    for (std::size_t i = 0; i < frame.plane_count(); ++i)
-      std::memset(frame.plane(i).data(), 90, frame.plane(i).size_bytes());
+    for (std::size_t i = 0; i < frame.plane_count(); ++i) {
+      const Tensor& plane = frame.plane(i);
+      for (std::size_t row = 0; row < plane.shape()[0]; ++row)
+        std::memset(static_cast<char*>(plane.data()) + static_cast<std::ptrdiff_t>(row) * plane.byte_strides()[0], 90,
+                    plane.size_bytes() / plane.shape()[0]);
+    }
     request.set_frame(frame);
     request.infer();
     const Tensor out = request.get_tensor("scores");

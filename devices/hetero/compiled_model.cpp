@@ -239,9 +239,10 @@ std::optional<T> ask(const tenon::CompiledModel& model, const Property<T, M>& pr
 
 }  // namespace
 
-CompiledModel::CompiledModel(const Model& model, Partition partition, std::vector<Compiled> parts,
+CompiledModel::CompiledModel(Ports ports, std::string name, Partition partition, std::vector<Compiled> parts,
                              std::shared_ptr<const Model> described)
-    : CompiledModelImpl(Ports::of(model)),
+    : CompiledModelImpl(std::move(ports)),
+      name_(std::move(name)),
       partition_(std::move(partition)),
       parts_(std::move(parts)),
       described_(std::move(described)) {
@@ -258,13 +259,17 @@ CompiledModel::CompiledModel(const Model& model, Partition partition, std::vecto
     if (std::find(devices.begin(), devices.end(), part.device) == devices.end()) devices.push_back(part.device);
   std::string priorities;
   for (const auto& device : devices) priorities += (priorities.empty() ? "" : ",") + device;
-  table_.add_constant(model_name, model.get_friendly_name());
+  table_.add_constant(model_name, name_);
   table_.add_constant(optimal_number_of_infer_requests, requests);
   table_.add_constant(execution_devices, devices);
   table_.add(PropertyName(device::priorities.name(), PropertyMutability::RO), [priorities] { return Any(priorities); });
   table_.add_constant(enable_profiling, profiling);
   table_.add_constant(loaded_from_cache, from_cache);
   table_.add_constant(num_streams, streams::Num(static_cast<std::int32_t>(streams_)));
+}
+
+std::shared_ptr<const Model> CompiledModel::runtime_model() const {
+  return described_ ? described_ : CompiledModelImpl::runtime_model();
 }
 
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() {

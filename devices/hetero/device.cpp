@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HETERO device: assigns nodes to the devices of its list, in order of preference.
 #include <mutex>
+#include <sstream>
 
 #include <tenon/devices/hetero/hetero_internal.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -15,7 +16,8 @@ class HeteroDevice final : public Device {
     table_.add_value(device::priorities, priorities_);
     table_.add_constant(available_devices, std::vector<std::string>{""});
     table_.add_constant(device::full_name, std::string(kName));
-    table_.add_constant(device::capabilities, std::vector<std::string>{});
+    // As far as the members can.
+    table_.add_constant(device::capabilities, std::vector<std::string>{device::capability::EXPORT_IMPORT});
   }
   std::string name() const override { return kName; }
   bool is_composite() const override { return true; }
@@ -36,8 +38,27 @@ class HeteroDevice final : public Device {
       auto impl = host->device_model(compiled);
       parts.push_back({std::move(compiled), std::move(impl)});
     }
-    return std::make_shared<CompiledModel>(*model, std::move(partition), std::move(parts),
-                                           described(*model, assignment));
+    return std::make_shared<CompiledModel>(Ports::of(*model), model->get_friendly_name(), std::move(partition),
+                                           std::move(parts), described(*model, assignment));
+  }
+
+  std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
+    const auto host = this->host();
+    AnyMap mine = properties;
+    mine.erase(device::priorities.name());  // The blob says which devices its parts are for.
+    Imported imported = read_blob(read_all(stream));
+    std::vector<std::string> devices;
+    for (const Part& part : imported.partition.parts) devices.push_back(part.device);
+    std::vector<CompiledModel::Compiled> parts;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+      std::istringstream blob(std::move(imported.blobs[i]));
+      auto compiled = host->import_model(blob, devices[i], properties_for(*host, devices[i], devices, mine));
+      auto impl = host->device_model(compiled);
+      check_ports(*impl, imported.partition.parts[i]);
+      parts.push_back({std::move(compiled), std::move(impl)});
+    }
+    return std::make_shared<CompiledModel>(std::move(imported.ports), std::move(imported.name),
+                                           std::move(imported.partition), std::move(parts), nullptr);
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
@@ -90,6 +111,10 @@ class HeteroDevice final : public Device {
       throw Error(Code::kInvalidArgument,
                   "HETERO was given no devices: name them in order of preference, as in \"HETERO:GPU,CPU\"");
     return call;
+  }
+  static void check_ports(const CompiledModelImpl& part, const Part& expected) {
+    if (part.ports().inputs.size() != expected.inputs.size() || part.ports().outputs.size() != expected.outputs.size())
+      throw Error(Code::kDataLoss, "HETERO: the blob's part for " + expected.device + " has other ports than it names");
   }
   static std::shared_ptr<const Model> described(const Model& model, const Assignment& assignment) {
     auto copy = model.clone();

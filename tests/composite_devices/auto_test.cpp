@@ -198,6 +198,16 @@ TEST_F(Auto, ACoreMayGoWhileADeviceStillCompiles) {
   opener.join();
 }
 
+TEST_F(Auto, WithOpenVinosDeviceWhereThereIsOne) {
+  const auto all = core.get_available_devices();
+  if (std::find(all.begin(), all.end(), "OPENVINO.CPU") == all.end()) GTEST_SKIP() << "no OpenVINO here";
+  auto model = core.compile_model(relu_model(), "AUTO:OPENVINO.CPU,CPU");
+  auto request = model.create_infer_request();
+  expect_right(request);
+  ASSERT_TRUE(becomes(model, "OPENVINO.CPU"));
+  expect_right(request);
+}
+
 TEST_F(Auto, RequestsOnManyThreadsMoveWhileTheyRun) {
   gate.set_open(false);
   auto model = core.compile_model(relu_model(), "AUTO:GATED,CPU");

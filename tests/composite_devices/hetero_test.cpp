@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/graph/evaluate.hpp>
@@ -123,8 +124,8 @@ TEST_F(Hetero, DynamicShapesPassThroughTheParts) {
   for (const std::size_t rows : {2u, 5u, 1u}) expect_right(compiled, *model, ramp({rows, 8}));
 }
 
-TEST_F(Hetero, StatesGoFromInferenceToInference) {
-  // state += x on one device, y = exp(state) on the other.
+/// state += x on one device, from 1 on; y = relu(state) on the other.
+std::shared_ptr<Model> stateful() {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{4});
   x->output(0).set_names({"x"});
   auto zero = op::v0::Constant::create(element::f32, Shape{4}, {1, 1, 1, 1});
@@ -135,8 +136,39 @@ TEST_F(Hetero, StatesGoFromInferenceToInference) {
   auto assign = make_node("Assign", 6, {sum->output(0)}, {{"variable_id", "sum"}}, "assign");
   auto y = named(std::make_shared<op::v0::Relu>(sum->output(0)), "y", "CPU");
   y->output(0).set_names({"y"});
-  const auto model = std::make_shared<Model>(OutputVector{y->output(0)}, SinkVector{assign}, ParameterVector{x}, "s");
-  auto request = core.compile_model(model, "HETERO:CPU,TEMPLATE").create_infer_request();
+  return std::make_shared<Model>(OutputVector{y->output(0)}, SinkVector{assign}, ParameterVector{x}, "s");
+}
+
+TEST_F(Hetero, ExportsAndImports) {
+  const auto model = zigzag("TEMPLATE", "CPU", PartialShape{Dimension(1, 9), 8});
+  std::stringstream blob;
+  core.compile_model(model, "HETERO:CPU,TEMPLATE").export_model(blob);
+  const std::string bytes = blob.str();
+  auto imported = core.import_model(blob, "HETERO");
+  EXPECT_THAT(imported.get_property(execution_devices), ElementsAre("TEMPLATE", "CPU"));
+  EXPECT_EQ(imported.input().get_partial_shape(), (PartialShape{Dimension(1, 9), 8}));
+  expect_right(imported, *model, ramp({3, 8}));
+  for (std::size_t i = 0; i < bytes.size(); i += 1 + bytes.size() / 97) {
+    std::string wrong = bytes;
+    wrong[i] = static_cast<char>(wrong[i] ^ 4);
+    std::istringstream stream(wrong);
+    EXPECT_THROW(core.import_model(stream, "HETERO"), Error) << "byte " << i;
+    std::istringstream cut(bytes.substr(0, i));
+    EXPECT_THROW(core.import_model(cut, "HETERO"), Error) << i << " bytes";
+  }
+  std::stringstream states;
+  core.compile_model(stateful(), "HETERO:CPU,TEMPLATE").export_model(states);
+  auto request = core.import_model(states, "HETERO").create_infer_request();
+  Tensor step(element::f32, {4});
+  std::fill_n(step.data<float>(), 4, 2.f);
+  request.set_tensor("x", step);
+  request.infer();
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[0], 5) << "1, the initial value, and twice 2";
+}
+
+TEST_F(Hetero, StatesGoFromInferenceToInference) {
+  auto request = core.compile_model(stateful(), "HETERO:CPU,TEMPLATE").create_infer_request();
   Tensor step(element::f32, {4});
   std::fill_n(step.data<float>(), 4, 2.f);
   request.set_tensor("x", step);

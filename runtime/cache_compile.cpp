@@ -116,16 +116,16 @@ std::optional<fs::path> Compiler::file_of(const Origin& origin) const {
 
 std::shared_ptr<CompiledModelImpl> Compiler::load(const Origin& origin) {
   const auto file = file_of(origin);
-  return file ? load(*file, nullptr, true) : nullptr;
+  return file ? load(*file, nullptr, origin) : nullptr;
 }
 
 std::shared_ptr<CompiledModelImpl> Compiler::load(const fs::path& file, const std::shared_ptr<const Model>& model,
-                                                  bool check_files) {
+                                                  const Origin& origin) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return nullptr;
   try {
     Entry entry = read_entry(file);
-    if (check_files && !settings_.blob_id) {
+    if (origin.known() && !settings_.blob_id) {
       for (const FileIdentity& needed : entry.info.files)
         if (identify(needed.path) != needed)
           throw Error(Code::kFailedPrecondition, "\"" + needed.path + "\" changed since the entry was made");
@@ -137,8 +137,10 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const fs::path& file, const st
       entry.payload = copied(settings_.callbacks->decrypt(text));
     }
     AnyMap properties = properties_;
-    if (model) properties[hint::model.name()] = Any(model);
-    if (!settings_.model_path.empty()) properties[weights_path.name()] = Any(settings_.model_path.string());
+    if (entry.info.weightless && model)
+      properties[hint::model.name()] = Any(model);
+    else if (entry.info.weightless && origin.known())
+      properties[weights_path.name()] = Any(origin.model.string());
     // The bytes had the right hash; what a callback made of them nobody has hashed.
     auto compiled = device_.import_blob(entry.payload, !entry.info.encrypted, properties);
     if (compiled) touch_entry(file);
@@ -163,6 +165,7 @@ void Compiler::store(const fs::path& file, const CompiledModelImpl& compiled, co
     info.files = files;
     info.encrypted = settings_.callbacks && settings_.callbacks->encrypt;
     const bool weightless = settings_.weightless.value_or(settings_.mode == CacheMode::OPTIMIZE_SIZE);
+    info.weightless = weightless;
     write_entry(file, info, [&](std::ostream& stream) {
       if (!info.encrypted) return compiled.export_blob(stream, weightless);
       std::ostringstream plain;
@@ -197,7 +200,7 @@ Outcome Compiler::compile(const std::shared_ptr<const Model>& model, const Origi
   const std::shared_ptr<std::mutex> mutex = mutex_of(file->string());
   const std::lock_guard lock(*mutex);
   Outcome outcome;
-  outcome.compiled = load(*file, model, origin.known());
+  outcome.compiled = load(*file, model, origin);
   outcome.from_cache = outcome.compiled != nullptr;
   if (outcome.compiled) return outcome;
   outcome.compiled = device_.compile_model(model, properties_);

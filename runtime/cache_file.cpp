@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'C', 'C', 'H'};
 constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kEncrypted = 1, kWeightless = 2;
 /// The payload starts on a page, so that devices find what they aligned aligned.
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostInfoBytes = 1 << 20;
@@ -36,7 +37,7 @@ constexpr std::string_view kTemporary = ".part";
 struct Header {
   char magic[8];
   std::uint32_t format;
-  std::uint32_t encrypted;
+  std::uint32_t flags;
   std::uint64_t created_ns;
   std::uint64_t info_bytes;  ///< Texts and files, right after the header.
   std::uint64_t payload_offset, payload_bytes;
@@ -245,7 +246,8 @@ Entry read_entry(const fs::path& file, bool check_payload) {
   Entry entry;
   entry.info = unpack(info, file);
   entry.info.created_ns = header.created_ns;
-  entry.info.encrypted = header.encrypted != 0;
+  entry.info.encrypted = header.flags & kEncrypted;
+  entry.info.weightless = header.flags & kWeightless;
   if (check_payload && header.payload != content_hash(start + header.payload_offset, header.payload_bytes))
     damaged(file, "its payload has another hash than its header names");
   entry.payload = Tensor(TensorInfo{ElementType::kU8, Shape{header.payload_bytes}, {}}, bytes.memory(),
@@ -260,7 +262,7 @@ void write_entry(const fs::path& file, const EntryInfo& info, const std::functio
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.format = kFormat;
-  header.encrypted = info.encrypted;
+  header.flags = (info.encrypted ? kEncrypted : 0) | (info.weightless ? kWeightless : 0);
   header.created_ns = info.created_ns;
   header.info_bytes = description.size();
   header.info = content_hash(description.data(), description.size());

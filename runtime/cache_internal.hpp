@@ -36,6 +36,7 @@ struct EntryInfo {
   std::string model, device;
   std::uint64_t created_ns = 0;  ///< Since 1970.
   bool encrypted = false;
+  bool weightless = false;          ///< Asked for without weights: they come from the model or its files.
   std::vector<FileIdentity> files;  ///< The payload is of no use when one of these is another file now.
 };
 
@@ -123,7 +124,7 @@ class Compiler {
   std::filesystem::path file_of(const std::function<void(ContentHasher&)>& what) const;
   std::optional<std::filesystem::path> file_of(const Origin& origin) const;
   std::shared_ptr<CompiledModelImpl> load(const std::filesystem::path& file, const std::shared_ptr<const Model>& model,
-                                          bool check_files);
+                                          const Origin& origin);
   void store(const std::filesystem::path& file, const CompiledModelImpl& compiled, const std::string& name,
              const std::vector<FileIdentity>& files);
   Device& device_;

@@ -40,14 +40,16 @@ void add_info(ContentHasher& hasher, const AnyMap& map) {
 /// Smaller constants say how to compute, not what with.
 constexpr std::size_t kLeastWeights = 4096;
 
-/// The name that an author gave; empty for "Add_17", which is counted through the process, so that another process, or
-/// the same model built again, counts otherwise. Copies carry such names as if somebody had given them.
+/// The name that an author gave; empty for "Add_17" (and "/y" for "Parameter_17/y", a plane of that input): these count
+/// through the process, and another process, or the same model built again, counts otherwise. Copies carry such names
+/// as if somebody had given them.
 std::string_view given_name(std::string_view name, std::string_view type) {
   if (name.substr(0, type.size()) != type) return name;
   const std::string_view rest = name.substr(type.size());
-  const std::string_view digits = rest.substr(0, 1) == "_" ? rest.substr(1) : rest;
-  const bool counted = !digits.empty() && digits.find_first_not_of("0123456789") == std::string_view::npos;
-  return counted ? std::string_view() : name;
+  const std::size_t begin = rest.substr(0, 1) == "_" ? 1 : 0;
+  const std::size_t end = std::min(rest.find_first_not_of("0123456789", begin), rest.size());
+  const bool counted = end > begin && (end == rest.size() || rest[end] == '/');
+  return counted ? rest.substr(end) : name;
 }
 
 /// Its bodies are no attributes, so the writer tells what they are.
@@ -67,7 +69,7 @@ ContentHash model_hash(const Model& model, bool with_weights) {
     bodies |= has_bodies(node);
     hasher.add(node.get_type_info().name);
     hasher.add(node.get_type_info().version_id);
-    hasher.add(given_name(node.get_friendly_name(), node.get_type_name()));
+    hasher.add(given_name(given_name(node.get_friendly_name(), node.get_type_name()), "Parameter"));
     for (const auto& [name, value] : node.get_attributes()) {
       hasher.add(name);
       hasher.add(static_cast<std::uint64_t>(value.kind()));

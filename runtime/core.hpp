@@ -32,7 +32,16 @@ TENON_API std::pair<std::string, Any> input_frames(const FrameInfo& info, const 
 
 /// OpenVINO's Core. Devices are modules libtenon_device_<name>.so in the folders of TENON_DEVICE_PATH, or beside the
 /// runtime; each is loaded when it is first asked for, and one that fails to load disturbs no other. Names: "CPU",
-/// "GPU.1" with an id. "AUTO", or no name, takes the first available device that runs every operation of the model.
+/// "GPU.1" with an id, "HETERO:GPU,CPU" for one model over several (devices/hetero). "AUTO", or no name, takes the best
+/// device that there is, and the CPU until that one has compiled ("AUTO:GPU,CPU" names the candidates; devices/auto);
+/// where that module is missing, the first device that runs every operation of the model.
+///
+/// With CACHE_DIR or CACHE_PATH (on Core, on a device, or per call; empty: off) compiled models are kept in that
+/// folder, for devices with the capability EXPORT_IMPORT. An entry is named by the hash of the model (by the identity
+/// of its files when it is compiled from a path, which spares reading them; else by its content, at the cost of reading
+/// every weight once), of the device's CACHING_PROPERTIES, and of Tenon's version. Damaged, foreign and outdated
+/// entries are compiled anew and replaced; what can't be cached is said (see model_cache.hpp) and never fails a
+/// compilation.
 ///
 /// @errors kNotFound     an unknown device (lists those that are known)
 ///         kUnavailable  a device whose module can't be loaded (with the loader's reason) or has no such id
@@ -113,8 +122,9 @@ class TENON_API Core {
       const std::shared_ptr<const Model>& model, const std::string& device_name, Properties&&... properties)
   const { return query_model(model, device_name, map_of(std::forward<Properties>(properties)...)); }
 
-  /// Without a device: TENON_ZERO_COPY and CACHE_DIR, for all later compilations; any other general property goes to
-  /// every device that lists it as writable, those that are loaded later included.
+  /// Without a device: TENON_ZERO_COPY and the cache's properties (CACHE_DIR, CACHE_PATH, CACHE_MODE,
+  /// TENON_CACHE_SIZE_LIMIT...), for all later compilations; any other general property goes to every device that lists
+  /// it as writable, those that are loaded later included.
   void set_property(const AnyMap& properties);
   void set_property(const std::string& device_name, const AnyMap& properties);
   template <typename... Properties>

@@ -288,7 +288,16 @@ void CompiledModel::export_model(std::ostream& stream) {
 void CompiledModel::set_property(const AnyMap& properties) { state().main_variant()->impl->set_property(properties); }
 Any CompiledModel::get_property(const std::string& name) const {
   if (name == zero_copy) return Any(state().policy());
-  if (name == loaded_from_cache) return Any(state().main_variant()->from_cache);
+  if (name == loaded_from_cache) {
+    const auto variant = state().main_variant();
+    if (variant->from_cache) return Any(true);
+    try {
+      // Devices made of others know it of their parts.
+      return variant->impl->get_property(name);
+    } catch (const Error&) {
+      return Any(false);
+    }
+  }
   Any value = state().main_variant()->impl->get_property(name);
   if (name == supported_properties && value.is<std::vector<PropertyName>>()) {
     auto names = value.as<std::vector<PropertyName>>();

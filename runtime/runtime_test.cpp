@@ -12,6 +12,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/model_cache.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include "reference_device_test.hpp"
 
@@ -130,9 +131,17 @@ TEST(CoreProperties, OfADeviceInACompileCallReachOnlyThatDevice) {
   EXPECT_EQ(model.get_property(num_streams), 4);
 }
 
-TEST(CoreProperties, CacheIsRefusedUntilItExists) {
+TEST(CoreProperties, CacheOfADeviceThatCannotExportSaysSo) {
   Core core;
-  EXPECT_THAT(message_of<NotImplemented>([&] { core.set_property(cache_dir("/tmp/x")); }), HasSubstr("CACHE_DIR"));
+  core.set_property(cache_dir("/tmp/tenon_no_such_cache"));
+  EXPECT_EQ(core.get_property(std::string(cache_dir.name())).as<std::string>(), "/tmp/tenon_no_such_cache");
+  std::string message;
+  cache::set_message_sink([&](const std::string& text) { message = text; });
+  auto model = core.compile_model(relu_model(), "REFERENCE");
+  cache::set_message_sink({});
+  EXPECT_THAT(message, HasSubstr("EXPORT_IMPORT"));
+  EXPECT_FALSE(model.get_property(loaded_from_cache));
+  EXPECT_FALSE(std::filesystem::exists("/tmp/tenon_no_such_cache"));
 }
 
 TEST(Properties, ConvertFromText) {

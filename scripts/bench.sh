@@ -19,6 +19,15 @@ bench_zoo() {
   "$(venv_python)" bench/peers/zoo.py --build build/release "$@"
 }
 
+# First inference latency, in fresh processes: without a cache, writing it, and through it.
+bench_first() {
+  setup test
+  configure release
+  build release first_inference
+  "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null
+  "$(venv_python)" bench/first/first.py --program build/release/peers/first_inference --zoo build/release/zoo "$@"
+}
+
 # All OpenCL platforms that are here: the system's, and Intel's CPU runtime where build/venv has it.
 opencl_platforms() {
   local folder="$PWD/build/icd" intel="$PWD/build/venv/lib/libintelocl.so"
@@ -49,6 +58,7 @@ bench() {
   if [ "${1:-}" = matrix ]; then bench_matrix; return; fi
   if [ "${1:-}" = peers ]; then shift; bench_peers "$@"; return; fi
   if [ "${1:-}" = zoo ]; then shift; bench_zoo "$@"; return; fi
+  if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
   setup test
   configure release
   build release

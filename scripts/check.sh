@@ -66,7 +66,8 @@ fuzz_seeds() {
   local python
   python=$(venv_python)
   "$python" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
-    "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/release/zoo --node-tests build/data/onnx/onnx/backend/test/data/node
+    "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/release/zoo --node-tests build/data/onnx/onnx/backend/test/data/node &&
+    TENON_FUZZ_SEEDS=build/fuzz/seeds/cache build/fuzz/fuzz/cache_fuzz
 }
 
 check_fuzz() {

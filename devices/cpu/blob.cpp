@@ -5,7 +5,10 @@
 #include <link.h>
 
 #include <cstring>
+#include <functional>
+#include <map>
 #include <ostream>
+#include <set>
 #include <span>
 
 #include <tenon/core/error.hpp>
@@ -156,32 +159,41 @@ class Parts {
   std::size_t end_ = kHeaderBytes;
 };
 
-bool is_stand_in(const engine::PreparedModel& prepared, const op::v0::Constant& constant, std::size_t& index) {
-  if (constant.get_byte_size() == 0) return false;
-  for (index = 0; index < prepared.constants.size(); ++index)
-    if (prepared.constants[index].stand_in.data() == constant.get_data_ptr()) return true;
-  return false;
-}
+/// Constants that leave the graph: by address, to their numbers.
+using Leaving = std::map<const void*, std::size_t>;
 
-/// The model with a parameter in place of each constant that the graph's text must not hold.
-std::shared_ptr<Model> with_parameters(const Blob& blob, std::vector<std::size_t>& order) {
-  const auto model = blob.prepared.model->clone();
+/// The model with a parameter in place of each of them; `order` gives their numbers in the order of the parameters.
+std::shared_ptr<Model> with_parameters(const Model& given, const Leaving& leaving, std::vector<std::size_t>& order) {
+  const auto model = given.clone();
   ParameterVector added;
   for (const auto& node : model->get_ordered_ops()) {
     const auto* constant = as_type<op::v0::Constant>(node.get());
-    if (!constant) continue;
-    std::size_t index = 0;
-    if (!is_stand_in(blob.prepared, *constant, index)) continue;
+    const auto found = leaving.find(constant && constant->get_byte_size() ? constant->get_data_ptr() : nullptr);
+    if (found == leaving.end()) continue;
     const auto parameter = std::make_shared<op::v0::Parameter>(constant->get_tensor().element_type(),
                                                                PartialShape(constant->get_tensor().shape()));
     parameter->set_friendly_name(std::string(kStandIn) + std::to_string(order.size()) + '/' +
                                  node->get_friendly_name());
     node->output(0).replace(parameter->output(0));
     added.push_back(parameter);
-    order.push_back(index);
+    order.push_back(found->second);
   }
   model->add_parameters(added);
   return model;
+}
+
+/// Constants of this size and more, by address.
+std::vector<Tensor> large_constants(const Model& model) {
+  constexpr std::size_t kLarge = 4096;
+  std::vector<Tensor> found;
+  std::set<const void*> seen;
+  for (const auto& node : model.get_ordered_ops()) {
+    const auto* constant = as_type<op::v0::Constant>(node.get());
+    if (constant && constant->get_byte_size() >= kLarge && constant->get_tensor().is_contiguous() &&
+        seen.insert(constant->get_data_ptr()).second)
+      found.push_back(constant->get_tensor());
+  }
+  return found;
 }
 
 Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size) {
@@ -211,17 +223,29 @@ void check_header(const Header& header, std::uint64_t available) {
   }
 }
 
-/// Puts stand-ins (with what was packed of them) in the place of the parameters that name them.
-void insert_constants(Blob& blob, const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header) {
-  TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
-  const std::uint64_t count = table.number();
+/// Puts constants in the place of the parameters that stand for them, the last ones of the model. `make` gives each.
+void insert_constants(const std::shared_ptr<Model>& model, std::uint64_t count,
+                      const std::function<Tensor(std::size_t, const op::v0::Parameter&)>& make) {
   const auto parameters = model->get_parameters();
   if (count > parameters.size()) damaged("it names more constants than its graph has");
   for (std::size_t i = 0; i < count; ++i) {
     const auto& parameter = parameters[parameters.size() - count + i];
-    if (parameter->get_friendly_name().compare(0, kStandIn.size(), kStandIn) != 0) damaged("a constant has no place");
+    if (parameter->get_friendly_name().compare(0, kStandIn.size(), kStandIn) != 0 ||
+        parameter->get_partial_shape().is_dynamic())
+      damaged("a constant has no place");
+    const auto node = std::make_shared<op::v0::Constant>(make(i, *parameter));
+    node->set_friendly_name(parameter->get_friendly_name().substr(parameter->get_friendly_name().find('/') + 1));
+    parameter->output(0).replace(node->output(0));
+    model->remove_parameter(parameter);
+  }
+}
+
+/// Packed constants behind stand-ins.
+void insert_packed(Blob& blob, const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header) {
+  TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
+  insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
     engine::PreparedModel::Constant constant;
-    constant.stand_in = engine::make_stand_in(parameter->get_element_type(), parameter->get_output_shape(0));
+    constant.stand_in = engine::make_stand_in(parameter.get_element_type(), parameter.get_output_shape(0));
     for (std::uint64_t k = table.number(); k > 0; --k) {
       engine::PackedConstant packed;
       packed.from = table.text();
@@ -232,55 +256,59 @@ void insert_constants(Blob& blob, const std::shared_ptr<Model>& model, const Ten
       packed.bytes = part_of(bytes, header.packed.offset + offset, size);
       constant.packed.push_back(std::move(packed));
     }
-    const auto node = std::make_shared<op::v0::Constant>(constant.stand_in);
-    node->set_friendly_name(parameter->get_friendly_name().substr(parameter->get_friendly_name().find('/') + 1));
-    parameter->output(0).replace(node->output(0));
-    model->remove_parameter(parameter);
-    blob.prepared.constants.push_back(std::move(constant));
-  }
+    blob.prepared.constants.push_back(constant);
+    return constant.stand_in;
+  });
 }
 
-}  // namespace
-
-std::string blob_identity() {
-  static const std::string identity = "Tenon 0.1.0 build " + build_id() + ", " + engine::layout_authority();
-  return identity;
+/// The source's constants, found again by their hashes.
+void insert_weights(const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header,
+                    const WeightsSource& source) {
+  TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
+  const std::shared_ptr<const Model> given = source ? source() : nullptr;
+  if (!given)
+    throw Error(
+        Code::kFailedPrecondition,
+        "CPU: Attempted to load a weightless compiled model, but no weights have been provided; give WEIGHTS_PATH "
+        "(the model's file) or MODEL_PTR");
+  std::map<std::string, Tensor> by_hash;
+  for (const Tensor& tensor : large_constants(*given))
+    by_hash.emplace(content_hash(tensor.data(), tensor.size_bytes()).to_text(), tensor);
+  insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
+    const auto found = by_hash.find(table.text());
+    if (found == by_hash.end())
+      throw Error(Code::kFailedPrecondition, "CPU: the weights that were given lack those of '" +
+                                                 parameter.get_friendly_name() + "': they belong to another model");
+    const Tensor& tensor = found->second;
+    const auto wanted = checked_size_bytes(parameter.get_element_type(), parameter.get_output_shape(0));
+    if (!wanted || *wanted != tensor.size_bytes()) damaged("a constant has another size than its weights");
+    return Tensor(TensorInfo{parameter.get_element_type(), parameter.get_output_shape(0), {}}, tensor.memory(),
+                  tensor.offset(), tensor.lease());
+  });
 }
 
-void write_blob(std::ostream& stream, const Blob& blob) {
-  std::vector<std::size_t> order;
-  const auto model = with_parameters(blob, order);
-  const SerializedModel graph = serialize(*model);
+struct Packed {
+  std::string table;
+  std::vector<const Tensor*> tensors;
+};
+
+void write(std::ostream& stream, Blob::Kind kind, const std::string& name, const Model& graph_model,
+           const Packed& packed) {
+  const SerializedModel graph = serialize(graph_model);
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.format = kFormat;
-  header.kind = static_cast<std::uint32_t>(blob.kind);
+  header.kind = static_cast<std::uint32_t>(kind);
   std::strncpy(header.identity, blob_identity().c_str(), sizeof header.identity - 1);
-
-  TableWriter table;
-  std::vector<const Tensor*> packed;
-  table.number(order.size());
-  std::size_t offset = 0;
-  for (const std::size_t index : order) {
-    const auto& constant = blob.prepared.constants[index];
-    table.number(constant.packed.size());
-    for (const engine::PackedConstant& one : constant.packed) {
-      table.text(one.from);
-      table.text(one.layout);
-      table.number(offset);
-      table.number(one.bytes.size_bytes());
-      offset += aligned(one.bytes.size_bytes());
-      packed.push_back(&one.bytes);
-    }
-  }
   Parts parts;
-  header.name = parts.add(blob.name.data(), blob.name.size());
+  header.name = parts.add(name.data(), name.size());
   header.graph = parts.add(graph.xml.data(), graph.xml.size());
   header.constants =
       parts.add(graph.weights ? graph.weights.data() : nullptr, graph.weights ? graph.weights.size_bytes() : 0);
-  header.table = parts.add(table.bytes.data(), table.bytes.size());
-  header.packed = {parts.end(), offset};
-  for (const Tensor* tensor : packed) parts.add(tensor->data(), tensor->size_bytes());
+  header.table = parts.add(packed.table.data(), packed.table.size());
+  header.packed = {parts.end(), 0};
+  for (const Tensor* tensor : packed.tensors) parts.add(tensor->data(), tensor->size_bytes());
+  header.packed.size = parts.end() - header.packed.offset;
   header.total = parts.end();
   header.content = parts.hash();
   header.own = content_hash(&header, offsetof(Header, own));
@@ -292,7 +320,53 @@ void write_blob(std::ostream& stream, const Blob& blob) {
                 "CPU: the stream took only a part of the compiled blob of " + std::to_string(header.total) + " bytes");
 }
 
-Blob read_blob(const Tensor& bytes, bool is_verified, const std::shared_ptr<const Model>&) {
+}  // namespace
+
+std::string blob_identity() {
+  static const std::string identity = "Tenon 0.1.0 build " + build_id() + ", " + engine::layout_authority();
+  return identity;
+}
+
+void write_blob(std::ostream& stream, const Blob& blob) {
+  Leaving leaving;
+  for (std::size_t i = 0; i < blob.prepared.constants.size(); ++i)
+    leaving[blob.prepared.constants[i].stand_in.data()] = i;
+  std::vector<std::size_t> order;
+  const auto model = with_parameters(*blob.prepared.model, leaving, order);
+  TableWriter table;
+  Packed packed;
+  table.number(order.size());
+  std::size_t offset = 0;
+  for (const std::size_t index : order) {
+    const auto& constant = blob.prepared.constants[index];
+    table.number(constant.packed.size());
+    for (const engine::PackedConstant& one : constant.packed) {
+      table.text(one.from);
+      table.text(one.layout);
+      table.number(offset);
+      table.number(one.bytes.size_bytes());
+      offset += aligned(one.bytes.size_bytes());
+      packed.tensors.push_back(&one.bytes);
+    }
+  }
+  packed.table = std::move(table.bytes);
+  write(stream, blob.kind, blob.name, *model, packed);
+}
+
+void write_weightless_blob(std::ostream& stream, const std::string& name, const Model& given) {
+  const std::vector<Tensor> weights = large_constants(given);
+  Leaving leaving;
+  for (std::size_t i = 0; i < weights.size(); ++i) leaving[weights[i].data()] = i;
+  std::vector<std::size_t> order;
+  const auto model = with_parameters(given, leaving, order);
+  TableWriter table;
+  table.number(order.size());
+  for (const std::size_t index : order)
+    table.text(content_hash(weights[index].data(), weights[index].size_bytes()).to_text());
+  write(stream, Blob::Kind::kWeightless, name, *model, {std::move(table.bytes), {}});
+}
+
+Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& source) {
   const std::uint64_t available = bytes ? bytes.size_bytes() : 0;
   if (available < kHeaderBytes)
     damaged(std::to_string(available) + " bytes are there, its header has " + std::to_string(kHeaderBytes));
@@ -309,7 +383,12 @@ Blob read_blob(const Tensor& bytes, bool is_verified, const std::shared_ptr<cons
       read_ir(std::string_view(start + header.graph.offset, header.graph.size),
               part_of(bytes, header.constants.offset, header.constants.size), "the compiled blob's graph");
   model->set_friendly_name(blob.name);
-  insert_constants(blob, model, bytes, header);
+  if (blob.kind == Blob::Kind::kPrepared)
+    insert_packed(blob, model, bytes, header);
+  else if (blob.kind == Blob::Kind::kWeightless)
+    insert_weights(model, bytes, header, source);
+  else if (blob.kind != Blob::Kind::kModel)
+    damaged("it is of an unknown kind");
   blob.prepared.model = model;
   return blob;
 }

@@ -2,6 +2,7 @@
 // The CPU device's blob: a compiled model as bytes that are used where they lie.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
@@ -27,10 +28,17 @@ void write_blob(std::ostream& stream, const Blob& blob);
 
 /// @param bytes  The whole blob, 64-byte aligned; kept by the constants, which are used in place.
 /// @param is_verified  Its bytes were compared with a hash already.
-/// @param source  For weightless blobs: the model with the weights; may be null otherwise.
+/// @param source  For weightless blobs: gives the model with the weights, whose constants are compared with what the
+/// blob
+///        says of them; null where the caller named none.
 /// @errors kDataLoss: truncated, damaged;  kFailedPrecondition: made by another version, on another processor, or
 ///         weightless without its weights. Each says what was expected and found.
-Blob read_blob(const Tensor& bytes, bool is_verified, const std::shared_ptr<const Model>& source = nullptr);
+using WeightsSource = std::function<std::shared_ptr<const Model>()>;
+Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& source = {});
+
+/// A blob without the large constants of `model`, which is as it was given to the compiler: small, and as dear to load
+/// as a compilation.
+void write_weightless_blob(std::ostream& stream, const std::string& name, const Model& model);
 
 /// Versions and processor that a blob must have been made with: compared as text.
 std::string blob_identity();

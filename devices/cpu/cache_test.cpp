@@ -172,6 +172,30 @@ TEST_F(ModelCache, DynamicModelsAreCachedToo) {
   EXPECT_EQ(scores(warm, 3, 2), scores(cold, 3, 2));
 }
 
+TEST_F(ModelCache, PlansForFramesAreCachedToo) {
+  const FrameInfo info{kNv12, 32, 16, ColourSpace::kUnknown, ColourRange::kFull};
+  const auto expected = [&](CompiledModel model) {
+    auto request = model.create_infer_request();
+    Frame frame = Frame::allocate(info);
+    for (std::size_t i = 0; i < frame.plane_count(); ++i) {
+      const Tensor& plane = frame.plane(i);
+      for (std::size_t row = 0; row < plane.shape()[0]; ++row)
+        std::memset(static_cast<char*>(plane.data()) + static_cast<std::ptrdiff_t>(row) * plane.byte_strides()[0], 90,
+                    plane.size_bytes() / plane.shape()[0]);
+    }
+    request.set_frame(frame);
+    request.infer();
+    const Tensor out = request.get_tensor("scores");
+    return std::vector<float>(out.data<float>(), out.data<float>() + out.element_count());
+  };
+  auto cold = compile({input_frames(info)});
+  EXPECT_FALSE(hit(cold));
+  auto warm = compile({input_frames(info)});
+  EXPECT_TRUE(hit(warm)) << messages;
+  EXPECT_EQ(expected(warm), expected(cold));
+  EXPECT_FALSE(hit(compile())) << "the model without an input stage is another one";
+}
+
 TEST_F(ModelCache, FileIsCompiledWithoutReadingItAndAChangedOneAnew) {
   const fs::path xml = folder / "m.xml", bin = folder / "m.bin";
   serialize(*network(), xml);
@@ -367,6 +391,30 @@ TEST_F(ModelCache, ModelPathSparesHashingTheWeights) {
   auto reshaped = core.read_model(xml);
   reshaped->reshape(PartialShape{2, 3, 16, 16});
   EXPECT_FALSE(hit(compile(properties, reshaped))) << "what was changed since it was read counts";
+}
+
+TEST_F(ModelCache, OptimizeSizeLeavesOutTheWeights) {
+  const AnyMap small{cache_mode(CacheMode::OPTIMIZE_SIZE)};
+  const auto expected = scores(compile());
+  const auto large = fs::file_size(entry());
+  fs::remove(entry());
+  EXPECT_FALSE(hit(compile(small)));
+  EXPECT_LT(fs::file_size(entry()), large / 4);
+  auto warm = compile(small);
+  EXPECT_TRUE(hit(warm)) << messages;
+  EXPECT_EQ(scores(warm), expected);
+  fs::remove(entry());
+  EXPECT_FALSE(hit(compile({enable_weightless(true)}))) << "the property overrides the mode";
+  EXPECT_LT(fs::file_size(entry()), large / 4);
+  fs::remove(entry());
+  // From files, and with weights that changed behind it.
+  const fs::path xml = folder / "m.xml";
+  serialize(*network(), xml);
+  const AnyMap properties{cache_dir((folder / "f").string()), cache_mode(CacheMode::OPTIMIZE_SIZE)};
+  EXPECT_EQ(scores(core.compile_model(xml, "CPU", properties)), expected);
+  auto loaded = core.compile_model(xml, "CPU", properties);
+  EXPECT_TRUE(hit(loaded)) << messages;
+  EXPECT_EQ(scores(loaded), expected);
 }
 
 TEST_F(ModelCache, ListVerifyAndClear) {

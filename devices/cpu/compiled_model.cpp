@@ -37,6 +37,7 @@ void check_supported(const Model& model) {
 CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Config& config)
     : CompiledModelImpl(Ports::of(*model)),
       config_(config),
+      source_(model),
       name_(model->get_friendly_name()),
       variables_(VariableInfo::of(*model)) {
   start_workers();
@@ -57,7 +58,11 @@ CompiledModel::CompiledModel(Blob blob, const Config& config)
       name_(blob.name),
       variables_(VariableInfo::of(*blob.prepared.model)) {
   start_workers();
-  if (blob.kind == Blob::Kind::kPrepared) {
+  if (blob.kind == Blob::Kind::kWeightless && is_static(*blob.prepared.model)) {
+    std::vector<Shape> shapes;
+    for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
+    static_variant_ = make_variant(blob.prepared.model, std::move(shapes));
+  } else if (blob.kind == Blob::Kind::kPrepared) {
     auto variant = std::make_shared<Variant>();
     for (const auto& input : ports().inputs) variant->input_shapes.push_back(input.get_shape());
     variant->plan = engine::restore_plan(blob.prepared, engine_options());
@@ -82,7 +87,11 @@ void CompiledModel::start_workers() {
   }
 }
 
-void CompiledModel::export_model(std::ostream& stream) const {
+void CompiledModel::export_model(std::ostream& stream) const { export_blob(stream, false); }
+
+void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
+  // Whoever wants it so exports while the model that was compiled is still there: the runtime's cache does.
+  if (const auto source = source_.lock(); source && weightless) return write_weightless_blob(stream, name_, *source);
   Blob blob;
   blob.name = name_;
   if (static_variant_ && static_variant_->plan) {

@@ -37,6 +37,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   Any get_property(const std::string& name) const override { return table_.get(name); }
   void export_model(std::ostream& stream) const override;
+  void export_blob(std::ostream& stream, bool weightless) const override;
 
   /// The plan for these input shapes; compiled on first use, the last few kept.
   std::shared_ptr<const Variant> variant_for(const std::vector<Shape>& shapes);
@@ -60,6 +61,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   Config config_;
   std::shared_ptr<const Model> model_;  ///< Kept only while shapes are open.
+  std::weak_ptr<const Model> source_;   ///< As it was given: for blobs that leave out its weights.
   std::string name_;
   std::vector<VariableInfo> variables_;
   std::unique_ptr<Reservation> reservation_;

@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/compiled_model_internal.hpp>
+#include <tenon/graph/readers/read_model.hpp>
 
 namespace tenon::inline v1::cpu_device {
 namespace {
@@ -65,9 +66,15 @@ class CpuDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                  const AnyMap& properties) override {
     AnyMap own = properties;
-    own.erase(hint::model.name());
-    own.erase(weights_path.name());
-    return std::make_shared<CompiledModel>(read_blob(blob, is_verified), configured(std::move(own)));
+    // Where a blob without weights finds them.
+    const auto model = own.extract(hint::model.name());
+    const auto path = own.extract(weights_path.name());
+    const auto source = [&]() -> std::shared_ptr<const Model> {
+      if (model) return model.mapped().as<std::shared_ptr<const Model>>();
+      if (path) return read_model(path.mapped().as<std::string>());
+      return nullptr;
+    };
+    return std::make_shared<CompiledModel>(read_blob(blob, is_verified, source), configured(std::move(own)));
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {

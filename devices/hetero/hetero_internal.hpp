@@ -63,7 +63,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
     tenon::CompiledModel model;
     std::shared_ptr<CompiledModelImpl> impl;
   };
-  CompiledModel(const Model& model, Partition partition, std::vector<Compiled> parts,
+  /// @param described  null for imported models.
+  CompiledModel(Ports ports, std::string name, Partition partition, std::vector<Compiled> parts,
                 std::shared_ptr<const Model> described);
 
   std::unique_ptr<InferRequestImpl> create_request() override;
@@ -71,17 +72,30 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   Any get_property(const std::string& name) const override { return table_.get(name); }
   /// The model with the device of each node as rt_info "affinity".
-  std::shared_ptr<const Model> runtime_model() const override { return described_; }
+  std::shared_ptr<const Model> runtime_model() const override;
+  /// @errors kUnimplemented: a member can't export.
+  void export_model(std::ostream& stream) const override;
 
   const Partition& partition() const { return partition_; }
   const std::vector<Compiled>& parts() const { return parts_; }
 
  private:
+  std::string name_;
   Partition partition_;
   std::vector<Compiled> parts_;
   std::shared_ptr<const Model> described_;
   std::size_t streams_ = 1;
   PropertyTable table_{"compiled model of HETERO"};
 };
+
+/// What export_model() writes, read again; the parts' blobs are in the order of the partition's parts, whose models are
+/// null. @errors kDataLoss: truncated or damaged; kInvalidArgument: something else.
+struct Imported {
+  Ports ports;
+  std::string name;
+  Partition partition;
+  std::vector<std::string> blobs;
+};
+Imported read_blob(const Tensor& bytes);
 
 }  // namespace tenon::inline v1::hetero

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -14,13 +15,20 @@
 
 namespace tenon::testing {
 
-/// All that the registry finds, the reference interpreter among them.
+/// All that the registry finds, the reference interpreter among them, and those that are made of others.
 inline std::vector<std::string> devices() {
   static const bool registered = [] {
     register_device(reference_module());
     return true;
   }();
-  return registered ? Core().get_available_devices() : std::vector<std::string>();
+  Core core;
+  auto names = registered ? core.get_available_devices() : std::vector<std::string>();
+  const auto has = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  if (!has("CPU") || !has("TEMPLATE")) return names;
+  const auto versions = core.get_versions("");
+  if (versions.count("AUTO")) names.insert(names.end(), {"AUTO:CPU", "AUTO:TEMPLATE,CPU"});
+  if (versions.count("HETERO")) names.insert(names.end(), {"HETERO:TEMPLATE,CPU", "HETERO:CPU"});
+  return names;
 }
 
 inline Tensor noise(const Shape& shape, unsigned seed) {
@@ -65,6 +73,7 @@ class OnDevice : public ::testing::TestWithParam<std::string> {
 #define TENON_ON_EVERY_DEVICE(fixture)                                                               \
   INSTANTIATE_TEST_SUITE_P(Devices, fixture, ::testing::ValuesIn(devices()), [](const auto& param) { \
     std::string text = param.param;                                                                  \
-    std::replace(text.begin(), text.end(), '.', '_');                                                \
+    for (char& c : text)                                                                             \
+      if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';                                     \
     return text;                                                                                     \
   })

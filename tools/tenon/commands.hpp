@@ -19,6 +19,7 @@ std::vector<Context> known_contexts();
 namespace tool {
 
 void add_bench(CLI::App& app);
+void add_cache(CLI::App& app);
 void add_compile(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_devices(CLI::App& app);

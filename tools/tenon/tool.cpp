@@ -56,6 +56,7 @@ int main(int argc, const char* const* argv) {
   add_route(app);
   add_devices(app);
   add_verify(app);
+  add_cache(app);
   try {
     app.parse(argc, argv);
     return 0;

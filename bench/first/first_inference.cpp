@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process's first inference: from a model file to its first result, in steps. bench/first/first.py runs it again
+// and again, cold and through the cache.
+#include <sys/resource.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include <tenon/runtime/runtime.hpp>
+
+namespace {
+
+double wall_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+double cpu_ms() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto ms = [](const timeval& t) {
+    return 1e3 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_usec);
+  };
+  return ms(usage.ru_utime) + ms(usage.ru_stime);
+}
+
+}  // namespace
+
+/// first_inference MODEL DEVICE [CACHE_DIR [OPTIMIZE_SIZE]]: prints {"load_ms", "load_cpu_ms", "first_ms",
+/// "from_cache", "peak_kb"}.
+int main(int argc, char** argv) {
+  if (argc < 3) return std::fprintf(stderr, "usage: first_inference MODEL DEVICE [CACHE_DIR [OPTIMIZE_SIZE]]\n"), 2;
+  try {
+    tenon::Core core;
+    // Loading the device's module is no part of compiling: it is the same for all.
+    core.get_property(argv[2], tenon::device::full_name);
+    tenon::AnyMap properties;
+    if (argc > 3) properties.insert(tenon::cache_dir(std::string(argv[3])));
+    if (argc > 4) properties["CACHE_MODE"] = std::string(argv[4]);
+    const double begin = wall_ms(), begin_cpu = cpu_ms();
+    auto model = core.compile_model(std::filesystem::path(argv[1]), argv[2], properties);
+    const double compiled = wall_ms(), compiled_cpu = cpu_ms();
+    auto request = model.create_infer_request();
+    for (std::size_t i = 0; i < model.inputs().size(); ++i) {
+      tenon::Tensor tensor = request.get_input_tensor(i);
+      std::memset(tensor.data(), 0, tensor.size_bytes());
+    }
+    request.infer();
+    const double done = wall_ms();
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    bool cached = false;
+    try {
+      cached = model.get_property(tenon::loaded_from_cache);
+    } catch (const tenon::Error&) {
+    }
+    std::printf(
+        "{\"load_ms\": %.3f, \"load_cpu_ms\": %.3f, \"first_ms\": %.3f, \"from_cache\": %s, \"peak_kb\": %ld}\n",
+        compiled - begin, compiled_cpu - begin_cpu, done - begin, cached ? "true" : "false", usage.ru_maxrss);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "first_inference: %s\n", error.what());
+    return 1;
+  }
+  return 0;
+}

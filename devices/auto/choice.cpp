@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Choosing: in order, in the background, and again after failures.
+#include <algorithm>
+
+#include <tenon/devices/auto/auto_internal.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::auto_device {
+
+void Occupancy::take(const std::string& device, hint::Priority priority) {
+  const std::lock_guard lock(mutex_);
+  ++models_[device][priority];
+}
+void Occupancy::leave(const std::string& device, hint::Priority priority) {
+  const std::lock_guard lock(mutex_);
+  --models_[device][priority];
+}
+std::vector<std::string> Occupancy::order(std::vector<std::string> devices, hint::Priority priority) const {
+  const std::lock_guard lock(mutex_);
+  std::stable_partition(devices.begin(), devices.end(), [&](const std::string& device) {
+    const auto found = models_.find(device);
+    return found == models_.end() || std::none_of(found->second.begin(), found->second.end(), [&](const auto& entry) {
+             return entry.first > priority && entry.second > 0;
+           });
+  });
+  return devices;
+}
+
+Choice::Choice(std::shared_ptr<DeviceHost> host, std::shared_ptr<const Model> model,
+               std::vector<std::string> candidates, AnyMap properties, Config config,
+               std::shared_ptr<Occupancy> occupancy)
+    : host_(std::move(host)),
+      model_(std::move(model)),
+      candidates_(std::move(candidates)),
+      properties_(std::move(properties)),
+      config_(std::move(config)),
+      occupancy_(std::move(occupancy)) {}
+
+Choice::~Choice() {
+  stop_ = true;
+  // A compilation can't be broken off: it is waited for, so that no code runs after its Core.
+  if (background_.joinable()) background_.join();
+  if (current_) occupancy_->leave(current_->device, config_.priority);
+}
+
+std::shared_ptr<const Target> Choice::compile(const std::string& device) {
+  auto target = std::make_shared<Target>();
+  target->device = device;
+  target->model = host_->compile_model(model_, device, properties_for(*host_, device, candidates_, properties_));
+  target->impl = host_->device_model(target->model);
+  return target;
+}
+
+std::shared_ptr<const Target> Choice::compile_next() {
+  const std::lock_guard compiling(compiling_);
+  while (!stop_) {
+    std::string device;
+    {
+      const std::lock_guard lock(mutex_);
+      if (next_ >= candidates_.size()) return nullptr;
+      device = candidates_[next_++];
+      // The helper runs already: the last resort is no new compilation.
+      if (current_ && current_->device == device) return current_;
+    }
+    try {
+      return compile(device);
+    } catch (const std::exception& error) {
+      const std::lock_guard lock(mutex_);
+      reasons_ += (reasons_.empty() ? "" : "; ") + device + ": " + error.what();
+    }
+  }
+  return nullptr;
+}
+
+void Choice::use(std::shared_ptr<const Target> target) {
+  const std::lock_guard lock(mutex_);
+  if (target == current_) return;
+  if (current_) occupancy_->leave(current_->device, config_.priority);
+  occupancy_->take(target->device, config_.priority);
+  current_ = std::move(target);
+  generation_.fetch_add(1, std::memory_order_release);
+}
+
+void Choice::start(const std::string& helper) {
+  if (!helper.empty()) {
+    try {
+      use(compile(helper));
+    } catch (const std::exception& error) {  // Then the first candidate is waited for.
+      const std::lock_guard lock(mutex_);
+      reasons_ += (reasons_.empty() ? "" : "; ") + helper + ": " + error.what();
+      std::erase(candidates_, helper);
+    }
+  }
+  if (current_) {
+    waiting_ = true;
+    background_ = std::thread([this] {
+      auto target = compile_next();
+      // When nothing else compiles, the helper goes on.
+      if (target && !stop_) use(std::move(target));
+      waiting_ = false;
+    });
+    return;
+  }
+  auto target = compile_next();
+  if (!target)
+    throw Error(Code::kUnavailable, "AUTO: no device runs this model" + (reasons_.empty() ? "" : "; " + reasons_));
+  use(std::move(target));
+}
+
+std::shared_ptr<const Target> Choice::current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+bool Choice::is_waiting() const { return waiting_; }
+
+bool Choice::give_up(const Target& failed, const std::string& why) {
+  // Of several requests that fail one goes on, and the others find the next device in use.
+  if (current().get() != &failed) return true;
+  {
+    const std::lock_guard lock(mutex_);
+    reasons_ += (reasons_.empty() ? "" : "; ") + failed.device + " while inferring: " + why;
+  }
+  auto target = compile_next();
+  if (!target || target.get() == &failed) return current().get() != &failed;
+  use(std::move(target));
+  return true;
+}
+
+}  // namespace tenon::inline v1::auto_device

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model on the device that AUTO chose, and requests that move with it.
+#include <algorithm>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/devices/auto/auto_internal.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::auto_device {
+namespace {
+
+/// Results of dynamic shape are copied into the tensor of the request.
+EdgeId result_edge() {
+  static const EdgeId edge = register_edge("AUTO: result");
+  return edge;
+}
+
+/// States of a request that may move: they go through whichever request runs now.
+class Request final : public InferRequestImpl {
+ public:
+  Request(std::shared_ptr<AutoModel> owner, std::shared_ptr<Choice> choice)
+      : owner_(std::move(owner)),
+        choice_(std::move(choice)),
+        inputs_(owner_->ports().inputs.size()),
+        outputs_(owner_->ports().outputs.size()) {
+    follow();
+  }
+
+  void bind_input(std::size_t index, const Tensor& tensor) override {
+    inputs_[index] = tensor;
+    follow();
+    if (tensor) request_.set_input_tensor(index, tensor);
+  }
+  void bind_output(std::size_t index, const Tensor& tensor) override {
+    outputs_[index] = tensor;
+    follow();
+    if (tensor && is_static(index)) request_.set_output_tensor(index, tensor);
+  }
+
+  void run(Inference& inference) override {
+    for (;;) {
+      inference.throw_if_cancelled();
+      follow();
+      running_.store(true);
+      try {
+        request_.infer();
+        running_.store(false);
+        break;
+      } catch (const Cancelled&) {
+        running_.store(false);
+        throw;
+      } catch (const std::exception& error) {
+        running_.store(false);
+        if (!choice_->config().runtime_fallback || !choice_->give_up(*target_, error.what())) throw;
+      }
+    }
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (is_static(i)) continue;
+      const Tensor made = request_.get_output_tensor(i);
+      Tensor target = inference.output(i, made.shape());
+      made.copy_to(target);
+      inference.ledger().book_copied(result_edge(), made.size_bytes());
+    }
+    ran_ = true;
+  }
+
+  void cancel() noexcept override {
+    if (!running_.load()) return;
+    try {
+      request_.cancel();
+    } catch (...) {  // It ended by itself.
+    }
+  }
+
+  std::vector<ProfilingInfo> profiling_info() const override {
+    if (!ran_) return InferRequestImpl::profiling_info();
+    return request_.get_profiling_info();
+  }
+
+  std::vector<std::shared_ptr<VariableStateImpl>> query_state() override;
+
+ private:
+  bool is_static(std::size_t index) const { return owner_->ports().outputs[index].get_partial_shape().is_static(); }
+
+  /// Moves to the device that is in use now: a request there, with the same tensors and states.
+  void follow() {
+    const std::uint64_t generation = choice_->generation();
+    if (generation == generation_) return;
+    const auto target = choice_->current();
+    CompiledModel model = target->model;
+    InferRequest moved = model.create_infer_request();
+    for (std::size_t i = 0; i < inputs_.size(); ++i)
+      if (inputs_[i]) moved.set_input_tensor(i, inputs_[i]);
+    for (std::size_t i = 0; i < outputs_.size(); ++i)
+      if (outputs_[i] && is_static(i)) moved.set_output_tensor(i, outputs_[i]);
+    if (ran_) carry_states(moved);
+    request_ = std::move(moved);
+    target_ = target;
+    generation_ = generation;
+  }
+  void carry_states(InferRequest& moved) {
+    for (auto& to : moved.query_state())
+      for (auto& from : request_.query_state())
+        if (from.get_name() == to.get_name())
+          if (const Tensor value = from.get_state()) to.set_state(value);
+  }
+
+  std::shared_ptr<AutoModel> owner_;
+  std::shared_ptr<Choice> choice_;
+  std::vector<Tensor> inputs_, outputs_;
+  std::uint64_t generation_ = 0;
+  std::shared_ptr<const Target> target_;
+  InferRequest request_;
+  std::atomic<bool> running_{false};
+  bool ran_ = false;
+};
+
+/// A state by its name, in whichever request runs now.
+class State final : public VariableStateImpl {
+ public:
+  State(InferRequest& request, std::string name) : request_(request), name_(std::move(name)) {}
+  std::string name() const override { return name_; }
+  Tensor state() const override { return found().get_state(); }
+  void set_state(const Tensor& state) override { found().set_state(state); }
+  void reset() override { found().reset(); }
+
+ private:
+  VariableState found() const {
+    for (VariableState& state : request_.query_state())
+      if (state.get_name() == name_) return state;
+    throw Error(Code::kNotFound, "AUTO: the device in use has no state '" + name_ + "'");
+  }
+  InferRequest& request_;
+  std::string name_;
+};
+
+std::vector<std::shared_ptr<VariableStateImpl>> Request::query_state() {
+  std::vector<std::shared_ptr<VariableStateImpl>> all;
+  for (auto& state : request_.query_state()) all.push_back(std::make_shared<State>(request_, state.get_name()));
+  return all;
+}
+
+}  // namespace
+
+AutoModel::AutoModel(const Model& model, std::vector<std::shared_ptr<Choice>> choices)
+    : CompiledModelImpl(Ports::of(model)), choices_(std::move(choices)) {
+  const Config& config = choices_.front()->config();
+  table_.add_constant(model_name, model.get_friendly_name());
+  table_.add(PropertyName(execution_devices.name(), PropertyMutability::RO), [this] { return Any(execution()); });
+  table_.add(PropertyName(optimal_number_of_infer_requests.name(), PropertyMutability::RO), [this] {
+    std::uint32_t count = 0;
+    for (const auto& choice : choices_)
+      count += choice->current()->model.get_property(optimal_number_of_infer_requests);
+    return Any(count);
+  });
+  table_.add(PropertyName(device::priorities.name(), PropertyMutability::RO),
+             [config] { return Any(config.priorities); });
+  table_.add(PropertyName(hint::model_priority.name(), PropertyMutability::RO),
+             [config] { return Any(config.priority); });
+  table_.add(PropertyName(hint::performance_mode.name(), PropertyMutability::RO),
+             [config] { return Any(config.mode); });
+}
+
+std::vector<std::string> AutoModel::execution() const {
+  std::vector<std::string> names;
+  for (const auto& choice : choices_) {
+    const std::string& device = choice->current()->device;
+    // In brackets as long as it only helps out.
+    names.push_back(choice->is_waiting() ? "(" + device + ")" : device);
+  }
+  return names;
+}
+
+std::unique_ptr<InferRequestImpl> AutoModel::create_request() {
+  std::size_t index = 0;
+  if (choices_.size() > 1) {
+    const std::size_t turn = next_.fetch_add(1);
+    if (choices_.front()->config().policy == intel_auto::SchedulePolicy::ROUND_ROBIN) {
+      index = turn % choices_.size();
+    } else {
+      // A device's fill of requests before the next one gets any.
+      std::vector<std::size_t> capacity;
+      std::size_t sum = 0;
+      for (const auto& choice : choices_)
+        capacity.push_back(sum +=
+                           std::max(1u, choice->current()->model.get_property(optimal_number_of_infer_requests)));
+      while (capacity[index] <= turn % sum) ++index;
+    }
+  }
+  return std::make_unique<Request>(shared_from_this(), choices_[index]);
+}
+
+std::size_t AutoModel::stream_count() const {
+  std::size_t count = 0;
+  for (const auto& choice : choices_) count += choice->current()->impl->stream_count();
+  return std::max<std::size_t>(count, 1);
+}
+
+std::optional<Refusal> AutoModel::refuses_input(std::size_t index, const Tensor& tensor) const {
+  for (const auto& choice : choices_)
+    if (auto refusal = choice->current()->impl->refuses_input(index, tensor)) return refusal;
+  return std::nullopt;
+}
+
+Any AutoModel::get_property(const std::string& name) const {
+  if (table_.has(name)) return table_.get(name);
+  if (name == supported_properties) {
+    auto names = table_.names();
+    for (const PropertyName& more : choices_.front()->current()->model.get_property(supported_properties))
+      if (std::find(names.begin(), names.end(), more) == names.end()) names.push_back(more);
+    return Any(names);
+  }
+  return choices_.front()->current()->model.get_property(name);
+}
+
+void AutoModel::set_property(const AnyMap& properties) {
+  for (const auto& choice : choices_) {
+    CompiledModel model = choice->current()->model;
+    model.set_property(properties);
+  }
+}
+std::shared_ptr<const Model> AutoModel::runtime_model() const {
+  return choices_.front()->current()->model.get_runtime_model();
+}
+void AutoModel::export_model(std::ostream&) const {
+  throw NotImplemented("AUTO does not export: export the model from the device that EXECUTION_DEVICES names");
+}
+
+}  // namespace tenon::inline v1::auto_device

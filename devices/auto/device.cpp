@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The AUTO device: candidates in order of preference, and what its properties mean for them.
+#include <algorithm>
+#include <mutex>
+
+#include <tenon/devices/auto/auto_internal.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::auto_device {
+namespace {
+
+std::string base_of(const std::string& device) { return device.substr(0, device.find('.')); }
+
+/// Hardware made for it first, then the CPU, then what somebody else's runtime offers again.
+int rank(const std::string& device) {
+  const std::string base = base_of(device);
+  if (base == "GPU") return 0;
+  if (base == "NPU") return 1;
+  if (base == "CPU") return 2;
+  return 3;
+}
+
+class AutoDevice final : public Device {
+ public:
+  AutoDevice() {
+    config_.declare(table_);
+    table_.add_constant(available_devices, std::vector<std::string>{""});
+    table_.add_constant(device::full_name, std::string(kName));
+    table_.add_constant(device::capabilities, std::vector<std::string>{});
+  }
+  std::string name() const override { return kName; }
+  bool is_composite() const override { return true; }
+  void set_host(std::weak_ptr<DeviceHost> host) override { host_ = std::move(host); }
+
+  std::shared_ptr<CompiledModelImpl> compile_model(const std::shared_ptr<const Model>& given,
+                                                   const AnyMap& properties) override {
+    const auto host = this->host();
+    Config config;
+    AnyMap rest;
+    read(properties, config, rest);
+    // The background thread compiles it later, and the caller may change its own.
+    const std::shared_ptr<const Model> model = given->clone();
+    const auto candidates = occupancy_->order(candidates_of(*host, config), config.priority);
+    const auto choice = [&](std::vector<std::string> devices) {
+      return std::make_shared<Choice>(host, model, std::move(devices), rest, config, occupancy_);
+    };
+    // Unknown properties are told now, not by the background thread.
+    for (const auto& candidate : candidates) properties_for(*host, candidate, candidates, rest);
+    std::vector<std::shared_ptr<Choice>> choices;
+    if (config.mode == hint::PerformanceMode::CUMULATIVE_THROUGHPUT) {
+      std::string reasons;
+      for (const std::string& device : candidates) {
+        auto one = choice({device});
+        try {
+          one->start("");
+          choices.push_back(std::move(one));
+        } catch (const Error& error) {
+          reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());
+        }
+      }
+      if (choices.empty()) throw Error(Code::kUnavailable, "AUTO: no device runs this model; " + reasons);
+    } else {
+      choices.push_back(choice(candidates));
+      const bool helps = config.startup_fallback && base_of(candidates.front()) != "CPU" &&
+                         std::count(candidates.begin(), candidates.end(), "CPU") > 0;
+      choices.front()->start(helps ? "CPU" : "");
+    }
+    return std::make_shared<AutoModel>(*model, std::move(choices));
+  }
+
+  /// A node that some candidate runs; whether one runs all of them compile_model() tells.
+  SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
+    const auto host = this->host();
+    Config config;
+    AnyMap rest;
+    read(properties, config, rest);
+    SupportedOpsMap best;
+    const auto candidates = candidates_of(*host, config);
+    for (const std::string& device : candidates) {
+      try {
+        auto supported = host->query_model(model, device, properties_for(*host, device, candidates, rest));
+        for (auto& [node, where] : supported) where = kName;
+        if (supported.size() > best.size()) best = std::move(supported);
+      } catch (const Error&) {  // Not available: the next.
+      }
+    }
+    return best;
+  }
+
+  Any get_property(const std::string& name, const AnyMap& arguments) const override {
+    if (name == device::priorities.name())
+      if (const auto given = arguments.find(name); given != arguments.end()) return given->second;
+    const std::lock_guard lock(mutex_);
+    return table_.get(name);
+  }
+  void set_property(const AnyMap& properties) override {
+    const std::lock_guard lock(mutex_);
+    table_.set(properties);
+  }
+
+ private:
+  std::shared_ptr<DeviceHost> host() const {
+    if (auto host = host_.lock()) return host;
+    throw Error(Code::kFailedPrecondition, "AUTO: the Core that made this device is gone");
+  }
+
+  /// What is AUTO's own, and what its devices are given.
+  void read(const AnyMap& properties, Config& config, AnyMap& rest) const {
+    {
+      const std::lock_guard lock(mutex_);
+      config = config_;
+    }
+    PropertyTable table(kName);
+    config.declare(table);
+    AnyMap own;
+    for (const auto& [key, value] : properties) (table.has(key) ? own : rest)[key] = value;
+    table.set(own);
+    const auto given = [&](const auto& property) { return own.count(property.name()) > 0; };
+    // Hints are hints for the devices too, in words that they know.
+    if (given(hint::performance_mode))
+      rest.insert(hint::performance_mode(config.mode == hint::PerformanceMode::CUMULATIVE_THROUGHPUT
+                                             ? hint::PerformanceMode::THROUGHPUT
+                                             : config.mode));
+  }
+
+  static std::vector<std::string> candidates_of(const DeviceHost& host, const Config& config) {
+    const auto available = host.available_devices();
+    std::vector<std::string> wanted, left_out;
+    for (const std::string& name : split_devices(config.priorities))
+      (name.front() == '-' ? left_out : wanted).push_back(name.front() == '-' ? name.substr(1) : name);
+    std::vector<std::string> candidates = wanted;
+    if (wanted.empty()) {
+      candidates = available;
+      std::stable_sort(candidates.begin(), candidates.end(),
+                       [](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    }
+    std::erase_if(candidates, [&](const std::string& name) {
+      return std::any_of(left_out.begin(), left_out.end(),
+                         [&](const std::string& other) { return name == other || base_of(name) == other; });
+    });
+    if (candidates.empty()) {
+      std::string names;
+      for (const auto& name : available) names += (names.empty() ? "" : ", ") + name;
+      throw Error(Code::kUnavailable, "AUTO: no device is left of \"" + config.priorities +
+                                          "\"; available: " + (names.empty() ? "none" : names));
+    }
+    return candidates;
+  }
+
+  std::weak_ptr<DeviceHost> host_;
+  mutable std::mutex mutex_;
+  Config config_;
+  PropertyTable table_{kName};
+  std::shared_ptr<Occupancy> occupancy_ = std::make_shared<Occupancy>();
+};
+
+}  // namespace
+}  // namespace tenon::inline v1::auto_device
+
+TENON_DEVICE_MODULE(::tenon::auto_device::AutoDevice, "AUTO", "Tenon AUTO: the best device that there is")

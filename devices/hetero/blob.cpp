@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blobs of HETERO: how the parts hang together, and each part's own blob.
+#include <cstring>
+#include <ostream>
+#include <sstream>
+
+#include <tenon/devices/hetero/hetero_internal.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/runtime/content_hash.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::hetero {
+namespace {
+
+constexpr std::string_view kMagic = "TENONHET1";
+/// More than any model has: a wrong number must not ask for all memory.
+constexpr std::uint64_t kMostItems = 1 << 24;
+
+[[noreturn]] void damaged(const char* what) {
+  throw Error(Code::kDataLoss, std::string("HETERO: the compiled blob is damaged or truncated: ") + what);
+}
+
+class Writer {
+ public:
+  void number(std::uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void text(std::string_view value) {
+    number(value.size());
+    bytes_ += value;
+  }
+  void ids(const std::vector<std::size_t>& values) {
+    number(values.size());
+    for (const std::size_t value : values) number(value);
+  }
+  void model(const Model* model) {
+    SerializedModel written;
+    if (model) written = serialize(*model);
+    text(written.xml);
+    text(written.weights
+             ? std::string_view(static_cast<const char*>(written.weights.data()), written.weights.size_bytes())
+             : std::string_view());
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  std::uint64_t number() {
+    std::uint64_t value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+  std::uint64_t count() {
+    const std::uint64_t value = number();
+    if (value > kMostItems) damaged("it counts more things than can be");
+    return value;
+  }
+  std::string_view text() { return take(number()); }
+  /// Values below `limit`, or kNoValue where that is allowed.
+  ValueId id(std::size_t limit, bool may_lack = false) {
+    const std::uint64_t value = number();
+    if (value >= limit && !(may_lack && value == kNoValue)) damaged("it names a value that there is not");
+    return value;
+  }
+  std::vector<ValueId> ids(std::size_t limit) {
+    std::vector<ValueId> values(count());
+    for (ValueId& value : values) value = id(limit);
+    return values;
+  }
+  std::shared_ptr<Model> model() {
+    const std::string_view xml = text(), bytes = text();
+    if (xml.empty()) return nullptr;
+    Tensor weights(ElementType::kU8, Shape{bytes.size()});
+    if (!bytes.empty()) std::memcpy(weights.data(), bytes.data(), bytes.size());
+    return read_ir(xml, weights, "the blob's graph");
+  }
+
+ private:
+  std::string_view take(std::uint64_t size) {
+    if (size > bytes_.size()) damaged("it ends early");
+    const std::string_view part = bytes_.substr(0, size);
+    bytes_.remove_prefix(size);
+    return part;
+  }
+  std::string_view bytes_;
+};
+
+/// The ports as a model of nothing else: the inputs, and each result read from a parameter of its own.
+std::shared_ptr<Model> skeleton(const Ports& ports) {
+  ParameterVector parameters;
+  ResultVector results;
+  const auto parameter = [&](const Output<const Node>& port, const std::string& name) {
+    auto made = std::make_shared<op::v0::Parameter>(port.get_element_type(), port.get_partial_shape());
+    made->set_friendly_name(name);
+    made->output(0).set_names(port.get_names());
+    parameters.push_back(made);
+    return made;
+  };
+  for (const auto& port : ports.inputs) parameter(port, port.get_node()->get_friendly_name());
+  for (const auto& port : ports.outputs) {
+    const auto source = parameter(port, port.get_node()->get_input_node_ptr(0)->get_friendly_name());
+    results.push_back(std::make_shared<op::v0::Result>(source->output(0)));
+    results.back()->set_friendly_name(port.get_node()->get_friendly_name());
+  }
+  return std::make_shared<Model>(results, parameters, "ports");
+}
+
+}  // namespace
+
+void CompiledModel::export_model(std::ostream& stream) const {
+  Writer out;
+  out.text(name_);
+  out.number(ports().inputs.size());
+  out.model(skeleton(ports()).get());
+  out.number(partition_.value_count);
+  out.ids(partition_.inputs);
+  out.ids(partition_.outputs);
+  out.number(partition_.constants.size());
+  for (const auto& [value, tensor] : partition_.constants) {
+    out.number(value);
+    const auto node = std::make_shared<op::v0::Constant>(tensor);
+    const Model holder(OutputVector{node->output(0)}, ParameterVector{}, "constant");
+    out.model(&holder);
+  }
+  out.number(partition_.variables.size());
+  for (const Variable& variable : partition_.variables) {
+    out.text(variable.id);
+    out.text(variable.type.get_type_name());
+    out.text(Attribute(variable.shape).to_text());
+    out.number(variable.before);
+    out.number(variable.after);
+  }
+  out.ids(partition_.initialised);
+  out.model(partition_.initialiser.get());
+  out.number(parts_.size());
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    out.text(partition_.parts[i].device);
+    out.ids(partition_.parts[i].inputs);
+    out.ids(partition_.parts[i].outputs);
+    std::ostringstream blob;
+    tenon::CompiledModel part = parts_[i].model;
+    part.export_model(blob);
+    out.text(std::move(blob).str());
+  }
+  const ContentHash hash = content_hash(out.bytes().data(), out.bytes().size());
+  stream << kMagic;
+  stream.write(reinterpret_cast<const char*>(&hash), sizeof hash);
+  stream << out.bytes();
+  if (!stream) throw Error(Code::kDataLoss, "HETERO: the stream took only a part of the blob");
+}
+
+Imported read_blob(const Tensor& bytes) {
+  const std::string_view all(static_cast<const char*>(bytes.data()), bytes.size_bytes());
+  ContentHash hash;
+  if (all.size() < kMagic.size() + sizeof hash) damaged("it is shorter than a header");
+  if (all.substr(0, kMagic.size()) != kMagic)
+    throw Error(Code::kInvalidArgument, "HETERO: these bytes are no blob of this device, or of another version");
+  std::memcpy(&hash, all.data() + kMagic.size(), sizeof hash);
+  const std::string_view content = all.substr(kMagic.size() + sizeof hash);
+  if (hash != content_hash(content.data(), content.size())) damaged("it has another hash than it names");
+  Reader in(content);
+  Imported imported;
+  imported.name = std::string(in.text());
+  const std::size_t inputs = in.count();
+  const auto ports = in.model();
+  if (!ports || ports->get_parameters().size() < inputs) damaged("it lacks its ports");
+  imported.ports = Ports::of(*ports);
+  imported.ports.inputs.resize(inputs);
+  Partition& partition = imported.partition;
+  partition.value_count = in.count();
+  const std::size_t limit = partition.value_count;
+  partition.inputs = in.ids(limit);
+  partition.outputs = in.ids(limit);
+  if (partition.inputs.size() != inputs || partition.outputs.size() != imported.ports.outputs.size())
+    damaged("its ports are not its values");
+  for (std::uint64_t count = in.count(); count > 0; --count) {
+    const ValueId value = in.id(limit);
+    const auto holder = in.model();
+    const auto* constant = holder && holder->get_results().size() == 1
+                               ? as_type<op::v0::Constant>(holder->get_results()[0]->get_input_node_ptr(0))
+                               : nullptr;
+    if (!constant) damaged("a constant is none");
+    partition.constants[value] = constant->get_tensor();
+  }
+  for (std::uint64_t count = in.count(); count > 0; --count) {
+    Variable variable;
+    variable.id = std::string(in.text());
+    variable.type = *Attribute::from_text(AttributeKind::kType, in.text()).get_if<ElementType>();
+    variable.shape = *Attribute::from_text(AttributeKind::kShape, in.text()).get_if<PartialShape>();
+    variable.before = in.id(limit, true);
+    variable.after = in.id(limit, true);
+    partition.variables.push_back(std::move(variable));
+  }
+  partition.initialised = in.ids(partition.variables.size());
+  partition.initialiser = in.model();
+  if ((partition.initialiser ? partition.initialiser->get_results().size() : 0) != partition.initialised.size())
+    damaged("its states have other initial values than it names");
+  for (std::uint64_t count = in.count(); count > 0; --count) {
+    Part part;
+    part.device = std::string(in.text());
+    part.inputs = in.ids(limit);
+    part.outputs = in.ids(limit);
+    imported.blobs.emplace_back(in.text());
+    partition.parts.push_back(std::move(part));
+  }
+  return imported;
+}
+
+}  // namespace tenon::inline v1::hetero

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a cache entry and as a CPU blob: a model, or a tenon::Error. Hashes stop nearly all mutations at once,
+// so that every input is tried as it is, and once more with the hashes made right: then what lies behind them is
+// reached.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/devices/cpu/blob_internal.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/runtime/cache_internal.hpp>
+
+namespace {
+
+// The layouts of both headers, as runtime/cache_file.cpp and devices/cpu/blob.cpp have them.
+constexpr std::size_t kEntryHeader = 112, kEntryInfoBytes = 24, kEntryInfoHash = 48, kEntryPayloadHash = 64,
+                      kEntryOwn = 96;
+constexpr std::size_t kBlobHeader = 512, kBlobTotal = 16, kBlobContent = 104, kBlobIdentity = 120, kBlobOwn = 496;
+
+std::uint64_t number_at(const std::string& bytes, std::size_t at) {
+  std::uint64_t value;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+void put(std::string& bytes, std::size_t at, const tenon::ContentHash& hash) {
+  std::memcpy(bytes.data() + at, &hash, sizeof hash);
+}
+
+void repair_entry(std::string& bytes) {
+  if (bytes.size() < kEntryHeader) return;
+  const std::uint64_t info = number_at(bytes, kEntryInfoBytes), room = bytes.size() - kEntryHeader;
+  if (info <= room) {
+    put(bytes, kEntryInfoHash, tenon::content_hash(bytes.data() + kEntryHeader, info));
+    put(bytes, kEntryPayloadHash,
+        tenon::content_hash(bytes.data() + kEntryHeader + info, bytes.size() - kEntryHeader - info));
+  }
+  put(bytes, kEntryOwn, tenon::content_hash(bytes.data(), kEntryOwn));
+}
+
+void repair_blob(std::string& bytes) {
+  if (bytes.size() < kBlobHeader) return;
+  const std::string identity = tenon::cpu_device::blob_identity();
+  std::memset(bytes.data() + kBlobIdentity, 0, kBlobOwn - kBlobIdentity);
+  std::memcpy(bytes.data() + kBlobIdentity, identity.data(), identity.size());
+  const std::uint64_t total = number_at(bytes, kBlobTotal);
+  if (total >= kBlobHeader && total <= bytes.size())
+    put(bytes, kBlobContent, tenon::content_hash(bytes.data() + kBlobHeader, total - kBlobHeader));
+  put(bytes, kBlobOwn, tenon::content_hash(bytes.data(), kBlobOwn));
+}
+
+void try_blob(const std::string& bytes) {
+  tenon::Tensor tensor(tenon::ElementType::kU8, tenon::Shape{bytes.size()});
+  if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), bytes.size());
+  try {
+    const auto blob = tenon::cpu_device::read_blob(tensor, false);
+    blob.prepared.model->get_ordered_ops();
+  } catch (const tenon::Error&) {
+  }
+}
+
+void try_entry(const std::string& bytes) {
+  static const int fd = ::memfd_create("entry", 0);
+  static const std::string path = "/proc/self/fd/" + std::to_string(fd);
+  if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, bytes.data(), bytes.size(), 0) < 0) return;
+  try {
+    const auto entry = tenon::cache::read_entry(path);
+    try_blob(std::string(static_cast<const char*>(entry.payload.data()), entry.payload.size_bytes()));
+  } catch (const tenon::Error&) {
+  }
+}
+
+/// A convolution and a Relu: one packed constant, one that keeps its values.
+std::shared_ptr<tenon::Model> small_model(const tenon::PartialShape& shape) {
+  using namespace tenon;
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, shape);
+  x->output(0).set_names({"x"});
+  const auto constant = [](const Shape& extents) {
+    return std::make_shared<op::v0::Constant>(element::f32, extents, std::vector<double>{0.5})->output(0);
+  };
+  auto conv = std::make_shared<op::v1::Convolution>(x->output(0), constant({32, 32, 1, 1}),
+                                                    std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{0, 0},
+                                                    std::vector<std::int64_t>{0, 0}, std::vector<std::int64_t>{1, 1});
+  auto sum = std::make_shared<op::v1::Add>(conv->output(0), constant({1, 32, 1, 1}));
+  auto relu = std::make_shared<op::v0::Relu>(sum->output(0));
+  relu->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{relu->output(0)}, ParameterVector{x}, "small");
+}
+
+void write_seed(const std::string& folder, const std::string& name, const std::string& bytes) {
+  std::ofstream(folder + "/" + name, std::ios::binary) << bytes;
+}
+
+/// A blob of each kind, and each as a cache entry.
+void write_seeds(const std::string& folder) {
+  using namespace tenon;
+  std::filesystem::create_directories(folder);
+  const auto fixed = small_model(PartialShape{1, 32, 2, 2});
+  std::ostringstream prepared, open, weightless;
+  cpu_device::write_blob(
+      prepared, {cpu_device::Blob::Kind::kPrepared, "small", engine::prepare_again(*engine::Plan::compile(fixed))});
+  cpu_device::write_blob(
+      open, {cpu_device::Blob::Kind::kModel, "small", {small_model(PartialShape{Dimension(), 32, 2, 2}), {}}});
+  cpu_device::write_weightless_blob(weightless, "small", *fixed);
+  for (const auto& [name, blob] :
+       {std::pair{"prepared", prepared.str()}, {"open", open.str()}, {"weightless", weightless.str()}}) {
+    write_seed(folder, std::string(name) + ".blob", blob);
+    cache::EntryInfo info;
+    info.model = "small";
+    info.device = "CPU";
+    info.files.push_back({"/nowhere/model.xml", 17, 1, 2});
+    cache::write_entry(folder + "/" + name + ".entry", info, [&](std::ostream& stream) {
+      stream.write(blob.data(), static_cast<std::streamsize>(blob.size()));
+    });
+  }
+}
+
+}  // namespace
+
+/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and ends: entries are made by this very build.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  if (const char* folder = std::getenv("TENON_FUZZ_SEEDS")) {
+    write_seeds(folder);
+    std::exit(0);
+  }
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string given(reinterpret_cast<const char*>(data), size);
+  try_blob(given);
+  try_entry(given);
+  std::string blob = given;
+  repair_blob(blob);
+  try_blob(blob);
+  std::string entry = given;
+  repair_entry(entry);
+  try_entry(entry);
+  return 0;
+}

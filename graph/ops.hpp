@@ -40,7 +40,6 @@ namespace op {
 
 enum class PadType { EXPLICIT, SAME_LOWER, SAME_UPPER, VALID, AUTO = SAME_UPPER, NOTSET = EXPLICIT };
 enum class RoundingType { FLOOR, CEIL, CEIL_TORCH };
-enum class PadMode { CONSTANT, EDGE, REFLECT, SYMMETRIC };
 enum class BroadcastType { NUMPY, EXPLICIT, BIDIRECTIONAL };
 enum class TopKMode { MAX, MIN };
 enum class TopKSortType { NONE, SORT_INDICES, SORT_VALUES };

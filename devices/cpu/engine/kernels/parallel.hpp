@@ -17,28 +17,30 @@ extern "C" void __tsan_release(void*);
 namespace tenon::inline v1::engine::kernels {
 
 #if defined(__SANITIZE_THREAD__)
-inline void hand_over(void* token) { __tsan_release(token); }
-inline void take_over(void* token) { __tsan_acquire(token); }
+// Global: a token that a worker reached through the task would be read before it is taken over.
+inline char begun, done;
+inline void hand_over(char& token) { __tsan_release(&token); }
+inline void take_over(char& token) { __tsan_acquire(&token); }
 #else
-inline void hand_over(void*) {}
-inline void take_over(void*) {}
+inline constexpr char begun = 0, done = 0;
+inline void hand_over(const char&) {}
+inline void take_over(const char&) {}
 #endif
 
 /// Calls body(begin, end) over parts of [0, count) of at least about `grain` each, in any order, and returns when all
 /// are done.
 template <typename Body, typename Partitioner>
 void parallel_ranges(std::size_t count, std::size_t grain, const Body& body, const Partitioner& partitioner) {
-  [[maybe_unused]] char begun = 0, done = 0;
-  hand_over(&begun);
+  hand_over(begun);
   tbb::parallel_for(
       tbb::blocked_range<std::size_t>(0, count, grain),
       [&](const tbb::blocked_range<std::size_t>& range) {
-        take_over(&begun);
+        take_over(begun);
         body(range.begin(), range.end());
-        hand_over(&done);
+        hand_over(done);
       },
       partitioner);
-  take_over(&done);
+  take_over(done);
 }
 
 }  // namespace tenon::inline v1::engine::kernels

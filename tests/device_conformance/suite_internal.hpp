@@ -55,11 +55,13 @@ inline std::vector<float> values_of(const Tensor& tensor) {
 
 class OnDevice : public ::testing::TestWithParam<std::string> {
  protected:
-  /// Results are compared as f32: a device that would rather compute in bf16 is told not to.
+  /// Results are compared as f32: devices that would rather compute in bf16, alone or inside another, are told not to.
   void SetUp() override {
-    for (const PropertyName& property : core.get_property(name, supported_properties)) {
-      if (property == hint::inference_precision.name() && property.is_mutable())
-        core.set_property(name, hint::inference_precision(element::f32));
+    for (const std::string& each : core.get_available_devices()) {
+      for (const PropertyName& property : core.get_property(each, supported_properties)) {
+        if (property == hint::inference_precision.name() && property.is_mutable())
+          core.set_property(each, hint::inference_precision(element::f32));
+      }
     }
   }
 

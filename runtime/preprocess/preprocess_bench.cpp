@@ -53,7 +53,8 @@ void paired(benchmark::State& state, const PartialShape& shape, const std::funct
     const auto model = make_model(shape, steps);
     std::vector<InferRequest> requests;
     for (const char* device : {"CPU", "OPENVINO.CPU"}) {
-      auto compiled = core.compile_model(model, device, inference_num_threads(static_cast<int>(state.range(0))));
+      auto compiled = core.compile_model(model, device, inference_num_threads(static_cast<int>(state.range(0))),
+                                         hint::inference_precision(element::f32));
       requests.push_back(compiled.create_infer_request());
       fill(requests.back(), model->inputs().size());
       for (int i = 0; i < 5; ++i) requests.back().infer();

@@ -79,8 +79,6 @@ struct Chain {
   PartialShape shape;
   Told setup;
   element::Type type = element::f32;
-  /// One 8-bit step in the output, for colours that are rounded on the way: OpenVINO's plugin leaves that out.
-  double step = 0;
 };
 
 const std::vector<Chain>& chains() {
@@ -101,9 +99,7 @@ const std::vector<Chain>& chains() {
              .mean({104, 117, 123})
              .scale({57, 58, 59});
          i.model().set_layout("NCHW");
-       },
-       element::f32,
-       1.0 / 57},
+       }},
       {"nv12 in real numbers",
        {1, 3, 20, 30},
        [](InputInfo& i) {
@@ -127,9 +123,7 @@ const std::vector<Chain>& chains() {
              .reverse_channels()
              .scale({4, 5, 6});
          i.model().set_layout("NCHW");
-       },
-       element::f32,
-       1.0 / 4},
+       }},
       {"i420, enlarged, nearest",
        {1, 70, 90, 3},
        [](InputInfo& i) {
@@ -139,9 +133,7 @@ const std::vector<Chain>& chains() {
              .set_spatial_static_shape(48, 62);
          i.preprocess().convert_color(F::RGB).resize(R::RESIZE_NEAREST).convert_element_type(element::f32).mean(128);
          i.model().set_layout("NHWC");
-       },
-       element::f32,
-       1},
+       }},
       {"i420 in one tensor, no resize, bytes",
        {1, 16, 24, 3},
        [](InputInfo& i) {
@@ -335,7 +327,7 @@ TEST(FoldInputStage, OpenVinoMakesTheSameOfTheSameModel) {
     ASSERT_EQ(results[0].size(), results[1].size());
     double span = 1;
     for (double value : results[1]) span = std::max(span, std::abs(value));
-    const double tolerance = chain.type == element::u8 ? 1 : 1.01 * chain.step + 1e-4 * span;
+    const double tolerance = chain.type == element::u8 ? 1 : 1e-4 * span;
     for (std::size_t i = 0; i < results[0].size(); ++i)
       ASSERT_NEAR(results[0][i], results[1][i], tolerance) << "element " << i;
   }

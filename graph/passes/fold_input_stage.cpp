@@ -47,8 +47,7 @@ std::size_t extent(const Output<Node>& output, std::size_t axis) {
 }
 
 /// One picture of a static shape.
-bool is_picture(const Output<Node>& output) {
-  const PartialShape& shape = output.get_partial_shape();
+bool is_picture(const PartialShape& shape) {
   if (!shape.is_static() || shape.size() != 4 || shape[0].get_length() != 1) return false;
   for (std::size_t axis = 1; axis < 4; ++axis) {
     if (shape[axis].get_length() < 1 || shape[axis].get_length() > 65536) return false;
@@ -72,7 +71,7 @@ void set_source(Picture& p, PixelFormat format, std::size_t width, std::size_t h
 std::optional<Picture> start_at_colours(const std::shared_ptr<Node>& node) {
   const std::string_view type = node->get_type_info().name;
   if (type != "NV12toRGB" && type != "NV12toBGR" && type != "I420toRGB" && type != "I420toBGR") return std::nullopt;
-  if (!is_picture(node->output(0))) return std::nullopt;
+  if (!is_picture(node->get_output_partial_shape(0))) return std::nullopt;
   Picture p;
   p.type = node->get_output_element_type(0);
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
@@ -94,7 +93,8 @@ std::optional<Picture> start_at_colours(const std::shared_ptr<Node>& node) {
 /// A parameter [1,h,w,c] or [1,3,h,w] of u8. Its channels count as R, G, B: only their order matters here.
 std::optional<Picture> start_at_picture(const std::shared_ptr<Node>& node, bool planar) {
   const Output<Node> output = node->output(0);
-  if (!is_op(node, "Parameter") || !(output.get_element_type() == element::u8) || !is_picture(output))
+  if (!is_op(node, "Parameter") || !(output.get_element_type() == element::u8) ||
+      !is_picture(output.get_partial_shape()))
     return std::nullopt;
   Picture p;
   p.planar = planar;
@@ -294,7 +294,7 @@ bool fold_pad(Picture& p, const Node& node) {
 }
 
 bool fold_node(Picture& p, const Node& node) {
-  if (!is_picture(node.get_output_size() == 1 ? Output<Node>(const_cast<Node*>(&node), 0) : p.planes[0])) return false;
+  if (node.get_output_size() != 1 || !is_picture(node.get_output_partial_shape(0))) return false;
   const std::string_view type = node.get_type_info().name;
   if (type == "Convert") return fold_convert(p, node);
   if (type == "Interpolate") return fold_resize(p, node);
@@ -309,7 +309,7 @@ bool fold_node(Picture& p, const Node& node) {
 Picture follow(Picture p) {
   for (;;) {
     const auto user = only_user(*p.last);
-    if (!user || user->get_input_size() == 0 || user->get_output_size() != 1) return p;
+    if (!user) return p;
     Picture next = p;
     if (!fold_node(next, *user)) return p;
     next.last = user;

@@ -79,8 +79,6 @@ struct Chain {
   PartialShape shape;
   Told setup;
   element::Type type = element::f32;
-  /// One 8-bit step in the output, for colours that are rounded on the way: OpenVINO's plugin leaves that out.
-  double step = 0;
 };
 
 const std::vector<Chain>& chains() {
@@ -101,9 +99,7 @@ const std::vector<Chain>& chains() {
              .mean({104, 117, 123})
              .scale({57, 58, 59});
          i.model().set_layout("NCHW");
-       },
-       element::f32,
-       1.0 / 57},
+       }},
       {"nv12 in real numbers",
        {1, 3, 20, 30},
        [](InputInfo& i) {
@@ -127,9 +123,7 @@ const std::vector<Chain>& chains() {
              .reverse_channels()
              .scale({4, 5, 6});
          i.model().set_layout("NCHW");
-       },
-       element::f32,
-       1.0 / 4},
+       }},
       {"i420, enlarged, nearest",
        {1, 70, 90, 3},
        [](InputInfo& i) {
@@ -139,9 +133,7 @@ const std::vector<Chain>& chains() {
              .set_spatial_static_shape(48, 62);
          i.preprocess().convert_color(F::RGB).resize(R::RESIZE_NEAREST).convert_element_type(element::f32).mean(128);
          i.model().set_layout("NHWC");
-       },
-       element::f32,
-       1},
+       }},
       {"i420 in one tensor, no resize, bytes",
        {1, 16, 24, 3},
        [](InputInfo& i) {
@@ -326,7 +318,8 @@ TEST(FoldInputStage, OpenVinoMakesTheSameOfTheSameModel) {
     const auto inputs = noise(*model);
     std::vector<std::vector<double>> results;
     for (const char* device : {"CPU", "OPENVINO.CPU"}) {
-      auto request = core.compile_model(model, device).create_infer_request();
+      // Its default is bf16 where the processor has that.
+      auto request = core.compile_model(model, device, hint::inference_precision(element::f32)).create_infer_request();
       for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
       request.infer();
       results.push_back(op::v0::Constant(request.get_output_tensor()).to_doubles());
@@ -334,7 +327,7 @@ TEST(FoldInputStage, OpenVinoMakesTheSameOfTheSameModel) {
     ASSERT_EQ(results[0].size(), results[1].size());
     double span = 1;
     for (double value : results[1]) span = std::max(span, std::abs(value));
-    const double tolerance = chain.type == element::u8 ? 1 : 1.01 * chain.step + 1e-4 * span;
+    const double tolerance = chain.type == element::u8 ? 1 : 1e-4 * span;
     for (std::size_t i = 0; i < results[0].size(); ++i)
       ASSERT_NEAR(results[0][i], results[1][i], tolerance) << "element " << i;
   }
@@ -351,6 +344,137 @@ TEST(FoldInputStage, NearestNeighboursAreTheNodesOwn) {
       expect_equal(*model, *folded(*model), noise(*model), 0);
     }
   }
+}
+
+class Dice {
+ public:
+  explicit Dice(std::uint32_t seed) : state_(seed * 747796405u + 2891336453u) {}
+  int operator()(int low, int high) {
+    state_ = state_ * 1664525u + 1013904223u;
+    return low + static_cast<int>((state_ >> 16) % static_cast<std::uint32_t>(high - low + 1));
+  }
+  template <typename T>
+  T of(std::initializer_list<T> values) {
+    return values.begin()[(*this)(0, static_cast<int>(values.size()) - 1)];
+  }
+
+ private:
+  std::uint32_t state_;
+};
+
+void random_step(Dice& dice, PreProcessSteps& steps) {
+  using R = ResizeAlgorithm;
+  const auto real = [&] { return static_cast<float>(dice(1, 200)) / 8; };
+  switch (dice(0, 10)) {
+    case 0:
+      steps.convert_element_type(dice.of({element::f32, element::f32, element::f16, element::u8, element::i32}));
+      break;
+    case 1:
+      steps.convert_color(dice.of({ColorFormat::RGB, ColorFormat::BGR, ColorFormat::GRAY}));
+      break;
+    case 2:
+      steps.resize(
+          dice.of({R::RESIZE_LINEAR, R::RESIZE_LINEAR, R::RESIZE_NEAREST, R::RESIZE_CUBIC, R::RESIZE_BILINEAR_PILLOW}),
+          static_cast<std::size_t>(dice(1, 40)), static_cast<std::size_t>(dice(1, 40)));
+      break;
+    case 3:
+      steps.mean(std::vector<float>{real(), real(), real()});
+      break;
+    case 4:
+      steps.scale(std::vector<float>{real(), real(), real()});
+      break;
+    case 5:
+      dice(0, 1) ? steps.mean(real()) : steps.scale(real());
+      break;
+    case 6:
+      steps.convert_layout(dice.of({"NHWC", "NCHW"}));
+      break;
+    case 7:
+      steps.reverse_channels();
+      break;
+    case 8:
+      steps.pad({0, dice(0, 2), dice(0, 2), 0}, {0, dice(0, 2), dice(0, 2), 0}, real(),
+                dice.of({PaddingMode::CONSTANT, PaddingMode::CONSTANT, PaddingMode::EDGE}));
+      break;
+    case 9:
+      steps.crop({0, dice(0, 5), dice(0, 5), 0}, {1, dice(6, 30), dice(-5, 30), 4});
+      break;
+    default:
+      steps.clamp(real(), 200);
+  }
+}
+
+// Whatever steps follow one another: either they are refused, or the folded model is equal, on the CPU as well. The
+// model's own shape is dynamic so that most chains fit.
+TEST(FoldInputStage, RandomChainsAreRefusedOrEqual) {
+  using F = ColorFormat;
+  Core core;
+  const auto devices = core.get_available_devices();
+  const bool has_cpu = std::find(devices.begin(), devices.end(), "CPU") != devices.end();
+  int built = 0, with_stage = 0;
+  for (std::uint32_t seed = 0; seed < 1500; ++seed) {
+    SCOPED_TRACE(seed);
+    Dice dice(seed);
+    std::shared_ptr<Model> model;
+    try {
+      PrePostProcessor p(make_model(PartialShape::dynamic(4)));
+      const F format = dice.of({F::NV12_SINGLE_PLANE, F::NV12_TWO_PLANES, F::I420_SINGLE_PLANE, F::I420_THREE_PLANES,
+                                F::RGB, F::BGR, F::RGBX, F::BGRX, F::GRAY, F::UNDEFINED});
+      auto& tensor = p.input().tensor().set_element_type(element::u8).set_color_format(format);
+      const int channels = format == F::GRAY ? 1 : format == F::RGBX || format == F::BGRX ? 4 : 3;
+      tensor.set_layout("NHWC").set_shape({1, 2 * dice(1, 18), 2 * dice(1, 18), channels});
+      auto& steps = p.input().preprocess();
+      const int yuv = format <= F::I420_THREE_PLANES && format != F::UNDEFINED;
+      if (yuv && dice(0, 3) == 0) steps.convert_element_type(element::f32);
+      if (format != F::UNDEFINED) steps.convert_color(dice.of({F::RGB, F::BGR}));
+      for (int count = dice(0, 6); count > 0; --count) {
+        if (count == 3 && dice(0, 1)) steps.convert_element_type(element::f32);
+        random_step(dice, steps);
+      }
+      p.input().model().set_layout(dice.of({"NHWC", "NCHW"}));
+      model = p.build();
+    } catch (const Error&) {
+      continue;
+    }
+    ++built;
+    const auto one = folded(*model);
+    with_stage += count(*one, "InputStage") > 0;
+    const auto inputs = noise(*model, seed);
+    std::vector<double> wanted;
+    try {
+      wanted = op::v0::Constant(evaluate(*model, inputs).at(0)).to_doubles();
+    } catch (const Error&) {
+      // A crop left nothing to resize: known when it runs.
+      EXPECT_THROW(evaluate(*one, inputs), Error);
+      continue;
+    }
+    const auto got = op::v0::Constant(evaluate(*one, inputs).at(0)).to_doubles();
+    ASSERT_EQ(wanted.size(), got.size());
+    double span = 1;
+    for (double value : wanted) span = std::max(span, std::abs(value));
+    // Chains through f16 round to it at other places; those that go back to integers turn the fast kernel's hundredth
+    // of a step into a whole one.
+    bool half = false, whole = false;
+    for (const auto& node : model->get_ordered_ops()) {
+      if (node->get_output_size() == 0) continue;
+      const element::Type type = node->get_output_element_type(0);
+      half |= type == element::f16;
+      whole |= !type.is_real() && (is_op(node, "Convert") || is_op(node, "Interpolate"));
+    }
+    const double tolerance = span * (half ? 4e-3 : 2e-5);
+    for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(got[i], wanted[i], tolerance) << "element " << i;
+    if (!has_cpu || whole) continue;
+    auto request = core.compile_model(model, "CPU").create_infer_request();
+    for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
+    request.infer();
+    const auto cpu = op::v0::Constant(request.get_output_tensor()).to_doubles();
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_NEAR(cpu[i], wanted[i], span * (half ? 6e-3 : 1e-4)) << "element " << i << " on the CPU";
+  }
+  EXPECT_GT(built, 200);
+  EXPECT_GT(with_stage, 100);
+  RecordProperty("built", built);
+  RecordProperty("with_stage", with_stage);
 }
 
 // Two readers of the picture: what both need stays.

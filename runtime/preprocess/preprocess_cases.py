@@ -193,14 +193,13 @@ def colours():
             for kind in ["u8", "f32"] + ["f16"] * (target != "GRAY" or source not in ("RGB", "BGR")):
                 tolerance = F16 if kind == "f16" else F32
                 case(f"{source} {target} {kind}", [f"model f32 1,{channels},32,48", f"type {kind}"] + head + [f"convert_color {target}"],
-                     U8 / 255 if kind == "u8" else tolerance)
+                     tolerance)
             case(f"{source} {target} u8 out", [f"model u8 1,{channels},32,48", "type u8"] + head + [f"convert_color {target}"], U8)
+            # Grey of whole numbers may lie half-way between two: the order of the sum decides, and is the plugin's own.
+            grey = U8 / 255 if target == "GRAY" and source in ("RGB", "BGR") else F32
             for resize in RESIZE:
-                # Rounding of the colours to u8, then a resize with weights that sum to 1: one step at most, two for
-                # cubics, whose weights' magnitudes sum to more.
-                wide = 2 if "CUBIC" in resize or "BICUBIC" in resize else 1
                 case(f"{source} {target} {resize} u8", [f"model f32 1,{channels},20,30", "type u8", "spatial 32 48"] + head +
-                     [f"convert_color {target}", "convert_type f32", f"resize {resize}"], wide * U8 / 255)
+                     [f"convert_color {target}", "convert_type f32", f"resize {resize}"], grey)
                 case(f"{source} {target} {resize} f32 first",
                      [f"model f32 1,{channels},20,30", "type u8", "spatial 32 48"] + head +
                      ["convert_type f32", f"convert_color {target}", f"resize {resize}"], F32)
@@ -212,7 +211,6 @@ def resizes():
             for kind in ["f32", "u8"]:
                 for height, width in [(33, 47), (11, 13), (20, 30), (8, 70)]:
                     extra = ["convert_type f32"] if kind == "u8" else []
-                    # Nearest takes the other neighbour where a position falls between two by rounding of f32.
                     case(f"{resize} {layout}->{model} {kind} {height}x{width}",
                          [f"model f32 {shape}", f"type {kind}", f"layout {layout}", f"model_layout {model}", f"spatial {height} {width}"] + extra +
                          [f"resize {resize}", "mean 103.5,116.3,123.7", "scale 58.4,57.1,57.4"], F32)
@@ -224,9 +222,9 @@ def resizes():
              f"resize {resize} 20 24", "crop 0,2,4,0 1,18,20,3"], F32)
     for source in YUV:
         case(f"{source} dynamic", ["model f32 1,3,20,30", "type u8", f"color {source}{SUB.get(source, '')}", "spatial_dynamic", "model_layout NCHW",
-             "convert_color BGR", "convert_type f32", "resize LINEAR", "mean 1,2,3"], U8 / 255, (48, 62))
+             "convert_color BGR", "convert_type f32", "resize LINEAR", "mean 1,2,3"], F32, (48, 62))
         case(f"{source} batch", ["model f32 2,3,16,24", "type u8", f"color {source}{SUB.get(source, '')}", "model_layout NCHW", "convert_color RGB", "convert_type f32", "mean 5"],
-             U8 / 250)
+             F32)
 
 
 def rest():
@@ -258,7 +256,7 @@ def rest():
          "convert_color BGR", "convert_type f32", "mean 1,2,3"], F32)
     case("crop then resize", ["model f32 1,3,16,16", "type u8", "color BGR", "shape 1,40,30,3", "model_layout NCHW", "crop 0,4,5,0 1,36,29,3",
          "convert_color RGB", "convert_type f32", "resize LINEAR", "scale 255"], F32)
-    case("memory type", ["model f32 1,3,8,8", "type u8", "color NV12_TWO_PLANES a b", "memory GPU_SURFACE", "convert_color RGB", "model_layout NCHW"], U8 / 255)
+    case("memory type", ["model f32 1,3,8,8", "type u8", "color NV12_TWO_PLANES a b", "memory GPU_SURFACE", "convert_color RGB", "model_layout NCHW"], F32)
     case("post type", ["model f32 1,3,8,10", "out_type f16"], F16)
     case("post i32", ["model f32 1,3,8,10", "post_type i32"], 0.01)
     case("post layout", ["model f32 1,3,8,10", "out_model_layout NCHW", "out_layout NHWC"], F32)

@@ -4,6 +4,7 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/tests/support/error_of.hpp>
+#include "allocation_count_internal.hpp"
 #include "suite_internal.hpp"
 
 namespace tenon::testing {
@@ -203,6 +204,17 @@ TEST_P(States, OutliveTheirHandlesAndKeepWhatWasGiven) {
   if (name == "CPU") {
     EXPECT_THAT(values_of(before), ElementsAre(3, 3)) << "a value that someone holds is not overwritten";
   }
+}
+
+TEST_P(States, MoveWithoutAllocating) {
+  if (name != "CPU") GTEST_SKIP() << "other devices' variables are their own business";
+  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  request.set_tensor("x", floats({1, 2}, {1, 1}));
+  for (int i = 0; i < 10; ++i) request.infer();
+  const std::int64_t before = own_allocations();
+  for (int i = 0; i < 100; ++i) request.infer();
+  EXPECT_EQ(own_allocations() - before, 0);
+  EXPECT_EQ(values_of(request.get_tensor("y"))[0], 112);
 }
 
 TEST_P(States, ACancelledRunAssignsNothing) {

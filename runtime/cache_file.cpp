@@ -206,13 +206,16 @@ void FileIdentity::add_to(ContentHasher& hasher) const {
     hasher.add(number);
 }
 
+std::string absolute(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path canonical = fs::weakly_canonical(path, ignored);
+  return (canonical.empty() ? path : canonical).string();
+}
+
 std::optional<FileIdentity> identify(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  std::error_code ignored;
-  fs::path absolute = fs::weakly_canonical(path, ignored);
-  if (absolute.empty()) absolute = path;
-  return FileIdentity{absolute.string(), static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
+  return FileIdentity{cache::absolute(path), static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
                       nanoseconds(status.st_ctim)};
 }
 

@@ -31,6 +31,9 @@ struct FileIdentity {
 /// Of an existing file, with an absolute path; nothing for others.
 std::optional<FileIdentity> identify(const std::filesystem::path& path);
 
+/// The path as entries have it: absolute, without links.
+std::string absolute(const std::filesystem::path& path);
+
 /// What an entry says of itself besides its payload.
 struct EntryInfo {
   std::string model, device;

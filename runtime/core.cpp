@@ -10,7 +10,6 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/core/mapped_file.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
@@ -18,6 +17,7 @@
 #include <tenon/runtime/device_host.hpp>
 #include "bytes_stream_internal.hpp"
 #include "cache_internal.hpp"
+#include "core_internal.hpp"
 #include "model_state_internal.hpp"
 #include "registry_internal.hpp"
 
@@ -27,11 +27,6 @@ namespace {
 
 constexpr const char* kInputFrames = "TENON_INPUT_FRAMES";
 constexpr const char* kVersion = "0.1.0";
-
-struct FrameOption {
-  FrameInfo info;
-  std::string input;
-};
 
 /// "GPU.1" is device GPU with id 1; "AUTO:GPU,CPU" is device AUTO over those.
 struct DeviceName {
@@ -49,14 +44,6 @@ struct DeviceName {
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (dot != std::string::npos) id = text.substr(dot + 1);
   }
-};
-
-/// What of a compile call is the runtime's own.
-struct CompileOptions {
-  AnyMap device;
-  ZeroCopy policy = ZeroCopy::kPrefer;
-  std::optional<FrameOption> frames;
-  cache::Settings cache;
 };
 
 }  // namespace
@@ -203,43 +190,7 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
     auto device = this->device(name, nullptr);
     CompileOptions options = options_for(name, device, properties);
     this->device(name, &options.device);
-    source.cache = options.cache;
-    if (const auto blob = options.device.find(hint::compiled_blob.name()); blob != options.device.end()) {
-      const Tensor bytes = blob->second.as<Tensor>();
-      options.device.erase(blob);
-      return import(aligned(bytes), device, options);
-    }
-    if (!options.frames) {
-      cache::Compiler compiler(*device, options.device, options.cache);
-      if (compiler.active())
-        if (auto compiled = compiler.load(source.origin))
-          return CompiledModel(std::make_shared<ModelState>(shared, std::move(device), std::move(compiled),
-                                                            std::move(source), options.device, options.policy));
-    }
-    if (!source.model) {
-      if (!source.read)
-        throw AssertFailure("compile_model: the model is null, and no cache entry has this CACHE_BLOB_ID");
-      const MappedFiles files;
-      source.model = source.read();
-      for (const auto& path : files.paths())
-        if (auto identity = cache::identify(path)) source.files.push_back(std::move(*identity));
-    } else {
-      // The caller may change its model afterwards, and plans for new frame formats are made from this one.
-      source.model = source.model->clone();
-    }
-    auto state =
-        std::make_shared<ModelState>(shared, std::move(device), std::move(source), options.device, options.policy);
-    Variant::Key key;
-    if (options.frames) {
-      key.resize(state->inputs().size());
-      const PortRef port = options.frames->input.empty() ? PortRef{true, state->check_index(true, 0)}
-                                                         : state->find(options.frames->input);
-      if (!port.is_input)
-        throw AssertFailure("input_frames: '" + options.frames->input + "' is an output", Code::kNotFound);
-      key[port.index] = options.frames->info;
-    }
-    state->variant(key);
-    return CompiledModel(std::move(state));
+    return CompiledModel(compile_state(shared, std::move(device), std::move(source), std::move(options)));
   }
 
   CompiledModel compile(const std::shared_ptr<const Model>& model, const std::string& device_name,
@@ -265,35 +216,13 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
     return compile(std::move(source), device_name, properties);
   }
 
-  /// Blobs are used where they lie, at an alignment that devices may count on.
-  static Tensor aligned(const Tensor& blob) {
-    if (!blob || !blob.is_contiguous() || !blob.is_host_addressable())
-      throw AssertFailure("import_model: the blob must be a packed tensor in host memory");
-    const Tensor bytes =
-        Tensor(TensorInfo{ElementType::kU8, Shape{blob.size_bytes()}, {}}, blob.memory(), blob.offset(), blob.lease());
-    if (reinterpret_cast<std::uintptr_t>(bytes.data()) % 64 == 0) return bytes;
-    Tensor copy(ElementType::kU8, bytes.shape());
-    if (bytes.size_bytes()) std::memcpy(copy.data(), bytes.data(), bytes.size_bytes());
-    return copy;
-  }
-
-  CompiledModel import(Tensor blob, std::shared_ptr<Device> device, const CompileOptions& options) {
-    if (options.cache.callbacks && options.cache.callbacks->decrypt) {
-      const std::string plain =
-          options.cache.callbacks->decrypt(std::string(static_cast<const char*>(blob.data()), blob.size_bytes()));
-      blob = Tensor(ElementType::kU8, Shape{plain.size()});
-      if (!plain.empty()) std::memcpy(blob.data(), plain.data(), plain.size());
-    }
-    auto compiled = device->import_blob(blob, false, options.device);
-    return CompiledModel(std::make_shared<ModelState>(shared, std::move(device), std::move(compiled), options.policy));
-  }
-
   CompiledModel import(std::istream& stream, const std::string& device_name, const AnyMap& properties) {
     const DeviceName name(device_name);
     auto device = this->device(name, nullptr);
     CompileOptions options = options_for(name, device, properties);
     this->device(name, &options.device);
-    if (options.cache.callbacks && options.cache.callbacks->decrypt) return import(read_all(stream), device, options);
+    if (options.cache.callbacks && options.cache.callbacks->decrypt)
+      return CompiledModel(import_state(shared, std::move(device), read_all(stream), options));
     auto compiled = device->import_model(stream, options.device);
     return CompiledModel(std::make_shared<ModelState>(shared, std::move(device), std::move(compiled), options.policy));
   }
@@ -474,7 +403,7 @@ CompiledModel Core::import_model(const Tensor& compiled_blob, const std::string&
   auto device = impl_->device(name, nullptr);
   CompileOptions options = impl_->options_for(name, device, properties);
   impl_->device(name, &options.device);
-  return impl_->import(Impl::aligned(compiled_blob), std::move(device), options);
+  return CompiledModel(import_state(impl_->shared, std::move(device), aligned_blob(compiled_blob), options));
 }
 
 SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, const std::string& device_name,

@@ -219,7 +219,11 @@ std::optional<FileIdentity> identify(const fs::path& path) {
                       nanoseconds(status.st_ctim)};
 }
 
-bool is_temporary(const fs::path& file) { return file.extension() == kTemporary; }
+bool is_temporary(const fs::path& file) {
+  const std::string name = file.filename().string();
+  constexpr std::size_t kEntryName = 32 + std::string_view(kExtension).size();
+  return file.extension() == kTemporary && name.size() > kEntryName && is_entry_name(name.substr(0, kEntryName));
+}
 
 bool is_entry_name(const fs::path& file) {
   const std::string name = file.stem().string();

@@ -73,6 +73,7 @@ bool is_entry_name(const std::filesystem::path& file);
 void say(const std::string& message);
 
 inline constexpr const char* kExtension = ".blob";
+/// True for what write_entry() has under way: an entry's name, the process and a number, and ".part".
 bool is_temporary(const std::filesystem::path& file);
 
 /// What a model is: its nodes, names where the author gave them, attributes, edges, types, shapes, and the constants'

@@ -442,13 +442,13 @@ void Core::set_property(const std::string& device_name, const AnyMap& properties
   CompileOptions options = impl_->split(name.base, properties);
   // With the id, so that a module of several devices knows which one is meant.
   const auto device = impl_->device(name, &options.device);
+  // The device first: what it refuses changes nothing.
+  if (!options.device.empty()) device->set_property(options.device);
   {
     std::lock_guard lock(impl_->mutex);
     for (const auto& [key, value] : properties)
       if (cache::is_cache_property(key)) impl_->caches[name.base][key] = value;
   }
-  if (options.device.empty()) return;
-  device->set_property(options.device);
 }
 
 Any Core::get_property(const std::string& device_name, const std::string& name) const {

@@ -52,8 +52,9 @@ TENON_INLINE Tensor map_file(const std::filesystem::path& path) {
     throw Error(Code::kInvalidArgument, "cannot map \"" + path.string() + "\": it is not a regular file");
   }
   const auto size = static_cast<std::size_t>(status.st_size);
+  const auto ns = [](const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
   for (MappedFiles* files = detail::innermost_mapped_files(); files; files = files->outer_)
-    files->paths_.push_back(path);
+    files->files_.push_back({path, size, ns(status.st_mtim), ns(status.st_ctim)});
   // The mapping keeps the file open by itself.
   void* data = size == 0 ? nullptr : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
   if (data == MAP_FAILED) detail::fail_file(path, "mmap", errno);

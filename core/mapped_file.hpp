@@ -2,6 +2,7 @@
 // Read-only file mappings as tensors: weights are neither read nor duplicated.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <vector>
 
@@ -26,12 +27,18 @@ class TENON_API MappedFiles {
   ~MappedFiles();
   MappedFiles(const MappedFiles&) = delete;
   MappedFiles& operator=(const MappedFiles&) = delete;
-  const std::vector<std::filesystem::path>& paths() const { return paths_; }
+  /// A file as it was when it was mapped; times since 1970, in ns.
+  struct File {
+    std::filesystem::path path;
+    std::uint64_t size_bytes = 0;
+    std::int64_t modified_ns = 0, changed_ns = 0;
+  };
+  const std::vector<File>& all() const { return files_; }
 
  private:
   friend TENON_API Tensor map_file(const std::filesystem::path& path);
   MappedFiles* outer_;
-  std::vector<std::filesystem::path> paths_;
+  std::vector<File> files_;
 };
 
 }  // namespace v1

@@ -206,17 +206,24 @@ void FileIdentity::add_to(ContentHasher& hasher) const {
     hasher.add(number);
 }
 
+std::string absolute(const fs::path& path) {
+  std::error_code ignored;
+  const fs::path canonical = fs::weakly_canonical(path, ignored);
+  return (canonical.empty() ? path : canonical).string();
+}
+
 std::optional<FileIdentity> identify(const fs::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  std::error_code ignored;
-  fs::path absolute = fs::weakly_canonical(path, ignored);
-  if (absolute.empty()) absolute = path;
-  return FileIdentity{absolute.string(), static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
+  return FileIdentity{cache::absolute(path), static_cast<std::uint64_t>(status.st_size), nanoseconds(status.st_mtim),
                       nanoseconds(status.st_ctim)};
 }
 
-bool is_temporary(const fs::path& file) { return file.extension() == kTemporary; }
+bool is_temporary(const fs::path& file) {
+  const std::string name = file.filename().string();
+  constexpr std::size_t kEntryName = 32 + std::string_view(kExtension).size();
+  return file.extension() == kTemporary && name.size() > kEntryName && is_entry_name(name.substr(0, kEntryName));
+}
 
 bool is_entry_name(const fs::path& file) {
   const std::string name = file.stem().string();

@@ -31,6 +31,9 @@ struct FileIdentity {
 /// Of an existing file, with an absolute path; nothing for others.
 std::optional<FileIdentity> identify(const std::filesystem::path& path);
 
+/// The path as entries have it: absolute, without links.
+std::string absolute(const std::filesystem::path& path);
+
 /// What an entry says of itself besides its payload.
 struct EntryInfo {
   std::string model, device;
@@ -70,6 +73,7 @@ bool is_entry_name(const std::filesystem::path& file);
 void say(const std::string& message);
 
 inline constexpr const char* kExtension = ".blob";
+/// True for what write_entry() has under way: an entry's name, the process and a number, and ".part".
 bool is_temporary(const std::filesystem::path& file);
 
 /// What a model is: its nodes, names where the author gave them, attributes, edges, types, shapes, and the constants'

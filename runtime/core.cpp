@@ -9,7 +9,7 @@
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/runtime/general_properties.hpp>
-#include "core_internal.hpp"
+#include "core_impl_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -119,7 +119,7 @@ CompiledModel Core::import_model(const Tensor& compiled_blob, const std::string&
   auto device = impl_->device(name, nullptr);
   CompileOptions options = impl_->options_for(name, device, properties);
   impl_->device(name, &options.device);
-  return impl_->import(Impl::aligned(compiled_blob), std::move(device), options);
+  return CompiledModel(import_state(impl_->shared, std::move(device), aligned_blob(compiled_blob), options));
 }
 CompiledModel Core::import_model(std::istream& stream, const RemoteContext& context, const AnyMap& properties) {
   if (!context) throw AssertFailure("Remote context is null");
@@ -131,7 +131,7 @@ CompiledModel Core::import_model(std::istream& stream, const RemoteContext& cont
       std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
 }
 CompiledModel Core::import_model(const Tensor& compiled_blob, const RemoteContext& context, const AnyMap& properties) {
-  const Tensor bytes = Impl::aligned(compiled_blob);
+  const Tensor bytes = aligned_blob(compiled_blob);
   BytesBuffer buffer(bytes.data(), bytes.size_bytes());
   std::istream stream(&buffer);
   return import_model(stream, context, properties);
@@ -185,13 +185,11 @@ void Core::set_property(const std::string& device_name, const AnyMap& properties
   CompileOptions options = impl_->split(name.base, properties);
   // With the id, so that a module of several devices knows which one is meant.
   const auto device = impl_->device(name, &options.device);
-  {
-    std::lock_guard lock(impl_->mutex);
-    for (const auto& [key, value] : properties)
-      if (cache::is_cache_property(key)) impl_->caches[name.base][key] = value;
-  }
-  if (options.device.empty()) return;
-  device->set_property(options.device);
+  // The device first: what it refuses changes nothing.
+  if (!options.device.empty()) device->set_property(options.device);
+  std::lock_guard lock(impl_->mutex);
+  for (const auto& [key, value] : properties)
+    if (cache::is_cache_property(key)) impl_->caches[name.base][key] = value;
 }
 
 Any Core::get_property(const std::string& device_name, const std::string& name) const {
@@ -199,8 +197,7 @@ Any Core::get_property(const std::string& device_name, const std::string& name) 
 }
 
 Any Core::get_property(const std::string& device_name, const std::string& name, const AnyMap& arguments) const {
-  const bool is_cache = name == cache_dir.name() || name == cache_path.name();
-  if (!device_name.empty() && !is_cache) {
+  if (!device_name.empty()) {
     AnyMap with_id = arguments;
     const DeviceName wanted(device_name);
     const auto device = impl_->device(wanted, &with_id);

@@ -12,6 +12,12 @@ inline namespace v1 {
 
 DeviceHost::~DeviceHost() = default;
 
+void run_member(InferRequest& request, const Inference& inference) {
+  if (inference.stream() == Inference::kCallerThread) return request.infer();
+  request.start_async();
+  request.wait();
+}
+
 std::vector<std::string> split_devices(const std::string& text) {
   std::vector<std::string> names;
   std::string name;

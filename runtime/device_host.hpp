@@ -12,6 +12,7 @@
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/device.hpp>
+#include <tenon/runtime/infer_request.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -34,6 +35,11 @@ class TENON_API DeviceHost {
   /// The device's half of a model: what tensors it takes in place, how many streams it has.
   virtual std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const = 0;
 };
+
+/// Runs a member's request inside an inference of the composite device. On one of the runtime's streams the member's
+/// own streams do it: its inferences run side by side there, while callers of infer() share one set of workers.
+/// @errors as InferRequest::infer().
+TENON_API void run_member(InferRequest& request, const Inference& inference);
 
 /// The names in "GPU,CPU", in order; white space and empty ones are left out.
 TENON_API std::vector<std::string> split_devices(const std::string& text);

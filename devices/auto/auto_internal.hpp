@@ -76,6 +76,7 @@ class Choice {
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
   /// The device of `failed` failed in use: goes on to the next one. @return false when there is none left.
   bool give_up(const Target& failed, const std::string& why);
+  /// True while the helper runs in place of a device that still compiles.
   bool is_waiting() const;
   const Config& config() const { return config_; }
 
@@ -95,6 +96,7 @@ class Choice {
   std::mutex compiling_;
   std::size_t next_ = 0;
   std::string reasons_;
+  std::string helper_;
   std::shared_ptr<const Target> current_;
   std::atomic<std::uint64_t> generation_{0};
   std::atomic<bool> waiting_{false};

@@ -83,6 +83,7 @@ void Choice::use(std::shared_ptr<const Target> target) {
 
 void Choice::start(const std::string& helper) {
   if (!helper.empty()) {
+    helper_ = helper;
     try {
       use(compile(helper));
     } catch (const std::exception& error) {  // Then the first candidate is waited for.
@@ -112,7 +113,10 @@ std::shared_ptr<const Target> Choice::current() const {
   return current_;
 }
 
-bool Choice::is_waiting() const { return waiting_; }
+bool Choice::is_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_ && current_ && current_->device == helper_;
+}
 
 bool Choice::give_up(const Target& failed, const std::string& why) {
   // Of several requests that fail one goes on, and the others find the next device in use.

@@ -43,7 +43,7 @@ class Request final : public InferRequestImpl {
       follow();
       running_.store(true);
       try {
-        request_.infer();
+        run_member(request_, inference);
         running_.store(false);
         break;
       } catch (const Cancelled&) {

@@ -43,7 +43,9 @@ class CpuDevice final : public Device {
     table_.add_constant(device::type, device::Type::INTEGRATED);
     table_.add_constant(device::capabilities, capabilities());
     // What a blob depends on beyond Tenon and the processor, which it names itself.
-    table_.add_constant(caching_properties, std::vector<PropertyName>{device::full_name, hint::inference_precision});
+    std::vector<PropertyName> caching{device::full_name, hint::inference_precision};
+    if (table_.has(hint::execution_mode.name())) caching.emplace_back(hint::execution_mode);
+    table_.add_constant(caching_properties, caching);
     table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 1, 1});
     table_.add(optimal_number_of_infer_requests,

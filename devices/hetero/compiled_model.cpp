@@ -89,7 +89,7 @@ class Request final : public InferRequestImpl {
     prepare_states();
     for (std::size_t p = 0; p < parts_.size(); ++p) {
       inference.throw_if_cancelled();
-      run_part(p);
+      run_part(p, inference);
     }
     for (std::size_t i = 0; i < outputs_.size(); ++i) deliver(i, inference);
     // Only a whole inference changes the states.
@@ -137,7 +137,7 @@ class Request final : public InferRequestImpl {
     return std::find(all.begin(), all.end(), all[index]) == all.begin() + static_cast<std::ptrdiff_t>(index);
   }
 
-  void run_part(std::size_t p) {
+  void run_part(std::size_t p, const Inference& inference) {
     Running& part = parts_[p];
     const Part& described = plan().parts[p];
     for (std::size_t k = 0; k < described.inputs.size(); ++k) {
@@ -153,7 +153,7 @@ class Request final : public InferRequestImpl {
       part.written[k] = value.version;
     }
     current_.store(&part.request);
-    part.request.infer();
+    run_member(part.request, inference);
     current_.store(nullptr);
     for (std::size_t k = 0; k < described.outputs.size(); ++k)
       if (!values_[described.outputs[k]].is_static) assign(described.outputs[k], part.request.get_output_tensor(k));

@@ -56,7 +56,9 @@ struct Config {
     table.add_value(hint::execution_mode, execution_mode);
     add_checked(
         table, hint::inference_precision, precision,
-        [](element::Type value) { return value == element::f32 || value == element::bf16 || value == element::dynamic; },
+        [](element::Type value) {
+          return value == element::f32 || value == element::bf16 || value == element::dynamic;
+        },
         "f32, bf16 or dynamic, which leaves the choice to the device");
   }
 

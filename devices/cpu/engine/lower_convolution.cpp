@@ -91,7 +91,8 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
     if (scales.size() == 1) scales.assign(problem.dst[1], scales[0]);
     for (std::size_t i = 0; i < scales.size(); ++i) scales[i] *= affine.scale[i];
   }
-  const Tensor weights = affine.has_scale && !in_8_bits ? scaled(filter, affine.scale, problem.dst[1], groups) : filter.tensor;
+  const Tensor weights =
+      affine.has_scale && !in_8_bits ? scaled(filter, affine.scale, problem.dst[1], groups) : filter.tensor;
   Tensor bias;
   if (affine.has_shift) {
     bias = Tensor(ElementType::kF32, Shape{affine.shift.size()});
@@ -109,8 +110,7 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
       (in / groups % std::max<std::size_t>(block, 1) == 0 && out / groups % std::max<std::size_t>(block, 1) == 0);
   const ElementType type = problem.type;
   const md src_any = any_desc(type, problem.src), dst_any = any_desc(problem.result, problem.dst);
-  const md src_plain = plain_desc(type, problem.src),
-           dst_plain = plain_desc(problem.result, problem.dst);
+  const md src_plain = plain_desc(type, problem.src), dst_plain = plain_desc(problem.result, problem.dst);
   const md src_block = lowering.blocked_desc(problem.src, type), dst_block = lowering.blocked_desc(problem.dst, type);
   std::vector<std::pair<md, md>> layouts;
   if (in_8_bits) {

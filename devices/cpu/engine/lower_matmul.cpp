@@ -123,7 +123,8 @@ std::vector<Layouts> layouts_of(Lowering& lowering, const Chain& chain, const Pr
   const Layouts packed{product.a.desc(type), product.b.desc(type), product.plain_out(type)};
   if (!lowering.options().fuse) return {packed};
   const Layouts lie{natural_desc(lowering, lowering.input(node, 0), product.transpose_a, product.a, type),
-                    natural_desc(lowering, lowering.input(node, 1), product.transpose_b, product.b, type), packed.result};
+                    natural_desc(lowering, lowering.input(node, 1), product.transpose_b, product.b, type),
+                    packed.result};
   std::vector<Layouts> choices;
   const md transposed = transposed_result(lowering, chain, type);
   if (transposed.get_ndims() && transposed.get_dims() == product.out)
@@ -177,24 +178,25 @@ bool lower_in(ElementType type, ElementType result_type, const QuantizedWeights*
   if (product->out.size() > 2)
     choices = layouts_of(lowering, chain, *product, type);
   else
-    choices = {{product->a.desc(type),
-                packed ? md(product->b.extents, data_type(weights ? ElementType::kI8 : type),
-                            dnnl::memory::format_tag::any)
-                       : product->b.desc(type),
-                product->plain_out(result_type)}};
+    choices = {
+        {product->a.desc(type),
+         packed ? md(product->b.extents, data_type(weights ? ElementType::kI8 : type), dnnl::memory::format_tag::any)
+                : product->b.desc(type),
+         product->plain_out(result_type)}};
   Layouts chosen;
   const auto pd = choose(lowering.engine(), choices, bias_desc, attributes, chosen);
   if (!pd) return false;
   if (is_slow(pd.impl_info_str()) && (chain.nodes.size() > 1 || type != ElementType::kF32)) return false;
   // As they lie, where the kernel takes that; else packed.
   const auto place_of = [&](Value& value, const md& desc, const Side& side) {
-    return desc == side.desc(type) ? lowering.in_layout(value, plain_desc(type, value.shape)) : lowering.native(value).place;
+    return desc == side.desc(type) ? lowering.in_layout(value, plain_desc(type, value.shape))
+                                   : lowering.native(value).place;
   };
   const Place left_place = place_of(left, chosen.left, product->a);
-  const Place right_place = packed ? lowering.packed_constant(weights ? weights->values : right.constant,
-                                                              product->b.desc(weights ? ElementType::kI8 : right.type),
-                                                              pd.weights_desc())
-                                   : place_of(right, chosen.right, product->b);
+  const Place right_place =
+      packed ? lowering.packed_constant(weights ? weights->values : right.constant,
+                                        product->b.desc(weights ? ElementType::kI8 : right.type), pd.weights_desc())
+             : place_of(right, chosen.right, product->b);
   const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
   const Place result = post_ops.define_result(chosen.result);
   auto& step = lowering.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());

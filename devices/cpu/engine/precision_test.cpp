@@ -95,7 +95,8 @@ TEST(Bf16, TransformersAgree) {
   const auto product = [](const Out& a, const Out& b, bool transpose = false) {
     return op1("MatMul", 1, {a, b}, {{"transpose_a", false}, {"transpose_b", transpose}});
   };
-  const Out norm = op1("MVN", 6, {x, ints({-1})}, {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "INSIDE_SQRT"}});
+  const Out norm =
+      op1("MVN", 6, {x, ints({-1})}, {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "INSIDE_SQRT"}});
   const Out q = product(norm, weights({64, 64}, 1, 0.1f)), k = product(norm, weights({64, 64}, 2, 0.1f));
   const Out mixed = product(op1("Softmax", 8, {product(q, k, true)}, {{"axis", -1}}), norm);
   const Out hidden = op1("Gelu", 7, {product(op1("Add", 1, {mixed, x}), weights({64, 128}, 3, 0.1f))},
@@ -186,8 +187,8 @@ TEST(Int8, FunctionsSumsAndJoinsKeepTheNumbers) {
   const Out joined = fake(op1("Concat", 1, {silu, difference}, {{"axis", std::int64_t{1}}}), -1.2, 2.5);
   const auto halves = make_node("Split", 1, {joined, scalar_int(1)}, {{"num_splits", std::int64_t{2}}});
   const Out next = convolution_8(halves->output(1), 16, 1, 1, 2);
-  const auto steps = near_reference(op1("Add", 1, {next, convolution_8(halves->output(0), 16, 1, 1, 6)}), {x}, kF32, 0.999,
-                                    0.03);
+  const auto steps =
+      near_reference(op1("Add", 1, {next, convolution_8(halves->output(0), 16, 1, 1, 6)}), {x}, kF32, 0.999, 0.03);
   EXPECT_EQ(count(steps, "table"), 1u);  // gate and product: both are functions of `base`
   EXPECT_EQ(count(steps, "combine"), 1u);
   EXPECT_EQ(count(steps, "join"), 1u);

@@ -90,9 +90,9 @@ std::optional<Read> read_dequantized(const Node* product) {
   read.values = Tensor(ElementType::kI8, shape);
   auto* out = read.values.data<std::int8_t>();
   for (std::size_t i = 0; i < numbers->element_count(); ++i) {
-    const float centred_value =
-        (is_signed ? static_cast<float>(numbers->data<std::int8_t>()[i])
-                   : static_cast<float>(numbers->data<std::uint8_t>()[i])) - zero_point;
+    const float centred_value = (is_signed ? static_cast<float>(numbers->data<std::int8_t>()[i])
+                                           : static_cast<float>(numbers->data<std::uint8_t>()[i])) -
+                                zero_point;
     if (centred_value < -128 || centred_value > 127 || centred_value != std::nearbyint(centred_value))
       return std::nullopt;
     out[i] = static_cast<std::int8_t>(centred_value);
@@ -146,7 +146,8 @@ bool reads_images(const std::shared_ptr<Node>& node) {
   if (rank < 3 || rank > 5) return false;
   for (const auto& reader : node->get_output_target_inputs(0)) {
     const std::string_view type = reader.get_node()->get_type_name();
-    if (type.find("Convolution") != type.npos || type == "MaxPool" || (rank == 4 && type != "Reshape" && type != "Transpose"))
+    if (type.find("Convolution") != type.npos || type == "MaxPool" ||
+        (rank == 4 && type != "Reshape" && type != "Transpose"))
       return true;
   }
   return false;
@@ -200,9 +201,9 @@ std::optional<Quantization> quantization_of(Lowering& lowering, const std::share
 
 bool is_quantized(Lowering& lowering, const Node* node) {
   const std::string_view type = node->get_type_name();
-  if (type == "FakeQuantize")
-    return quantization_of(lowering, const_cast<Node*>(node)->shared_from_this()).has_value();
-  for (const char* mover : {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Split", "VariadicSplit", "Interpolate"})
+  if (type == "FakeQuantize") return quantization_of(lowering, const_cast<Node*>(node)->shared_from_this()).has_value();
+  for (const char* mover :
+       {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Split", "VariadicSplit", "Interpolate"})
     if (type == mover) return is_quantized(lowering, node->get_input_node_ptr(0));
   return false;
 }

@@ -170,9 +170,8 @@ void affine_rows(const Affine& what, const void* x, void* y, std::size_t rows, s
                  std::size_t x_stride, std::size_t y_stride) {
   const std::size_t bytes = rows * columns * (size_bytes(what.from) + size_bytes(what.to));
   parallel(rows, bytes, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row)
-      HWY_DYNAMIC_DISPATCH(AffineRange)
-      (what, at(x, what.from, row * x_stride), at(y, what.to, row * y_stride), columns);
+    for (std::size_t row = begin; row < end; ++row) HWY_DYNAMIC_DISPATCH(AffineRange)
+    (what, at(x, what.from, row * x_stride), at(y, what.to, row * y_stride), columns);
   });
 }
 

@@ -24,8 +24,8 @@ void affine_rows(const Affine& what, const void* x, void* y, std::size_t rows, s
 /// y = table[x] over bytes.
 void look_up(const std::array<std::uint8_t, 256>& table, const std::uint8_t* x, std::uint8_t* y, std::size_t count);
 
-/// z = x op y on 8-bit numbers of any scales: round(op(x_scale * x + x_shift, y_scale * y + y_shift) + z_shift), where op
-/// is a sum or a product, cut to [low, high] before it is rounded.
+/// z = x op y on 8-bit numbers of any scales: round(op(x_scale * x + x_shift, y_scale * y + y_shift) + z_shift), where
+/// op is a sum or a product, cut to [low, high] before it is rounded.
 struct Combine {
   bool product = false;
   bool x_signed = false, y_signed = false, z_signed = false;

@@ -197,7 +197,8 @@ TEST(Int8, FunctionsSumsAndJoinsKeepTheNumbers) {
 
 TEST(Int8, OtherLevelsAndRangesPerChannelStayReal) {
   const auto x = parameter({1, 4, 5, 5});
-  near_reference(convolution_8(fake(x, -1, 1, 16), 8, 3, 1, 1), {x}, kF32, 0.99999, 1e-4);
+  const auto steps = near_reference(convolution_8(fake(x, -1, 1, 16), 8, 3, 1, 1), {x}, kF32, 0.99999, 1e-4);
+  EXPECT_EQ(count(steps, "FakeQuantize levels"), 1u);
   const Out low = weights({1, 4, 1, 1}, 2, 0.1f), high = op1("Add", 1, {low, scalar(2)});
   near_reference(op1("FakeQuantize", 1, {x, low, high, low, high}, {{"levels", std::int64_t{256}}}), {x}, kF32, 0.99999,
                  1e-2);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <tenon/core/element_type.hpp>
 
@@ -33,5 +34,13 @@ struct Combine {
   float low = 0, high = 255;
 };
 void combine(const Combine& what, const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* z, std::size_t count);
+
+/// y = base + step * round(cut of (x - low) * scale to [0, top]): real numbers on `top` + 1 levels.
+struct Levels {
+  float low = 0, scale = 1, top = 255, step = 1, base = 0;
+};
+/// Over rows of `columns`; row i takes levels[i % levels.size()].
+void round_to_levels(const std::vector<Levels>& levels, const float* x, float* y, std::size_t rows,
+                     std::size_t columns);
 
 }  // namespace tenon::inline v1::engine::kernels

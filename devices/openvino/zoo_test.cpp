@@ -83,7 +83,7 @@ TEST(OpenVinoZoo, AgreesWithTenonsCpuAndCopiesNothing) {
                   1 - a.cosine, a.max_relative_error);
       // A sum that lies between two of 256 steps may be rounded to either.
       const bool has_8_bits = path.stem().string().find("_int8") != std::string::npos;
-      EXPECT_GE(a.cosine, has_8_bits ? 0.99 : 0.99999);
+      EXPECT_GE(a.cosine, has_8_bits ? 0.98 : 0.99999);
       EXPECT_LE(a.max_relative_error, has_8_bits ? 0.25 : 1e-3);
     }
     EXPECT_EQ(theirs.ledger().total().copied, 0u);

@@ -106,6 +106,18 @@ TEST(Bf16, TransformersAgree) {
   EXPECT_GE(count(steps, "bf16"), 6u);
 }
 
+TEST(Bf16, WhatOnlyBecomesAResultIsF32) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 16, 8, 8});
+  const Out y = convolution(relu(convolution(x, 32, 3, 1, 1)), 16, 1);
+  // Offsets that bf16 would round by up to 2.
+  const Out boxes = op1("Multiply", 1, {op1("Sigmoid", 1, {y}), scalar(2)});
+  const Out placed = op1("Add", 1, {boxes, op1("Add", 1, {weights({1, 16, 8, 8}, 4, 0.f), scalar(601.3)})});
+  const auto steps = near_reference(placed, {x}, kBf16, 0.999999, 1e-4);
+  EXPECT_EQ(count(steps, "bf16"), 2u);
+  EXPECT_EQ(count(steps, "Reorder"), 1u + count(steps, "Reorder jit:blk"));
+}
+
 TEST(Bf16, PoolingResizingAndReductionsReadItAsItLies) {
   NEEDS_BF16();
   const auto x = parameter({1, 16, 16, 16});

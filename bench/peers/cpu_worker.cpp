@@ -2,7 +2,8 @@
 // Runs one model on the CPU when told to, line by line: one source, compiled against Tenon and against OpenVINO, so
 // that both are measured by the same code. The driver (peers.py) interleaves short rounds of several such processes.
 //
-//   load PATH THREADS [f32|bf16 [latency|throughput [BATCH]]]   compiles, by default for latency in f32 with the model's
+//   load PATH THREADS [f32|bf16 [latency|throughput [BATCH]]]   compiles, by default for latency in f32 with the
+//   model's
 //                       own batch; answers "ok" and the ms that compiling took
 //   profiled yes|no     whether models loaded from now on measure their operations; answers "ok"
 //   outputs             infers; answers, per output, its size, sum and sum of magnitudes
@@ -112,8 +113,8 @@ class Worker {
     const auto begin = Clock::now();
     using Mode = api::hint::PerformanceMode;
     const auto mode = api::hint::performance_mode(settings.hint == "throughput" ? Mode::THROUGHPUT : Mode::LATENCY);
-    const auto precision = api::hint::inference_precision(settings.precision == "bf16" ? api::element::bf16
-                                                                                       : api::element::f32);
+    const auto precision =
+        api::hint::inference_precision(settings.precision == "bf16" ? api::element::bf16 : api::element::f32);
     const auto threads = api::inference_num_threads(settings.threads);
     const auto profiling = api::enable_profiling(profiled_);
     if (settings.batch > 0) {

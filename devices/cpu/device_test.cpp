@@ -178,7 +178,8 @@ TEST(CpuDevice, PrecisionFollowsTheCpuTheModeAndWhatIsAsked) {
     return core.compile_model(model, "CPU", properties).get_property(hint::inference_precision);
   };
   const auto capabilities = core.get_property("CPU", device::capabilities);
-  const bool has_bf16 = std::find(capabilities.begin(), capabilities.end(), device::capability::BF16) != capabilities.end();
+  const bool has_bf16 =
+      std::find(capabilities.begin(), capabilities.end(), device::capability::BF16) != capabilities.end();
   EXPECT_EQ(precision({}), has_bf16 ? element::bf16 : element::f32);
   EXPECT_EQ(precision({hint::execution_mode(hint::ExecutionMode::ACCURACY)}), element::f32);
   EXPECT_EQ(precision({hint::inference_precision(element::f32)}), element::f32);

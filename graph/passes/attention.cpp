@@ -13,8 +13,8 @@ namespace pass {
 namespace {
 bool flag(const Node& node, const char* name) { return node.get_attributes().get_bool(name, false); }
 
-/// Keys [..., S, E] of what is multiplied as [..., E, S]; swaps the last axes of the transposition that made it, or adds
-/// one.
+/// Keys [..., S, E] of what is multiplied as [..., E, S]; swaps the last axes of the transposition that made it, or
+/// adds one.
 Output<Node> keys_of(const Output<Node>& transposed, std::size_t rank) {
   const Node* source = transposed.get_node();
   std::vector<std::int64_t> order(rank);
@@ -61,7 +61,8 @@ bool match_scores(Node* node, Scores& scores) {
       Node* inner = node->get_input_node_ptr(i);
       double scale = 1;
       if (only_user(*inner)) match_scale(inner, scale);
-      if (!is_op(inner, "MatMul") || !(inner->get_output_partial_shape(0) == node->get_output_partial_shape(0))) continue;
+      if (!is_op(inner, "MatMul") || !(inner->get_output_partial_shape(0) == node->get_output_partial_shape(0)))
+        continue;
       scores = {inner, scale, node->input_value(1 - i)};
     }
   } else {

@@ -28,7 +28,8 @@ Out divide(const Out& a, const Out& b) { return op("Divide", 1, {a, b}); }
 Tensor pattern(const Shape& shape, int seed) {
   Tensor tensor(ElementType::kF32, shape);
   for (std::size_t i = 0; i < tensor.element_count(); ++i)
-    tensor.data<float>()[i] = static_cast<float>((i * 7919 + static_cast<std::size_t>(seed) * 104729) % 1009) / 168.f - 3;
+    tensor.data<float>()[i] =
+        static_cast<float>((i * 7919 + static_cast<std::size_t>(seed) * 104729) % 1009) / 168.f - 3;
   return tensor;
 }
 
@@ -97,8 +98,7 @@ TEST(FuseLayerNorm, LeavesMeansOverOtherAxes) {
   Case c;
   const Out x = c.input({2, 3, 8});
   const Out centred = op("Subtract", 1, {x, op("ReduceMean", 1, {x, ints({-1})}, {{"keep_dims", true}})});
-  const Out variance =
-      op("ReduceMean", 1, {op("Power", 1, {centred, number(2)}), ints({1, 2})}, {{"keep_dims", true}});
+  const Out variance = op("ReduceMean", 1, {op("Power", 1, {centred, number(2)}), ints({1, 2})}, {{"keep_dims", true}});
   c.ends_in(divide(centred, op("Sqrt", 1, {add(variance, number(1e-3))})));
   EXPECT_FALSE(c.changes(pass::fuse_layer_norm()));
 }
@@ -160,8 +160,9 @@ TEST(FuseAttention, TakesScaleMaskAndBothFormsOfTheKeys) {
     const bool masked = form & 1, transposed = form & 2;
     Case c;
     const Out q = c.input({2, 3, 5, 8}), k = c.input({2, 7, 3, 8}), v = c.input({2, 3, 7, 4});
-    const Out keys = op("Transpose", 1, {k, ints(transposed ? std::vector<std::int64_t>{0, 2, 3, 1}
-                                                            : std::vector<std::int64_t>{0, 2, 1, 3})});
+    const Out keys =
+        op("Transpose", 1,
+           {k, ints(transposed ? std::vector<std::int64_t>{0, 2, 3, 1} : std::vector<std::int64_t>{0, 2, 1, 3})});
     Out scores = op("MatMul", 1, {q, keys}, {{"transpose_a", false}, {"transpose_b", !transposed}});
     scores = masked ? mul(scores, number(0.25)) : divide(scores, number(3));
     if (masked) scores = add(scores, c.input({2, 1, 1, 7}));
@@ -216,8 +217,8 @@ TEST(FoldConstants, KeepsDequantizedWeightsWhenAsked) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<std::int64_t>(i % 200) - 100;
   const Out q = std::make_shared<Constant>(element::i8, Shape{64, 8}, values);
   std::vector<double> scales(8, 0.01);
-  const Out weights =
-      mul(std::make_shared<op::v0::Convert>(q, element::f32), std::make_shared<Constant>(element::f32, Shape{8}, scales));
+  const Out weights = mul(std::make_shared<op::v0::Convert>(q, element::f32),
+                          std::make_shared<Constant>(element::f32, Shape{8}, scales));
   c.ends_in(op("MatMul", 1, {x, weights}, {{"transpose_a", false}, {"transpose_b", false}}));
   c.changes(pass::fold_constants({.keep_dequantization = true}));
   EXPECT_EQ(c.count("Convert"), 1u);

@@ -177,8 +177,7 @@ bool fuse_half_product(const std::shared_ptr<Node>& node, const char* mode, Matc
     if (!match(factors[1].get_node(), x) || !(x == factors[2])) continue;
     // A half of higher rank would have broadcast the result.
     if (!(node->get_output_partial_shape(0) == x.get_partial_shape())) continue;
-    replace_node(node,
-                 make_node("Gelu", 7, {x}, {{"approximation_mode", mode}}, node->get_friendly_name())->output(0));
+    replace_node(node, make_node("Gelu", 7, {x}, {{"approximation_mode", mode}}, node->get_friendly_name())->output(0));
     return true;
   } while (std::next_permutation(factors.begin(), factors.end()));
   return false;

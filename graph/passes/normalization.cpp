@@ -46,7 +46,8 @@ struct Deviation {
 };
 /// sqrt(variance + epsilon), as Sqrt or as a power; `inverse`: one over it.
 std::optional<Deviation> match_deviation(const Node* node, bool inverse) {
-  if (inverse && is_op(node, "Divide") && is_number(*node, 0, 1)) return match_deviation(node->get_input_node_ptr(1), false);
+  if (inverse && is_op(node, "Divide") && is_number(*node, 0, 1))
+    return match_deviation(node->get_input_node_ptr(1), false);
   const bool power = is_op(node, "Power") && is_number(*node, 1, inverse ? -0.5 : 0.5);
   if (!power && (inverse || !is_op(node, "Sqrt"))) return std::nullopt;
   const Node* sum = node->get_input_node_ptr(0);

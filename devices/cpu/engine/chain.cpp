@@ -287,8 +287,8 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
     if (const auto rounded = quantization_of(lowering_, node)) {
       const bool is_signed = rounded->type == ElementType::kI8;
       const auto zero = static_cast<float>(rounded->zero_point);
-      // Last, the kernel rounds and saturates what it stores; before that, the numbers are made real again. Not by scale
-      // and zero point of the result: fewer kernels have these.
+      // Last, the kernel rounds and saturates what it stores; before that, the numbers are made real again. Not by
+      // scale and zero point of the result: fewer kernels have these.
       if (i + 1 == chain_.nodes.size() && is_8_bit(element_type(desc))) {
         ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, zero);
         continue;
@@ -335,7 +335,7 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       const ElementType lies_in = element_type(lowering_.native(other).desc);
       if (is_8_bit(lies_in) && other.quantization && algorithm == dnnl::algorithm::binary_add)
         numbers = &*other.quantization;
-      const ElementType read = numbers                     ? lies_in
+      const ElementType read = numbers                        ? lies_in
                                : is_8_bit(element_type(desc)) ? lowering_.compute_type()
                                                               : element_type(desc);
       binary.desc = read == element_type(desc) ? desc : retyped(desc, read);
@@ -343,10 +343,9 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       binary.value_desc = same_dims ? binary.desc : plain_desc(read, shape);
       if (algorithm == dnnl::algorithm::binary_add && !sum_ && !other.constant) {
         const auto& variant = lowering_.native(other);
-        const bool same_layout =
-            variant.desc == binary.value_desc ||
-            (variant.packed && variant.desc.get_data_type() == binary.desc.get_data_type() &&
-             is_packed(binary.value_desc, shape));
+        const bool same_layout = variant.desc == binary.value_desc ||
+                                 (variant.packed && variant.desc.get_data_type() == binary.desc.get_data_type() &&
+                                  is_packed(binary.value_desc, shape));
         if (same_layout && size_bytes(read) == size_bytes(element_type(desc)) && may_sum(other, i)) {
           if (numbers)
             ops.append_sum(numbers->scale, numbers->zero_point, data_type(read));

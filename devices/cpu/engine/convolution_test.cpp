@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolutions of all kinds, alone and with what is fused into them.
+#include <algorithm>
+
 #include <tenon/devices/cpu/engine/engine_test_internal.hpp>
 
 namespace tenon::engine_test {
@@ -165,6 +167,25 @@ TEST(Convolution, SupportsAutoPadAndOneAndThreeDimensions) {
   judge(op1("Convolution", 1, {cube, weights({8, 4, 3, 3, 3})},
             {{"strides", {1, 1, 1}}, {"pads_begin", {1, 1, 1}}, {"pads_end", {1, 1, 1}}, {"dilations", {1, 1, 1}}}),
         {cube});
+}
+
+TEST(ConvolutionBackprop, WithoutOverlapIsAConvolutionAndAMove) {
+  for (const std::int64_t window : {2, 3})
+    for (const std::size_t out : {5, 16, 24}) {
+      const auto x = parameter({2, 20, 7, 9});
+      const Out y =
+          op1("ConvolutionBackpropData", 1,
+              {x, weights({20, out, static_cast<std::size_t>(window), static_cast<std::size_t>(window)})},
+              {{"strides", {window, window}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"dilations", {1, 1}}});
+      const Out shifted = op1("Add", 1, {y, weights({1, out, 1, 1}, 3)});
+      const auto judged = judge(op1("Sigmoid", 1, {shifted}), {x});
+      EXPECT_EQ(judged.references, 0u);
+      if (engine::has_native_bf16()) {  // this CPU likes blocks of 16
+        const auto moved = std::count_if(judged.infos.begin(), judged.infos.end(),
+                                         [](const auto& info) { return info.kernel == "spread"; });
+        EXPECT_EQ(moved, 1);
+      }
+    }
 }
 
 TEST(ConvolutionBackprop, AgreesWithReference) {

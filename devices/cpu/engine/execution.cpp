@@ -161,9 +161,8 @@ struct ExecutionImpl {
       if (made.step != step || element_count(made.shape) == 0) continue;
       Tensor value(made.type, made.shape);
       void* from = address(made.place);
-      const md packed = made.desc.get_ndims()
-                            ? md(made.desc.get_dims(), data_type(made.type), dims_of_packed(made.shape))
-                            : md();
+      const md packed =
+          made.desc.get_ndims() ? md(made.desc.get_dims(), data_type(made.type), dims_of_packed(made.shape)) : md();
       if (made.desc.get_ndims() == 0 || made.desc == packed) {
         std::memcpy(value.data(), from, value.size_bytes());
       } else {

@@ -78,8 +78,7 @@ std::array<std::uint8_t, 256> table_of(Lowering& lowering, const Chain& chain, c
     if (const auto activation = activation_of(lowering, node)) {
       activate(lowering.engine(), *activation, values);
     } else if (const auto q = quantization_of(lowering, node)) {
-      for (float& value : values)
-        value = q->scale * (rounded_to(*q, value) - static_cast<float>(q->zero_point));
+      for (float& value : values) value = q->scale * (rounded_to(*q, value) - static_cast<float>(q->zero_point));
     } else {
       const bool source_first = other_operand(node, chain.nodes[i - 1]) == 0;
       for (std::size_t k = 0; k < 256; ++k)
@@ -89,7 +88,8 @@ std::array<std::uint8_t, 256> table_of(Lowering& lowering, const Chain& chain, c
   }
   const Quantization out = *quantization_of(lowering, chain.last());
   std::array<std::uint8_t, 256> table{};
-  for (std::size_t i = 0; i < 256; ++i) table[i] = static_cast<std::uint8_t>(static_cast<int>(rounded_to(out, values[i])) & 0xff);
+  for (std::size_t i = 0; i < 256; ++i)
+    table[i] = static_cast<std::uint8_t>(static_cast<int>(rounded_to(out, values[i])) & 0xff);
   return table;
 }
 
@@ -131,7 +131,8 @@ bool lower_8_bit_binary(Lowering& lowering, const Chain& chain) {
   Value& made = lowering.value(chain.last()->output(0));
   if (!lies_in_8_bits(lowering, x) || !lies_in_8_bits(lowering, y)) return false;
   if (x.shape != made.shape || y.shape != made.shape) return false;
-  const bool product = *algorithm == dnnl::algorithm::binary_mul, difference = *algorithm == dnnl::algorithm::binary_sub;
+  const bool product = *algorithm == dnnl::algorithm::binary_mul,
+             difference = *algorithm == dnnl::algorithm::binary_sub;
   if (!product && !difference && *algorithm != dnnl::algorithm::binary_add) return false;
   const auto left = lowering.native(x);
   const md y_desc = retyped(left.desc, y.quantization->type), desc = retyped(left.desc, rounded->type);
@@ -190,12 +191,13 @@ bool lower_8_bit_concat(Lowering& lowering, const Chain& chain) {
     const ElementType type = part.quantization->type;
     const std::size_t columns = element_count(part.shape) / rows;
     places.push_back(lowering.in_layout(part, images ? channels_last(type, part.shape) : plain_desc(type, part.shape)));
-    parts.push_back({affine_of(part.quantization, type, rounded, rounded->type), *part.quantization == *rounded, columns, row});
+    parts.push_back(
+        {affine_of(part.quantization, type, rounded, rounded->type), *part.quantization == *rounded, columns, row});
     row += columns;
   }
   made.quantization = rounded;
-  const Place to = lowering.define(made, images ? channels_last(rounded->type, made.shape)
-                                                : plain_desc(rounded->type, made.shape));
+  const Place to =
+      lowering.define(made, images ? channels_last(rounded->type, made.shape) : plain_desc(rounded->type, made.shape));
   lowering.add_kernel(node, "join", places, {to}, [parts, rows, row](std::span<void* const> p) {
     auto* out = static_cast<std::uint8_t*>(p[parts.size()]);
     for (std::size_t i = 0; i < parts.size(); ++i) {

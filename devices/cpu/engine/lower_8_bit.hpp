@@ -6,8 +6,8 @@
 
 namespace tenon::inline v1::engine {
 
-// Each takes a chain of two: the operation, and the FakeQuantize after it. @return false when the operands do not lie in
-// 8 bits, or the chain is another.
+// Each takes a chain of two: the operation, and the FakeQuantize after it. @return false when the operands do not lie
+// in 8 bits, or the chain is another.
 
 /// A function of one tensor (here the chain may be longer, as x * sigmoid(x) is): a table of 256 numbers.
 bool lower_8_bit_activation(Lowering& lowering, const Chain& chain);

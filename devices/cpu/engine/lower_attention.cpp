@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ScaledDotProductAttention as two batched products with the softmax between them, in place.
 #include <cmath>
+#include <tuple>
 
 #include <tenon/devices/cpu/engine/lowering.hpp>
 
@@ -42,12 +43,16 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
     if (!none && (given.type != ElementType::kF32 || given.shape.size() > rank || given.shape.empty())) return false;
     if (!none) mask = &given;
   }
-  const md scores = plain_desc(ElementType::kF32, score_shape), result = plain_desc(ElementType::kF32, made.shape);
-  const md q_desc = plain_desc(ElementType::kF32, q.shape), v_desc = plain_desc(ElementType::kF32, v.shape);
+  // As they lie, when that is in the type that is computed in; else packed in it.
+  const ElementType type = lowering.compute_type();
   std::vector<int> swap(rank);
   for (std::size_t i = 0; i < rank; ++i) swap[i] = static_cast<int>(i);
   std::swap(swap[rank - 1], swap[rank - 2]);
-  const md k_desc = plain_desc(ElementType::kF32, k.shape).permute_axes(swap);
+  const auto lying = [&](Value& value) {
+    const md desc = lowering.native(value).desc;
+    return !value.constant && element_type(desc) == type ? desc : plain_desc(type, value.shape);
+  };
+  const md scores = plain_desc(type, score_shape), result = plain_desc(type, made.shape);
   const md mask_desc = mask ? plain_desc(ElementType::kF32, with_rank(mask->shape, rank)) : md();
 
   dnnl::primitive_attr first_attr, attr;
@@ -57,15 +62,31 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
   ops.append_eltwise(algorithm::eltwise_linear, scale, 0);
   if (mask) ops.append_binary(algorithm::binary_add, mask_desc);
   first_attr.set_post_ops(ops);
-  const dnnl::matmul::primitive_desc first(lowering.engine(), q_desc, k_desc, md(), scores, first_attr, true);
+  const auto products = [&](const md& queries, const md& keys, const md& values) {
+    return std::pair{dnnl::matmul::primitive_desc(lowering.engine(), queries, keys.permute_axes(swap), md(), scores,
+                                                  first_attr, true),
+                     dnnl::matmul::primitive_desc(lowering.engine(), scores, values, md(), result, attr, true)};
+  };
+  const auto is_fast = [](const auto& pair) {
+    return pair.first && pair.second && !is_slow(pair.first.impl_info_str()) && !is_slow(pair.second.impl_info_str());
+  };
+  md q_desc = lying(q), k_read = lying(k), v_desc = lying(v);
+  auto [first, second] = products(q_desc, k_read, v_desc);
+  if (!is_fast(std::pair{first, second})) {
+    q_desc = plain_desc(type, q.shape);
+    k_read = plain_desc(type, k.shape);
+    v_desc = plain_desc(type, v.shape);
+    std::tie(first, second) = products(q_desc, k_read, v_desc);
+    if (!is_fast(std::pair{first, second})) return false;
+  }
+  const md k_desc = k_read.permute_axes(swap);
   const dnnl::softmax_forward::primitive_desc middle(lowering.engine(), dnnl::prop_kind::forward_inference,
                                                      algorithm::softmax_accurate, scores, scores,
                                                      static_cast<int>(rank) - 1, attr, true);
-  const dnnl::matmul::primitive_desc second(lowering.engine(), scores, v_desc, md(), result, attr, true);
-  if (!first || !middle || !second) return false;
-  if (is_slow(first.impl_info_str()) || is_slow(second.impl_info_str())) return false;
+  if (!middle) return false;
 
-  const Place q_place = lowering.plain(q), k_place = lowering.plain(k), v_place = lowering.plain(v);
+  const Place q_place = lowering.in_layout(q, q_desc), k_place = lowering.in_layout(k, k_read),
+              v_place = lowering.in_layout(v, v_desc);
   const Place mask_place = mask ? lowering.plain(*mask) : Place{};
   const Place score_place = lowering.scratch(scores.get_size());
   auto& product = lowering.add_primitive(node, dnnl::matmul(first), std::string(first.impl_info_str()) + "+scale");
@@ -78,7 +99,7 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
   lowering.add_argument(softmax, DNNL_ARG_SRC, score_place, scores);
   lowering.add_argument(softmax, DNNL_ARG_DST, score_place, scores, true);
   lowering.add_scratchpad(softmax, middle.scratchpad_desc());
-  const Place to = lowering.define_plain(made);
+  const Place to = lowering.define(made, result);
   auto& mix = lowering.add_primitive(node, dnnl::matmul(second), second.impl_info_str());
   lowering.add_argument(mix, DNNL_ARG_SRC, score_place, scores);
   lowering.add_argument(mix, DNNL_ARG_WEIGHTS, v_place, v_desc);

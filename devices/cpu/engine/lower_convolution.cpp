@@ -3,6 +3,7 @@
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/lower_depthwise.hpp>
 #include <tenon/devices/cpu/engine/lower_upsampling.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 #include <tenon/devices/cpu/engine/quantization.hpp>
 #include <tenon/devices/cpu/engine/window.hpp>
 
@@ -91,7 +92,8 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
     if (scales.size() == 1) scales.assign(problem.dst[1], scales[0]);
     for (std::size_t i = 0; i < scales.size(); ++i) scales[i] *= affine.scale[i];
   }
-  const Tensor weights = affine.has_scale && !in_8_bits ? scaled(filter, affine.scale, problem.dst[1], groups) : filter.tensor;
+  const Tensor weights =
+      affine.has_scale && !in_8_bits ? scaled(filter, affine.scale, problem.dst[1], groups) : filter.tensor;
   Tensor bias;
   if (affine.has_shift) {
     bias = Tensor(ElementType::kF32, Shape{affine.shift.size()});
@@ -109,9 +111,9 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
       (in / groups % std::max<std::size_t>(block, 1) == 0 && out / groups % std::max<std::size_t>(block, 1) == 0);
   const ElementType type = problem.type;
   const md src_any = any_desc(type, problem.src), dst_any = any_desc(problem.result, problem.dst);
-  const md src_plain = plain_desc(type, problem.src),
-           dst_plain = plain_desc(problem.result, problem.dst);
-  const md src_block = lowering.blocked_desc(problem.src, type), dst_block = lowering.blocked_desc(problem.dst, type);
+  const md src_plain = plain_desc(type, problem.src), dst_plain = plain_desc(problem.result, problem.dst);
+  const md src_block = lowering.blocked_desc(problem.src, type),
+           dst_block = lowering.blocked_desc(problem.dst, problem.result);
   std::vector<std::pair<md, md>> layouts;
   if (in_8_bits) {
     layouts.emplace_back(channels_last(problem.type, problem.src), channels_last(problem.result, problem.dst));
@@ -183,7 +185,7 @@ bool lower_8_bit(Lowering& lowering, const Chain& chain, Problem<Primitive> prob
   problem.type = lies_in;
   const Filter filter = filter_of(weights->values, grouped, false);
   const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
-  std::vector<ElementType> results{lowering.compute_type()};
+  std::vector<ElementType> results{result_type(chain.last(), lowering.compute_type())};
   if (results[0] != ElementType::kF32) results.push_back(ElementType::kF32);
   if (rounded) results = {rounded->type};
   for (const ElementType result : results) {
@@ -197,7 +199,10 @@ template <typename Primitive>
 bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
            std::size_t groups) {
   if (lower_8_bit(lowering, chain, problem, groups, filter.grouped, filter.transposed)) return true;
-  problem.type = problem.result = lowering.compute_type();
+  problem.type = lowering.compute_type();
+  problem.result = result_type(chain.last(), problem.type);
+  if (problem.result != problem.type && lower_in(lowering, chain, problem, filter, groups)) return true;
+  problem.result = problem.type;
   if (lower_in(lowering, chain, problem, filter, groups)) return true;
   if (problem.type == ElementType::kF32) return false;
   problem.type = problem.result = ElementType::kF32;

@@ -73,12 +73,11 @@ bool lower_depthwise(Lowering& lowering, const Chain& chain, const Window& windo
   const Place weights_place = lowering.constant_place(packed), bias_place = lowering.constant_place(bias);
   const Place result =
       lowering.define(lowering.value(chain.last()->output(0)), lowering.blocked_desc(dst, ElementType::kBf16));
-  lowering.add_kernel(node, "depthwise:bf16", {from, weights_place, bias_place}, {result},
-                      [problem](std::span<void* const> p) {
-                        kernels::depthwise_bf16(problem, static_cast<const std::uint16_t*>(p[0]),
-                                                static_cast<const float*>(p[1]), static_cast<const float*>(p[2]),
-                                                static_cast<std::uint16_t*>(p[3]));
-                      });
+  lowering.add_kernel(
+      node, "depthwise:bf16", {from, weights_place, bias_place}, {result}, [problem](std::span<void* const> p) {
+        kernels::depthwise_bf16(problem, static_cast<const std::uint16_t*>(p[0]), static_cast<const float*>(p[1]),
+                                static_cast<const float*>(p[2]), static_cast<std::uint16_t*>(p[3]));
+      });
   lowering.note_fused(chain);
   return true;
 }

@@ -7,7 +7,8 @@
 
 namespace tenon::inline v1::engine {
 
-/// Lowers a depthwise convolution of images in bf16, where oneDNN 3.2 is slow: `weights` is f32 [C, 1, 1, height, width].
+/// Lowers a depthwise convolution of images in bf16, where oneDNN 3.2 is slow: `weights` is f32 [C, 1, 1, height,
+/// width].
 /// @return false when the plan computes in another type, the CPU likes other blocks, or the chain does more than to
 /// scale, shift and cut off.
 bool lower_depthwise(Lowering& lowering, const Chain& chain, const Window& window, const Tensor& weights);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <tenon/devices/cpu/engine/chain.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 #include <tenon/devices/cpu/engine/quantization.hpp>
 
 namespace tenon::inline v1::engine {
@@ -118,14 +119,16 @@ md transposed_result(Lowering& lowering, const Chain& chain, ElementType type) {
 }
 
 /// Layouts to try for a batched product, best first; packed ones are the last.
-std::vector<Layouts> layouts_of(Lowering& lowering, const Chain& chain, const Product& product, ElementType type) {
+std::vector<Layouts> layouts_of(Lowering& lowering, const Chain& chain, const Product& product, ElementType type,
+                                ElementType made_type) {
   const auto& node = chain.anchor();
-  const Layouts packed{product.a.desc(type), product.b.desc(type), product.plain_out(type)};
+  const Layouts packed{product.a.desc(type), product.b.desc(type), product.plain_out(made_type)};
   if (!lowering.options().fuse) return {packed};
   const Layouts lie{natural_desc(lowering, lowering.input(node, 0), product.transpose_a, product.a, type),
-                    natural_desc(lowering, lowering.input(node, 1), product.transpose_b, product.b, type), packed.result};
+                    natural_desc(lowering, lowering.input(node, 1), product.transpose_b, product.b, type),
+                    packed.result};
   std::vector<Layouts> choices;
-  const md transposed = transposed_result(lowering, chain, type);
+  const md transposed = transposed_result(lowering, chain, made_type);
   if (transposed.get_ndims() && transposed.get_dims() == product.out)
     choices.push_back({lie.left, lie.right, transposed});
   choices.push_back(lie);
@@ -151,7 +154,7 @@ dnnl::matmul::primitive_desc choose(const dnnl::engine& engine, const std::vecto
 }
 
 /// A product of sides of `type`, or with 8-bit numbers on the left and `weights` on the right.
-bool lower_in(ElementType type, ElementType result_type, const QuantizedWeights* weights, Lowering& lowering,
+bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* weights, Lowering& lowering,
               const Chain& chain) {
   const auto& node = chain.anchor();
   const auto product = product_of(node);
@@ -172,29 +175,30 @@ bool lower_in(ElementType type, ElementType result_type, const QuantizedWeights*
     describe_scale(attributes, DNNL_ARG_WEIGHTS, weights->scales.size() == 1 ? 0 : 2);
     describe_zero_point(attributes, DNNL_ARG_SRC, left.quantization->zero_point);
   }
-  if (!post_ops.describe(node->get_output_shape(0), product->plain_out(result_type), attributes)) return false;
+  if (!post_ops.describe(node->get_output_shape(0), product->plain_out(made_type), attributes)) return false;
   std::vector<Layouts> choices;
   if (product->out.size() > 2)
-    choices = layouts_of(lowering, chain, *product, type);
+    choices = layouts_of(lowering, chain, *product, type, made_type);
   else
-    choices = {{product->a.desc(type),
-                packed ? md(product->b.extents, data_type(weights ? ElementType::kI8 : type),
-                            dnnl::memory::format_tag::any)
-                       : product->b.desc(type),
-                product->plain_out(result_type)}};
+    choices = {
+        {product->a.desc(type),
+         packed ? md(product->b.extents, data_type(weights ? ElementType::kI8 : type), dnnl::memory::format_tag::any)
+                : product->b.desc(type),
+         product->plain_out(made_type)}};
   Layouts chosen;
   const auto pd = choose(lowering.engine(), choices, bias_desc, attributes, chosen);
   if (!pd) return false;
   if (is_slow(pd.impl_info_str()) && (chain.nodes.size() > 1 || type != ElementType::kF32)) return false;
   // As they lie, where the kernel takes that; else packed.
   const auto place_of = [&](Value& value, const md& desc, const Side& side) {
-    return desc == side.desc(type) ? lowering.in_layout(value, plain_desc(type, value.shape)) : lowering.native(value).place;
+    return desc == side.desc(type) ? lowering.in_layout(value, plain_desc(type, value.shape))
+                                   : lowering.native(value).place;
   };
   const Place left_place = place_of(left, chosen.left, product->a);
-  const Place right_place = packed ? lowering.packed_constant(weights ? weights->values : right.constant,
-                                                              product->b.desc(weights ? ElementType::kI8 : right.type),
-                                                              pd.weights_desc())
-                                   : place_of(right, chosen.right, product->b);
+  const Place right_place =
+      packed ? lowering.packed_constant(weights ? weights->values : right.constant,
+                                        product->b.desc(weights ? ElementType::kI8 : right.type), pd.weights_desc())
+             : place_of(right, chosen.right, product->b);
   const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
   const Place result = post_ops.define_result(chosen.result);
   auto& step = lowering.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());
@@ -226,7 +230,7 @@ bool lower_8_bit(Lowering& lowering, const Chain& chain) {
   if (!weights) return false;
   const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
   if (rounded) return lower_in(lies_in, rounded->type, &*weights, lowering, chain);
-  const ElementType real = lowering.compute_type();
+  const ElementType real = result_type(chain.last(), lowering.compute_type());
   return lower_in(lies_in, real, &*weights, lowering, chain) ||
          (real != ElementType::kF32 && lower_in(lies_in, ElementType::kF32, &*weights, lowering, chain));
 }
@@ -235,7 +239,9 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
   const ElementType type = lowering.compute_type();
-  return lower_8_bit(lowering, chain) || lower_in(type, type, nullptr, lowering, chain) ||
+  const ElementType result = result_type(chain.last(), type);
+  return lower_8_bit(lowering, chain) || (result != type && lower_in(type, result, nullptr, lowering, chain)) ||
+         lower_in(type, type, nullptr, lowering, chain) ||
          (type != ElementType::kF32 && lower_in(ElementType::kF32, ElementType::kF32, nullptr, lowering, chain));
 }
 

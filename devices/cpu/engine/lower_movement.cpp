@@ -159,7 +159,7 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
     Value& part = lowering.input(node, i);
     if (element_count(part.shape) == 0) continue;
     const std::size_t bytes = element_count(part.shape) * size_bytes(type) / outer;
-    places.push_back(use_blocks           ? lowering.in_layout(part, lowering.blocked_desc(part.shape, type))
+    places.push_back(use_blocks          ? lowering.in_layout(part, lowering.blocked_desc(part.shape, type))
                      : type == part.type ? lowering.plain(part)
                                          : lowering.in_layout(part, plain_desc(type, part.shape)));
     parts.push_back({bytes, row_bytes});
@@ -222,7 +222,8 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
       variant.desc == channels_last(type_of(source, variant), source.shape)) {
     // Channels innermost stay so: 8-bit convolutions read them.
     const std::size_t size = size_bytes(type_of(source, variant)), rows = element_count(source.shape) / source.shape[1];
-    const std::size_t in = source.shape[1] * size, out = extents[1] * size, first = static_cast<std::size_t>(begin[1]) * size;
+    const std::size_t in = source.shape[1] * size, out = extents[1] * size,
+                      first = static_cast<std::size_t>(begin[1]) * size;
     const Place to = lowering.define(made, channels_last(type_of(source, variant), made.shape));
     lowering.add_kernel(node, "channels", {variant.place}, {to}, [rows, in, out, first](std::span<void* const> p) {
       const char* from = static_cast<const char*>(p[0]) + first;
@@ -261,7 +262,8 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
   const ElementType type = type_of(source, whole);
   const std::size_t size = size_bytes(type);
   const std::ptrdiff_t offset_bytes = offset * static_cast<std::ptrdiff_t>(size);
-  const Place from = whole.place, to = type == made.type ? lowering.define_plain(made) : lowering.define(made, plain_desc(type, made.shape));
+  const Place from = whole.place, to = type == made.type ? lowering.define_plain(made)
+                                                         : lowering.define(made, plain_desc(type, made.shape));
   lowering.add_kernel(node, "strided copy", {from}, {to}, [walk, size, offset_bytes](std::span<void* const> p) {
     kernels::strided_copy(walk, size, p[1], static_cast<const char*>(p[0]) + offset_bytes);
   });

@@ -2,6 +2,7 @@
 // Softmax, LogSoftmax and MVN over the last axes on oneDNN.
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/kernels/softmax.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -95,7 +96,8 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
   if (scale) flags |= dnnl::normalization_flags::use_scale;
   if (shift) flags |= dnnl::normalization_flags::use_shift;
   // What reads it computes in that type.
-  const md desc = plain_desc(lowering.compute_type(), Shape{rows, columns});
+  const ElementType type = result_type(chain.last(), lowering.compute_type());
+  const md desc = plain_desc(type, Shape{rows, columns});
   const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -103,8 +105,8 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
       lowering.engine(), dnnl::prop_kind::forward_inference, desc, desc,
       static_cast<float>(attributes.get_double("eps")), flags, attr, true);
   if (!pd) return false;
-  const Place from = lowering.in_layout(source, plain_desc(lowering.compute_type(), source.shape));
-  const Place to = lowering.define(made, plain_desc(lowering.compute_type(), made.shape));
+  const Place from = lowering.in_layout(source, plain_desc(type, source.shape));
+  const Place to = lowering.define(made, plain_desc(type, made.shape));
   const Place scale_place = scale ? lowering.constant_place(scale) : Place{},
               shift_place = shift ? lowering.constant_place(shift) : Place{};
   const std::string name = std::string(pd.impl_info_str()) + (scale ? "+Multiply" : "") + (shift ? "+Add" : "");

@@ -43,8 +43,8 @@ bool lower_global(Lowering& lowering, const std::shared_ptr<Node>& node, const R
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::pooling_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, algo, layout,
-                                                 md(out, layout.get_data_type(), dnnl::memory::format_tag::any),
-                                                 ones, window, zeros, zeros, zeros, attr, true);
+                                                 md(out, layout.get_data_type(), dnnl::memory::format_tag::any), ones,
+                                                 window, zeros, zeros, zeros, attr, true);
   if (!pd || is_slow(pd.impl_info_str())) return false;
   const Shape pooled(out.begin(), out.end());
   const md dst = pd.dst_desc();

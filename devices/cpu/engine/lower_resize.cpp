@@ -91,22 +91,23 @@ KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, st
     const T* x = static_cast<const T*>(p[0]);
     T* out = static_cast<T*>(p[1]);
     const std::size_t in_row = in_width * kLanes, out_row = columns.size() * kLanes, height = rows.size();
-    kernels::parallel(pictures * height, pictures * height * out_row * 2 * sizeof(T), [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        const Tap& tap = rows[i % height];
-        const T* picture = x + i / height * in_height * in_row;
-        T* to = out + i * out_row;
-        if (nearest) {
-          // Rows that repeat are copied from the one above, when that is this worker's own.
-          if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
-            std::copy(to - out_row, to, to);
-          else
-            nearest_row<kLanes>(picture + tap.first * in_row, columns, to);
-        } else {
-          resize_row<kLanes>(picture + tap.first * in_row, picture + tap.second * in_row, tap.weight, columns, to);
-        }
-      }
-    });
+    kernels::parallel(
+        pictures * height, pictures * height * out_row * 2 * sizeof(T), [&](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) {
+            const Tap& tap = rows[i % height];
+            const T* picture = x + i / height * in_height * in_row;
+            T* to = out + i * out_row;
+            if (nearest) {
+              // Rows that repeat are copied from the one above, when that is this worker's own.
+              if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
+                std::copy(to - out_row, to, to);
+              else
+                nearest_row<kLanes>(picture + tap.first * in_row, columns, to);
+            } else {
+              resize_row<kLanes>(picture + tap.first * in_row, picture + tap.second * in_row, tap.weight, columns, to);
+            }
+          }
+        });
   };
 }
 
@@ -123,14 +124,15 @@ bool lower_nearest_channels_last(Lowering& lowering, const std::shared_ptr<Node>
   lowering.add_kernel(node, "nearest", {variant.place}, {to}, [=](std::span<void* const> p) {
     const char* from = static_cast<const char*>(p[0]);
     char* out = static_cast<char*>(p[1]);
-    kernels::parallel(pictures * height, 2 * pictures * height * width * pixel, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        const char* row = from + (i / height * in_height + rows[i % height].first) * in_width * pixel;
-        char* target = out + i * width * pixel;
-        for (std::size_t x = 0; x < width; ++x)
-          std::memcpy(target + x * pixel, row + columns[x].first * pixel, pixel);
-      }
-    });
+    kernels::parallel(pictures * height, 2 * pictures * height * width * pixel,
+                      [&](std::size_t begin, std::size_t end) {
+                        for (std::size_t i = begin; i < end; ++i) {
+                          const char* row = from + (i / height * in_height + rows[i % height].first) * in_width * pixel;
+                          char* target = out + i * width * pixel;
+                          for (std::size_t x = 0; x < width; ++x)
+                            std::memcpy(target + x * pixel, row + columns[x].first * pixel, pixel);
+                        }
+                      });
   });
   return true;
 }
@@ -182,7 +184,8 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
   };
   KernelStep::Kernel kernel = type == ElementType::kBf16 ? make(Bf16()) : make(0.f);
   const Place from = blocked ? variant.place : lowering.in_layout(source, plain_desc(type, source.shape));
-  const Place to = lowering.define(made, blocked ? lowering.blocked_desc(made.shape, type) : plain_desc(type, made.shape));
+  const Place to =
+      lowering.define(made, blocked ? lowering.blocked_desc(made.shape, type) : plain_desc(type, made.shape));
   lowering.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
   return true;
 }

@@ -97,7 +97,11 @@ bool lower_in(ElementType type, Lowering& lowering, const Chain& chain, const Wi
   lowering.add_scratchpad(step, pd.scratchpad_desc());
   lowering.note_fused(chain);
   const Place result = lowering.define(made, lowering.blocked_desc(dst, type));
-  const Spread spread{src[0], blocks, src[2], src[3], static_cast<std::size_t>(window.kernel[0]),
+  const Spread spread{src[0],
+                      blocks,
+                      src[2],
+                      src[3],
+                      static_cast<std::size_t>(window.kernel[0]),
                       static_cast<std::size_t>(window.kernel[1])};
   const std::size_t bytes = block * size_bytes(type);
   lowering.add_kernel(node, "spread", {middle}, {result},

@@ -259,7 +259,8 @@ void Lowering::add_reorder(const Value& source, const Value::Variant& from, Plac
                                          writes_8_bit ? quantization : std::nullopt, element_type(desc));
   const std::size_t count = element_count(source.shape);
   const md changed = retyped(from.desc, what.to), moved = retyped(desc, what.from);
-  const bool change_first = is_dense(from.desc) && changed.get_ndims(), move_first = is_dense(desc) && moved.get_ndims();
+  const bool change_first = is_dense(from.desc) && changed.get_ndims(),
+             move_first = is_dense(desc) && moved.get_ndims();
   if (change_first && changed == desc) return add_affine(what, from.place, to, count);
   if (move_first && (reads_8_bit || !change_first)) {
     const Place middle = scratch(moved.get_size());
@@ -315,8 +316,7 @@ Place Lowering::define_plain(Value& value) {
 void Lowering::define_at(Value& value, const md& desc, Place place, bool by_next_step) {
   const bool undescribed = desc.get_ndims() == 0;
   const bool packed = undescribed || is_packed(desc, value.shape);
-  value.variants.push_back(
-      {place, desc, packed && (undescribed || element_type(desc) == value.type), packed});
+  value.variants.push_back({place, desc, packed && (undescribed || element_type(desc) == value.type), packed});
   const auto id = static_cast<ValueId>(&value - values_.data());
   note_value(place.buffer, id);
   const auto step = static_cast<std::ptrdiff_t>(plan_.steps.size()) - (by_next_step ? 0 : 1);

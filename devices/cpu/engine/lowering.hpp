@@ -27,14 +27,14 @@ struct Value {
   Shape shape;
   struct Variant {
     Place place;
-    md desc;            ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
+    md desc;             ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
     bool plain = true;   ///< Packed row-major in the value's own type.
     bool packed = true;  ///< Packed row-major, in whatever type `desc` says.
   };
   std::vector<Variant> variants;
   std::optional<Quantization> quantization;  ///< Of 8-bit variants of a real value.
-  Tensor constant;         ///< Not empty: known at compile time.
-  int remaining_uses = 0;  ///< Readers that are not lowered yet.
+  Tensor constant;                           ///< Not empty: known at compile time.
+  int remaining_uses = 0;                    ///< Readers that are not lowered yet.
 };
 
 /// The nodes that an anchor computes in one step: itself and the element-wise nodes after it.

@@ -149,7 +149,7 @@ struct Made {
   Shape shape;
   Place place;
   md desc;
-  std::ptrdiff_t step = -1;                 ///< -1: before the first.
+  std::ptrdiff_t step = -1;                  ///< -1: before the first.
   std::optional<Quantization> quantization;  ///< When `desc` has 8 bits and the value is real.
 };
 

@@ -95,7 +95,8 @@ TEST(Bf16, TransformersAgree) {
   const auto product = [](const Out& a, const Out& b, bool transpose = false) {
     return op1("MatMul", 1, {a, b}, {{"transpose_a", false}, {"transpose_b", transpose}});
   };
-  const Out norm = op1("MVN", 6, {x, ints({-1})}, {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "INSIDE_SQRT"}});
+  const Out norm =
+      op1("MVN", 6, {x, ints({-1})}, {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "INSIDE_SQRT"}});
   const Out q = product(norm, weights({64, 64}, 1, 0.1f)), k = product(norm, weights({64, 64}, 2, 0.1f));
   const Out mixed = product(op1("Softmax", 8, {product(q, k, true)}, {{"axis", -1}}), norm);
   const Out hidden = op1("Gelu", 7, {product(op1("Add", 1, {mixed, x}), weights({64, 128}, 3, 0.1f))},
@@ -103,6 +104,18 @@ TEST(Bf16, TransformersAgree) {
   const auto steps = near_reference(product(hidden, weights({128, 8}, 4, 0.1f)), {x}, kBf16, 0.9995, 0.03);
   EXPECT_EQ(count(steps, "reference"), 0u);
   EXPECT_GE(count(steps, "bf16"), 6u);
+}
+
+TEST(Bf16, WhatOnlyBecomesAResultIsF32) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 16, 8, 8});
+  const Out y = convolution(relu(convolution(x, 32, 3, 1, 1)), 16, 1);
+  // Offsets that bf16 would round by up to 2.
+  const Out boxes = op1("Multiply", 1, {op1("Sigmoid", 1, {y}), scalar(2)});
+  const Out placed = op1("Add", 1, {boxes, op1("Add", 1, {weights({1, 16, 8, 8}, 4, 0.f), scalar(601.3)})});
+  const auto steps = near_reference(placed, {x}, kBf16, 0.999999, 1e-4);
+  EXPECT_EQ(count(steps, "bf16"), 2u);
+  EXPECT_EQ(count(steps, "Reorder"), 1u + count(steps, "Reorder jit:blk"));
 }
 
 TEST(Bf16, PoolingResizingAndReductionsReadItAsItLies) {
@@ -186,8 +199,8 @@ TEST(Int8, FunctionsSumsAndJoinsKeepTheNumbers) {
   const Out joined = fake(op1("Concat", 1, {silu, difference}, {{"axis", std::int64_t{1}}}), -1.2, 2.5);
   const auto halves = make_node("Split", 1, {joined, scalar_int(1)}, {{"num_splits", std::int64_t{2}}});
   const Out next = convolution_8(halves->output(1), 16, 1, 1, 2);
-  const auto steps = near_reference(op1("Add", 1, {next, convolution_8(halves->output(0), 16, 1, 1, 6)}), {x}, kF32, 0.999,
-                                    0.03);
+  const auto steps =
+      near_reference(op1("Add", 1, {next, convolution_8(halves->output(0), 16, 1, 1, 6)}), {x}, kF32, 0.999, 0.03);
   EXPECT_EQ(count(steps, "table"), 1u);  // gate and product: both are functions of `base`
   EXPECT_EQ(count(steps, "combine"), 1u);
   EXPECT_EQ(count(steps, "join"), 1u);
@@ -196,7 +209,8 @@ TEST(Int8, FunctionsSumsAndJoinsKeepTheNumbers) {
 
 TEST(Int8, OtherLevelsAndRangesPerChannelStayReal) {
   const auto x = parameter({1, 4, 5, 5});
-  near_reference(convolution_8(fake(x, -1, 1, 16), 8, 3, 1, 1), {x}, kF32, 0.99999, 1e-4);
+  const auto steps = near_reference(convolution_8(fake(x, -1, 1, 16), 8, 3, 1, 1), {x}, kF32, 0.99999, 1e-4);
+  EXPECT_EQ(count(steps, "FakeQuantize levels"), 1u);
   const Out low = weights({1, 4, 1, 1}, 2, 0.1f), high = op1("Add", 1, {low, scalar(2)});
   near_reference(op1("FakeQuantize", 1, {x, low, high, low, high}, {{"levels", std::int64_t{256}}}), {x}, kF32, 0.99999,
                  1e-2);

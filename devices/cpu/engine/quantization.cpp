@@ -90,9 +90,9 @@ std::optional<Read> read_dequantized(const Node* product) {
   read.values = Tensor(ElementType::kI8, shape);
   auto* out = read.values.data<std::int8_t>();
   for (std::size_t i = 0; i < numbers->element_count(); ++i) {
-    const float centred_value =
-        (is_signed ? static_cast<float>(numbers->data<std::int8_t>()[i])
-                   : static_cast<float>(numbers->data<std::uint8_t>()[i])) - zero_point;
+    const float centred_value = (is_signed ? static_cast<float>(numbers->data<std::int8_t>()[i])
+                                           : static_cast<float>(numbers->data<std::uint8_t>()[i])) -
+                                zero_point;
     if (centred_value < -128 || centred_value > 127 || centred_value != std::nearbyint(centred_value))
       return std::nullopt;
     out[i] = static_cast<std::int8_t>(centred_value);
@@ -146,10 +146,47 @@ bool reads_images(const std::shared_ptr<Node>& node) {
   if (rank < 3 || rank > 5) return false;
   for (const auto& reader : node->get_output_target_inputs(0)) {
     const std::string_view type = reader.get_node()->get_type_name();
-    if (type.find("Convolution") != type.npos || type == "MaxPool" || (rank == 4 && type != "Reshape" && type != "Transpose"))
+    if (type.find("Convolution") != type.npos || type == "MaxPool" ||
+        (rank == 4 && type != "Reshape" && type != "Transpose"))
       return true;
   }
   return false;
+}
+
+/// Real numbers on levels, with limits for all or per channel of axis 1.
+bool lower_levels(Lowering& lowering, const std::shared_ptr<Node>& node) {
+  Value& source = lowering.input(node, 0);
+  Value& made = lowering.value(node->output(0));
+  if (made.type != ElementType::kF32 || element_count(made.shape) == 0) return false;
+  std::size_t count = 1;
+  Tensor limits[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    limits[i] = lowering.constant_input(node, 1 + i);
+    if (!limits[i] || limits[i].element_type() != ElementType::kF32 || !limits[i].is_contiguous()) return false;
+    const auto axis = axis_of(limits[i].shape(), made.shape.size());
+    if (limits[i].element_count() == 1) continue;
+    if (!axis || *axis != 1 || limits[i].element_count() != made.shape[1]) return false;
+    count = made.shape[1];
+  }
+  const auto limit = [&](std::size_t which, std::size_t channel) {
+    return static_cast<double>(limits[which].data<float>()[limits[which].element_count() == 1 ? 0 : channel]);
+  };
+  const double top = static_cast<double>(node->get_attributes().get_int("levels") - 1);
+  std::vector<kernels::Levels> levels;
+  for (std::size_t c = 0; c < count; ++c) {
+    const double low = limit(0, c), high = limit(1, c), base = limit(2, c);
+    if (!(high > low)) return false;
+    levels.push_back({static_cast<float>(low), static_cast<float>(top / (high - low)), static_cast<float>(top),
+                      static_cast<float>((limit(3, c) - base) / top), static_cast<float>(base)});
+  }
+  // Rows of one channel, or where all channels are alike of the last axis.
+  const std::size_t all = element_count(made.shape);
+  const std::size_t rows = count > 1 ? made.shape[0] * count : made.shape.empty() ? 1 : all / made.shape.back();
+  const Place from = lowering.plain(source), to = lowering.define_plain(made);
+  lowering.add_kernel(node, "levels", {from}, {to}, [levels, rows, columns = all / rows](std::span<void* const> p) {
+    kernels::round_to_levels(levels, static_cast<const float*>(p[0]), static_cast<float*>(p[1]), rows, columns);
+  });
+  return true;
 }
 
 bool lower_fake_quantize(Lowering& lowering, const Chain& chain) {
@@ -157,7 +194,7 @@ bool lower_fake_quantize(Lowering& lowering, const Chain& chain) {
   Value& source = lowering.input(node, 0);
   Value& made = lowering.value(node->output(0));
   const auto quantization = quantization_of(lowering, node);
-  if (!quantization || element_count(made.shape) == 0) return false;
+  if (!quantization || element_count(made.shape) == 0) return lower_levels(lowering, node);
   const auto from = lowering.native(source);
   if (source.quantization && is_8_bit(element_type(from.desc))) {
     // Numbers of the same meaning are rounded already.
@@ -200,9 +237,9 @@ std::optional<Quantization> quantization_of(Lowering& lowering, const std::share
 
 bool is_quantized(Lowering& lowering, const Node* node) {
   const std::string_view type = node->get_type_name();
-  if (type == "FakeQuantize")
-    return quantization_of(lowering, const_cast<Node*>(node)->shared_from_this()).has_value();
-  for (const char* mover : {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Split", "VariadicSplit", "Interpolate"})
+  if (type == "FakeQuantize") return quantization_of(lowering, const_cast<Node*>(node)->shared_from_this()).has_value();
+  for (const char* mover :
+       {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Split", "VariadicSplit", "Interpolate"})
     if (type == mover) return is_quantized(lowering, node->get_input_node_ptr(0));
   return false;
 }

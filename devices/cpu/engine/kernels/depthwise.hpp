@@ -21,7 +21,8 @@ struct Depthwise {
 };
 
 /// src: bf16 [planes, in_height, in_width, 16]; weights: f32 [blocks, kernel_height, kernel_width, 16]; bias: f32
-/// [blocks, 16]; dst: bf16 [planes, out_height, out_width, 16]. Sums in f32. Split over the workers of the calling arena.
+/// [blocks, 16]; dst: bf16 [planes, out_height, out_width, 16]. Sums in f32. Split over the workers of the calling
+/// arena.
 void depthwise_bf16(const Depthwise& problem, const std::uint16_t* src, const float* weights, const float* bias,
                     std::uint16_t* dst);
 

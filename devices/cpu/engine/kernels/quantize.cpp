@@ -81,6 +81,19 @@ void AffineRange(const Affine& what, const void* x, void* y, std::size_t count) 
   }
 }
 
+void LevelsRow(const Levels& levels, const float* x, float* y, std::size_t count) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto low = hn::Set(d, levels.low), scale = hn::Set(d, levels.scale), top = hn::Set(d, levels.top);
+  const auto step = hn::Set(d, levels.step), base = hn::Set(d, levels.base);
+  for (std::size_t i = 0; i < count; i += lanes) {
+    const auto mask = hn::FirstN(d, count - i < lanes ? count - i : lanes);
+    const auto at = hn::Mul(hn::Sub(hn::MaskedLoad(mask, d, x + i), low), scale);
+    const auto level = hn::Round(hn::Min(hn::Max(at, hn::Zero(d)), top));
+    hn::BlendedStore(hn::MulAdd(level, step, base), mask, d, y + i);
+  }
+}
+
 template <typename X, typename Y, typename Z>
 void CombineLoop(const Combine& what, const X* x, const Y* y, Z* z, std::size_t count) {
   const D d;
@@ -141,6 +154,7 @@ namespace tenon::inline v1::engine::kernels {
 
 HWY_EXPORT(AffineRange);
 HWY_EXPORT(CombineRange);
+HWY_EXPORT(LevelsRow);
 
 namespace {
 constexpr std::size_t kChunk = 4096;  // elements
@@ -170,9 +184,16 @@ void affine_rows(const Affine& what, const void* x, void* y, std::size_t rows, s
                  std::size_t x_stride, std::size_t y_stride) {
   const std::size_t bytes = rows * columns * (size_bytes(what.from) + size_bytes(what.to));
   parallel(rows, bytes, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) HWY_DYNAMIC_DISPATCH(AffineRange)
+    (what, at(x, what.from, row * x_stride), at(y, what.to, row * y_stride), columns);
+  });
+}
+
+void round_to_levels(const std::vector<Levels>& levels, const float* x, float* y, std::size_t rows,
+                     std::size_t columns) {
+  parallel(rows, rows * columns * 8, [&](std::size_t begin, std::size_t end) {
     for (std::size_t row = begin; row < end; ++row)
-      HWY_DYNAMIC_DISPATCH(AffineRange)
-      (what, at(x, what.from, row * x_stride), at(y, what.to, row * y_stride), columns);
+      HWY_DYNAMIC_DISPATCH(LevelsRow)(levels[row % levels.size()], x + row * columns, y + row * columns, columns);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include <tenon/core/element_type.hpp>
 
@@ -24,8 +25,8 @@ void affine_rows(const Affine& what, const void* x, void* y, std::size_t rows, s
 /// y = table[x] over bytes.
 void look_up(const std::array<std::uint8_t, 256>& table, const std::uint8_t* x, std::uint8_t* y, std::size_t count);
 
-/// z = x op y on 8-bit numbers of any scales: round(op(x_scale * x + x_shift, y_scale * y + y_shift) + z_shift), where op
-/// is a sum or a product, cut to [low, high] before it is rounded.
+/// z = x op y on 8-bit numbers of any scales: round(op(x_scale * x + x_shift, y_scale * y + y_shift) + z_shift), where
+/// op is a sum or a product, cut to [low, high] before it is rounded.
 struct Combine {
   bool product = false;
   bool x_signed = false, y_signed = false, z_signed = false;
@@ -33,5 +34,13 @@ struct Combine {
   float low = 0, high = 255;
 };
 void combine(const Combine& what, const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* z, std::size_t count);
+
+/// y = base + step * round(cut of (x - low) * scale to [0, top]): real numbers on `top` + 1 levels.
+struct Levels {
+  float low = 0, scale = 1, top = 255, step = 1, base = 0;
+};
+/// Over rows of `columns`; row i takes levels[i % levels.size()].
+void round_to_levels(const std::vector<Levels>& levels, const float* x, float* y, std::size_t rows,
+                     std::size_t columns);
 
 }  // namespace tenon::inline v1::engine::kernels

@@ -181,10 +181,10 @@ class Cell {
       c[i] = activate(0, sum(0, i)) * c[i] + activate(0, sum(1, i)) * activate(1, sum(2, i));
       const T out = activate(0, sum(3, i));
       const char kind = activations_[2][0];
-      const T cell = clip_ > 0 ? std::clamp(c[i], -clip_, clip_) : c[i];
-      h[i] = out * (kind == 't'   ? std::tanh(cell)
-                    : kind == 's' ? T{1} / (T{1} + std::exp(-cell))
-                                  : std::max(cell, T{0}));
+      // Gates are clipped, the cell is not.
+      h[i] = out * (kind == 't'   ? std::tanh(c[i])
+                    : kind == 's' ? T{1} / (T{1} + std::exp(-c[i]))
+                                  : std::max(c[i], T{0}));
     }
   }
 

@@ -17,12 +17,12 @@ struct Registry {
   std::unordered_map<std::string_view, std::vector<const Operation*>> by_type;  // Ascending versions.
 
   Registry() {
-    for (auto add :
-         {add_model_rows, add_activation_rows, add_arithmetic_rows, add_convolution_rows, add_pooling_rows,
-          add_shape_rows, add_slicing_rows, add_padding_rows, add_gather_rows, add_reduction_rows, add_sorting_rows,
-          add_normalisation_rows, add_matmul_rows, add_attention_rows, add_interpolate_rows, add_quantisation_rows,
-          add_generation_rows, add_detection_rows, add_control_flow_rows, add_recurrent_rows, add_sampling_rows,
-          add_unique_rows, add_ssd_rows, add_input_stage_rows}) {
+    for (auto add : {add_model_rows,      add_activation_rows, add_arithmetic_rows,   add_convolution_rows,
+                     add_pooling_rows,    add_shape_rows,      add_slicing_rows,      add_padding_rows,
+                     add_gather_rows,     add_reduction_rows,  add_sorting_rows,      add_normalisation_rows,
+                     add_matmul_rows,     add_attention_rows,  add_interpolate_rows,  add_quantisation_rows,
+                     add_generation_rows, add_detection_rows,  add_control_flow_rows, add_recurrent_rows,
+                     add_sampling_rows,   add_unique_rows,     add_ssd_rows,          add_input_stage_rows}) {
       add(table);
     }
     for (const Operation& row : table.rows()) sorted.push_back(&row);

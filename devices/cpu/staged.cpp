@@ -263,11 +263,12 @@ std::vector<Tensor> Staged::run_all(const std::shared_ptr<const Model>& model, c
     for (const auto& stage : known.stages)
       if (stage->after) known_.erase(stage->after.get());
     known.stages.clear();
-    return evaluate(*model, inputs, nullptr, {}, [this](const Node& node, const std::vector<Tensor>& arguments, std::vector<Tensor>& made) {
-      if (!as_type<op::util::MultiSubGraphOp>(&node)) return false;
-      made = run_node(node, arguments);
-      return true;
-    });
+    return evaluate(*model, inputs, nullptr, {},
+                    [this](const Node& node, const std::vector<Tensor>& arguments, std::vector<Tensor>& made) {
+                      if (!as_type<op::util::MultiSubGraphOp>(&node)) return false;
+                      made = run_node(node, arguments);
+                      return true;
+                    });
   }
   Stage& stage = stage_for(known, *model, inputs);
   return stage.is_cut ? run_parts(stage, inputs) : run_plan(stage, inputs);

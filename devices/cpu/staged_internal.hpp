@@ -20,9 +20,9 @@ struct Cancellation {
 };
 
 /// Runs one request's models of changing shapes. Given the inputs' shapes, a model is cut at the nodes whose outputs'
-/// shapes only their values tell: what comes before is a plan, those nodes run by their kernels, and what comes after is
-/// a model again whose shapes are known by then. Plans are kept by shapes; a model that never sees the same shapes twice
-/// is interpreted.
+/// shapes only their values tell: what comes before is a plan, those nodes run by their kernels, and what comes after
+/// is a model again whose shapes are known by then. Plans are kept by shapes; a model that never sees the same shapes
+/// twice is interpreted.
 /// @thread one at a time.
 class Staged {
  public:

@@ -13,7 +13,8 @@ inline namespace v1 {
 
 namespace {
 
-// --- PriorBox, PriorBoxClustered --------------------------------------------------------------------------------------
+// --- PriorBox, PriorBoxClustered
+// --------------------------------------------------------------------------------------
 
 /// The asked-for ratios and their reciprocals, each once, 1 first.
 std::vector<double> all_ratios(const Attributes& attributes) {
@@ -31,9 +32,7 @@ std::vector<double> all_ratios(const Attributes& attributes) {
 /// Boxes at one place of the grid, counted as OpenVINO counts them; those of a box with density d are d * d.
 std::int64_t priors_per_place(const Attributes& attributes) {
   const auto ratios = static_cast<std::int64_t>(all_ratios(attributes).size());
-  const auto count = [&](const char* name) {
-    return static_cast<std::int64_t>(attributes.get_doubles(name).size());
-  };
+  const auto count = [&](const char* name) { return static_cast<std::int64_t>(attributes.get_doubles(name).size()); };
   std::int64_t total = attributes.get_bool("scale_all_sizes") ? ratios * count("min_size") + count("max_size")
                                                               : ratios + count("min_size") - 1;
   if (count("fixed_size") > 0) total = ratios * count("fixed_size");
@@ -144,10 +143,12 @@ class PriorBoxes {
   }
   /// density * density boxes around the place, kept within the picture.
   void spread(double x, double y, std::size_t s, double half_width, double half_height) {
-    const double density = s < densities_.size() ? std::floor(densities_[s]) : 1, shift = std::floor(fixed_[s] / density);
+    const double density = s < densities_.size() ? std::floor(densities_[s]) : 1,
+                 shift = std::floor(fixed_[s] / density);
     for (double r = 0; r < density; ++r) {
       for (double c = 0; c < density; ++c) {
-        add(x - fixed_[s] / 2 + shift / 2 + c * shift, y - fixed_[s] / 2 + shift / 2 + r * shift, half_width, half_height);
+        add(x - fixed_[s] / 2 + shift / 2 + c * shift, y - fixed_[s] / 2 + shift / 2 + r * shift, half_width,
+            half_height);
         for (std::size_t i = boxes_.size() - 4; i < boxes_.size(); ++i)
           boxes_[i] = i % 4 < 2 ? std::max(boxes_[i], 0.0) : std::min(boxes_[i], 1.0);
       }
@@ -170,7 +171,8 @@ void evaluate_prior_box(const Node& node, std::span<const Tensor> inputs, std::s
 
 void infer_clustered(Node& node) {
   const auto& widths = node.get_attributes().get_doubles("width");
-  if (widths.size() != node.get_attributes().get_doubles("height").size()) fail("there are more widths or more heights");
+  if (widths.size() != node.get_attributes().get_doubles("height").size())
+    fail("there are more widths or more heights");
   infer_priors(node, static_cast<std::int64_t>(widths.size()));
 }
 
@@ -198,7 +200,8 @@ void evaluate_clustered(const Node& node, std::span<const Tensor> inputs, std::s
   write_priors(attributes, std::move(boxes), outputs[0]);
 }
 
-// --- DetectionOutput --------------------------------------------------------------------------------------------------
+// --- DetectionOutput
+// --------------------------------------------------------------------------------------------------
 
 struct DetectionShape {
   std::int64_t images = 0, priors = 0, classes = 0, most = 0;
@@ -282,8 +285,13 @@ class Detector {
           Box box = decode(image, prior, label);
           if (attributes_.get_bool("clip_after_nms")) clip(box);
           float* row = rows.data() + 7 * count++;
-          const float values[] = {static_cast<float>(image), static_cast<float>(label), score(image, prior, label),
-                                  box.x0, box.y0, box.x1, box.y1};
+          const float values[] = {static_cast<float>(image),
+                                  static_cast<float>(label),
+                                  score(image, prior, label),
+                                  box.x0,
+                                  box.y0,
+                                  box.x1,
+                                  box.y1};
           std::copy_n(values, 7, row);
         }
       }
@@ -359,9 +367,8 @@ class Detector {
     std::vector<std::int64_t> order, chosen;
     for (std::int64_t prior = 0; prior < shape_.priors; ++prior)
       if (score(image, prior, label) > threshold) order.push_back(prior);
-    std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-      return score(image, a, label) > score(image, b, label);
-    });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int64_t a, std::int64_t b) { return score(image, a, label) > score(image, b, label); });
     const std::int64_t top = attributes_.get_int("top_k");
     if (top >= 0 && static_cast<std::size_t>(top) < order.size()) order.resize(static_cast<std::size_t>(top));
     std::vector<Box> boxes;
@@ -387,7 +394,8 @@ void evaluate_detection_output(const Node& node, std::span<const Tensor> inputs,
   Detector(node, inputs).run(outputs[0]);
 }
 
-// --- RegionYolo, ReorgYolo --------------------------------------------------------------------------------------------
+// --- RegionYolo, ReorgYolo
+// --------------------------------------------------------------------------------------------
 
 void infer_region_yolo(Node& node) {
   require_rank(node, 0, 4, 4);
@@ -397,7 +405,8 @@ void infer_region_yolo(Node& node) {
   const bool softmax = attributes.get_bool("do_softmax");
   const std::int64_t regions =
       softmax ? attributes.get_int("num") : static_cast<std::int64_t>(attributes.get_ints("mask").size());
-  if (attributes.get_int("coords") < 2 || attributes.get_int("classes") < 0 || regions < 1 || values > (1 << 20) || regions > (1 << 20))
+  if (attributes.get_int("coords") < 2 || attributes.get_int("classes") < 0 || regions < 1 || values > (1 << 20) ||
+      regions > (1 << 20))
     fail("coords, classes or the number of regions are out of range");
   if (in.rank().is_static() && in[1].is_static() && in[1].get_length() != values * regions)
     fail("the data has " + in[1].to_string() + " channels, expected " + std::to_string(values * regions));
@@ -406,7 +415,8 @@ void infer_region_yolo(Node& node) {
     out[1] = values * regions;
     return set_output(node, 0, out);
   }
-  const std::size_t first = normalized_axis(attributes.get_int("axis"), 4), last = normalized_axis(attributes.get_int("end_axis"), 4);
+  const std::size_t first = normalized_axis(attributes.get_int("axis"), 4),
+                    last = normalized_axis(attributes.get_int("end_axis"), 4);
   if (last < first) fail("end_axis lies before axis");
   if (in.rank().is_dynamic()) return set_output(node, 0, PartialShape::dynamic());
   PartialShape out;
@@ -461,7 +471,7 @@ void infer_reorg_yolo(Node& node) {
   const std::int64_t stride = reorg_stride(node);
   PartialShape out = node.get_input_partial_shape(0);
   if (out.rank().is_dynamic()) return set_output(node, 0, PartialShape::dynamic(4));
-  if (out[1].is_static() && out[1].get_length() % (stride * stride) != 0 )
+  if (out[1].is_static() && out[1].get_length() % (stride * stride) != 0)
     fail("the data has " + out[1].to_string() + " channels, no multiple of the stride's square");
   for (std::size_t i = 2; i < 4; ++i) {
     if (out[i].is_static() && out[i].get_length() % stride != 0)
@@ -521,7 +531,10 @@ void add_ssd_rows(OperationTable& table) {
     if (opset == 1) row.integer("num_classes");
     row.integer("background_label_id", 0).integer("top_k", -1).flag("variance_encoded_in_target", false);
     row.ints("keep_top_k").text("code_type", "caffe.PriorBoxParameter.CORNER").flag("share_location", true);
-    row.real("nms_threshold").real("confidence_threshold", 0.0).flag("clip_after_nms", false).flag("clip_before_nms", false);
+    row.real("nms_threshold")
+        .real("confidence_threshold", 0.0)
+        .flag("clip_after_nms", false)
+        .flag("clip_before_nms", false);
     row.flag("decrease_label_id", false).flag("normalized", false).integer("input_height", 1).integer("input_width", 1);
     row.real("objectness_score", 0.0);
   }
@@ -534,7 +547,8 @@ void add_ssd_rows(OperationTable& table) {
       .integer("axis")
       .integer("end_axis")
       .reals("anchors", none);
-  table.add("ReorgYolo", 1, 1, 1, infer_reorg_yolo, evaluate_reorg_yolo, "Space to depth as YOLO 2 has it.").ints("stride");
+  table.add("ReorgYolo", 1, 1, 1, infer_reorg_yolo, evaluate_reorg_yolo, "Space to depth as YOLO 2 has it.")
+      .ints("stride");
 }
 
 }  // namespace v1

@@ -431,7 +431,8 @@ TEST(OnnxControlFlow, RefusesBodiesThatReadWhatNothingMakesOrUseUnknownOperation
   EXPECT_THAT(dangling.error().what(), HasSubstr("'nowhere'"));
   Builder unknown = looping_model();
   unknown.model.mutable_graph()->mutable_node(0)->set_op_type("Odd");
-  unknown.model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g()->mutable_node(1)->set_op_type("Fancy");
+  unknown.model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g()->mutable_node(1)->set_op_type(
+      "Fancy");
   const Error error = unknown.error();
   EXPECT_EQ(error.code(), Code::kUnimplemented);
   EXPECT_THAT(error.what(), HasSubstr("Odd"));

@@ -25,7 +25,8 @@ def main():
             if path.stat().st_size <= MAX_SEED_BYTES:
                 shutil.copy(path, onnx / path.name)
         for path in options.zoo.glob("*_tiny.xml"):
-            shutil.copy(path, ir / path.name)
+            if path.stat().st_size <= MAX_SEED_BYTES:
+                shutil.copy(path, ir / path.name)
         for path in options.zoo.glob("relu1.xml"):
             shutil.copy(path, ir / path.name)
     if options.node_tests:

@@ -45,7 +45,8 @@ std::shared_ptr<Model> counting_model(double limit) {
   auto acc = std::make_shared<Parameter>(element::f32, PartialShape::dynamic());
   auto as_float = std::make_shared<op::v0::Convert>(number, element::f32);
   auto sum = std::make_shared<op::v1::Add>(std::make_shared<op::v1::Add>(acc, inner_x), as_float);
-  auto total = make_node("ReduceSum", 1, {sum, Constant::create(element::i64, Shape{1}, {0.0})}, {{"keep_dims", false}});
+  auto total =
+      make_node("ReduceSum", 1, {sum, Constant::create(element::i64, Shape{1}, {0.0})}, {{"keep_dims", false}});
   auto goes_on = make_node("Less", 1, {total, Constant::create(element::f32, Shape{}, {limit})});
   auto row = make_node("Unsqueeze", 1, {sum, Constant::create(element::i64, Shape{1}, {0.0})});
   auto body = std::make_shared<Model>(OutputVector{goes_on, sum, row}, ParameterVector{number, inner_x, acc});
@@ -217,7 +218,8 @@ TEST(ControlFlow, RefusesBodiesThatAreMissingUnfedOrInACircle) {
   EXPECT_THAT(error_of([&] { iterator->set_invariant_input(a, x); }, Code::kInvalidArgument), HasSubstr("not set yet"));
   iterator->set_body(std::make_shared<Model>(OutputVector{sum}, ParameterVector{a, b}));
   iterator->set_invariant_input(a, x);
-  EXPECT_THAT(error_of([&] { iterator->validate_and_infer_types(); }, Code::kInvalidArgument), HasSubstr("fed by nothing"));
+  EXPECT_THAT(error_of([&] { iterator->validate_and_infer_types(); }, Code::kInvalidArgument),
+              HasSubstr("fed by nothing"));
   iterator->set_invariant_input(b, x);
   iterator->set_invariant_input(b, x);
   EXPECT_THAT(error_of([&] { iterator->validate_and_infer_types(); }, Code::kInvalidArgument), HasSubstr("fed twice"));
@@ -227,7 +229,8 @@ TEST(ControlFlow, RefusesBodiesThatAreMissingUnfedOrInACircle) {
   iterator->set_body(outer);
   iterator->get_input_descriptions().pop_back();
   EXPECT_THAT(error_of([&] { outer->validate_nodes_and_infer_types(); }, Code::kInvalidArgument), HasSubstr("circle"));
-  EXPECT_THAT(error_of([&] { for_each_node(*outer, [](const auto&) {}); }, Code::kInvalidArgument), HasSubstr("circle"));
+  EXPECT_THAT(error_of([&] { for_each_node(*outer, [](const auto&) {}); }, Code::kInvalidArgument),
+              HasSubstr("circle"));
   iterator->set_body(std::make_shared<Model>(OutputVector{sum}, ParameterVector{a, b}));  // Free the circle.
 }
 

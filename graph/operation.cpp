@@ -22,7 +22,8 @@ struct Registry {
                      add_gather_rows,     add_reduction_rows,  add_sorting_rows,     add_normalisation_rows,
                      add_matmul_rows,     add_attention_rows,  add_interpolate_rows, add_quantisation_rows,
                      add_generation_rows, add_detection_rows,  add_colour_rows,      add_control_flow_rows,
-                     add_recurrent_rows,  add_sampling_rows,   add_unique_rows,      add_input_stage_rows}) {
+                     add_recurrent_rows,  add_sampling_rows,   add_unique_rows,      add_ssd_rows,
+                     add_input_stage_rows}) {
       add(table);
     }
     for (const Operation& row : table.rows()) sorted.push_back(&row);

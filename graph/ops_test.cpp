@@ -90,20 +90,22 @@ TEST(Ops, OfPicturesAndSequences) {
   EXPECT_EQ(shape_of<op::v0::DepthToSpace>(x, "blocks_first", 2), "[1,1,16,16]");
   EXPECT_EQ(shape_of<op::v6::MVN>(x, ints({2, 3}), true, 1e-6F, op::MVNEpsMode::INSIDE_SQRT), "[1,4,8,8]");
   EXPECT_EQ(shape_of<op::v12::GroupNormalization>(x, input({4}), input({4}), 2, 1e-5), "[1,4,8,8]");
-  EXPECT_EQ(shape_of<op::v5::LSTMSequence>(input({2, 5, 3}), input({2, 2, 7}), input({2, 2, 7}), input({2}, element::i32),
-                                           input({2, 28, 3}), input({2, 28, 7}), input({2, 28}), 7,
-                                           op::RecurrentSequenceDirection::BIDIRECTIONAL),
+  EXPECT_EQ(shape_of<op::v5::LSTMSequence>(input({2, 5, 3}), input({2, 2, 7}), input({2, 2, 7}),
+                                           input({2}, element::i32), input({2, 28, 3}), input({2, 28, 7}),
+                                           input({2, 28}), 7, op::RecurrentSequenceDirection::BIDIRECTIONAL),
             "[2,2,5,7]");
   EXPECT_EQ(shape_of<op::v3::GRUCell>(input({2, 3}), input({2, 7}), input({21, 3}), input({21, 7}), input({28}), 7,
                                       std::vector<std::string>{"sigmoid", "tanh"}, std::vector<float>{},
                                       std::vector<float>{}, 0.0F, true),
             "[2,7]");
-  EXPECT_EQ(shape_of<op::v13::ScaledDotProductAttention>(input({1, 2, 5, 4}), input({1, 2, 6, 4}), input({1, 2, 6, 3}), false),
+  EXPECT_EQ(shape_of<op::v13::ScaledDotProductAttention>(input({1, 2, 5, 4}), input({1, 2, 6, 4}), input({1, 2, 6, 3}),
+                                                         false),
             "[1,2,5,3]");
 }
 
 TEST(Ops, KeepStateWithAndWithoutAnInitialValue) {
-  const auto variable = std::make_shared<op::util::Variable>(op::util::VariableInfo{PartialShape{2}, element::f32, "sum"});
+  const auto variable =
+      std::make_shared<op::util::Variable>(op::util::VariableInfo{PartialShape{2}, element::f32, "sum"});
   const auto x = input({2});
   const auto held = std::make_shared<op::v6::ReadValue>(variable);
   const auto sum = std::make_shared<op::v1::Add>(held, x);
@@ -114,8 +116,8 @@ TEST(Ops, KeepStateWithAndWithoutAnInitialValue) {
   VariableMap state;
   evaluate(model, {ones}, &state);
   EXPECT_EQ(evaluate(model, {ones}, &state)[0].data<float>()[1], 2.0F);
-  EXPECT_EQ(std::make_shared<op::v6::ReadValue>(real(3), std::make_shared<op::util::Variable>(op::util::VariableInfo{
-                                                             PartialShape{}, element::f32, "s"}))
+  EXPECT_EQ(std::make_shared<op::v6::ReadValue>(real(3), std::make_shared<op::util::Variable>(
+                                                             op::util::VariableInfo{PartialShape{}, element::f32, "s"}))
                 ->get_input_size(),
             1U);
   EXPECT_THROW(std::make_shared<op::v6::Assign>(sum, nullptr), Error);

@@ -279,16 +279,15 @@ void SubGraphOp::set_sliced_input(const std::shared_ptr<op::v0::Parameter>& para
 void SubGraphOp::set_merged_input(const std::shared_ptr<op::v0::Parameter>& parameter,
                                   const Output<Node>& initial_value, const Output<Node>& successive_value) {
   const std::uint64_t index = parameter_index(0, parameter), value = result_index(0, successive_value);
-  m_input_descriptions[0].push_back(
-      std::make_shared<MergedInputDescription>(input_for(initial_value), index, value));
+  m_input_descriptions[0].push_back(std::make_shared<MergedInputDescription>(input_for(initial_value), index, value));
 }
 void SubGraphOp::set_invariant_input(const std::shared_ptr<op::v0::Parameter>& parameter, const Output<Node>& value) {
   const std::uint64_t index = parameter_index(0, parameter);
   m_input_descriptions[0].push_back(std::make_shared<InvariantInputDescription>(input_for(value), index));
 }
 Output<Node> SubGraphOp::get_iter_value(const Output<Node>& body_value, std::int64_t iteration) {
-  return add_output(
-      0, std::make_shared<BodyOutputDescription>(result_index(0, body_value), get_output_size(), iteration));
+  return add_output(0,
+                    std::make_shared<BodyOutputDescription>(result_index(0, body_value), get_output_size(), iteration));
 }
 Output<Node> SubGraphOp::get_concatenated_slices(const Output<Node>& value, std::int64_t start, std::int64_t stride,
                                                  std::int64_t part_size, std::int64_t end, std::int64_t axis) {
@@ -348,7 +347,8 @@ void SubGraphOp::infer_outputs() {
       if (joint->m_part_size < 1 || joint->m_stride == 0) fail("a joined output has parts of no extent");
       if (shape.rank().is_static()) {
         Dimension& extent = shape[normalized_axis(joint->m_axis, shape.size())];
-        extent = m_num_iterations < 0 ? Dimension::dynamic() : Dimension(m_num_iterations) * Dimension(joint->m_part_size);
+        extent =
+            m_num_iterations < 0 ? Dimension::dynamic() : Dimension(m_num_iterations) * Dimension(joint->m_part_size);
       }
     } else if (m_num_iterations <= 0) {
       // No iteration at all leaves what came in.
@@ -386,7 +386,8 @@ std::int64_t TensorIterator::find_iterations() const {
     if (!joint || joint->m_part_size < 1 || joint->m_start < 0 || joint->m_end < 0) continue;
     const auto elements = static_cast<std::uint64_t>(std::abs(joint->m_end - joint->m_start)) + 1;
     constexpr std::int64_t kMost = std::int64_t{1} << 48;  // More is no count of anything that fits into memory.
-    return std::min<std::int64_t>(kMost, static_cast<std::int64_t>(elements / static_cast<std::uint64_t>(joint->m_part_size)));
+    return std::min<std::int64_t>(kMost,
+                                  static_cast<std::int64_t>(elements / static_cast<std::uint64_t>(joint->m_part_size)));
   }
   return 1;
 }
@@ -423,7 +424,8 @@ void Loop::infer_outputs() {
   for (std::size_t i = 0; i < 2; ++i) {
     const PartialShape& shape = get_input_partial_shape(i);
     if (shape.is_static() && element_count(shape.to_shape()) != 1)
-      fail((i ? "the condition has shape " : "the trip count has shape ") + shape.to_string() + ", expected one element");
+      fail((i ? "the condition has shape " : "the trip count has shape ") + shape.to_string() +
+           ", expected one element");
   }
   if (!get_input_element_type(0).is_dynamic()) require_integral(*this, 0);
   if (special_.current_iteration_input_idx >= 0 &&

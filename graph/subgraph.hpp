@@ -257,7 +257,8 @@ class TENON_API If final : public util::MultiSubGraphOp {
   /// Either parameter may be null: that body does not see the value.
   void set_input(const Output<Node>& value, const std::shared_ptr<v0::Parameter>& then_parameter,
                  const std::shared_ptr<v0::Parameter>& else_parameter);
-  Output<Node> set_output(const std::shared_ptr<v0::Result>& then_result, const std::shared_ptr<v0::Result>& else_result);
+  Output<Node> set_output(const std::shared_ptr<v0::Result>& then_result,
+                          const std::shared_ptr<v0::Result>& else_result);
 
  private:
   void infer_outputs() override;

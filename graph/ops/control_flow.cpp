@@ -148,8 +148,9 @@ class LoopRun {
     std::vector<Tensor> made(outputs.size());
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto* joint = as<MultiSubGraphOp::ConcatOutputDescription>(outputs[i]);
-      made[outputs[i]->m_output_index] =
-          joint ? join(*joint, joined_[i]) : chosen_[i] ? chosen_[i] : untouched(*outputs[i]);
+      made[outputs[i]->m_output_index] = joint        ? join(*joint, joined_[i])
+                                         : chosen_[i] ? chosen_[i]
+                                                      : untouched(*outputs[i]);
     }
     static_cast<void>(iterations);
     return made;
@@ -201,8 +202,8 @@ class LoopRun {
              to_string(parts[i].shape()));
       if (whole.element_count() == 0) continue;
       const std::size_t place = joint.m_stride > 0 ? i : parts.size() - 1 - i;
-      move_tensor(parts[i], part_of(whole, axis, static_cast<std::int64_t>(place) * joint.m_part_size,
-                                    joint.m_part_size));
+      move_tensor(parts[i],
+                  part_of(whole, axis, static_cast<std::int64_t>(place) * joint.m_part_size, joint.m_part_size));
     }
     return whole;
   }

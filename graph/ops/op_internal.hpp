@@ -91,6 +91,7 @@ void add_control_flow_rows(OperationTable& table);
 void add_recurrent_rows(OperationTable& table);
 void add_sampling_rows(OperationTable& table);
 void add_unique_rows(OperationTable& table);
+void add_ssd_rows(OperationTable& table);
 void add_input_stage_rows(OperationTable& table);  // graph/input_stage
 
 /// Finds what can be known of the node's output values without any input: see descriptor::Tensor::value and bounds.

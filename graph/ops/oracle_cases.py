@@ -380,7 +380,75 @@ def detections():
             lambda a, b, c, d, e: opset9.non_max_suppression(a, b, c, d, e, box_encoding="corner", sort_result_descending=True), constants=(2, 3, 4))
 
 
-for group in [unary, binary, convolution, pooling, shapes, gathers, reductions, normalisations, resizes, colours, detections]:
+def raw(opset, name, inputs, attributes):
+    from openvino.utils.node_factory import NodeFactory
+    return NodeFactory(opset).create(name, [i.output(0) for i in inputs], attributes)
+
+
+def recurrent():
+    for direction in ["forward", "reverse", "bidirectional"]:
+        d = 2 if direction == "bidirectional" else 1
+        x, lengths = f(3, 5, 4), np.array([5, 2, 4], np.int32)
+        attempt(f"lstm sequence {direction}", [x, f(3, d, 6), f(3, d, 6), lengths, f(d, 24, 4), f(d, 24, 6), f(d, 24)],
+                lambda x, h, c, n, w, r, b, k=direction: opset5.lstm_sequence(x, h, c, n, w, r, b, 6, k), constants=(4, 5, 6))
+        attempt(f"rnn sequence {direction}", [x, f(3, d, 6), lengths, f(d, 6, 4), f(d, 6, 6), f(d, 6)],
+                lambda x, h, n, w, r, b, k=direction: opset5.rnn_sequence(x, h, n, w, r, b, 6, k), constants=(3, 4, 5))
+        for before in [False, True]:
+            attempt(f"gru sequence {direction} {before}", [x, f(3, d, 6), lengths, f(d, 18, 4), f(d, 18, 6), f(d, 24 if before else 18)],
+                    lambda x, h, n, w, r, b, k=direction, before=before: opset5.gru_sequence(x, h, n, w, r, b, 6, k, linear_before_reset=before), constants=(3, 4, 5))
+    attempt("rnn cell", [f(2, 4), f(2, 3), f(3, 4), f(3, 3), f(3)], lambda x, h, w, r, b: opset3.rnn_cell(x, h, w, r, b, 3, ["relu"], [], []), constants=(2, 3, 4))
+    attempt("lstm cell clipped", [f(2, 4), f(2, 3), f(2, 3), f(12, 4), f(12, 3), f(12)],
+            lambda x, h, c, w, r, b: opset4.lstm_cell(x, h, c, w, r, b, 3, ["sigmoid", "tanh", "tanh"], [], [], 0.5), constants=(3, 4, 5))
+
+
+def sampled():
+    x = f(2, 3, 9, 11)
+    rois = np.array([[0.5, 1.2, 6, 7.5], [-2, -1, 3, 4], [4, 2, 12, 10], [3, 3, 3.2, 3.1]], F)
+    batches = np.array([0, 1, 1, 0], np.int64)
+    for mode in ["avg", "max"]:
+        for ratio in [0, 2]:
+            attempt(f"roi align 3 {mode} {ratio}", [x, rois, batches], lambda a, b, c, m=mode, r=ratio: opset3.roi_align(a, b, c, 3, 2, r, 0.9, m))
+        for aligned in ["asymmetric", "half_pixel_for_nn", "half_pixel"]:
+            attempt(f"roi align 9 {mode} {aligned}", [x, rois, batches], lambda a, b, c, m=mode, k=aligned: opset9.roi_align(a, b, c, 3, 2, 2, 0.9, m, k))
+    for pad in [False, True]:
+        attempt(f"deformable convolution 8 {pad}", [f(1, 4, 7, 6), f(1, 2 * 18, 4, 3), f(6, 2, 3, 3), f(1, 18, 4, 3, low=0, high=1)],
+                lambda a, o, w, m, p=pad: opset8.deformable_convolution(a, o, w, [2, 2], [1, 1], [1, 1], [1, 1], m, "EXPLICIT", 2, 2, p))
+    attempt("deformable convolution 1", [f(1, 2, 7, 6), f(1, 18, 7, 6), f(3, 2, 3, 3)],
+            lambda a, o, w: opset1.deformable_convolution(a, o, w, [1, 1], [1, 1], [1, 1], [1, 1]))
+    attempt("col2im", [f(2, 12, 20), np.array([6, 7], np.int64), np.array([2, 2], np.int64)],
+            lambda a, b, c: opset15.col2im(a, b, c, strides=[1, 2], dilations=[1, 1], pads_begin=[0, 1], pads_end=[0, 1]), constants=(1, 2))
+    repeated = np.array([[3, 1, 3], [2, 1, 2], [3, 1, 3]], np.int64)
+    for ordered in [False, True]:
+        attempt(f"unique {ordered}", [repeated], lambda a, s=ordered: raw("opset10", "Unique", [a], {"sorted": s}))
+        attempt(f"unique rows {ordered}", [repeated, np.array(0, np.int64)], lambda a, b, s=ordered: raw("opset10", "Unique", [a, b], {"sorted": s}), constants=(1,))
+
+
+def single_shot():
+    grid, picture = np.array([3, 4], np.int64), np.array([96, 128], np.int64)
+    for label, attributes in {"all sizes": dict(min_size=[20.0, 30.0], max_size=[40.0, 50.0], aspect_ratio=[2.0, 3.0], flip=True, clip=True, variance=[0.1, 0.1, 0.2, 0.2], step=0.0, offset=0.5),
+                              "one scale": dict(min_size=[0.2], aspect_ratio=[2.0], flip=True, step=-1.0, offset=0.5, scale_all_sizes=False, variance=[0.1]),
+                              "fixed": dict(fixed_size=[32.0, 48.0], density=[2.0, 1.0], aspect_ratio=[], step=16.0, offset=0.5, variance=[0.1]),
+                              "fixed ratios": dict(fixed_size=[32.0], fixed_ratio=[0.5], density=[2.0], step=16.0, offset=0.5)}.items():
+        attempt("prior box " + label, [grid, picture], lambda a, b, k=attributes: raw("opset1", "PriorBox", [a, b], k), constants=(0, 1))
+    attempt("prior box 8", [grid, picture], lambda a, b: raw("opset8", "PriorBox", [a, b], dict(min_size=[20.0], max_size=[40.0], aspect_ratio=[2.0], flip=True, offset=0.5, min_max_aspect_ratios_order=False)),
+            constants=(0, 1))
+    attempt("prior box clustered", [grid, picture], lambda a, b: raw("opset1", "PriorBoxClustered", [a, b], dict(width=[20.0, 40.0], height=[30.0, 10.0], step_w=16.0, step_h=32.0, offset=0.5, clip=True,
+            variance=[0.1, 0.1, 0.2, 0.2])), constants=(0, 1))
+    priors = np.sort(rng.uniform(0, 1, (1, 2, 12, 2, 2)), axis=3).reshape(1, 2, 48).astype(F)
+    priors[:, 1] = np.tile(np.array([0.1, 0.1, 0.2, 0.2], F), 12)
+    scores = rng.permutation(2 * 12 * 3).reshape(2, 36).astype(F) / 72
+    for label, more in {"corner": {}, "centre": dict(code_type="caffe.PriorBoxParameter.CENTER_SIZE"), "kept": dict(keep_top_k=[4]), "clipped": dict(clip_after_nms=True, clip_before_nms=True)}.items():
+        attributes = dict(background_label_id=0, top_k=10, keep_top_k=[20], share_location=True, nms_threshold=0.45, confidence_threshold=0.3, normalized=True) | more
+        attempt("detection output 8 " + label, [f(2, 48), scores, priors], lambda a, b, c, k=attributes: raw("opset8", "DetectionOutput", [a, b, c], k))
+        attempt("detection output 1 " + label, [f(2, 48), scores, priors], lambda a, b, c, k=attributes: raw("opset1", "DetectionOutput", [a, b, c], dict(num_classes=3) | k))
+    attempt("detection output own boxes", [f(2, 144), scores, priors], lambda a, b, c: raw("opset8", "DetectionOutput", [a, b, c], dict(top_k=10, keep_top_k=[20], share_location=False, nms_threshold=0.45,
+            confidence_threshold=0.3, normalized=True)))
+    attempt("region yolo softmax", [f(2, 18, 3, 4)], lambda a: raw("opset1", "RegionYolo", [a], dict(coords=4, classes=4, num=2, do_softmax=True, mask=[], axis=1, end_axis=3, anchors=[])))
+    attempt("region yolo", [f(2, 27, 3, 4)], lambda a: raw("opset1", "RegionYolo", [a], dict(coords=4, classes=4, num=9, do_softmax=False, mask=[0, 1, 2], axis=1, end_axis=3, anchors=[])))
+    attempt("reorg yolo", [f(2, 8, 4, 6)], lambda a: __import__("openvino").opset2.reorg_yolo(a, [2]))
+
+
+for group in [unary, binary, convolution, pooling, shapes, gathers, reductions, normalisations, resizes, colours, detections, recurrent, sampled, single_shot]:
     group()
 with open(os.path.join(OUT, "index.txt"), "w") as out:
     out.write("\n".join(index) + "\n")

@@ -50,7 +50,8 @@ std::vector<std::string> activations(const Node& node, const Form& form) {
   std::vector<std::string> names = node.get_attributes().get_strings("activations");
   if (names.empty()) names = form.kind == Kind::kRnn ? Names{"tanh"} : Names{"sigmoid", "tanh", "tanh"};
   if (names.size() < wanted)
-    fail("attribute 'activations': expected " + std::to_string(wanted) + " names, found " + std::to_string(names.size()));
+    fail("attribute 'activations': expected " + std::to_string(wanted) + " names, found " +
+         std::to_string(names.size()));
   for (const std::string& name : names) {
     if (name != "sigmoid" && name != "tanh" && name != "relu")
       fail("activation '" + name + "' is not supported; sigmoid, tanh and relu are");
@@ -181,10 +182,10 @@ class Cell {
       c[i] = activate(0, sum(0, i)) * c[i] + activate(0, sum(1, i)) * activate(1, sum(2, i));
       const T out = activate(0, sum(3, i));
       const char kind = activations_[2][0];
-      const T cell = clip_ > 0 ? std::clamp(c[i], -clip_, clip_) : c[i];
-      h[i] = out * (kind == 't'   ? std::tanh(cell)
-                    : kind == 's' ? T{1} / (T{1} + std::exp(-cell))
-                                  : std::max(cell, T{0}));
+      // Gates are clipped, the cell is not.
+      h[i] = out * (kind == 't'   ? std::tanh(c[i])
+                    : kind == 's' ? T{1} / (T{1} + std::exp(-c[i]))
+                                  : std::max(c[i], T{0}));
     }
   }
 
@@ -262,7 +263,8 @@ void run_sequence(const Node& node, const Form& form, std::span<const Tensor> in
     for (std::size_t b = 0; b < batch; ++b) {
       T* h = last.data() + (b * count + d) * hidden;
       T* c = cells.empty() ? nullptr : cells.data() + (b * count + d) * hidden;
-      const auto length = static_cast<std::size_t>(std::clamp<std::int64_t>(lengths[b], 0, static_cast<std::int64_t>(steps)));
+      const auto length =
+          static_cast<std::size_t>(std::clamp<std::int64_t>(lengths[b], 0, static_cast<std::int64_t>(steps)));
       for (std::size_t t = 0; t < length; ++t) {
         const std::size_t at = is_reverse ? length - 1 - t : t;
         cell.step(x.data() + (b * steps + at) * features, h, c);
@@ -312,7 +314,8 @@ void add_recurrent_rows(OperationTable& table) {
       .flag("input_forget", false);
   add_row(table, "LSTMCell", 4, 5, 6, lstm, "One step of a long short-term memory.");
   add_row(table, "RNNSequence", 5, 5, 6, rnn, "A plain recurrent layer over sequences.");
-  add_row(table, "GRUSequence", 5, 5, 6, gru, "A gated recurrent unit over sequences.").flag("linear_before_reset", false);
+  add_row(table, "GRUSequence", 5, 5, 6, gru, "A gated recurrent unit over sequences.")
+      .flag("linear_before_reset", false);
   add_row(table, "LSTMSequence", 5, 6, 7, lstm, "A long short-term memory over sequences.");
 }
 

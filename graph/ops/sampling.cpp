@@ -18,13 +18,15 @@ struct Corners {
   double weight[4] = {};
 };
 
-// --- ROIAlign ---------------------------------------------------------------------------------------------------------
+// --- ROIAlign
+// ---------------------------------------------------------------------------------------------------------
 
 void infer_roi_align(Node& node) {
   require_rank(node, 0, 4, 4);
   require_rank(node, 1, 2, 2);
   require_rank(node, 2, 1, 1);
-  const std::int64_t height = node.get_attributes().get_int("pooled_h"), width = node.get_attributes().get_int("pooled_w");
+  const std::int64_t height = node.get_attributes().get_int("pooled_h"),
+                     width = node.get_attributes().get_int("pooled_w");
   if (height < 1 || width < 1) fail("the pooled extent is " + std::to_string(height) + "x" + std::to_string(width));
   if (node.get_attributes().get_int("sampling_ratio") < 0) fail("sampling_ratio is negative");
   const PartialShape &data = node.get_input_partial_shape(0), &rois = node.get_input_partial_shape(1),
@@ -41,9 +43,11 @@ Corners roi_corners(double y, double x, std::int64_t height, std::int64_t width)
   if (y < -1 || y > static_cast<double>(height) || x < -1 || x > static_cast<double>(width)) return corners;
   y = std::max(y, 0.0);
   x = std::max(x, 0.0);
-  const auto top = std::min(static_cast<std::int64_t>(y), height - 1), left = std::min(static_cast<std::int64_t>(x), width - 1);
+  const auto top = std::min(static_cast<std::int64_t>(y), height - 1),
+             left = std::min(static_cast<std::int64_t>(x), width - 1);
   const std::int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
-  const double dy = top == height - 1 ? 0 : y - static_cast<double>(top), dx = left == width - 1 ? 0 : x - static_cast<double>(left);
+  const double dy = top == height - 1 ? 0 : y - static_cast<double>(top),
+               dx = left == width - 1 ? 0 : x - static_cast<double>(left);
   const std::int64_t rows[] = {top, top, bottom, bottom}, columns[] = {left, right, left, right};
   const double weights[] = {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx};
   for (int i = 0; i < 4; ++i) {
@@ -90,9 +94,11 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
       for (std::size_t px = 0; px < out[3]; ++px) {
         samples.clear();
         for (std::int64_t iy = 0; iy < grid_h; ++iy) {
-          const double y = y0 + (static_cast<double>(py) + (static_cast<double>(iy) + 0.5) / static_cast<double>(grid_h)) * bin_h;
+          const double y =
+              y0 + (static_cast<double>(py) + (static_cast<double>(iy) + 0.5) / static_cast<double>(grid_h)) * bin_h;
           for (std::int64_t ix = 0; ix < grid_w; ++ix) {
-            const double x = x0 + (static_cast<double>(px) + (static_cast<double>(ix) + 0.5) / static_cast<double>(grid_w)) * bin_w;
+            const double x =
+                x0 + (static_cast<double>(px) + (static_cast<double>(ix) + 0.5) / static_cast<double>(grid_w)) * bin_w;
             samples.push_back(roi_corners(y, x, height, width));
           }
         }
@@ -101,13 +107,11 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
           double value = 0;
           for (std::size_t s = 0; s < samples.size(); ++s) {
             const Corners& corners = samples[s];
-            double sum = 0, greatest = corners.weight[0] * static_cast<double>(plane[corners.at[0]]);
-            for (int i = 0; i < 4; ++i) {
-              const double part = corners.weight[i] * static_cast<double>(plane[corners.at[i]]);
-              sum += part;
-              greatest = std::max(greatest, part);
-            }
-            value = is_max ? (s == 0 ? greatest : std::max(value, greatest)) : value + sum;
+            double sum = 0;
+            for (int i = 0; i < 4; ++i) sum += corners.weight[i] * static_cast<double>(plane[corners.at[i]]);
+            // The greatest of what was read and 0, as OpenVINO has it; ONNX's tests take the greatest of weighted
+            // pixels.
+            value = is_max ? std::max(value, sum) : value + sum;
           }
           if (!is_max && !samples.empty()) value /= static_cast<double>(samples.size());
           result[((roi * out[1] + c) * out[2] + py) * out[3] + px] = static_cast<float>(value);
@@ -118,7 +122,8 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
   result.commit();
 }
 
-// --- DeformableConvolution --------------------------------------------------------------------------------------------
+// --- DeformableConvolution
+// --------------------------------------------------------------------------------------------
 
 void infer_deformable(Node& node) {
   for (std::size_t i = 0; i < node.get_input_size(); ++i) require_rank(node, i, 4, 4);
@@ -165,8 +170,8 @@ void infer_deformable(Node& node) {
 Corners tap_corners(double y, double x, std::int64_t height, std::int64_t width, bool pads) {
   Corners corners;
   const double least = pads ? -1.0 : 0.0;
-  const bool is_inside = (pads ? y > least && x > least : y >= least && x >= least) && y < static_cast<double>(height) &&
-                         x < static_cast<double>(width);
+  const bool is_inside = (pads ? y > least && x > least : y >= least && x >= least) &&
+                         y < static_cast<double>(height) && x < static_cast<double>(width);
   if (!is_inside) return corners;
   const auto top = static_cast<std::int64_t>(std::floor(y)), left = static_cast<std::int64_t>(std::floor(x));
   const double dy = y - static_cast<double>(top), dx = x - static_cast<double>(left);
@@ -203,8 +208,10 @@ void evaluate_deformable(const Node& node, std::span<const Tensor> inputs, std::
   std::vector<float> columns(in[1] * taps);
   for (std::size_t n = 0; n < out[0]; ++n) {
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-      const double oy = static_cast<double>(static_cast<std::int64_t>(pixel / out[3]) * window[0].stride - window[0].pad_begin);
-      const double ox = static_cast<double>(static_cast<std::int64_t>(pixel % out[3]) * window[1].stride - window[1].pad_begin);
+      const double oy =
+          static_cast<double>(static_cast<std::int64_t>(pixel / out[3]) * window[0].stride - window[0].pad_begin);
+      const double ox =
+          static_cast<double>(static_cast<std::int64_t>(pixel % out[3]) * window[1].stride - window[1].pad_begin);
       for (std::size_t g = 0; g < deformable; ++g) {
         for (std::size_t tap = 0; tap < taps; ++tap) {
           const std::size_t at = (n * deformable + g) * taps + tap;
@@ -212,7 +219,8 @@ void evaluate_deformable(const Node& node, std::span<const Tensor> inputs, std::
                            static_cast<double>(offsets[2 * at * pixels + pixel]);
           const double x = ox + static_cast<double>(static_cast<std::int64_t>(tap % w[3]) * window[1].dilation) +
                            static_cast<double>(offsets[(2 * at + 1) * pixels + pixel]);
-          const Corners corners = tap_corners(y, x, static_cast<std::int64_t>(in[2]), static_cast<std::int64_t>(in[3]), pads);
+          const Corners corners =
+              tap_corners(y, x, static_cast<std::int64_t>(in[2]), static_cast<std::int64_t>(in[3]), pads);
           const double factor = mask.empty() ? 1.0 : static_cast<double>(mask[at * pixels + pixel]);
           const std::size_t count = in[1] / deformable;
           for (std::size_t c = g * count; c < (g + 1) * count; ++c) {
@@ -235,7 +243,8 @@ void evaluate_deformable(const Node& node, std::span<const Tensor> inputs, std::
   result.commit();
 }
 
-// --- Col2Im -----------------------------------------------------------------------------------------------------------
+// --- Col2Im
+// -----------------------------------------------------------------------------------------------------------
 
 void infer_col2im(Node& node) {
   require_rank(node, 0, 2, 3);
@@ -304,7 +313,11 @@ void add_sampling_rows(OperationTable& table) {
   const auto add_roi = [&](unsigned opset) {
     auto row = table.add("ROIAlign", opset, 3, 3, infer_roi_align, evaluate_roi_align,
                          "Regions of a feature map pooled to one extent, read between pixels.");
-    row.integer("pooled_h").integer("pooled_w").integer("sampling_ratio").real("spatial_scale").text("mode", {}, {"avg", "max"});
+    row.integer("pooled_h")
+        .integer("pooled_w")
+        .integer("sampling_ratio")
+        .real("spatial_scale")
+        .text("mode", {}, {"avg", "max"});
     if (opset >= 9) row.text("aligned_mode", "asymmetric", {"asymmetric", "half_pixel_for_nn", "half_pixel"});
   };
   add_roi(3);

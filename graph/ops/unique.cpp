@@ -24,8 +24,8 @@ void infer_unique(Node& node) {
     values = data;
     values[at] = Dimension(most.get_min_length() == 0 ? 0 : 1, most.get_max_length());
   }
-  const Dimension count = most.is_static() ? Dimension(most.get_length() == 0 ? 0 : 1, most.get_length())
-                                           : Dimension::dynamic();
+  const Dimension count =
+      most.is_static() ? Dimension(most.get_length() == 0 ? 0 : 1, most.get_length()) : Dimension::dynamic();
   set_output(node, 0, values);
   const ElementType index = node.get_attributes().get_type("index_element_type");
   node.set_output_type(1, index, {count});
@@ -47,7 +47,9 @@ void evaluate_unique(const Node& node, std::span<const Tensor> inputs, std::span
   const std::size_t outer = is_flat ? 1 : extent_product(shape, 0, axis);
   const std::size_t inner = is_flat ? 1 : extent_product(shape, axis + 1, shape.size());
   const Read<double> x(inputs[0]);
-  const auto element = [&](std::size_t item, std::size_t k) { return x[(k / inner * count + item) * inner + k % inner]; };
+  const auto element = [&](std::size_t item, std::size_t k) {
+    return x[(k / inner * count + item) * inner + k % inner];
+  };
   const auto compare = [&](std::size_t a, std::size_t b) {
     for (std::size_t k = 0; k < outer * inner; ++k) {
       const double p = element(a, k), q = element(b, k);
@@ -90,7 +92,8 @@ void evaluate_unique(const Node& node, std::span<const Tensor> inputs, std::span
   for (std::size_t o = 0; o < outer; ++o)
     for (std::size_t i = 0; i < firsts.size(); ++i)
       std::memcpy(static_cast<char*>(values.data()) + (o * firsts.size() + i) * run,
-                  static_cast<const char*>(packed.data()) + (o * count + static_cast<std::size_t>(firsts[i])) * run, run);
+                  static_cast<const char*>(packed.data()) + (o * count + static_cast<std::size_t>(firsts[i])) * run,
+                  run);
   const ElementType index = node.get_attributes().get_type("index_element_type");
   outputs[0] = values;
   outputs[1] = integers(index, firsts);

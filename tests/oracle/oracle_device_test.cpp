@@ -56,7 +56,8 @@ TEST_P(OracleCpu, AgreesWithBothJudges) {
       const Limits limits = limits_of(name);
       EXPECT_GE(a.cosine, is_rounded ? std::min(0.9999, limits.min_cosine) : limits.min_cosine)
           << judge << ", output " << i;
-      EXPECT_LE(a.max_relative_error, is_rounded ? std::max(1e-2, limits.max_relative_error) : limits.max_relative_error)
+      EXPECT_LE(a.max_relative_error,
+                is_rounded ? std::max(1e-2, limits.max_relative_error) : limits.max_relative_error)
           << judge << ", output " << i;
     }
   }
@@ -101,9 +102,9 @@ std::vector<Case> cases() {
     all.push_back({"gru_step", ".onnx"});
     return all;
   }
-  for (const char* model : {"relu1", "resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny", "bert_tiny",
-                            "unet_tiny", "lstm_tiny", "loop_tiny", "resnet50_int8_tiny", "yolo_int8_tiny",
-                            "resnet50", "mobilenetv2", "yolo"})
+  for (const char* model :
+       {"relu1", "resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny", "bert_tiny", "unet_tiny", "lstm_tiny",
+        "loop_tiny", "resnet50_int8_tiny", "yolo_int8_tiny", "resnet50", "mobilenetv2", "yolo"})
     add(model);
   all.push_back({"gru_step_tiny", ".onnx"});
   return all;

@@ -55,9 +55,8 @@ TEST_P(Oracle, AgreesWithBothJudges) {
 
 std::vector<Case> cases() {
   std::vector<Case> all;
-  for (const char* model :
-       {"relu1", "resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny", "bert_tiny", "unet_tiny", "lstm_tiny",
-        "loop_tiny", "resnet50_int8_tiny", "yolo_int8_tiny"}) {
+  for (const char* model : {"relu1", "resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny", "bert_tiny",
+                            "unet_tiny", "lstm_tiny", "loop_tiny", "resnet50_int8_tiny", "yolo_int8_tiny"}) {
     all.push_back({model, ".onnx"});
     all.push_back({model, ".xml"});
   }

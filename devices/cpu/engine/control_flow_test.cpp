@@ -20,7 +20,8 @@ TEST(EngineLoop, KeepsStateOverAnyNumberOfIterations) {
   // state = tanh(state * W + x), weights invariant and constant; the trip count and the condition come at run time.
   auto trips = parameter(Shape{}, element::i64);
   auto x = parameter(Shape{3, 8}), start = parameter(Shape{3, 8});
-  auto number = open_parameter(element::i64), inner_x = open_parameter(), w = open_parameter(), state = open_parameter();
+  auto number = open_parameter(element::i64), inner_x = open_parameter(), w = open_parameter(),
+       state = open_parameter();
   const Out next = op1("Tanh", 1, {op1("Add", 1, {op1("MatMul", 1, {state, w}), inner_x})});
   const Out goes_on = op1("Less", 1, {number, scalar_int(1)});
   auto body = std::make_shared<Model>(OutputVector{goes_on, next}, ParameterVector{number, inner_x, w, state});
@@ -40,10 +41,12 @@ TEST(EngineLoop, KeepsStateOverAnyNumberOfIterations) {
 TEST(EngineLoop, JoinsWhatKnownIterationsGive) {
   auto x = parameter(Shape{2, 3}), start = parameter(Shape{2, 3});
   auto number = open_parameter(element::i64), inner_x = open_parameter(), state = open_parameter();
-  const Out next = op1("Add", 1, {state, op1("Multiply", 1, {inner_x, op1("Convert", 1, {number}, {{"destination_type", ElementType::kF32}})})});
+  const Out next = op1(
+      "Add", 1,
+      {state, op1("Multiply", 1, {inner_x, op1("Convert", 1, {number}, {{"destination_type", ElementType::kF32}})})});
   const Out row = op1("Unsqueeze", 1, {next, ints({0})}), column = op1("Unsqueeze", 1, {next, ints({2})});
-  auto body = std::make_shared<Model>(OutputVector{truth(true), next, row, column},
-                                      ParameterVector{number, inner_x, state});
+  auto body =
+      std::make_shared<Model>(OutputVector{truth(true), next, row, column}, ParameterVector{number, inner_x, state});
   auto loop = std::make_shared<op::v5::Loop>(scalar_int(4), truth(true));
   loop->set_function(body);
   loop->set_special_body_ports({0, 0});
@@ -78,7 +81,8 @@ TEST(EngineIf, RunsEitherBranch) {
   auto x = parameter(Shape{2, 4});
   auto then_x = open_parameter(), else_x = open_parameter(), unused = open_parameter();
   auto then_body = std::make_shared<Model>(OutputVector{op1("Relu", 1, {then_x})}, ParameterVector{then_x, unused});
-  auto else_body = std::make_shared<Model>(OutputVector{op1("Exp", 1, {op1("Negative", 1, {else_x})})}, ParameterVector{else_x});
+  auto else_body =
+      std::make_shared<Model>(OutputVector{op1("Exp", 1, {op1("Negative", 1, {else_x})})}, ParameterVector{else_x});
   auto branch = std::make_shared<op::v8::If>(flag);
   branch->set_then_body(then_body);
   branch->set_else_body(else_body);
@@ -96,13 +100,17 @@ TEST(EngineControlFlow, NestsAndSpeaksOfOperationsWithinBodies) {
   auto inner_x = open_parameter(), state = open_parameter(), inner_flag = open_parameter(element::boolean);
   auto then_x = open_parameter(), else_x = open_parameter();
   auto branch = std::make_shared<op::v8::If>(inner_flag);
-  branch->set_then_body(std::make_shared<Model>(OutputVector{op1("Add", 1, {then_x, scalar(1)})}, ParameterVector{then_x}));
-  branch->set_else_body(std::make_shared<Model>(OutputVector{op1("Add", 1, {else_x, scalar(-2)})}, ParameterVector{else_x}));
+  branch->set_then_body(
+      std::make_shared<Model>(OutputVector{op1("Add", 1, {then_x, scalar(1)})}, ParameterVector{then_x}));
+  branch->set_else_body(
+      std::make_shared<Model>(OutputVector{op1("Add", 1, {else_x, scalar(-2)})}, ParameterVector{else_x}));
   branch->set_input(state, then_x, else_x);
-  const Out chosen = branch->set_output(branch->get_then_body()->get_results()[0], branch->get_else_body()->get_results()[0]);
+  const Out chosen =
+      branch->set_output(branch->get_then_body()->get_results()[0], branch->get_else_body()->get_results()[0]);
   const Out next = op1("Add", 1, {chosen, inner_x});
   auto loop = std::make_shared<op::v5::Loop>(scalar_int(3), truth(true));
-  loop->set_function(std::make_shared<Model>(OutputVector{truth(true), next}, ParameterVector{inner_x, state, inner_flag}));
+  loop->set_function(
+      std::make_shared<Model>(OutputVector{truth(true), next}, ParameterVector{inner_x, state, inner_flag}));
   loop->set_special_body_ports({-1, 0});
   loop->set_invariant_input(inner_x, x);
   loop->set_invariant_input(inner_flag, flag);
@@ -123,7 +131,8 @@ TEST(EngineControlFlow, EndsALoopThatWouldNotEndWhenCancelled) {
   engine::Execution execution(engine::Plan::compile(model));
   execution.bind_input(0, random_tensor(ElementType::kF32, Shape{2}, 1));
   int asked = 0;
-  EXPECT_FALSE(execution.run(workers, [](void* count) { return ++*static_cast<int*>(count) > 1000; }, &asked));
+  EXPECT_FALSE(execution.run(
+      workers, [](void* count) { return ++*static_cast<int*>(count) > 1000; }, &asked));
 }
 
 struct Recurrent {
@@ -138,7 +147,8 @@ void judge_sequence(const Recurrent& what, const std::string& direction, bool is
   auto x = parameter(Shape{batch, steps, features}), h = parameter(Shape{batch, d, hidden}),
        c = parameter(Shape{batch, d, hidden});
   auto lengths = parameter(Shape{batch}, element::i32);
-  const auto gates = static_cast<std::size_t>(what.gates) * hidden, biases = static_cast<std::size_t>(what.biases) * hidden;
+  const auto gates = static_cast<std::size_t>(what.gates) * hidden,
+             biases = static_cast<std::size_t>(what.biases) * hidden;
   OutputVector inputs{x, h};
   ParameterVector parameters{x, h};
   if (what.states == 2) {
@@ -151,7 +161,8 @@ void judge_sequence(const Recurrent& what, const std::string& direction, bool is
     inputs.push_back(lengths);
     parameters.push_back(lengths);
   }
-  inputs.insert(inputs.end(), {weights(Shape{d, gates, features}, 3), weights(Shape{d, gates, hidden}, 4), weights(Shape{d, biases}, 5)});
+  inputs.insert(inputs.end(), {weights(Shape{d, gates, features}, 3), weights(Shape{d, gates, hidden}, 4),
+                               weights(Shape{d, biases}, 5)});
   Attributes attributes{{"hidden_size", hidden}, {"direction", direction}};
   if (what.split) attributes.set("linear_before_reset", true);
   const auto node = make_node(what.type, 5, inputs, attributes);
@@ -169,11 +180,13 @@ TEST(EngineRecurrent, RunsSequencesInEveryDirection) {
 
 TEST(EngineRecurrent, RunsCells) {
   auto x = parameter(Shape{3, 6}), h = parameter(Shape{3, 8}), c = parameter(Shape{3, 8});
-  const auto lstm = make_node("LSTMCell", 4, {x, h, c, weights(Shape{32, 6}), weights(Shape{32, 8}, 2), weights(Shape{32}, 3)},
-                              {{"hidden_size", 8}});
+  const auto lstm =
+      make_node("LSTMCell", 4, {x, h, c, weights(Shape{32, 6}), weights(Shape{32, 8}, 2), weights(Shape{32}, 3)},
+                {{"hidden_size", 8}});
   EXPECT_EQ(judge(std::make_shared<Model>(lstm->outputs(), ParameterVector{x, h, c})).references, 0U);
-  const auto gru = make_node("GRUCell", 3, {x, h, weights(Shape{24, 6}), weights(Shape{24, 8}, 2), weights(Shape{24}, 3)},
-                             {{"hidden_size", 8}});
+  const auto gru =
+      make_node("GRUCell", 3, {x, h, weights(Shape{24, 6}), weights(Shape{24, 8}, 2), weights(Shape{24}, 3)},
+                {{"hidden_size", 8}});
   EXPECT_EQ(judge(std::make_shared<Model>(gru->outputs(), ParameterVector{x, h})).references, 0U);
 }
 

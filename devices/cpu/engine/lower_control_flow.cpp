@@ -187,8 +187,7 @@ bool lower_branch(Lowering& lowering, const Chain& chain) {
     std::vector<bool> used(branch.body->outputs().size(), false);
     for (const auto& description : op.get_input_descriptions(i)) {
       const std::ptrdiff_t parameter = bodies[i].parameters[description->m_body_parameter_index];
-      if (parameter >= 0)
-        branch.inputs.emplace_back(static_cast<std::size_t>(parameter), description->m_input_index);
+      if (parameter >= 0) branch.inputs.emplace_back(static_cast<std::size_t>(parameter), description->m_input_index);
     }
     for (const auto& description : op.get_output_descriptions(i)) {
       const auto result = static_cast<std::size_t>(description->m_body_value_index);

@@ -93,8 +93,7 @@ Tensor turned_weights(const Tensor& weights, const Layer& layer, std::int64_t le
   for (std::int64_t d = 0; d < layer.directions; ++d)
     for (std::int64_t k = 0; k < length; ++k)
       for (std::int64_t g = 0; g < gates; ++g)
-        for (std::int64_t h = 0; h < hidden; ++h)
-          *to++ = from[((d * gates + layer.gate(g)) * hidden + h) * length + k];
+        for (std::int64_t h = 0; h < hidden; ++h) *to++ = from[((d * gates + layer.gate(g)) * hidden + h) * length + k];
   return result;
 }
 
@@ -163,8 +162,8 @@ Made make(const dnnl::engine& engine, const Layer& layer, const Descs& t) {
       break;
   }
   const dnnl::vanilla_rnn_forward::primitive_desc pd(engine, inference, layer.activation, layer.direction, t.source,
-                                                     t.state, t.weights_layer, t.weights_iter, t.bias, t.result, t.state,
-                                                     attributes);
+                                                     t.state, t.weights_layer, t.weights_iter, t.bias, t.result,
+                                                     t.state, attributes);
   return made_of(pd, dnnl::vanilla_rnn_forward(pd));
 }
 
@@ -175,8 +174,8 @@ KernelStep::Kernel swap_axes(std::int64_t a, std::int64_t b, std::size_t bytes) 
     auto* to = static_cast<char*>(p[1]);
     for (std::int64_t i = 0; i < a; ++i)
       for (std::int64_t j = 0; j < b; ++j)
-        std::memcpy(to + static_cast<std::size_t>(j * a + i) * bytes, from + static_cast<std::size_t>(i * b + j) * bytes,
-                    bytes);
+        std::memcpy(to + static_cast<std::size_t>(j * a + i) * bytes,
+                    from + static_cast<std::size_t>(i * b + j) * bytes, bytes);
   };
 }
 

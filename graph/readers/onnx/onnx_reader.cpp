@@ -345,8 +345,7 @@ class OnnxReader {
         fail("its graph '" + graph.name() + "' has " + std::to_string(graph.input_size()) + " inputs, expected " +
              std::to_string(inputs.size()));
       }
-      for (int i = 0; i < graph.input_size(); ++i)
-        values[graph.input(i).name()] = inputs[static_cast<std::size_t>(i)];
+      for (int i = 0; i < graph.input_size(); ++i) values[graph.input(i).name()] = inputs[static_cast<std::size_t>(i)];
       body.outputs = convert(graph, values);
       return body;
     }
@@ -373,8 +372,7 @@ class OnnxReader {
           constant->set_friendly_name(name);
           values.emplace(name, constant->output(0));
         } else {
-          auto parameter =
-              std::make_shared<op::v0::Parameter>(outer.get_element_type(), outer.get_partial_shape());
+          auto parameter = std::make_shared<op::v0::Parameter>(outer.get_element_type(), outer.get_partial_shape());
           parameter->set_friendly_name(name);
           values.emplace(name, parameter->output(0));
           body->captured.push_back(outer);

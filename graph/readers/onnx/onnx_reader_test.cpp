@@ -384,5 +384,63 @@ TEST(ReadModel, SaysWhichFormatsItKnows) {
   EXPECT_THROW(read_model(fs::temp_directory_path()), Error);
 }
 
+/// A Loop whose body reads what is around it: y = x + 3 * step, and all sums on the way.
+Builder looping_model() {
+  Builder b;
+  b.input("x", {2}).output("y");
+  b.model.mutable_graph()->add_output()->set_name("all");
+  auto& step = b.initializer("step", {2});
+  for (float value : {1.0F, 10.0F}) step.add_float_data(value);
+  auto& trips = b.initializer("trips", {}, schema::TensorProto::INT64);
+  trips.add_int64_data(3);
+  b.node("Relu", {"x"}, {"start"});
+  auto& loop = b.node("Loop", {"trips", "", "start"}, {"y", "all"}, "loop");
+  auto* attribute = loop.add_attribute();
+  attribute->set_name("body");
+  attribute->set_type(schema::AttributeProto::GRAPH);
+  auto* body = attribute->mutable_g();
+  body->set_name("body");
+  Builder::value(*body->add_input(), "i", {}, schema::TensorProto::INT64);
+  Builder::value(*body->add_input(), "go", {}, schema::TensorProto::BOOL);
+  Builder::value(*body->add_input(), "sum", {2}, schema::TensorProto::FLOAT);
+  const auto add = [&](const char* type, std::vector<std::string> in, const char* out) {
+    auto* node = body->add_node();
+    node->set_op_type(type);
+    for (const auto& name : in) node->add_input(name);
+    node->add_output(out);
+  };
+  add("Identity", {"go"}, "go_on");
+  add("Add", {"sum", "step"}, "next");
+  add("Add", {"next", "x"}, "shown");
+  for (const char* name : {"go_on", "next", "shown"}) body->add_output()->set_name(name);
+  return b;
+}
+
+TEST(OnnxControlFlow, ReadsBodiesThatUseWhatIsAroundThem) {
+  const auto model = looping_model().read();
+  EXPECT_EQ(model->output(1).get_partial_shape().to_string(), "[3,2]");  // The condition within is always true.
+  const auto out = evaluate(*model, {floats({-1, 2}, {2})});
+  EXPECT_THAT(values_of(out[0]), ::testing::ElementsAre(3, 32));
+  EXPECT_THAT(values_of(out[1]), ::testing::ElementsAre(0, 14, 1, 24, 2, 34));
+}
+
+TEST(OnnxControlFlow, RefusesBodiesThatReadWhatNothingMakesOrUseUnknownOperations) {
+  Builder dangling = looping_model();
+  auto* body = dangling.model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g();
+  body->mutable_node(1)->set_input(1, "nowhere");
+  EXPECT_THAT(dangling.error().what(), HasSubstr("'nowhere'"));
+  Builder unknown = looping_model();
+  unknown.model.mutable_graph()->mutable_node(0)->set_op_type("Odd");
+  unknown.model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g()->mutable_node(1)->set_op_type(
+      "Fancy");
+  const Error error = unknown.error();
+  EXPECT_EQ(error.code(), Code::kUnimplemented);
+  EXPECT_THAT(error.what(), HasSubstr("Odd"));
+  EXPECT_THAT(error.what(), HasSubstr("Fancy"));
+  Builder short_body = looping_model();
+  short_body.model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g()->mutable_input()->RemoveLast();
+  EXPECT_EQ(short_body.error().code(), Code::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace tenon

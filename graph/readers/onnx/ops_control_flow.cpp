@@ -131,7 +131,8 @@ OutputVector convert_scan(const NodeContext& node) {
   const std::size_t slices = static_cast<std::size_t>(scanned), states = node.input_count() - slices;
   if (static_cast<std::size_t>(graph.output_size()) < states) fail("its body gives fewer values than it has states");
   const std::size_t joined = static_cast<std::size_t>(graph.output_size()) - states;
-  const Ints axes = per_value(node, "scan_input_axes", slices), directions = per_value(node, "scan_input_directions", slices);
+  const Ints axes = per_value(node, "scan_input_axes", slices),
+             directions = per_value(node, "scan_input_directions", slices);
   const Ints out_axes = per_value(node, "scan_output_axes", joined),
              out_directions = per_value(node, "scan_output_directions", joined);
   std::vector<PartialShape> shapes;
@@ -147,14 +148,16 @@ OutputVector convert_scan(const NodeContext& node) {
       PartialShape shape = is_state ? shapes[i] : node.input(i).get_partial_shape();
       if (!is_state) shape[static_cast<std::size_t>(normalized_axis(axes[i - states], node.rank(i)))] = 1;
       parameters.push_back(parameter_of(node.type(i), shape, graph.input(static_cast<int>(i)).name()));
-      inputs.push_back(is_state ? parameters.back()->output(0)
-                                : squeeze(parameters.back()->output(0), {normalized_axis(axes[i - states], node.rank(i))}));
+      inputs.push_back(is_state
+                           ? parameters.back()->output(0)
+                           : squeeze(parameters.back()->output(0), {normalized_axis(axes[i - states], node.rank(i))}));
     }
     body = node.bodies().read(graph, inputs);
     settled = true;
     for (std::size_t i = 0; i < states; ++i) settled &= !widen(shapes[i], body.outputs[i].get_partial_shape(), round);
   }
-  for (std::size_t i = 0; i < joined; ++i) body.outputs[states + i] = unsqueeze(body.outputs[states + i], {out_axes[i]});
+  for (std::size_t i = 0; i < joined; ++i)
+    body.outputs[states + i] = unsqueeze(body.outputs[states + i], {out_axes[i]});
   auto iterator = std::make_shared<op::v0::TensorIterator>();
   iterator->set_body(model_of(parameters, body));
   const ResultVector& results = iterator->get_body()->get_results();

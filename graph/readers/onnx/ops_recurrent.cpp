@@ -247,7 +247,8 @@ std::optional<OutputVector> as_sequence(const NodeContext& node, std::string_vie
               of_state = slice(node.input(3), gates * hidden, 2 * gates * hidden, 1);
     if (splits_bias) {
       const Out sums = add(slice(of_input, 0, 2 * hidden, 1), slice(of_state, 0, 2 * hidden, 1));
-      inputs.push_back(concat({sums, slice(of_input, 2 * hidden, 3 * hidden, 1), slice(of_state, 2 * hidden, 3 * hidden, 1)}, 1));
+      inputs.push_back(
+          concat({sums, slice(of_input, 2 * hidden, 3 * hidden, 1), slice(of_state, 2 * hidden, 3 * hidden, 1)}, 1));
     } else {
       inputs.push_back(blocks(add(of_input, of_state), hidden, order));
     }

@@ -292,7 +292,8 @@ class IrReader {
         body.parameters.emplace(each.id, body.model->get_parameter_index(as_type_ptr<op::v0::Parameter>(each.node)));
       if (each.type == "Result") body.results.emplace(each.id, static_cast<std::int64_t>(body.results.size()));
       if (each.type == "Assign" || each.type == "ReadValue")
-        throw Error(Code::kUnimplemented, "its body has the state '" + each.name + "'; states within bodies are not supported");
+        throw Error(Code::kUnimplemented,
+                    "its body has the state '" + each.name + "'; states within bodies are not supported");
     }
     return body;
   }
@@ -301,8 +302,8 @@ class IrReader {
                                    const pugi::xml_attribute& id, const char* what) {
     const auto found = layers.find(id.as_string());
     if (found == layers.end())
-      throw Error(Code::kInvalidArgument, std::string("names \"") + id.as_string() + "\" as " + what +
-                                              " of its body, which is none");
+      throw Error(Code::kInvalidArgument,
+                  std::string("names \"") + id.as_string() + "\" as " + what + " of its body, which is none");
     return static_cast<std::uint64_t>(found->second);
   }
 
@@ -312,8 +313,8 @@ class IrReader {
   }
 
   /// Reads <port_map> (of one body); back_edges are those of loops, null for others.
-  void join_body(const Layer& layer, pugi::xml_node map, pugi::xml_node back_edges, const Body& body, int index, Op& node,
-                 op::v5::Loop::SpecialBodyPorts* special) const {
+  void join_body(const Layer& layer, pugi::xml_node map, pugi::xml_node back_edges, const Body& body, int index,
+                 Op& node, op::v5::Loop::SpecialBodyPorts* special) const {
     std::unordered_map<std::uint64_t, std::uint64_t> fed_back;
     for (pugi::xml_node edge : back_edges.children("edge")) {
       const std::uint64_t to = inner_index(body.parameters, edge.attribute("to-layer"), "a parameter");

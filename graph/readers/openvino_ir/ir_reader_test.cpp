@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The IR reader: what it takes, and what it refuses with which words.
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <regex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tenon/core/mapped_file.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 
@@ -185,6 +189,65 @@ TEST(IrReader, RunsStateThroughReadValueAndAssign) {
     const auto y = evaluate(*model, {x}, &variables);
     EXPECT_EQ(y[0].data<float>()[0], static_cast<float>(run));
     EXPECT_EQ(y[0].data<float>()[1], static_cast<float>(2 * run));
+  }
+}
+
+// Version 10 has no tensor names and no output_names; what the layers say is the same.
+TEST(IrReader, ReadsNetworksOfVersion10LikeThoseOf11) {
+  const char* zoo = std::getenv("TENON_ZOO");
+  for (const char* name : {"bert_tiny", "lstm_tiny", "loop_tiny"}) {
+    const std::filesystem::path path = std::filesystem::path(zoo ? zoo : "zoo") / (std::string(name) + ".xml");
+    const Tensor bytes = map_file(path), weights = map_file(std::filesystem::path(path).replace_extension(".bin"));
+    const std::string text(static_cast<const char*>(bytes.data()), bytes.size_bytes());
+    const std::string old = std::regex_replace(std::regex_replace(text, std::regex(" (output_)?names=\"[^\"]*\""), ""),
+                                               std::regex("version=\"11\""), "version=\"10\"");
+    const auto eleven = read_ir(text, weights), ten = read_ir(old, weights);
+    std::vector<Tensor> inputs;
+    for (const auto& input : eleven->inputs()) {
+      inputs.emplace_back(input.get_element_type(), input.get_shape());
+      std::memset(inputs.back().data(), 0, inputs.back().size_bytes());
+    }
+    const auto expected = evaluate(*eleven, inputs), actual = evaluate(*ten, inputs);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (std::size_t i = 0; i < actual.size(); ++i)
+      EXPECT_EQ(0, std::memcmp(actual[i].data(), expected[i].data(), expected[i].size_bytes())) << name;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      EXPECT_EQ(ten->input(i).get_any_name(), eleven->input(i).get_node()->get_friendly_name()) << name;
+  }
+}
+
+// A state of version 3 (its type and shape come from the initial value) beside the later form.
+TEST(IrReader, RunsStatesOfTheFirstForm) {
+  Tensor weights(ElementType::kU8, Shape{8});
+  const float initial[] = {5, 7};
+  std::memcpy(weights.data(), initial, sizeof initial);
+  const std::string state = "<data variable_id=\"s\"/>";
+  const auto model =
+      read_ir(net(parameter("0", "2") + constant("1", "f32", "2", 0, 8) + layer("2", "ReadValue", 1, state, "opset3") +
+                      layer("3", "Add", 2) + layer("4", "Assign", 1, state, "opset3") + layer("5", "Result", 1),
+                  edge(1, 0, 2, 0) + edge(0, 0, 3, 0) + edge(2, 1, 3, 1) + edge(3, 2, 4, 0) + edge(3, 2, 5, 0)),
+              weights);
+  Tensor x(ElementType::kF32, Shape{2});
+  x.data<float>()[0] = x.data<float>()[1] = 1;
+  VariableMap variables;
+  evaluate(*model, {x}, &variables);
+  const auto y = evaluate(*model, {x}, &variables);
+  EXPECT_EQ(y[0].data<float>()[0], 7);
+  EXPECT_EQ(y[0].data<float>()[1], 9);
+}
+
+TEST(IrReader, NamesEveryMissingOperationWithinBodiesToo) {
+  const std::string inner = "<body><layers>" + layer("0", "Fancy", 1) + "</layers></body>";
+  try {
+    read_ir(net(parameter("0", "2") + layer("1", "Odd", 1) +
+                    "<layer id=\"2\" name=\"it\" type=\"TensorIterator\" version=\"opset1\">" + inner + "</layer>",
+                edge(0, 0, 1, 0)),
+            {});
+    ADD_FAILURE() << "operations that nobody knows were taken";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kUnimplemented);
+    EXPECT_THAT(error.what(), HasSubstr("Fancy"));
+    EXPECT_THAT(error.what(), HasSubstr("Odd"));
   }
 }
 

@@ -239,8 +239,7 @@ void write_joints(pugi::xml_node layer, const op::util::MultiSubGraphOp& node) {
   const BodyIds ids(*node.get_function(0));
   pugi::xml_node edges = layer.append_child("back_edges");
   for (const auto& description : node.get_input_descriptions(0)) {
-    const auto* merged =
-        dynamic_cast<const op::util::MultiSubGraphOp::MergedInputDescription*>(description.get());
+    const auto* merged = dynamic_cast<const op::util::MultiSubGraphOp::MergedInputDescription*>(description.get());
     if (!merged) continue;
     pugi::xml_node edge = edges.append_child("edge");
     append_number(edge, "from-layer", ids.result(merged->m_body_value_index));

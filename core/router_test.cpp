@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routes over made-up contexts: cost, policy, refusals, plans for several consumers, access.
 #include <tenon/core/host.hpp>
+#include <tenon/core/ledger.hpp>
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <deque>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 namespace {
@@ -144,6 +148,21 @@ TEST_F(RouterTest, RepeatedMapOfAStandingViewAsksNoEdge) {
   EXPECT_EQ(ledger.total().maps, 10u);
   EXPECT_EQ(ledger.total().view_hits, 9u);
   EXPECT_EQ(source.memory()->view_count(), 1u);
+}
+
+TEST_F(RouterTest, TracesEachHopUnderItsEdgesName) {
+  edge(kCpuMemory, kA, Behaviour::kShares);
+  edge(kA, kB, Behaviour::kShares);
+  router.map(source, a);
+  Trace::start();
+  router.map(source, b);
+  Trace::stop();
+  const std::string path = ::testing::TempDir() + "/tenon_router_trace.json";
+  Trace::write(path);
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  std::remove(path.c_str());
+  EXPECT_THAT(text.str(), HasSubstr("\"name\":\"a->b\",\"cat\":\"map\""));
 }
 
 TEST_F(RouterTest, BooksEveryCopyUnderPreferAndRefusesUnderRequire) {

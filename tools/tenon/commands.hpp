@@ -20,14 +20,14 @@ namespace tool {
 
 void add_bench(CLI::App& app);
 void add_cache(CLI::App& app);
-void add_compile(CLI::App& app);
-void add_convert(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_matrix(CLI::App& app);
-void add_query(CLI::App& app);
 void add_route(CLI::App& app);
 void add_run(CLI::App& app);
 void add_verify(CLI::App& app);
+void add_query(CLI::App& app);
+void add_compile(CLI::App& app);
+void add_convert(CLI::App& app);
 
 /// Parses and runs. 0, or a non-zero exit status after one short message on stderr. Never throws.
 int main(int argc, const char* const* argv);

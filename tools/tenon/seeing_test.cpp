@@ -225,7 +225,8 @@ TEST_F(Seeing, BenchRefusesWithOneMessage) {
 TEST_F(Seeing, RunTracesDecodingAndNodes) {
   ASSERT_EQ(run_demo("--max-frames 5 --no-compare -q --trace t.json").status, 0);
   std::set<std::string> categories;
-  for (const json& event : json::parse(text_of(file("t.json"))).at("traceEvents")) categories.insert(event.at("cat"));
+  const json trace = json::parse(text_of(file("t.json")));
+  for (const json& event : trace.at("traceEvents")) categories.insert(event.at("cat"));
   for (const char* category : {"decode", "infer", "request", "Convolution"})
     EXPECT_TRUE(categories.count(category)) << category;
 }

@@ -33,7 +33,7 @@ TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) 
 }
 
 /// With a descriptor where the target needs one to share and the source can make such memory.
-TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, Requirements wanted,
+TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, const Requirements& wanted,
                                       const std::function<Ref<Memory>(const Requirements&)>& allocate) {
   const auto make = [&](const Requirements& as) { return allocate ? allocate(as) : from->allocate(as); };
   if (const FdKind fd = to->requirements().fd; fd != FdKind::kNone) {

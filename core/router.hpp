@@ -87,8 +87,8 @@ class TENON_API Router {
   /// read-only memory or to what a decoder still reads; what a native call gave.
   Tensor map(const Tensor& source, const Context& target, const MapOptions& options = {}) const;
   Tensor map(const Tensor& source, const Context& target, Access access) const;
-  /// All planes; one export where the edge can. Where the planes' cheapest ways differ (one is aligned, another is not),
-  /// each takes its own; each is judged before any is mapped.
+  /// All planes; one export where the edge can. Where the planes' cheapest ways differ (one is aligned, another is
+  /// not), each takes its own; each is judged before any is mapped.
   Frame map(const Frame& source, const Context& target, const MapOptions& options = {}) const;
   Frame map(const Frame& source, const Context& target, Access access) const;
 

@@ -116,7 +116,7 @@ class TENON_API Attributes {
   std::string get_string(std::string_view name, std::string_view fallback) const {
     return has(name) ? get_string(name) : std::string(fallback);
   }
-  std::vector<std::int64_t> get_ints(std::string_view name, std::vector<std::int64_t> fallback) const {
+  std::vector<std::int64_t> get_ints(std::string_view name, const std::vector<std::int64_t>& fallback) const {
     return has(name) ? get_ints(name) : fallback;
   }
 

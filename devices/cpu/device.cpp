@@ -17,8 +17,9 @@ std::string brand() {
   std::array<unsigned, 12> words{};
   unsigned highest = __get_cpuid_max(0x80000000u, nullptr);
   if (highest >= 0x80000004u) {
-    for (unsigned i = 0; i < 3; ++i)
-      __get_cpuid(0x80000002u + i, &words[4 * i], &words[4 * i + 1], &words[4 * i + 2], &words[4 * i + 3]);
+    unsigned* word = words.data();
+    for (unsigned leaf = 0x80000002u; leaf <= 0x80000004u; ++leaf, word += 4)
+      __get_cpuid(leaf, word, word + 1, word + 2, word + 3);
   }
   char text[sizeof words + 1] = {};
   std::memcpy(text, words.data(), sizeof words);

@@ -108,6 +108,7 @@ class Request final : public InferRequestImpl {
                    [](const Tensor& tensor, const Shape& shape) { return tensor.shape() == shape; });
     if (!same) {
       std::vector<Shape> shapes;
+      shapes.reserve(inputs_.size());
       for (const Tensor& tensor : inputs_) shapes.push_back(tensor.shape());
       use(owner_->variant_for(shapes));
       rebind_ = true;

@@ -84,7 +84,6 @@ void Lowering::check_supported() {
 }
 
 // -- Values
-// ------------------------------------------------------------------------------------------------------------------
 
 ValueId Lowering::id_of(const Output<Node>& output) const { return ids_.at({output.get_node(), output.get_index()}); }
 Value& Lowering::value(const Output<Node>& output) { return values_[id_of(output)]; }
@@ -352,7 +351,6 @@ void Lowering::request_part(Place part, std::size_t size_bytes, Place whole, std
 }
 
 // -- Steps
-// -------------------------------------------------------------------------------------------------------------------
 
 void Lowering::add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written) {
   step.arguments.emplace_back(argument, desc);
@@ -422,7 +420,6 @@ void Lowering::lower_reference(const std::shared_ptr<Node>& node) {
 }
 
 // -- The walk
-// ----------------------------------------------------------------------------------------------------------------
 
 bool Lowering::fold(const std::shared_ptr<Node>& node) {
   if (!node->operation().evaluate || node->get_input_size() == 0) return false;

@@ -421,6 +421,16 @@ void Lowering::lower_reference(const std::shared_ptr<Node>& node) {
 
 // -- The walk
 
+namespace {
+/// What was computed while compiling (weights made real, say) is held no longer than something may read it.
+void drop_folded(Lowering& lowering, const std::shared_ptr<Node>& reader) {
+  for (const auto& source : reader->input_values()) {
+    Value& value = lowering.value(source);
+    if (value.remaining_uses <= 0 && !as_type<op::v0::Constant>(source.get_node())) value.constant = {};
+  }
+}
+}  // namespace
+
 bool Lowering::fold(const std::shared_ptr<Node>& node) {
   if (!node->operation().evaluate || node->get_input_size() == 0) return false;
   // A loop may run for any time: that is no work for the compiler.
@@ -530,14 +540,16 @@ void Lowering::run() {
       known &= static_cast<bool>(value(node->output(i)).constant);
     if (known || fold(node)) {
       use_inputs(node, -1);
+      drop_folded(*this, node);
       note_optimized_out(node);
       continue;
     }
     const Chain* chain = chains.chain_of(node);
-    if (!chain)
-      lower_chain({{node}});
-    else if (chain->last() == node)
-      lower_chain(*chain);
+    const Chain alone{{node}};
+    const Chain& whole = chain ? *chain : alone;
+    if (whole.last() != node) continue;
+    lower_chain(whole);
+    for (const auto& lowered : whole.nodes) drop_folded(*this, lowered);
   }
   for (const auto& node : assignments) lower_chain({{node}});
   for (std::size_t i = 0; i < results.size(); ++i) lower_result(results[i], i);

@@ -234,5 +234,15 @@ TEST(ControlFlow, RefusesBodiesThatAreMissingUnfedOrInACircle) {
   iterator->set_body(std::make_shared<Model>(OutputVector{sum}, ParameterVector{a, b}));  // Free the circle.
 }
 
+TEST(ControlFlow, RefusesStatesWithinBodies) {
+  auto x = std::make_shared<Parameter>(element::f32, PartialShape(Shape{2}));
+  auto a = std::make_shared<Parameter>(element::f32, PartialShape::dynamic());
+  const auto held = make_node("ReadValue", 3, {a}, {{"variable_id", "s"}});
+  auto iterator = std::make_shared<op::v0::TensorIterator>();
+  iterator->set_body(std::make_shared<Model>(OutputVector{held}, ParameterVector{a}));
+  iterator->set_invariant_input(a, x);
+  EXPECT_THAT(error_of([&] { iterator->get_iter_value(held); }, Code::kUnimplemented), HasSubstr("state"));
+}
+
 }  // namespace
 }  // namespace tenon

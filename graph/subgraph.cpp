@@ -221,6 +221,11 @@ void MultiSubGraphOp::infer_bodies() {
   const Depth depth;
   for (std::size_t body = 0; body < m_bodies.size(); ++body) {
     if (!m_bodies[body]) fail("body " + std::to_string(body) + " is missing");
+    for (const auto& node : m_bodies[body]->get_ordered_ops()) {
+      if (is_op(node, "ReadValue") || is_op(node, "Assign"))
+        throw Error(Code::kUnimplemented, "its body has the state " + node->describe() +
+                                              "; states are supported outside of bodies, merged inputs within");
+    }
     for (const auto& description : m_output_descriptions[body]) {
       if (!description || description->m_body_value_index >= m_bodies[body]->get_results().size())
         fail("an output is said to come from a result that its body does not have");
@@ -248,8 +253,8 @@ void MultiSubGraphOp::feed_parameters(std::size_t body, bool has_iterations) {
     PartialShape shape = get_input_partial_shape(input);
     if (const auto* slice = dynamic_cast<const SliceInputDescription*>(description.get())) {
       if (!has_iterations) fail("only loops have sliced inputs");
-      if (shape.rank().is_static()) shape[normalized_axis(slice->m_axis, shape.size())] = slice->m_part_size;
       if (slice->m_part_size < 1) fail("the parts of a sliced axis have no elements");
+      if (shape.rank().is_static()) shape[normalized_axis(slice->m_axis, shape.size())] = slice->m_part_size;
     } else if (const auto* merged = dynamic_cast<const MergedInputDescription*>(description.get())) {
       if (!has_iterations) fail("only loops have merged inputs");
       if (merged->m_body_value_index >= m_bodies[body]->get_results().size())

@@ -130,13 +130,16 @@ void infer_deformable(Node& node) {
   const element::Type type = common_type(node, 0, node.get_input_size());
   const Attributes& attributes = node.get_attributes();
   const std::int64_t group = attributes.get_int("group"), deformable = attributes.get_int("deformable_group");
-  if (group < 1 || deformable < 1) fail("group and deformable_group must be positive");
+  constexpr std::int64_t kMost = 1 << 20;  // Products of these stay within 63 bits.
+  if (group < 1 || deformable < 1 || group > kMost || deformable > kMost)
+    fail("group and deformable_group must lie within 1..2^20");
   const PartialShape &data = node.get_input_partial_shape(0), &filters = node.get_input_partial_shape(2);
   PartialShape out = PartialShape::dynamic(4);
   if (data.rank().is_static()) out[0] = data[0];
   if (filters.rank().is_static()) out[1] = filters[0];
   if (data.rank().is_static() && filters.rank().is_static()) {
-    if (data[1].is_static() && filters[1].is_static() && data[1].get_length() != filters[1].get_length() * group)
+    if (data[1].is_static() && filters[1].is_static() &&
+        (data[1].get_length() % group != 0 || data[1].get_length() / group != filters[1].get_length()))
       fail("the data has " + data[1].to_string() + " channels, the filters " + filters[1].to_string() + " in each of " +
            std::to_string(group) + " groups");
     if (data[1].is_static() && (data[1].get_length() % deformable != 0 || data[1].get_length() % group != 0))
@@ -147,7 +150,7 @@ void infer_deformable(Node& node) {
     for (std::size_t i = 0; i < 2; ++i) {
       if (filters[2 + i].is_dynamic()) continue;
       window[i].kernel = filters[2 + i].get_length();
-      if (window[i].kernel < 1) fail("the filters have no extent");
+      if (window[i].kernel < 1 || window[i].kernel > kMost) fail("the filters have no extent, or a huge one");
       out[2 + i] = window_count(window[i], data[2 + i], attributes.get_string("auto_pad"));
     }
     if (filters[2].is_static() && filters[3].is_static()) {
@@ -253,7 +256,9 @@ void infer_col2im(Node& node) {
   const PartialShape& data = node.get_input_partial_shape(0);
   const PartialShape size = shape_from_input(node, 1);
   const auto kernel = known_ints(node, 2);
-  if (kernel && (kernel->size() != 2 || (*kernel)[0] < 1 || (*kernel)[1] < 1)) fail("the kernel must be two extents");
+  const auto is_extent = [](std::int64_t k) { return k >= 1 && k <= (1 << 20); };
+  if (kernel && (kernel->size() != 2 || !is_extent((*kernel)[0]) || !is_extent((*kernel)[1])))
+    fail("the kernel must be two extents within 1..2^20");
   PartialShape out = PartialShape::dynamic();
   if (data.rank().is_static()) {
     out = {};

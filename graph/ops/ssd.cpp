@@ -220,15 +220,21 @@ DetectionShape detection_shape(const Attributes& attributes, const Shape& boxes,
                                             : static_cast<std::int64_t>(scores[1]) / s.priors;
   const std::int64_t locations = attributes.get_bool("share_location") ? 1 : s.classes;
   const bool encoded = attributes.get_bool("variance_encoded_in_target");
-  if (s.classes < 1 || s.classes > (1 << 20) || static_cast<std::int64_t>(scores[1]) != s.priors * s.classes ||
-      static_cast<std::int64_t>(boxes[1]) != s.priors * locations * 4 || scores[0] != boxes[0] ||
+  // Divided, not multiplied: extents come from files and may be anything.
+  const auto is_product = [](std::size_t extent, std::int64_t a, std::int64_t b) {
+    const auto whole = static_cast<std::int64_t>(extent);
+    return whole % b == 0 && whole / b == a;
+  };
+  if (s.classes < 1 || s.classes > (1 << 20) || !is_product(scores[1], s.priors, s.classes) ||
+      !is_product(boxes[1], s.priors, locations * 4) || scores[0] != boxes[0] ||
       (priors[0] != 1 && priors[0] != boxes[0]) || (!encoded && priors[1] != 2) || priors[1] < 1)
     fail("boxes " + to_string(boxes) + ", scores " + to_string(scores) + " and priors " + to_string(priors) +
          " do not fit together");
   const auto& keep = attributes.get_ints("keep_top_k");
   const std::int64_t top = attributes.get_int("top_k");
-  s.most = !keep.empty() && keep[0] > 0 ? keep[0] : top > 0 ? top * s.classes : s.priors * s.classes;
-  if (s.most > (std::int64_t{1} << 40)) fail("it would keep " + std::to_string(s.most) + " boxes");
+  if (top > (1 << 30)) fail("top_k is " + std::to_string(top));
+  s.most = !keep.empty() && keep[0] > 0 ? keep[0] : top > 0 ? top * s.classes : static_cast<std::int64_t>(scores[1]);
+  if (s.most > (std::int64_t{1} << 50)) fail("it would keep " + std::to_string(s.most) + " boxes");
   return s;
 }
 

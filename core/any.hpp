@@ -5,10 +5,13 @@
 #include <charconv>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -29,25 +32,102 @@ concept Parsable = requires(std::istream& in, T& value) {
   in >> value;
 };
 
+/// A path, without its header: streams would quote it, and end it at the first space.
+template <typename T>
+concept PathLike = requires(const T& value, const std::string& text) {
+  value.native();
+  T(text);
+};
+
+// Declared first, because each may hold any other.
+void print_value(std::ostream& out, const AnyMap& map);
+template <typename T>
+void print_value(std::ostream& out, const T& value);
+template <typename T>
+void print_value(std::ostream& out, const std::vector<T>& values);
+template <typename T>
+void print_value(std::ostream& out, const std::set<T>& values);
+template <typename... T>
+void print_value(std::ostream& out, const std::tuple<T...>& values);
+template <typename K, typename V>
+void print_value(std::ostream& out, const std::map<K, V>& map);
+
 template <typename T>
 void print_value(std::ostream& out, const T& value) {
   if constexpr (std::is_same_v<T, bool>)
     out << (value ? "YES" : "NO");
+  else if constexpr (PathLike<T>)
+    out << value.native();
   else if constexpr (Printable<T>)
     out << value;
   else
     out << '<' << typeid(T).name() << '>';
 }
-template <typename T>
-void print_value(std::ostream& out, const std::vector<T>& values) {
+template <typename Range>
+void print_range(std::ostream& out, const Range& values) {
   bool first = true;
-  for (const T& value : values) {
+  for (const auto& value : values) {
     if (!first) out << ' ';
     first = false;
-    print_value(out, value);
+    print_value(out, static_cast<const typename Range::value_type&>(value));
   }
 }
-void print_value(std::ostream& out, const AnyMap& map);
+template <typename T>
+void print_value(std::ostream& out, const std::vector<T>& values) {
+  print_range(out, values);
+}
+template <typename T>
+void print_value(std::ostream& out, const std::set<T>& values) {
+  print_range(out, values);
+}
+template <typename... T>
+void print_value(std::ostream& out, const std::tuple<T...>& values) {
+  bool first = true;
+  const auto print = [&](const auto& value) {
+    if (!std::exchange(first, false)) out << ' ';
+    print_value(out, value);
+  };
+  std::apply([&](const auto&... value) { (print(value), ...); }, values);
+}
+template <typename K, typename V>
+void print_value(std::ostream& out, const std::map<K, V>& map) {
+  out << '{';
+  bool first = true;
+  for (const auto& [key, value] : map) {
+    if (!std::exchange(first, false)) out << ',';
+    print_value(out, key);
+    out << ':';
+    print_value(out, value);
+  }
+  out << '}';
+}
+
+/// "{A:1,B:{C:2}}" as keys and the texts of their values. @return false when it is not of this form.
+inline bool split_map(const std::string& text, std::vector<std::pair<std::string, std::string>>& entries) {
+  entries.clear();
+  if (text.size() < 2 || text.front() != '{' || text.back() != '}') return false;
+  std::size_t begin = 1, colon = 0;
+  int depth = 0;
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    const char c = text[at];
+    const bool is_last = at + 1 == text.size();
+    if (is_last && depth != 0) return false;
+    if (is_last || (c == ',' && depth == 0)) {
+      if (at == 1 && is_last) return true;  // "{}"
+      if (colon <= begin) return false;
+      entries.emplace_back(text.substr(begin, colon - begin), text.substr(colon + 1, at - colon - 1));
+      begin = at + 1;
+      colon = 0;
+    } else if (c == '{') {
+      ++depth;
+    } else if (c == '}') {
+      if (--depth < 0) return false;
+    } else if (c == ':' && depth == 0 && colon == 0) {
+      colon = at;
+    }
+  }
+  return true;
+}
 
 inline bool parse_value(const std::string& text, std::string& value) { return value = text, true; }
 inline bool parse_value(const std::string& text, bool& value) {
@@ -56,12 +136,27 @@ inline bool parse_value(const std::string& text, bool& value) {
   value = yes;
   return yes || no;
 }
+bool parse_value(const std::string& text, AnyMap& map);
+template <typename T>
+bool parse_value(const std::string& text, T& value);
+template <typename T>
+bool parse_value(const std::string& text, std::vector<T>& values);
+template <typename T>
+bool parse_value(const std::string& text, std::set<T>& values);
+template <typename... T>
+bool parse_value(const std::string& text, std::tuple<T...>& values);
+template <typename K, typename V>
+bool parse_value(const std::string& text, std::map<K, V>& map);
+
 template <typename T>
 bool parse_value(const std::string& text, T& value) {
   if constexpr (std::is_arithmetic_v<T>) {
     const auto end = text.data() + text.size();
     const auto result = std::from_chars(text.data(), end, value);
     return result.ec == std::errc{} && result.ptr == end;
+  } else if constexpr (PathLike<T>) {
+    value = T(text);
+    return true;
   } else if constexpr (Parsable<T>) {
     std::istringstream in(text);
     in >> value;
@@ -82,10 +177,39 @@ bool parse_value(const std::string& text, std::vector<T>& values) {
   }
   return true;
 }
+template <typename T>
+bool parse_value(const std::string& text, std::set<T>& values) {
+  std::vector<T> list;
+  if (!parse_value(text, list)) return false;
+  values = std::set<T>(list.begin(), list.end());
+  return true;
+}
+template <typename... T>
+bool parse_value(const std::string& text, std::tuple<T...>& values) {
+  std::istringstream in(text);
+  const auto parse = [&](auto& value) {
+    std::string word;
+    return (in >> word) && parse_value(word, value);
+  };
+  std::string rest;
+  return std::apply([&](auto&... value) { return (parse(value) && ...); }, values) && !(in >> rest);
+}
+template <typename K, typename V>
+bool parse_value(const std::string& text, std::map<K, V>& map) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  if (!split_map(text, entries)) return false;
+  map.clear();
+  for (const auto& [key, value] : entries) {
+    K parsed{};
+    if (!parse_value(key, parsed) || !parse_value(value, map[parsed])) return false;
+  }
+  return true;
+}
 }  // namespace detail
 
 /// Holds one value of any copyable type. as<T>() gives it back; arithmetic types convert among each other when the
-/// value fits, and every printable type converts to and from text ("YES"/"NO" for bool), as property files need.
+/// value fits, and every printable type converts to and from text as property files need: "YES"/"NO" for bool, lists,
+/// sets and tuples by spaces, maps as "{A:1,B:{C:2}}".
 /// @thread value semantics: distinct objects from distinct threads.
 class Any {
  public:
@@ -197,6 +321,13 @@ inline void print_value(std::ostream& out, const AnyMap& map) {
     first = false;
   }
   out << '}';
+}
+inline bool parse_value(const std::string& text, AnyMap& map) {
+  std::vector<std::pair<std::string, std::string>> entries;
+  if (!split_map(text, entries)) return false;
+  map.clear();
+  for (const auto& [key, value] : entries) map[key] = Any(value);
+  return true;
 }
 }  // namespace detail
 

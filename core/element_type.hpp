@@ -73,8 +73,34 @@ constexpr std::optional<ElementType> element_type_from_name(std::string_view tex
   for (const auto& entry : kElementTypes) {
     if (entry.name == text) return entry.type;
   }
-  if (text == "undefined") return ElementType::kUndefined;
-  if (text == "bool") return ElementType::kBool;
+  // What IR files and OpenVINO's properties also call them.
+  struct Alias {
+    std::string_view text;
+    ElementType type;
+  };
+  constexpr Alias kAliases[] = {{"undefined", ElementType::kUndefined},
+                                {"UNSPECIFIED", ElementType::kUndefined},
+                                {"bool", ElementType::kBool},
+                                {"BOOL", ElementType::kBool},
+                                {"FP64", ElementType::kF64},
+                                {"FP32", ElementType::kF32},
+                                {"FP16", ElementType::kF16},
+                                {"BF16", ElementType::kBf16},
+                                {"I64", ElementType::kI64},
+                                {"I32", ElementType::kI32},
+                                {"I16", ElementType::kI16},
+                                {"I8", ElementType::kI8},
+                                {"I4", ElementType::kI4},
+                                {"U64", ElementType::kU64},
+                                {"U32", ElementType::kU32},
+                                {"U16", ElementType::kU16},
+                                {"U8", ElementType::kU8},
+                                {"U4", ElementType::kU4},
+                                {"U1", ElementType::kU1},
+                                {"BIN", ElementType::kU1}};
+  for (const Alias& alias : kAliases) {
+    if (alias.text == text) return alias.type;
+  }
   return std::nullopt;
 }
 

@@ -16,6 +16,9 @@
 namespace tenon {
 inline namespace v1 {
 
+class Shape;
+class Tensor;
+
 /// What tells one allocation from another. None for foreign host pointers and recycled ids, whose memory is wrapped
 /// afresh.
 struct MemoryIdentity {
@@ -142,6 +145,9 @@ class TENON_API LeaseState : public RefCounted {
  public:
   /// False while someone else (a decoder's reference list) still reads the bytes: writing is then refused.
   virtual bool writable() const { return true; }
+  /// Asked by Tensor::set_shape for a tensor under this lease: a lender that follows its tensor's shape (an inference
+  /// request) gives `tensor` the shape, in other memory if need be, and returns true. @errors what it can't follow
+  virtual bool reshape(Tensor& /*tensor*/, const Shape& /*shape*/) { return false; }
 };
 
 /// One use of a memory; the buffer returns to its pool when the last one goes. Empty for plain allocations.

@@ -214,6 +214,7 @@ TENON_INLINE void Tensor::set_shape(const Shape& shape) {
   const std::size_t bytes = detail::require_size(info_.type, shape);
   if (!memory_) throw Error(Code::kFailedPrecondition, "Could set new shape: the tensor is empty");
   if (shape == info_.shape) return;
+  if (lease_ && Lease(lease_)->reshape(*this, shape)) return;
   if (bytes > memory_->size_bytes() - offset_ || !is_contiguous()) {
     auto* host = dynamic_cast<HostMemory*>(memory_.get());
     if (!host || !host->owned() || offset_ != 0 || view_ || lease_) {

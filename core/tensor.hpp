@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <type_traits>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/memory.hpp>
@@ -97,7 +98,29 @@ class TENON_API Tensor {
   std::size_t get_size() const { return element_count(); }
   std::size_t get_byte_size() const { return size_bytes(); }
   bool is_continuous() const { return is_contiguous(); }
-  /// Changes the extents in place; grows only memory that this tensor allocated itself.
+  /// Whether T::type_check(), of a class derived from this one (RemoteTensor and what devices derive), has no
+  /// objection.
+  template <typename T>
+  bool is() const noexcept {
+    static_assert(std::is_base_of_v<Tensor, T>, "T must derive from Tensor");
+    try {
+      T::type_check(*this);
+    } catch (...) {
+      return false;
+    }
+    return true;
+  }
+  /// The tensor as a T, which adds members and no state. @errors what T::type_check() objects
+  template <typename T>
+  const T as() const {
+    static_assert(std::is_base_of_v<Tensor, T> && sizeof(T) == sizeof(Tensor), "T must derive from Tensor, bare");
+    T::type_check(*this);
+    T made;
+    static_cast<Tensor&>(made) = *this;
+    return made;
+  }
+  /// Changes the extents in place; grows only memory that this tensor allocated itself. Copies keep the shape they
+  /// have, with one exception: a tensor that InferRequest::get_tensor() gave tells its request, as OpenVINO's does.
   /// @errors kOutOfRange when borrowed memory is too small.
   void set_shape(const Shape& shape);
 

@@ -16,6 +16,7 @@
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/runtime/device.hpp>
+#include <tenon/runtime/general_properties.hpp>
 #include "model_state_internal.hpp"
 #include "registry_internal.hpp"
 
@@ -66,6 +67,12 @@ class BytesBuffer final : public std::streambuf {
     return seekoff(off_type(position), std::ios_base::beg, which);
   }
 };
+
+BytesBuffer buffer_over(const Tensor& blob) {
+  if (!blob || !blob.is_contiguous() || !blob.is_host_addressable())
+    throw AssertFailure("import_model: the blob must be a packed tensor in host memory");
+  return BytesBuffer(blob.data(), blob.size_bytes());
+}
 
 /// What of a compile call is the runtime's own.
 struct CompileOptions {
@@ -123,9 +130,27 @@ class Core::Impl {
     std::lock_guard lock(mutex);
     // Another thread may have been first; its object has the properties.
     const auto [entry, is_new] = entries.emplace(name, made);
+    if (is_new) set_supported(*made.device, for_all);
     if (const auto config = configs.find(name); is_new && config != configs.end())
       made.device->set_property(config->second);
     return entry->second;
+  }
+
+  /// Sets on a device what of `properties` it lists as writable.
+  static void set_supported(Device& device, const AnyMap& properties) {
+    if (properties.empty()) return;
+    AnyMap taken;
+    for (const auto& name : device.get_property(supported_properties.name(), {}).as<std::vector<PropertyName>>()) {
+      const auto found = properties.find(name);
+      if (name.is_mutable() && found != properties.end()) taken.insert(*found);
+    }
+    device.set_property(taken);
+  }
+
+  void set_for_all(const AnyMap& properties) {
+    std::lock_guard lock(mutex);
+    for (const auto& [name, entry] : entries) set_supported(*entry.device, properties);
+    for (const auto& [key, value] : properties) for_all[key] = value;
   }
 
   /// The device, with the id in `properties` when the name has one.
@@ -238,6 +263,9 @@ class Core::Impl {
   std::map<std::string, Entry> entries;
   std::map<std::string, KnownModule> registered;
   std::map<std::string, AnyMap> configs;
+  AnyMap for_all;  ///< Set without naming a device.
+  bool map_files = true;
+  bool tbb_terminate = false;  ///< Kept for who asks: no code of Tenon's outlives its devices' worker threads.
   ZeroCopy policy = ZeroCopy::kPrefer;
 };
 
@@ -287,8 +315,14 @@ std::map<std::string, std::string> Core::get_unavailable_devices() const {
 }
 
 std::shared_ptr<Model> Core::read_model(const std::filesystem::path& model_path, const std::filesystem::path& bin_path,
-                                        const AnyMap&) const {
-  return tenon::read_model(model_path, bin_path);
+                                        const AnyMap& properties) const {
+  const auto option = properties.find(enable_mmap.name());
+  bool map = option != properties.end() && option->second.as<bool>();
+  if (option == properties.end()) {
+    std::lock_guard lock(impl_->mutex);
+    map = impl_->map_files;
+  }
+  return tenon::read_model(model_path, bin_path, map);
 }
 
 std::shared_ptr<Model> Core::read_model(const std::string& model, const Tensor& weights) const {
@@ -343,11 +377,23 @@ CompiledModel Core::import_model(std::istream& stream, const std::string& device
 }
 CompiledModel Core::import_model(const Tensor& compiled_blob, const std::string& device_name,
                                  const AnyMap& properties) {
-  if (!compiled_blob || !compiled_blob.is_contiguous())
-    throw AssertFailure("import_model: the blob must be a packed tensor in host memory");
-  BytesBuffer buffer(compiled_blob.data(), compiled_blob.size_bytes());
+  BytesBuffer buffer = buffer_over(compiled_blob);
   std::istream stream(&buffer);
   return import_model(stream, device_name, properties);
+}
+CompiledModel Core::import_model(std::istream& stream, const RemoteContext& context, const AnyMap& properties) {
+  if (!context) throw AssertFailure("Remote context is null");
+  const DeviceName name(context.get_device_name());
+  CompileOptions options = impl_->split(name.base, properties);
+  auto device = impl_->device(name, &options.device);
+  auto compiled = device->import_in_context(stream, context.impl(), options.device);
+  return CompiledModel(
+      std::make_shared<ModelState>(impl_->shared, std::move(device), std::move(compiled), options.policy));
+}
+CompiledModel Core::import_model(const Tensor& compiled_blob, const RemoteContext& context, const AnyMap& properties) {
+  BytesBuffer buffer = buffer_over(compiled_blob);
+  std::istream stream(&buffer);
+  return import_model(stream, context, properties);
 }
 
 SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, const std::string& device_name,
@@ -361,18 +407,30 @@ SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, con
 void Core::set_property(const AnyMap& properties) {
   ZeroCopy policy = ZeroCopy::kPrefer;
   bool has_policy = false;
+  std::optional<bool> map_files, tbb_terminate;
+  AnyMap for_all;
   for (const auto& [key, value] : properties) {
     if (key == zero_copy)
       policy = value.as<ZeroCopy>(), has_policy = true;
     else if (key == cache_dir.name() || key == cache_path.name())
       Impl::refuse_cache(value);
-    else {
-      throw Error(Code::kNotFound, "Core has no property " + key + " of its own, only " + zero_copy.name() + " and " +
-                                       cache_dir.name() +
-                                       "; for a device's property name the device: set_property(\"CPU\", ...)");
+    else if (key == enable_mmap.name())
+      map_files = value.as<bool>();
+    else if (key == force_tbb_terminate.name())
+      tbb_terminate = value.as<bool>();
+    else if (const GeneralProperty* general = find_general_property(key)) {
+      check_general_value(*general, value);
+      for_all[key] = value;
+    } else {
+      throw Error(Code::kNotFound, "Core has no property " + key +
+                                       ", and it is no general one; for a property of one device's own name the "
+                                       "device: set_property(\"CPU\", ...)");
     }
   }
+  impl_->set_for_all(for_all);
   std::lock_guard lock(impl_->mutex);
+  if (map_files) impl_->map_files = *map_files;
+  if (tbb_terminate) impl_->tbb_terminate = *tbb_terminate;
   if (has_policy) impl_->policy = policy;
 }
 
@@ -390,7 +448,8 @@ Any Core::get_property(const std::string& device_name, const std::string& name) 
 }
 
 Any Core::get_property(const std::string& device_name, const std::string& name, const AnyMap& arguments) const {
-  if (!device_name.empty()) {
+  const bool is_cache = name == cache_dir.name() || name == cache_path.name();
+  if (!device_name.empty() && !is_cache) {
     AnyMap with_id = arguments;
     const auto device = impl_->device(DeviceName(device_name), &with_id);
     return device->get_property(name, with_id);
@@ -399,10 +458,16 @@ Any Core::get_property(const std::string& device_name, const std::string& name, 
     std::lock_guard lock(impl_->mutex);
     return Any(impl_->policy);
   }
+  if (name == enable_mmap.name() || name == force_tbb_terminate.name()) {
+    std::lock_guard lock(impl_->mutex);
+    return Any(name == enable_mmap.name() ? impl_->map_files : impl_->tbb_terminate);
+  }
   if (name == cache_dir.name()) return Any(std::string());
+  if (name == cache_path.name()) return Any(std::filesystem::path());
   if (name == available_devices) return Any(get_available_devices());
   if (name == supported_properties) {
-    return Any(std::vector<PropertyName>{supported_properties, available_devices, zero_copy, cache_dir});
+    return Any(std::vector<PropertyName>{supported_properties, available_devices, zero_copy, cache_dir, cache_path,
+                                         enable_mmap, force_tbb_terminate});
   }
   throw Error(Code::kNotFound, "Core has no property " + name + " of its own; for a device's property name the device");
 }

@@ -93,6 +93,18 @@ class TENON_API Core {
   CompiledModel import_model(std::istream& stream, const std::string& device_name, const AnyMap& properties = {});
   CompiledModel import_model(const Tensor& compiled_blob, const std::string& device_name,
                              const AnyMap& properties = {});
+  CompiledModel import_model(std::istream& stream, const RemoteContext& context, const AnyMap& properties = {});
+  CompiledModel import_model(const Tensor& compiled_blob, const RemoteContext& context, const AnyMap& properties = {});
+  template <typename... Properties>
+  requires(sizeof...(Properties) > 0) util::EnableIfAllStringAny<CompiledModel, Properties...> import_model(
+      std::istream& stream, const std::string& device_name, Properties&&... properties) {
+    return import_model(stream, device_name, map_of(std::forward<Properties>(properties)...));
+  }
+  template <typename... Properties>
+  requires(sizeof...(Properties) > 0) util::EnableIfAllStringAny<CompiledModel, Properties...> import_model(
+      std::istream& stream, const RemoteContext& context, Properties&&... properties) {
+    return import_model(stream, context, map_of(std::forward<Properties>(properties)...));
+  }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const std::string& device_name,
                               const AnyMap& properties = {}) const;
@@ -101,7 +113,8 @@ class TENON_API Core {
       const std::shared_ptr<const Model>& model, const std::string& device_name, Properties&&... properties)
   const { return query_model(model, device_name, map_of(std::forward<Properties>(properties)...)); }
 
-  /// Without a device: TENON_ZERO_COPY, for all later compilations. Everything else belongs to a device.
+  /// Without a device: TENON_ZERO_COPY and CACHE_DIR, for all later compilations; any other general property goes to
+  /// every device that lists it as writable, those that are loaded later included.
   void set_property(const AnyMap& properties);
   void set_property(const std::string& device_name, const AnyMap& properties);
   template <typename... Properties>
@@ -124,6 +137,12 @@ class TENON_API Core {
   }
 
   RemoteContext create_context(const std::string& device_name, const AnyMap& remote_properties);
+  template <typename... Properties>
+  requires(sizeof...(Properties) >
+           0) util::EnableIfAllStringAny<RemoteContext, Properties...> create_context(const std::string& device_name,
+                                                                                      Properties&&... properties) {
+    return create_context(device_name, map_of(std::forward<Properties>(properties)...));
+  }
   RemoteContext get_default_context(const std::string& device_name);
 
   /// Loads a module from a path under a name of the caller's choice. @errors kUnavailable, kAlreadyExists

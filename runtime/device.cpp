@@ -55,6 +55,7 @@ Ports Ports::of(const Model& model) {
     parameter->set_friendly_name(source->get_friendly_name());
     parameter->output(0).set_names(source->output(0).get_names());
     copy_rt_info(source->get_rt_info(), parameter->get_rt_info());
+    copy_rt_info(source->output(0).get_rt_info(), parameter->output(0).get_rt_info());
     ports.inputs.emplace_back(std::shared_ptr<const Node>(parameter), 0);
   }
   for (const auto& source : model.get_results()) {
@@ -104,16 +105,20 @@ Tensor RemoteContextImpl::create_host_tensor(element::Type type, const Shape& sh
 std::shared_ptr<CompiledModelImpl> Device::compile_in_context(const std::shared_ptr<const Model>&,
                                                               const std::shared_ptr<RemoteContextImpl>&,
                                                               const AnyMap&) {
-  throw NotImplemented("compiling for a remote context is not supported by " + name() + " device");
+  throw NotImplemented("compiling for a remote context is not supported by " + name() + " plugin!");
 }
 std::shared_ptr<CompiledModelImpl> Device::import_model(std::istream&, const AnyMap&) {
   throw NotImplemented(name() + " device can't import compiled models (it lacks the capability EXPORT_IMPORT)");
 }
+std::shared_ptr<CompiledModelImpl> Device::import_in_context(std::istream&, const std::shared_ptr<RemoteContextImpl>&,
+                                                             const AnyMap&) {
+  throw NotImplemented("importing for a remote context is not supported by " + name() + " plugin!");
+}
 std::shared_ptr<RemoteContextImpl> Device::create_context(const AnyMap&) {
-  throw NotImplemented("create_context is not supported by " + name() + " device");
+  throw NotImplemented("create_context is not supported by " + name() + " plugin!");
 }
 std::shared_ptr<RemoteContextImpl> Device::default_context(const AnyMap&) {
-  throw NotImplemented("get_default_context is not supported by " + name() + " device");
+  throw NotImplemented("get_default_context is not supported by " + name() + " plugin!");
 }
 
 }  // namespace v1

@@ -89,9 +89,15 @@ class TENON_API InferRequestImpl {
 
   /// Runs one inference to its end in the calling thread. Every input, and every output of static shape, is bound.
   virtual void run(Inference& inference) = 0;
+  /// Whether infer() is run(), in the caller's thread. An asynchronous device that has no way of running there answers
+  /// false: infer() is then start() and a wait, at the price of a hand-off between threads.
+  virtual bool runs_in_caller() const noexcept { return !is_asynchronous(); }
 
   /// True for devices with a queue of their own: the runtime then calls start() instead of using its executor.
   virtual bool is_asynchronous() const noexcept { return false; }
+  /// Whether the device itself orders its work behind the points that the bound memory's hazards() name, on its queue.
+  /// The runtime waits for them on the host before run() or start() where it does not.
+  virtual bool orders_hazards() const noexcept { return is_asynchronous(); }
   /// Enqueues and returns; inference.finish() comes later. When it throws, finish() is not called.
   virtual void start(Inference& inference);
   /// A hint from another thread that the result is no longer wanted, besides Inference::cancelled().
@@ -182,6 +188,9 @@ class TENON_API Device {
                                                                 const std::shared_ptr<RemoteContextImpl>& context,
                                                                 const AnyMap& properties);
   virtual std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties);
+  virtual std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
+                                                               const std::shared_ptr<RemoteContextImpl>& context,
+                                                               const AnyMap& properties);
   virtual SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const = 0;
 
   /// Must answer SUPPORTED_PROPERTIES (with mutability), AVAILABLE_DEVICES, FULL_DEVICE_NAME and
@@ -195,7 +204,7 @@ class TENON_API Device {
 };
 
 /// Counts up with every change of the classes above: a module of another version is refused with both numbers named.
-inline constexpr std::uint32_t kDeviceAbiVersion = 1;
+inline constexpr std::uint32_t kDeviceAbiVersion = 2;
 
 /// What a module's factory symbol returns; a static object of the module.
 struct DeviceModule {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>
+#include <tenon/graph/op.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
@@ -171,18 +173,34 @@ void InferRequest::reset_state() {
 CompiledModel InferRequest::get_compiled_model() { return CompiledModel(state_of(handle_).shared_model()); }
 Ledger& InferRequest::ledger() { return state_of(handle_).scope(); }
 
+namespace {
+/// The values in another element type. @errors kUnimplemented: types that do not convert.
+Tensor converted(const Tensor& tensor, ElementType type) {
+  const auto from = std::make_shared<op::v0::Parameter>(tensor.element_type(), PartialShape(tensor.shape()));
+  const auto to = std::make_shared<op::v0::Convert>(from->output(0), type);
+  return evaluate(Model(OutputVector{to->output(0)}, ParameterVector{from}), {tensor}).front();
+}
+}  // namespace
+
 VariableState::VariableState(std::shared_ptr<VariableStateImpl> impl, std::shared_ptr<RequestHandle> owner)
     : impl_(std::move(impl)), owner_(std::move(owner)) {}
 VariableStateImpl& VariableState::impl() const {
   if (!impl_) throw AssertFailure("VariableState was not initialized.");
+  owner_->state->check_not_busy();
   return *impl_;
 }
 void VariableState::reset() { impl().reset(); }
-std::string VariableState::get_name() const { return impl().name(); }
+std::string VariableState::get_name() const {
+  if (!impl_) throw AssertFailure("VariableState was not initialized.");
+  return impl_->name();
+}
 Tensor VariableState::get_state() const { return impl().state(); }
 void VariableState::set_state(const Tensor& state) {
-  if (!state) throw AssertFailure("set_state: the tensor for variable '" + impl().name() + "' is not initialized");
-  impl().set_state(state);
+  VariableStateImpl& impl = this->impl();
+  if (!state) throw AssertFailure("set_state: the tensor for variable '" + impl.name() + "' is not initialized");
+  const Tensor current = impl.state();
+  const bool converts = current && current.element_type() != state.element_type();
+  impl.set_state(converts ? converted(state, current.element_type()) : state);
 }
 
 CompiledModel::CompiledModel(std::shared_ptr<ModelState> state) : state_(std::move(state)) {}

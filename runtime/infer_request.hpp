@@ -39,7 +39,9 @@ class TENON_API InferRequest {
   void set_tensor(const std::string& tensor_name, const Tensor& tensor);
   void set_tensor(const Output<const Node>& port, const Tensor& tensor);
   void set_tensor(const Output<Node>& port, const Tensor& tensor);
-  /// One tensor per batch item; they are copied into one.
+  /// One tensor per batch item, each with a batch of 1; they are copied into one, unless they follow each other in one
+  /// memory. One tensor is set_tensor(). @errors kInvalidArgument: an output, a count that the batch does not have,
+  /// strided items, a layout whose first axis is not N; kFailedPrecondition: a copy under ZeroCopy::kRequire.
   void set_tensors(const std::string& tensor_name, const std::vector<Tensor>& tensors);
   void set_tensors(const Output<const Node>& port, const std::vector<Tensor>& tensors);
   void set_input_tensor(std::size_t index, const Tensor& tensor);
@@ -50,7 +52,8 @@ class TENON_API InferRequest {
   void set_output_tensor(const Tensor& tensor);
 
   /// The tensor that was set, else one of the request's own, allocated on first use; stable until another is set.
-  /// Outputs of dynamic shape have their shape after an inference.
+  /// Outputs of dynamic shape have their shape after an inference: ask for the tensor again then. set_shape() on a
+  /// tensor given here reaches the request, for inputs of dynamic shape the way to fill them in place.
   Tensor get_tensor(const std::string& tensor_name);
   Tensor get_tensor(const Output<const Node>& port);
   Tensor get_tensor(const Output<Node>& port);
@@ -69,7 +72,8 @@ class TENON_API InferRequest {
   void set_frame(std::size_t index, const Frame& frame);
   void set_frame(const Frame& frame);
 
-  /// Runs in the calling thread; does not call the callback. @errors what the device gave; Busy
+  /// Runs in the calling thread, without a hand-off where the device allows it; does not call the callback. @errors
+  /// what the device gave; Busy
   void infer();
   /// Starts on the model's executor, or on the device's queue.
   void start_async();

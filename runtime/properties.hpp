@@ -112,12 +112,12 @@ inline constexpr Property<std::uint64_t> cache_blob_id{"CACHE_BLOB_ID"};
 
 enum class WorkloadType { DEFAULT = 0, EFFICIENT = 1 };
 TENON_ENUM_TEXT(WorkloadType, "workload type",
-                {{WorkloadType::DEFAULT, "Default"}, {WorkloadType::EFFICIENT, "Efficient"}})
+                {{WorkloadType::DEFAULT, "DEFAULT"}, {WorkloadType::EFFICIENT, "EFFICIENT"}})
 inline constexpr Property<WorkloadType> workload_type{"WORKLOAD_TYPE"};
 
 enum class CacheMode { OPTIMIZE_SIZE = 0, OPTIMIZE_SPEED = 1 };
 TENON_ENUM_TEXT(CacheMode, "cache mode",
-                {{CacheMode::OPTIMIZE_SIZE, "OPTIMIZE_SIZE"}, {CacheMode::OPTIMIZE_SPEED, "OPTIMIZE_SPEED"}})
+                {{CacheMode::OPTIMIZE_SIZE, "optimize_size"}, {CacheMode::OPTIMIZE_SPEED, "optimize_speed"}})
 inline constexpr Property<CacheMode> cache_mode{"CACHE_MODE"};
 
 struct EncryptionCallbacks {
@@ -212,8 +212,8 @@ enum class Type { INTEGRATED = 0, DISCRETE = 1 };
 TENON_ENUM_TEXT(Type, "device type", {{Type::DISCRETE, "discrete"}, {Type::INTEGRATED, "integrated"}})
 inline constexpr Property<Type, PropertyMutability::RO> type{"DEVICE_TYPE"};
 
-/// Giga-operations per second by element type name; ordered by name because element::Type has no order.
-inline constexpr Property<std::map<std::string, float>, PropertyMutability::RO> gops{"DEVICE_GOPS"};
+/// Giga-operations per second by element type.
+inline constexpr Property<std::map<element::Type, float>, PropertyMutability::RO> gops{"DEVICE_GOPS"};
 
 struct PCIInfo {
   std::uint32_t domain = 0;

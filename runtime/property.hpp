@@ -2,9 +2,12 @@
 // Typed property objects: a key, the type of its value and whether it may be written.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <istream>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -35,7 +38,7 @@ struct BaseProperty : PropertyTag {
   static constexpr PropertyMutability mutability = kMutability;
 
   constexpr BaseProperty(const char* name) : name_(name) {}
-  const char* name() const { return name_; }
+  constexpr const char* name() const { return name_; }
   bool operator==(const std::string& text) const { return text == name_; }
   friend bool operator==(const std::string& text, const BaseProperty& property) { return text == property.name_; }
   friend std::ostream& operator<<(std::ostream& out, const BaseProperty& property) { return out << property.name_; }
@@ -117,9 +120,14 @@ template <typename E, std::size_t N>
 std::istream& parse_enum(std::istream& in, E& value, const EnumText<E> (&table)[N], const char* what) {
   std::string text;
   in >> text;
+  // "LATENCY" as it is written, and "latency" as it is often typed.
+  const auto same = [&](std::string_view name) {
+    return std::equal(name.begin(), name.end(), text.begin(), text.end(),
+                      [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
+  };
   std::string known;
   for (const auto& entry : table) {
-    if (text == entry.text) return value = entry.value, in;
+    if (same(entry.text)) return value = entry.value, in;
     known += std::string(known.empty() ? "" : ", ") + entry.text;
   }
   throw Error(Code::kInvalidArgument, std::string("Unsupported ") + what + ": " + text + "; known: " + known);

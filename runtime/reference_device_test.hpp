@@ -23,12 +23,15 @@
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
 #include <tenon/runtime/property_table.hpp>
+#include <tenon/runtime/reference_remote_test.hpp>
 
 namespace tenon::testing {
 
 inline constexpr Property<std::uint32_t> delay_us{"TEST_DELAY_US"};
 inline constexpr Property<std::string> fail_with{"TEST_FAIL_WITH"};
 inline constexpr Property<bool> own_queue{"TEST_OWN_QUEUE"};
+/// With a queue of its own: infer() does without it.
+inline constexpr Property<bool> runs_in_caller{"TEST_RUNS_IN_CALLER"};
 inline constexpr Property<bool> takes_strides{"TEST_TAKES_STRIDES"};
 /// Runs max(x, 0) of the only input itself, without the interpreter, which allocates.
 inline constexpr Property<bool> tiny_relu{"TEST_TINY_RELU"};
@@ -40,6 +43,7 @@ struct ReferenceConfig {
   std::uint32_t delay_us = 0;
   std::string fail_with;
   bool own_queue = false;
+  bool runs_in_caller = false;
   bool takes_strides = false;
   bool tiny_relu = false;
 
@@ -50,6 +54,7 @@ struct ReferenceConfig {
     table.add_value(testing::delay_us, delay_us);
     table.add_value(testing::fail_with, fail_with);
     table.add_value(testing::own_queue, own_queue);
+    table.add_value(testing::runs_in_caller, runs_in_caller);
     table.add_value(testing::takes_strides, takes_strides);
     table.add_value(testing::tiny_relu, tiny_relu);
   }
@@ -58,21 +63,34 @@ struct ReferenceConfig {
 /// Live objects, so that tests see what leaks.
 inline std::atomic<int> live_models{0};
 inline std::atomic<int> live_requests{0};
+/// Thread of the last inference.
+inline std::atomic<std::thread::id> ran_on{};
 
 class ReferenceVariable final : public VariableStateImpl {
  public:
-  ReferenceVariable(std::string name, std::shared_ptr<VariableMap> values)
-      : name_(std::move(name)), values_(std::move(values)) {}
+  ReferenceVariable(std::string name, ElementType type, PartialShape shape, std::shared_ptr<VariableMap> values)
+      : name_(std::move(name)), type_(type), shape_(std::move(shape)), values_(std::move(values)) {}
   std::string name() const override { return name_; }
   Tensor state() const override {
-    const auto found = values_->find(name_);
-    return found == values_->end() ? Tensor() : found->second;
+    if (const auto found = values_->find(name_); found != values_->end()) return found->second;
+    Tensor zeros(type_, shape_.is_static() ? shape_.to_shape() : Shape{0});
+    std::fill_n(static_cast<char*>(zeros.data()), zeros.size_bytes(), '\0');
+    return zeros;
   }
-  void set_state(const Tensor& state) override { (*values_)[name_] = state; }
+  void set_state(const Tensor& state) override {
+    if (!shape_.compatible(PartialShape(state.shape())) || state.element_type() != type_)
+      throw AssertFailure("variable '" + name_ + "' has the shape " + shape_.to_string() + ", the value is " +
+                          to_string(state));
+    Tensor copy;
+    state.copy_to(copy);
+    (*values_)[name_] = copy;
+  }
   void reset() override { values_->erase(name_); }
 
  private:
   std::string name_;
+  ElementType type_;
+  PartialShape shape_;
   std::shared_ptr<VariableMap> values_;
 };
 
@@ -132,16 +150,18 @@ class ReferenceRequest final : public InferRequestImpl {
         outputs_(model_->get_results().size()),
         variables_(std::make_shared<VariableMap>()) {
     for (const auto& node : model_->get_ordered_ops()) {
-      if (!is_op(node, "Assign")) continue;
-      states_.push_back(
-          std::make_shared<ReferenceVariable>(node->get_attributes().get_string("variable_id"), variables_));
+      if (!is_op(node, "ReadValue")) continue;
+      states_.push_back(std::make_shared<ReferenceVariable>(node->get_attributes().get_string("variable_id"),
+                                                            node->get_output_element_type(0),
+                                                            node->get_output_partial_shape(0), variables_));
     }
     ++live_requests;
   }
   ~ReferenceRequest() override { --live_requests; }
 
-  void bind_input(std::size_t index, const Tensor& tensor) override { inputs_.at(index) = tensor; }
-  void bind_output(std::size_t index, const Tensor& tensor) override { outputs_.at(index) = tensor; }
+  void bind_input(std::size_t index, const Tensor& tensor) override { inputs_.at(index) = near(tensor); }
+  void bind_output(std::size_t index, const Tensor& tensor) override { outputs_.at(index) = near(tensor); }
+  bool runs_in_caller() const noexcept override { return !config_.own_queue || config_.runs_in_caller; }
   bool is_asynchronous() const noexcept override { return config_.own_queue; }
 
   void start(Inference& inference) override {
@@ -157,6 +177,7 @@ class ReferenceRequest final : public InferRequestImpl {
   }
 
   void run(Inference& inference) override {
+    ran_on.store(std::this_thread::get_id());
     const auto begin = std::chrono::steady_clock::now();
     while (std::chrono::steady_clock::now() - begin < std::chrono::microseconds(config_.delay_us)) {
       inference.throw_if_cancelled();
@@ -209,10 +230,12 @@ class ReferenceRequest final : public InferRequestImpl {
 
 class ReferenceModel final : public CompiledModelImpl {
  public:
-  ReferenceModel(std::shared_ptr<const Model> model, const ReferenceConfig& config, std::string device)
+  ReferenceModel(std::shared_ptr<const Model> model, const ReferenceConfig& config, std::string device,
+                 std::shared_ptr<RemoteContextImpl> context = nullptr)
       : CompiledModelImpl(Ports::of(*model)),
         model_(std::move(model)),
         config_(config),
+        context_(std::move(context)),
         table_("a model compiled for " + device) {
     table_.add_constant(model_name, model_->get_friendly_name());
     table_.add_constant(optimal_number_of_infer_requests,
@@ -229,19 +252,32 @@ class ReferenceModel final : public CompiledModelImpl {
     return static_cast<std::size_t>(std::max(0, static_cast<int>(config_.streams)));
   }
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override {
-    if (config_.takes_strides && tensor.is_host_addressable()) return std::nullopt;
+    if (takes(tensor)) return std::nullopt;
     return CompiledModelImpl::refuses_input(index, tensor);
   }
   std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const override {
-    if (config_.takes_strides && tensor.is_host_addressable()) return std::nullopt;
+    if (takes(tensor)) return std::nullopt;
     return CompiledModelImpl::refuses_output(index, tensor);
+  }
+  void export_model(std::ostream& stream) const override {
+    if (!context_) return CompiledModelImpl::export_model(stream);
+    stream << "REFERENCE";
+  }
+  std::shared_ptr<RemoteContextImpl> context() const override {
+    return context_ ? context_ : CompiledModelImpl::context();
   }
   Any get_property(const std::string& name) const override { return table_.get(name); }
   std::shared_ptr<const Model> runtime_model() const override { return model_; }
 
  private:
+  bool takes(const Tensor& tensor) const {
+    // Far memory, regions of it too, where the model was compiled for its context.
+    if (context_ && tensor.kind() == kFarMemory) return true;
+    return config_.takes_strides && tensor.is_host_addressable();
+  }
   std::shared_ptr<const Model> model_;
   ReferenceConfig config_;
+  std::shared_ptr<RemoteContextImpl> context_;
   PropertyTable table_;
 };
 
@@ -259,6 +295,23 @@ class ReferenceDevice final : public Device {
     table.set(properties);
     ++compilations;
     return std::make_shared<ReferenceModel>(model, config, name());
+  }
+  std::shared_ptr<CompiledModelImpl> compile_in_context(const std::shared_ptr<const Model>& model,
+                                                        const std::shared_ptr<RemoteContextImpl>& context,
+                                                        const AnyMap&) override {
+    return std::make_shared<ReferenceModel>(model, copy_of_config(), name(), context);
+  }
+  /// The blob is a word; what it stands for is relu_model().
+  std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
+                                                       const std::shared_ptr<RemoteContextImpl>& context,
+                                                       const AnyMap&) override;
+  std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params) override {
+    return std::make_shared<ReferenceContext>(params);
+  }
+  std::shared_ptr<RemoteContextImpl> default_context(const AnyMap&) override {
+    std::lock_guard lock(mutex_);
+    if (!default_context_) default_context_ = std::make_shared<ReferenceContext>(AnyMap{});
+    return default_context_;
   }
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap&) const override {
     SupportedOpsMap supported;
@@ -300,6 +353,7 @@ class ReferenceDevice final : public Device {
   }
   mutable std::mutex mutex_;
   ReferenceConfig config_;
+  std::shared_ptr<RemoteContextImpl> default_context_;
   PropertyTable table_;
 };
 
@@ -321,6 +375,13 @@ inline std::shared_ptr<Model> relu_model(const PartialShape& shape = PartialShap
   auto result = std::make_shared<op::v0::Result>(y->output(0));
   result->set_friendly_name("y_node");
   return std::make_shared<Model>(ResultVector{result}, ParameterVector{x}, "relu_model");
+}
+
+inline std::shared_ptr<CompiledModelImpl> ReferenceDevice::import_in_context(
+    std::istream& stream, const std::shared_ptr<RemoteContextImpl>& context, const AnyMap&) {
+  std::string word;
+  if (!(stream >> word) || word != "REFERENCE") throw AssertFailure("REFERENCE: this is no blob of this device");
+  return std::make_shared<ReferenceModel>(relu_model(), copy_of_config(), name(), context);
 }
 
 /// sum = a + b, f32.

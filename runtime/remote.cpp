@@ -21,6 +21,12 @@ RemoteMemory& remote_of(const Tensor& tensor) {
   return *remote;
 }
 
+void check_types(const Tensor& src, const Tensor& dst) {
+  if (src.element_type() == dst.element_type()) return;
+  throw AssertFailure("Tensor element types are not equal. (src: " + std::string(name(src.element_type())) +
+                      " != dst: " + std::string(name(dst.element_type())) + ")");
+}
+
 void check_params(const AnyMap& params, const std::map<std::string, std::vector<std::string>>& type_info) {
   for (const auto& [key, values] : type_info) {
     const auto found = params.find(key);
@@ -42,8 +48,20 @@ RemoteTensor::RemoteTensor(const RemoteTensor& other, const Shape& begin, const 
 void RemoteTensor::type_check(const Tensor& tensor, const std::map<std::string, std::vector<std::string>>& type_info) {
   check_params(remote_of(tensor).remote_params(), type_info);
 }
-void RemoteTensor::copy_to(Tensor& destination) const { remote_of(*this).copy_to(*this, destination); }
-void RemoteTensor::copy_from(const Tensor& source) { remote_of(*this).copy_from(*this, source); }
+void RemoteTensor::copy_to(Tensor& destination) const {
+  const RemoteMemory& remote = remote_of(*this);
+  if (!destination) destination = Tensor(element_type(), shape());
+  check_types(*this, destination);
+  if (destination.shape() != shape()) destination.set_shape(shape());
+  if (size_bytes() != 0) remote.copy_to(*this, destination);
+}
+void RemoteTensor::copy_from(const Tensor& source) {
+  RemoteMemory& remote = remote_of(*this);
+  if (!source) throw AssertFailure("Tensor was not initialized.");
+  check_types(source, *this);
+  if (source.shape() != shape()) set_shape(source.shape());
+  if (size_bytes() != 0) remote.copy_from(*this, source);
+}
 AnyMap RemoteTensor::get_params() const { return remote_of(*this).remote_params(); }
 std::string RemoteTensor::get_device_name() const { return remote_of(*this).device_name(); }
 

@@ -19,7 +19,8 @@ class TENON_API RemoteMemory {
   virtual std::string device_name() const = 0;
   /// Low-level handles by key: {"MEM_HANDLE": ...}.
   virtual AnyMap remote_params() const = 0;
-  /// Copies all elements of a tensor over this memory from or to another tensor; returns when done.
+  /// Copies all elements of a tensor over this memory from or to another tensor of the same type and shape, which may
+  /// be a region, and may lie in this device's memory too; returns when done.
   virtual void copy_from(const Tensor& self, const Tensor& source) = 0;
   virtual void copy_to(const Tensor& self, Tensor& destination) const = 0;
 };
@@ -42,6 +43,9 @@ class TENON_API RemoteTensor : public Tensor {
   template <typename T>
   T* data() = delete;
 
+  /// Copies all elements, also of a region, and returns when done. The destination takes this tensor's shape; an empty
+  /// one becomes host memory. copy_from() gives this tensor the source's shape, within the memory that it has.
+  /// @errors kInvalidArgument: other element types, an empty source; kOutOfRange: too little memory.
   void copy_to(Tensor& destination) const;
   void copy_from(const Tensor& source);
   AnyMap get_params() const;

@@ -50,7 +50,7 @@ void RequestState::infer() {
   begin();
   sync_.store(true, std::memory_order_relaxed);
   try {
-    if (!plan().impl->is_asynchronous()) {
+    if (plan().impl->runs_in_caller()) {
       run_now(kCallerThread);
       over(nullptr);
       return;

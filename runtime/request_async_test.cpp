@@ -226,6 +226,19 @@ TEST_P(Async, ManyWaitersSeeTheEnd) {
   EXPECT_EQ(done, 4);
 }
 
+TEST(AsyncInfer, RunsInTheCallersThreadWhereTheDeviceCan) {
+  Core core;
+  for (const bool can : {false, true}) {
+    auto request =
+        core.compile_model(relu_model(), "REFERENCE", own_queue(true), runs_in_caller(can)).create_infer_request();
+    request.infer();
+    EXPECT_EQ(ran_on.load() == std::this_thread::get_id(), can) << "no hand-off to another thread";
+    request.start_async();
+    request.wait();
+    EXPECT_NE(ran_on.load(), std::this_thread::get_id());
+  }
+}
+
 TEST(AsyncStreams, RunInParallel) {
   Core core;
   auto model = core.compile_model(relu_model(), "REFERENCE", num_streams(4), delay_us(100000));

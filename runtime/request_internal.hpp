@@ -15,9 +15,13 @@
 #include <tenon/runtime/device.hpp>
 #include "executor_internal.hpp"
 #include "model_state_internal.hpp"
+#include "slot_lease_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
+
+/// boolean and u8 are the same bytes; the device is promised the port's type.
+Tensor as_type(const Tensor& tensor, ElementType type);
 
 /// @thread infer, start_async, wait, cancel and set_callback from any thread; the rest by one thread at a time, while
 /// no inference runs (Busy otherwise).
@@ -47,6 +51,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::vector<ProfilingInfo> profiling_info();
   std::vector<std::shared_ptr<VariableStateImpl>> query_state();
   Ledger& scope() noexcept { return ledger_; }
+  /// @errors Busy
+  void check_not_busy() const;
 
   /// The last handle went: cancels, and waits until the device no longer touches the request's memory, unless the
   /// request's own callback is what dropped the handle.
@@ -78,7 +84,9 @@ class RequestState final : public Inference, public Task, public std::enable_sha
     Tensor staging;
     std::array<Tensor, 4> planes;
     std::size_t plane_bytes = 0;
-    std::vector<Tensor> batch;
+    std::vector<Tensor> batch;    ///< One tensor per item, or none.
+    bool batch_in_place = false;  ///< They follow each other in one memory: nothing is to be copied.
+    Ref<SlotLease> lease;         ///< Made when get() first gives the tensor away.
     Way way = Way::kNone;
     bool from_user = false;
   };
@@ -87,8 +95,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
     std::unique_ptr<InferRequestImpl> impl;
   };
 
-  void check_not_busy() const;
-  void check(const PortInfo& port, const Tensor& tensor, bool is_input) const;
+  /// @param shape  Of the whole port, where `tensor` is an item of its batch.
+  void check(const PortInfo& port, const Tensor& tensor, const Shape& shape, bool is_input) const;
   Slot& slot(PortRef port) { return port.is_input ? inputs_[port.index] : outputs_[port.index]; }
   const PortInfo& info(PortRef port) const {
     return port.is_input ? model_->inputs()[port.index] : model_->outputs()[port.index];
@@ -105,9 +113,15 @@ class RequestState final : public Inference, public Task, public std::enable_sha
     return !plan().variant->key.empty() && plan().variant->key[input].has_value();
   }
   void use_tensor(std::size_t input);
+  /// The slot's tensor for the user: under a lease through which set_shape() comes back, where that can matter.
+  Tensor lend(PortRef port, Slot& slot);
+  /// Takes over what set_shape() made of tensors that were lent.
+  void follow_shapes();
 
   void begin();
   void prepare();
+  void prepare_input(std::size_t index, bool host_waits);
+  void copy_batch(Slot& slot);
   void complete_outputs();
   void run_now(int stream);
   void over(std::exception_ptr error) noexcept;
@@ -125,6 +139,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   /// Some slot needs work at every inference, or at the next one.
   bool needs_prepare_ = true;
   bool needs_complete_ = false;
+  /// Some lease has a tensor of a new shape.
+  std::shared_ptr<std::atomic<bool>> reshaped_ = std::make_shared<std::atomic<bool>>(false);
 
   std::atomic<Phase> phase_{Phase::kIdle};
   std::atomic<int> waiters_{0};

@@ -412,9 +412,6 @@ TEST(Remote, EmptyHandlesSaySo) {
   EXPECT_THAT(message_of([&] { RemoteTensor(Tensor(element::f32, {1})); }), HasSubstr("Tensor is not remote."));
   EXPECT_THAT(message_of([&] { RemoteTensor(tensor, {0}, {1}); }),
               HasSubstr("Cannot create RoiRemoteTensor on top of empty tensor"));
-  Core core;
-  EXPECT_THAT(message_of<NotImplemented>([&] { core.get_default_context("REFERENCE"); }),
-              HasSubstr("is not supported by"));
 }
 
 }  // namespace

@@ -15,15 +15,16 @@ class VariableStateImpl;
 class RequestHandle;
 
 /// Handle on one variable of one request; the same objects for the request's life, which it extends.
-/// @thread as its request: not while it runs.
+/// @errors Busy  while the request runs
+/// @thread as its request.
 class TENON_API VariableState {
  public:
   VariableState() = default;
-  /// Back to the initial value at the next inference.
+  /// Back to the initial value: the next inference computes the model's initialiser again.
   void reset();
   std::string get_name() const;
   Tensor get_state() const;
-  /// @errors kInvalidArgument: an empty tensor, or one of another shape.
+  /// Values of another element type are converted. @errors kInvalidArgument: an empty tensor, or one of another shape.
   void set_state(const Tensor& state);
 
  private:

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <tenon/devices/cpu/config_internal.hpp>
+#include <tenon/devices/cpu/states_internal.hpp>
 #include <tenon/runtime/device.hpp>
 
 namespace tenon::inline v1::cpu_device {
@@ -19,6 +20,9 @@ struct Variant {
   std::shared_ptr<const engine::Plan> plan;
   std::shared_ptr<const Model> interpreted;  ///< Run by the reference interpreter when there is no plan.
 };
+
+/// What a machine must have to run what was compiled here: RUNTIME_REQUIREMENTS.
+std::string requirements();
 
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
  public:
@@ -38,6 +42,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
   }
   const Config& config() const { return config_; }
+  const std::vector<VariableInfo>& variables() const { return variables_; }
+  std::shared_ptr<RemoteContextImpl> context() const override;
 
  private:
   std::shared_ptr<const Variant> make_variant(const std::shared_ptr<const Model>& model,
@@ -46,11 +52,15 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Config config_;
   std::shared_ptr<const Model> model_;  ///< Kept only while shapes are open.
   std::string name_;
+  std::vector<VariableInfo> variables_;
+  std::unique_ptr<Reservation> reservation_;
   std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream, and the last for callers of infer().
   std::shared_ptr<const Variant> static_variant_;
   std::mutex mutex_;
   std::list<std::shared_ptr<const Variant>> recent_;
   PropertyTable table_{"compiled model of CPU"};
 };
+
+std::unique_ptr<InferRequestImpl> make_request(std::shared_ptr<CompiledModel> owner);
 
 }  // namespace tenon::inline v1::cpu_device

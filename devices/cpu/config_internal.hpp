@@ -6,12 +6,13 @@
 #include <string>
 
 #include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/devices/cpu/placement_internal.hpp>
 #include <tenon/runtime/properties.hpp>
 #include <tenon/runtime/property_table.hpp>
 
 namespace tenon::inline v1::cpu_device {
 
-/// What a user may set; each has an effect on the compiled model.
+/// What a user may set.
 struct Config {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
   std::uint32_t num_requests = 0;  ///< 0: not told. More streams than requests would idle.
@@ -19,8 +20,14 @@ struct Config {
   std::int32_t threads = 0;  ///< 0: all CPUs of the process.
   bool profiling = false;
   element::Type precision = element::f32;
+  hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
+  Placement placement;
+  Inert inert;
+  std::string device_id;
+  std::string weights_path;
+  bool weightless = false;
 
-  int total_threads() const { return threads > 0 ? threads : engine::Workers::available_cpus(); }
+  int total_threads() const { return threads > 0 ? threads : placement.cpu_count(); }
 
   /// Executions in parallel. Throughput wants few threads in each: what they share costs more than what they gain.
   int stream_count() const {
@@ -45,6 +52,19 @@ struct Config {
         table, inference_num_threads, threads, [](std::int32_t value) { return value >= 0; },
         "at least 0, where 0 means all CPUs");
     table.add_value(enable_profiling, profiling);
+    table.add_value(hint::execution_mode, execution_mode);
+    placement.declare(table);
+    inert.declare(table);
+    add_checked(
+        table, device::id, device_id, [](const std::string& value) { return value.empty() || value == "0"; },
+        "the CPU: there is one CPU device, without an id");
+    table.add_value(enable_weightless, weightless);
+    table.add(
+        PropertyName(tenon::weights_path.name(), PropertyMutability::WO), [this] { return Any(weights_path); },
+        [this](const Any& value, bool apply) {
+          std::string path = value.as<std::string>();
+          if (apply) weights_path = std::move(path);
+        });
     add_checked(
         table, hint::inference_precision, precision,
         [](element::Type value) { return value == element::f32 || value == element::dynamic; },

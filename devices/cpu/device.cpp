@@ -37,6 +37,9 @@ class CpuDevice final : public Device {
     table_.add_constant(device::capabilities, std::vector<std::string>{device::capability::FP32});
     table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 1, 1});
+    table_.add(optimal_number_of_infer_requests,
+               [this] { return Any(static_cast<std::uint32_t>(std::max(1, config_.stream_count()))); });
+    table_.add(compatibility_check, [] { return Any(CompatibilityCheck::NOT_APPLICABLE); });
     table_.add_constant(range_for_streams,
                         std::tuple<unsigned, unsigned>{1, static_cast<unsigned>(engine::Workers::available_cpus())});
   }
@@ -56,7 +59,8 @@ class CpuDevice final : public Device {
     return supported;
   }
 
-  Any get_property(const std::string& name, const AnyMap&) const override {
+  Any get_property(const std::string& name, const AnyMap& arguments) const override {
+    if (name == compatibility_check.name()) return Any(compatible(arguments));
     const std::lock_guard lock(mutex_);
     return table_.get(name);
   }
@@ -67,22 +71,24 @@ class CpuDevice final : public Device {
 
  private:
   /// The device's settings with those of one call over them.
-  Config configured(AnyMap properties) const {
+  Config configured(const AnyMap& properties) const {
     Config config;
     {
       const std::lock_guard lock(mutex_);
       config = config_;
     }
-    if (const auto id = properties.find(device::id.name()); id != properties.end()) {
-      const std::string wanted = id->second.as<std::string>();
-      if (!wanted.empty() && wanted != "0")
-        throw Error(Code::kNotFound, "CPU: no device with id '" + wanted + "'; there is one CPU device, without an id");
-      properties.erase(id);
-    }
     PropertyTable table("CPU");
     config.declare(table);
     table.set(properties);
     return config;
+  }
+
+  /// Whether a blob that says RUNTIME_REQUIREMENTS of itself would run here.
+  static CompatibilityCheck compatible(const AnyMap& arguments) {
+    const auto found = arguments.find(runtime_requirements.name());
+    if (found == arguments.end()) return CompatibilityCheck::NOT_APPLICABLE;
+    return found->second.as<std::string>() == requirements() ? CompatibilityCheck::SUPPORTED
+                                                             : CompatibilityCheck::UNSUPPORTED;
   }
 
   mutable std::mutex mutex_;

@@ -121,6 +121,10 @@ class Request final : public InferRequestImpl {
 
   /// Input stages run on a thread of the runtime: OpenVINO's queue has no place for them.
   bool is_asynchronous() const noexcept override { return stages_.empty(); }
+  /// ov::InferRequest::infer() runs in the caller's thread, without the hand-off that start_async() and wait() cost.
+  bool runs_in_caller() const noexcept override { return true; }
+  /// OpenVINO knows nothing of our timelines.
+  bool orders_hazards() const noexcept override { return false; }
 
   void start(Inference& inference) override {
     has_run_ = false;

@@ -32,8 +32,15 @@ bool looks_like_onnx(std::string_view bytes) {
 }
 }  // namespace
 
-std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights) {
-  const Tensor bytes = map_file(model);
+std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights, bool map) {
+  const auto open = [map](const std::filesystem::path& path) {
+    const Tensor mapped = map_file(path);
+    if (map || mapped.size_bytes() == 0) return mapped;
+    Tensor read;
+    mapped.copy_to(read);
+    return read;
+  };
+  const Tensor bytes = open(model);
   const std::string origin = "\"" + model.string() + "\"";
   if (bytes.size_bytes() == 0) throw Error(Code::kInvalidArgument, origin + " is empty; a model file is expected");
   const std::string_view text(static_cast<const char*>(bytes.data()), bytes.size_bytes());
@@ -45,7 +52,7 @@ std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std:
       // A model without constants needs no weights; one with constants names what it misses.
       if (!std::filesystem::exists(bin)) bin.clear();
     }
-    return read_ir(text, bin.empty() ? Tensor() : map_file(bin), origin);
+    return read_ir(text, bin.empty() ? Tensor() : open(bin), origin);
   }
   if (looks_like_onnx(text)) {
     if (!weights.empty()) {

@@ -17,6 +17,7 @@ class Model;
 /// @param model    .onnx file, or the .xml of an IR.
 /// @param weights  Of an IR: its .bin; empty means the model's path with ".bin" in place of the extension, if that
 /// exists.
+/// @param map      False: the files are read into memory of the model's own, and may be changed or removed afterwards.
 /// @return the model; its larger constants lie in the mapped files, which stay mapped as long as they are used.
 /// @errors kNotFound, kPermissionDenied: the file (the system's reason is named).
 ///         kInvalidArgument: not a model, or a corrupt one (what and where); kDataLoss: truncated weights.
@@ -24,7 +25,7 @@ class Model;
 ///         a build without the ONNX reader.
 /// @thread any.
 TENON_API std::shared_ptr<Model> read_model(const std::filesystem::path& model,
-                                            const std::filesystem::path& weights = {});
+                                            const std::filesystem::path& weights = {}, bool map = true);
 
 }  // namespace v1
 }  // namespace tenon

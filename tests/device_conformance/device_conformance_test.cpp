@@ -11,10 +11,9 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/runtime/device_registry.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include "allocation_count_internal.hpp"
+#include "suite_internal.hpp"
 
 namespace tenon::testing {
 namespace {
@@ -22,27 +21,10 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-const bool kRegistered = [] {
-  register_device(reference_module());
-  return true;
-}();
-
-std::vector<std::string> devices() { return Core().get_available_devices(); }
-
 std::size_t open_descriptors() {
   std::size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
   return count;
-}
-
-Tensor noise(const Shape& shape, unsigned seed) {
-  Tensor tensor(element::f32, shape);
-  float* values = tensor.data<float>();
-  for (std::size_t i = 0; i < tensor.element_count(); ++i) {
-    seed = seed * 1664525u + 1013904223u;
-    values[i] = static_cast<float>(seed >> 8) / 8388608.f - 1.f;
-  }
-  return tensor;
 }
 
 std::shared_ptr<op::v0::Constant> constant(const Shape& shape, unsigned seed) {
@@ -80,24 +62,8 @@ void expect_close(const Tensor& actual, const Tensor& expected, const std::strin
   }
 }
 
-class DeviceConformance : public ::testing::TestWithParam<std::string> {
- protected:
-  /// Results are compared as f32: a device that would rather compute in bf16 is told not to.
-  void SetUp() override {
-    for (const PropertyName& property : core.get_property(name, supported_properties)) {
-      if (property == hint::inference_precision.name() && property.is_mutable())
-        core.set_property(name, hint::inference_precision(element::f32));
-    }
-  }
-
-  const std::string name = GetParam();
-  Core core;
-};
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceConformance, ::testing::ValuesIn(devices()), [](const auto& param) {
-  std::string text = param.param;
-  std::replace(text.begin(), text.end(), '.', '_');
-  return text;
-});
+class DeviceConformance : public OnDevice {};
+TENON_ON_EVERY_DEVICE(DeviceConformance);
 
 TEST_P(DeviceConformance, AnswersEveryPropertyItLists) {
   const auto names = core.get_property(name, supported_properties);
@@ -347,6 +313,8 @@ TEST_P(DeviceConformance, SteadyStateAllocatesNothingOfOurs) {
     request.set_tensor("x", x);
     request.set_tensor("y", y);
     request.infer();
+    request.get_tensor("x");
+    request.get_tensor("y");
   };
   const auto once_async = [&] {
     request.start_async();

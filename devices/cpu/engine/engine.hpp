@@ -29,12 +29,25 @@ struct Options {
   bool reference_only = false;
 };
 
+/// How the threads of a Workers run.
+struct WorkerOptions {
+  enum class Priority : std::uint8_t { kLow, kNormal, kHigh };
+  int threads = 0;  ///< 0: all CPUs that this process may use.
+  /// CPU of each thread while it works here; empty: the kernel chooses, as always outside.
+  std::vector<int> cpus;
+  /// Which of several Workers an idle thread helps first.
+  Priority priority = Priority::kNormal;
+  /// Numbers too small to be normal are zero, as operands and as results.
+  bool flush_denormals = false;
+};
+
 /// Threads bounded to a number, shared by the executions that run on it one after the other.
 /// @thread run() from any thread; concurrent calls share the same workers.
 class Workers {
  public:
   /// 0: all CPUs that this process may use.
   explicit Workers(int threads = 0);
+  explicit Workers(const WorkerOptions& options);
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -126,7 +139,8 @@ class Execution {
   using Observer = std::function<void(const std::string& node, std::size_t output, const Tensor& value)>;
   void observe(Observer observer);
 
-  /// Bytes moved by the last run because an input or output was strided, unaligned to its type, or aliased.
+  /// Bytes moved by the last run because an input or output was strided, unaligned to its type, or aliased, or because
+  /// a variable was assigned what lies elsewhere (an input, a constant, another variable).
   std::uint64_t packed_bytes() const;
   /// Time of each step in the last run, in the order of Plan::steps(). Empty unless Options::profile.
   struct Timing {
@@ -136,7 +150,11 @@ class Execution {
 
   /// State variables (ReadValue, Assign): names, and their current values in memory that run() reads and writes.
   std::vector<std::string> variables() const;
+  /// The variable's memory itself: what is written there the next run reads. Once that has assigned another value, the
+  /// tensor still holds this one.
   Tensor variable(std::size_t index) const;
+  /// False before the first run and after reset_variable(): the next run takes the initial value.
+  bool is_variable_set(std::size_t index) const;
   /// @errors kInvalidArgument: another type or shape.
   void set_variable(std::size_t index, const Tensor& value);
   /// The next run takes the initial value that the model gives.

@@ -53,8 +53,10 @@ struct ExecutionImpl {
   std::vector<std::unique_ptr<StepState>> states;
   std::vector<Binding> inputs, outputs;
   std::vector<Tensor> variables;
-  std::vector<Tensor> variable_is_set;  // one byte each, which the ReadValue step itself sets
-  std::vector<void*> pointers;          // scratch of rebind
+  std::vector<Tensor> variable_is_set;   // one byte each
+  std::vector<Tensor> next_variables;    // what the run assigns; changes places with `variables` when it has succeeded
+  std::vector<std::size_t> state_steps;  // steps that touch one of them
+  std::vector<void*> pointers;           // scratch of rebind
   std::vector<Execution::Timing> timings;
   std::uint64_t packed_bytes = 0;
   bool changed = true;
@@ -62,7 +64,8 @@ struct ExecutionImpl {
   Execution::Observer observer;
 
   const Tensor& state(std::size_t index) const {
-    return index < variables.size() ? variables[index] : variable_is_set[index - variables.size()];
+    const std::size_t count = variables.size();
+    return (index < count ? variables : index < 2 * count ? variable_is_set : next_variables)[index % count];
   }
 
   void* address(Place place) const {
@@ -164,6 +167,22 @@ struct ExecutionImpl {
     }
   }
 
+  /// After a run: what was assigned is what the next run reads.
+  void advance_variables() {
+    bool moved = false;
+    for (std::size_t i = 0; i < variables.size(); ++i) {
+      *variable_is_set[i].data<std::uint8_t>() = 1;
+      if (!plan->variables[i].is_assigned) continue;
+      std::swap(variables[i], next_variables[i]);
+      // Whoever was given the old value keeps it.
+      if (next_variables[i].memory()->ref_count() > 1)
+        next_variables[i] = Tensor(next_variables[i].element_type(), next_variables[i].shape());
+      moved = true;
+    }
+    if (!moved) return;
+    for (std::size_t step : state_steps) rebind(step);
+  }
+
   bool run_steps(bool (*cancelled)(void*), void* context) {
     if (observer) {
       report_made(-1);
@@ -204,6 +223,7 @@ Execution::Execution(std::shared_ptr<const Plan> plan) : impl_(std::make_unique<
     std::memset(e.variables.back().data(), 0, e.variables.back().size_bytes());
     e.variable_is_set.emplace_back(ElementType::kU8, Shape{1});
     *e.variable_is_set.back().data<std::uint8_t>() = 0;
+    e.next_variables.emplace_back(variable.type, variable.is_assigned ? variable.shape : Shape{0});
   }
   for (std::size_t i = 0; i < e.plan->steps.size(); ++i) {
     const Step& step = *e.plan->steps[i];
@@ -212,6 +232,8 @@ Execution::Execution(std::shared_ptr<const Plan> plan) : impl_(std::make_unique<
     for (const Operand& operand : step.operands) {
       if (!operand.place) continue;
       const Buffer& buffer = e.plan->buffers[e.plan->root(operand.place).buffer];
+      if (buffer.kind == BufferKind::kState && (e.state_steps.empty() || e.state_steps.back() != i))
+        e.state_steps.push_back(i);
       Binding* binding = buffer.kind == BufferKind::kInput    ? &e.inputs[buffer.index]
                          : buffer.kind == BufferKind::kOutput ? &e.outputs[buffer.index]
                                                               : nullptr;
@@ -276,7 +298,7 @@ bool Execution::run(Workers& workers, bool (*cancelled)(void*), void* context) {
                   "CPU: input '" + e.plan->inputs[i].name + "' has no tensor; set one before running");
   }
   if (e.changed) e.settle();
-  e.packed_bytes = 0;
+  e.packed_bytes = e.plan->assigned_copy_bytes;
   for (Binding& input : e.inputs)
     if (input.staged) e.copy(input.tensor, input.staging);
   bool done = false;
@@ -296,6 +318,7 @@ bool Execution::run(Workers& workers, bool (*cancelled)(void*), void* context) {
   });
   if (e.failure) std::rethrow_exception(std::exchange(e.failure, nullptr));
   if (!done) return false;
+  e.advance_variables();
   for (Binding& output : e.outputs)
     if (output.staged && output.tensor) e.copy(output.staging, output.tensor);
   return true;
@@ -321,6 +344,9 @@ void Execution::set_variable(std::size_t index, const Tensor& value) {
   copy_strided(value.element_type(), value.shape(), value.data(), value.byte_strides(), variable.data(),
                variable.byte_strides());
   *impl_->variable_is_set[index].data<std::uint8_t>() = 1;
+}
+bool Execution::is_variable_set(std::size_t index) const {
+  return *impl_->variable_is_set.at(index).data<std::uint8_t>() != 0;
 }
 void Execution::reset_variable(std::size_t index) {
   Tensor& variable = impl_->variables.at(index);

@@ -17,24 +17,22 @@ std::size_t variable_index(Lowering& lowering, const std::shared_ptr<Node>& node
               "CPU: " + node->describe() + " refers to the variable '" + id + "', which no ReadValue declares");
 }
 
+/// Readers read the variable itself: what is assigned goes to other memory, which takes its place after the run.
 bool lower_read_value(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& made = lowering.value(node->output(0));
   const std::size_t bytes = *checked_size_bytes(made.type, made.shape);
   const std::size_t index = variable_index(lowering, node);
   const Place state = lowering.state_place(index), is_set = lowering.state_is_set_place(index);
-  // A copy: the variable itself may be assigned while the old value is still read.
-  const Place to = lowering.define_plain(made);
   if (node->get_input_size() == 0) {
-    lowering.add_kernel(node, "read state", {state}, {to},
-                        [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
-    return true;
+    lowering.note_optimized_out(node);
+  } else {
+    const Place initial = lowering.plain(lowering.input(node, 0));
+    lowering.add_kernel(node, "initialise state", {initial, is_set}, {state}, [bytes](std::span<void* const> p) {
+      if (!*static_cast<const std::uint8_t*>(p[1])) kernels::copy_bytes(p[2], p[0], bytes);
+    });
   }
-  const Place initial = lowering.plain(lowering.input(node, 0));
-  lowering.add_kernel(node, "read state", {initial, state}, {to, is_set}, [bytes](std::span<void* const> p) {
-    auto* set = static_cast<std::uint8_t*>(p[3]);
-    kernels::copy_bytes(p[2], *set ? p[1] : p[0], bytes);
-  });
+  lowering.define_view(made, plain_desc(made.type, made.shape), state);
   return true;
 }
 
@@ -43,16 +41,16 @@ bool lower_assign(Lowering& lowering, const Chain& chain) {
   Value& source = lowering.input(node, 0);
   const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
   const std::size_t index = variable_index(lowering, node);
-  const Place from = lowering.plain(source), state = lowering.state_place(index),
-              is_set = lowering.state_is_set_place(index);
+  const Place from = lowering.plain(source), next = lowering.state_next_place(index);
   if (node->get_output_size() > 0) {
     Value& made = lowering.value(node->output(0));
     lowering.define_view(made, plain_desc(made.type, made.shape), from);
   }
-  lowering.add_kernel(node, "write state", {from}, {state, is_set}, [bytes](std::span<void* const> p) {
-    kernels::copy_bytes(p[1], p[0], bytes);
-    *static_cast<std::uint8_t*>(p[2]) = 1;
-  });
+  lowering.plan().variables[index].is_assigned = true;
+  lowering.add_kernel(node, "write state", {from}, {next},
+                      [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
+  // Whoever makes the value writes it there at once, where it is a whole buffer of the arena.
+  lowering.request_part(from, bytes, next, lowering.step_count() - 1);
   return true;
 }
 

@@ -412,9 +412,9 @@ void Lowering::run() {
       plan_.variables.push_back({id, node->get_output_element_type(0), node->get_output_shape(0)});
   }
   const std::size_t variables = plan_.variables.size();
-  for (std::size_t i = 0; i < 2 * variables; ++i) {
-    const std::size_t bytes =
-        i < variables ? *checked_size_bytes(plan_.variables[i].type, plan_.variables[i].shape) : 1;
+  for (std::size_t i = 0; i < 3 * variables; ++i) {
+    const Variable& variable = plan_.variables[i % variables];
+    const std::size_t bytes = i / variables == 1 ? 1 : *checked_size_bytes(variable.type, variable.shape);
     states_.push_back(add_buffer(BufferKind::kState, bytes, static_cast<std::uint32_t>(i)));
   }
   const ChainFinder chains(*this, order_);
@@ -497,6 +497,10 @@ void Lowering::grant_parts() {
       kept.push_back(std::move(plan_.steps[i]));
   }
   plan_.steps = std::move(kept);
+  for (const PartRequest& request : requests_)
+    if (!granted[static_cast<std::size_t>(&request - requests_.data())] &&
+        plan_.buffers[request.whole.buffer].kind == BufferKind::kState)
+      plan_.assigned_copy_bytes += request.size_bytes;
   for (Made& made : plan_.made)
     if (made.step >= 0) made.step = new_index[static_cast<std::size_t>(made.step)];
 }

@@ -83,9 +83,10 @@ class Lowering {
   bool shares_memory(const Value& value, Place place);
   /// Says that the bytes of both places will be the same memory (in-place concatenation).
   void may_share(Place a, Place b);
-  /// Memory of a variable, and of the byte that says whether it was assigned.
+  /// Memory of a variable, of the byte that says whether it has a value, and of the value that it gets in this run.
   Place state_place(std::size_t index) const { return {states_[index], 0}; }
-  Place state_is_set_place(std::size_t index) const { return {states_[states_.size() / 2 + index], 0}; }
+  Place state_is_set_place(std::size_t index) const { return {states_[states_.size() / 3 + index], 0}; }
+  Place state_next_place(std::size_t index) const { return {states_[states_.size() / 3 * 2 + index], 0}; }
   /// Asks that `part` be placed inside `whole` at its offset. Granted or not after all nodes are lowered: a step that
   /// copies is added now and dropped when it is granted.
   void request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step);

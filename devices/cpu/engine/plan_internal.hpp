@@ -39,7 +39,8 @@ enum class BufferKind : std::uint8_t {
 struct Buffer {
   BufferKind kind = BufferKind::kArena;
   std::size_t size_bytes = 0;
-  std::uint32_t index = 0;        ///< Port number; variable number, or for its "is set" byte that plus their count.
+  std::uint32_t index = 0;        ///< Port number; variable number, plus their count for its "is set" byte, plus twice
+                                  ///< that for its next value.
   BufferId parent = kNoBuffer;    ///< This buffer is a part of that one...
   std::size_t parent_offset = 0;  ///< ...at this offset.
   std::size_t arena_offset = 0;   ///< Of a root buffer of the arena.
@@ -119,6 +120,7 @@ struct Variable {
   std::string id;
   ElementType type;
   Shape shape;
+  bool is_assigned = false;  ///< Some node gives it a new value in each run.
 };
 
 /// Where a node's output lies once a step has run; for observers.
@@ -144,6 +146,7 @@ struct PlanImpl {
   std::vector<Made> made;
   std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
   std::size_t arena_bytes = 0;
+  std::size_t assigned_copy_bytes = 0;  ///< Of values that no step could write into their variable at once.
 
   /// Root of a buffer and the offset in it.
   Place root(Place place) const {

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the CPU device's settings do: each test sees an effect, not only the value that comes back.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include <tbb/parallel_for.h>
+
+#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/devices/cpu/topology_internal.hpp>
+#include <tenon/runtime/intel_cpu/properties.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace tenon {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::shared_ptr<Model> square_model(std::size_t size) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{1, size}));
+  const auto y = std::make_shared<op::v1::Multiply>(x->output(0), x->output(0));
+  return std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "square");
+}
+
+TEST(CpuProperties, AreReadFromText) {
+  Core core;
+  const auto set = [&](const char* key, const char* text) {
+    core.set_property("CPU", AnyMap{{key, text}});
+    return core.get_property("CPU", std::string(key)).as<std::string>();
+  };
+  EXPECT_EQ(set("NUM_STREAMS", "AUTO"), "AUTO");
+  EXPECT_EQ(set("NUM_STREAMS", "3"), "3");
+  EXPECT_EQ(set("NUM_STREAMS", "0"), "0");
+  EXPECT_EQ(set("PERFORMANCE_HINT", "THROUGHPUT"), "THROUGHPUT");
+  EXPECT_EQ(set("PERFORMANCE_HINT", "latency"), "LATENCY");
+  EXPECT_EQ(set("PERF_COUNT", "YES"), "YES");
+  EXPECT_EQ(set("PERF_COUNT", "false"), "NO");
+  EXPECT_EQ(set("INFERENCE_NUM_THREADS", "2"), "2");
+  EXPECT_EQ(set("INFERENCE_PRECISION_HINT", "FP32"), "f32");
+  EXPECT_EQ(set("MODEL_DISTRIBUTION_POLICY", "TENSOR_PARALLEL"), "TENSOR_PARALLEL");
+  EXPECT_EQ(set("MODEL_PRIORITY", "HIGH"), "HIGH");
+  EXPECT_EQ(set("SCHEDULING_CORE_TYPE", "PCORE_ONLY"), "PCORE_ONLY");
+  EXPECT_EQ(set("KV_CACHE_PRECISION", "f16"), "f16");
+  EXPECT_EQ(set("TBB_PARTITIONER", "STATIC"), "STATIC");
+  EXPECT_EQ(core.get_property("CPU", std::string("RANGE_FOR_ASYNC_INFER_REQUESTS")).as<std::string>(), "1 1 1");
+  for (const auto& [key, text] :
+       std::vector<std::pair<const char*, const char*>>{{"NUM_STREAMS", "x"},
+                                                        {"NUM_STREAMS", "-3"},
+                                                        {"PERFORMANCE_HINT", "FAST"},
+                                                        {"PERF_COUNT", "maybe"},
+                                                        {"INFERENCE_NUM_THREADS", "-1"},
+                                                        {"INFERENCE_NUM_THREADS", "two"},
+                                                        {"PERFORMANCE_HINT_NUM_REQUESTS", "-3"},
+                                                        {"INFERENCE_PRECISION_HINT", "i8"},
+                                                        {"KV_CACHE_PRECISION", "i32"},
+                                                        {"CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE", "2"},
+                                                        {"DEVICE_ID", "1"}}) {
+    try {
+      set(key, text);
+      ADD_FAILURE() << key << "=" << text << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr(key));
+    }
+  }
+}
+
+TEST(CpuProperties, OfNoDeviceReachEveryDeviceThatHasThem) {
+  Core core;
+  core.set_property(num_streams(2));  // Before the device is loaded...
+  EXPECT_EQ(core.get_property("CPU", num_streams), 2);
+  core.set_property({{"NUM_STREAMS", "3"}});  // ...and after.
+  EXPECT_EQ(core.get_property("CPU", num_streams), 3);
+  core.set_property("CPU", num_streams(1));
+  EXPECT_EQ(core.get_property("CPU", num_streams), 1);
+  EXPECT_THROW(core.set_property({{"NUM_STREAMS", "many"}}), Error);
+  EXPECT_THROW(core.set_property({{"FULL_DEVICE_NAME", "mine"}}), Error);
+  EXPECT_THROW(core.set_property({{"NO_SUCH_SETTING", 1}}), Error);
+  EXPECT_NO_THROW(core.set_property({{"AUTO_BATCH_TIMEOUT", "5"}})) << "general, though no device here has it";
+}
+
+/// While `work` runs again and again: the sizes of the CPU sets that this process's threads were seen with.
+std::set<int> affinities_seen(const std::function<void()>& work) {
+  std::atomic<bool> stop{false};
+  std::set<int> seen;
+  std::thread watcher([&] {
+    while (!stop.load()) {
+      for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        if (sched_getaffinity(std::stoi(task.path().filename().string()), sizeof set, &set) == 0)
+          seen.insert(CPU_COUNT(&set));
+      }
+    }
+  });
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+  while (std::chrono::steady_clock::now() < end) work();
+  stop.store(true);
+  watcher.join();
+  return seen;
+}
+
+TEST(CpuProperties, PinningHoldsThreadsOnTheirCpus) {
+  const int cpus = static_cast<int>(cpu_device::allowed_cpus().size());
+  if (cpus < 2) GTEST_SKIP() << "one CPU is all there is";
+  Core core;
+  for (const bool pinned : {false, true}) {
+    auto request =
+        core.compile_model(square_model(1 << 20), "CPU", hint::enable_cpu_pinning(pinned)).create_infer_request();
+    const auto seen = affinities_seen([&] { request.infer(); });
+    EXPECT_EQ(seen.count(1) > 0, pinned);
+    EXPECT_EQ(cpu_device::allowed_cpus().size(), static_cast<std::size_t>(cpus)) << "the caller is as it was";
+  }
+}
+
+TEST(CpuProperties, ReservationTakesCpusFromOthers) {
+  if (cpu_device::allowed_cpus().size() < 2 || engine::Workers::available_cpus() < 2)
+    GTEST_SKIP() << "one CPU is all there is";
+  Core core;
+  const auto threads = [&] { return core.compile_model(square_model(4), "CPU").get_property(inference_num_threads); };
+  const int all = threads();
+  {
+    const auto first =
+        core.compile_model(square_model(4), "CPU", hint::enable_cpu_reservation(true), inference_num_threads(1));
+    EXPECT_EQ(first.get_property(inference_num_threads), 1);
+    EXPECT_EQ(threads(), std::min(all, static_cast<int>(cpu_device::allowed_cpus().size()) - 1));
+  }
+  EXPECT_EQ(threads(), all) << "the reservation ends with its model";
+}
+
+TEST(CpuProperties, DenormalsAreZeroWhenAskedFor) {
+  Core core;
+  Tensor x(element::f32, {1, 4});
+  std::fill_n(x.data<float>(), 4, 1e-20f);
+  for (const bool flush : {false, true}) {
+    auto request =
+        core.compile_model(square_model(4), "CPU", intel_cpu::denormals_optimization(flush)).create_infer_request();
+    request.set_input_tensor(x);
+    request.infer();
+    EXPECT_EQ(request.get_output_tensor().data<float>()[0] == 0, flush);
+  }
+  volatile float small = 1e-20f;
+  EXPECT_NE(small * small, 0) << "the caller's own arithmetic is as it was";
+}
+
+TEST(CpuProperties, PriorityDecidesWhomIdleThreadsHelp) {
+  if (engine::Workers::available_cpus() < 2) GTEST_SKIP() << "no thread is ever idle";
+  const auto helped = [](engine::WorkerOptions::Priority priority, std::atomic<bool>& stop) {
+    engine::WorkerOptions options;
+    options.threads = 2;
+    options.priority = priority;
+    engine::Workers workers(options);
+    std::atomic<std::uint64_t> by_others{0};
+    const auto self = std::this_thread::get_id();
+    while (!stop.load()) {
+      workers.run([&] {
+        tbb::parallel_for(0, 64, [&](int) {
+          volatile double sum = 0;
+          for (int i = 0; i < 2000; ++i) sum = sum + std::sqrt(static_cast<double>(i));
+          if (std::this_thread::get_id() != self) by_others.fetch_add(1);
+        });
+      });
+    }
+    return by_others.load();
+  };
+  std::atomic<bool> stop{false};
+  std::uint64_t high = 0, low = 0;
+  std::thread first([&] { low = helped(engine::WorkerOptions::Priority::kLow, stop); });
+  std::thread second([&] { high = helped(engine::WorkerOptions::Priority::kHigh, stop); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  stop.store(true);
+  first.join();
+  second.join();
+  EXPECT_GT(high, low);
+}
+
+TEST(CpuProperties, RequirementsSayWhatABlobNeeds) {
+  Core core;
+  const auto model = core.compile_model(square_model(4), "CPU");
+  const std::string needs = model.get_property(runtime_requirements);
+  EXPECT_THAT(needs, HasSubstr("isa="));
+  const auto check = [&](const std::string& text) {
+    return core.get_property("CPU", compatibility_check, {{"RUNTIME_REQUIREMENTS", text}});
+  };
+  EXPECT_EQ(check(needs), CompatibilityCheck::SUPPORTED);
+  EXPECT_EQ(check("tenon=9.9.9;isa=avx1024"), CompatibilityCheck::UNSUPPORTED);
+  EXPECT_EQ(core.get_property("CPU", compatibility_check), CompatibilityCheck::NOT_APPLICABLE);
+}
+
+class Topology : public ::testing::Test {
+ protected:
+  Topology() { std::filesystem::create_directories(root_ / "cpu_atom"); }
+  ~Topology() override { std::filesystem::remove_all(root_); }
+  void cpu(int id, const char* siblings) {
+    const auto folder = root_ / "system" / "cpu" / ("cpu" + std::to_string(id)) / "topology";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "thread_siblings_list") << siblings << "\n";
+  }
+  const std::filesystem::path root_ =
+      std::filesystem::temp_directory_path() / ("tenon_topology_" + std::to_string(::getpid()));
+};
+
+TEST_F(Topology, OrdersCoresBeforeSiblingsAndFastBeforeEfficient) {
+  using cpu_device::choose_cpus;
+  cpu(0, "0-1"), cpu(1, "0-1"), cpu(2, "2-3"), cpu(3, "2-3"), cpu(4, "4"), cpu(5, "5");
+  std::ofstream(root_ / "cpu_atom" / "cpus") << "4-5\n";
+  const auto all = cpu_device::read_topology({0, 1, 2, 3, 4, 5}, root_);
+  using Type = hint::SchedulingCoreType;
+  EXPECT_THAT(choose_cpus(all, true, Type::ANY_CORE), ElementsAre(0, 2, 4, 5, 1, 3));
+  EXPECT_THAT(choose_cpus(all, false, Type::ANY_CORE), ElementsAre(0, 2, 4, 5));
+  EXPECT_THAT(choose_cpus(all, false, Type::PCORE_ONLY), ElementsAre(0, 2));
+  EXPECT_THAT(choose_cpus(all, true, Type::PCORE_ONLY), ElementsAre(0, 2, 1, 3));
+  EXPECT_THAT(choose_cpus(all, true, Type::ECORE_ONLY), ElementsAre(4, 5));
+  // A machine without efficient cores has nothing to choose from, and one that tells nothing has cores only.
+  EXPECT_THAT(choose_cpus(cpu_device::read_topology({0, 1}, root_), true, Type::ECORE_ONLY), ElementsAre(0, 1));
+  EXPECT_THAT(choose_cpus(cpu_device::read_topology({7, 8}, root_), false, Type::ANY_CORE), ElementsAre(7, 8));
+}
+
+}  // namespace
+}  // namespace tenon

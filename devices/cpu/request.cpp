@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// One request on the CPU: bindings, the choice of a plan, states, times.
+#include <algorithm>
+#include <chrono>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/devices/cpu/compiled_model_internal.hpp>
+#include <tenon/devices/cpu/states_internal.hpp>
+#include <tenon/graph/evaluate.hpp>
+
+namespace tenon::inline v1::cpu_device {
+namespace {
+
+EdgeId pack_edge() {
+  static const EdgeId edge = register_edge("CPU: pack");
+  return edge;
+}
+
+class Request final : public InferRequestImpl {
+ public:
+  explicit Request(std::shared_ptr<CompiledModel> owner)
+      : owner_(std::move(owner)),
+        inputs_(owner_->ports().inputs.size()),
+        outputs_(owner_->ports().outputs.size()),
+        states_(owner_->variables()) {
+    if (owner_->static_variant()) use(owner_->static_variant());
+  }
+
+  void bind_input(std::size_t index, const Tensor& tensor) override {
+    inputs_.at(index) = tensor;
+    if (owner_->static_variant() && execution_)
+      execution_->bind_input(index, tensor);
+    else
+      rebind_ = true;
+  }
+  void bind_output(std::size_t index, const Tensor& tensor) override {
+    outputs_.at(index) = tensor;
+    if (owner_->static_variant() && execution_)
+      execution_->bind_output(index, tensor);
+    else
+      rebind_ = true;
+  }
+
+  void run(Inference& inference) override {
+    ran_ = false;
+    if (!owner_->static_variant()) select(inference);
+    if (execution_)
+      run_plan(inference);
+    else
+      interpret(inference);
+    ran_ = true;
+  }
+
+  std::vector<ProfilingInfo> profiling_info() const override {
+    if (!owner_->config().profiling) return InferRequestImpl::profiling_info();
+    if (ran_ && !execution_) return interpreted_;
+    if (!ran_) throw Error(Code::kFailedPrecondition, "CPU: no inference has finished yet, so there are no times");
+    using std::chrono::duration_cast;
+    using std::chrono::microseconds;
+    std::vector<ProfilingInfo> infos;
+    const auto steps = variant_->plan->steps();
+    const auto& timings = execution_->timings();
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      ProfilingInfo info;
+      info.status = ProfilingInfo::Status::EXECUTED;
+      info.start_time = duration_cast<microseconds>(timings[i].start);
+      info.real_time = info.cpu_time = duration_cast<microseconds>(timings[i].duration);
+      info.node_name = steps[i].node_name;
+      info.node_type = steps[i].node_type;
+      info.exec_type = steps[i].kernel;
+      infos.push_back(std::move(info));
+    }
+    for (const auto& [name, type] : variant_->plan->optimized_out()) {
+      ProfilingInfo info;
+      info.status = ProfilingInfo::Status::OPTIMIZED_OUT;
+      info.node_name = name;
+      info.node_type = type;
+      infos.push_back(std::move(info));
+    }
+    return infos;
+  }
+
+  std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return states_.objects(); }
+
+ private:
+  void use(std::shared_ptr<const Variant> variant) {
+    states_.leave(execution_.get());
+    execution_.reset();
+    variant_ = std::move(variant);
+    if (variant_->plan) execution_ = std::make_unique<engine::Execution>(variant_->plan);
+    try {
+      states_.enter(execution_.get());
+    } catch (...) {
+      variant_.reset();  // The next run tries again.
+      execution_.reset();
+      states_.leave(nullptr);
+      throw;
+    }
+  }
+
+  /// For dynamic models: the variant of the bound shapes, with everything bound to it.
+  void select(Inference& inference) {
+    const bool same =
+        variant_ &&
+        std::equal(inputs_.begin(), inputs_.end(), variant_->input_shapes.begin(), variant_->input_shapes.end(),
+                   [](const Tensor& tensor, const Shape& shape) { return tensor.shape() == shape; });
+    if (!same) {
+      std::vector<Shape> shapes;
+      for (const Tensor& tensor : inputs_) shapes.push_back(tensor.shape());
+      use(owner_->variant_for(shapes));
+      rebind_ = true;
+    }
+    if (!execution_) return;
+    if (rebind_)
+      for (std::size_t i = 0; i < inputs_.size(); ++i) execution_->bind_input(i, inputs_[i]);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (owner_->ports().outputs[i].get_partial_shape().is_static()) {
+        if (rebind_) execution_->bind_output(i, outputs_[i]);
+      } else {
+        execution_->bind_output(i, inference.output(i, variant_->plan->outputs()[i].shape));
+      }
+    }
+    rebind_ = false;
+  }
+
+  void run_plan(Inference& inference) {
+    const bool finished = execution_->run(
+        owner_->workers(inference.stream()),
+        [](void* context) { return static_cast<Inference*>(context)->cancelled(); }, &inference);
+    if (const auto bytes = execution_->packed_bytes()) inference.ledger().book_copied(pack_edge(), bytes);
+    if (!finished) inference.throw_if_cancelled();
+  }
+
+  /// Shapes that depend on values: node by node by the reference kernels.
+  void interpret(Inference& inference) {
+    NodeHook hook;
+    if (owner_->config().profiling) {
+      interpreted_.clear();
+      hook = [this, last = std::chrono::steady_clock::now()](const Node& node, const auto&) mutable {
+        const auto now = std::chrono::steady_clock::now();
+        ProfilingInfo info;
+        info.status = ProfilingInfo::Status::EXECUTED;
+        info.real_time = info.cpu_time = std::chrono::duration_cast<std::chrono::microseconds>(now - last);
+        info.node_name = node.get_friendly_name();
+        info.node_type = node.get_type_name();
+        info.exec_type = "reference";
+        interpreted_.push_back(std::move(info));
+        last = now;
+      };
+    }
+    const auto results = evaluate(*variant_->interpreted, inputs_, &states_.loose(), hook);
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const bool is_fixed = owner_->ports().outputs[i].get_partial_shape().is_static();
+      Tensor target = is_fixed ? outputs_[i] : inference.output(i, results[i].shape());
+      results[i].copy_to(target);
+      inference.ledger().book_copied(pack_edge(), results[i].size_bytes());
+    }
+    inference.throw_if_cancelled();
+  }
+
+  std::shared_ptr<CompiledModel> owner_;
+  std::vector<Tensor> inputs_, outputs_;
+  std::shared_ptr<const Variant> variant_;
+  std::unique_ptr<engine::Execution> execution_;
+  States states_;
+  std::vector<ProfilingInfo> interpreted_;
+  bool rebind_ = true;
+  bool ran_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<InferRequestImpl> make_request(std::shared_ptr<CompiledModel> owner) {
+  return std::make_unique<Request>(std::move(owner));
+}
+
+}  // namespace tenon::inline v1::cpu_device

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dynamic shapes from end to end, and variables: on every device alike.
+#include <gmock/gmock.h>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/tests/support/error_of.hpp>
+#include "suite_internal.hpp"
+
+namespace tenon::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Shapes : public OnDevice {};
+TENON_ON_EVERY_DEVICE(Shapes);
+class States : public OnDevice {
+ protected:
+  /// value(t) = x + value(t-1), from the initialiser 2; y = value.
+  static std::shared_ptr<Model> running_sum(std::size_t size = 2) {
+    auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{1, size}));
+    x->output(0).set_names({"x"});
+    const Attributes variable{
+        {"variable_id", "sum"}, {"variable_shape", PartialShape(Shape{1, size})}, {"variable_type", element::f32}};
+    auto initial = op::v0::Constant::create(element::f32, Shape{1, size}, std::vector<double>(size, 2));
+    auto read = make_node("ReadValue", 6, {initial->output(0)}, variable);
+    auto sum = std::make_shared<op::v1::Add>(x->output(0), read->output(0));
+    auto assign = make_node("Assign", 6, {sum->output(0)}, Attributes{{"variable_id", "sum"}});
+    auto y = std::make_shared<op::v0::Relu>(sum->output(0));
+    y->output(0).set_names({"y"});
+    return std::make_shared<Model>(OutputVector{y->output(0)}, SinkVector{assign}, ParameterVector{x}, "running_sum");
+  }
+};
+TENON_ON_EVERY_DEVICE(States);
+
+PartialShape rows_of_two(Dimension rows = Dimension::dynamic()) { return PartialShape{rows, 2}; }
+
+TEST_P(Shapes, SetShapeOnTheRequestsTensorReachesTheRequest) {
+  auto request = core.compile_model(relu_model(rows_of_two()), name).create_infer_request();
+  Tensor x = request.get_tensor("x");
+  for (const std::size_t rows : {2u, 5u, 1u, 5u}) {
+    x.set_shape({rows, 2});
+    for (std::size_t i = 0; i < rows * 2; ++i) x.data<float>()[i] = static_cast<float>(rows);
+    EXPECT_EQ(request.get_tensor("x").data(), x.data());
+    request.infer();
+    const Tensor y = request.get_tensor("y");
+    EXPECT_EQ(y.shape(), (Shape{rows, 2}));
+    EXPECT_THAT(values_of(y), Each(static_cast<float>(rows)));
+  }
+  EXPECT_THAT(error_of([&] { x.set_shape({2, 3}); }).what(), HasSubstr("Could set new shape: "));
+  // Another tensor ends the old one's say.
+  request.set_tensor("x", floats({1, 2}, {7, -7}));
+  x.set_shape({3, 2});
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(7, 0));
+}
+
+TEST_P(Shapes, SetShapeBesideTheRequestChangesNothingThere) {
+  auto request = core.compile_model(relu_model(rows_of_two()), name).create_infer_request();
+  request.get_tensor("x").set_shape({4, 2});
+  Tensor x = request.get_tensor("x");
+  ASSERT_EQ(x.shape(), (Shape{4, 2})) << "also through a temporary";
+  std::fill_n(x.data<float>(), 8, 1.f);
+  Tensor part = x.slice({0, 0}, {2, 2});
+  part.set_shape({1, 2});
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").shape(), (Shape{4, 2}));
+  // A tensor may outlive everything that lent it.
+  request = {};
+  EXPECT_NO_THROW(x.set_shape({3, 2}));
+  EXPECT_NO_THROW(x.set_shape({300, 2}));
+}
+
+TEST_P(Shapes, StaticPortsRefuseAnotherShape) {
+  auto request = core.compile_model(relu_model(), name).create_infer_request();
+  Tensor x = request.get_tensor("x");
+  EXPECT_THROW(x.set_shape({2, 4}), Error);
+  EXPECT_NO_THROW(request.infer());
+}
+
+TEST_P(Shapes, BoundsHold) {
+  auto request = core.compile_model(relu_model(rows_of_two(Dimension(2, 4))), name).create_infer_request();
+  EXPECT_THROW(request.set_tensor("x", Tensor(element::f32, {1, 2})), Error);
+  EXPECT_THROW(request.set_tensor("x", Tensor(element::f32, {5, 2})), Error);
+  EXPECT_THROW(request.set_tensor("x", Tensor(element::f32, {4, 3})), Error);
+  EXPECT_THROW(request.set_tensor("x", Tensor(element::f32, {4, 2, 1})), Error);
+  EXPECT_THROW(request.get_tensor("x").set_shape({5, 2}), Error);
+  request.set_tensor("x", floats({3, 2}, {1, 2, 3, 4, 5, 6}));
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").shape(), (Shape{3, 2}));
+}
+
+TEST_P(Shapes, NothingSetIsAnError) {
+  auto request = core.compile_model(relu_model(rows_of_two()), name).create_infer_request();
+  EXPECT_EQ(request.get_tensor("y").shape(), (Shape{0, 2}));
+  EXPECT_THAT(error_of([&] { request.infer(); }).what(), HasSubstr("dynamic shape"));
+}
+
+TEST_P(Shapes, TheUsersOutputTakesWhatFitsAndIsNotOverrun) {
+  auto request = core.compile_model(relu_model(rows_of_two()), name).create_infer_request();
+  std::vector<float> memory(8, -1);
+  request.set_tensor("y", Tensor(element::f32, {4, 2}, memory.data()));
+  request.set_tensor("x", floats({3, 2}, {1, 2, 3, 4, 5, 6}));
+  request.infer();
+  EXPECT_THAT(memory, ElementsAre(1, 2, 3, 4, 5, 6, -1, -1));
+  EXPECT_EQ(request.get_tensor("y").shape(), (Shape{3, 2}));
+  EXPECT_EQ(request.get_tensor("y").data(), memory.data());
+  request.set_tensor("y", Tensor(element::f32, {1, 2}, memory.data()));
+  EXPECT_THAT(error_of([&] { request.infer(); }).what(), HasSubstr("too small"));
+  EXPECT_THAT(memory, ElementsAre(1, 2, 3, 4, 5, 6, -1, -1)) << "nothing may be written beside the user's tensor";
+  // Memory that is a tensor's own may grow.
+  Tensor mine(element::f32, {1, 2});
+  request.set_tensor("y", mine);
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").shape(), (Shape{3, 2}));
+}
+
+TEST_P(Shapes, ResultsThatWereHandedOutStay) {
+  auto request = core.compile_model(relu_model(rows_of_two()), name).create_infer_request();
+  request.set_tensor("x", floats({1, 2}, {1, 2}));
+  request.infer();
+  const Tensor first = request.get_tensor("y");
+  request.set_tensor("x", floats({3, 2}, {3, 4, 5, 6, 7, 8}));
+  request.infer();
+  EXPECT_EQ(first.shape(), (Shape{1, 2}));
+  EXPECT_THAT(values_of(first), ElementsAre(1, 2)) << "a larger result takes other memory";
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(3, 4, 5, 6, 7, 8));
+}
+
+TEST_P(States, LiveFromRunToRun) {
+  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  request.set_tensor("x", floats({1, 2}, {1, 10}));
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(3, 12)) << "2 from the initialiser";
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(4, 22));
+  auto states = request.query_state();
+  ASSERT_EQ(states.size(), 1u);
+  EXPECT_EQ(states[0].get_name(), "sum");
+  EXPECT_THAT(values_of(states[0].get_state()), ElementsAre(4, 22));
+  // The same for the request's life, and another request has its own.
+  auto other = core.compile_model(running_sum(), name).create_infer_request();
+  other.set_tensor("x", floats({1, 2}, {0, 0}));
+  other.infer();
+  EXPECT_THAT(values_of(other.get_tensor("y")), ElementsAre(2, 2));
+  EXPECT_THAT(values_of(request.query_state()[0].get_state()), ElementsAre(4, 22));
+}
+
+TEST_P(States, CanBeSetAndReset) {
+  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  request.set_tensor("x", floats({1, 2}, {1, 1}));
+  auto state = request.query_state().at(0);
+  state.set_state(floats({1, 2}, {100, 200}));
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(101, 201));
+  EXPECT_THAT(values_of(state.get_state()), ElementsAre(101, 201));
+  state.reset();
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(3, 3)) << "reset runs the initialiser again";
+  request.infer();
+  request.reset_state();
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(3, 3));
+}
+
+TEST_P(States, CheckWhatIsSet) {
+  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  request.set_tensor("x", floats({1, 2}, {1, 1}));
+  request.infer();
+  auto state = request.query_state().at(0);
+  EXPECT_THROW(state.set_state(Tensor()), Error);
+  EXPECT_THROW(state.set_state(Tensor(element::f32, {1, 3})), Error);
+  EXPECT_THROW(VariableState().get_state(), Error);
+  EXPECT_THAT(values_of(state.get_state()), ElementsAre(3, 3)) << "refusals change nothing";
+  Tensor whole(element::i32, {1, 2});
+  whole.data<std::int32_t>()[0] = 7;
+  whole.data<std::int32_t>()[1] = -7;
+  state.set_state(whole);
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(8, 0)) << "another type is converted";
+  // The value that was given is the caller's afterwards.
+  Tensor given = floats({1, 2}, {5, 5});
+  state.set_state(given);
+  given.data<float>()[0] = 1000;
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(6, 6));
+}
+
+TEST_P(States, OutliveTheirHandlesAndKeepWhatWasGiven) {
+  VariableState state;
+  Tensor before;
+  {
+    auto request = core.compile_model(running_sum(), name).create_infer_request();
+    request.set_tensor("x", floats({1, 2}, {1, 1}));
+    request.infer();
+    state = request.query_state().at(0);
+    before = state.get_state();
+    request.infer();
+    request.infer();
+  }
+  EXPECT_THAT(values_of(state.get_state()), ElementsAre(5, 5));
+  if (name == "CPU") {
+    EXPECT_THAT(values_of(before), ElementsAre(3, 3)) << "a value that someone holds is not overwritten";
+  }
+}
+
+TEST_P(States, ACancelledRunAssignsNothing) {
+  if (name.rfind("OPENVINO", 0) == 0) GTEST_SKIP() << "OpenVINO promises nothing here";
+  auto request = core.compile_model(running_sum(), name).create_infer_request();
+  request.set_tensor("x", floats({1, 2}, {1, 1}));
+  float wanted = 2;
+  for (int i = 0; i < 50; ++i) {
+    request.start_async();
+    request.cancel();
+    try {
+      request.wait();
+      wanted += 1;
+    } catch (const Cancelled&) {
+    }
+  }
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(wanted + 1, wanted + 1));
+}
+
+}  // namespace
+}  // namespace tenon::testing

@@ -77,7 +77,9 @@ TEST_F(CApiPreprocess, PreprocessingBecomesPartOfTheModel) {
   EXPECT_EQ(tenon_preprocess_input_set_colour_format(input, TENON_COLOUR_NV12_TWO_PLANES, names, 2),
             TENON_INVALID_ARGUMENT);
   EXPECT_THAT(tenon_last_error_message(), HasSubstr("sub_names[1] is NULL"));
+  tenon_preprocess_input_free(input);
   EXPECT_NE(tenon_preprocessor_input(steps, "nope", &input), TENON_OK);
+  EXPECT_EQ(input, nullptr);
   for (tenon_tensor_t* tensor : {x, y}) tenon_tensor_free(tensor);
   tenon_infer_request_free(request);
   tenon_compiled_model_free(compiled);

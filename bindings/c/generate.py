@@ -79,7 +79,7 @@ class Group:
     key: str
     title: str
     doc: str = ""
-    thread: str = "one call at a time per handle"
+    thread: str = ""
     enums: list = dataclasses.field(default_factory=list)
     handles: list = dataclasses.field(default_factory=list)
     structs: list = dataclasses.field(default_factory=list)
@@ -102,11 +102,20 @@ class Api:
         self.enums = {e["name"]: e for g in self.groups for e in g.enums}
         self.home = {entry["name"]: g.key for g in self.groups
                      for entry in g.enums + g.structs + g.callbacks + g.handles + g.macros}
+        for function in self.functions:
+            function.thread = function.thread or self.thread_of(function)
         self.check(folder)
+
+    def thread_of(self, function):
+        """The rule where neither function nor group says another: reading is shared, changing is not."""
+        handles = [p for p in function.params if p.base in self.handles and p.direction == "in"]
+        if any(not p.type.startswith("const") for p in handles):
+            return "one call at a time per handle"
+        return "any, while no other call changes the handle" if handles else "any"
 
     def read(self, path, key):
         raw = tomllib.loads(path.read_text())
-        group = Group(key, raw.pop("title"), raw.pop("doc", "").strip(), raw.pop("thread", Group.thread))
+        group = Group(key, raw.pop("title"), raw.pop("doc", "").strip(), raw.pop("thread", ""))
         group.enums, group.handles = raw.pop("enum", []), raw.pop("handle", [])
         group.structs, group.macros = raw.pop("struct", []), raw.pop("macro", [])
         group.callbacks = [dict(entry, params=[Param(**p) for p in entry.get("params", [])]) for entry in raw.pop("callback", [])]

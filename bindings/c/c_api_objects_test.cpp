@@ -402,6 +402,21 @@ TEST_F(CApiObjects, CompiledModelsAreExportedAndImported) {
   EXPECT_FALSE(std::ifstream(path + ".part")) << "nothing is left beside it";
   ASSERT_EQ(tenon_core_import_file(core, path.c_str(), "PLACES", nullptr, &from_file), TENON_OK)
       << tenon_last_error_message();
+  // In a context of one's own, which the model then names.
+  tenon_remote_context_t *mine = nullptr, *its = nullptr;
+  tenon_compiled_model_t *file_there = nullptr, *memory_there = nullptr;
+  ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &mine, "CONTEXT_TYPE", "MINE"), TENON_OK);
+  ASSERT_EQ(tenon_core_import_file_in_context(core, path.c_str(), mine, nullptr, &file_there), TENON_OK)
+      << tenon_last_error_message();
+  ASSERT_EQ(tenon_core_import_memory_in_context(core, blob, mine, nullptr, &memory_there), TENON_OK)
+      << tenon_last_error_message();
+  ASSERT_EQ(tenon_compiled_model_get_context(memory_there, &its), TENON_OK);
+  std::size_t pairs = 0;
+  char* params = nullptr;
+  ASSERT_EQ(tenon_remote_context_get_params(its, &pairs, &params), TENON_OK);
+  EXPECT_EQ(taken(params), "CONTEXT_TYPE MINE");
+  for (tenon_compiled_model_t* each : {file_there, memory_there}) tenon_compiled_model_free(each);
+  for (tenon_remote_context_t* each : {mine, its}) tenon_remote_context_free(each);
   std::remove(path.c_str());
   tenon_compiled_model_free(from_memory);
   EXPECT_EQ(tenon_core_import_file(core, path.c_str(), "PLACES", nullptr, &from_memory), TENON_NOT_FOUND);

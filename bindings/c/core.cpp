@@ -164,6 +164,27 @@ tenon_status_t tenon_core_import_memory(tenon_core_t* core, const tenon_tensor_t
     return value.import_model(bytes, required(device, "device"), properties_of(options));
   });
 }
+tenon_status_t tenon_core_import_file_in_context(tenon_core_t* core, const char* path,
+                                                 const tenon_remote_context_t* context,
+                                                 const tenon_compile_options_t* options, tenon_compiled_model_t** out) {
+  return make(out, [&] {
+    tenon::Core& value = value_of(core);
+    required(path, "path");
+    const tenon::RemoteContext& place = checked(context, "context").value;
+    return value.import_model(tenon::map_file(path), place, properties_of(options));
+  });
+}
+tenon_status_t tenon_core_import_memory_in_context(tenon_core_t* core, const tenon_tensor_t* blob,
+                                                   const tenon_remote_context_t* context,
+                                                   const tenon_compile_options_t* options,
+                                                   tenon_compiled_model_t** out) {
+  return make(out, [&] {
+    tenon::Core& value = value_of(core);
+    const tenon::Tensor& bytes = checked(blob, "blob").value;
+    const tenon::RemoteContext& place = checked(context, "context").value;
+    return value.import_model(bytes, place, properties_of(options));
+  });
+}
 tenon_status_t tenon_core_query_model(const tenon_core_t* core, const tenon_model_t* model, const char* device,
                                       const tenon_properties_t* properties, tenon_properties_t** out) {
   return make(out, [&] {

@@ -143,6 +143,20 @@ TENON_C_API tenon_status_t tenon_core_import_memory(tenon_core_t* core, const te
     const char* device, const tenon_compile_options_t* options, tenon_compiled_model_t** out);
 
 /*
+ * A compiled model from a file, in a context of its device.
+ * options NULL: what the core and the device are set to. Statuses: NOT_FOUND, UNIMPLEMENTED, DATA_LOSS.
+ */
+TENON_C_API tenon_status_t tenon_core_import_file_in_context(tenon_core_t* core, const char* path,
+    const tenon_remote_context_t* context, const tenon_compile_options_t* options, tenon_compiled_model_t** out);
+
+/*
+ * A compiled model from memory, in a context of its device.
+ * options NULL: what the core and the device are set to. Statuses: UNIMPLEMENTED, DATA_LOSS.
+ */
+TENON_C_API tenon_status_t tenon_core_import_memory_in_context(tenon_core_t* core, const tenon_tensor_t* blob,
+    const tenon_remote_context_t* context, const tenon_compile_options_t* options, tenon_compiled_model_t** out);
+
+/*
  * Which nodes a device runs: a map from the node's name to the device. What is missing it does not run.
  * properties NULL: none. Statuses: NOT_FOUND, UNAVAILABLE.
  */

@@ -114,6 +114,12 @@ class PlacesDevice final : public Device {
     const std::string xml(std::istreambuf_iterator<char>(stream), {});
     return compile_model(read_ir(xml, Tensor()), properties);
   }
+  std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
+                                                       const std::shared_ptr<RemoteContextImpl>& context,
+                                                       const AnyMap& properties) override {
+    const std::string xml(std::istreambuf_iterator<char>(stream), {});
+    return compile_in_context(read_ir(xml, Tensor()), context, properties);
+  }
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
     return reference_.query_model(model, properties);
   }

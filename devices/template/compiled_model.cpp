@@ -27,15 +27,21 @@ EdgeId result_edge() {
 /// A variable, as applications see it between inferences.
 class State final : public VariableStateImpl {
  public:
-  State(std::string name, std::shared_ptr<VariableMap> values) : name_(std::move(name)), values_(std::move(values)) {}
+  State(const Node& assign, std::shared_ptr<VariableMap> values)
+      : name_(assign.get_attributes().get_string("variable_id")),
+        type_(assign.get_input_element_type(0)),
+        shape_(assign.get_input_partial_shape(0)),
+        values_(std::move(values)) {}
   std::string name() const override { return name_; }
   Tensor state() const override {
     const auto found = values_->find(name_);
     return found == values_->end() ? Tensor() : found->second;
   }
   void set_state(const Tensor& state) override {
-    if (!state)
-      throw Error(Code::kInvalidArgument, std::string(kName) + ": state '" + name_ + "' was given an empty tensor");
+    if (!state || state.element_type() != type_ || !shape_.compatible(PartialShape(state.shape())))
+      throw Error(Code::kInvalidArgument, std::string(kName) + ": state '" + name_ + "' is " + type_.to_string() + ' ' +
+                                              shape_.to_string() + ", given was " +
+                                              (state ? to_string(state) : std::string("an empty tensor")));
     // A copy: the caller's tensor may change or go.
     Tensor copy;
     device_view(state).copy_to(copy);
@@ -45,6 +51,8 @@ class State final : public VariableStateImpl {
 
  private:
   std::string name_;
+  element::Type type_;
+  PartialShape shape_;
   std::shared_ptr<VariableMap> values_;
 };
 
@@ -172,8 +180,7 @@ class Request final : public InferRequestImpl {
         variables_(std::make_shared<VariableMap>()) {
     if (is_plain(owner_->model())) program_ = std::make_unique<Program>(owner_->model());
     for (const auto& node : owner_->model().get_ordered_ops())
-      if (is_op(node, "Assign"))
-        states_.push_back(std::make_shared<State>(node->get_attributes().get_string("variable_id"), variables_));
+      if (is_op(node, "Assign")) states_.push_back(std::make_shared<State>(*node, variables_));
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {

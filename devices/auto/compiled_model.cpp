@@ -24,6 +24,7 @@ class Request final : public InferRequestImpl {
         inputs_(owner_->ports().inputs.size()),
         outputs_(owner_->ports().outputs.size()) {
     follow();
+    for (const auto& state : request_.query_state()) holds_[state.get_name()] = false;
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {
@@ -62,6 +63,7 @@ class Request final : public InferRequestImpl {
       inference.ledger().book_copied(result_edge(), made.size_bytes());
     }
     ran_ = true;
+    for (auto& [name, holds] : holds_) holds = true;
   }
 
   void cancel() noexcept override {
@@ -79,6 +81,14 @@ class Request final : public InferRequestImpl {
 
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override;
 
+  /// The state in whichever request runs now.
+  VariableState state(const std::string& name) {
+    for (VariableState& each : request_.query_state())
+      if (each.get_name() == name) return each;
+    throw Error(Code::kNotFound, "AUTO: the device in use has no state '" + name + "'");
+  }
+  void set_holds(const std::string& name, bool holds) { holds_[name] = holds; }
+
  private:
   bool is_static(std::size_t index) const { return owner_->ports().outputs[index].get_partial_shape().is_static(); }
 
@@ -93,16 +103,15 @@ class Request final : public InferRequestImpl {
       if (inputs_[i]) moved.set_input_tensor(i, inputs_[i]);
     for (std::size_t i = 0; i < outputs_.size(); ++i)
       if (outputs_[i] && is_static(i)) moved.set_output_tensor(i, outputs_[i]);
-    if (ran_) carry_states(moved);
+    if (request_) carry_states(moved);
     request_ = std::move(moved);
     target_ = target;
     generation_ = generation;
   }
+  /// What was not set since the beginning or a reset begins with the model's own value there too.
   void carry_states(InferRequest& moved) {
     for (auto& to : moved.query_state())
-      for (auto& from : request_.query_state())
-        if (from.get_name() == to.get_name())
-          if (const Tensor value = from.get_state()) to.set_state(value);
+      if (holds_[to.get_name()]) to.set_state(state(to.get_name()).get_state());
   }
 
   std::shared_ptr<AutoModel> owner_;
@@ -111,6 +120,7 @@ class Request final : public InferRequestImpl {
   std::uint64_t generation_ = 0;
   std::shared_ptr<const Target> target_;
   InferRequest request_;
+  std::map<std::string, bool> holds_;  ///< Which states have a value that no initialiser gives.
   std::atomic<bool> running_{false};
   bool ran_ = false;
 };
@@ -118,25 +128,26 @@ class Request final : public InferRequestImpl {
 /// A state by its name, in whichever request runs now.
 class State final : public VariableStateImpl {
  public:
-  State(InferRequest& request, std::string name) : request_(request), name_(std::move(name)) {}
+  State(Request& request, std::string name) : request_(request), name_(std::move(name)) {}
   std::string name() const override { return name_; }
-  Tensor state() const override { return found().get_state(); }
-  void set_state(const Tensor& state) override { found().set_state(state); }
-  void reset() override { found().reset(); }
+  Tensor state() const override { return request_.state(name_).get_state(); }
+  void set_state(const Tensor& state) override {
+    request_.state(name_).set_state(state);
+    request_.set_holds(name_, true);
+  }
+  void reset() override {
+    request_.state(name_).reset();
+    request_.set_holds(name_, false);
+  }
 
  private:
-  VariableState found() const {
-    for (VariableState& state : request_.query_state())
-      if (state.get_name() == name_) return state;
-    throw Error(Code::kNotFound, "AUTO: the device in use has no state '" + name_ + "'");
-  }
-  InferRequest& request_;
+  Request& request_;
   std::string name_;
 };
 
 std::vector<std::shared_ptr<VariableStateImpl>> Request::query_state() {
   std::vector<std::shared_ptr<VariableStateImpl>> all;
-  for (auto& state : request_.query_state()) all.push_back(std::make_shared<State>(request_, state.get_name()));
+  for (auto& state : request_.query_state()) all.push_back(std::make_shared<State>(*this, state.get_name()));
   return all;
 }
 

@@ -83,6 +83,28 @@ TEST_F(Auto, TensorsStayBoundWhenARequestMoves) {
   EXPECT_EQ(gate.inferred, 1);
 }
 
+TEST_F(Auto, StatesMoveWithTheRequest) {
+  Tensor step(element::f32, {4});
+  std::fill_n(step.data<float>(), 4, 2.f);
+  // 1, the initial value, and twice 2; 1 and 2 after a reset; what was set and 2.
+  for (const auto& [change, expected] : {std::pair{"none", 5.f}, std::pair{"reset", 3.f}, std::pair{"set", 52.f}}) {
+    gate.set_open(false);
+    auto model = core.compile_model(stateful(), "AUTO:GATED,CPU", hint::inference_precision(element::f32));
+    auto request = model.create_infer_request();
+    request.set_tensor("x", step);
+    request.infer();
+    auto state = request.query_state().at(0);
+    Tensor fifty(element::f32, {4});
+    std::fill_n(fifty.data<float>(), 4, 50.f);
+    if (std::string_view(change) == "reset") state.reset();
+    if (std::string_view(change) == "set") state.set_state(fifty);
+    gate.set_open(true);
+    ASSERT_TRUE(becomes(model, "GATED"));
+    request.infer();
+    EXPECT_EQ(request.get_tensor("y").data<float>()[0], expected) << change;
+  }
+}
+
 TEST_F(Auto, WithoutStartupFallbackItWaits) {
   auto model = core.compile_model(relu_model(), "AUTO:GATED,CPU", intel_auto::enable_startup_fallback(false));
   EXPECT_THAT(running(model), ElementsAre("GATED"));

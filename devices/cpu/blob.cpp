@@ -21,7 +21,7 @@ namespace tenon::inline v1::cpu_device {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'C', 'P', 'U'};
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFormat = 2;
 constexpr std::size_t kAlignment = 64;
 /// Names of the parameters that stand for packed constants in the graph.
 constexpr std::string_view kStandIn = "tenon.packed.";
@@ -36,8 +36,9 @@ struct Header {
   std::uint32_t kind;
   std::uint64_t total;
   Section name, graph, constants, table, packed;
-  ContentHash content;  ///< Of all that follows the header.
-  char identity[376];
+  ContentHash content;      ///< Of all that follows the header.
+  std::uint64_t precision;  ///< ElementType computed in.
+  char identity[368];
   ContentHash own;  ///< Of the header before this field.
 };
 static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
@@ -292,16 +293,16 @@ struct Packed {
   std::vector<const Tensor*> tensors;
 };
 
-void write(std::ostream& stream, Blob::Kind kind, const std::string& name, const Model& graph_model,
-           const Packed& packed) {
+void write(std::ostream& stream, const Blob& blob, const Model& graph_model, const Packed& packed) {
   const SerializedModel graph = serialize(graph_model);
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.format = kFormat;
-  header.kind = static_cast<std::uint32_t>(kind);
+  header.kind = static_cast<std::uint32_t>(blob.kind);
+  header.precision = static_cast<std::uint64_t>(blob.precision);
   std::strncpy(header.identity, blob_identity().c_str(), sizeof header.identity - 1);
   Parts parts;
-  header.name = parts.add(name.data(), name.size());
+  header.name = parts.add(blob.name.data(), blob.name.size());
   header.graph = parts.add(graph.xml.data(), graph.xml.size());
   header.constants =
       parts.add(graph.weights ? graph.weights.data() : nullptr, graph.weights ? graph.weights.size_bytes() : 0);
@@ -320,6 +321,20 @@ void write(std::ostream& stream, Blob::Kind kind, const std::string& name, const
                 "CPU: the stream took only a part of the compiled blob of " + std::to_string(header.total) + " bytes");
 }
 
+void write_weightless(std::ostream& stream, const Blob& blob) {
+  const Model& given = *blob.prepared.model;
+  const std::vector<Tensor> weights = large_constants(given);
+  Leaving leaving;
+  for (std::size_t i = 0; i < weights.size(); ++i) leaving[weights[i].data()] = i;
+  std::vector<std::size_t> order;
+  const auto model = with_parameters(given, leaving, order);
+  TableWriter table;
+  table.number(order.size());
+  for (const std::size_t index : order)
+    table.text(content_hash(weights[index].data(), weights[index].size_bytes()).to_text());
+  write(stream, blob, *model, {std::move(table.bytes), {}});
+}
+
 }  // namespace
 
 std::string blob_identity() {
@@ -328,6 +343,7 @@ std::string blob_identity() {
 }
 
 void write_blob(std::ostream& stream, const Blob& blob) {
+  if (blob.kind == Blob::Kind::kWeightless) return write_weightless(stream, blob);
   Leaving leaving;
   for (std::size_t i = 0; i < blob.prepared.constants.size(); ++i)
     leaving[blob.prepared.constants[i].stand_in.data()] = i;
@@ -350,20 +366,7 @@ void write_blob(std::ostream& stream, const Blob& blob) {
     }
   }
   packed.table = std::move(table.bytes);
-  write(stream, blob.kind, blob.name, *model, packed);
-}
-
-void write_weightless_blob(std::ostream& stream, const std::string& name, const Model& given) {
-  const std::vector<Tensor> weights = large_constants(given);
-  Leaving leaving;
-  for (std::size_t i = 0; i < weights.size(); ++i) leaving[weights[i].data()] = i;
-  std::vector<std::size_t> order;
-  const auto model = with_parameters(given, leaving, order);
-  TableWriter table;
-  table.number(order.size());
-  for (const std::size_t index : order)
-    table.text(content_hash(weights[index].data(), weights[index].size_bytes()).to_text());
-  write(stream, Blob::Kind::kWeightless, name, *model, {std::move(table.bytes), {}});
+  write(stream, blob, *model, packed);
 }
 
 Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& source) {
@@ -379,6 +382,9 @@ Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& sourc
   Blob blob;
   blob.kind = static_cast<Blob::Kind>(header.kind);
   blob.name = std::string(start + header.name.offset, header.name.size);
+  blob.precision = static_cast<ElementType>(header.precision);
+  if (blob.precision != ElementType::kF32 && blob.precision != ElementType::kBf16)
+    damaged("it computes in a type that this device does not compute in");
   const auto model =
       read_ir(std::string_view(start + header.graph.offset, header.graph.size),
               part_of(bytes, header.constants.offset, header.constants.size), "the compiled blob's graph");

@@ -18,11 +18,13 @@ namespace tenon::inline v1::cpu_device {
 struct Blob {
   enum class Kind : std::uint32_t { kPrepared = 1, kModel = 2, kWeightless = 3 };
   Kind kind = Kind::kModel;
-  std::string name;                ///< The model's friendly name.
-  engine::PreparedModel prepared;  ///< prepared.model is the model, whatever the kind.
+  std::string name;                           ///< The model's friendly name.
+  ElementType precision = ElementType::kF32;  ///< What its plans compute in: kept when it is imported.
+  engine::PreparedModel prepared;             ///< prepared.model is the model, whatever the kind.
 };
 
-/// Writes a blob: header, the graph as IR, the constants, the packed constants.
+/// Writes a blob: header, the graph as IR, the constants, the packed constants. A weightless one is without the large
+/// constants of its model, which is as it was given to the compiler: small, and as dear to load as a compilation.
 /// @errors kDataLoss: the stream does not take it.
 void write_blob(std::ostream& stream, const Blob& blob);
 
@@ -35,10 +37,6 @@ void write_blob(std::ostream& stream, const Blob& blob);
 ///         weightless without its weights. Each says what was expected and found.
 using WeightsSource = std::function<std::shared_ptr<const Model>()>;
 Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& source = {});
-
-/// A blob without the large constants of `model`, which is as it was given to the compiler: small, and as dear to load
-/// as a compilation.
-void write_weightless_blob(std::ostream& stream, const std::string& name, const Model& model);
 
 /// Versions and processor that a blob must have been made with: compared as text.
 std::string blob_identity();

@@ -481,6 +481,21 @@ TEST_F(ModelCache, ProcessesThatMeetNeverSeeHalfAnEntry) {
   for (const auto& path : entries()) EXPECT_EQ(path.extension(), ".blob") << "no temporary file stays";
 }
 
+TEST_F(ModelCache, ABlobKeepsItsPrecision) {
+  for (const element::Type precision : {element::f32, element::bf16}) {
+    const auto made = core.compile_model(network(), "CPU", hint::inference_precision(precision));
+    std::stringstream blob;
+    CompiledModel(made).export_model(blob);
+    const auto imported = core.import_model(blob, "CPU");
+    EXPECT_EQ(imported.get_property(hint::inference_precision), precision);
+    EXPECT_EQ(scores(imported), scores(made));
+    blob.clear();
+    blob.seekg(0);
+    const element::Type other = precision == element::f32 ? element::bf16 : element::f32;
+    EXPECT_THROW(core.import_model(blob, "CPU", hint::inference_precision(other)), Error);
+  }
+}
+
 /// Numbers that any input takes: indices below the smallest vocabulary, or noise.
 Tensor some_input(const Output<const Node>& port) {
   if (port.get_element_type() == element::f32) return noise(port.get_shape(), 5);

@@ -57,6 +57,7 @@ CompiledModel::CompiledModel(Blob blob, const Config& config)
       config_(config),
       name_(blob.name),
       variables_(VariableInfo::of(*blob.prepared.model)) {
+  config_.precision = blob.precision;
   start_workers();
   if (blob.kind == Blob::Kind::kWeightless && is_static(*blob.prepared.model)) {
     std::vector<Shape> shapes;
@@ -90,11 +91,14 @@ void CompiledModel::start_workers() {
 void CompiledModel::export_model(std::ostream& stream) const { export_blob(stream, false); }
 
 void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
-  // Whoever wants it so exports while the model that was compiled is still there: the runtime's cache does.
-  if (const auto source = source_.lock(); source && weightless) return write_weightless_blob(stream, name_, *source);
   Blob blob;
   blob.name = name_;
-  if (static_variant_ && static_variant_->plan) {
+  blob.precision = config_.compute_type();
+  // Whoever wants it so exports while the model that was compiled is still there: the runtime's cache does.
+  if (const auto source = source_.lock(); source && weightless) {
+    blob.kind = Blob::Kind::kWeightless;
+    blob.prepared.model = source;
+  } else if (static_variant_ && static_variant_->plan) {
     blob.kind = Blob::Kind::kPrepared;
     blob.prepared = engine::prepare_again(*static_variant_->plan);
   } else {

@@ -77,7 +77,16 @@ class CpuDevice final : public Device {
       if (path) return read_model(path.mapped().as<std::string>());
       return nullptr;
     };
-    return std::make_shared<CompiledModel>(read_blob(blob, is_verified, source), configured(std::move(own)));
+    Blob read = read_blob(blob, is_verified, source);
+    if (const auto wanted = properties.find(hint::inference_precision.name()); wanted != properties.end()) {
+      const auto type = wanted->second.as<element::Type>();
+      if (type != element::dynamic && type != read.precision)
+        throw Error(Code::kFailedPrecondition, "CPU: the compiled blob computes in " +
+                                                   std::string(tenon::name(read.precision)) +
+                                                   ", INFERENCE_PRECISION_HINT asks for " + type.to_string() +
+                                                   "; leave the hint out, or compile the model anew");
+    }
+    return std::make_shared<CompiledModel>(std::move(read), configured(std::move(own)));
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {

@@ -18,6 +18,20 @@ EdgeId pack_edge() {
   return edge;
 }
 
+ProfilingInfo executed(const engine::StepInfo& step, std::chrono::nanoseconds start,
+                       std::chrono::nanoseconds duration) {
+  using std::chrono::duration_cast;
+  using std::chrono::microseconds;
+  ProfilingInfo info;
+  info.status = ProfilingInfo::Status::EXECUTED;
+  info.start_time = duration_cast<microseconds>(start);
+  info.real_time = info.cpu_time = duration_cast<microseconds>(duration);
+  info.node_name = step.node_name;
+  info.node_type = step.node_type;
+  info.exec_type = step.kernel;
+  return info;
+}
+
 class Request final : public InferRequestImpl {
  public:
   explicit Request(std::shared_ptr<CompiledModel> owner)
@@ -57,21 +71,11 @@ class Request final : public InferRequestImpl {
     if (!owner_->config().profiling) return InferRequestImpl::profiling_info();
     if (ran_ && !execution_) return interpreted_;
     if (!ran_) throw Error(Code::kFailedPrecondition, "CPU: no inference has finished yet, so there are no times");
-    using std::chrono::duration_cast;
-    using std::chrono::microseconds;
     std::vector<ProfilingInfo> infos;
     const auto steps = variant_->plan->steps();
     const auto& timings = execution_->timings();
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      ProfilingInfo info;
-      info.status = ProfilingInfo::Status::EXECUTED;
-      info.start_time = duration_cast<microseconds>(timings[i].start);
-      info.real_time = info.cpu_time = duration_cast<microseconds>(timings[i].duration);
-      info.node_name = steps[i].node_name;
-      info.node_type = steps[i].node_type;
-      info.exec_type = steps[i].kernel;
-      infos.push_back(std::move(info));
-    }
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      infos.push_back(executed(steps[i], timings[i].start, timings[i].duration));
     for (const auto& [name, type] : variant_->plan->optimized_out()) {
       ProfilingInfo info;
       info.status = ProfilingInfo::Status::OPTIMIZED_OUT;
@@ -148,23 +152,24 @@ class Request final : public InferRequestImpl {
 
   std::vector<Tensor> run_stages(Inference& inference) {
     if (!staged_) staged_ = std::make_unique<Staged>(owner_->engine_options());
-    return staged_->run(owner_->dynamic_model(), inputs_, owner_->workers(inference.stream()),
-                        {[](void* context) { return static_cast<Inference*>(context)->cancelled(); }, &inference});
+    auto results =
+        staged_->run(owner_->dynamic_model(), inputs_, owner_->workers(inference.stream()),
+                     {[](void* context) { return static_cast<Inference*>(context)->cancelled(); }, &inference});
+    interpreted_.clear();
+    for (const TimedStep& timed : staged_->timed_steps())
+      interpreted_.push_back(executed(timed.step, timed.start, timed.duration));
+    return results;
   }
 
   std::vector<Tensor> run_nodes() {
     NodeHook hook;
     if (owner_->config().profiling) {
       interpreted_.clear();
-      hook = [this, last = std::chrono::steady_clock::now()](const Node& node, const auto&) mutable {
+      const auto begun = std::chrono::steady_clock::now();
+      hook = [this, begun, last = begun](const Node& node, const auto&) mutable {
         const auto now = std::chrono::steady_clock::now();
-        ProfilingInfo info;
-        info.status = ProfilingInfo::Status::EXECUTED;
-        info.real_time = info.cpu_time = std::chrono::duration_cast<std::chrono::microseconds>(now - last);
-        info.node_name = node.get_friendly_name();
-        info.node_type = node.get_type_name();
-        info.exec_type = "reference";
-        interpreted_.push_back(std::move(info));
+        interpreted_.push_back(executed({node.get_friendly_name(), node.get_type_name(), "reference", {}, true},
+                                        last - begun, now - last));
         last = now;
       };
     }

@@ -206,7 +206,14 @@ std::vector<Tensor> Staged::run_plan(Stage& stage, const std::vector<Tensor>& in
     outputs.emplace_back(port.type, port.shape);
     stage.execution->bind_output(i, outputs.back());
   }
+  const auto begin = elapsed();
   if (!stage.execution->run(*workers_, cancellation_.asked, cancellation_.context)) throw Cancelled{};
+  if (options_.profile) {
+    const auto steps = stage.plan->steps();
+    const auto& timings = stage.execution->timings();
+    for (std::size_t i = 0; i < steps.size(); ++i)
+      timed_.push_back({steps[i], begin + timings[i].start, timings[i].duration});
+  }
   // What the plan made belongs to the caller now.
   for (std::size_t i = 0; i < outputs.size(); ++i) stage.execution->bind_output(i, {});
   return outputs;
@@ -214,11 +221,20 @@ std::vector<Tensor> Staged::run_plan(Stage& stage, const std::vector<Tensor>& in
 
 std::vector<Tensor> Staged::run_node(const Node& node, const std::vector<Tensor>& inputs) {
   const auto* op = as_type<op::util::MultiSubGraphOp>(&node);
-  if (!op) return evaluate_node(node, inputs);
+  if (!op) return run_kernel(node, inputs);
   return run_subgraph(*op, inputs, [&](std::size_t body, const std::vector<Tensor>& values) {
     if (cancellation_.asked && cancellation_.asked(cancellation_.context)) throw Cancelled{};
     return run_all(op->get_function(body), values);
   });
+}
+
+std::vector<Tensor> Staged::run_kernel(const Node& node, const std::vector<Tensor>& inputs) {
+  const auto begin = elapsed();
+  auto made = evaluate_node(node, inputs);
+  if (options_.profile)
+    timed_.push_back(
+        {{node.get_friendly_name(), node.get_type_name(), "reference", {}, true}, begin, elapsed() - begin});
+  return made;
 }
 
 std::vector<Tensor> Staged::run_parts(Stage& stage, const std::vector<Tensor>& inputs) {
@@ -265,7 +281,7 @@ std::vector<Tensor> Staged::run_all(const std::shared_ptr<const Model>& model, c
     known.stages.clear();
     return evaluate(*model, inputs, nullptr, {},
                     [this](const Node& node, const std::vector<Tensor>& arguments, std::vector<Tensor>& made) {
-                      if (!as_type<op::util::MultiSubGraphOp>(&node)) return false;
+                      if (!options_.profile && !as_type<op::util::MultiSubGraphOp>(&node)) return false;
                       made = run_node(node, arguments);
                       return true;
                     });
@@ -278,6 +294,8 @@ std::vector<Tensor> Staged::run(const std::shared_ptr<const Model>& model, const
                                 engine::Workers& workers, Cancellation cancellation) {
   workers_ = &workers;
   cancellation_ = cancellation;
+  begun_ = std::chrono::steady_clock::now();
+  timed_.clear();
   try {
     return run_all(model, inputs);
   } catch (const Cancelled&) {

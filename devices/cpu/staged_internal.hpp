@@ -2,6 +2,7 @@
 // Models whose shapes depend on values: what is static runs as plans, stage after stage.
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <memory>
 #include <unordered_map>
@@ -17,6 +18,12 @@ namespace tenon::inline v1::cpu_device {
 struct Cancellation {
   bool (*asked)(void*) = nullptr;
   void* context = nullptr;
+};
+
+/// A step or node that ran, for the profile.
+struct TimedStep {
+  engine::StepInfo step;
+  std::chrono::nanoseconds start{0}, duration{0};  ///< Since the begin of the run.
 };
 
 /// Runs one request's models of changing shapes. Given the inputs' shapes, a model is cut at the nodes whose outputs'
@@ -35,6 +42,8 @@ class Staged {
   /// @return one packed tensor per result; empty when cancelled.
   std::vector<Tensor> run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
                           engine::Workers& workers, Cancellation cancellation = {});
+  /// What the last run did, in its order; bodies of loops once per turn. Empty unless Options::profile.
+  const std::vector<TimedStep>& timed_steps() const { return timed_; }
   /// Plans made so far: how often shapes were new.
   std::size_t compiled_count() const { return compiled_; }
 
@@ -47,11 +56,15 @@ class Staged {
   std::vector<Tensor> run_parts(Stage& stage, const std::vector<Tensor>& inputs);
   std::vector<Tensor> run_all(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs);
   std::vector<Tensor> run_node(const Node& node, const std::vector<Tensor>& inputs);
+  std::vector<Tensor> run_kernel(const Node& node, const std::vector<Tensor>& inputs);
+  std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - begun_; }
 
   engine::Options options_;
   std::unordered_map<const Model*, std::unique_ptr<Known>> known_;
   engine::Workers* workers_ = nullptr;
   Cancellation cancellation_;
+  std::chrono::steady_clock::time_point begun_;
+  std::vector<TimedStep> timed_;
   std::size_t compiled_ = 0;
 };
 

@@ -73,6 +73,27 @@ TEST(Staged, CompilesALoopsBodyOnceForAnyNumberOfIterations) {
   EXPECT_EQ(staged.compiled_count(), 1U);
 }
 
+TEST(Staged, TimesWhatItRuns) {
+  engine::Options options = two_threads();
+  const auto start = random_tensor(ElementType::kF32, Shape{2, 4}, 3);
+  const auto model = looping(false);
+  for (const bool profile : {false, true}) {
+    options.profile = profile;
+    Staged staged(options);
+    for (const std::int64_t trips : {5, 2}) {
+      expect_as_reference(staged, model, {count_tensor(trips), start});
+      std::int64_t products = 0;
+      std::chrono::nanoseconds last{0};
+      for (const auto& timed : staged.timed_steps()) {
+        products += timed.step.node_type == "MatMul";
+        EXPECT_GE(timed.start, last);
+        last = timed.start;
+      }
+      EXPECT_EQ(products, profile ? trips : 0) << "once per turn of the loop, of this run alone";
+    }
+  }
+}
+
 TEST(Staged, RunsALoopWhoseStateGrows) {
   const auto model = looping(true);
   Staged staged(two_threads());

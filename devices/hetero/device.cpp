@@ -30,7 +30,7 @@ class HeteroDevice final : public Device {
     // Parts and initial values refer to it, and the caller may change its own.
     const std::shared_ptr<const Model> model = given->clone();
     const Assignment assignment = assign(*host, model, call.devices, call.properties, false);
-    Partition partition = cut(*model, assignment, call.devices.front());
+    Partition partition = cut(*model, assignment);
     std::vector<CompiledModel::Compiled> parts;
     for (const Part& part : partition.parts) {
       auto compiled = host->compile_model(part.model, part.device,

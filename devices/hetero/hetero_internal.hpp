@@ -55,7 +55,7 @@ Assignment assign(const DeviceHost& host, const std::shared_ptr<const Model>& mo
 
 /// Cuts a model. Part boundaries lie only where the device changes; the parts form no ring. The parts share the model's
 /// constants' memory.
-Partition cut(const Model& model, const Assignment& assignment, const std::string& first_device);
+Partition cut(const Model& model, const Assignment& assignment);
 
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
  public:

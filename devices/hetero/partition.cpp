@@ -21,8 +21,8 @@ bool is_state(const Node& node) { return is_op(&node, "ReadValue") || is_op(&nod
 /// make a part; every edge between parts goes to a higher level, so that they form no ring.
 class Cutter {
  public:
-  Cutter(const Model& model, const Assignment& assignment, const std::string& first_device)
-      : model_(model), assignment_(assignment), first_device_(first_device), order_(model.get_ordered_ops()) {}
+  Cutter(const Model& model, const Assignment& assignment)
+      : model_(model), assignment_(assignment), order_(model.get_ordered_ops()) {}
 
   Partition run() {
     find_outside_values();
@@ -171,7 +171,6 @@ class Cutter {
 
   const Model& model_;
   const Assignment& assignment_;
-  const std::string& first_device_;
   NodeVector order_;
   std::map<Key, ValueId> values_;
   std::map<std::pair<int, std::string>, NodeVector> parts_by_level_;
@@ -215,8 +214,6 @@ Assignment assign(const DeviceHost& host, const std::shared_ptr<const Model>& mo
   return assignment;
 }
 
-Partition cut(const Model& model, const Assignment& assignment, const std::string& first_device) {
-  return Cutter(model, assignment, first_device).run();
-}
+Partition cut(const Model& model, const Assignment& assignment) { return Cutter(model, assignment).run(); }
 
 }  // namespace tenon::inline v1::hetero

@@ -184,7 +184,7 @@ Face OneBuffer::device_face() {
   auto request =
       core.compile_model(identity_model(whole.shape()), "CPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
   request.set_tensor("x", whole);
-  const auto read = [this, row, request]() mutable {
+  const auto read = [row, request]() mutable {
     request.infer();
     const auto* values = request.get_output_tensor(0).data<float>();
     Bytes bytes(kWidth * kHeight);
@@ -267,7 +267,7 @@ std::optional<Face> OneBuffer::opencl_face() {
   void* host = nullptr;
   EXPECT_EQ(clGetMemObjectInfo(opencl::buffer(mapped), CL_MEM_HOST_PTR, sizeof host, &host, nullptr), CL_SUCCESS);
   return Face{"OpenCL kernel", mapped, static_cast<unsigned char*>(host) + mapped.offset(),
-              [this, kernels, mapped, other, context] {
+              [kernels, mapped, other, context] {
                 kernels->move(mapped, other);
                 Bytes bytes(kWidth * kHeight);
                 context->read(other, std::as_writable_bytes(std::span(bytes)));

@@ -198,6 +198,9 @@ function(tenon_add_device)
   cmake_parse_arguments(A "EXAMPLE" "NAME" "SOURCES;LINK" ${ARGN})
   add_library(tenon_device_${A_NAME} MODULE ${A_SOURCES})
   target_link_libraries(tenon_device_${A_NAME} PRIVATE tenon_flags tenon::runtime ${A_LINK})
+  if(NOT TENON_SANITIZE)  # Whose functions come with the program.
+    target_link_options(tenon_device_${A_NAME} PRIVATE LINKER:-z,defs)  # What is missing fails here, not when it is loaded.
+  endif()
   set_target_properties(tenon_device_${A_NAME} PROPERTIES CXX_VISIBILITY_PRESET hidden)
   if(A_EXAMPLE)
     set_target_properties(tenon_device_${A_NAME} PROPERTIES

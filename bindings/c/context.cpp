@@ -120,7 +120,8 @@ tenon_status_t tenon_remote_context_create_tensor_with(const tenon_remote_contex
   return make(out, [&] {
     tenon::RemoteContext& value = value_of(context);
     const tenon::Shape extents = shape_of(rank, shape);
-    return value.create_tensor(type_of(type), extents, runtime_properties(params, "params"));
+    const auto properties = runtime_properties(params, "params");
+    return value.create_tensor(type_of(type), extents, properties);
   });
 }
 tenon_status_t tenon_remote_context_create_host_tensor(const tenon_remote_context_t* context, tenon_element_type_t type,

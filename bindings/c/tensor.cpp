@@ -32,7 +32,10 @@ using tenon::RemoteTensor;
 using tenon::Tensor;
 
 tenon_status_t tenon_tensor_create(tenon_element_type_t type, size_t rank, const size_t* shape, tenon_tensor_t** out) {
-  return make(out, [&] { return Tensor(type_of(type), shape_of(rank, shape)); });
+  return make(out, [&] {
+    const tenon::Shape extents = shape_of(rank, shape);  // Pointers first: arguments have no order of their own.
+    return Tensor(type_of(type), extents);
+  });
 }
 
 tenon_status_t tenon_tensor_wrap(tenon_element_type_t type, size_t rank, const size_t* shape,

@@ -12,7 +12,8 @@ namespace {
 
 /// The layout that the model gives an input ("[N,C,H,W]", "NCHW", "N..."), or an empty text.
 std::string layout_of(const Node& parameter) {
-  for (const RTMap* info : {&parameter.output(0).get_rt_info(), &parameter.get_rt_info()}) {
+  const auto output = parameter.output(0);
+  for (const RTMap* info : {&output.get_rt_info(), &parameter.get_rt_info()}) {
     for (const char* key : {"layout", "layout_0"}) {
       const auto found = info->find(key);
       if (found == info->end()) continue;

@@ -87,7 +87,8 @@ TensorForm tensor_form(const InputPlan& plan) {
 }
 
 std::unordered_set<std::string> plane_names(const InputPlan& plan, std::size_t plane, const Model& model) {
-  const auto& names = plan.parameter->output(0).get_names();
+  const auto output = plan.parameter->output(0);
+  const auto& names = output.get_names();
   if (plane_count(plan.colour) == 1) return names;
   std::unordered_set<std::string> result;
   if (plan.sub_names.empty()) return result;

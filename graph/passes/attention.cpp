@@ -5,6 +5,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/passes/pass.hpp>
+#include "pass_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -107,13 +108,7 @@ bool fuse_one(const std::shared_ptr<Node>& node) {
 }
 }  // namespace
 
-Pass fuse_attention() {
-  return {"fuse_attention", [](Model& model) {
-            bool changed = false;
-            for (const auto& node : model.get_ordered_ops()) changed |= fuse_one(node);
-            return changed;
-          }};
-}
+Pass fuse_attention() { return for_each_node("fuse_attention", fuse_one); }
 
 }  // namespace pass
 }  // namespace v1

@@ -6,22 +6,13 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/ops/kernel_internal.hpp>
 #include <tenon/graph/passes/pass.hpp>
+#include "pass_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
 namespace pass {
 
 namespace {
-/// Runs `change` on every node; several passes over the model are left to the caller.
-template <typename F>
-Pass for_each_node(const char* name, F change) {
-  return {name, [change](Model& model) {
-            bool changed = false;
-            for (const auto& node : model.get_ordered_ops()) changed |= change(node);
-            return changed;
-          }};
-}
-
 std::vector<double> values_of(const op::v0::Constant& constant) { return constant.to_doubles(); }
 
 /// Weights times one factor per output channel, in the element type that the convolution reads.

@@ -4,6 +4,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/passes/pass.hpp>
+#include "pass_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -93,13 +94,7 @@ bool eliminate(const std::shared_ptr<Node>& node) {
 }
 }  // namespace
 
-Pass eliminate_no_ops() {
-  return {"eliminate_no_ops", [](Model& model) {
-            bool changed = false;
-            for (const auto& node : model.get_ordered_ops()) changed |= eliminate(node);
-            return changed;
-          }};
-}
+Pass eliminate_no_ops() { return for_each_node("eliminate_no_ops", eliminate); }
 
 }  // namespace pass
 }  // namespace v1

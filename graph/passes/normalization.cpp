@@ -5,6 +5,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/passes/pass.hpp>
+#include "pass_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -81,13 +82,7 @@ bool fuse_one(const std::shared_ptr<Node>& node) {
 }
 }  // namespace
 
-Pass fuse_layer_norm() {
-  return {"fuse_layer_norm", [](Model& model) {
-            bool changed = false;
-            for (const auto& node : model.get_ordered_ops()) changed |= fuse_one(node);
-            return changed;
-          }};
-}
+Pass fuse_layer_norm() { return for_each_node("fuse_layer_norm", fuse_one); }
 
 }  // namespace pass
 }  // namespace v1

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What passes are made of.
+#pragma once
+
+#include <tenon/graph/passes/pass.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace pass {
+
+/// Runs `change` on every node; several passes over the model are left to the caller.
+template <typename F>
+Pass for_each_node(const char* name, F change) {
+  return {name, [change](Model& model) {
+            bool changed = false;
+            for (const auto& node : model.get_ordered_ops()) changed |= change(node);
+            return changed;
+          }};
+}
+
+}  // namespace pass
+}  // namespace v1
+}  // namespace tenon

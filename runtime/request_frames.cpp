@@ -34,15 +34,7 @@ void RequestState::set_frame(std::size_t input, const Frame& frame) {
   Variant::Key key = key_now();
   if (key[input] != frame.info()) {
     key[input] = frame.info();
-    // What the input held does not fit the new plan; it stays when that can't be built.
-    const Way before = std::exchange(slot.way, Way::kNone);
-    try {
-      use_variant(key);
-    } catch (...) {
-      slot.way = before;
-      throw;
-    }
-    slot.planes = {};
+    use_variant_for(slot, key);
   }
   Plan& now = plan();
   const CompiledModelImpl& compiled = *now.variant->impl;

@@ -107,6 +107,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   void allocate(PortRef port);
   Plan& plan();
   void use_variant(const Variant::Key& key);
+  /// As use_variant(). What the input held does not fit the new plan; it stays when that can't be built.
+  void use_variant_for(Slot& slot, const Variant::Key& key);
   /// The formats that inputs take now; all empty without frames.
   Variant::Key key_now();
   bool takes_frames(std::size_t input) {

@@ -67,7 +67,10 @@ void RequestState::use_tensor(std::size_t input) {
   Variant::Key key = key_now();
   key[input].reset();
   if (std::none_of(key.begin(), key.end(), [](const auto& format) { return format.has_value(); })) key.clear();
-  Slot& slot = inputs_[input];
+  use_variant_for(inputs_[input], key);
+}
+
+void RequestState::use_variant_for(Slot& slot, const Variant::Key& key) {
   const Way before = std::exchange(slot.way, Way::kNone);
   try {
     use_variant(key);

@@ -103,8 +103,8 @@ def yolo(name, width=0.5, size=640, classes=80, depth=1):
         cells, hidden = size // stride, max(16, c3 // 4)
         box = parts.conv(parts.conv(feature, channels, hidden, 3), hidden, hidden, 3)
         score = parts.conv(parts.conv(feature, channels, c3, 3), c3, c3, 3)
-        boxes.append(g.reshape(g.conv(box, hidden, 64), 1, 64, -1))
-        scores.append(g.reshape(g.conv(score, c3, classes), 1, classes, -1))
+        boxes.append(g.reshape(g.conv(box, hidden, 64), 0, 64, -1))
+        scores.append(g.reshape(g.conv(score, c3, classes), 0, classes, -1))
         grid = np.arange(cells, dtype=np.float32) + 0.5
         rows, columns = np.meshgrid(grid, grid, indexing="ij")
         centres.append(np.stack([columns.ravel(), rows.ravel()]))
@@ -113,9 +113,9 @@ def yolo(name, width=0.5, size=640, classes=80, depth=1):
     count = centres.shape[2]
 
     # Each side of a box is the expectation over 16 bins; the 1x1 convolution sums bin times probability.
-    bins = g.reshape(g.node("Concat", *boxes, axis=2), 1, 4, 16, count)
+    bins = g.reshape(g.node("Concat", *boxes, axis=2), 0, 4, 16, count)
     bins = g.node("Softmax", g.node("Transpose", bins, perm=[0, 2, 1, 3]), axis=1)
-    sides = g.reshape(g.conv(bins, 16, 1), 1, 4, count)
+    sides = g.reshape(g.conv(bins, 16, 1), 0, 4, count)
     left_top, right_bottom = g.nodes("Split", [sides, g.ints(2, 2)], 2, axis=1)
     centres = g.constant(centres)
     low, high = g.node("Sub", centres, left_top), g.node("Add", centres, right_bottom)
@@ -131,8 +131,10 @@ def vit(name, features=256, layers=4, heads=8, size=224, patch=16, classes=1000)
     patches = (size // patch) ** 2
     tokens = patches + 1
     x = g.conv(g.input("input", [1, 3, size, size]), 3, features, patch, patch, pad=0)
-    x = g.node("Transpose", g.reshape(x, 1, features, patches), perm=[0, 2, 1])
-    x = g.node("Concat", g.constant(g.normal((1, 1, features), 0.02)), x, axis=1)
+    x = g.node("Transpose", g.reshape(x, 0, features, patches), perm=[0, 2, 1])
+    batch = g.node("Shape", x, start=0, end=1)
+    token = g.node("Expand", g.constant(g.normal((1, 1, features), 0.02)), g.node("Concat", batch, g.ints(1, features), axis=0))
+    x = g.node("Concat", token, x, axis=1)
     x = g.node("Add", x, g.constant(g.normal((1, tokens, features), 0.02)))
     for _ in range(layers):
         x = g.node("Add", x, g.attention(g.layer_norm(x, features), tokens, features, heads))

@@ -131,10 +131,11 @@ class GraphBuilder:
         return self.node("Mul", self.node("Mul", x, self.node("Add", erf, self.scalar(1))), self.scalar(0.5))
 
     def reshape(self, x, *shape):
+        """0 keeps an extent: the batch, so that models can be reshaped to another one."""
         return self.node("Reshape", x, self.ints(*shape))
 
     def split_heads(self, x, tokens, features, heads, order):
-        return self.node("Transpose", self.reshape(x, 1, tokens, heads, features // heads), perm=order)
+        return self.node("Transpose", self.reshape(x, 0, tokens, heads, features // heads), perm=order)
 
     def attention(self, x, tokens, features, heads, mask=None):
         query, key, value = (self.linear(x, features, features) for _ in range(3))
@@ -145,7 +146,7 @@ class GraphBuilder:
         if mask is not None:
             scores = self.node("Add", scores, mask)
         mixed = self.node("MatMul", self.node("Softmax", scores, axis=-1), value)
-        mixed = self.reshape(self.node("Transpose", mixed, perm=[0, 2, 1, 3]), 1, tokens, features)
+        mixed = self.reshape(self.node("Transpose", mixed, perm=[0, 2, 1, 3]), 0, tokens, features)
         return self.linear(mixed, features, features)
 
     def feed_forward(self, x, features):

@@ -12,7 +12,7 @@ import stats
 HERE = pathlib.Path(__file__).resolve().parent
 PROGRAMS = {
     "tenon": "Tenon (tenon.cpp)",
-    "tool": "Tenon's tool (`tenon run`)",
+    "tool": "Tenon's tool (`tenon run`, which computes in bf16 here; the others in f32)",
     "naive": "OpenCV + OpenVINO, synchronous (naive.cpp)",
     "tuned": "libavcodec + OpenVINO, wrapped planes, requests in flight (tuned.cpp)",
 }

@@ -11,8 +11,8 @@
 
 namespace tenon::npu {
 
-class Workers;           // The device's compute threads: workers_internal.hpp.
-class ProfilingQuery;    // Where a run leaves what it measured; null when the list was given none.
+class Workers;         // The device's compute threads: workers_internal.hpp.
+class ProfilingQuery;  // Where a run leaves what it measured; null when the list was given none.
 
 /// Memory of one argument: its first byte, and byte strides (outermost first) where the client gave its own.
 struct ArgumentValue {

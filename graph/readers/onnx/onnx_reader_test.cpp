@@ -117,6 +117,24 @@ TEST(OnnxReader, SortsNodesThatTheFileDoesNot) {
   EXPECT_THAT(values_of(evaluate(*b.read(), {floats({-1, 2}, {2})})[0]), ::testing::ElementsAre(0, -2));
 }
 
+TEST(OnnxReader, ShapesThatTheFileTakesFromValuesFollowAReshape) {
+  Builder b;
+  b.input("x", {1, 3}).output("y");
+  b.initializer("token", {1, 1}).add_float_data(7);
+  b.node("Shape", {"x"}, {"shape"});
+  b.node("Expand", {"token", "shape"}, {"tokens"});
+  b.node("Concat", {"tokens", "x"}, {"y"}).add_attribute()->set_name("axis");
+  auto& axis = *b.model.mutable_graph()->mutable_node(2)->mutable_attribute(0);
+  axis.set_type(schema::AttributeProto::INT);
+  axis.set_i(1);
+  const auto model = b.read();
+  EXPECT_EQ(model->output("y").get_shape(), (Shape{1, 6}));
+  model->reshape(PartialShape{2, 2});
+  EXPECT_EQ(model->output("y").get_shape(), (Shape{2, 4}));
+  EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2, 3, 4}, {2, 2})})[0]),
+              ::testing::ElementsAre(7, 7, 1, 2, 7, 7, 3, 4));
+}
+
 TEST(OnnxReader, RefusesCyclesDanglingAndDoubledNames) {
   Builder cycle;
   cycle.input("x", {2}).output("a");

@@ -58,12 +58,14 @@ Out reduce(std::string_view type, const Out& x, const Out& axes, bool keep_dims)
 }
 Out broadcast_to(const Out& x, const Out& shape) { return op("Broadcast", 3, {x, shape}, {{"mode", "numpy"}}); }
 
+// Asked of the value even where the shape is known now: Model::reshape may change it. The tensor still knows its value.
 Out shape_of(const Out& x) {
-  const PartialShape& shape = x.get_partial_shape();
-  if (shape.is_dynamic()) return op("ShapeOf", 3, {x}, {{"output_type", ElementType::kI64}});
-  Ints extents;
-  for (const Dimension& dimension : shape) extents.push_back(dimension.get_length());
-  return ints(extents);
+  if (as_type<op::v0::Constant>(x.get_node())) {
+    Ints extents;
+    for (const Dimension& dimension : x.get_partial_shape()) extents.push_back(dimension.get_length());
+    return ints(extents);
+  }
+  return op("ShapeOf", 3, {x}, {{"output_type", ElementType::kI64}});
 }
 
 Out rank_of(const Out& x) {
@@ -73,11 +75,6 @@ Out rank_of(const Out& x) {
 }
 
 Out extent_of(const Out& x, std::int64_t axis) {
-  const PartialShape& shape = x.get_partial_shape();
-  if (shape.rank().is_static()) {
-    const Dimension& dimension = shape[static_cast<std::size_t>(normalized_axis(axis, shape.rank().get_length()))];
-    if (dimension.is_static()) return int_scalar(dimension.get_length());
-  }
   return op("Gather", 8, {shape_of(x), int_scalar(axis), int_scalar(0)}, {{"batch_dims", 0}});
 }
 

@@ -2,6 +2,7 @@
 // One ze_context on one device, and the copies that Tenon itself lets the device do.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -38,6 +39,8 @@ class Native final : public RefCounted {
   bool imports_memfd = false;
   /// Device allocations are reached through their address. What the device says, unless a test says otherwise.
   bool maps_device_memory = false;
+  /// For tests: appends to a list of copies before them.
+  mutable std::function<ze_result_t(ze_command_list_handle_t)> before_copies;
 
   ~Native() override { finish_late_jobs(); }
 
@@ -54,6 +57,7 @@ class Native final : public RefCounted {
     if (regions.empty()) return;
     const Running running(*this);
     std::unique_ptr<CopyJob> job = take_job();
+    if (before_copies) check(before_copies(job->list.get()), "before_copies", "a test's own commands");
     for (const CopyRegion& region : regions)
       check(call(zeCommandListAppendMemoryCopy, job->list.get(), region.to, region.from, region.size,
                  ze_event_handle_t{nullptr}, std::uint32_t{0}, static_cast<ze_event_handle_t*>(nullptr)),

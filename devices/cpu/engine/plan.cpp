@@ -136,8 +136,8 @@ bool Plan::may_share(std::size_t input, std::size_t output) const {
     }
   }
   if (!is_read || last_read < first_write) return true;
-  return last_read == first_write && works_in_place(*impl_, *impl_->steps[first_write], BufferKind::kInput, input,
-                                                    BufferKind::kOutput, output);
+  return last_read == first_write &&
+         works_in_place(*impl_, *impl_->steps[first_write], BufferKind::kInput, input, BufferKind::kOutput, output);
 }
 std::vector<StepInfo> Plan::steps() const {
   std::vector<StepInfo> infos;

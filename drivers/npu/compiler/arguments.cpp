@@ -35,9 +35,18 @@ std::vector<std::int64_t> to_model_order(const std::string& layout, std::size_t 
     std::vector<std::int64_t> order;
   };
   static const Row rows[] = {
-      {"C", 1, {}},      {"NC", 2, {}},   {"HW", 2, {}},   {"CHW", 3, {}},
-      {"NCHW", 4, {}},   {"OIHW", 4, {}}, {"NCDHW", 5, {}}, {"CN", 2, {1, 0}},
-      {"NHWC", 4, {0, 3, 1, 2}}, {"NDHWC", 5, {0, 4, 1, 2, 3}}, {"**SCALAR**", 0, {}}, {"SCALAR", 0, {}},
+      {"C", 1, {}},
+      {"NC", 2, {}},
+      {"HW", 2, {}},
+      {"CHW", 3, {}},
+      {"NCHW", 4, {}},
+      {"OIHW", 4, {}},
+      {"NCDHW", 5, {}},
+      {"CN", 2, {1, 0}},
+      {"NHWC", 4, {0, 3, 1, 2}},
+      {"NDHWC", 5, {0, 4, 1, 2, 3}},
+      {"**SCALAR**", 0, {}},
+      {"SCALAR", 0, {}},
   };
   for (const Row& row : rows) {
     if (layout != row.layout) continue;
@@ -181,8 +190,8 @@ class Builder {
       const std::string& id = variable_of(*node);
       auto& parameter = variables[id];
       if (!parameter) {
-        parameter = std::make_shared<op::v0::Parameter>(node->get_output_element_type(0),
-                                                        node->get_output_partial_shape(0));
+        parameter =
+            std::make_shared<op::v0::Parameter>(node->get_output_element_type(0), node->get_output_partial_shape(0));
         parameter->set_friendly_name(kReadValuePrefix + id);
         order.push_back(id);
       }

@@ -14,14 +14,14 @@ namespace {
 }
 
 constexpr std::pair<std::string_view, ElementType> kTypes[] = {
-    {"FP64", ElementType::kF64}, {"FP32", ElementType::kF32}, {"FP16", ElementType::kF16},
-    {"BF16", ElementType::kBf16}, {"U64", ElementType::kU64}, {"U32", ElementType::kU32},
-    {"U16", ElementType::kU16},  {"U8", ElementType::kU8},    {"U4", ElementType::kU4},
-    {"I64", ElementType::kI64},  {"I32", ElementType::kI32},  {"I16", ElementType::kI16},
-    {"I8", ElementType::kI8},    {"I4", ElementType::kI4},    {"BIN", ElementType::kU1},
+    {"FP64", ElementType::kF64},  {"FP32", ElementType::kF32},     {"FP16", ElementType::kF16},
+    {"BF16", ElementType::kBf16}, {"U64", ElementType::kU64},      {"U32", ElementType::kU32},
+    {"U16", ElementType::kU16},   {"U8", ElementType::kU8},        {"U4", ElementType::kU4},
+    {"I64", ElementType::kI64},   {"I32", ElementType::kI32},      {"I16", ElementType::kI16},
+    {"I8", ElementType::kI8},     {"I4", ElementType::kI4},        {"BIN", ElementType::kU1},
     {"BOOL", ElementType::kBool}, {"BOOLEAN", ElementType::kBool},
 };
-constexpr std::string_view kLayouts[] = {"NCHW", "NHWC", "NCDHW", "NDHWC", "OIHW", "C",          "CHW",
+constexpr std::string_view kLayouts[] = {"NCHW", "NHWC", "NCDHW", "NDHWC", "OIHW",    "C",          "CHW",
                                          "HW",   "NC",   "CN",    "ANY",   "BLOCKED", "**SCALAR**", "SCALAR"};
 
 ElementType type_of(std::string_view text) {

@@ -99,8 +99,8 @@ void CompileCache::store(const Hash& key, const Tensor& bytes) const {
   std::error_code error;
   fs::create_directories(folder_, error);
   static std::atomic<unsigned> number{0};
-  const fs::path temporary = folder_ / (key.to_text() + "." + std::to_string(::getpid()) + "." +
-                                        std::to_string(number.fetch_add(1)) + ".tmp");
+  const fs::path temporary =
+      folder_ / (key.to_text() + "." + std::to_string(::getpid()) + "." + std::to_string(number.fetch_add(1)) + ".tmp");
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return;
   const bool written = write_all(fd, static_cast<const char*>(bytes.data()), bytes.size_bytes());

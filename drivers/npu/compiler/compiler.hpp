@@ -25,9 +25,9 @@ struct Request {
 };
 
 struct Compiled {
-  Tensor bytes;             ///< The native binary.
+  Tensor bytes;  ///< The native binary.
   bool from_cache = false;
-  std::string log;          ///< What LOG_LEVEL asks for; LOG_INFO and more lists the plan's steps.
+  std::string log;  ///< What LOG_LEVEL asks for; LOG_INFO and more lists the plan's steps.
 };
 
 /// @param cache  Null: neither looked into nor written to.

@@ -159,9 +159,7 @@ std::string write_arguments(const std::vector<Argument>& arguments) {
   return std::move(writer.bytes);
 }
 
-ElementType read_type(Reader& reader) {
-  return static_cast<ElementType>(reader.number(std::size(kElementTypes) - 1));
-}
+ElementType read_type(Reader& reader) { return static_cast<ElementType>(reader.number(std::size(kElementTypes) - 1)); }
 
 std::vector<Argument> read_arguments(Reader reader) {
   constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 40;
@@ -230,8 +228,7 @@ Header checked_header(const Tensor& bytes) {
                     std::to_string(header.compiler_minor) + " in format " + std::to_string(header.format) +
                     ", this driver reads " + std::to_string(kCompilerMajor) + "." + std::to_string(kCompilerMinor) +
                     " in format " + std::to_string(kBlobFormat) + "; compile the model anew");
-  if (header.own != hash_of(&header, offsetof(Header, own)))
-    damaged("its header does not have the hash that it names");
+  if (header.own != hash_of(&header, offsetof(Header, own))) damaged("its header does not have the hash that it names");
   if (header.total > available)
     damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
   const auto inside = [&](std::uint64_t offset, std::uint64_t size) {
@@ -344,8 +341,8 @@ NativeBlob read_native_blob(const Tensor& bytes) {
   const Header header = checked_header(bytes);
   NativeBlob blob;
   blob.settings = settings_of(header);
-  blob.arguments = read_arguments(
-      {static_cast<const char*>(bytes.data()) + header.arguments_offset, static_cast<std::size_t>(header.arguments_size)});
+  blob.arguments = read_arguments({static_cast<const char*>(bytes.data()) + header.arguments_offset,
+                                   static_cast<std::size_t>(header.arguments_size)});
   blob.payload = cpu_device::read_blob(part_of(bytes, header.payload_offset, header.payload_size), true);
   check_arguments(blob.arguments, *blob.payload.prepared.model);
   blob.bytes = part_of(bytes, 0, header.total);

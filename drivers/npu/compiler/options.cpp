@@ -191,8 +191,7 @@ void set_option(Options& options, std::string_view key, std::string_view value) 
   if (!row) {
     std::string known;
     for (const std::string& name : supported_options()) known += (known.empty() ? "" : ", ") + name;
-    throw Error(Code::kUnimplemented,
-                "NPU: the compiler has no option \"" + std::string(key) + "\"; it has " + known);
+    throw Error(Code::kUnimplemented, "NPU: the compiler has no option \"" + std::string(key) + "\"; it has " + known);
   }
   if (!row->set(options, value))
     throw Error(Code::kInvalidArgument, "NPU: option " + std::string(key) + " does not accept \"" + std::string(value) +

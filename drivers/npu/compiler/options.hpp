@@ -28,8 +28,8 @@ struct Options {
   bool dynamic_to_static = false;  ///< NPU_DYNAMIC_SHAPE_TO_STATIC: compiled at the upper bounds.
   std::uint32_t platform = 0;      ///< 0: the device's.
   int tiles = -1, max_tiles = -1, dma_engines = -1;
-  int optimization_level = 1;      ///< 0 to 2.
-  bool prefers_latency = false;    ///< performance-hint-override=latency.
+  int optimization_level = 1;        ///< 0 to 2.
+  bool prefers_latency = false;      ///< performance-hint-override=latency.
   std::vector<std::string> strided;  ///< Arguments that may come with strides: NPU_ENABLE_STRIDES_FOR.
   LogLevel log = LogLevel::kNone;
 };
@@ -49,8 +49,8 @@ struct Target {
 /// @errors kInvalidArgument: more tiles than there are (both numbers named).
 Target resolve(const Options& options, const Platform& device);
 
-/// Takes one option. @errors kUnimplemented: no such option (the message lists those there are); kInvalidArgument: not a
-/// value of it (the message lists what is).
+/// Takes one option. @errors kUnimplemented: no such option (the message lists those there are); kInvalidArgument: not
+/// a value of it (the message lists what is).
 void set_option(Options& options, std::string_view key, std::string_view value);
 
 /// Names of all options, in order.

@@ -21,7 +21,7 @@ bool is_aligned(ElementType type, const void* data) {
 }  // namespace
 
 /// Where a port of a plan is bound.
-struct Run::Bound {
+struct ProgramRun::Bound {
   ElementType type;
   Shape shape;
   ByteStrides strides;  ///< Of the client's memory.
@@ -45,8 +45,7 @@ struct Run::Bound {
     if (element_count(shape) == 0) return;
     std::size_t extent = bit_width(type) < 8 ? (element_count(shape) * bit_width(type) + 7) / 8 : size_bytes(type);
     if (bit_width(type) >= 8)
-      for (std::size_t i = 0; i < shape.size(); ++i)
-        extent += (shape[i] - 1) * static_cast<std::size_t>(strides[i]);
+      for (std::size_t i = 0; i < shape.size(); ++i) extent += (shape[i] - 1) * static_cast<std::size_t>(strides[i]);
     end = begin + extent;
   }
   bool overlaps(const Bound& other) const { return begin < other.end && other.begin < end; }
@@ -71,7 +70,7 @@ struct Run::Bound {
 };
 
 /// A variant's execution, with its ports.
-struct Run::Instance {
+struct ProgramRun::Instance {
   std::shared_ptr<const Variant> variant;
   std::unique_ptr<engine::Execution> execution;
   std::unique_ptr<cpu_device::Staged> staged;  ///< Where there is no plan.
@@ -80,7 +79,8 @@ struct Run::Instance {
   bool through_tensors = false;  ///< Some kernel reads strides, which only tensors can tell.
 };
 
-Run::Run(std::shared_ptr<Program> program) : program_(std::move(program)), values_(program_->arguments().size()) {
+ProgramRun::ProgramRun(std::shared_ptr<Program> program)
+    : program_(std::move(program)), values_(program_->arguments().size()) {
   const auto& arguments = program_->arguments();
   inputs_.resize(program_->input_count());
   outputs_.resize(program_->output_count());
@@ -89,26 +89,26 @@ Run::Run(std::shared_ptr<Program> program) : program_(std::move(program)), value
       (arguments[i].is_input ? inputs_ : outputs_).at(arguments[i].port) = i;
 }
 
-Run::~Run() = default;
+ProgramRun::~ProgramRun() = default;
 
-void Run::set_argument(std::size_t index, void* data, std::span<const std::uint64_t> byte_strides) {
+void ProgramRun::set_argument(std::size_t index, void* data, std::span<const std::uint64_t> byte_strides) {
   if (index >= values_.size())
-    throw Error(Code::kOutOfRange, "NPU: no argument " + std::to_string(index) + "; the graph has " +
-                                       std::to_string(values_.size()));
+    throw Error(Code::kOutOfRange,
+                "NPU: no argument " + std::to_string(index) + "; the graph has " + std::to_string(values_.size()));
   const Argument& argument = program_->arguments()[index];
   if (!byte_strides.empty() && (byte_strides.size() != argument.shape.size() || bit_width(argument.type) < 8))
     throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(byte_strides.size()) + " strides for argument '" +
                                             argument.name + "' " + argument.shape.to_string());
   Value& value = values_[index];
-  if (value.data == data && std::equal(byte_strides.begin(), byte_strides.end(), value.byte_strides.begin(),
-                                       value.byte_strides.end()))
+  if (value.data == data &&
+      std::equal(byte_strides.begin(), byte_strides.end(), value.byte_strides.begin(), value.byte_strides.end()))
     return;
   value.data = data;
   value.byte_strides.assign(byte_strides.begin(), byte_strides.end());
   for (auto& instance : instances_) instance->changed = true;
 }
 
-const Run::Value& Run::value_of(bool is_input, std::size_t port) const {
+const ProgramRun::Value& ProgramRun::value_of(bool is_input, std::size_t port) const {
   const std::size_t index = (is_input ? inputs_ : outputs_)[port];
   if (!values_[index].data)
     throw Error(Code::kFailedPrecondition,
@@ -116,7 +116,7 @@ const Run::Value& Run::value_of(bool is_input, std::size_t port) const {
   return values_[index];
 }
 
-std::vector<Shape> Run::input_shapes() const {
+std::vector<Shape> ProgramRun::input_shapes() const {
   const auto& arguments = program_->arguments();
   std::vector<Shape> shapes;
   for (const std::size_t index : inputs_) shapes.push_back(arguments[index].max_shape());
@@ -139,7 +139,7 @@ std::vector<Shape> Run::input_shapes() const {
   return shapes;
 }
 
-Run::Instance& Run::instance_for(const std::shared_ptr<const Variant>& variant) {
+ProgramRun::Instance& ProgramRun::instance_for(const std::shared_ptr<const Variant>& variant) {
   for (auto it = instances_.begin(); it != instances_.end(); ++it) {
     if ((*it)->variant != variant) continue;
     instances_.splice(instances_.begin(), instances_, it);
@@ -164,21 +164,21 @@ Run::Instance& Run::instance_for(const std::shared_ptr<const Variant>& variant) 
   return *instances_.front();
 }
 
-void Run::prepare() {
+void ProgramRun::prepare() {
   if (!program_->is_loaded()) return;
   if (program_->is_static()) instance_for(program_->variant_for({}));
 }
 
-void Run::release() { instances_.clear(); }
+void ProgramRun::release() { instances_.clear(); }
 
-bool Run::uses_strided_kernels(const Instance& instance) const {
+bool ProgramRun::uses_strided_kernels(const Instance& instance) const {
   for (std::size_t i = 0; i < instance.inputs.size(); ++i)
     if (!instance.inputs[i].is_packed && instance.variant->plan->reads_strided(i)) return true;
   return false;
 }
 
 /// Decides for each port whether the plan works on the client's memory.
-void Run::place(Instance& instance) {
+void ProgramRun::place(Instance& instance) {
   for (std::size_t i = 0; i < instance.inputs.size(); ++i) {
     Bound& input = instance.inputs[i];
     input.take(value_of(true, i));
@@ -194,7 +194,7 @@ void Run::place(Instance& instance) {
   instance.changed = false;
 }
 
-void Run::place_outputs(Instance& instance) {
+void ProgramRun::place_outputs(Instance& instance) {
   const engine::Plan& plan = *instance.variant->plan;
   for (std::size_t i = 0; i < instance.outputs.size(); ++i) {
     Bound& output = instance.outputs[i];
@@ -214,7 +214,7 @@ void Run::place_outputs(Instance& instance) {
     instance.execution->place_output(i, instance.outputs[i].address());
 }
 
-void Run::bind(Instance& instance) {
+void ProgramRun::bind(Instance& instance) {
   const auto tensor = [](const Bound& bound) {
     return bit_width(bound.type) < 8 ? Tensor(bound.type, bound.shape, bound.client)
                                      : Tensor(bound.type, bound.shape, bound.client, bound.strides);
@@ -225,7 +225,7 @@ void Run::bind(Instance& instance) {
     instance.execution->bind_output(i, tensor(instance.outputs[i]));
 }
 
-void Run::run_placed(Instance& instance, engine::Workers& workers) {
+void ProgramRun::run_placed(Instance& instance, engine::Workers& workers) {
   for (Bound& input : instance.inputs) {
     if (!input.staged) continue;
     input.copy_in();
@@ -251,7 +251,7 @@ void Run::run_placed(Instance& instance, engine::Workers& workers) {
   }
 }
 
-void Run::run_staged(const Variant& variant, engine::Workers& workers) {
+void ProgramRun::run_staged(const Variant& variant, engine::Workers& workers) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     Bound bound;
@@ -283,7 +283,7 @@ void Run::run_staged(const Variant& variant, engine::Workers& workers) {
   write_shapes(shapes);
 }
 
-void Run::write_shapes(const std::vector<Shape>& outputs) const {
+void ProgramRun::write_shapes(const std::vector<Shape>& outputs) const {
   const auto& arguments = program_->arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& argument = arguments[i];
@@ -296,7 +296,7 @@ void Run::write_shapes(const std::vector<Shape>& outputs) const {
   }
 }
 
-void Run::execute(engine::Workers& workers) {
+void ProgramRun::execute(engine::Workers& workers) {
   copied_bytes_ = 0;
   const auto begin = std::chrono::steady_clock::now();
   Instance* instance = nullptr;
@@ -326,7 +326,7 @@ void Run::execute(engine::Workers& workers) {
   profile_.timings.assign(instance->execution->timings().begin(), instance->execution->timings().end());
 }
 
-std::size_t Run::working_bytes() const {
+std::size_t ProgramRun::working_bytes() const {
   std::size_t bytes = 0;
   for (const auto& instance : instances_) {
     if (instance->variant->plan) bytes += instance->variant->plan->arena_bytes();

@@ -21,12 +21,12 @@ struct Profile {
 };
 
 /// @thread one at a time; several runs of one program run in parallel.
-class Run {
+class ProgramRun {
  public:
-  explicit Run(std::shared_ptr<Program> program);
-  ~Run();
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  explicit ProgramRun(std::shared_ptr<Program> program);
+  ~ProgramRun();
+  ProgramRun(const ProgramRun&) = delete;
+  ProgramRun& operator=(const ProgramRun&) = delete;
 
   /// From the next execute() on. @param byte_strides  Outermost first; empty: packed. The memory must hold the
   /// argument's largest shape, and stays the caller's.
@@ -36,7 +36,8 @@ class Run {
   void prepare();
   /// Computes in the calling thread and `workers`; loads the program when it is not. Of static shapes it allocates
   /// nothing after the first time.
-  /// @errors kFailedPrecondition: an argument is not set; kOutOfRange: an extent outside its bounds; what kernels throw.
+  /// @errors kFailedPrecondition: an argument is not set; kOutOfRange: an extent outside its bounds; what kernels
+  /// throw.
   void execute(engine::Workers& workers);
   /// Lets go of working memory; the next execute() makes it again.
   void release();
@@ -66,8 +67,8 @@ class Run {
   const Value& value_of(bool is_input, std::size_t port) const;
 
   std::shared_ptr<Program> program_;
-  std::vector<Value> values_;                    ///< By argument.
-  std::vector<std::size_t> inputs_, outputs_;    ///< Argument of each port.
+  std::vector<Value> values_;                       ///< By argument.
+  std::vector<std::size_t> inputs_, outputs_;       ///< Argument of each port.
   std::list<std::unique_ptr<Instance>> instances_;  ///< The latest first.
   std::uint64_t copied_bytes_ = 0;
   Profile profile_;

@@ -201,7 +201,7 @@ inline cpu::UniqueFd export_usm(const Native& native, const void* data, std::uin
 }  // namespace detail
 
 /// An allocation of a ze_context as memory.
-class UsmMemory final : public Memory {
+class UsmMemory : public Memory {
  public:
   UsmMemory(Context context, const Properties& properties, UsmType type, void* data, detail::UsmBlock owned,
             cpu::UniqueFd fd)
@@ -224,7 +224,7 @@ class UsmMemory final : public Memory {
 };
 
 /// Memory of others as a ze_context sees it: imported once, or by the address that it has.
-class UsmView final : public View {
+class UsmView : public View {
  public:
   UsmView(Context context, Access access, void* host, void* data, detail::UsmBlock imported,
           Ref<RefCounted> shared_import = {})

@@ -106,8 +106,10 @@ ZeroContext* NpuRemote::context_ = nullptr;
 
 TEST_F(NpuRemote, ContextOfCoreAndOfModelAreOne) {
   ASSERT_NE(context().get(), nullptr);
-  EXPECT_EQ(context().get(), model().get_context().as<ZeroContext>().get());
-  EXPECT_EQ(context().get(), core().create_context("NPU", {}).as<ZeroContext>().get());
+  auto of_model = model().get_context().as<ZeroContext>();
+  auto created = core().create_context("NPU", {}).as<ZeroContext>();
+  EXPECT_EQ(context().get(), of_model.get());
+  EXPECT_EQ(context().get(), created.get());
   EXPECT_EQ(context().get_device_name(), "NPU");
 }
 
@@ -167,7 +169,7 @@ TEST_F(NpuRemote, DescriptorsThatAreNoMemoryOrTooSmallAreRefused) {
 TEST_F(NpuRemote, AlignedUserMemoryIsImportedAndOtherIsRefused) {
   Shared region(kBytes + kPage);
   auto x = context().create_tensor(ov::element::f32, kShape, static_cast<void*>(region.data()), MemType::CPU_VA);
-  EXPECT_EQ(x.get(), region.data());
+  EXPECT_EQ(x.get(), static_cast<void*>(region.data()));
   auto request = model().create_infer_request();
   request.set_tensor("x", x);
   fill(region.data(), 7.f);

@@ -20,6 +20,12 @@ def on_pages(shape, offset=0):
     return np.frombuffer(region, np.float32, int(np.prod(shape)), offset).reshape(shape)
 
 
+def run(request):
+    """Unlike infer(), which hands out arrays of all outputs, this leaves remote outputs where they are."""
+    request.start_async()
+    request.wait()
+
+
 class Remote(NpuTest):
     def context(self):
         return core().get_default_context("NPU")
@@ -41,7 +47,7 @@ class Remote(NpuTest):
         request = compiled.create_infer_request()
         request.set_tensor("x", source)
         request.set_tensor("y", result)
-        request.infer()
+        run(request)
         back = ov.Tensor(ov.Type.f32, ov.Shape(list(SHAPE)))
         result.copy_to(back)
         np.testing.assert_array_equal(back.data, np.maximum(values, 0))
@@ -65,8 +71,8 @@ class Remote(NpuTest):
         first.set_tensor("y", tensor)
         second.set_tensor("x", tensor)
         first.get_tensor("x").data[:] = np.arange(SHAPE[1]) - 5
-        first.infer()
-        second.infer()
+        run(first)
+        run(second)
         np.testing.assert_array_equal(second.get_tensor("y").data.ravel(), np.maximum(np.arange(SHAPE[1]) - 5, 0))
 
     def test_a_tensor_is_refused_where_its_shape_is_wrong(self):

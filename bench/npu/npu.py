@@ -112,7 +112,7 @@ def first(build, program, model, home, *words):
     """One fresh process; the driver's own cache lies below `home`."""
     command = with_npu(build, [str(build / f"peers/{program}"), model, "NPU", *words, f"NPU_TILES={THREADS}"])
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300,
-                          env=os.environ | {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache")})
+                          env=os.environ | {"TENON_NPU_CACHE_DIR": str(home / "driver")})
     if done.returncode != 0:
         raise SystemExit(f"npu: {' '.join(command)}: {done.stderr.strip()}")
     return json.loads(done.stdout)

@@ -111,6 +111,28 @@ class Caches(NpuTest):
             compiled = self.compile(relu_model(), {"CACHE_DIR": folder})
             self.assertEqual(compiled(np.full((1, 16), -4, np.float32))[0].max(), 0)
 
+    def entries_after(self, settings, times=1):
+        """How many entries the driver's own cache has after compiling the same model so often, in fresh processes."""
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache_dir:
+            for _ in range(times):
+                answer = self.in_fresh_process("""
+                    model = client.conv_model()
+                    inputs = client.random_inputs(model)
+                    compiled = core.compile_model(model, "NPU", eval(%r))
+                    answer = [client.disagreement(a, b) for a, b in zip(compiled(inputs).to_tuple(), client.on_cpu(model, inputs))]
+                """ % repr(settings).replace("CACHE_DIR_HERE", cache_dir), {"TENON_NPU_CACHE_DIR": folder})
+                self.assertEqual(answer, ["", ""])
+            return len([name for name in os.listdir(folder) if not name.endswith(".tmp")])
+
+    def test_of_the_driver_keeps_one_entry_for_one_model(self):
+        self.assertEqual(self.entries_after({}, times=2), 1)
+
+    def test_of_the_driver_is_bypassed_on_demand(self):
+        self.assertEqual(self.entries_after({"NPU_BYPASS_UMD_CACHING": True}), 0)
+
+    def test_of_the_driver_is_bypassed_where_openvino_caches(self):
+        self.assertEqual(self.entries_after({"CACHE_DIR": "CACHE_DIR_HERE"}), 0)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph extension in every version that the driver can stand for (TENON_NPU_GRAPH_EXT): the plugin falls back, and results stay."""
+"""The graph extension in every version that the driver can stand for (TENON_NPU_GRAPH_VERSION): the plugin falls back, and results stay."""
 import unittest
 
 from client import NpuTest
@@ -22,7 +22,7 @@ class Versions(NpuTest):
     def test_all_serve_the_plugin(self):
         for minor in range(5, 19):
             with self.subTest(f"1.{minor}"):
-                answer = self.in_fresh_process(BODY, {"TENON_NPU_GRAPH_EXT": f"1.{minor}"})
+                answer = self.in_fresh_process(BODY, {"TENON_NPU_GRAPH_VERSION": f"1.{minor}"})
                 self.assertEqual(answer, ["", "", 1.0, 2.0, 3.0, "", ""])
 
     def test_a_driver_without_mutable_lists_serves_the_plugin(self):
@@ -34,7 +34,7 @@ class Versions(NpuTest):
                 request.set_tensor("x", ov.Tensor(np.full((1, 16), k, np.float32)))
                 request.infer()
                 answer.append(float(request.get_tensor("y").data.max()))
-        """, {"ZE_ENABLE_LOADER_INTERCEPT": "0", "TENON_NPU_EXTENSIONS_OFF": "ZE_experimental_mutable_command_list"})
+        """, {"TENON_NPU_WITHOUT": "mutable"})
         self.assertEqual(answer, [0, 0, 0, 1, 2])
 
 

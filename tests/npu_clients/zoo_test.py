@@ -27,6 +27,13 @@ def files():
                 yield path
 
 
+def judge_settings(path):
+    """f32. In 8-bit models the CPU plugin as a rule rewrites what stands between QuantizeLinear and DequantizeLinear, and its results
+    then differ from the graph's own meaning (of resnet50_int8_tiny: cosine 0.9998 beside ONNX Runtime and beside itself without
+    that, where the software NPU and ONNX Runtime agree to 1e-6). It judges without it."""
+    return {"INFERENCE_PRECISION_HINT": "f32"} | ({"LP_TRANSFORMS_MODE": "NO"} if "int8" in path.stem else {})
+
+
 def steps_of(compiled, inputs_of_steps):
     request = compiled.create_infer_request()
     return [[np.array(v) for v in request.infer(inputs).to_tuple()] for inputs in inputs_of_steps]
@@ -46,7 +53,7 @@ class Zoo(NpuTest):
                 compiled = core().compile_model(model, "NPU")
                 compile_s = time.perf_counter() - begin
                 ours = steps_of(compiled, inputs)
-                judged = steps_of(core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}), inputs)
+                judged = steps_of(core().compile_model(model, "CPU", judge_settings(path)), inputs)
                 worst = 0.0
                 for a, b in zip(ours, judged):
                     for k, (x, y) in enumerate(zip(a, b)):

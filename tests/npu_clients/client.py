@@ -80,7 +80,7 @@ def on_cpu(model, inputs):
     return [np.array(value) for value in compiled(inputs).to_tuple()]
 
 
-def disagreement(ours, judged):
+def disagreement(ours, judged, needed_cosine=COSINE):
     """Why two outputs differ by more than the issue of rounding allows; empty when they agree."""
     ours, judged = np.asarray(ours), np.asarray(judged)
     if ours.shape != judged.shape or ours.dtype != judged.dtype:
@@ -93,7 +93,7 @@ def disagreement(ours, judged):
     cosine = a @ b / norms if norms > 0 else float(np.array_equal(a, b))
     if error <= 1e-6 * max(1.0, abs(b).max(initial=0)):
         return ""
-    if cosine < COSINE or error > MAX_ERROR * span:
+    if cosine < needed_cosine or error > MAX_ERROR * span:
         return f"cosine {cosine:.6f}, largest error {error:.3g} at a range of {span:.3g}"
     return ""
 
@@ -117,7 +117,8 @@ class NpuTest(unittest.TestCase):
         self.assert_agrees(ours, on_cpu(model, inputs), model.get_friendly_name())
 
     def in_fresh_process(self, body, environment=None, expect_failure=False):
-        """Runs Python that has `client`, `core`, `np` and `ov`; what it leaves in `answer` comes back through JSON."""
+        """Runs Python that has `client`, `core`, `np` and `ov`; what it leaves in `answer` comes back through JSON. `self.output` is
+        then what it printed besides."""
         code = "import json, sys\nimport client\nimport numpy as np\nimport openvino as ov\ncore = client.core()\nanswer = None\n" + \
             textwrap.dedent(body) + "\nprint('ANSWER ' + json.dumps(answer))\n"
         done = subprocess.run([sys.executable, "-c", code], env=os.environ | (environment or {}), capture_output=True, text=True,
@@ -126,5 +127,6 @@ class NpuTest(unittest.TestCase):
             self.assertGreater(done.returncode, 0, f"ended by a signal, or did not fail:\n{done.stdout}{done.stderr}")
             return done.stderr
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr[-4000:])
+        self.output = done.stdout + done.stderr
         lines = [line for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
         return json.loads(lines[-1][len("ANSWER "):])

@@ -22,8 +22,9 @@ class Versions(NpuTest):
     def test_all_serve_the_plugin(self):
         for minor in range(5, 19):
             with self.subTest(f"1.{minor}"):
-                answer = self.in_fresh_process(BODY, {"TENON_NPU_GRAPH_VERSION": f"1.{minor}"})
+                answer = self.in_fresh_process(BODY, {"TENON_NPU_GRAPH_VERSION": f"1.{minor}", "OV_NPU_LOG_LEVEL": "LOG_INFO"})
                 self.assertEqual(answer, ["", "", 1.0, 2.0, 3.0, "", ""])
+                self.assertIn(f"Graph Extension Version 1.{minor} ", self.output)
 
     def test_a_driver_without_mutable_lists_serves_the_plugin(self):
         # The plugin then makes its lists anew when tensors change.
@@ -34,8 +35,13 @@ class Versions(NpuTest):
                 request.set_tensor("x", ov.Tensor(np.full((1, 16), k, np.float32)))
                 request.infer()
                 answer.append(float(request.get_tensor("y").data.max()))
-        """, {"TENON_NPU_WITHOUT": "mutable"})
+        """, {"TENON_NPU_WITHOUT": "mutable", "OV_NPU_LOG_LEVEL": "LOG_DEBUG"})
         self.assertEqual(answer, [0, 0, 0, 1, 2])
+        self.assertIn("Mutable command list version 0.0", self.output)
+
+    def test_mutable_lists_are_used(self):
+        self.in_fresh_process("core.compile_model(client.relu_model(), 'NPU')", {"OV_NPU_LOG_LEVEL": "LOG_DEBUG"})
+        self.assertIn("Mutable command list version 1.1", self.output)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every model of the zoo: OpenVINO's NPU plugin on the software NPU beside OpenVINO's CPU plugin. TENON_ZOO is the folder; with
-TENON_ZOO_FULL=1 the full-size models too. Prints what each model's agreement is."""
+TENON_ZOO_FULL=1 the full-size models too. Prints what each model's agreement is.
+
+In models quantised to 8 bits a last bit of rounding grows from layer to layer: of resnet50_int8 with its random weights, the CPU
+plugin with and without its own 8-bit transformations, and ONNX Runtime with and without optimisations, are all at a cosine of 0.99985
+to 0.99988 from each other. There the software NPU must be as near to the CPU plugin as that is to itself; the largest error has the same
+bound as everywhere."""
 import os
 import pathlib
 import time
@@ -8,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from client import NpuTest, core, disagreement, random_inputs
+from client import COSINE, NpuTest, core, disagreement, random_inputs
 
 FULL = os.environ.get("TENON_ZOO_FULL") == "1"
 
@@ -27,16 +32,26 @@ def files():
                 yield path
 
 
-def judge_settings(path):
-    """f32. In 8-bit models the CPU plugin as a rule rewrites what stands between QuantizeLinear and DequantizeLinear, and its results
-    then differ from the graph's own meaning (of resnet50_int8_tiny: cosine 0.9998 beside ONNX Runtime and beside itself without
-    that, where the software NPU and ONNX Runtime agree to 1e-6). It judges without it."""
-    return {"INFERENCE_PRECISION_HINT": "f32"} | ({"LP_TRANSFORMS_MODE": "NO"} if "int8" in path.stem else {})
-
-
 def steps_of(compiled, inputs_of_steps):
     request = compiled.create_infer_request()
     return [[np.array(v) for v in request.infer(inputs).to_tuple()] for inputs in inputs_of_steps]
+
+
+def on_cpu(model, inputs, settings=None):
+    return steps_of(core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"} | (settings or {})), inputs)
+
+
+def distance(a, b):
+    a, b = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
+    return 1 - a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
+
+
+def needed_cosines(path, model, inputs, judged):
+    """Per step and output."""
+    if "int8" not in path.stem:
+        return [[COSINE for _ in step] for step in judged]
+    again = on_cpu(model, inputs, {"LP_TRANSFORMS_MODE": "NO"})
+    return [[min(COSINE, 1 - 1.25 * distance(x, y)) for x, y in zip(a, b)] for a, b in zip(judged, again)]
 
 
 class Zoo(NpuTest):
@@ -53,11 +68,12 @@ class Zoo(NpuTest):
                 compiled = core().compile_model(model, "NPU")
                 compile_s = time.perf_counter() - begin
                 ours = steps_of(compiled, inputs)
-                judged = steps_of(core().compile_model(model, "CPU", judge_settings(path)), inputs)
+                judged = on_cpu(model, inputs)
+                cosines = needed_cosines(path, model, inputs, judged)
                 worst = 0.0
-                for a, b in zip(ours, judged):
+                for a, b, needed in zip(ours, judged, cosines):
                     for k, (x, y) in enumerate(zip(a, b)):
-                        self.assertEqual(disagreement(x, y), "", f"output {k}")
+                        self.assertEqual(disagreement(x, y, needed[k]), "", f"output {k}")
                         span = np.ptp(y) if y.size > 1 else 1
                         worst = max(worst, float(np.abs(x.astype(np.float64) - y).max() / span) if span > 0 else 0)
                 print(f"{path.name}: compiled in {compile_s:.2f} s, largest error {100 * worst:.4f} % of the range", flush=True)

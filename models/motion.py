@@ -20,10 +20,11 @@ CELLS_W, CELLS_H = W // 2, H // 2  # Where extents spread.
 
 BRIGHTNESS = 0.08  # What a change may be to count as one of the light; of 1.
 LEAST = 0.06  # What never counts as foreground.
-SPREADS = 3.0  # How many usual deviations do.
+SPREADS = 2.0  # How many usual deviations do.
 STRONGEST = 4.0  # Excess over the threshold is told up to here.
 LEARN, LEARN_FOREGROUND = 0.04, 0.01  # Share of a picture that the background takes over.
 CUT = 0.5  # Share of the picture in the foreground from which on it is another scene.
+LARGEST = 0.3  # A deviation counts up to here for what a place is used to.
 STEPS, REACH = 20, 5  # Extents spread by REACH // 2 cells a step.
 LEAST_AREA = 5.5  # Places; less is noise.
 
@@ -209,7 +210,7 @@ def foreground(g, image):
     learned = g.add(g.add(background, light), g.multiply(difference, rate))
     g.assign("background", learned)
     calm = g.select(is_foreground, LEARN_FOREGROUND, LEARN)
-    deviation = g.subtract(g.clamp(size, 0.0, CUT), spread)
+    deviation = g.subtract(g.clamp(size, 0.0, LARGEST), spread)
     known = g.number(g.op("LogicalNot", 1, [is_new], [((1, 1, 1, 1), "boolean")])[0])
     g.assign("spread", g.add(spread, g.multiply(g.multiply(deviation, calm), known)))
     g.assign("age", g.select(is_new, 1.0, g.clamp(g.add(age, 1.0), 0.0, 1000.0)))

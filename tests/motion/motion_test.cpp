@@ -123,7 +123,7 @@ TEST_P(Motion, WhatMovesIsFoundAndNothingElse) {
   Scene scene;
   const Thing still{{300, 200, 340, 250}, 0.05f};
   int found = 0, wrong = 0;
-  constexpr int kWarmUp = 25, kPictures = 120;
+  constexpr int kWarmUp = 60, kPictures = 180;  // What was there at first leaves a trace for two seconds.
   for (int t = 0; t < kPictures; ++t) {
     const Thing moving = walker(t);
     const auto detections = find(scene.picture({still, moving}));
@@ -140,12 +140,12 @@ TEST_P(Motion, WhatMovesIsFoundAndNothingElse) {
 
 TEST_P(Motion, TwoThingsHaveTwoBoxes) {
   Scene scene;
-  for (int t = 0; t < 40; ++t) {
+  for (int t = 0; t < 90; ++t) {
     Thing upper = walker(t), lower = walker(t + 20);
     lower.box.y1 = 220;
     lower.box.y2 = 260;
     const auto found = find(scene.picture({upper, lower}));
-    if (t < 30) continue;
+    if (t < 70) continue;
     EXPECT_EQ(found.size(), 2u) << "picture " << t;
     EXPECT_GE(best_overlap(found, upper.box), 0.5f) << "picture " << t;
     EXPECT_GE(best_overlap(found, lower.box), 0.5f) << "picture " << t;

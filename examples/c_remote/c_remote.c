@@ -3,6 +3,7 @@
  * of a camera or a buffer of another API does, the output in pages of this program's own. The NPU works on both in
  * place: the ledger says that nothing was copied. Ends with 77 where there is no such device. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,16 @@ enum { kElements = 1024, kBytes = kElements * sizeof(float), kNoDevice = 77 };
 static const char kRelu[] =
     "<?xml version=\"1.0\"?><net name=\"relu\" version=\"11\"><layers>"
     "<layer id=\"0\" name=\"x\" type=\"Parameter\" version=\"opset1\"><data shape=\"1,1024\" element_type=\"f32\"/>"
-    "<output><port id=\"0\" precision=\"FP32\" names=\"x\">" DIMS "</port></output></layer>"
+    "<output><port id=\"0\" precision=\"FP32\" names=\"x\">" DIMS
+    "</port></output></layer>"
     "<layer id=\"1\" name=\"relu\" type=\"ReLU\" version=\"opset1\">"
-    "<input><port id=\"0\" precision=\"FP32\">" DIMS "</port></input>"
-    "<output><port id=\"1\" precision=\"FP32\" names=\"y\">" DIMS "</port></output></layer>"
+    "<input><port id=\"0\" precision=\"FP32\">" DIMS
+    "</port></input>"
+    "<output><port id=\"1\" precision=\"FP32\" names=\"y\">" DIMS
+    "</port></output></layer>"
     "<layer id=\"2\" name=\"result\" type=\"Result\" version=\"opset1\">"
-    "<input><port id=\"0\" precision=\"FP32\">" DIMS "</port></input></layer></layers>"
+    "<input><port id=\"0\" precision=\"FP32\">" DIMS
+    "</port></input></layer></layers>"
     "<edges><edge from-layer=\"0\" from-port=\"0\" to-layer=\"1\" to-port=\"0\"/>"
     "<edge from-layer=\"1\" from-port=\"1\" to-layer=\"2\" to-port=\"0\"/></edges></net>";
 
@@ -57,10 +62,10 @@ static tenon_remote_context_t* context_of(tenon_core_t* core, const char* device
   return context;
 }
 
-/* Any memory with a descriptor will do: here a memfd, on hardware a dma-buf. */
+/* Any memory with a descriptor will do: here a memfd that cannot shrink, on hardware a dma-buf. */
 static float* shared_memory(int* fd) {
-  *fd = memfd_create("input", MFD_CLOEXEC);
-  check_system(*fd < 0 || ftruncate(*fd, kBytes) != 0, "memfd");
+  *fd = memfd_create("input", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  check_system(*fd < 0 || ftruncate(*fd, kBytes) != 0 || fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK) != 0, "memfd");
   void* memory = mmap(NULL, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
   check_system(memory == MAP_FAILED, "mmap");
   return memory;

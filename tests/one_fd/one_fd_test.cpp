@@ -97,7 +97,7 @@ class OneFd : public ::testing::Test {
     input = shared_tensor();
     output = shared_tensor();
     build_kernel();
-    compiled = core.compile_model(model_of_the_test(), *context, zero_copy(ZeroCopy::kRequire));
+    compiled = core.compile_model(model_of_the_test(), *context, tenon::zero_copy(ZeroCopy::kRequire));
     request = compiled.create_infer_request();
     // The descriptors go to the NPU as an application would pass them on.
     remote_input = context->create_tensor(element::f32, kShape, fd_of(input));

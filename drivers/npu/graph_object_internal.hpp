@@ -11,13 +11,16 @@
 
 namespace tenon::npu {
 
-class Workers;           // The device's compute threads: workers_internal.hpp.
-class ProfilingQuery;    // Where a run leaves what it measured; null when the list was given none.
+class Workers;         // The device's compute threads: workers_internal.hpp.
+class ProfilingQuery;  // Where a run leaves what it measured; null when the list was given none.
 
-/// Memory of one argument: its first byte, and byte strides (outermost first) where the client gave its own.
+/// Memory of one argument, and strides where the client gave its own: in elements, in the order in which the client
+/// wrote them into abi::ArgumentStrides (OpenVINO: innermost first), five of them.
+/// The memory is one that the client allocated or imported (memory_internal.hpp); who keeps the pointer keeps the
+/// Allocation.
 struct ArgumentValue {
   void* data = nullptr;
-  std::span<const std::uint64_t> byte_strides;
+  std::span<const std::uint32_t> element_strides;
 };
 
 /// One place of a command list where a graph is executed: its bindings and its own working memory.

@@ -36,6 +36,7 @@ inline constexpr Property<npu_handle_param> l0_context{"L0_CONTEXT"};
 
 /// A file's bytes from an offset on. @errors kInvalidArgument: "Provided path is empty."
 struct FileDescriptor {
+  FileDescriptor() = default;  ///< Empty, as Any makes it before it has a value.
   FileDescriptor(const std::filesystem::path& file_path, std::size_t offset_in_bytes = 0)
       : _file_path(file_path), _offset_in_bytes(offset_in_bytes) {
     if (file_path.empty()) throw AssertFailure("Provided path is empty.");

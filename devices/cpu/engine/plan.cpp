@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiling a model to a plan, and what can be asked of one.
+#include <algorithm>
+
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
 
@@ -39,6 +41,30 @@ void find_strided_inputs(PlanImpl& plan) {
   }
   for (std::size_t i = 0; i < packed.size(); ++i)
     if (packed[i]) plan.input_read_strided[i] = false;
+}
+
+/// The step reads buffer `from` and writes buffer `to` element by element, in one layout.
+bool works_in_place(const PlanImpl& plan, const Step& step, BufferKind from, std::size_t from_index, BufferKind to,
+                    std::size_t to_index) {
+  const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
+  if (!primitive) return false;
+  const auto kind = primitive->primitive.get_kind();
+  if (kind != dnnl::primitive::kind::eltwise && kind != dnnl::primitive::kind::binary) return false;
+  const md* written = nullptr;
+  std::vector<const md*> read;
+  for (std::size_t i = 0; i < step.operands.size(); ++i) {
+    if (!step.operands[i].place) continue;
+    const Place root = plan.root(step.operands[i].place);
+    const Buffer& buffer = plan.buffers[root.buffer];
+    if (buffer.kind == to && buffer.index == to_index) {
+      if (written || root.offset != 0) return false;
+      written = &primitive->arguments[i].second;
+    } else if (buffer.kind == from && buffer.index == from_index) {
+      if (root.offset != 0) return false;
+      read.push_back(&primitive->arguments[i].second);
+    }
+  }
+  return written && std::all_of(read.begin(), read.end(), [&](const md* desc) { return *desc == *written; });
 }
 
 }  // namespace
@@ -95,6 +121,24 @@ const std::vector<Port>& Plan::inputs() const { return impl_->inputs; }
 const std::vector<Port>& Plan::outputs() const { return impl_->outputs; }
 const Options& Plan::options() const { return impl_->options; }
 bool Plan::reads_strided(std::size_t input) const { return impl_->input_read_strided.at(input); }
+bool Plan::may_share(std::size_t input, std::size_t output) const {
+  std::size_t last_read = 0, first_write = impl_->steps.size();
+  bool is_read = false;
+  for (std::size_t i = 0; i < impl_->steps.size(); ++i) {
+    for (const Operand& operand : impl_->steps[i]->operands) {
+      if (!operand.place) continue;
+      const Buffer& buffer = impl_->buffers[impl_->root(operand.place).buffer];
+      if (buffer.kind == BufferKind::kInput && buffer.index == input) {
+        last_read = i;
+        is_read = true;
+      }
+      if (buffer.kind == BufferKind::kOutput && buffer.index == output) first_write = std::min(first_write, i);
+    }
+  }
+  if (!is_read || last_read < first_write) return true;
+  return last_read == first_write &&
+         works_in_place(*impl_, *impl_->steps[first_write], BufferKind::kInput, input, BufferKind::kOutput, output);
+}
 std::vector<StepInfo> Plan::steps() const {
   std::vector<StepInfo> infos;
   for (const auto& step : impl_->steps) infos.push_back(step->info);

@@ -50,6 +50,7 @@ enum CounterBasedFlag : std::uint32_t {
   kCounterIpc = 1u << 3,
   kCounterDeviceTimestamp = 1u << 4,
   kCounterHostTimestamp = 1u << 5,
+  kCounterGraphExternal = 1u << 6,  ///< 1.17
 };
 
 /// 1.15

@@ -33,7 +33,8 @@ struct Layer {
 
 class IrReader {
  public:
-  IrReader(const Tensor& weights, std::string origin) : weights_(weights), origin_(std::move(origin)) {}
+  IrReader(const Tensor& weights, std::string origin, const ConstantBytes& elsewhere)
+      : weights_(weights), origin_(std::move(origin)), elsewhere_(elsewhere) {}
 
   std::shared_ptr<Model> read(std::string_view xml) {
     parse(xml);
@@ -46,6 +47,7 @@ class IrReader {
   IrReader(const IrReader& outer, pugi::xml_node net, const Layer& layer)
       : weights_(outer.weights_),
         origin_(outer.origin_ + ": body of '" + layer.name + "'"),
+        elsewhere_(outer.elsewhere_),
         net_(net),
         version_(outer.version_) {}
 
@@ -404,8 +406,20 @@ class IrReader {
       throw Error(Code::kInvalidArgument, "a constant needs a static shape, found " + shape.to_string());
     const ElementType type = read_type(data);
     if (type == ElementType::kUndefined) throw Error(Code::kInvalidArgument, "a constant needs an element type");
-    return readers::tensor_at(weights_, number(data, "offset"), number(data, "size"), type, shape.to_shape(),
-                              "constant '" + layer.name + "'");
+    const std::string what = "constant '" + layer.name + "'";
+    if (const Tensor bytes = bytes_elsewhere(layer))
+      return readers::tensor_at(bytes, 0, bytes.size_bytes(), type, shape.to_shape(), what);
+    return readers::tensor_at(weights_, number(data, "offset"), number(data, "size"), type, shape.to_shape(), what);
+  }
+
+  Tensor bytes_elsewhere(const Layer& layer) const {
+    if (!elsewhere_) return {};
+    for (pugi::xml_node attribute : layer.xml.child("rt_info").children("attribute")) {
+      std::map<std::string, std::string, std::less<>> values;
+      for (pugi::xml_attribute value : attribute.attributes()) values[value.name()] = value.as_string();
+      if (Tensor bytes = elsewhere_(values)) return bytes;
+    }
+    return {};
   }
 
   static std::uint64_t number(pugi::xml_node data, const char* name) {
@@ -490,6 +504,7 @@ class IrReader {
 
   const Tensor weights_;
   const std::string origin_;
+  const ConstantBytes elsewhere_;
   pugi::xml_document document_;
   pugi::xml_node net_;
   int version_ = 0;
@@ -500,7 +515,12 @@ class IrReader {
 }  // namespace
 
 std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights, const std::string& origin) {
-  return IrReader(weights, origin).read(xml);
+  return IrReader(weights, origin, {}).read(xml);
+}
+
+std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights, const std::string& origin,
+                               const ConstantBytes& elsewhere) {
+  return IrReader(weights, origin, elsewhere).read(xml);
 }
 
 }  // namespace v1

@@ -2,6 +2,8 @@
 // Reader of OpenVINO IR, versions 10 and 11.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +26,14 @@ inline namespace v1 {
 ///         kUnimplemented: operations that are missing, all of them with node and operation set.
 TENON_API std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights,
                                          const std::string& origin = "the IR");
+
+/// Asked with each <attribute> in the rt_info of a Constant: its XML attributes as text, "name" among them.
+/// @return the constant's bytes (u8, of its size), or an empty tensor: this attribute does not say where they are.
+using ConstantBytes = std::function<Tensor(const std::map<std::string, std::string, std::less<>>& attribute)>;
+
+/// As above, for IRs some of whose constants lie elsewhere than in `weights`.
+TENON_API std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights, const std::string& origin,
+                                         const ConstantBytes& elsewhere);
 
 }  // namespace v1
 }  // namespace tenon

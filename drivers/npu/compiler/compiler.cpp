@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compilation: passes and lowering by the level asked for, then a blob that is all that is kept.
+#include <tenon/drivers/npu/compiler/compiler.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+
+#include <pugixml.hpp>
+
+#include <tenon/core/error.hpp>
+#include <tenon/drivers/npu/compiler/in_memory_ir.hpp>
+#include <tenon/graph/operation.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
+
+namespace tenon::npu::compiler {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void check_supported(const Model& model) {
+  std::string missing;
+  std::size_t count = 0;
+  for (const auto& node : model.get_ordered_ops()) {
+    const std::string_view type = node->get_type_name();
+    if (type == "ReadValue" || type == "Assign" || engine::is_supported(*node)) continue;
+    missing += "\n  " + node->describe();
+    ++count;
+  }
+  if (count)
+    throw Error(Code::kUnimplemented, "NPU: " + std::to_string(count) + " node(s) are not supported:" + missing);
+}
+
+/// What is computed in. f16 has more bits of mantissa than bf16, so only f32 is as exact; bf16 is used where it is
+/// asked for and this CPU multiplies it.
+ElementType precision_of(const Options& options) {
+  if (options.wants_accuracy || options.precision != Precision::kBf16) return ElementType::kF32;
+  return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
+}
+
+Settings settings_of(const Options& options, const Target& target) {
+  Settings settings;
+  settings.target = target;
+  settings.profiling = options.profiling;
+  settings.optimization_level = options.optimization_level;
+  settings.precision = precision_of(options);
+  settings.reference_kernels = options.reference_kernels;
+  settings.fuse = options.optimization_level > 0;
+  return settings;
+}
+
+/// Time of one execution on zeros, the best of a few.
+std::chrono::nanoseconds time_of(const std::shared_ptr<const engine::Plan>& plan, engine::Workers& workers) {
+  constexpr int kRuns = 4;
+  engine::Execution execution(plan);
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < plan->inputs().size(); ++i) {
+    inputs.emplace_back(plan->inputs()[i].type, plan->inputs()[i].shape);
+    std::memset(inputs.back().data(), 0, inputs.back().size_bytes());
+    execution.bind_input(i, inputs.back());
+  }
+  auto best = std::chrono::nanoseconds::max();
+  for (int i = 0; i < kRuns; ++i) {
+    const auto begin = Clock::now();
+    execution.run(workers);
+    best = std::min<std::chrono::nanoseconds>(best, Clock::now() - begin);
+  }
+  return best;
+}
+
+/// Level 2 measures plans and keeps the fastest; lower levels trust the heuristics.
+std::shared_ptr<const engine::Plan> make_plan(const std::shared_ptr<const Model>& model, Settings& settings,
+                                              std::string& log) {
+  auto plan = engine::Plan::compile(model, settings.engine_options());
+  if (settings.optimization_level < 2 || settings.reference_kernels) return plan;
+  engine::Workers workers(settings.target.workers());
+  Settings other = settings;
+  other.blocked_layouts = !settings.blocked_layouts;
+  const auto second = engine::Plan::compile(model, other.engine_options());
+  const auto first_time = time_of(plan, workers), second_time = time_of(second, workers);
+  log += "level 2: " + std::to_string(first_time.count()) + " ns in blocks, " + std::to_string(second_time.count()) +
+         " ns in rows\n";
+  if (second_time >= first_time) return plan;
+  settings = other;
+  return second;
+}
+
+void mark_strided(std::vector<Argument>& arguments, const engine::Plan* plan, const Options& options) {
+  for (Argument& argument : arguments) {
+    if (argument.role != Argument::Role::kPort || argument.shape.is_dynamic()) continue;
+    // What no kernel reads in place the driver packs, where the client said that it may.
+    argument.reads_strides = argument.is_input && plan && plan->reads_strided(argument.port);
+    const auto named = [&](const std::string& name) {
+      return name == argument.name || name == argument.friendly_name ||
+             std::count(argument.tensor_names.begin(), argument.tensor_names.end(), name) > 0;
+    };
+    if (bit_width(argument.type) >= 8)
+      argument.reads_strides |= std::any_of(options.strided.begin(), options.strided.end(), named);
+  }
+}
+
+Hash key_of(const InMemoryIr& ir, const Request& request, const Target& target) {
+  Hasher hasher;
+  const Hash model = hash_of(ir);
+  hasher.add(&model, sizeof model);
+  hasher.add(std::string_view(request.build_flags ? request.build_flags : ""));
+  hasher.add(std::uint64_t{request.profiling});
+  for (const int number : {static_cast<int>(target.platform.id), target.max_tiles, target.tiles, target.workers()})
+    hasher.add(static_cast<std::uint64_t>(number));
+  hasher.add(cpu_device::blob_identity());
+  hasher.add(std::uint64_t{kCompilerMajor} << 32 | kCompilerMinor);
+  return hasher.result();
+}
+
+Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target, std::string& log) {
+  std::shared_ptr<Model> model = read_in_memory_ir(ir);
+  check_supported(*model);
+  std::vector<Argument> arguments = make_arguments(model, flags);
+  Settings settings = settings_of(flags.options, target);
+  cpu_device::Blob payload;
+  payload.name = model->get_friendly_name();
+  payload.precision = settings.precision;
+  std::shared_ptr<const engine::Plan> plan;
+  if (is_static(*model)) {
+    plan = make_plan(model, settings, log);
+    payload.kind = cpu_device::Blob::Kind::kPrepared;
+    payload.prepared = engine::prepare_again(*plan);
+    if (flags.options.log >= LogLevel::kInfo) log += describe_plan(*plan, settings);
+  } else {
+    payload.kind = cpu_device::Blob::Kind::kModel;
+    payload.prepared.model = model;
+  }
+  mark_strided(arguments, plan.get(), flags.options);
+  return write_native_blob(settings, arguments, payload);
+}
+
+BuildFlags flags_of(const Request& request) {
+  BuildFlags flags = parse_build_flags(request.build_flags);
+  flags.options.profiling |= request.profiling;
+  return flags;
+}
+
+}  // namespace
+
+Compiled compile(const Request& request, const CompileCache* cache) {
+  const BuildFlags flags = flags_of(request);
+  const Target target = resolve(flags.options, request.device);
+  const InMemoryIr ir = parse_in_memory_ir(request.ir);
+  Compiled compiled;
+  // Whoever asks for the plan in the log wants it made.
+  const bool cached = cache && flags.options.log < LogLevel::kInfo;
+  const Hash key = cached ? key_of(ir, request, target) : Hash{};
+  if (cached) {
+    if (auto found = cache->find(key)) {
+      compiled.bytes = std::move(*found);
+      compiled.from_cache = true;
+      return compiled;
+    }
+  }
+  compiled.bytes = build(ir, flags, target, compiled.log);
+  if (cached) cache->store(key, compiled.bytes);
+  return compiled;
+}
+
+std::string describe_plan(const engine::Plan& plan, const Settings& settings) {
+  std::string text = "platform " + std::to_string(settings.target.platform.id) + ", tiles " +
+                     std::to_string(settings.target.tiles) + " of " + std::to_string(settings.target.max_tiles) +
+                     ", workers " + std::to_string(settings.target.workers()) + ", optimization level " +
+                     std::to_string(settings.optimization_level) + ", " + std::string(name(settings.precision)) +
+                     ", steps " + std::to_string(plan.steps().size()) + "\n";
+  for (const engine::StepInfo& step : plan.steps()) {
+    text += "  " + step.node_type + " '" + step.node_name + "' by " + step.kernel;
+    for (const std::string& fused : step.fused) text += " + '" + fused + "'";
+    text += "\n";
+  }
+  return text;
+}
+
+std::vector<std::string> supported_layers(const Request& request) {
+  flags_of(request);
+  const InMemoryIr ir = parse_in_memory_ir(request.ir);
+  // The reader refuses a model with any operation that it lacks, so layers are looked at one by one, in the text.
+  pugi::xml_document document;
+  const auto parsed = document.load_buffer(ir.xml.data(), ir.xml.size());
+  if (!parsed)
+    throw Error(Code::kInvalidArgument, "NPU: the model is not well-formed XML: " + std::string(parsed.description()));
+  std::map<std::string, bool> known;
+  try {
+    for (const auto& node : read_in_memory_ir(ir)->get_ordered_ops()) {
+      const std::string_view type = node->get_type_name();
+      known[node->get_friendly_name()] = type == "ReadValue" || type == "Assign" || engine::is_supported(*node);
+    }
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnimplemented) throw;
+  }
+  std::vector<std::string> names;
+  for (pugi::xml_node layer : document.child("net").child("layers").children("layer")) {
+    const std::string name = layer.attribute("name").as_string();
+    const auto found = known.find(name);
+    if (found != known.end()) {
+      if (found->second) names.push_back(name);
+      continue;
+    }
+    const std::string_view set = layer.attribute("version").as_string("opset1");
+    const std::string type = ir::operation_from_layer(layer.attribute("type").as_string());
+    const unsigned opset = set.starts_with("opset") ? static_cast<unsigned>(std::atoi(set.data() + 5)) : 0;
+    if (opset > 0 && (find_operation(type, opset) || type == "Identity")) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace tenon::npu::compiler

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blob: a header that is checked, the arguments, and the CPU engine's own blob of the prepared model.
+#include <tenon/drivers/npu/compiler/native_blob.hpp>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ostream>
+#include <streambuf>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/drivers/npu/compiler/hash.hpp>
+
+namespace tenon::npu::compiler {
+namespace {
+
+constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'N', 'P', 'U'};
+constexpr std::size_t kAlignment = 4096;
+constexpr std::size_t kMaxArguments = 1 << 16, kMaxRank = 64;
+
+enum Flag : std::uint32_t { kTurbo = 1, kProfiling = 2, kFuse = 4, kBlocked = 8, kReference = 16 };
+
+/// Little-endian, as every machine that this driver runs on.
+struct Header {
+  char magic[8];
+  std::uint32_t format;
+  std::uint16_t compiler_major, compiler_minor;
+  std::uint64_t total;
+  std::uint32_t platform;
+  std::int32_t max_tiles, tiles, dma_engines, optimization_level;
+  std::uint32_t flags;
+  std::uint64_t precision, reserved;
+  std::uint64_t arguments_offset, arguments_size, payload_offset, payload_size;
+  Hash content;  ///< Of all that follows the header.
+  Hash own;      ///< Of the header before this field.
+};
+static_assert(sizeof(Header) == 128 && std::is_trivially_copyable_v<Header>);
+
+std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Code::kDataLoss, "NPU: the native binary is damaged or truncated: " + what);
+}
+
+[[noreturn]] void out_of_memory(const char* call) {
+  throw Error(Code::kResourceExhausted, "NPU: no memory for a native binary", call, errno);
+}
+
+/// A stream into a file descriptor.
+class FileBuffer final : public std::streambuf {
+ public:
+  explicit FileBuffer(int fd) : fd_(fd), room_(std::size_t{1} << 20) {
+    setp(room_.data(), room_.data() + room_.size());
+  }
+  std::uint64_t written() const { return written_ + static_cast<std::uint64_t>(pptr() - pbase()); }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (sync() != 0) return traits_type::eof();
+    if (!traits_type::eq_int_type(c, traits_type::eof())) sputc(traits_type::to_char_type(c));
+    return traits_type::not_eof(c);
+  }
+  std::streamsize xsputn(const char* data, std::streamsize size) override {
+    if (size < epptr() - pptr()) return std::streambuf::xsputn(data, size);
+    if (sync() != 0 || !put(data, static_cast<std::size_t>(size))) return 0;
+    return size;
+  }
+  int sync() override {
+    const bool good = put(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    setp(room_.data(), room_.data() + room_.size());
+    return good ? 0 : -1;
+  }
+
+ private:
+  bool put(const char* data, std::size_t size) {
+    while (size > 0) {
+      const ::ssize_t count = ::write(fd_, data, size);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return false;
+      data += count;
+      size -= static_cast<std::size_t>(count);
+      written_ += static_cast<std::uint64_t>(count);
+    }
+    return true;
+  }
+  int fd_;
+  std::vector<char> room_;
+  std::uint64_t written_ = 0;
+};
+
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+class Writer {
+ public:
+  void number(std::uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void text(const std::string& value) {
+    number(value.size());
+    bytes += value;
+  }
+  std::string bytes;
+};
+
+class Reader {
+ public:
+  Reader(const char* data, std::size_t size) : data_(data), size_(size) {}
+  std::uint64_t number(std::uint64_t most = ~std::uint64_t{0}) {
+    std::uint64_t value;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    if (value > most) damaged("an argument's number is out of range");
+    return value;
+  }
+  std::string text() {
+    const std::uint64_t size = number();
+    return std::string(take(size), static_cast<std::size_t>(size));
+  }
+
+ private:
+  const char* take(std::uint64_t size) {
+    if (size > size_ - at_) damaged("its arguments end early");
+    const char* start = data_ + at_;
+    at_ += static_cast<std::size_t>(size);
+    return start;
+  }
+  const char* data_;
+  std::size_t size_, at_ = 0;
+};
+
+std::string write_arguments(const std::vector<Argument>& arguments) {
+  Writer writer;
+  writer.number(arguments.size());
+  for (const Argument& argument : arguments) {
+    writer.text(argument.name);
+    writer.text(argument.friendly_name);
+    writer.number(argument.tensor_names.size());
+    for (const std::string& name : argument.tensor_names) writer.text(name);
+    writer.number(argument.is_input);
+    writer.number(static_cast<std::uint64_t>(argument.role));
+    writer.number(static_cast<std::uint64_t>(argument.network_type));
+    writer.number(static_cast<std::uint64_t>(argument.type));
+    writer.number(argument.shape.size());
+    for (const Dimension& extent : argument.shape) {
+      writer.number(static_cast<std::uint64_t>(extent.get_min_length()));
+      writer.number(static_cast<std::uint64_t>(extent.get_max_length()));
+    }
+    writer.text(argument.network_layout);
+    writer.text(argument.layout);
+    writer.number(argument.port);
+    writer.number(argument.reads_strides);
+  }
+  return std::move(writer.bytes);
+}
+
+ElementType read_type(Reader& reader) { return static_cast<ElementType>(reader.number(std::size(kElementTypes) - 1)); }
+
+std::vector<Argument> read_arguments(Reader reader) {
+  constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 40;
+  std::vector<Argument> arguments(reader.number(kMaxArguments));
+  for (Argument& argument : arguments) {
+    argument.name = reader.text();
+    argument.friendly_name = reader.text();
+    argument.tensor_names.resize(reader.number(kMaxArguments));
+    for (std::string& name : argument.tensor_names) name = reader.text();
+    argument.is_input = reader.number(1) != 0;
+    argument.role = static_cast<Argument::Role>(reader.number(2));
+    argument.network_type = read_type(reader);
+    argument.type = read_type(reader);
+    std::vector<Dimension> extents(reader.number(kMaxRank));
+    for (Dimension& extent : extents) {
+      const auto least = static_cast<std::int64_t>(reader.number(kMostExtent));
+      const auto most = static_cast<std::int64_t>(reader.number(kMostExtent));
+      if (least > most) damaged("an argument's bounds are crossed");
+      extent = Dimension(least, most);
+    }
+    argument.shape = PartialShape(std::move(extents));
+    argument.network_layout = reader.text();
+    argument.layout = reader.text();
+    argument.port = static_cast<std::uint32_t>(reader.number(kMaxArguments));
+    argument.reads_strides = reader.number(1) != 0;
+  }
+  return arguments;
+}
+
+/// Ports that the arguments name must be those of the model: what follows trusts it.
+void check_arguments(const std::vector<Argument>& arguments, const Model& model) {
+  std::size_t inputs = 0, outputs = 0;
+  for (const Argument& argument : arguments) {
+    if (argument.role == Argument::Role::kShape) {
+      if (argument.port >= arguments.size() || arguments[argument.port].role != Argument::Role::kPort ||
+          arguments[argument.port].is_input != argument.is_input ||
+          argument.shape != PartialShape(Shape{arguments[argument.port].shape.size()}))
+        damaged("a shape argument speaks of no port");
+      continue;
+    }
+    std::size_t& count = argument.is_input ? inputs : outputs;
+    if (argument.port != count++) damaged("its arguments are not in the order of its ports");
+    const auto fits = [&](const auto& port) {
+      return port.get_element_type() == argument.type && port.get_partial_shape().compatible(argument.shape);
+    };
+    const bool known = argument.is_input ? argument.port < model.inputs().size() && fits(model.input(argument.port))
+                                         : argument.port < model.outputs().size() && fits(model.output(argument.port));
+    if (!known) damaged("its arguments are not those of its graph");
+  }
+  if (inputs != model.inputs().size() || outputs != model.outputs().size())
+    damaged("its graph has other ports than its arguments");
+}
+
+Header checked_header(const Tensor& bytes) {
+  const std::size_t available = bytes ? bytes.size_bytes() : 0;
+  Header header;
+  if (available < sizeof kMagic || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
+    throw Error(Code::kInvalidArgument,
+                "NPU: these bytes are no native binary of this driver (no TENONNPU at their start)");
+  if (available < sizeof header) damaged(std::to_string(available) + " bytes are there, its header has 128");
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.format != kBlobFormat || header.compiler_major != kCompilerMajor ||
+      header.compiler_minor != kCompilerMinor)
+    throw Error(Code::kFailedPrecondition,
+                "NPU: the native binary has version " + std::to_string(header.compiler_major) + "." +
+                    std::to_string(header.compiler_minor) + " in format " + std::to_string(header.format) +
+                    ", this driver reads " + std::to_string(kCompilerMajor) + "." + std::to_string(kCompilerMinor) +
+                    " in format " + std::to_string(kBlobFormat) + "; compile the model anew");
+  if (header.own != hash_of(&header, offsetof(Header, own))) damaged("its header does not have the hash that it names");
+  if (header.total > available)
+    damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
+  const auto inside = [&](std::uint64_t offset, std::uint64_t size) {
+    return offset >= sizeof(Header) && offset <= header.total && size <= header.total - offset;
+  };
+  if (!inside(header.arguments_offset, header.arguments_size) || !inside(header.payload_offset, header.payload_size) ||
+      header.payload_offset % 64 != 0)
+    damaged("a section lies outside");
+  const char* start = static_cast<const char*>(bytes.data());
+  if (header.content != hash_of(start + sizeof header, header.total - sizeof header))
+    damaged("its content does not have the hash that its header names");
+  return header;
+}
+
+Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size) {
+  return Tensor(TensorInfo{ElementType::kU8, Shape{static_cast<std::size_t>(size)}, {}}, bytes.memory(),
+                bytes.offset() + static_cast<std::size_t>(offset), bytes.lease());
+}
+
+Tensor map_descriptor(int fd, std::size_t size) {
+  void* address = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (address == MAP_FAILED) out_of_memory("mmap");
+  auto memory = HostMemory::borrow(address, size, false, [address, size] { ::munmap(address, size); });
+  return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, std::move(memory));
+}
+
+Header make_header(const Settings& settings) {
+  Header header{};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.format = kBlobFormat;
+  header.compiler_major = kCompilerMajor;
+  header.compiler_minor = kCompilerMinor;
+  header.platform = settings.target.platform.id;
+  header.max_tiles = settings.target.max_tiles;
+  header.tiles = settings.target.tiles;
+  header.dma_engines = settings.target.dma_engines;
+  header.optimization_level = settings.optimization_level;
+  const auto note = [&](bool is_set, Flag flag) { header.flags |= is_set ? flag : 0u; };
+  note(settings.target.turbo, kTurbo);
+  note(settings.profiling, kProfiling);
+  note(settings.fuse, kFuse);
+  note(settings.blocked_layouts, kBlocked);
+  note(settings.reference_kernels, kReference);
+  header.precision = static_cast<std::uint64_t>(settings.precision);
+  return header;
+}
+
+Settings settings_of(const Header& header) {
+  Settings settings;
+  const Platform* platform = find_platform(header.platform);
+  if (!platform) damaged("it is for platform " + std::to_string(header.platform) + ", which this driver does not know");
+  if (header.max_tiles < 1 || header.max_tiles > 64 || header.tiles < 1 || header.tiles > header.max_tiles)
+    damaged("it has " + std::to_string(header.tiles) + " tiles of " + std::to_string(header.max_tiles));
+  settings.target = {*platform, header.max_tiles, header.tiles, header.dma_engines, (header.flags & kTurbo) != 0};
+  settings.profiling = header.flags & kProfiling;
+  settings.fuse = header.flags & kFuse;
+  settings.blocked_layouts = header.flags & kBlocked;
+  settings.reference_kernels = header.flags & kReference;
+  settings.optimization_level = header.optimization_level;
+  settings.precision = static_cast<ElementType>(header.precision);
+  if (settings.precision != ElementType::kF32 && settings.precision != ElementType::kBf16)
+    damaged("it computes in a type that this driver does not compute in");
+  return settings;
+}
+
+}  // namespace
+
+engine::Options Settings::engine_options() const {
+  engine::Options options;
+  options.threads = target.workers();
+  options.profile = profiling;
+  options.precision = precision;
+  options.fuse = fuse;
+  options.blocked_layouts = blocked_layouts;
+  options.reference_only = reference_kernels;
+  return options;
+}
+
+Tensor write_native_blob(const Settings& settings, const std::vector<Argument>& arguments,
+                         const cpu_device::Blob& payload) {
+  const Descriptor file{::memfd_create("npu-graph", MFD_CLOEXEC)};
+  if (file.fd < 0) out_of_memory("memfd_create");
+  Header header = make_header(settings);
+  const std::string table = write_arguments(arguments);
+  header.arguments_offset = sizeof header;
+  header.arguments_size = table.size();
+  header.payload_offset = aligned(sizeof header + table.size());
+  FileBuffer buffer(file.fd);
+  std::ostream stream(&buffer);
+  stream.write(reinterpret_cast<const char*>(&header), sizeof header);
+  stream.write(table.data(), static_cast<std::streamsize>(table.size()));
+  const std::string gap(header.payload_offset - sizeof header - table.size(), '\0');
+  stream.write(gap.data(), static_cast<std::streamsize>(gap.size()));
+  cpu_device::write_blob(stream, payload);
+  header.payload_size = buffer.written() - header.payload_offset;
+  // To whole pages, so that whoever maps the exported file can have it used in place.
+  header.total = aligned(static_cast<std::size_t>(buffer.written()));
+  stream.flush();
+  if (!stream || ::ftruncate(file.fd, static_cast<::off_t>(header.total)) != 0) out_of_memory("ftruncate");
+  const Tensor bytes = map_descriptor(file.fd, static_cast<std::size_t>(header.total));
+  char* start = static_cast<char*>(bytes.data());
+  header.content = hash_of(start + sizeof header, static_cast<std::size_t>(header.total) - sizeof header);
+  header.own = hash_of(&header, offsetof(Header, own));
+  std::memcpy(start, &header, sizeof header);
+  ::mprotect(start, static_cast<std::size_t>(header.total), PROT_READ);
+  return bytes;
+}
+
+NativeBlob read_native_blob(const Tensor& bytes) {
+  const Header header = checked_header(bytes);
+  NativeBlob blob;
+  blob.settings = settings_of(header);
+  blob.arguments = read_arguments({static_cast<const char*>(bytes.data()) + header.arguments_offset,
+                                   static_cast<std::size_t>(header.arguments_size)});
+  blob.payload = cpu_device::read_blob(part_of(bytes, header.payload_offset, header.payload_size), true);
+  check_arguments(blob.arguments, *blob.payload.prepared.model);
+  blob.bytes = part_of(bytes, 0, header.total);
+  return blob;
+}
+
+Tensor own_copy(std::span<const std::uint8_t> bytes) {
+  Tensor copy(ElementType::kU8, Shape{bytes.size()});
+  if (!bytes.empty()) std::memcpy(copy.data(), bytes.data(), bytes.size());
+  return copy;
+}
+
+}  // namespace tenon::npu::compiler

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The native binary: a compiled graph as bytes that are used where they lie.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/cpu/blob_internal.hpp>
+#include <tenon/drivers/npu/compiler/arguments.hpp>
+#include <tenon/drivers/npu/compiler/options.hpp>
+
+namespace tenon::npu::compiler {
+
+/// Numbers that clients decide by; those of a blob must be this compiler's.
+inline constexpr std::uint16_t kCompilerMajor = 7, kCompilerMinor = 28;
+inline constexpr std::uint32_t kBlobFormat = 1;
+
+/// What a compiled graph was compiled for and with: enough to make its plan again.
+struct Settings {
+  Target target;
+  bool profiling = false;
+  bool fuse = true;
+  bool blocked_layouts = true;
+  bool reference_kernels = false;
+  ElementType precision = ElementType::kF32;
+  int optimization_level = 1;
+
+  engine::Options engine_options() const;
+};
+
+struct NativeBlob {
+  Settings settings;
+  std::vector<Argument> arguments;
+  cpu_device::Blob payload;
+  Tensor bytes;  ///< The whole, without what a client put behind it.
+};
+
+/// @return the bytes, page-aligned, in memory that no file backs. @errors kResourceExhausted.
+Tensor write_native_blob(const Settings& settings, const std::vector<Argument>& arguments,
+                         const cpu_device::Blob& payload);
+
+/// Bytes behind the blob's own end are ignored: clients put notes of theirs there.
+/// @param bytes  64-byte aligned; kept.
+/// @errors kInvalidArgument: no blob of this driver; kFailedPrecondition: of another version, build or processor;
+///         kDataLoss: truncated or damaged. Each says what was expected and found.
+NativeBlob read_native_blob(const Tensor& bytes);
+
+/// A copy of the client's bytes that may be read_native_blob()'s. @errors kResourceExhausted.
+Tensor own_copy(std::span<const std::uint8_t> bytes);
+
+}  // namespace tenon::npu::compiler

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled graph that can run: the blob it came from, and, while it is on the device, its plans.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/drivers/npu/compiler/native_blob.hpp>
+
+namespace tenon::npu::compiler {
+
+/// A plan for one set of input shapes; without one where shapes depend on values.
+struct Variant {
+  std::vector<Shape> input_shapes;
+  std::shared_ptr<const engine::Plan> plan;
+  std::shared_ptr<const Model> model;  ///< Run in stages when there is no plan.
+};
+
+/// Shared by all runs. @thread all members from any thread.
+class Program {
+ public:
+  /// Parses and verifies; makes no plan. @errors as read_native_blob.
+  explicit Program(const Tensor& bytes);
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const std::vector<Argument>& arguments() const { return blob_.arguments; }
+  const Settings& settings() const { return blob_.settings; }
+  const Tensor& bytes() const { return blob_.bytes; }
+  std::size_t input_count() const { return input_count_; }
+  std::size_t output_count() const { return output_count_; }
+  const std::string& name() const { return blob_.payload.name; }
+
+  /// Makes the plan (of a graph of static shapes), packs or maps its constants; nothing the second time.
+  /// @errors kFailedPrecondition: compiled for another processor.
+  void load();
+  bool is_loaded() const;
+  /// Drops the plans; runs keep what they hold. load() brings them back.
+  void unload();
+  /// @param shapes  Of the inputs; ignored by a graph of static shapes. Compiled on first use, the last few kept.
+  std::shared_ptr<const Variant> variant_for(const std::vector<Shape>& shapes);
+  bool is_static() const { return is_static_; }
+  /// Bytes of constants that the loaded plans hold beside the blob.
+  std::size_t constant_bytes() const;
+
+ private:
+  std::shared_ptr<const Variant> make_variant(const std::vector<Shape>& shapes) const;
+
+  NativeBlob blob_;
+  bool is_static_ = false;
+  std::size_t input_count_ = 0, output_count_ = 0;
+  mutable std::mutex mutex_;
+  bool is_loaded_ = false;
+  std::list<std::shared_ptr<const Variant>> variants_;  ///< The latest first.
+};
+
+}  // namespace tenon::npu::compiler

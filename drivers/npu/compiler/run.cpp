@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Binding of arguments: in place wherever memory is packed, aligned and not shared; through memory of ours elsewhere.
+#include <tenon/drivers/npu/compiler/run.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include <tenon/core/error.hpp>
+#include <tenon/devices/cpu/staged_internal.hpp>
+
+namespace tenon::npu::compiler {
+namespace {
+
+constexpr std::size_t kKeptInstances = 4;
+
+bool is_aligned(ElementType type, const void* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % std::max<std::size_t>(size_bytes(type), 1) == 0;
+}
+
+}  // namespace
+
+/// Where a port of a plan is bound.
+struct ProgramRun::Bound {
+  ElementType type;
+  Shape shape;
+  ByteStrides strides;  ///< Of the client's memory.
+  void* client = nullptr;
+  bool is_packed = true;
+  bool staged = false;
+  Tensor staging;  ///< Made on first need.
+  const char* begin = nullptr;
+  const char* end = nullptr;
+
+  void take(const Value& value) {
+    client = value.data;
+    strides = packed_strides(type, shape);
+    bool packed = true;
+    for (std::size_t i = 0; i < value.byte_strides.size(); ++i) {
+      packed &= shape[i] <= 1 || static_cast<std::uint64_t>(strides[i]) == value.byte_strides[i];
+      strides[i] = static_cast<std::ptrdiff_t>(value.byte_strides[i]);
+    }
+    is_packed = packed || value.byte_strides.empty();
+    begin = end = static_cast<const char*>(client);
+    if (element_count(shape) == 0) return;
+    std::size_t extent = bit_width(type) < 8 ? (element_count(shape) * bit_width(type) + 7) / 8 : size_bytes(type);
+    if (bit_width(type) >= 8)
+      for (std::size_t i = 0; i < shape.size(); ++i) extent += (shape[i] - 1) * static_cast<std::size_t>(strides[i]);
+    end = begin + extent;
+  }
+  bool overlaps(const Bound& other) const { return begin < other.end && other.begin < end; }
+  void* address() {
+    if (!staged) return client;
+    if (!staging) staging = Tensor(type, shape);
+    return staging.data();
+  }
+  std::size_t bytes() const { return (element_count(shape) * bit_width(type) + 7) / 8; }
+  void copy_in() const {
+    if (bit_width(type) < 8)
+      std::memcpy(staging.data(), client, bytes());
+    else
+      copy_strided(type, shape, client, strides, staging.data(), staging.byte_strides());
+  }
+  void copy_out() const {
+    if (bit_width(type) < 8)
+      std::memcpy(client, staging.data(), bytes());
+    else
+      copy_strided(type, shape, staging.data(), staging.byte_strides(), client, strides);
+  }
+};
+
+/// A variant's execution, with its ports.
+struct ProgramRun::Instance {
+  std::shared_ptr<const Variant> variant;
+  std::unique_ptr<engine::Execution> execution;
+  std::unique_ptr<cpu_device::Staged> staged;  ///< Where there is no plan.
+  std::vector<Bound> inputs, outputs;
+  bool changed = true;
+  bool through_tensors = false;  ///< Some kernel reads strides, which only tensors can tell.
+};
+
+ProgramRun::ProgramRun(std::shared_ptr<Program> program)
+    : program_(std::move(program)), values_(program_->arguments().size()) {
+  const auto& arguments = program_->arguments();
+  inputs_.resize(program_->input_count());
+  outputs_.resize(program_->output_count());
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    if (arguments[i].role != Argument::Role::kShape)
+      (arguments[i].is_input ? inputs_ : outputs_).at(arguments[i].port) = i;
+}
+
+ProgramRun::~ProgramRun() = default;
+
+void ProgramRun::set_argument(std::size_t index, void* data, std::span<const std::uint64_t> byte_strides) {
+  if (index >= values_.size())
+    throw Error(Code::kOutOfRange,
+                "NPU: no argument " + std::to_string(index) + "; the graph has " + std::to_string(values_.size()));
+  const Argument& argument = program_->arguments()[index];
+  if (!byte_strides.empty() && (byte_strides.size() != argument.shape.size() || bit_width(argument.type) < 8))
+    throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(byte_strides.size()) + " strides for argument '" +
+                                            argument.name + "' " + argument.shape.to_string());
+  Value& value = values_[index];
+  if (value.data == data &&
+      std::equal(byte_strides.begin(), byte_strides.end(), value.byte_strides.begin(), value.byte_strides.end()))
+    return;
+  value.data = data;
+  value.byte_strides.assign(byte_strides.begin(), byte_strides.end());
+  for (auto& instance : instances_) instance->changed = true;
+}
+
+const ProgramRun::Value& ProgramRun::value_of(bool is_input, std::size_t port) const {
+  const std::size_t index = (is_input ? inputs_ : outputs_)[port];
+  if (!values_[index].data)
+    throw Error(Code::kFailedPrecondition,
+                "NPU: argument " + std::to_string(index) + " '" + program_->arguments()[index].name + "' is not set");
+  return values_[index];
+}
+
+std::vector<Shape> ProgramRun::input_shapes() const {
+  const auto& arguments = program_->arguments();
+  std::vector<Shape> shapes;
+  for (const std::size_t index : inputs_) shapes.push_back(arguments[index].max_shape());
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    if (argument.role != Argument::Role::kShape || !argument.is_input || !values_[i].data) continue;
+    const Argument& about = arguments[argument.port];
+    Shape& shape = shapes[about.port];
+    for (std::size_t k = 0; k < shape.size(); ++k) {
+      std::int32_t extent = 0;
+      std::memcpy(&extent, static_cast<const char*>(values_[i].data) + (shape.size() - 1 - k) * sizeof extent,
+                  sizeof extent);
+      const Dimension& bound = about.shape[k];
+      if (extent < bound.get_min_length() || extent > bound.get_max_length())
+        throw Error(Code::kOutOfRange, "NPU: extent " + std::to_string(k) + " of '" + about.name + "' is " +
+                                           std::to_string(extent) + ", and its shape is " + about.shape.to_string());
+      shape[k] = static_cast<std::size_t>(extent);
+    }
+  }
+  return shapes;
+}
+
+ProgramRun::Instance& ProgramRun::instance_for(const std::shared_ptr<const Variant>& variant) {
+  for (auto it = instances_.begin(); it != instances_.end(); ++it) {
+    if ((*it)->variant != variant) continue;
+    instances_.splice(instances_.begin(), instances_, it);
+    return *instances_.front();
+  }
+  auto instance = std::make_unique<Instance>();
+  instance->variant = variant;
+  if (variant->plan) {
+    instance->execution = std::make_unique<engine::Execution>(variant->plan);
+    const auto add = [](const std::vector<engine::Port>& ports, std::vector<Bound>& bounds) {
+      for (const engine::Port& port : ports) {
+        Bound& bound = bounds.emplace_back();
+        bound.type = port.type;
+        bound.shape = port.shape;
+      }
+    };
+    add(variant->plan->inputs(), instance->inputs);
+    add(variant->plan->outputs(), instance->outputs);
+  }
+  instances_.push_front(std::move(instance));
+  if (instances_.size() > kKeptInstances) instances_.pop_back();
+  return *instances_.front();
+}
+
+void ProgramRun::prepare() {
+  if (!program_->is_loaded()) return;
+  if (program_->is_static()) instance_for(program_->variant_for({}));
+}
+
+void ProgramRun::release() { instances_.clear(); }
+
+bool ProgramRun::uses_strided_kernels(const Instance& instance) const {
+  for (std::size_t i = 0; i < instance.inputs.size(); ++i)
+    if (!instance.inputs[i].is_packed && instance.variant->plan->reads_strided(i)) return true;
+  return false;
+}
+
+/// Decides for each port whether the plan works on the client's memory.
+void ProgramRun::place(Instance& instance) {
+  for (std::size_t i = 0; i < instance.inputs.size(); ++i) {
+    Bound& input = instance.inputs[i];
+    input.take(value_of(true, i));
+    input.staged = !input.is_packed || !is_aligned(input.type, input.client);
+  }
+  for (std::size_t i = 0; i < instance.outputs.size(); ++i) instance.outputs[i].take(value_of(false, i));
+  // A tensor once bound stays with its kernel, so there is no way back to plain addresses.
+  instance.through_tensors |= uses_strided_kernels(instance);
+  if (instance.through_tensors)
+    bind(instance);
+  else
+    place_outputs(instance);
+  instance.changed = false;
+}
+
+void ProgramRun::place_outputs(Instance& instance) {
+  const engine::Plan& plan = *instance.variant->plan;
+  for (std::size_t i = 0; i < instance.outputs.size(); ++i) {
+    Bound& output = instance.outputs[i];
+    output.staged = !output.is_packed || !is_aligned(output.type, output.client);
+    for (std::size_t k = 0; k < instance.inputs.size() && !output.staged; ++k) {
+      const Bound& input = instance.inputs[k];
+      // A state's new value goes over the old one where the plan allows it.
+      const bool same = input.client == output.client && input.bytes() == output.bytes();
+      output.staged = !input.staged && input.overlaps(output) && !(same && plan.may_share(k, i));
+    }
+    for (std::size_t k = 0; k < i && !output.staged; ++k)
+      output.staged = !instance.outputs[k].staged && instance.outputs[k].overlaps(output);
+  }
+  for (std::size_t i = 0; i < instance.inputs.size(); ++i)
+    instance.execution->place_input(i, instance.inputs[i].address());
+  for (std::size_t i = 0; i < instance.outputs.size(); ++i)
+    instance.execution->place_output(i, instance.outputs[i].address());
+}
+
+void ProgramRun::bind(Instance& instance) {
+  const auto tensor = [](const Bound& bound) {
+    return bit_width(bound.type) < 8 ? Tensor(bound.type, bound.shape, bound.client)
+                                     : Tensor(bound.type, bound.shape, bound.client, bound.strides);
+  };
+  for (std::size_t i = 0; i < instance.inputs.size(); ++i)
+    instance.execution->bind_input(i, tensor(instance.inputs[i]));
+  for (std::size_t i = 0; i < instance.outputs.size(); ++i)
+    instance.execution->bind_output(i, tensor(instance.outputs[i]));
+}
+
+void ProgramRun::run_placed(Instance& instance, engine::Workers& workers) {
+  for (Bound& input : instance.inputs) {
+    if (!input.staged) continue;
+    input.copy_in();
+    copied_bytes_ += input.bytes();
+  }
+  struct Job {
+    engine::Execution& execution;
+    std::exception_ptr failure;
+  } job{*instance.execution, nullptr};
+  // By reference through one pointer: std::function then needs no memory of its own.
+  workers.run([&job] {
+    try {
+      job.execution.run_placed();
+    } catch (...) {
+      job.failure = std::current_exception();
+    }
+  });
+  if (job.failure) std::rethrow_exception(job.failure);
+  for (Bound& output : instance.outputs) {
+    if (!output.staged) continue;
+    output.copy_out();
+    copied_bytes_ += output.bytes();
+  }
+}
+
+void ProgramRun::run_staged(const Variant& variant, engine::Workers& workers) {
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    Bound bound;
+    bound.type = program_->arguments()[inputs_[i]].type;
+    bound.shape = variant.input_shapes[i];
+    bound.take(value_of(true, i));
+    inputs.push_back(bit_width(bound.type) < 8 ? Tensor(bound.type, bound.shape, bound.client)
+                                               : Tensor(bound.type, bound.shape, bound.client, bound.strides));
+  }
+  auto& staged = instances_.front()->staged;
+  if (!staged) staged = std::make_unique<cpu_device::Staged>(program_->settings().engine_options());
+  const std::vector<Tensor> results = staged->run(variant.model, inputs, workers);
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Argument& argument = program_->arguments()[outputs_[i]];
+    if (!argument.shape.compatible(PartialShape(results[i].shape())))
+      throw Error(Code::kOutOfRange, "NPU: output '" + argument.name + "' has the shape " +
+                                         to_string(results[i].shape()) + ", and its bounds are " +
+                                         argument.shape.to_string());
+    Bound bound;
+    bound.type = argument.type;
+    bound.shape = results[i].shape();
+    bound.staging = results[i];
+    bound.take(value_of(false, i));
+    bound.copy_out();
+    copied_bytes_ += bound.bytes();
+    shapes.push_back(bound.shape);
+  }
+  write_shapes(shapes);
+}
+
+void ProgramRun::write_shapes(const std::vector<Shape>& outputs) const {
+  const auto& arguments = program_->arguments();
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Argument& argument = arguments[i];
+    if (argument.role != Argument::Role::kShape || argument.is_input || !values_[i].data) continue;
+    const Shape& shape = outputs[arguments[argument.port].port];
+    for (std::size_t k = 0; k < shape.size(); ++k) {
+      const auto extent = static_cast<std::int32_t>(shape[shape.size() - 1 - k]);
+      std::memcpy(static_cast<char*>(values_[i].data) + k * sizeof extent, &extent, sizeof extent);
+    }
+  }
+}
+
+void ProgramRun::execute(engine::Workers& workers) {
+  copied_bytes_ = 0;
+  const auto begin = std::chrono::steady_clock::now();
+  Instance* instance = nullptr;
+  if (program_->is_static()) {
+    if (instances_.empty()) instance_for(program_->variant_for({}));
+    instance = instances_.front().get();
+  } else {
+    const auto variant = program_->variant_for(input_shapes());
+    instance = &instance_for(variant);
+    if (!variant->plan) return run_staged(*variant, workers);
+  }
+  if (instance->changed) place(*instance);
+  if (instance->through_tensors) {
+    instance->execution->run(workers);
+    copied_bytes_ = instance->execution->packed_bytes();
+  } else {
+    run_placed(*instance, workers);
+  }
+  if (!program_->is_static()) {
+    std::vector<Shape> shapes;
+    for (const Bound& output : instance->outputs) shapes.push_back(output.shape);
+    write_shapes(shapes);
+  }
+  if (!program_->settings().profiling) return;
+  profile_.plan = instance->variant->plan;
+  profile_.begin = std::chrono::duration_cast<std::chrono::nanoseconds>(begin.time_since_epoch());
+  profile_.timings.assign(instance->execution->timings().begin(), instance->execution->timings().end());
+}
+
+std::size_t ProgramRun::working_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& instance : instances_) {
+    if (instance->variant->plan) bytes += instance->variant->plan->arena_bytes();
+    for (const auto* bounds : {&instance->inputs, &instance->outputs})
+      for (const Bound& bound : *bounds)
+        if (bound.staging) bytes += bound.staging.size_bytes();
+  }
+  return bytes;
+}
+
+}  // namespace tenon::npu::compiler

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One execution of a program: its working memory, and where its arguments lie.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <tenon/drivers/npu/compiler/program.hpp>
+
+namespace tenon::npu::compiler {
+
+/// What a profiled run leaves: the steps of its plan and how long each took.
+struct Profile {
+  std::shared_ptr<const engine::Plan> plan;
+  std::chrono::nanoseconds begin{0};  ///< Since the clock's epoch.
+  std::vector<engine::Execution::Timing> timings;
+};
+
+/// @thread one at a time; several runs of one program run in parallel.
+class ProgramRun {
+ public:
+  explicit ProgramRun(std::shared_ptr<Program> program);
+  ~ProgramRun();
+  ProgramRun(const ProgramRun&) = delete;
+  ProgramRun& operator=(const ProgramRun&) = delete;
+
+  /// From the next execute() on. @param byte_strides  Outermost first; empty: packed. The memory must hold the
+  /// argument's largest shape, and stays the caller's.
+  /// @errors kOutOfRange: no such argument; kInvalidArgument: strides of another rank.
+  void set_argument(std::size_t index, void* data, std::span<const std::uint64_t> byte_strides = {});
+  /// Makes what execute() needs where it can be made before: nothing for a program that is not loaded.
+  void prepare();
+  /// Computes in the calling thread and `workers`; loads the program when it is not. Of static shapes it allocates
+  /// nothing after the first time.
+  /// @errors kFailedPrecondition: an argument is not set; kOutOfRange: an extent outside its bounds; what kernels
+  /// throw.
+  void execute(engine::Workers& workers);
+  /// Lets go of working memory; the next execute() makes it again.
+  void release();
+  /// Bytes that the last run moved because memory was strided, unaligned or shared.
+  std::uint64_t copied_bytes() const { return copied_bytes_; }
+  /// Of the last run; empty plan when the program was not compiled with profiling.
+  const Profile& profile() const { return profile_; }
+  std::size_t working_bytes() const;
+
+ private:
+  struct Value {
+    void* data = nullptr;
+    std::vector<std::uint64_t> byte_strides;
+  };
+  struct Bound;
+  struct Instance;
+
+  std::vector<Shape> input_shapes() const;
+  Instance& instance_for(const std::shared_ptr<const Variant>& variant);
+  void place(Instance& instance);
+  void place_outputs(Instance& instance);
+  bool uses_strided_kernels(const Instance& instance) const;
+  void bind(Instance& instance);
+  void run_placed(Instance& instance, engine::Workers& workers);
+  void run_staged(const Variant& variant, engine::Workers& workers);
+  void write_shapes(const std::vector<Shape>& outputs) const;
+  const Value& value_of(bool is_input, std::size_t port) const;
+
+  std::shared_ptr<Program> program_;
+  std::vector<Value> values_;                       ///< By argument.
+  std::vector<std::size_t> inputs_, outputs_;       ///< Argument of each port.
+  std::list<std::unique_ptr<Instance>> instances_;  ///< The latest first.
+  std::uint64_t copied_bytes_ = 0;
+  Profile profile_;
+};
+
+}  // namespace tenon::npu::compiler

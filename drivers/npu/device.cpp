@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver's one instance and its devices, made by zeInit.
+#include <cstdio>
+#include <cstdlib>
+
+#include <tenon/drivers/npu/calls_internal.hpp>
+#include <tenon/drivers/npu/device_internal.hpp>
+
+namespace tenon::npu {
+
+Device::Device(const Platform& platform, std::uint32_t index)
+    : platform_(platform), index_(index), workers_(platform.tiles) {}
+
+std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> Device::uuid() const noexcept {
+  std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid{};
+  for (std::size_t i = 0; i < uuid.size(); ++i) uuid[i] = abi::kNpuDeviceUuid[i];
+  // The first is what clients know NPUs by; more of them differ in the two bytes before the last.
+  uuid[13] = static_cast<std::uint8_t>(uuid[13] ^ (index_ >> 8));
+  uuid[14] = static_cast<std::uint8_t>(uuid[14] ^ index_);
+  return uuid;
+}
+
+Driver::Driver() {
+  const char* text = std::getenv("TENON_NPU_PLATFORM");
+  std::string_view mistake;
+  const auto platforms = parse_platforms(text ? text : "", &mistake);
+  if (!mistake.empty()) {
+    std::fprintf(stderr,
+                 "libze_tenon_npu: TENON_NPU_PLATFORM=%s: no device, for '%.*s' is no platform; 3720 and 4000 are\n",
+                 text, static_cast<int>(mistake.size()), mistake.data());
+    return;
+  }
+  for (const Platform* platform : platforms)
+    if (Device* device = make_object<Device>(*platform, static_cast<std::uint32_t>(devices_.size())))
+      devices_.push_back(device);
+}
+
+Driver* Driver::get() noexcept {
+  static Driver* const driver = make_object<Driver>();
+  return driver;
+}
+
+Context::~Context() { memory_table().remove_all(this); }
+
+}  // namespace tenon::npu

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs submissions: one thread that takes them in order. Every queue and every immediate list has one.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include <tenon/drivers/npu/command_list_internal.hpp>
+
+namespace tenon::npu {
+
+/// @thread all members from any thread.
+class Executor {
+ public:
+  Executor(Ref<Device> device, Priority priority, std::uint64_t spin_ns);
+  /// Runs what was submitted, but waits for no event any more: what waits for one ends with
+  /// ZE_RESULT_ERROR_DEVICE_LOST.
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Lists that were taken (CommandList::take), in this order, and what is signalled when the last is done. Allocates
+  /// only when more submissions wait than ever before. @return false when there is no memory or no thread: nothing was
+  /// submitted.
+  bool submit(std::span<CommandList* const> lists, Ref<Fence> fence, std::uint32_t token);
+  /// One command of an immediate list.
+  bool submit(std::unique_ptr<Command> command);
+  /// Until what was submitted before is done. @return ZE_RESULT_NOT_READY when the deadline passed, otherwise the first
+  ///         failure since the last call, if there was one.
+  ze_result_t wait(Deadline deadline) noexcept;
+  void set_priority(Priority priority) noexcept { priority_.store(priority, std::memory_order_relaxed); }
+  /// Ends waiting for events, as the destructor does.
+  void stop_waiting() noexcept { stopping_.store(true); }
+
+ private:
+  struct Item {
+    Ref<CommandList> list;  ///< Null: `command`, or nothing.
+    std::unique_ptr<Command> command;
+    Ref<Fence> fence;  ///< With the last list of a submission.
+    std::uint32_t token = 0;
+    bool is_first = true;  ///< A failure before it is another submission's.
+    bool is_end = false;   ///< The thread leaves.
+  };
+
+  bool push(std::span<Item> items);
+  bool make_room(std::size_t count);
+  Item pop();
+  void work();
+  void run(Item& item) noexcept;
+  ze_result_t run(std::span<const std::unique_ptr<Command>> commands) noexcept;
+  ze_result_t run(Command& command, ze_result_t before) noexcept;
+  ze_result_t wait_for(Event& event) noexcept;
+
+  const Ref<Device> device_;
+  std::atomic<Priority> priority_;
+  const std::uint64_t spin_ns_;
+  std::atomic<bool> stopping_{false};
+  std::mutex mutex_;
+  std::vector<Item> ring_;
+  std::size_t first_ = 0, count_ = 0;
+  WaitWord pushed_, done_;  ///< Items, modulo 2^32.
+  std::atomic<ze_result_t> failure_{ZE_RESULT_SUCCESS};
+  ze_result_t submission_ = ZE_RESULT_SUCCESS;  ///< What the submission that runs came to so far.
+  std::thread thread_;
+};
+
+}  // namespace tenon::npu

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Extensions by name: what is offered, and the tables of those that are this driver's own.
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include <tenon/drivers/npu/calls_internal.hpp>
+#include <tenon/drivers/npu/device_internal.hpp>
+#include <tenon/drivers/npu/extensions_internal.hpp>
+#include <tenon/drivers/npu/queue_calls_internal.hpp>
+#include <tenon/frameworks/level_zero/abi/graph.hpp>
+#include <tenon/frameworks/level_zero/abi/profiling.hpp>
+
+namespace tenon::npu {
+namespace {
+
+struct Extension {
+  const char* name;
+  std::uint32_t version;
+  std::string_view short_name;
+  std::uint32_t since;  ///< Of the loader: older ones have no entries for its calls.
+};
+
+std::span<const Extension> extensions() {
+  static const Extension all[] = {
+      {abi::kGraphExtension, graph_extension_version(), "graph", 0},
+      {abi::kProfilingExtension, abi::kProfilingVersion, "profiling", 0},
+      {abi::kCommandQueueNpuExtension, abi::kCommandQueueNpuVersion, "command_queue", 0},
+      {abi::kContextNpuExtension, abi::kContextNpuVersion, "context", 0},
+      {abi::kDriverNpuExtension, abi::kDriverNpuVersion, "driver", 0},
+      {abi::kMutableListExtension, abi::kMutableListVersion, "mutable", abi::version(1, 9)},
+      {abi::kSystemMemoryExtension, abi::kSystemMemoryVersion, "sysmem", 0},
+      {abi::kEventTimestampsExtension, abi::version(1, 0), "timestamps", abi::version(1, 6)},
+      {abi::kDriverHandlesExtension, abi::version(1, 0), "ddi", 0},
+  };
+  return all;
+}
+
+bool is_available(const Extension& extension) {
+  if (!is_offered(extension.short_name) || loader_version() < extension.since) return false;
+  const bool is_graphs = extension.short_name == "graph" || extension.short_name == "profiling";
+  return !is_graphs || graph_extension_table(extension.name) != nullptr;
+}
+
+std::atomic<std::uint32_t> highest_version{0};
+
+ze_result_t get_extension(ze_driver_handle_t driver, abi::DriverNpuExtension* extension) {
+  if (!extension) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+  return calls::driver_get_extension_function_address(driver, extension->name, extension->table);
+}
+
+struct Call {
+  std::string_view name;
+  void* address;
+};
+
+template <class Function>
+void* address_of(Function* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+/// Calls that came after the loader of Debian 12, for clients of that loader.
+void* call_by_name(std::string_view name) {
+  static const Call all[] = {
+      {"zeInitDrivers", address_of(calls::init_drivers)},
+      {"zeDriverGetLastErrorDescription", address_of(calls::driver_get_last_error_description)},
+      {"zeCommandListHostSynchronize", address_of(calls::list_host_synchronize)},
+      {"zeCommandListGetNextCommandIdExp", address_of(calls::list_get_next_command_id)},
+      {"zeCommandListUpdateMutableCommandsExp", address_of(calls::list_update_mutable_commands)},
+      {"zeCommandListUpdateMutableCommandSignalEventExp", address_of(calls::list_update_mutable_signal_event)},
+      {"zeCommandListUpdateMutableCommandWaitEventsExp", address_of(calls::list_update_mutable_wait_events)},
+      {"zeEventQueryKernelTimestampsExt", address_of(calls::event_query_kernel_timestamps_ext)},
+  };
+  for (const Call& call : all)
+    if (call.name == name) return call.address;
+  return nullptr;
+}
+
+}  // namespace
+
+bool is_offered(std::string_view short_name) noexcept {
+  static const char* const without = std::getenv("TENON_NPU_WITHOUT");
+  std::string_view rest = without ? without : "";
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    if (rest.substr(0, comma) == short_name) return false;
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  return true;
+}
+
+std::uint32_t graph_extension_version() noexcept {
+  static const std::uint32_t version = [] {
+    const char* text = std::getenv("TENON_NPU_GRAPH_VERSION");
+    std::uint32_t minor = 0;
+    if (text && std::strncmp(text, "1.", 2) == 0) {
+      const char* const last = text + std::strlen(text);
+      const auto [end, error] = std::from_chars(text + 2, last, minor);
+      if (error == std::errc() && end == last && minor >= 5 && abi::version(1, minor) <= abi::kGraphVersion)
+        return abi::version(1, minor);
+    }
+    return abi::kGraphVersion;
+  }();
+  return version;
+}
+
+std::uint32_t loader_version() noexcept { return highest_version.load(std::memory_order_relaxed); }
+
+void note_loader_version(std::uint32_t version) noexcept {
+  std::uint32_t known = highest_version.load(std::memory_order_relaxed);
+  while (known < version && !highest_version.compare_exchange_weak(known, version)) {
+  }
+}
+
+void* extension_function(const char* name) noexcept {
+  static abi::CommandQueueNpuTable queue_table = {calls::queue_set_workload_type};
+  static abi::ContextNpuTable context_table = {calls::context_set_properties, calls::context_release_memory};
+  static abi::DriverNpuTable driver_table = {get_extension};
+  for (const Extension& extension : extensions()) {
+    // Clients add versions to names: "ZE_extension_graph_1_8".
+    if (std::strncmp(name, extension.name, std::strlen(extension.name)) != 0) continue;
+    if (!is_available(extension)) return nullptr;
+    if (extension.short_name == "command_queue") return &queue_table;
+    if (extension.short_name == "context") return &context_table;
+    if (extension.short_name == "driver") return &driver_table;
+    return graph_extension_table(name);
+  }
+  return call_by_name(name);
+}
+
+namespace calls {
+
+ze_result_t driver_get_extension_properties(ze_driver_handle_t handle, std::uint32_t* count,
+                                            ze_driver_extension_properties_t* properties) {
+  Ref<Driver> driver;
+  if (const ze_result_t result = acquire(handle, &driver)) return result;
+  std::array<const Extension*, 16> available{};
+  std::size_t number = 0;
+  for (const Extension& extension : extensions())
+    if (is_available(extension)) available[number++] = &extension;
+  return enumerate(count, properties, number, [&](std::uint32_t i, ze_driver_extension_properties_t& entry) {
+    std::memset(entry.name, 0, sizeof entry.name);
+    std::strncpy(entry.name, available[i]->name, sizeof entry.name - 1);
+    entry.version = available[i]->version;
+  });
+}
+
+}  // namespace calls
+}  // namespace tenon::npu

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that clients allocated or imported, found by address.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+
+#include <level_zero/ze_api.h>
+
+namespace tenon::npu {
+
+class Context;
+class Device;
+
+inline constexpr std::size_t kPageSize = 4096;
+
+/// Bytes in use: of a context, of a device, of the process.
+class MemoryAccount {
+ public:
+  void add(std::size_t bytes) noexcept { used_.fetch_add(bytes, std::memory_order_relaxed); }
+  void remove(std::size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> used_{0};
+};
+
+/// Of everything that this driver allocated for its clients: devices here share the machine's memory.
+MemoryAccount& process_memory() noexcept;
+
+/// What the machine, or this process's control group, has in bytes. Read once.
+std::uint64_t machine_memory_bytes() noexcept;
+
+/// One allocation or import. Its memory goes when the client has freed it and no command list needs it any more.
+class Allocation {
+ public:
+  enum class Source : std::uint8_t { kOwn, kImportedFd, kUserMemory };
+  struct Description {
+    ze_memory_type_t type = ZE_MEMORY_TYPE_HOST;
+    Device* device = nullptr;                      ///< Null for host memory.
+    ze_external_memory_type_flags_t exported = 0;  ///< How it can be exported; 0: not at all.
+    /// Those that count it beside process_memory(): its context's, its device's.
+    std::array<std::shared_ptr<MemoryAccount>, 2> accounts;
+  };
+  ~Allocation();
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  /// @param alignment  0 or a power of two.
+  static ze_result_t allocate(const Description& description, std::size_t size, std::size_t alignment,
+                              std::shared_ptr<Allocation>* allocation);
+  /// @param fd  stays the caller's; a file, memfd or dma-buf of at least `size` bytes that can be mapped.
+  static ze_result_t import_fd(const Description& description, int fd, std::size_t size,
+                               std::shared_ptr<Allocation>* allocation);
+  /// Whole pages that the client keeps mapped as long as the import lives.
+  static ze_result_t import_user_memory(const Description& description, void* data, std::size_t size,
+                                        std::shared_ptr<Allocation>* allocation);
+
+  std::byte* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+  std::uint64_t id() const noexcept { return id_; }
+  Source source() const noexcept { return source_; }
+  bool writable() const noexcept { return writable_; }
+  const Description& description() const noexcept { return description_; }
+  /// A new descriptor of the memory, the caller's to close. @return -1 with errno when there is none to be had.
+  int export_fd(ze_external_memory_type_flags_t type) const noexcept;
+
+ private:
+  Allocation(const Description& description, Source source) : description_(description), source_(source) {}
+  ze_result_t map(std::size_t size, std::size_t alignment, int fd, int protection);
+
+  Description description_;
+  Source source_;
+  bool writable_ = true;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::byte* reserved_ = nullptr;  ///< The mapping, with a page before the data that nothing may touch.
+  std::size_t reserved_size_ = 0;
+  std::size_t accounted_ = 0;
+  std::uint64_t id_ = 0;
+  int fd_ = -1;
+};
+
+/// The process's allocations by address; those of one context are the client's business to keep apart.
+/// @thread all members from any thread.
+class MemoryTable {
+ public:
+  /// @return false when the range overlaps one that is there.
+  bool insert(const Context* context, std::shared_ptr<Allocation> allocation);
+  /// The allocation that has this address, in any context (null) or in one.
+  std::shared_ptr<Allocation> find(const Context* context, const void* address) const;
+  /// The allocation that has all of [address, address + size).
+  std::shared_ptr<Allocation> find_range(const Context* context, const void* address, std::size_t size) const;
+  /// Takes out the one that begins here. @return null when there is none.
+  std::shared_ptr<Allocation> remove(const Context* context, const void* address);
+  /// Those that the client did not free.
+  void remove_all(const Context* context);
+
+ private:
+  struct Entry {
+    const Context* context;
+    std::shared_ptr<Allocation> allocation;
+  };
+  std::map<std::uintptr_t, Entry>::const_iterator at(std::uintptr_t address) const;
+  mutable std::shared_mutex mutex_;
+  std::map<std::uintptr_t, Entry> entries_;
+};
+
+MemoryTable& memory_table() noexcept;
+
+/// How memory can be exported on this machine.
+ze_external_memory_type_flags_t exportable_types() noexcept;
+
+/// dma-bufs can be made of memfds here (/dev/udmabuf). Read once.
+bool can_export_dma_buf() noexcept;
+
+}  // namespace tenon::npu

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slots: carved from pages that stay mapped, reused only after many others were, so that a stale handle stays one.
+#include <sys/mman.h>
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+
+#include <tenon/drivers/npu/dispatch_internal.hpp>
+#include <tenon/drivers/npu/object_internal.hpp>
+
+namespace tenon::npu {
+namespace {
+
+constexpr std::uint64_t kValid = std::uint64_t{1} << 63;
+constexpr std::uint64_t kReferences = (std::uint64_t{1} << 48) - 1;
+constexpr std::size_t kSlots = std::size_t{1} << 22;       // 256 MiB of addresses; pages come as they are used.
+constexpr std::size_t kQuarantine = std::size_t{1} << 14;  // Slots that are free before the first is used again.
+
+constexpr std::uint64_t word(Kind kind) { return kValid | std::uint64_t{static_cast<std::uint8_t>(kind)} << 48; }
+constexpr std::uint64_t kind_bits(std::uint64_t state) { return state & ~kReferences; }
+
+class Slots {
+ public:
+  Slots() {
+    void* memory = ::mmap(nullptr, kSlots * sizeof(Slot), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED) first_ = static_cast<Slot*>(memory);
+  }
+  /// The slot that a handle would be, or null: its address alone decides.
+  Slot* find(const void* handle) const noexcept {
+    const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(first_);
+    if (!first_ || offset >= used_.load(std::memory_order_acquire) * sizeof(Slot) || offset % sizeof(Slot) != 0)
+      return nullptr;
+    return first_ + offset / sizeof(Slot);
+  }
+  Slot* take() {
+    std::lock_guard lock(mutex_);
+    const std::size_t used = used_.load(std::memory_order_relaxed);
+    if (free_.size() > kQuarantine || (used == kSlots && !free_.empty())) {
+      Slot* slot = free_.front();
+      free_.pop_front();
+      return slot;
+    }
+    if (!first_ || used == kSlots) return nullptr;
+    Slot* slot = new (first_ + used) Slot;
+    used_.store(used + 1, std::memory_order_release);
+    return slot;
+  }
+  void give_back(Slot* slot) noexcept try {
+    std::lock_guard lock(mutex_);
+    free_.push_back(slot);
+  } catch (...) {  // No memory to remember it by: 64 bytes stay unused.
+  }
+
+ private:
+  Slot* first_ = nullptr;
+  std::atomic<std::size_t> used_{0};
+  std::mutex mutex_;
+  std::deque<Slot*> free_;
+};
+
+/// Never destroyed: clients call in from their own destructors, after ours would have run.
+Slots& slots() {
+  static Slots& all = *new Slots;
+  return all;
+}
+std::atomic<std::size_t> live{0};
+
+}  // namespace
+
+bool attach_slot(Object* object, Kind kind) noexcept try {
+  Slot* slot = slots().take();
+  if (!slot) return false;
+  set_dispatch(slot->dispatch);
+  slot->object = object;
+  object->slot_ = slot;
+  live.fetch_add(1, std::memory_order_relaxed);
+  slot->state.store(word(kind) + 1, std::memory_order_release);
+  return true;
+} catch (...) {
+  return false;
+}
+
+void destroy_object(Slot* slot) noexcept {
+  Object* object = std::exchange(slot->object, nullptr);
+  slot->state.store(0, std::memory_order_release);
+  delete object;  // Its destructor may drop other references.
+  slots().give_back(slot);
+}
+
+void Object::drop_reference() const noexcept {
+  Slot* slot = slot_;
+  if ((slot->state.fetch_sub(1, std::memory_order_acq_rel) & kReferences) == 1) destroy_object(slot);
+}
+
+ze_result_t acquire_object(const void* handle, Kind kind, Object** object) noexcept {
+  if (!handle) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  Slot* slot = slots().find(handle);
+  if (!slot) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  std::uint64_t state = slot->state.load(std::memory_order_acquire);
+  do {
+    if (kind_bits(state) != word(kind)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  } while (!slot->state.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));
+  *object = slot->object;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t destroy_handle(void* handle, Kind kind) noexcept {
+  if (!handle) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  Slot* slot = slots().find(handle);
+  if (!slot) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  std::uint64_t state = slot->state.load(std::memory_order_acquire);
+  do {
+    if (kind_bits(state) != word(kind)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  } while (!slot->state.compare_exchange_weak(state, state & ~kValid, std::memory_order_acq_rel));
+  live.fetch_sub(1, std::memory_order_relaxed);
+  slot->object->drop_reference();
+  return ZE_RESULT_SUCCESS;
+}
+
+std::size_t live_handles() noexcept { return live.load(std::memory_order_relaxed); }
+
+}  // namespace tenon::npu

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns of runs on a device: a counting semaphore whose waiters stand in a list by priority.
+#include <algorithm>
+
+#include <tenon/drivers/npu/workers_internal.hpp>
+
+namespace tenon::npu {
+namespace {
+
+thread_local Priority thread_priority = Priority::kNormal;
+
+}  // namespace
+
+struct Workers::Waiting {
+  Priority priority;
+  int threads;
+  WaitWord admitted;
+  Waiting* next = nullptr;
+};
+
+Workers::Workers(std::uint32_t tiles)
+    : threads_(std::max(1, std::min(static_cast<int>(std::min(tiles, 1024u)), engine::Workers::available_cpus()))),
+      free_(threads_),
+      arenas_(static_cast<std::size_t>(threads_) + 1) {}
+
+Workers::~Workers() = default;
+
+void Workers::set_thread_priority(Priority priority) noexcept { thread_priority = priority; }
+
+int Workers::threads_for(std::uint32_t tiles) const noexcept {
+  return tiles == 0 ? threads_ : static_cast<int>(std::min(tiles, static_cast<std::uint32_t>(threads_)));
+}
+
+void Workers::begin(int threads) {
+  Waiting self{thread_priority, threads, WaitWord(0)};
+  {
+    std::lock_guard lock(mutex_);
+    if (!first_ && free_ >= threads) {
+      free_ -= threads;
+      return;
+    }
+    Waiting** place = &first_;
+    while (*place && (*place)->priority >= self.priority) place = &(*place)->next;
+    self.next = *place;
+    *place = &self;
+  }
+  // Ends: what runs before it ends, and nothing that is admitted waits for anything else.
+  self.admitted.wait([](std::uint32_t value) { return value != 0; }, Deadline(), 0);
+  std::lock_guard lock(mutex_);  // Until the thread that admitted it has let go of `self`.
+}
+
+void Workers::end(int threads) noexcept {
+  std::lock_guard lock(mutex_);
+  free_ += threads;
+  admit();
+}
+
+void Workers::admit() noexcept {
+  // The first waits for room even when one behind it would fit: it would starve otherwise.
+  while (first_ && free_ >= first_->threads) {
+    Waiting* admitted = first_;
+    first_ = admitted->next;
+    free_ -= admitted->threads;
+    admitted->admitted.store(1);
+  }
+}
+
+engine::Workers& Workers::arena(int threads) {
+  std::lock_guard lock(mutex_);
+  auto& arena = arenas_[static_cast<std::size_t>(threads)];
+  if (!arena) arena = std::make_unique<engine::Workers>(threads);
+  return *arena;
+}
+
+}  // namespace tenon::npu

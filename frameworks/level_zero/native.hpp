@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Level Zero calls: codes become errors, handles have owners, waits have deadlines, a test can make any one call
+// fail; and what is newer than the loader that is linked, found at run time or refused by name.
+#pragma once
+
+#include <level_zero/loader/ze_loader.h>
+#include <level_zero/ze_api.h>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/frameworks/level_zero/abi/abi.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace level_zero {
+
+/// "ZE_RESULT_ERROR_INVALID_SIZE", for messages; "a Level Zero code" for those that nobody published.
+inline std::string result_name(ze_result_t result) {
+  const auto code = static_cast<std::uint32_t>(result);
+  constexpr std::string_view device[] = {
+      "DEVICE_LOST",         "OUT_OF_HOST_MEMORY",    "OUT_OF_DEVICE_MEMORY",     "MODULE_BUILD_FAILURE",
+      "MODULE_LINK_FAILURE", "DEVICE_REQUIRES_RESET", "DEVICE_IN_LOW_POWER_STATE"};
+  constexpr std::string_view usage[] = {"UNINITIALIZED",
+                                        "UNSUPPORTED_VERSION",
+                                        "UNSUPPORTED_FEATURE",
+                                        "INVALID_ARGUMENT",
+                                        "INVALID_NULL_HANDLE",
+                                        "HANDLE_OBJECT_IN_USE",
+                                        "INVALID_NULL_POINTER",
+                                        "INVALID_SIZE",
+                                        "UNSUPPORTED_SIZE",
+                                        "UNSUPPORTED_ALIGNMENT",
+                                        "INVALID_SYNCHRONIZATION_OBJECT",
+                                        "INVALID_ENUMERATION",
+                                        "UNSUPPORTED_ENUMERATION",
+                                        "UNSUPPORTED_IMAGE_FORMAT",
+                                        "INVALID_NATIVE_BINARY",
+                                        "INVALID_GLOBAL_NAME",
+                                        "INVALID_KERNEL_NAME",
+                                        "INVALID_FUNCTION_NAME",
+                                        "INVALID_GROUP_SIZE_DIMENSION",
+                                        "INVALID_GLOBAL_WIDTH_DIMENSION",
+                                        "INVALID_KERNEL_ARGUMENT_INDEX",
+                                        "INVALID_KERNEL_ARGUMENT_SIZE",
+                                        "INVALID_KERNEL_ATTRIBUTE_VALUE",
+                                        "INVALID_MODULE_UNLINKED",
+                                        "INVALID_COMMAND_LIST_TYPE",
+                                        "OVERLAPPING_REGIONS",
+                                        "ACTION_REQUIRED",
+                                        "INVALID_KERNEL_HANDLE"};
+  const std::string prefix = "ZE_RESULT_ERROR_";
+  if (code == 0) return "ZE_RESULT_SUCCESS";
+  if (code == 1) return "ZE_RESULT_NOT_READY";
+  if (code >= 0x70000001 && code < 0x70000001 + std::size(device))
+    return prefix + std::string(device[code - 0x70000001]);
+  if (code == 0x70010000) return prefix + "INSUFFICIENT_PERMISSIONS";
+  if (code == 0x70010001) return prefix + "NOT_AVAILABLE";
+  if (code == 0x70020000) return prefix + "DEPENDENCY_UNAVAILABLE";
+  if (code == 0x7800001b) return "ZE_RESULT_WARNING_ACTION_REQUIRED";
+  if (code >= 0x78000001 && code < 0x78000001 + std::size(usage)) return prefix + std::string(usage[code - 0x78000001]);
+  if (code == abi::kErrorSurvivabilityMode) return prefix + "SURVIVABILITY_MODE_DETECTED";
+  if (code == abi::kErrorAddressNotFound) return prefix + "ADDRESS_NOT_FOUND";
+  return code == 0x7ffffffe ? prefix + "UNKNOWN" : "a Level Zero code";
+}
+
+namespace detail {
+
+/// What conformance and tests steer: every native call below passes through injected(), and every handle is counted.
+struct Probe {
+  static inline std::atomic<long> countdown{0};
+  static inline std::atomic<bool> failed{false};
+  static inline std::atomic<std::size_t> handles{0};
+};
+
+/// True when this call is the one that was told to fail. @cost one relaxed load.
+inline bool injected() {
+  long left = Probe::countdown.load(std::memory_order_relaxed);
+  while (left > 0) {
+    if (!Probe::countdown.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) continue;
+    if (left == 1) Probe::failed.store(true);
+    return left == 1;
+  }
+  return false;
+}
+inline constexpr ze_result_t kInjected = ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+
+constexpr Code code_of(ze_result_t result) {
+  switch (static_cast<std::uint32_t>(result)) {
+    case ZE_RESULT_NOT_READY:
+      return Code::kDeadlineExceeded;
+    case ZE_RESULT_ERROR_DEVICE_LOST:
+    case ZE_RESULT_ERROR_DEVICE_REQUIRES_RESET:
+      return Code::kAborted;
+    case ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY:
+    case ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY:
+      return Code::kResourceExhausted;
+    case ZE_RESULT_ERROR_INSUFFICIENT_PERMISSIONS:
+      return Code::kPermissionDenied;
+    case ZE_RESULT_ERROR_NOT_AVAILABLE:
+    case ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE:
+    case ZE_RESULT_ERROR_UNINITIALIZED:
+    case ZE_RESULT_ERROR_DEVICE_IN_LOW_POWER_STATE:
+    case abi::kErrorSurvivabilityMode:
+      return Code::kUnavailable;
+    case ZE_RESULT_ERROR_UNSUPPORTED_VERSION:
+    case ZE_RESULT_ERROR_UNSUPPORTED_FEATURE:
+    case ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION:
+    case ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT:
+      return Code::kUnimplemented;
+    case ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE:
+    case ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT:
+      return Code::kFailedPrecondition;
+    case abi::kErrorAddressNotFound:
+      return Code::kInvalidArgument;
+    default: {
+      const auto code = static_cast<std::uint32_t>(result);
+      return code >= 0x78000004 && code <= abi::kErrorInvalidKernelHandle ? Code::kInvalidArgument : Code::kInternal;
+    }
+  }
+}
+
+[[noreturn]] inline void fail(ze_result_t result, const char* call, const std::string& what) {
+  throw Error(code_of(result), "level_zero: " + what + ": " + result_name(result), call,
+              static_cast<std::int64_t>(result));
+}
+
+/// The only place where codes become exceptions. `what` is a text, or a function that makes one when it is needed.
+template <typename What>
+void check(ze_result_t result, const char* call, const What& what) {
+  if (result == ZE_RESULT_SUCCESS) return;
+  if constexpr (std::is_invocable_v<What>)
+    fail(result, call, what());
+  else
+    fail(result, call, what);
+}
+
+/// Calls a function that returns a code: of the loader, or of an extension's table.
+template <typename Function, typename... Arguments>
+ze_result_t call(Function function, Arguments... arguments) {
+  return injected() ? kInjected : function(arguments...);
+}
+
+/// What destroys handles of each type.
+template <typename T>
+struct HandleTraits;
+#define TENON_LEVEL_ZERO_HANDLE(type, name)                                  \
+  template <>                                                                \
+  struct HandleTraits<type> {                                                \
+    static void destroy(type handle) noexcept { ze##name##Destroy(handle); } \
+  };
+TENON_LEVEL_ZERO_HANDLE(ze_context_handle_t, Context)
+TENON_LEVEL_ZERO_HANDLE(ze_command_queue_handle_t, CommandQueue)
+TENON_LEVEL_ZERO_HANDLE(ze_command_list_handle_t, CommandList)
+TENON_LEVEL_ZERO_HANDLE(ze_fence_handle_t, Fence)
+TENON_LEVEL_ZERO_HANDLE(ze_event_pool_handle_t, EventPool)
+TENON_LEVEL_ZERO_HANDLE(ze_event_handle_t, Event)
+#undef TENON_LEVEL_ZERO_HANDLE
+
+/// Owner of one Level Zero object, or a user's, which stays the user's: Level Zero counts no references. Empty when
+/// default-constructed.
+template <typename T>
+class Handle {
+ public:
+  Handle() = default;
+  /// Takes it over.
+  explicit Handle(T handle) noexcept : handle_(handle), owned_(handle != nullptr) {
+    if (owned_) Probe::handles.fetch_add(1, std::memory_order_relaxed);
+  }
+  /// Somebody else's, who keeps it alive.
+  static Handle borrow(T handle) noexcept {
+    Handle borrowed;
+    borrowed.handle_ = handle;
+    return borrowed;
+  }
+  Handle(Handle&& other) noexcept
+      : handle_(std::exchange(other.handle_, nullptr)), owned_(std::exchange(other.owned_, false)) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) {
+      reset();
+      handle_ = std::exchange(other.handle_, nullptr);
+      owned_ = std::exchange(other.owned_, false);
+    }
+    return *this;
+  }
+  ~Handle() { reset(); }
+
+  T get() const noexcept { return handle_; }
+  explicit operator bool() const noexcept { return handle_ != nullptr; }
+  bool owned() const noexcept { return owned_; }
+  void reset() noexcept {
+    const T handle = std::exchange(handle_, nullptr);
+    if (!std::exchange(owned_, false)) return;
+    HandleTraits<T>::destroy(handle);
+    Probe::handles.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  T handle_ = nullptr;
+  bool owned_ = false;
+};
+
+/// Calls a function that writes a new object's handle through its last argument.
+template <typename T, typename What, typename Function, typename... Arguments>
+Handle<T> create(const char* name, const What& what, Function function, Arguments... arguments) {
+  T made = nullptr;
+  check(call(function, arguments..., &made), name, what);
+  if (!made) check(ZE_RESULT_ERROR_UNKNOWN, name, what);  // "Success" without an object.
+  return Handle<T>(made);
+}
+
+/// An empty struct with its type set, as every Level Zero call wants it.
+template <typename T>
+T typed(std::uint32_t structure_type, const void* next = nullptr) {
+  T value{};
+  value.stype = abi::structure_type(structure_type);
+  value.pNext = const_cast<std::remove_const_t<std::remove_pointer_t<decltype(value.pNext)>>*>(next);
+  return value;
+}
+
+/// A list that is asked for twice, for its length and for its entries.
+/// @param ask  (std::uint32_t* count, T* entries) -> ze_result_t
+template <typename T, typename Ask, typename What>
+std::vector<T> list(const char* name, const What& what, const T& blank, const Ask& ask) {
+  std::uint32_t count = 0;
+  check(injected() ? kInjected : ask(&count, static_cast<T*>(nullptr)), name, what);
+  std::vector<T> entries(count, blank);
+  if (count == 0) return entries;
+  check(injected() ? kInjected : ask(&count, entries.data()), name, what);
+  entries.resize(std::min<std::size_t>(count, entries.size()));  // It may have shrunk in between.
+  return entries;
+}
+
+/// @name What is newer than the loader of Debian 12
+/// Found in the loader that the process has, at run time. Null: that loader does not know the call.
+struct Newer {
+  abi::InitDrivers init_drivers = nullptr;
+  abi::CommandListHostSynchronize command_list_host_synchronize = nullptr;
+  abi::CommandListGetNextCommandIdExp get_next_command_id = nullptr;
+  abi::CommandListUpdateMutableCommandsExp update_mutable_commands = nullptr;
+  abi::CommandListUpdateMutableCommandSignalEventExp update_mutable_command_signal_event = nullptr;
+  abi::CommandListUpdateMutableCommandWaitEventsExp update_mutable_command_wait_events = nullptr;
+  abi::DeviceImportExternalSemaphoreExt import_semaphore = nullptr;
+  abi::DeviceReleaseExternalSemaphoreExt release_semaphore = nullptr;
+  abi::CommandListAppendSignalExternalSemaphoreExt append_signal_semaphore = nullptr;
+  abi::CommandListAppendWaitExternalSemaphoreExt append_wait_semaphore = nullptr;
+  abi::DriverGetLastErrorDescription get_last_error_description = nullptr;
+  abi::DeviceGetVectorWidthPropertiesExt get_vector_widths = nullptr;
+};
+
+inline Newer find_newer() {
+  // The one that is loaded already, whatever scope it was loaded into; never another copy.
+  void* const loader = ::dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  Newer newer;
+  const auto find = [&](auto& function, const char* name) {
+    function =
+        reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(loader ? loader : RTLD_DEFAULT, name));
+  };
+  find(newer.init_drivers, "zeInitDrivers");
+  find(newer.command_list_host_synchronize, "zeCommandListHostSynchronize");
+  find(newer.get_next_command_id, "zeCommandListGetNextCommandIdExp");
+  find(newer.update_mutable_commands, "zeCommandListUpdateMutableCommandsExp");
+  find(newer.update_mutable_command_signal_event, "zeCommandListUpdateMutableCommandSignalEventExp");
+  find(newer.update_mutable_command_wait_events, "zeCommandListUpdateMutableCommandWaitEventsExp");
+  find(newer.import_semaphore, "zeDeviceImportExternalSemaphoreExt");
+  find(newer.release_semaphore, "zeDeviceReleaseExternalSemaphoreExt");
+  find(newer.append_signal_semaphore, "zeCommandListAppendSignalExternalSemaphoreExt");
+  find(newer.append_wait_semaphore, "zeCommandListAppendWaitExternalSemaphoreExt");
+  find(newer.get_last_error_description, "zeDriverGetLastErrorDescription");
+  find(newer.get_vector_widths, "zeDeviceGetVectorWidthPropertiesExt");
+  if (loader) ::dlclose(loader);  // The program's own reference to it stays.
+  return newer;
+}
+inline const Newer& newer() {
+  static const Newer found = find_newer();
+  return found;
+}
+
+/// @errors kUnimplemented, by name, when there is no such call here.
+template <typename Function>
+Function need(Function function, const char* name, const char* from = "the Level Zero loader of this process") {
+  if (!function)
+    throw Error(Code::kUnimplemented, std::string("level_zero: ") + name + " is not offered by " + from +
+                                          "; a newer loader or driver may have it");
+  return function;
+}
+
+/// An extension's table, or a function, by name from the driver. Null: the driver has none under that name.
+template <typename Table>
+const Table* extension_table(ze_driver_handle_t driver, const char* name) {
+  void* found = nullptr;
+  const ze_result_t result = call(zeDriverGetExtensionFunctionAddress, driver, name, &found);
+  if (result == kInjected) check(result, "zeDriverGetExtensionFunctionAddress", name);
+  return result == ZE_RESULT_SUCCESS ? static_cast<const Table*>(found) : nullptr;
+}
+
+/// With several drivers in a process, a loader may wrap their handles; tables of extensions are the drivers' own and
+/// want theirs.
+template <typename T>
+T driver_side(zel_handle_type_t type, T handle) {
+  void* own = nullptr;
+  if (!handle || zelLoaderTranslateHandle(type, handle, &own) != ZE_RESULT_SUCCESS || !own) return handle;
+  return static_cast<T>(own);
+}
+inline ze_driver_handle_t driver_side(ze_driver_handle_t h) { return driver_side(ZEL_HANDLE_DRIVER, h); }
+inline ze_device_handle_t driver_side(ze_device_handle_t h) { return driver_side(ZEL_HANDLE_DEVICE, h); }
+inline ze_context_handle_t driver_side(ze_context_handle_t h) { return driver_side(ZEL_HANDLE_CONTEXT, h); }
+inline ze_command_queue_handle_t driver_side(ze_command_queue_handle_t h) {
+  return driver_side(ZEL_HANDLE_COMMAND_QUEUE, h);
+}
+inline ze_command_list_handle_t driver_side(ze_command_list_handle_t h) {
+  return driver_side(ZEL_HANDLE_COMMAND_LIST, h);
+}
+inline ze_event_handle_t driver_side(ze_event_handle_t h) { return driver_side(ZEL_HANDLE_EVENT, h); }
+
+/// Nanoseconds from now to `deadline`, as the waiting calls take them: never their "for ever".
+inline std::uint64_t nanoseconds_left(Deadline deadline) {
+  constexpr auto kLongest = std::chrono::hours(1);
+  const auto now = Clock::now();
+  if (deadline <= now) return 0;
+  if (deadline - now >= kLongest) return static_cast<std::uint64_t>(std::chrono::nanoseconds(kLongest).count());
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds(deadline - now).count());
+}
+
+/// Waits by one of the ze*Synchronize calls.
+/// @errors kDeadlineExceeded; what the call gives otherwise: kAborted for a lost device.
+template <typename Function, typename T, typename What>
+void synchronize(const char* name, Function function, T handle, Deadline deadline, const What& what) {
+  for (;;) {
+    const std::uint64_t left = nanoseconds_left(deadline);
+    const ze_result_t result = call(function, handle, left);
+    if (result == ZE_RESULT_SUCCESS) return;
+    if (result != ZE_RESULT_NOT_READY) check(result, name, what);
+    if (Clock::now() < deadline) continue;  // Woke early, or the deadline is further than one wait reaches.
+    if constexpr (std::is_invocable_v<What>)
+      throw Error(Code::kDeadlineExceeded, "level_zero: " + std::string(what()) + ": it was not done in time", name,
+                  result);
+    else
+      throw Error(Code::kDeadlineExceeded, "level_zero: " + std::string(what) + ": it was not done in time", name,
+                  result);
+  }
+}
+
+}  // namespace detail
+}  // namespace level_zero
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs: arguments, runs, and bringing plans to the device and away.
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/drivers/npu/graph_internal.hpp>
+#include <tenon/drivers/npu/profiling_internal.hpp>
+#include <tenon/drivers/npu/workers_internal.hpp>
+
+namespace tenon::npu {
+namespace {
+
+std::size_t bytes_of(const compiler::Argument& argument) {
+  return (element_count(argument.max_shape()) * bit_width(argument.type) + 7) / 8;
+}
+
+/// Byte strides, outermost first, of what the client wrote: elements, innermost first.
+bool convert_strides(const compiler::Argument& argument, std::span<const std::uint32_t> given,
+                     std::vector<std::uint64_t>& strides, std::size_t& extent) {
+  const Shape shape = argument.max_shape();
+  const std::size_t element = size_bytes(argument.type);
+  if (element == 0 || given.size() < shape.size()) return false;
+  extent = element;
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::uint64_t stride = std::uint64_t{given[shape.size() - 1 - i]} * element;
+    if (stride == 0 && shape[i] > 1) return false;
+    if (shape[i] > 1 && stride > (std::uint64_t{1} << 40) / shape[i]) return false;
+    strides.push_back(stride);
+    if (shape[i] > 1) extent += (shape[i] - 1) * stride;
+  }
+  return true;
+}
+
+}  // namespace
+
+ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, BoundArgument* bound) {
+  if (!value.data) return fail(ZE_RESULT_ERROR_INVALID_NULL_POINTER, "argument '" + argument.name + "' is set to null");
+  bound->data = value.data;
+  bound->byte_strides.clear();
+  std::size_t extent = bytes_of(argument);
+  if (!value.element_strides.empty() && !convert_strides(argument, value.element_strides, bound->byte_strides, extent))
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "strides that do not fit argument '" + argument.name + "'");
+  bound->allocation = memory_table().find_range(nullptr, value.data, std::max<std::size_t>(extent, 1));
+  if (!bound->allocation)
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "argument '" + argument.name + "' wants " + std::to_string(extent) +
+                                                      " bytes of memory that was allocated or imported here");
+  if (!argument.is_input && !bound->allocation->writable())
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "output '" + argument.name + "' is set to read-only memory");
+  return ZE_RESULT_SUCCESS;
+}
+
+/// A run with what keeps its memory. Evicting excludes executing.
+class ProgramRun final : public GraphRun {
+ public:
+  ProgramRun(std::shared_ptr<ProgramGraph> owner, std::shared_ptr<ProfilingQuery> query)
+      : owner_(std::move(owner)),
+        query_(std::move(query)),
+        run_(owner_->shared_program()),
+        kept_(owner_->program().arguments().size()) {}
+
+  ~ProgramRun() override {
+    const std::lock_guard lock(owner_->mutex_);
+    std::erase(owner_->runs_, this);
+    account(0);
+  }
+
+  void bind(std::size_t index, const BoundArgument& bound) {
+    run_.set_argument(index, bound.data, bound.byte_strides);
+    kept_[index] = bound.allocation;
+  }
+  void prepare() {
+    run_.prepare();
+    account(run_.working_bytes());
+  }
+
+  ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value) override {
+    return guarded([&] {
+      if (index >= kept_.size()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no such graph argument");
+      BoundArgument bound;
+      const std::lock_guard lock(mutex_);
+      if (const ze_result_t result = bind_argument(owner_->program().arguments()[index], value, &bound)) return result;
+      bind(index, bound);
+      return ZE_RESULT_SUCCESS;
+    });
+  }
+
+  ze_result_t execute(Workers& workers) noexcept override {
+    return guarded([&] {
+      const std::lock_guard lock(mutex_);
+      if (const ze_result_t result = owner_->initialize()) return result;
+      const compiler::Target& target = owner_->program().settings().target;
+      const auto tiles = static_cast<std::uint32_t>(target.turbo ? target.max_tiles : target.tiles);
+      workers.run(tiles, [&](engine::Workers& bounded) { run_.execute(bounded); });
+      account(run_.working_bytes());
+      if (query_) query_->record(run_.profile());
+      return ZE_RESULT_SUCCESS;
+    });
+  }
+
+  /// @return false: it is executing.
+  bool release() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
+    run_.release();
+    account(0);
+    return true;
+  }
+
+ private:
+  void account(std::size_t bytes) {
+    MemoryAccount& memory = *owner_->context().memory();
+    if (bytes > accounted_) memory.add(bytes - accounted_);
+    if (bytes < accounted_) memory.remove(accounted_ - bytes);
+    accounted_ = bytes;
+  }
+
+  const std::shared_ptr<ProgramGraph> owner_;
+  const std::shared_ptr<ProfilingQuery> query_;
+  std::mutex mutex_;
+  compiler::ProgramRun run_;
+  std::vector<std::shared_ptr<Allocation>> kept_;
+  std::size_t accounted_ = 0;
+};
+
+ProgramGraph::ProgramGraph(std::shared_ptr<compiler::Program> program, Ref<Context> context, Ref<Device> device,
+                           std::uint32_t property_flags)
+    : program_(std::move(program)),
+      context_(std::move(context)),
+      device_(std::move(device)),
+      property_flags_(property_flags),
+      arguments_(program_->arguments().size()) {
+  account_constants();
+}
+
+ProgramGraph::~ProgramGraph() { context_->memory()->remove(accounted_); }
+
+void ProgramGraph::account_constants() {
+  const std::size_t bytes = program_->bytes().size_bytes() + program_->constant_bytes();
+  if (bytes > accounted_) context_->memory()->add(bytes - accounted_);
+  if (bytes < accounted_) context_->memory()->remove(accounted_ - bytes);
+  accounted_ = bytes;
+}
+
+ze_result_t ProgramGraph::set_argument(std::uint32_t index, const ArgumentValue& value) {
+  if (index >= program_->arguments().size()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no such graph argument");
+  BoundArgument bound;
+  if (const ze_result_t result = bind_argument(program_->arguments()[index], value, &bound)) return result;
+  const std::lock_guard lock(mutex_);
+  arguments_[index] = std::move(bound);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t ProgramGraph::initialize() noexcept {
+  return guarded([&] {
+    const std::uint32_t wanted = program_->settings().target.platform.id;
+    if (wanted != device_->platform().number)
+      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the graph was compiled for platform " + std::to_string(wanted) +
+                                                           ", and this device is " +
+                                                           std::to_string(device_->platform().number));
+    if (program_->is_loaded()) return ZE_RESULT_SUCCESS;
+    program_->load();
+    const std::lock_guard lock(mutex_);
+    account_constants();
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+ze_result_t ProgramGraph::make_run(std::shared_ptr<ProfilingQuery> query, std::unique_ptr<GraphRun>& run) noexcept {
+  return guarded([&] {
+    auto made =
+        std::make_unique<ProgramRun>(std::static_pointer_cast<ProgramGraph>(shared_from_this()), std::move(query));
+    std::vector<BoundArgument> bound;
+    {
+      const std::lock_guard lock(mutex_);
+      bound = arguments_;
+      runs_.push_back(made.get());
+    }
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+      // Shapes may be left out: the largest is meant then.
+      if (bound[i].data)
+        made->bind(i, bound[i]);
+      else if (program_->arguments()[i].role != compiler::Argument::Role::kShape)
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                    "argument " + std::to_string(i) + " '" + program_->arguments()[i].name + "' is not set");
+    }
+    made->prepare();
+    run = std::move(made);
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+ze_result_t ProgramGraph::evict() noexcept {
+  return guarded([&] {
+    const std::lock_guard lock(mutex_);
+    bool all = true;
+    for (ProgramRun* run : runs_) all &= run->release();
+    if (all) program_->unload();
+    account_constants();
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+const compiler::CompileCache& compile_cache() {
+  static const compiler::CompileCache cache = compiler::CompileCache::from_environment();
+  return cache;
+}
+
+ze_result_t result_of(const Error& error) noexcept {
+  switch (error.code()) {
+    case Code::kUnimplemented:
+      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, error.what());
+    case Code::kResourceExhausted:
+      return fail(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, error.what());
+    case Code::kInternal:
+      return fail(ZE_RESULT_ERROR_UNKNOWN, error.what());
+    default:
+      return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, error.what());
+  }
+}
+
+}  // namespace tenon::npu

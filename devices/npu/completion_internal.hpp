@@ -14,11 +14,9 @@ namespace tenon::inline v1::npu_device {
 /// What waits: an inference that was handed to the device. Linked, so that adding one allocates nothing.
 class Pending {
  public:
+  virtual ~Pending() = default;
   /// Waits for the device, and reports. May destroy this. Called once, by one of the threads.
   virtual void complete() noexcept = 0;
-
- protected:
-  ~Pending() = default;
 
  private:
   friend class Completion;

@@ -127,11 +127,10 @@ bool is_device_code(const std::string& module) {
 
 /// The outputs for the pixels in `frame`, by the reference kernel and a tensor of its own.
 std::vector<float> expected_outputs(const Frame& frame, CompiledModel& compiled, const InputStageSpec& spec) {
-  Tensor input(spec.type, spec.target_shape());
+  InferRequest request = compiled.create_infer_request();
+  const Tensor input = request.get_input_tensor();
   const auto views = plane_views(spec, frame.planes());
   run_input_stage_reference(spec, std::span(views).first(frame.plane_count()), input.data());
-  InferRequest request = compiled.create_infer_request();
-  request.set_input_tensor(input);
   request.infer();
   return outputs_of(request, compiled);
 }
@@ -173,7 +172,7 @@ HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const 
     InferRequest request = compiled.create_infer_request();
     request.set_frame(frame);
     request.infer();  // What is done once only is done now.
-    PageGuard guard(memory.host(), memory.size_bytes());
+    PageGuard guard(PageGuard::mappings_of(memory));
     request.infer();
     const PageGuard::Findings found = guard.release();
     if (found.pages == 0)

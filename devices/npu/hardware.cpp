@@ -130,8 +130,8 @@ void find_in(const std::shared_ptr<const level_zero::Driver>& driver, std::vecto
       npu->device = npu->facts.handle;
       npu->own_device = driver_side(npu->device);
       read_device(*npu);
-      npu->imports_system_memory = npu->facts.imports_system_memory() &&
-                                   (npu->facts.import_types & abi::kStandardAllocation) != 0 && npu->is_mutable();
+      npu->imports_system_memory =
+          npu->facts.imports_system_memory() && (npu->facts.import_types & abi::kStandardAllocation) != 0;
       read_graph_properties(*npu);
       const auto same = std::count_if(found.begin(), found.end(),
                                       [&](const auto& other) { return other->platform == npu->platform; });

@@ -59,7 +59,10 @@ class UsmToCpu final : public Edge {
     if (!native) return Refusal{kNotOurs};
     if (from.host_addressable) {
       if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
-      return shared(from, to, kCpuMemory, 100);
+      Reached reached = shared(from, to, kCpuMemory, 100);
+      // A driver imports no pages that are a driver's already: nobody shall plan that as the next hop.
+      reached.result.alignment = std::min<std::size_t>(from.alignment, 64);
+      return reached;
     }
     return copied(from, to, kCpuMemory, 20'000, native->device.integrated ? 0.1 : 0.2);
   }
@@ -94,7 +97,7 @@ class CpuToUsm final : public Edge {
     const Native* native = native_of(to);
     if (!native) return Refusal{kNotOurs};
     if (std::string reason = obstacle(*native, from, access); !reason.empty()) return Refusal{std::move(reason)};
-    return shared(from, to, kUsmMemory, native->device.takes_any_pointer() ? 100 : 2'000);
+    return shared(from, to, kUsmMemory, native->device.takes_any_pointer() ? 100 : 20'000);
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
@@ -105,6 +108,10 @@ class CpuToUsm final : public Edge {
     if (!view) {
       const auto& context = *to.as<UsmContext>();
       void* const host = source.view() ? source.view()->host() : memory.host();
+      if (memory.kind() == kUsmMemory)
+        throw Error(Code::kFailedPrecondition, std::string(name()) + ": the pages are those of " +
+                                                   std::string(memory.context()->name()) +
+                                                   " already; map that memory itself, not the CPU's view of it");
       const bool as_it_is = context.native().device.takes_any_pointer();
       UsmBlock imported = as_it_is ? UsmBlock() : import(context, host, memory.size_bytes());
       void* const data = imported.data() ? imported.data() : host;

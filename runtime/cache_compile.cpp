@@ -38,6 +38,18 @@ bool can_export(Device& device) {
   }
 }
 
+/// The properties of a compilation whose result goes into the folder. A device that lists CACHE_DIR among its
+/// writable properties is told: its driver may have a cache of its own, and one is enough.
+AnyMap told_of_folder(Device& device, AnyMap properties, const fs::path& folder) {
+  try {
+    const auto names = device.get_property(supported_properties.name(), {}).as<std::vector<PropertyName>>();
+    const auto listed = std::find(names.begin(), names.end(), cache_dir.name());
+    if (listed != names.end() && listed->is_mutable()) properties[cache_dir.name()] = Any(folder.string());
+  } catch (const Error&) {  // What says nothing of itself is told nothing.
+  }
+  return properties;
+}
+
 /// Device, its properties that matter, and those of the call. A device that does not say which matter is taken to mean
 /// all that the call names.
 std::string describe(Device& device, const AnyMap& properties) {
@@ -203,7 +215,7 @@ Outcome Compiler::compile(const std::shared_ptr<const Model>& model, const Origi
   outcome.compiled = load(*file, model, origin);
   outcome.from_cache = outcome.compiled != nullptr;
   if (outcome.compiled) return outcome;
-  outcome.compiled = device_.compile_model(model, properties_);
+  outcome.compiled = device_.compile_model(model, told_of_folder(device_, properties_, settings_.folder));
   if (outcome.compiled) store(*file, *outcome.compiled, model->get_friendly_name(), files);
   return outcome;
 }

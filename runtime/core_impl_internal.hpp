@@ -122,9 +122,12 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
       if (properties) (*properties)[tenon::device::priorities.name()] = Any(name.members);
     }
     if (name.id.empty()) return device;
-    const auto ids = device->available_ids();
+    auto ids = device->available_ids();
     // One device without an id may be called 0.
-    if (ids == std::vector<std::string>{""} && name.id == "0") return device;
+    const bool is_lone = ids == std::vector<std::string>{""};
+    if (is_lone && name.id == "0") return device;
+    // One that goes without an id may have one all the same: "NPU.4000" is the NPU where there is just that one.
+    if (is_lone) ids = ids_property(*device);
     if (std::find(ids.begin(), ids.end(), name.id) == ids.end()) {
       std::string known;
       for (const std::string& id : ids) known += (known.empty() ? "" : ", ") + name.base + (id.empty() ? "" : "." + id);
@@ -133,6 +136,14 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
     }
     if (properties) (*properties)[tenon::device::id.name()] = Any(name.id);
     return device;
+  }
+
+  static std::vector<std::string> ids_property(Device& device) {
+    try {
+      return device.get_property(tenon::available_devices.name(), {}).as<std::vector<std::string>>();
+    } catch (const Error&) {
+      return {""};
+    }
   }
 
   CompileOptions split(const std::string& device_name, const AnyMap& properties) {

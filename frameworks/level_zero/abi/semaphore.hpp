@@ -32,7 +32,7 @@ struct SemaphoreDescriptor {
 };
 static_assert(sizeof(SemaphoreDescriptor) == 24);
 
-/// Follows a SemaphoreDescriptor. The driver takes the descriptor over when the import succeeds.
+/// Follows a SemaphoreDescriptor. The file descriptor stays the client's.
 struct SemaphoreFd {
   std::uint32_t stype = 0x00020024;
   const void* next = nullptr;

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recording, changing and submitting a request's command lists.
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/devices/npu/request_internal.hpp>
+
+namespace tenon::inline v1::npu_device {
+
+Commands::Commands(std::shared_ptr<Graph> graph, ze_command_queue_handle_t queue, bool profile, bool timestamps)
+    : graph_(std::move(graph)), queue_(queue), bindings_(graph_->arguments().size()), fence_(make_fence(queue)) {
+  const Npu& npu = graph_->npu();
+  changes_.reserve(bindings_.size());
+  if (profile) {
+    if (!npu.profiling)
+      throw Error(Code::kUnimplemented, "NPU: the driver has no profiling (" + std::string(abi::kProfilingExtension) +
+                                            "); leave PERF_COUNT off");
+    abi::ProfilingPoolHandle pool = nullptr;
+    check(call(npu.profiling->pool_create, graph_->handle(), std::uint32_t{1}, &pool), "pfnProfilingPoolCreate",
+          "making room for a profile");
+    pool_ = {pool, npu.profiling->pool_destroy};
+    abi::ProfilingQueryHandle query = nullptr;
+    check(call(npu.profiling->query_create, pool, std::uint32_t{0}, &query), "pfnProfilingQueryCreate",
+          "making room for a profile");
+    query_ = {query, npu.profiling->query_destroy};
+  }
+  if (timestamps) stamps_ = allocate_tensor(graph_->npu(), ElementType::kU64, Shape{2}, false);
+}
+
+Commands::~Commands() {
+  if (!running_) return;
+  // A device that hangs may come to life again: what it may touch is left to it, for ever.
+  try {
+    wait();
+  } catch (const Error&) {
+    if (running_) {
+      auto* kept = new std::vector<Tensor>;
+      for (Binding& binding : bindings_) kept->push_back(std::move(binding.tensor));
+      new std::shared_ptr<Graph>(graph_);
+      for (List& list : lists_) (void)new Handle<ze_command_list_handle_t>(std::move(list.handle));
+      (void)new Handle<ze_fence_handle_t>(std::move(fence_));
+    }
+  }
+}
+
+void Commands::bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
+                    const ByteStrides* byte_strides) {
+  Binding& binding = bindings_[argument];
+  binding.tensor = tensor;
+  abi::ArgumentStrides strides;
+  if (byte_strides) {
+    const std::size_t rank = byte_strides->size();
+    const auto element = static_cast<std::ptrdiff_t>(size_bytes(tensor.element_type()));
+    for (std::size_t i = 0; i < rank; ++i)
+      strides.strides[i] = static_cast<std::uint32_t>((*byte_strides)[rank - 1 - i] / element);
+  }
+  // A list that was recorded with strides keeps them until it is told others: what is packed says so from then on.
+  const bool has_strides = byte_strides && (binding.has_strides || !tensor.is_contiguous());
+  if (!has_strides) strides = {};
+  const bool same = binding.data == data && binding.item_bytes == item_bytes && binding.has_strides == has_strides &&
+                    std::equal(std::begin(strides.strides), std::end(strides.strides), binding.strides.strides);
+  if (same) return;
+  binding.data = data;
+  binding.item_bytes = item_bytes;
+  binding.has_strides = has_strides;
+  binding.strides = strides;
+  binding.changed = true;
+}
+
+void Commands::append_timestamp(List& list, std::size_t which) {
+  check(call(zeCommandListAppendBarrier, list.handle.get(), ze_event_handle_t{nullptr}, std::uint32_t{0},
+             static_cast<ze_event_handle_t*>(nullptr)),
+        "zeCommandListAppendBarrier", "recording an inference");
+  check(call(zeCommandListAppendWriteGlobalTimestamp, list.handle.get(),
+             static_cast<std::uint64_t*>(stamps_.data()) + which, ze_event_handle_t{nullptr}, std::uint32_t{0},
+             static_cast<ze_event_handle_t*>(nullptr)),
+        "zeCommandListAppendWriteGlobalTimestamp", "recording an inference");
+}
+
+void Commands::record(List& list, std::size_t item) {
+  const Npu& npu = graph_->npu();
+  if (!list.handle) {
+    list.handle = make_list(npu);
+    list.own = driver_side(list.handle.get());
+  } else {
+    check(call(zeCommandListReset, list.handle.get()), "zeCommandListReset", "recording an inference anew");
+  }
+  list.recorded = false;
+  if (stamps_) append_timestamp(list, 0);
+  {
+    // Values that are set are the graph's until the list has taken them.
+    const std::lock_guard lock(graph_->mutex());
+    for (std::size_t i = 0; i < bindings_.size(); ++i) {
+      const Binding& binding = bindings_[i];
+      graph_->set_argument(static_cast<std::uint32_t>(i), binding.data + item * binding.item_bytes,
+                           binding.has_strides ? &binding.strides : nullptr);
+    }
+    if (npu.is_mutable()) {
+      abi::MutableCommandId wanted;
+      wanted.flags = npu.api_version() >= abi::version(1, 11) ? std::uint32_t{abi::kMutableGraphArguments}
+                                                              : abi::kMutableGraphArgumentDeprecated;
+      check(call(npu.next_command_id, list.handle.get(), static_cast<const abi::MutableCommandId*>(&wanted),
+                 &list.command_id),
+            "zeCommandListGetNextCommandIdExp", "recording an inference");
+    }
+    check(call(npu.graph->append_graph_execute, list.own, graph_->handle(), query_.get(), ze_event_handle_t{nullptr},
+               std::uint32_t{0}, static_cast<ze_event_handle_t*>(nullptr)),
+          "pfnAppendGraphExecute", "recording an inference");
+  }
+  if (stamps_) append_timestamp(list, 1);
+  check(call(zeCommandListClose, list.handle.get()), "zeCommandListClose", "recording an inference");
+  list.recorded = true;
+}
+
+void Commands::update(List& list, std::size_t item) {
+  const Npu& npu = graph_->npu();
+  changes_.clear();
+  for (std::size_t i = 0; i < bindings_.size(); ++i) {
+    const Binding& binding = bindings_[i];
+    if (!binding.changed) continue;
+    abi::MutableGraphArgument change;
+    if (npu.api_version() < abi::version(1, 11)) change.stype = abi::kMutableGraphArgumentTypeDeprecated;
+    change.command_id = list.command_id;
+    change.index = static_cast<std::uint32_t>(i);
+    change.value = binding.data + item * binding.item_bytes;
+    changes_.push_back(change);  // Within what was reserved.
+  }
+  // The chain is laid when nothing moves any more; strides stand behind the argument that they belong to.
+  for (std::size_t i = changes_.size(); i-- > 0;) {
+    const void* rest = i + 1 < changes_.size() ? &changes_[i + 1] : nullptr;
+    Binding& binding = bindings_[changes_[i].index];
+    if (binding.has_strides) {
+      binding.strides.next = const_cast<void*>(rest);
+      changes_[i].next = &binding.strides;
+    } else {
+      changes_[i].next = rest;
+    }
+  }
+  abi::MutableCommands commands;
+  commands.next = changes_.data();
+  check(call(npu.update_commands, list.handle.get(), static_cast<const abi::MutableCommands*>(&commands)),
+        "zeCommandListUpdateMutableCommandsExp", "giving a request other tensors");
+  check(call(zeCommandListClose, list.handle.get()), "zeCommandListClose", "giving a request other tensors");
+}
+
+void Commands::submit(std::size_t items) {
+  if (!fence_) fence_ = make_fence(queue_);
+  if (lists_.size() < items) {
+    lists_.resize(items);
+    raw_.resize(items);
+  }
+  const Npu& npu = graph_->npu();
+  const bool changed = std::any_of(bindings_.begin(), bindings_.end(), [](const Binding& b) { return b.changed; });
+  // Lists of items that the last inferences did not have may be behind.
+  if (changed || stale_ || updated_items_ < items) {
+    const bool again = stale_ || !npu.is_mutable();
+    stale_ = true;
+    for (std::size_t i = 0; i < lists_.size(); ++i) {
+      List& list = lists_[i];
+      if (i >= items) {
+        list.recorded = false;
+        continue;
+      }
+      if (!list.recorded || again)
+        record(list, i), raw_[i] = list.handle.get();
+      else if (changed)
+        update(list, i);
+    }
+    for (Binding& binding : bindings_) binding.changed = false;
+    updated_items_ = items;
+    stale_ = false;
+  }
+  check(call(zeCommandQueueExecuteCommandLists, queue_, static_cast<std::uint32_t>(items), raw_.data(), fence_.get()),
+        "zeCommandQueueExecuteCommandLists", "starting an inference");
+  running_ = true;
+}
+
+void Commands::wait() {
+  try {
+    wait_and_reset(fence_.get(), Clock::now() + kSubmissionLimit);
+  } catch (const Error&) {
+    // The fence told nothing: what the queue says decides whether memory may be touched again. A lost device runs
+    // nothing any more.
+    constexpr std::uint64_t limit_ns = std::chrono::nanoseconds(std::chrono::seconds(10)).count();
+    running_ = zeCommandQueueSynchronize(queue_, limit_ns) == ZE_RESULT_NOT_READY;
+    stale_ = true;
+    if (!running_) fence_.reset();
+    throw;
+  }
+  running_ = false;
+}
+
+std::vector<abi::LayerInfo> Commands::layers() const {
+  const Npu& npu = graph_->npu();
+  std::uint32_t size = 0;
+  check(call(npu.profiling->query_get_data, query_.get(), abi::ProfilingType::kLayer, &size,
+             static_cast<std::uint8_t*>(nullptr)),
+        "pfnProfilingQueryGetData", "reading a profile");
+  std::vector<abi::LayerInfo> layers(size / sizeof(abi::LayerInfo));
+  if (!layers.empty())
+    check(call(npu.profiling->query_get_data, query_.get(), abi::ProfilingType::kLayer, &size,
+               reinterpret_cast<std::uint8_t*>(layers.data())),
+          "pfnProfilingQueryGetData", "reading a profile");
+  return layers;
+}
+
+std::chrono::nanoseconds Commands::device_time() const {
+  const auto* stamps = static_cast<const std::uint64_t*>(stamps_.data());
+  const ze_device_properties_t& device = graph_->npu().properties;
+  const std::uint64_t mask =
+      device.timestampValidBits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << device.timestampValidBits) - 1;
+  const std::uint64_t cycles = (stamps[1] - stamps[0]) & mask;
+  // Cycles per second since API 1.2 where the struct says so; this one is asked for nanoseconds per cycle.
+  return std::chrono::nanoseconds(cycles * device.timerResolution);
+}
+
+}  // namespace tenon::inline v1::npu_device

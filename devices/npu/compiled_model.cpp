@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compiled models of the NPU: ports, memory, properties.
+#include <tenon/devices/npu/compiled_model_internal.hpp>
+
+#include <algorithm>
+#include <ostream>
+
+#include <tenon/devices/npu/memory_internal.hpp>
+#include <tenon/devices/npu/remote_internal.hpp>
+#include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::npu_device {
+namespace {
+
+bool byte_like(ElementType type) { return type == ElementType::kBool || type == ElementType::kU8; }
+
+const std::string& producer_name(const Output<const Node>& port) {
+  const Node& node = *port.get_node();
+  return node.get_input_size() > 0 ? node.get_input_node_ptr(0)->get_friendly_name() : node.get_friendly_name();
+}
+
+bool is_called(const Argument& argument, const Output<const Node>& port) {
+  return argument.friendly_name == port.get_node()->get_friendly_name() ||
+         argument.friendly_name == producer_name(port);
+}
+
+/// Arguments in the order of the ports: by name where each port finds one of its own, else as the driver lists them.
+std::vector<const Argument*> matched(const std::vector<Argument>& all, bool is_input,
+                                     const std::vector<Output<const Node>>& ports) {
+  std::vector<const Argument*> listed;
+  for (const Argument& argument : all)
+    if (argument.is_input == is_input && argument.role == Argument::Role::kPort) listed.push_back(&argument);
+  if (listed.size() != ports.size())
+    throw Error(Code::kInternal, "NPU: the driver's graph has " + std::to_string(listed.size()) +
+                                     (is_input ? " inputs" : " outputs") + ", the model has " +
+                                     std::to_string(ports.size()));
+  std::vector<const Argument*> by_name;
+  std::vector<const Argument*> left = listed;
+  for (const auto& port : ports) {
+    const auto found =
+        std::find_if(left.begin(), left.end(), [&](const Argument* argument) { return is_called(*argument, port); });
+    if (found == left.end()) return listed;
+    by_name.push_back(*found);
+    left.erase(found);
+  }
+  return by_name;
+}
+
+}  // namespace
+
+CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Settings settings,
+                             std::shared_ptr<RemoteContextImpl> context)
+    : CompiledModelImpl(info.ports),
+      graph_(std::move(graph)),
+      info_(std::move(info)),
+      settings_(std::move(settings)),
+      context_(std::move(context)),
+      completion_(std::make_shared<Completion>()) {
+  plan_ports();
+  plan_states();
+  declare();
+  const bool off_device = info_.platform != npu()->platform;
+  if (off_device) return;  // Compiled for another machine: to be exported.
+  queue_ = make_queue(*npu(), QueueOptions{settings_.priority, settings_.turbo, settings_.sequential});
+  if (settings_.workload != WorkloadType::DEFAULT) {
+    const Settings wanted = settings_;
+    settings_.workload = WorkloadType::DEFAULT;
+    set_property({{workload_type.name(), Any(wanted.workload)}});
+  }
+  if (!settings_.defer_weights_load) graph_->initialize(queue_.get());
+}
+
+CompiledModel::~CompiledModel() { completion_->stop(); }
+
+void CompiledModel::plan_ports() {
+  for (const bool is_input : {true, false}) {
+    const auto& ports = is_input ? info_.ports.inputs : info_.ports.outputs;
+    const auto arguments = matched(graph_->arguments(), is_input, ports);
+    for (std::size_t i = 0; i < ports.size(); ++i)
+      (is_input ? inputs_ : outputs_).push_back(plan_port(*arguments[i], ports[i]));
+  }
+}
+
+PortPlan CompiledModel::plan_port(const Argument& argument, const Output<const Node>& port) const {
+  PortPlan plan;
+  plan.argument = argument.index;
+  plan.type = port.get_element_type();
+  if (argument.type != plan.type && !(byte_like(argument.type) && byte_like(plan.type)))
+    throw Error(Code::kInternal, "NPU: the driver made '" + port.get_node()->get_friendly_name() + "' an argument of " +
+                                     std::string(name(argument.type)) + ", the model says " +
+                                     std::string(name(plan.type)));
+  plan.max_bytes = argument.bytes();
+  if (info_.batch != 0) {
+    plan.kind = PortPlan::Kind::kBatch;
+  } else if (port.get_partial_shape().is_dynamic()) {
+    plan.kind = PortPlan::Kind::kBounded;
+    for (const Argument& other : graph_->arguments())
+      if (other.role == Argument::Role::kShape && other.is_input == argument.is_input && other.name == argument.name)
+        plan.shape_argument = other.index;
+    if (plan.shape_argument < 0)
+      throw Error(Code::kUnimplemented, "NPU: the driver gives no argument for the shape of '" + argument.name +
+                                            "', which is dynamic (" + port.get_partial_shape().to_string() +
+                                            "); reshape the model to a static shape");
+  }
+  return plan;
+}
+
+void CompiledModel::plan_states() {
+  const auto find = [&](const Variable& variable, bool is_input) -> std::uint32_t {
+    for (const Argument& argument : graph_->arguments())
+      if (argument.role == Argument::Role::kState && argument.is_input == is_input && argument.name == variable.name)
+        return argument.index;
+    throw Error(Code::kInternal, "NPU: the driver's graph lacks the " + std::string(is_input ? "input" : "output") +
+                                     " of state '" + variable.name + "'");
+  };
+  // What was imported without our header is known by its arguments alone.
+  if (info_.variables.empty()) {
+    for (const Argument& argument : graph_->arguments())
+      if (argument.role == Argument::Role::kState && argument.is_input)
+        info_.variables.push_back({argument.name, argument.type, argument.shape, {}});
+  }
+  for (const Variable& variable : info_.variables) states_.emplace_back(find(variable, true), find(variable, false));
+}
+
+std::variant<std::byte*, Refusal> CompiledModel::place(const PortPlan& plan, const Tensor& tensor,
+                                                       Access access) const {
+  const Argument& argument = graph_->arguments()[plan.argument];
+  if (!tensor.is_contiguous()) {
+    const std::size_t element = size_bytes(tensor.element_type());
+    const auto& strides = tensor.byte_strides();
+    const bool whole = element != 0 && std::all_of(strides.begin(), strides.end(), [&](std::ptrdiff_t stride) {
+                         return stride > 0 && stride % static_cast<std::ptrdiff_t>(element) == 0;
+                       });
+    if (!argument.strides || !whole || strides.size() > abi::kMaxArgumentDimensions ||
+        plan.kind == PortPlan::Kind::kBounded)
+      return Refusal{"the NPU's driver takes no strides for this tensor (" + to_string(strides) +
+                     " bytes); name it in NPU_ENABLE_STRIDES_FOR where the driver can, or pass a packed one"};
+  }
+  std::size_t needed = plan.max_bytes;
+  if (plan.kind != PortPlan::Kind::kBounded) needed = checked_extent_bytes(tensor.info()).value_or(SIZE_MAX);
+  return locate(*npu(), tensor, access, needed);
+}
+
+std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
+  auto placed = place(inputs_.at(index), tensor, Access::kRead);
+  if (auto* refusal = std::get_if<Refusal>(&placed)) return std::move(*refusal);
+  return std::nullopt;
+}
+
+std::optional<Refusal> CompiledModel::refuses_output(std::size_t index, const Tensor& tensor) const {
+  const PortPlan& plan = outputs_.at(index);
+  // Whether what comes fits is known later; what does not lie well for the device is filled by the request.
+  const bool is_late = plan.kind == PortPlan::Kind::kBatch && info_.batch == ModelInfo::kAnyBatch;
+  if (plan.kind == PortPlan::Kind::kBounded || is_late) {
+    if (lies_on_npu(tensor) && tensor.is_contiguous()) return std::nullopt;
+    return CompiledModelImpl::refuses_output(index, tensor);
+  }
+  auto placed = place(plan, tensor, Access::kWrite);
+  if (auto* refusal = std::get_if<Refusal>(&placed)) return std::move(*refusal);
+  return std::nullopt;
+}
+
+Context CompiledModel::memory_context() const { return npu_device::memory_context(*npu()); }
+
+Tensor CompiledModel::allocate_input(std::size_t index, const Shape& shape) const {
+  const PortPlan& plan = inputs_.at(index);
+  return allocate_tensor(*npu(), plan.type, shape, true,
+                         plan.kind == PortPlan::Kind::kBounded ? plan.max_bytes : std::size_t{0});
+}
+
+Tensor CompiledModel::allocate_output(std::size_t index, const Shape& shape) const {
+  return allocate_tensor(*npu(), outputs_.at(index).type, shape, false);
+}
+
+void CompiledModel::declare() {
+  table_.add_constant(model_name, info_.name);
+  table_.add_constant(execution_devices, std::vector<std::string>{npus().size() > 1 ? "NPU." + npu()->id : "NPU"});
+  table_.add_constant(optimal_number_of_infer_requests, settings_.optimal_requests(info_.platform));
+  table_.add_constant(num_streams, streams::Num(1));
+  table_.add_constant(hint::performance_mode, settings_.mode);
+  table_.add_constant(hint::num_requests, settings_.num_requests);
+  table_.add_constant(hint::model_priority, settings_.priority);
+  table_.add_constant(hint::execution_mode, settings_.execution_mode);
+  table_.add_constant(hint::inference_precision, settings_.precision);
+  table_.add_constant(hint::enable_cpu_pinning, settings_.cpu_pinning);
+  table_.add_constant(enable_profiling, settings_.profiling);
+  table_.add_constant(log::level, settings_.log_level);
+  table_.add_constant(compilation_num_threads, settings_.compilation_threads);
+  table_.add_constant(device::id, npu()->id);
+  table_.add_constant(intel_npu::platform, info_.platform);
+  table_.add_constant(intel_npu::compiler_type, settings_.compiler_type);
+  table_.add_constant(intel_npu::compilation_mode_params, settings_.compilation_mode_params);
+  table_.add_constant(intel_npu::tiles, settings_.tiles);
+  table_.add_constant(intel_npu::bypass_umd_caching, settings_.bypass_umd_caching);
+  table_.add_constant(intel_npu::defer_weights_load, settings_.defer_weights_load);
+  table_.add_constant(intel_npu::run_inferences_sequentially, settings_.sequential);
+  table_.add_constant(batch_mode, settings_.batch_mode);
+  table_.add_constant(cache_dir, settings_.cache_dir);
+  if (npu()->abilities().turbo) table_.add_constant(intel_npu::turbo, settings_.turbo);
+  table_.add_constant(runtime_requirements, requirements_of(*npu(), info_.platform));
+  if (!npu()->queue_table) return;
+  table_.add(
+      workload_type, [this] { return Any(settings_.workload); },
+      [this](const Any& value, bool apply) {
+        const auto wanted = value.as<WorkloadType>();
+        if (!apply) return;
+        const auto native =
+            wanted == WorkloadType::EFFICIENT ? abi::WorkloadType::kBackground : abi::WorkloadType::kDefault;
+        if (queue_)
+          check(call(npu()->queue_table->set_workload_type, driver_side(queue_.get()), native), "pfnSetWorkloadType",
+                "setting the workload type of a model");
+        settings_.workload = wanted;
+      });
+}
+
+Any CompiledModel::get_property(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  return table_.get(name);
+}
+
+void CompiledModel::set_property(const AnyMap& properties) {
+  const std::lock_guard lock(mutex_);
+  table_.set(properties);
+}
+
+void CompiledModel::export_model(std::ostream& stream) const {
+  graph_->with_blob([&](const void* data, std::size_t size) {
+    if (!settings_.export_raw) return write_blob(stream, info_, data, size);
+    stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+    if (!stream) throw Error(Code::kDataLoss, "NPU: the stream took only a part of the driver's blob");
+  });
+}
+
+std::shared_ptr<const Model> CompiledModel::runtime_model() const {
+  throw NotImplemented("the NPU's driver does not say what it runs (get_runtime_model)");
+}
+
+void CompiledModel::release_memory() {
+  if (TENON_NPU_HAS(*npu(), evict))
+    check(call(npu()->graph->evict, graph_->handle()), "pfnEvict", "releasing the device's memory of a model");
+}
+
+Ports ports_of(const Graph& graph) {
+  Ports ports;
+  for (const Argument& argument : graph.arguments()) {
+    if (argument.role != Argument::Role::kPort) continue;
+    auto value = std::make_shared<op::v0::Parameter>(element::Type(argument.type), argument.model_shape);
+    value->set_friendly_name(argument.friendly_name.empty() ? argument.name : argument.friendly_name);
+    value->output(0).set_names({argument.tensor_names.begin(), argument.tensor_names.end()});
+    if (argument.is_input) {
+      ports.inputs.emplace_back(std::shared_ptr<const Node>(value), 0);
+      continue;
+    }
+    auto result = std::make_shared<op::v0::Result>(value->output(0));
+    result->set_friendly_name(value->get_friendly_name());
+    ports.outputs.emplace_back(std::shared_ptr<const Node>(result), 0);
+  }
+  return ports;
+}
+
+}  // namespace tenon::inline v1::npu_device

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model compiled for the NPU: the driver's graph, its queue, and which argument is which port.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tenon/devices/npu/completion_internal.hpp>
+#include <tenon/devices/npu/graph_internal.hpp>
+#include <tenon/devices/npu/model_info_internal.hpp>
+#include <tenon/devices/npu/settings_internal.hpp>
+#include <tenon/runtime/property_table.hpp>
+
+namespace tenon::inline v1::npu_device {
+
+/// How a port reaches the driver.
+struct PortPlan {
+  enum class Kind {
+    kStatic,   ///< One shape.
+    kBatch,    ///< The graph takes one item; the tensor may have several.
+    kBounded,  ///< Any shape within bounds; extents go to or come from `shape_argument`.
+  };
+  std::uint32_t argument = 0;
+  Kind kind = Kind::kStatic;
+  std::int64_t shape_argument = -1;
+  ElementType type = ElementType::kUndefined;
+  std::size_t max_bytes = 0;  ///< kBounded: what the device may touch.
+};
+
+class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
+ public:
+  /// @param graph  of `npu`.  @errors what making a queue and bringing the weights to the device gives.
+  CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Settings settings,
+                std::shared_ptr<RemoteContextImpl> context);
+  ~CompiledModel() override;
+
+  std::unique_ptr<InferRequestImpl> create_request() override;
+  std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
+  std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const override;
+  Context memory_context() const override;
+  Tensor allocate_input(std::size_t index, const Shape& shape) const override;
+  Tensor allocate_output(std::size_t index, const Shape& shape) const override;
+  Any get_property(const std::string& name) const override;
+  void set_property(const AnyMap& properties) override;
+  void export_model(std::ostream& stream) const override;
+  std::shared_ptr<const Model> runtime_model() const override;
+  void release_memory() override;
+  std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
+
+  const std::shared_ptr<Graph>& graph() const { return graph_; }
+  const std::shared_ptr<const Npu>& npu() const { return graph_->npu_ref(); }
+  ze_command_queue_handle_t queue() const { return queue_.get(); }
+  const Settings& settings() const { return settings_; }
+  const ModelInfo& info() const { return info_; }
+  const std::vector<PortPlan>& inputs() const { return inputs_; }
+  const std::vector<PortPlan>& outputs() const { return outputs_; }
+  /// Pairs of arguments, by info().variables.
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>>& states() const { return states_; }
+  Completion& completion() const { return *completion_; }
+
+  /// The address for the device, or why the tensor can't be used where it lies.
+  std::variant<std::byte*, Refusal> place(const PortPlan& plan, const Tensor& tensor, Access access) const;
+
+ private:
+  void plan_ports();
+  PortPlan plan_port(const Argument& argument, const Output<const Node>& port) const;
+  void plan_states();
+  void declare();
+
+  std::shared_ptr<Graph> graph_;
+  ModelInfo info_;
+  Settings settings_;
+  std::shared_ptr<RemoteContextImpl> context_;
+  Handle<ze_command_queue_handle_t> queue_;
+  std::vector<PortPlan> inputs_, outputs_;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> states_;
+  std::shared_ptr<Completion> completion_;
+  mutable std::mutex mutex_;
+  PropertyTable table_{"compiled model of NPU"};
+};
+
+/// Ports as the driver describes them: for blobs that come without ours.
+Ports ports_of(const Graph& graph);
+
+}  // namespace tenon::inline v1::npu_device

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waiting for inferences on threads.
+#include <tenon/devices/npu/completion_internal.hpp>
+
+#include <utility>
+
+namespace tenon::inline v1::npu_device {
+
+void Completion::reserve() {
+  const std::lock_guard lock(mutex_);
+  if (promised_ >= free_threads_) {
+    threads_.reserve(threads_.size() + 1);
+    // The thread keeps this alive: it may be the one whose callback drops the model.
+    threads_.emplace_back([self = shared_from_this()] { self->serve(); });
+    ++free_threads_;
+  }
+  ++promised_;
+}
+
+void Completion::add(Pending& pending) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    pending.next_ = nullptr;
+    (last_ ? last_->next_ : first_) = &pending;
+    last_ = &pending;
+  }
+  changed_.notify_one();
+}
+
+void Completion::cancel_reserve() noexcept {
+  const std::lock_guard lock(mutex_);
+  --promised_;
+}
+
+void Completion::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [this] { return first_ || stop_; });
+    if (!first_) return;
+    Pending* pending = first_;
+    first_ = pending->next_;
+    if (!first_) last_ = nullptr;
+    --free_threads_;
+    --promised_;
+    lock.unlock();
+    pending->complete();
+    lock.lock();
+    ++free_threads_;
+  }
+}
+
+void Completion::stop() noexcept {
+  std::vector<std::thread> threads;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    threads = std::move(threads_);
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads) {
+    if (thread.get_id() == std::this_thread::get_id())
+      thread.detach();
+    else
+      thread.join();
+  }
+}
+
+}  // namespace tenon::inline v1::npu_device

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The in-memory IR and the build flags.
+#include <tenon/devices/npu/ir_internal.hpp>
+
+#include <cstring>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+
+namespace tenon::inline v1::npu_device {
+namespace {
+
+const char* precision_name(ElementType type) {
+  switch (type) {
+    case ElementType::kF32:
+      return "FP32";
+    case ElementType::kF16:
+      return "FP16";
+    case ElementType::kF64:
+      return "FP64";
+    case ElementType::kBf16:
+      return "BF16";
+    case ElementType::kI64:
+      return "I64";
+    case ElementType::kI32:
+      return "I32";
+    case ElementType::kI16:
+      return "I16";
+    case ElementType::kI8:
+      return "I8";
+    case ElementType::kI4:
+      return "I4";
+    case ElementType::kU64:
+      return "U64";
+    case ElementType::kU32:
+      return "U32";
+    case ElementType::kU16:
+      return "U16";
+    case ElementType::kU8:
+      return "U8";
+    case ElementType::kU4:
+      return "U4";
+    case ElementType::kBool:
+      return "BOOL";
+    default:
+      return "UNSPECIFIED";
+  }
+}
+
+const char* layout_name(const PartialShape& shape) {
+  if (shape.rank().is_dynamic()) return "BLOCKED";
+  static constexpr const char* kByRank[] = {"**SCALAR**", "C", "NC", "CHW", "NCHW", "NCDHW"};
+  return shape.size() < std::size(kByRank) ? kByRank[shape.size()] : "BLOCKED";
+}
+
+template <typename Ports>
+void add_ports(std::string& flags, const char* side, const Ports& ports, bool by_name) {
+  std::string precisions, layouts;
+  std::size_t index = 0;
+  for (const auto& port : ports) {
+    const std::string key = (by_name ? port->get_friendly_name() : std::to_string(index)) + ":";
+    const char* gap = index++ == 0 ? "" : " ";
+    precisions += gap + key + precision_name(port->get_output_element_type(0));
+    layouts += gap + key + layout_name(port->get_output_partial_shape(0));
+  }
+  flags += std::string("--") + side + "_precisions=\"" + precisions + "\" --" + side + "_layouts=\"" + layouts + "\" ";
+}
+
+template <typename T>
+std::byte* put(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+  return at + sizeof value;
+}
+
+}  // namespace
+
+Tensor write_in_memory_ir(const Model& model, CompilerVersion version) {
+  const SerializedModel parts = serialize(model);
+  const std::size_t weights = parts.weights ? parts.weights.size_bytes() : 0;
+  Tensor bytes(ElementType::kU8, Shape{2 + 2 + 4 + 8 + parts.xml.size() + 8 + weights});
+  auto* at = static_cast<std::byte*>(bytes.data());
+  at = put(at, version.major);
+  at = put(at, version.minor);
+  at = put(at, std::uint32_t{2});
+  at = put(at, static_cast<std::uint64_t>(parts.xml.size()));
+  std::memcpy(at, parts.xml.data(), parts.xml.size());
+  at = put(at + parts.xml.size(), static_cast<std::uint64_t>(weights));
+  if (weights) std::memcpy(at, parts.weights.data(), weights);
+  return bytes;
+}
+
+std::string build_flags(const Model& model, const std::map<std::string, std::string>& config, bool by_name) {
+  std::string flags;
+  add_ports(flags, "inputs", model.get_parameters(), by_name);
+  add_ports(flags, "outputs", model.get_results(), by_name);
+  flags += "--config";
+  for (const auto& [key, value] : config) {
+    if (value.find('"') != std::string::npos)
+      throw Error(Code::kInvalidArgument,
+                  "NPU: property " + key + " holds a quotation mark, which the driver's compiler can't be told");
+    flags += " " + key + "=\"" + value + "\"";
+  }
+  return flags;
+}
+
+}  // namespace tenon::inline v1::npu_device

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocating, importing, and finding out where a tensor lies for the device.
+#include <tenon/devices/npu/memory_internal.hpp>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+#include <tenon/runtime/remote_tensor.hpp>
+
+namespace tenon::inline v1::npu_device {
+namespace {
+
+/// The system's pages as the device sees them; shared with other tensors over the same ones.
+class PagesView final : public level_zero::UsmView {
+ public:
+  PagesView(const Context& context, Access access, void* data, std::shared_ptr<const Block> block)
+      : UsmView(context, access, data, data, Block()), block_(std::move(block)) {}
+
+ private:
+  std::shared_ptr<const Block> block_;  // Null where somebody else's allocation is used as it is.
+};
+
+Block import_pages(const Npu& npu, void* pages, std::size_t size_bytes) {
+  abi::ExternalSystemMemory import;
+  import.data = pages;
+  import.size = size_bytes;
+  return level_zero::detail::allocate_usm(native_of(npu), level_zero::UsmType::kHost, size_bytes, kPage, {}, &import,
+                                          "importing");
+}
+
+bool on_page(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % kPage == 0; }
+
+/// Whether an address lies in an allocation of this context: such memory is the device's already.
+bool is_level_zero(const Npu& npu, const void* data, std::size_t size) {
+  const auto facts = level_zero::detail::find_usm(*native_of(npu), data);
+  return facts && facts->id != 0 &&
+         static_cast<const std::byte*>(data) + size <= static_cast<std::byte*>(facts->base) + facts->size;
+}
+
+/// Which pages of the system are imported: two tensors over the same ones share an import, and it lives as long as
+/// either. @thread any.
+class ImportedPages {
+ public:
+  /// The import that covers [data, data + size), or null.
+  std::shared_ptr<const Block> find(const Npu& npu, const void* data, std::size_t size) {
+    const std::lock_guard lock(mutex_);
+    return find_locked(npu, reinterpret_cast<std::uintptr_t>(data), size);
+  }
+  std::shared_ptr<const Block> share(const Npu& npu, void* data, std::size_t size) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    const std::lock_guard lock(mutex_);
+    if (auto known = find_locked(npu, begin, size)) return known;
+    for (const auto& [start, entry] : entries_)
+      if (entry.context == npu.context && !entry.block.expired() && begin < start + entry.size && start < begin + size)
+        throw Error(Code::kInvalidArgument, "Can not import a memory which is part of an existing allocation");
+    std::shared_ptr<const Block> block(new Block(import_pages(npu, data, size)), [this, begin](const Block* old) {
+      // Freed before it is forgotten, under the lock, so that nobody imports these pages in between.
+      const std::lock_guard forget(mutex_);
+      delete old;
+      const auto found = entries_.find(begin);
+      if (found != entries_.end() && found->second.block.expired()) entries_.erase(found);
+    });
+    entries_[begin] = Entry{npu.context, size, block};
+    return block;
+  }
+
+ private:
+  struct Entry {
+    ze_context_handle_t context;
+    std::size_t size;
+    std::weak_ptr<const Block> block;
+  };
+  std::shared_ptr<const Block> find_locked(const Npu& npu, std::uintptr_t begin, std::size_t size) const {
+    auto found = entries_.upper_bound(begin);
+    if (found == entries_.begin()) return nullptr;
+    --found;
+    if (found->second.context != npu.context || begin + size > found->first + found->second.size) return nullptr;
+    return found->second.block.lock();
+  }
+  std::mutex mutex_;
+  std::map<std::uintptr_t, Entry> entries_;
+};
+
+ImportedPages& imported_pages() {
+  static auto* pages = new ImportedPages;  // Tensors may outlive static objects.
+  return *pages;
+}
+
+Access widest(const Tensor& tensor) {
+  if (tensor.view()) return tensor.view()->access();
+  return tensor.memory()->read_only() ? Access::kRead : Access::kReadWrite;
+}
+
+using Imported = std::variant<std::unique_ptr<level_zero::UsmView>, Refusal>;
+
+/// By the descriptor behind the memory, where there is one that the driver takes.
+std::unique_ptr<level_zero::UsmView> import_descriptor(const Npu& npu, const Context& context, const Tensor& tensor,
+                                                       std::string& why) {
+  const Memory& memory = *tensor.memory();
+  const int fd = memory.borrow_fd();
+  const bool is_dmabuf = memory.fd_kind() == FdKind::kDmabuf;
+  if (fd < 0 || memory.fd_kind() == FdKind::kNone || memory.modifier() != 0) return nullptr;
+  if (is_dmabuf ? !npu.facts.imports_dmabuf() : !native_of(npu)->imports_memfd) return nullptr;
+  try {
+    Block block = level_zero::detail::import_fd(native_of(npu), fd, memory.size_bytes(), is_dmabuf);
+    void* const data = block.data();
+    return std::make_unique<level_zero::UsmView>(context, widest(tensor), data, data, std::move(block));
+  } catch (const Error& error) {
+    why = error.what();
+    return nullptr;
+  }
+}
+
+/// Imports the whole memory, or refuses. The view's data() is the device's address of the memory's first byte.
+Imported import_memory(const Npu& npu, const Context& context, const Tensor& tensor) {
+  const Memory& memory = *tensor.memory();
+  std::string why;
+  if (auto view = import_descriptor(npu, context, tensor, why)) return view;
+  auto* host = static_cast<std::byte*>(tensor.view() ? tensor.view()->host() : memory.host());
+  if (!host) return Refusal{"the NPU can't address " + to_string(tensor) + (why.empty() ? std::string() : ": " + why)};
+  const auto made = [&](std::shared_ptr<const Block> block) {
+    return std::make_unique<PagesView>(context, widest(tensor), host, std::move(block));
+  };
+  if (auto known = imported_pages().find(npu, host, memory.size_bytes())) {
+    return made(std::move(known));
+  }
+  if (is_level_zero(npu, host, memory.size_bytes())) return made(nullptr);
+  if (!npu.imports_system_memory)
+    return Refusal{"the NPU's driver takes no memory of the system (" + std::string(abi::kSystemMemoryExtension) +
+                   "), and this is none of its own; use get_tensor() or "
+                   "create_host_tensor()" +
+                   (why.empty() ? std::string() : "; " + why)};
+  if (!on_page(host) || memory.size_bytes() % kPage != 0 || memory.size_bytes() == 0)
+    return Refusal{"the NPU takes whole pages of the system, and this memory of " +
+                   std::to_string(memory.size_bytes()) + " bytes " +
+                   (on_page(host) ? "does not end on one" : "does not begin on one") +
+                   "; use get_tensor(), create_host_tensor() or memory of whole pages"};
+  try {
+    return made(share_pages(npu, host, memory.size_bytes()));
+  } catch (const Error& error) {
+    return Refusal{std::string("the NPU's driver does not take these pages: ") + error.what()};
+  }
+}
+
+Refusal other_context(const Tensor& tensor) {
+  if (const auto* remote = dynamic_cast<const RemoteMemory*>(tensor.memory().get())) {
+    if (!remote->remote_params().count(intel_npu::mem_handle.name()))
+      return Refusal{"Remote tensor does not have parameter with key MEM_HANDLE"};
+    return Refusal{"the remote tensor belongs to " + remote->device_name() + ", not to this NPU's context"};
+  }
+  return Refusal{"the memory belongs to another context of Level Zero than this NPU's"};
+}
+
+}  // namespace
+
+const Context& memory_context(const Npu& npu) {
+  static std::mutex mutex;
+  static auto* contexts = new std::map<const Npu*, Context>;  // Tensors may outlive static objects.
+  const std::lock_guard lock(mutex);
+  Context& context = (*contexts)[&npu];
+  if (!context) context = level_zero::wrap(npu.context, npu.device);
+  return context;
+}
+
+const Ref<level_zero::detail::Native>& native_of(const Npu& npu) {
+  return memory_context(npu).as<level_zero::UsmContext>()->native_ref();
+}
+
+Block allocate_block(const Npu& npu, std::size_t size_bytes, bool for_input) {
+  level_zero::UsmHints hints;
+  if (for_input) hints.host = ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED;
+  return level_zero::detail::allocate_usm(native_of(npu), level_zero::UsmType::kHost,
+                                          std::max(kPage, whole_pages(size_bytes)), kPage, hints, nullptr,
+                                          "allocating");
+}
+
+std::shared_ptr<const Block> share_pages(const Npu& npu, void* data, std::size_t size_bytes) {
+  return imported_pages().share(npu, data, size_bytes);
+}
+
+Tensor allocate_tensor(const Npu& npu, ElementType type, const Shape& shape, bool for_input,
+                       std::size_t capacity_bytes) {
+  const auto size = checked_size_bytes(type, shape);
+  if (!size) throw Error(Code::kInvalidArgument, "NPU: a tensor " + to_string(shape) + " is too large");
+  Requirements wanted;
+  wanted.size_bytes = std::max(*size, capacity_bytes);
+  wanted.alignment = kPage;
+  level_zero::UsmHints hints;
+  if (for_input) hints.host = ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED;
+  return Tensor(TensorInfo{type, shape, {}},
+                memory_context(npu).as<level_zero::UsmContext>()->allocate(wanted, level_zero::UsmType::kHost, hints));
+}
+
+std::variant<std::byte*, Refusal> locate(const Npu& npu, const Tensor& tensor, Access access,
+                                         std::size_t needed_bytes) {
+  const Memory& memory = *tensor.memory();
+  if (tensor.offset() > memory.size_bytes() || needed_bytes > memory.size_bytes() - tensor.offset())
+    return Refusal{"the NPU may touch " + std::to_string(needed_bytes) + " bytes, and " + to_string(tensor) +
+                   " has memory for " +
+                   std::to_string(memory.size_bytes() - std::min(tensor.offset(), memory.size_bytes()))};
+  const auto in_this_context = [&](const Context& context) {
+    const auto* usm = context.as<level_zero::UsmContext>();
+    return usm && usm->native().context.get() == npu.context;
+  };
+  if (memory.kind() == level_zero::kUsmMemory) {
+    const auto* own = dynamic_cast<const level_zero::UsmMemory*>(&memory);
+    if (!own || !in_this_context(memory.context())) return other_context(tensor);
+    return static_cast<std::byte*>(own->data()) + tensor.offset();
+  }
+  if (dynamic_cast<const RemoteMemory*>(&memory)) return other_context(tensor);
+  // A tensor that comes over a route of the router is a view of its memory already.
+  if (const auto* view = dynamic_cast<const level_zero::UsmView*>(tensor.view());
+      view && covers(view->access(), access) && in_this_context(view->context()))
+    return static_cast<std::byte*>(view->data()) + tensor.offset();
+  const Context& context = memory_context(npu);
+  if (const View* view = memory.find_view(*context, level_zero::kUsmMemory, access))
+    return static_cast<std::byte*>(static_cast<const level_zero::UsmView*>(view)->data()) + tensor.offset();
+  auto imported = import_memory(npu, context, tensor);
+  if (auto* refusal = std::get_if<Refusal>(&imported)) return std::move(*refusal);
+  const View& view = memory.add_view(std::move(std::get<std::unique_ptr<level_zero::UsmView>>(imported)));
+  if (!covers(view.access(), access)) return Refusal{"the memory is read-only"};
+  return static_cast<std::byte*>(static_cast<const level_zero::UsmView&>(view).data()) + tensor.offset();
+}
+
+std::byte* mapped_address(const Tensor& tensor) {
+  const auto* memory = dynamic_cast<const level_zero::UsmMemory*>(tensor.memory().get());
+  if (memory) return static_cast<std::byte*>(memory->data()) + tensor.offset();
+  return tensor.is_host_addressable() ? static_cast<std::byte*>(tensor.data()) : nullptr;
+}
+
+}  // namespace tenon::inline v1::npu_device

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of the application's memory and of the device's own, as the NPU uses them.
+#include <tenon/devices/npu/remote_internal.hpp>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::npu_device {
+namespace {
+
+using intel_npu::MemType;
+using intel_npu::TensorType;
+
+/// Says no to growth, in the words that users know; the rest is Tensor's.
+class RemoteLease final : public LeaseState {
+ public:
+  explicit RemoteLease(std::size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
+  bool reshape(Tensor& tensor, const Shape& shape) override {
+    const auto size = checked_size_bytes(tensor.element_type(), shape);
+    if (!size || *size > capacity_bytes_)
+      throw AssertFailure("Cannot set a new bigger shape to this tensor. (" + to_string(shape) + " needs more than " +
+                              std::to_string(capacity_bytes_) + " bytes)",
+                          Code::kOutOfRange);
+    return false;
+  }
+
+ private:
+  std::size_t capacity_bytes_;
+};
+
+/// Memory whose address for the host is hidden, as that of a device's own memory is.
+class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
+ public:
+  struct Made {
+    void* data = nullptr;              ///< For the device.
+    std::shared_ptr<const void> kept;  ///< What owns it, or must live as long.
+    MemType mem_type = MemType::L0_INTERNAL_BUF;
+    TensorType tensor_type = TensorType::BINDED;
+    bool read_only = false;
+    std::size_t size_bytes = 0;
+  };
+  RemoteUsm(const Npu& npu, Made made)
+      : UsmMemory(memory_context(npu), properties_of(made), level_zero::UsmType::kHost, made.data, Block(), {}),
+        device_name_(device_name_of(npu)),
+        mem_type_(made.mem_type),
+        tensor_type_(made.tensor_type),
+        kept_(std::move(made.kept)) {}
+
+  std::string device_name() const override { return device_name_; }
+  AnyMap remote_params() const override {
+    return {{intel_npu::mem_type.name(), mem_type_},
+            {intel_npu::mem_handle.name(), data()},
+            {intel_npu::tensor_type.name(), tensor_type_}};
+  }
+  void copy_to(const Tensor& self, Tensor& destination) const override { copy(self, destination); }
+  void copy_from(const Tensor& self, const Tensor& source) override {
+    if (read_only()) throw Error(Code::kPermissionDenied, "NPU: the remote tensor's memory can be read only");
+    copy(source, self);
+  }
+
+ private:
+  static Properties properties_of(const Made& made) {
+    Properties properties;
+    properties.size_bytes = made.size_bytes;
+    properties.read_only = made.read_only;
+    return properties;
+  }
+  static std::byte* address(const Tensor& tensor) {
+    if (std::byte* mapped = mapped_address(tensor)) return mapped;
+    if (dynamic_cast<const RemoteMemory*>(tensor.memory().get()))
+      throw AssertFailure("Copy to other remote tensor types is not supported.");
+    throw Error(Code::kInvalidArgument, "NPU: " + to_string(tensor) + " has no address that the CPU could copy from");
+  }
+  static void copy(const Tensor& from, const Tensor& to) {
+    if (bit_width(from.element_type()) < 8) {
+      if (!from.is_contiguous() || !to.is_contiguous() || from.shape() != to.shape())
+        throw AssertFailure("copying a region of " + std::string(name(from.element_type())) +
+                            ", whose elements share bytes, is not supported");
+      std::memcpy(address(to), address(from), from.size_bytes());
+      return;
+    }
+    if (from.shape() != to.shape())
+      throw AssertFailure("copying " + to_string(from.shape()) + " to " + to_string(to.shape()) +
+                          ": the shapes must be the same");
+    copy_strided(from.element_type(), from.shape(), address(from), from.byte_strides(), address(to), to.byte_strides());
+  }
+
+  std::string device_name_;
+  MemType mem_type_;
+  TensorType tensor_type_;
+  std::shared_ptr<const void> kept_;
+};
+
+/// A file's bytes in whole pages of this process's own.
+class Mapping {
+ public:
+  Mapping(const intel_npu::FileDescriptor& file, std::size_t size_bytes) {
+    const std::string name = file._file_path.string();
+    const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) fail(Code::kNotFound, "opening \"" + name + "\"", "open");
+    struct stat about {};
+    if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
+      ::close(fd);
+      throw Error(Code::kInvalidArgument, "NPU: \"" + name + "\" is no file of bytes");
+    }
+    const auto length = static_cast<std::size_t>(about.st_size);
+    if (file._offset_in_bytes >= length || size_bytes > length - file._offset_in_bytes) {
+      ::close(fd);
+      if (file._offset_in_bytes >= length)
+        throw AssertFailure("Offset is beyond the end of the file.", Code::kOutOfRange);
+      throw Error(Code::kOutOfRange, "NPU: \"" + name + "\" has " + std::to_string(length - file._offset_in_bytes) +
+                                         " bytes from offset " + std::to_string(file._offset_in_bytes) +
+                                         " on, the tensor needs " + std::to_string(size_bytes));
+    }
+    const std::size_t begin = file._offset_in_bytes / kPage * kPage;
+    skipped_ = file._offset_in_bytes - begin;
+    size_ = whole_pages(skipped_ + size_bytes);
+    // Private and writable, because drivers pin pages for writing; nothing reaches the file.
+    base_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, static_cast<off_t>(begin));
+    const int error = errno;
+    ::close(fd);
+    if (base_ == MAP_FAILED) {
+      errno = error;
+      fail(Code::kResourceExhausted, "mapping \"" + name + "\"", "mmap");
+    }
+  }
+  ~Mapping() { ::munmap(base_, size_); }
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  void* pages() const { return base_; }
+  std::size_t size_bytes() const { return size_; }
+  std::byte* data() const { return static_cast<std::byte*>(base_) + skipped_; }
+
+ private:
+  [[noreturn]] static void fail(Code code, const std::string& what, const char* call) {
+    const int error = errno;
+    throw Error(code, "NPU: " + what + ": " + std::strerror(error), call, error);
+  }
+  void* base_ = nullptr;
+  std::size_t size_ = 0;
+  std::size_t skipped_ = 0;
+};
+
+/// Pages of a mapping, imported: what the tensor keeps.
+struct MappedImport {
+  std::shared_ptr<const Mapping> mapping;
+  std::shared_ptr<const Block> pages;  // Freed first.
+};
+
+const Any* find(const AnyMap& params, const char* key) {
+  const auto found = params.find(key);
+  return found == params.end() ? nullptr : &found->second;
+}
+
+template <typename T, PropertyMutability M>
+T required(const AnyMap& params, const Property<T, M>& property) {
+  const Any* value = find(params, property.name());
+  if (!value) throw AssertFailure(std::string("No parameter ") + property.name() + " found in parameters map");
+  return value->as<T>();
+}
+
+void check_keys(const AnyMap& params) {
+  for (const auto& [key, value] : params) {
+    (void)value;
+    if (key != intel_npu::mem_type.name() && key != intel_npu::mem_handle.name() &&
+        key != intel_npu::tensor_type.name() && key != intel_npu::file_descriptor.name())
+      throw Error(Code::kNotFound, "NPU: remote tensors have no parameter " + key +
+                                       "; known: MEM_TYPE, MEM_HANDLE, TENSOR_TYPE, FILE_DESCRIPTOR");
+  }
+}
+
+void own(RemoteUsm::Made& made, Block block) {
+  made.data = block.data();
+  made.kept = std::make_shared<const Block>(std::move(block));
+}
+
+RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_t size) {
+  void* const given = required(params, intel_npu::mem_handle);
+  if (!given) throw AssertFailure("Data pointer for importing memory can't be null");
+  if (!npu.facts.imports_dmabuf())
+    throw Error(Code::kUnimplemented,
+                "Remote tensor functionality is not supported with this driver version: it imports no dma-bufs");
+  const auto value = reinterpret_cast<std::intptr_t>(given);
+  if (value < 0 || value > std::numeric_limits<int>::max())
+    throw Error(Code::kUnimplemented, "NPU: SHARED_BUF takes the descriptor of a dma-buf here, and " +
+                                          std::to_string(value) +
+                                          " is none; NT handles exist on Windows only, pointers are CPU_VA");
+  const int fd = static_cast<int>(value);
+  struct stat about {};
+  if (::fstat(fd, &about) != 0)
+    throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(fd) + " is no open descriptor", "fstat", errno);
+  const off_t length = ::lseek(fd, 0, SEEK_END);
+  if (length >= 0) ::lseek(fd, 0, SEEK_SET);
+  if (length < 0)
+    throw Error(Code::kInvalidArgument, "NPU: descriptor " + std::to_string(fd) + " is no memory: it has no size",
+                "lseek", errno);
+  if (static_cast<std::size_t>(length) < size)
+    throw Error(Code::kOutOfRange, "NPU: descriptor " + std::to_string(fd) + " has " + std::to_string(length) +
+                                       " bytes, the tensor needs " + std::to_string(size));
+  RemoteUsm::Made made;
+  own(made, level_zero::detail::import_fd(native_of(npu), fd, size, true));
+  return made;
+}
+
+RemoteUsm::Made from_pages(const Npu& npu, const AnyMap& params, std::size_t size) {
+  void* const given = required(params, intel_npu::mem_handle);
+  if (!given) throw AssertFailure("Data pointer for importing memory can't be null");
+  if (!npu.imports_system_memory)
+    throw Error(Code::kUnimplemented,
+                "Importing standard allocation is not supported with this driver version: it needs " +
+                    std::string(abi::kSystemMemoryExtension));
+  if (reinterpret_cast<std::uintptr_t>(given) % kPage != 0 || size % kPage != 0)
+    throw AssertFailure(
+        "Importing standard allocation is not supported if memory is not aligned to standard page size (address and "
+        "size must be whole pages of 4096 bytes; the tensor has " +
+        std::to_string(size) + ")");
+  RemoteUsm::Made made;
+  auto pages = share_pages(npu, given, size);
+  made.data = given;
+  made.kept = std::move(pages);
+  return made;
+}
+
+RemoteUsm::Made from_file(const Npu& npu, const AnyMap& params, TensorType tensor_type, std::size_t size) {
+  const auto* file = find(params, intel_npu::file_descriptor.name());
+  if (!file) throw AssertFailure("No parameter FILE_DESCRIPTOR found in parameters map");
+  if (tensor_type == TensorType::OUTPUT)
+    throw AssertFailure("Importing a memory-mapped file is supported only for input tensors");
+  auto mapping = std::make_shared<const Mapping>(file->is<intel_npu::FileDescriptor>()
+                                                     ? file->as<intel_npu::FileDescriptor>()
+                                                     : intel_npu::FileDescriptor(file->as<std::string>()),
+                                                 size);
+  RemoteUsm::Made made;
+  made.read_only = true;
+  if (npu.imports_system_memory) {
+    auto kept = std::make_shared<MappedImport>();
+    kept->pages = share_pages(npu, mapping->pages(), mapping->size_bytes());
+    made.data = mapping->data();
+    kept->mapping = std::move(mapping);
+    made.kept = std::move(kept);
+    return made;
+  }
+  own(made, allocate_block(npu, size, true));
+  std::memcpy(made.data, mapping->data(), size);
+  return made;
+}
+
+}  // namespace
+
+NpuContext::NpuContext(std::shared_ptr<const Npu> npu, AnyMap defaults) : npu_(std::move(npu)) {
+  if (const Any* context = find(defaults, intel_npu::l0_context.name())) {
+    if (context->as<void*>() != npu_->context)
+      throw Error(Code::kUnimplemented,
+                  "NPU: contexts over an application's own ze_context are not supported; leave L0_CONTEXT out and use "
+                  "the device's, which get_params() tells");
+    defaults.erase(intel_npu::l0_context.name());
+  }
+  check_keys(defaults);
+  defaults_ = std::move(defaults);
+}
+
+std::string NpuContext::device_name() const { return device_name_of(*npu_); }
+AnyMap NpuContext::params() const { return {{intel_npu::l0_context.name(), static_cast<void*>(npu_->context)}}; }
+
+Tensor NpuContext::create_tensor(element::Type type, const Shape& shape, const AnyMap& params) {
+  check_keys(params);
+  AnyMap all = params;
+  all.insert(defaults_.begin(), defaults_.end());
+  const Any* given_type = find(all, intel_npu::mem_type.name());
+  if (!given_type && (find(all, intel_npu::mem_handle.name()) || find(all, intel_npu::tensor_type.name())))
+    throw AssertFailure("Parameter MEM_TYPE must be set");
+  const MemType mem_type = given_type ? given_type->as<MemType>() : MemType::L0_INTERNAL_BUF;
+  const Any* use = find(all, intel_npu::tensor_type.name());
+  TensorType tensor_type = use ? use->as<TensorType>() : TensorType::BINDED;
+  const auto size = checked_size_bytes(type, shape);
+  if (!size) throw Error(Code::kInvalidArgument, "NPU: a tensor " + to_string(shape) + " is too large");
+  if (*size == 0)
+    throw AssertFailure("NPU: a remote tensor must have elements, and " + to_string(shape) + " of " + type.to_string() +
+                        " has none");
+  RemoteUsm::Made made;
+  switch (mem_type) {
+    case MemType::SHARED_BUF:
+      made = from_descriptor(*npu_, all, *size);
+      break;
+    case MemType::CPU_VA:
+      made = from_pages(*npu_, all, *size);
+      break;
+    case MemType::MMAPED_FILE:
+      made = from_file(*npu_, all, tensor_type, *size);
+      if (tensor_type == TensorType::BINDED) {
+        log_line(log::Level::NO, log::Level::WARNING,
+                 "a tensor of a file can be an input only: BINDED is taken for INPUT");
+        tensor_type = TensorType::INPUT;
+      }
+      break;
+    case MemType::L0_INTERNAL_BUF:
+      own(made, allocate_block(*npu_, *size, tensor_type == TensorType::INPUT));
+      break;
+  }
+  made.mem_type = mem_type;
+  made.tensor_type = tensor_type;
+  made.size_bytes = *size;
+  auto lease = make_ref<RemoteLease>(*size);
+  return Tensor(TensorInfo{type, shape, {}}, make_ref<RemoteUsm>(*npu_, std::move(made)), 0, Lease(std::move(lease)));
+}
+
+Tensor NpuContext::create_host_tensor(element::Type type, const Shape& shape) {
+  return allocate_tensor(*npu_, type, shape, false);
+}
+
+std::string device_name_of(const Npu& npu) { return npus().front().get() == &npu ? "NPU" : "NPU." + npu.id; }
+
+bool lies_on_npu(const Tensor& tensor) { return tensor && tensor.memory()->kind() == level_zero::kUsmMemory; }
+
+std::string requirements_of(const Npu& npu, const std::string& platform) {
+  return "Tenon 0.1.0, platform " + platform + ", compiler " + std::to_string(npu.compiler.major) + "." +
+         std::to_string(npu.compiler.minor);
+}
+
+}  // namespace tenon::inline v1::npu_device

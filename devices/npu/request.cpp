@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inferences on the NPU.
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/devices/npu/remote_internal.hpp>
+#include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/runtime/exception.hpp>
+
+namespace tenon::inline v1::npu_device {
+namespace {
+
+/// Where the ledger books outputs whose shape the device told only when they were computed.
+EdgeId output_edge() {
+  static const EdgeId edge = register_edge("NPU: output of dynamic shape");
+  return edge;
+}
+
+class Request final : public InferRequestImpl, public Pending {
+ public:
+  explicit Request(std::shared_ptr<const CompiledModel> owner)
+      : owner_(std::move(owner)),
+        commands_(owner_->graph(), owner_->queue(), profiles_layers(*owner_), profiles_inferences(*owner_)),
+        inputs_(owner_->inputs().size()),
+        outputs_(owner_->outputs().size()) {
+    const auto& npu = owner_->npu();
+    for (const Argument& argument : owner_->graph()->arguments()) {
+      if (argument.role != Argument::Role::kShape) continue;
+      Tensor extents = allocate_tensor(*npu, ElementType::kI32, argument.shape, argument.is_input);
+      std::memset(extents.data(), 0, extents.size_bytes());
+      commands_.bind(argument.index, extents, static_cast<std::byte*>(extents.data()), 0, nullptr);
+      shapes_.emplace_back(argument.index, std::move(extents));
+    }
+    for (std::size_t i = 0; i < owner_->info().variables.size(); ++i) {
+      auto state = std::make_shared<State>(npu, owner_->info().variables[i]);
+      for (const std::uint32_t index : {owner_->states()[i].first, owner_->states()[i].second})
+        commands_.bind(index, state->tensor(), static_cast<std::byte*>(state->tensor().data()), 0, nullptr);
+      states_.push_back(std::move(state));
+    }
+  }
+
+  void bind_input(std::size_t index, const Tensor& tensor) override {
+    inputs_[index] = tensor;
+    if (tensor) bind(owner_->inputs()[index], tensor, Access::kRead);
+    if (tensor) tell_shape(owner_->inputs()[index], tensor.shape());
+  }
+  void bind_output(std::size_t index, const Tensor& tensor) override {
+    const PortPlan& plan = owner_->outputs()[index];
+    outputs_[index].bound = tensor;
+    if (tensor && plan.kind != PortPlan::Kind::kBounded && !is_late(plan)) bind(plan, tensor, Access::kWrite);
+  }
+
+  void run(Inference& inference) override {
+    if (owner_->settings().sequential)
+      throw Error(Code::kFailedPrecondition,
+                  "Only start async is supported when RUN_INFERENCES_SEQUENTIALLY is enabled!");
+    begin(inference);
+    commands_.wait();
+    end(inference);
+  }
+  bool runs_in_caller() const noexcept override { return true; }
+  bool is_asynchronous() const noexcept override { return true; }
+  /// Level Zero's queue knows no points of others: the runtime waits for them.
+  bool orders_hazards() const noexcept override { return false; }
+
+  void start(Inference& inference) override {
+    if (owner_->settings().streams == 0) {
+      begin(inference);
+      inference_ = &inference;
+      complete();
+      return;
+    }
+    owner_->completion().reserve();
+    try {
+      begin(inference);
+    } catch (...) {
+      owner_->completion().cancel_reserve();
+      throw;
+    }
+    inference_ = &inference;
+    owner_->completion().add(*this);
+  }
+
+  void complete() noexcept override {
+    Inference& inference = *inference_;
+    std::exception_ptr error;
+    try {
+      commands_.wait();
+      end(inference);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    inference.finish(std::move(error));  // This may be gone now.
+  }
+
+  std::vector<ProfilingInfo> profiling_info() const override {
+    if (!owner_->settings().profiling) return InferRequestImpl::profiling_info();  // It says what to do.
+    if (!ran_)
+      throw Error(Code::kFailedPrecondition, "Profiling information isn't available before running an inference!");
+    if (profiles_inferences(*owner_)) return {whole_inference()};
+    std::vector<ProfilingInfo> infos;
+    const auto layers = commands_.layers();
+    for (const abi::LayerInfo& layer : layers) infos.push_back(info_of(layer, layers.front().start_time_ns));
+    return infos;
+  }
+  std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return {states_.begin(), states_.end()}; }
+
+ private:
+  struct OutputSlot {
+    Tensor bound;    ///< What the runtime bound: the user's, or of static shape.
+    Tensor staging;  ///< The device's, where it can't write into the tensor that the user will see.
+    Tensor target;   ///< Of this inference: where staging goes.
+  };
+
+  static bool profiles_layers(const CompiledModel& owner) {
+    return owner.graph()->profiled() ||
+           (owner.settings().profiling && owner.settings().profiling_type == ProfilingType::MODEL);
+  }
+  static bool profiles_inferences(const CompiledModel& owner) {
+    return owner.settings().profiling && owner.settings().profiling_type == ProfilingType::INFER;
+  }
+  /// The shape comes with the inputs of each inference.
+  bool is_late(const PortPlan& plan) const {
+    return plan.kind == PortPlan::Kind::kBatch && owner_->info().batch == ModelInfo::kAnyBatch;
+  }
+
+  void bind(const PortPlan& plan, const Tensor& tensor, Access access) {
+    auto placed = owner_->place(plan, tensor, access);
+    if (auto* refusal = std::get_if<Refusal>(&placed))
+      throw Error(Code::kFailedPrecondition, "NPU: " + to_string(tensor) + " can't be used: " + refusal->reason);
+    bind_at(plan, tensor, std::get<std::byte*>(placed));
+  }
+  void bind_at(const PortPlan& plan, const Tensor& tensor, std::byte* data) {
+    const bool is_batch = plan.kind == PortPlan::Kind::kBatch;
+    const bool may_stride = owner_->graph()->arguments()[plan.argument].strides && !tensor.byte_strides().empty() &&
+                            tensor.byte_strides().size() <= abi::kMaxArgumentDimensions;
+    std::size_t item = 0;
+    if (is_batch && tensor.shape()[0] > 0)
+      item = tensor.is_contiguous() ? tensor.size_bytes() / tensor.shape()[0]
+                                    : static_cast<std::size_t>(tensor.byte_strides()[0]);
+    commands_.bind(plan.argument, tensor, data, item, may_stride ? &tensor.byte_strides() : nullptr);
+  }
+
+  std::int32_t* extents(std::int64_t argument, std::size_t& rank) {
+    for (auto& [index, tensor] : shapes_) {
+      if (index != static_cast<std::uint32_t>(argument)) continue;
+      rank = tensor.element_count();
+      return static_cast<std::int32_t*>(tensor.data());
+    }
+    throw Error(Code::kInternal, "NPU: a dynamic port without a shape argument");
+  }
+  void tell_shape(const PortPlan& plan, const Shape& shape) {
+    if (plan.shape_argument < 0) return;
+    std::size_t rank = 0;
+    std::int32_t* at = extents(plan.shape_argument, rank);
+    for (std::size_t i = 0; i < std::min(rank, shape.size()); ++i)
+      at[i] = static_cast<std::int32_t>(shape[shape.size() - 1 - i]);
+  }
+  Shape told_shape(const PortPlan& plan) {
+    std::size_t rank = 0;
+    const std::int32_t* at = extents(plan.shape_argument, rank);
+    Shape shape(rank, 0);
+    for (std::size_t i = 0; i < rank; ++i) shape[i] = static_cast<std::size_t>(std::max(0, at[rank - 1 - i]));
+    return shape;
+  }
+
+  /// How many items this inference has.
+  std::size_t items() const {
+    const std::uint32_t batch = owner_->info().batch;
+    if (batch == 0) return 1;
+    if (batch != ModelInfo::kAnyBatch) return batch;
+    const std::size_t count = inputs_.front().shape()[0];
+    for (const Tensor& input : inputs_)
+      if (input.shape()[0] != count) throw AssertFailure("Batching size is not matching all the tensors.");
+    return count;
+  }
+
+  /// Finds memory for outputs whose shape follows from the inputs, or will be told by the device.
+  void prepare_outputs(Inference& inference, std::size_t count) {
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const PortPlan& plan = owner_->outputs()[i];
+      OutputSlot& slot = outputs_[i];
+      slot.target = {};
+      if (is_late(plan)) {
+        Shape shape = owner_->graph()->arguments()[plan.argument].shape;
+        shape[0] = count;
+        Tensor target = inference.output(i, shape);
+        auto placed = owner_->place(plan, target, Access::kWrite);
+        if (const auto* data = std::get_if<std::byte*>(&placed)) {
+          bind_at(plan, target, *data);
+        } else {
+          if (!slot.staging || slot.staging.shape() != shape)
+            slot.staging = allocate_tensor(*owner_->npu(), plan.type, shape, false);
+          bind(plan, slot.staging, Access::kWrite);
+          slot.target = std::move(target);
+        }
+      } else if (plan.kind == PortPlan::Kind::kBounded) {
+        const Argument& argument = owner_->graph()->arguments()[plan.argument];
+        if (!slot.staging) slot.staging = allocate_tensor(*owner_->npu(), plan.type, argument.shape, false);
+        // The user's own memory, where all that may come fits.
+        auto placed =
+            slot.bound ? owner_->place(plan, slot.bound, Access::kWrite) : std::variant<std::byte*, Refusal>(Refusal{});
+        if (const auto* data = std::get_if<std::byte*>(&placed); data && slot.bound.is_contiguous())
+          commands_.bind(plan.argument, slot.bound, *data, 0, nullptr);
+        else
+          commands_.bind(plan.argument, slot.staging, static_cast<std::byte*>(slot.staging.data()), 0, nullptr);
+      }
+    }
+  }
+
+  void begin(Inference& inference) {
+    inference.throw_if_cancelled();
+    const std::size_t count = items();
+    prepare_outputs(inference, count);
+    commands_.submit(count);
+  }
+
+  void end(Inference& inference) {
+    ran_ = true;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      const PortPlan& plan = owner_->outputs()[i];
+      OutputSlot& slot = outputs_[i];
+      Tensor made = slot.staging;
+      if (plan.kind == PortPlan::Kind::kBounded) {
+        const Shape shape = told_shape(plan);
+        slot.target = inference.output(i, shape);
+        if (commands_.binding(plan.argument).tensor.memory() != slot.staging.memory()) continue;  // It lies there.
+        made.set_shape(shape);
+      }
+      if (!slot.target) continue;
+      copy_out(made, slot.target);
+      inference.ledger().book_copied(output_edge(), made.size_bytes());
+      slot.target = {};
+    }
+  }
+  static void copy_out(const Tensor& made, const Tensor& target) {
+    if (made.size_bytes() == 0) return;
+    std::byte* to = mapped_address(target);
+    if (!to) throw Error(Code::kFailedPrecondition, "NPU: " + to_string(target) + " can't take an output");
+    copy_strided(made.element_type(), made.shape(), made.data(), made.byte_strides(), to, target.byte_strides());
+  }
+
+  ProfilingInfo whole_inference() const {
+    ProfilingInfo info;
+    info.status = ProfilingInfo::Status::EXECUTED;
+    info.node_name = info.node_type = "NPU";
+    info.exec_type = "INFER";
+    info.real_time = info.cpu_time = std::chrono::duration_cast<std::chrono::microseconds>(commands_.device_time());
+    return info;
+  }
+  static ProfilingInfo info_of(const abi::LayerInfo& layer, std::uint64_t begin_ns) {
+    const auto us = [](std::uint64_t ns) { return std::chrono::microseconds((ns + 500) / 1000); };
+    ProfilingInfo info;
+    info.status = layer.status == abi::LayerStatus::kExecuted       ? ProfilingInfo::Status::EXECUTED
+                  : layer.status == abi::LayerStatus::kOptimizedOut ? ProfilingInfo::Status::OPTIMIZED_OUT
+                                                                    : ProfilingInfo::Status::NOT_RUN;
+    info.node_name = std::string(layer.name, ::strnlen(layer.name, sizeof layer.name));
+    info.node_type = std::string(layer.layer_type, ::strnlen(layer.layer_type, sizeof layer.layer_type));
+    info.exec_type = layer.dpu_ns > 0 ? "DPU" : layer.sw_ns > 0 ? "SW" : layer.dma_ns > 0 ? "DMA" : info.node_type;
+    info.real_time = us(layer.duration_ns);
+    info.cpu_time = us(layer.dpu_ns + layer.sw_ns + layer.dma_ns);
+    info.start_time = us(layer.start_time_ns - std::min(begin_ns, layer.start_time_ns));
+    return info;
+  }
+
+  std::shared_ptr<const CompiledModel> owner_;
+  Commands commands_;
+  std::vector<Tensor> inputs_;
+  std::vector<OutputSlot> outputs_;
+  std::vector<std::pair<std::uint32_t, Tensor>> shapes_;
+  std::vector<std::shared_ptr<State>> states_;
+  Inference* inference_ = nullptr;
+  bool ran_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<InferRequestImpl> CompiledModel::create_request() {
+  if (!queue_)
+    throw Error(Code::kFailedPrecondition, "NPU: the model was compiled for platform " + info_.platform +
+                                               ", the device here is a " + npu()->platform +
+                                               ": it can be exported, not run");
+  graph_->initialize(queue_.get());
+  return std::make_unique<Request>(shared_from_this());
+}
+
+}  // namespace tenon::inline v1::npu_device

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of the NPU: a command list each, bound once and changed only where tensors change.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <tenon/devices/npu/compiled_model_internal.hpp>
+#include <tenon/devices/npu/graph_internal.hpp>
+#include <tenon/devices/npu/memory_internal.hpp>
+
+namespace tenon::inline v1::npu_device {
+
+/// What one argument of the graph is bound to.
+struct Binding {
+  std::byte* data = nullptr;
+  std::size_t item_bytes = 0;  ///< From one item of the batch to the next.
+  bool has_strides = false;
+  abi::ArgumentStrides strides;  ///< In elements, innermost first.
+  Tensor tensor;                 ///< Keeps the memory.
+  bool changed = true;
+};
+
+/// The command lists of a request, one for each item of the batch that it takes apart, and their fence.
+/// @thread one at a time.
+class Commands {
+ public:
+  Commands(std::shared_ptr<Graph> graph, ze_command_queue_handle_t queue, bool profile, bool timestamps);
+  ~Commands();
+  Commands(const Commands&) = delete;
+  Commands& operator=(const Commands&) = delete;
+
+  Binding& binding(std::size_t argument) { return bindings_[argument]; }
+  void bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
+            const ByteStrides* byte_strides);
+  /// Brings the lists up to date for `items` and hands them to the queue. @errors what the driver gives; then nothing
+  /// was handed over.
+  void submit(std::size_t items);
+  /// Waits for the submission's end. @errors kDeadlineExceeded: it may still be running, and nothing may be freed;
+  /// what the driver gives.
+  void wait();
+  /// Of the last submission. @errors what the driver gives.
+  std::vector<abi::LayerInfo> layers() const;
+  /// Device time of the last submission, by its own clock. @pre timestamps
+  std::chrono::nanoseconds device_time() const;
+
+ private:
+  struct List {
+    Handle<ze_command_list_handle_t> handle;
+    ze_command_list_handle_t own = nullptr;  ///< As the driver knows it.
+    std::uint64_t command_id = 0;
+    bool recorded = false;
+  };
+  void record(List& list, std::size_t item);
+  void update(List& list, std::size_t item);
+  void append_timestamp(List& list, std::size_t which);
+
+  std::shared_ptr<Graph> graph_;
+  ze_command_queue_handle_t queue_;
+  std::vector<Binding> bindings_;
+  std::vector<List> lists_;
+  std::vector<ze_command_list_handle_t> raw_;
+  std::vector<abi::MutableGraphArgument> changes_;
+  Handle<ze_fence_handle_t> fence_;
+  Owned<abi::ProfilingPoolHandle> pool_;
+  Owned<abi::ProfilingQueryHandle> query_;
+  Tensor stamps_;
+  std::size_t updated_items_ = 0;
+  bool stale_ = false;  ///< An update failed half-way: lists are recorded anew.
+  bool running_ = false;
+};
+
+/// States of a request: a buffer each, which the graph reads and writes.
+class State final : public VariableStateImpl {
+ public:
+  State(const std::shared_ptr<const Npu>& npu, const Variable& variable);
+  std::string name() const override { return variable_.name; }
+  Tensor state() const override { return tensor_; }
+  void set_state(const Tensor& state) override;
+  void reset() override;
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Variable variable_;
+  Tensor tensor_;
+};
+
+}  // namespace tenon::inline v1::npu_device

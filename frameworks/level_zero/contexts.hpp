@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which Level Zero devices exist on this machine: all of all drivers, or none.
+#pragma once
+
+#include <algorithm>
+
+#include <tenon/frameworks/level_zero/level_zero.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace level_zero {
+
+namespace detail {
+
+inline std::vector<Context> find_contexts() {
+  std::vector<Context> found;
+  std::vector<std::string> names;
+  try {
+    for (const Device& device : devices()) {
+      std::string name = typable(device.name);
+      const auto same = std::count(names.begin(), names.end(), name);
+      names.push_back(name);
+      if (same) name += "#" + std::to_string(same + 1);
+      try {
+        found.push_back(detail::make_context(device, name, {}));
+      } catch (const Error&) {
+        // A device whose driver cannot make a context does not exist for us; the others do.
+      }
+    }
+  } catch (const Error&) {
+    // A driver that cannot say what it is.
+  }
+  return found;
+}
+
+}  // namespace detail
+
+/// The contexts of the process, one for each device, made on first use. Empty without a driver.
+inline std::vector<Context> contexts() {
+  static const auto* all = new std::vector<Context>(detail::find_contexts());  // Outlives static destructors.
+  return *all;
+}
+
+}  // namespace level_zero
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways between USM and dma-bufs: imports by descriptor, exports of what was allocated to be exported.
+#pragma once
+
+#include <poll.h>
+
+#include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/level_zero/edges.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace level_zero {
+namespace detail {
+
+/// A descriptor's memory in a ze_context. The descriptor stays the caller's.
+/// @errors what the native call gives: kInvalidArgument for what is no memory, or too small.
+inline UsmBlock import_fd(const Ref<Native>& native, int fd, std::size_t size, bool dmabuf) {
+  auto import = typed<ze_external_memory_import_fd_t>(ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD);
+  import.fd = fd;
+  import.flags = dmabuf || !native->device.imports_opaque() ? ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
+                                                            : ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
+  // NPUs import as host memory, GPUs as device memory.
+  const UsmType type = native->device.is_npu() ? UsmType::kHost : UsmType::kDevice;
+  return allocate_usm(native, type, size, 0, {}, &import, "importing a descriptor as");
+}
+
+/// A dma-buf, or the memfd that stands in for one, as USM: imported once for each allocation.
+class DmabufToUsm final : public Edge {
+ public:
+  std::string_view name() const override { return "dmabuf->level_zero.usm"; }
+  MemoryKind from() const override { return dmabuf::kDmabufMemory; }
+  MemoryKind to() const override { return kUsmMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const Native* native = native_of(to);
+    if (!native) return Refusal{kNotOurs};
+    if (from.modifier != kModifierLinear)
+      return Refusal{"its pixels are tiled (a DRM modifier); Level Zero takes linear memory"};
+    if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
+    const Device& device = native->device;
+    if (from.fd == FdKind::kDmabuf && !device.imports_dmabuf())
+      return Refusal{device.name + " imports no dma-bufs (its external memory properties)"};
+    if (from.fd != FdKind::kDmabuf && !native->imports_memfd)
+      return Refusal{device.name + " imports no memfd, and this one only stands in for a dma-buf"};
+    Reached reached = shared(from, to, kUsmMemory, 5'000);
+    // The CPU reaches a dma-buf by its own bracket, not through the device's address.
+    reached.result.host_addressable = from.fd != FdKind::kDmabuf && device.is_npu();
+    reached.result.alignment = 1;
+    return reached;
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    const Reached reached = reach(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    if (memory.context() == to) return source.through(nullptr);
+    const dmabuf::detail::Place place = dmabuf::detail::place_of(source);
+    // Fences that other drivers put into it: a driver of Level Zero need not know of them.
+    if (!place.stand_in) wait_for_devices(source, place.fd, options);
+    const View* view = memory.find_view(*to, kUsmMemory, options.access);
+    if (!view) {
+      const auto& context = *to.as<UsmContext>();
+      UsmBlock imported = import_fd(context.native_ref(), place.fd, memory.size_bytes(), !place.stand_in);
+      void* const data = imported.data();
+      auto made =
+          std::make_unique<UsmView>(to, memory.read_only() ? Access::kRead : Access::kReadWrite,
+                                    reached.result.host_addressable ? data : nullptr, data, std::move(imported));
+      if (place.stand_in) made->set_standing(id());
+      view = &memory.add_view(std::move(made));
+    }
+    return source.through(view);
+  }
+
+ private:
+  static void wait_for_devices(const Tensor& source, int fd, const MapOptions& options) {
+    const short events = writes(options.access) ? POLLOUT : POLLIN;
+    if (!dmabuf::native::poll_until(deadline_of(options), fd, events))
+      throw Error(Code::kDeadlineExceeded,
+                  "level_zero: a device did not finish with the dma-buf of " + to_string(source) + " in time", "poll",
+                  0);
+  }
+};
+
+/// What was allocated to be exported, as a dma-buf, or as the memfd that stands in for one.
+class UsmToDmabuf final : public Edge {
+ public:
+  std::string_view name() const override { return "level_zero.usm->dmabuf"; }
+  MemoryKind from() const override { return kUsmMemory; }
+  MemoryKind to() const override { return dmabuf::kDmabufMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    if (!native_of(from.context)) return Refusal{kNotOurs};
+    if (from.fd == FdKind::kNone)
+      return Refusal{"the allocation was not made to be exported: allocate with Requirements::fd"};
+    if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
+    Reached reached = shared(from, to, dmabuf::kDmabufMemory, 300);
+    reached.result.host_addressable = false;
+    reached.result.alignment = 1;
+    return reached;
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    reach(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    if (memory.context() == to) return source.through(nullptr);
+    source.memory()->hazards().wait_for(options.access, deadline_of(options), options.ledger);
+    const View* view = memory.find_view(*to, dmabuf::kDmabufMemory, options.access);
+    if (!view)
+      view = &memory.add_view(std::make_unique<dmabuf::DmabufView>(
+          to, memory.read_only() ? Access::kRead : Access::kReadWrite, cpu::UniqueFd(), memory.borrow_fd(),
+          memory.fd_kind() != FdKind::kDmabuf));
+    return source.through(view);
+  }
+};
+
+inline const DmabufToUsm dmabuf_to_usm;
+inline const UsmToDmabuf usm_to_dmabuf;
+inline constexpr const Edge* kEdges[] = {&usm_to_cpu, &cpu_to_usm,    &cpu_to_usm_copy,
+                                         &usm_to_usm, &dmabuf_to_usm, &usm_to_dmabuf};
+
+}  // namespace detail
+
+inline std::span<const Edge* const> UsmContext::edges() const { return detail::kEdges; }
+
+}  // namespace level_zero
+}  // namespace v1
+}  // namespace tenon

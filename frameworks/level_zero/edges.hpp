@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways between USM and host memory, and between contexts of Level Zero.
+#pragma once
+
+#include <tenon/core/host_edge.hpp>
+#include <tenon/frameworks/level_zero/context.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace level_zero {
+namespace detail {
+
+inline std::size_t page_bytes() {
+  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size;
+}
+inline const Native* native_of(const Context& context) {
+  const auto* usm = context.as<UsmContext>();
+  return usm ? &usm->native() : nullptr;
+}
+inline constexpr const char* kNotOurs = "source or target is no context of level_zero";
+
+inline Reached shared(const Description& from, const Context& to, MemoryKind kind, double cost_ns) {
+  Reached reached{from, false, cost_ns, 0};
+  reached.result.context = to;
+  reached.result.kind = kind;
+  return reached;
+}
+inline Reached copied(const Description& from, const Context& to, MemoryKind kind, double cost_ns, double ns_per_byte) {
+  Reached reached{from, true, cost_ns, ns_per_byte};
+  reached.result.context = to;
+  reached.result.kind = kind;
+  reached.result.info.strides = packed_strides(from.info.type, from.info.shape);
+  reached.result.offset = 0;
+  reached.result.memory_bytes = checked_size_bytes(from.info.type, from.info.shape).value_or(0);
+  reached.result.alignment = 64;
+  reached.result.fd = FdKind::kNone;
+  reached.result.host_addressable = true;
+  reached.result.read_only = false;
+  return reached;
+}
+
+/// Host memory of a driver under the CPU's name; freed with it.
+inline Ref<Memory> as_host_memory(Ref<Memory> staged) {
+  void* const host = staged->host();
+  const std::size_t size = staged->size_bytes();
+  return HostMemory::borrow(host, size, false, [staged = std::move(staged)]() mutable { staged = {}; });
+}
+
+/// USM that has a host address is host memory; the rest is copied out by the device.
+class UsmToCpu final : public Edge {
+ public:
+  std::string_view name() const override { return "level_zero.usm->cpu"; }
+  MemoryKind from() const override { return kUsmMemory; }
+  MemoryKind to() const override { return kCpuMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const Native* native = native_of(from.context);
+    if (!native) return Refusal{kNotOurs};
+    if (from.host_addressable) {
+      if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
+      Reached reached = shared(from, to, kCpuMemory, 100);
+      // A driver imports no pages that are a driver's already: nobody shall plan that as the next hop.
+      reached.result.alignment = std::min<std::size_t>(from.alignment, 64);
+      return reached;
+    }
+    return copied(from, to, kCpuMemory, 20'000, native->device.integrated ? 0.1 : 0.2);
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    reach(*this, source, to, options);
+    const Deadline deadline = deadline_of(options);
+    if (source.is_host_addressable()) {
+      source.memory()->hazards().wait_for(options.access, deadline, options.ledger);
+      return host_view(source, to, kCpuMemory, options.access,
+                       nullptr);  // Not standing: each map waits for the device.
+    }
+    source.memory()->hazards().wait_for(Access::kRead, deadline, options.ledger);
+    const TensorInfo packed{source.element_type(), source.shape(), {}};
+    if (source.size_bytes() == 0) return Tensor(source.element_type(), source.shape());
+    const auto& context = *source.context().as<UsmContext>();
+    Ref<Memory> staged = context.read_now(source, deadline);
+    if (!context.native().device.integrated)
+      (options.ledger ? *options.ledger : Ledger::process()).book_transferred(id(), source.size_bytes());
+    return Tensor(packed, as_host_memory(std::move(staged)));
+  }
+};
+
+/// Host memory as USM in place: any pointer where the device takes any, else whole pages, imported once.
+class CpuToUsm final : public Edge {
+ public:
+  std::string_view name() const override { return "cpu->level_zero.usm"; }
+  MemoryKind from() const override { return kCpuMemory; }
+  MemoryKind to() const override { return kUsmMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const Native* native = native_of(to);
+    if (!native) return Refusal{kNotOurs};
+    if (std::string reason = obstacle(*native, from, access); !reason.empty()) return Refusal{std::move(reason)};
+    return shared(from, to, kUsmMemory, native->device.takes_any_pointer() ? 100 : 20'000);
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    reach(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    if (memory.context() == to) return source.through(nullptr);
+    const View* view = memory.find_view(*to, kUsmMemory, options.access);
+    if (!view) {
+      const auto& context = *to.as<UsmContext>();
+      void* const host = source.view() ? source.view()->host() : memory.host();
+      if (memory.kind() == kUsmMemory)
+        throw Error(Code::kFailedPrecondition, std::string(name()) + ": the pages are those of " +
+                                                   std::string(memory.context()->name()) +
+                                                   " already; map that memory itself, not the CPU's view of it");
+      const bool as_it_is = context.native().device.takes_any_pointer();
+      UsmBlock imported = as_it_is ? UsmBlock() : import(context, host, memory.size_bytes());
+      void* const data = imported.data() ? imported.data() : host;
+      auto made = std::make_unique<UsmView>(to, widest_access(source), host, data, std::move(imported));
+      made->set_standing(id());  // The pages stay the same: mapping again needs no call.
+      view = &memory.add_view(std::move(made));
+    }
+    return source.through(view);
+  }
+
+ private:
+  static std::string obstacle(const Native& native, const Description& from, Access access) {
+    if (!from.host_addressable) return "it takes a host address, and this memory has none";
+    if (writes(access) && from.read_only) return "the memory is read-only";
+    if (native.device.takes_any_pointer()) return {};
+    const std::string device = native.device.name;
+    if (!native.device.imports_system_memory())
+      return device + " imports no memory of the system (" + abi::kSystemMemoryExtension +
+             " is not among its driver's extensions)";
+    if (from.read_only) return "the memory is read-only, and system memory is imported for reading and writing";
+    const std::size_t page = page_bytes();
+    const std::string whole = ": " + device + " imports whole pages of " + std::to_string(page) + " bytes";
+    if (from.alignment < page) return "the memory is aligned to " + std::to_string(from.alignment) + " bytes" + whole;
+    if (from.memory_bytes == 0 || from.memory_bytes % page != 0)
+      return "the memory has " + std::to_string(from.memory_bytes) + " bytes" + whole;
+    return {};
+  }
+  static UsmBlock import(const UsmContext& context, void* host, std::size_t size) {
+    abi::ExternalSystemMemory pages;
+    pages.data = host;
+    pages.size = size;
+    return allocate_usm(context.native_ref(), UsmType::kHost, size, 0, {}, &pages, "importing");
+  }
+
+  friend class CpuToUsmCopy;
+};
+
+/// Host memory that cannot be shared, copied into host memory of the driver's.
+class CpuToUsmCopy final : public Edge {
+ public:
+  explicit CpuToUsmCopy(const CpuToUsm& twin) : twin_(twin) {}
+  std::string_view name() const override { return "cpu->level_zero.usm (copy)"; }
+  MemoryKind from() const override { return kCpuMemory; }
+  MemoryKind to() const override { return kUsmMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const Native* native = native_of(to);
+    if (!native) return Refusal{kNotOurs};
+    if (std::holds_alternative<Reached>(twin_.step(from, to, access)))
+      return Refusal{"the memory can be shared in place"};
+    if (!from.host_addressable) return Refusal{"it takes a host address, and this memory has none"};
+    if (!native->device.takes_host()) return Refusal{native->device.name + " takes no host memory to copy into"};
+    return copied(from, to, kUsmMemory, 5'000, 0.1);
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    reach(*this, source, to, options);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    Requirements wanted;
+    wanted.size_bytes = source.size_bytes();
+    Tensor copy({source.element_type(), source.shape(), {}}, to.as<UsmContext>()->allocate(wanted, UsmType::kHost));
+    source.copy_to(copy);
+    return copy;
+  }
+
+ private:
+  const CpuToUsm& twin_;
+};
+
+/// Two contexts over one ze_context have the same memory; others only what is exported and imported.
+class UsmToUsm final : public Edge {
+ public:
+  std::string_view name() const override { return "level_zero.usm->level_zero.usm"; }
+  MemoryKind from() const override { return kUsmMemory; }
+  MemoryKind to() const override { return kUsmMemory; }
+
+  Step step(const Description& from, const Context& to, Access access) const override {
+    const Native *source = native_of(from.context), *target = native_of(to);
+    if (!source || !target) return Refusal{kNotOurs};
+    if (source->context.get() != target->context.get())
+      return Refusal{"the memory belongs to another ze_context: it passes as a dma-buf, or over the host"};
+    if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
+    return shared(from, to, kUsmMemory, 50);
+  }
+
+  Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+    reach(*this, source, to, options);
+    const Memory& memory = *source.memory();
+    if (memory.context() == to) return source.through(nullptr);
+    const View* view = memory.find_view(*to, kUsmMemory, options.access);
+    if (!view) {
+      void* const data = static_cast<std::byte*>(usm_pointer(source)) - source.offset();
+      void* const host = source.view() ? source.view()->host() : memory.host();
+      auto made = std::make_unique<UsmView>(to, widest_access(source), host, data, UsmBlock());
+      made->set_standing(id());
+      view = &memory.add_view(std::move(made));
+    }
+    return source.through(view);
+  }
+};
+
+inline const UsmToCpu usm_to_cpu;
+inline const CpuToUsm cpu_to_usm;
+inline const CpuToUsmCopy cpu_to_usm_copy{cpu_to_usm};
+inline const UsmToUsm usm_to_usm;
+
+}  // namespace detail
+}  // namespace level_zero
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// ze_event and ze_fence as points on timelines: queried, waited for with a deadline, their failure raised.
+#pragma once
+
+#include <string>
+
+#include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/level_zero/native.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace level_zero {
+
+namespace detail {
+
+/// The calls of the two kinds of object.
+template <typename T>
+struct Signals;
+template <>
+struct Signals<ze_event_handle_t> {
+  static constexpr const char* kName = "level_zero.event";
+  static constexpr const char* kWait = "zeEventHostSynchronize";
+  static constexpr auto wait = zeEventHostSynchronize;
+  static constexpr auto query = zeEventQueryStatus;
+};
+template <>
+struct Signals<ze_fence_handle_t> {
+  static constexpr const char* kName = "level_zero.fence";
+  static constexpr const char* kWait = "zeFenceHostSynchronize";
+  static constexpr auto wait = zeFenceHostSynchronize;
+  static constexpr auto query = zeFenceQueryStatus;
+};
+
+}  // namespace detail
+
+/// One ze_event or ze_fence; its only point is 1. Level Zero counts no references: `owner` keeps the object alive, or
+/// whoever made it does, until the point is reached. What was reached once stays so, without another native call: the
+/// object may be reset and used again, or destroyed.
+/// @thread all members from any thread.
+template <typename T>
+class SignalTimeline final : public Timeline {
+ public:
+  SignalTimeline(T signal, Ref<RefCounted> owner) : signal_(signal), owner_(std::move(owner)) {}
+  std::string_view name() const override { return Calls::kName; }
+  T handle() const { return signal_; }
+
+  /// Never throws: an object that cannot be asked counts as failed, and waiting for it says why.
+  PointState query(std::uint64_t) const override {
+    if (reached_.load(std::memory_order_acquire)) return PointState::kReached;
+    const ze_result_t result = Calls::query(signal_);
+    if (result == ZE_RESULT_NOT_READY) return PointState::kPending;
+    if (result != ZE_RESULT_SUCCESS) return PointState::kFailed;
+    reached_.store(true, std::memory_order_release);
+    return PointState::kReached;
+  }
+  /// @errors kAborted: the device was lost; kDeadlineExceeded; what the call gives.
+  void wait(std::uint64_t, Deadline deadline) const override {
+    if (reached_.load(std::memory_order_acquire)) return;
+    detail::synchronize(Calls::kWait, Calls::wait, signal_, deadline, "waiting for what a device does");
+    reached_.store(true, std::memory_order_release);
+  }
+
+ private:
+  using Calls = detail::Signals<T>;
+  T signal_;
+  Ref<RefCounted> owner_;
+  mutable std::atomic<bool> reached_{false};
+};
+using EventTimeline = SignalTimeline<ze_event_handle_t>;
+using FenceTimeline = SignalTimeline<ze_fence_handle_t>;
+
+/// The point at which `event` is signalled. The event stays the caller's, who must neither reset nor destroy it before
+/// then; `owner`, when given, is kept with the point. @errors kInvalidArgument: null.
+inline TimelinePoint point(ze_event_handle_t event, Ref<RefCounted> owner = {}) {
+  if (!event)
+    throw Error(Code::kInvalidArgument, "level_zero::point: a null ze_event; TimelinePoint::ready() needs none");
+  return TimelinePoint(make_ref<EventTimeline>(event, std::move(owner)), 1);
+}
+/// The point at which `fence` is signalled: the command lists that it was given with have ended. As for events.
+inline TimelinePoint point(ze_fence_handle_t fence, Ref<RefCounted> owner = {}) {
+  if (!fence)
+    throw Error(Code::kInvalidArgument, "level_zero::point: a null ze_fence; TimelinePoint::ready() needs none");
+  return TimelinePoint(make_ref<FenceTimeline>(fence, std::move(owner)), 1);
+}
+
+}  // namespace level_zero
+}  // namespace v1
+}  // namespace tenon

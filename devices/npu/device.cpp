@@ -225,7 +225,7 @@ class NpuDevice final : public Device {
                                             const std::shared_ptr<const Npu>& npu,
                                             std::shared_ptr<RemoteContextImpl> context, Settings settings) {
     const bool is_raw =
-        settings.import_raw && (!bytes || bytes.size_bytes() < 8 || std::memcmp(bytes.data(), "TENONNPU", 8) != 0);
+        settings.import_raw && (!bytes || bytes.size_bytes() < 8 || std::memcmp(bytes.data(), "TNPUBLOB", 8) != 0);
     Blob blob;
     if (is_raw) {
       if (!bytes || bytes.size_bytes() == 0) throw Error(Code::kDataLoss, "NPU: the driver's blob is empty");

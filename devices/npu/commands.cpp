@@ -82,6 +82,7 @@ void Commands::record(List& list, std::size_t item) {
   if (!list.handle) {
     list.handle = make_list(npu);
     list.own = driver_side(list.handle.get());
+    list.mutated = npu.mutable_by_driver ? list.own : list.handle.get();
   } else {
     check(call(zeCommandListReset, list.handle.get()), "zeCommandListReset", "recording an inference anew");
   }
@@ -99,9 +100,9 @@ void Commands::record(List& list, std::size_t item) {
       abi::MutableCommandId wanted;
       wanted.flags = npu.api_version() >= abi::version(1, 11) ? std::uint32_t{abi::kMutableGraphArguments}
                                                               : abi::kMutableGraphArgumentDeprecated;
-      check(call(npu.next_command_id, list.handle.get(), static_cast<const abi::MutableCommandId*>(&wanted),
-                 &list.command_id),
-            "zeCommandListGetNextCommandIdExp", "recording an inference");
+      check(
+          call(npu.next_command_id, list.mutated, static_cast<const abi::MutableCommandId*>(&wanted), &list.command_id),
+          "zeCommandListGetNextCommandIdExp", "recording an inference");
     }
     check(call(npu.graph->append_graph_execute, list.own, graph_->handle(), query_.get(), ze_event_handle_t{nullptr},
                std::uint32_t{0}, static_cast<ze_event_handle_t*>(nullptr)),
@@ -138,7 +139,7 @@ void Commands::update(List& list, std::size_t item) {
   }
   abi::MutableCommands commands;
   commands.next = changes_.data();
-  check(call(npu.update_commands, list.handle.get(), static_cast<const abi::MutableCommands*>(&commands)),
+  check(call(npu.update_commands, list.mutated, static_cast<const abi::MutableCommands*>(&commands)),
         "zeCommandListUpdateMutableCommandsExp", "giving a request other tensors");
   check(call(zeCommandListClose, list.handle.get()), "zeCommandListClose", "giving a request other tensors");
 }

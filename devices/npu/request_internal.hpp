@@ -47,7 +47,8 @@ class Commands {
  private:
   struct List {
     Handle<ze_command_list_handle_t> handle;
-    ze_command_list_handle_t own = nullptr;  ///< As the driver knows it.
+    ze_command_list_handle_t own = nullptr;      ///< As the driver knows it.
+    ze_command_list_handle_t mutated = nullptr;  ///< As the calls that change it know it.
     std::uint64_t command_id = 0;
     bool recorded = false;
   };

@@ -84,17 +84,17 @@ std::byte* put(std::byte* at, T value) {
 }  // namespace
 
 Tensor write_in_memory_ir(const Model& model, CompilerVersion version) {
-  const SerializedModel parts = serialize(model);
-  const std::size_t weights = parts.weights ? parts.weights.size_bytes() : 0;
-  Tensor bytes(ElementType::kU8, Shape{2 + 2 + 4 + 8 + parts.xml.size() + 8 + weights});
-  auto* at = static_cast<std::byte*>(bytes.data());
-  at = put(at, version.major);
-  at = put(at, version.minor);
-  at = put(at, std::uint32_t{2});
-  at = put(at, static_cast<std::uint64_t>(parts.xml.size()));
-  std::memcpy(at, parts.xml.data(), parts.xml.size());
-  at = put(at + parts.xml.size(), static_cast<std::uint64_t>(weights));
-  if (weights) std::memcpy(at, parts.weights.data(), weights);
+  Tensor bytes;
+  serialize(model, [&](const std::string& xml, std::size_t weights) -> void* {
+    bytes = Tensor(ElementType::kU8, Shape{2 + 2 + 4 + 8 + xml.size() + 8 + weights});
+    auto* at = static_cast<std::byte*>(bytes.data());
+    at = put(at, version.major);
+    at = put(at, version.minor);
+    at = put(at, std::uint32_t{2});
+    at = put(at, static_cast<std::uint64_t>(xml.size()));
+    std::memcpy(at, xml.data(), xml.size());
+    return put(at + xml.size(), static_cast<std::uint64_t>(weights));
+  });
   return bytes;
 }
 

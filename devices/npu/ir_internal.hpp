@@ -17,7 +17,7 @@ struct CompilerVersion {
 };
 
 /// u16 major, u16 minor, u32 count (2), u64 bytes, XML of IR v11, u64 bytes, weights.
-/// @cost one copy of the weights, and one more to put them behind the XML.
+/// @cost one copy of the weights.
 Tensor write_in_memory_ir(const Model& model, CompilerVersion version);
 
 /// --inputs_precisions="0:FP32" --inputs_layouts="0:NCHW" --outputs_... --config KEY="VALUE" ...

@@ -4,7 +4,7 @@
 #include <future>
 #include <thread>
 
-#include <tenon/devices/npu/test_internal.hpp>
+#include <tenon/devices/npu/npu_test.hpp>
 #include <tenon/graph/ops.hpp>
 
 namespace tenon::npu_testing {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,11 @@ TENON_API SerializedModel serialize(const Model& model);
 /// WeightsPointerAttribute, mp and ms, as OpenVINO's NPU plugin writes it). Good as long as the model lives.
 /// @cost no bytes of constants are read.
 TENON_API std::string serialize_by_address(const Model& model);
+
+/// As above; `place` is given the XML and the size of the weights, and says where these go (null: nowhere). Called
+/// once, so that weights are copied once, to where their reader wants them.
+using PlaceWeights = std::function<void*(const std::string& xml, std::size_t weights_bytes)>;
+TENON_API void serialize(const Model& model, const PlaceWeights& place);
 
 }  // namespace v1
 }  // namespace tenon

@@ -206,7 +206,11 @@ test_vm() {
     vm_run "${TENON_VM_SECONDS:-300}" "exec $(printf '%q ' "$(readlink -f "$1")" "${@:2}")" "$1"
     return
   fi
+  local targets=(dmabuf_test conformance_test tenon)
   setup test
-  configure release && build release dmabuf_test conformance_test tenon || return 1
-  vm_suite "${TENON_VM_SECONDS:-900}" "${TENON_VM_FILTER:-*}"
+  configure release || return 1
+  grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Not where OpenCL or the NPU is off.
+  build release "${targets[@]}" || return 1
+  vm_suite "${TENON_VM_SECONDS:-900}" "${TENON_VM_FILTER:-*}" || return
+  [[ " ${targets[*]} " != *" one_fd_test "* ]] || vm_one_fd "${TENON_VM_SECONDS:-900}"
 }

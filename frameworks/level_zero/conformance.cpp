@@ -44,7 +44,7 @@ class LevelZeroUnderTest : public conformance::FrameworkUnderTest {
 
   std::size_t live_objects() const override { return level_zero::detail::Probe::handles.load(); }
   void drop_idle() override {
-    for (const Context* context : {&main_context()}) drop_idle_of(*context);
+    if (!level_zero::contexts().empty()) make_context().as<level_zero::UsmContext>()->native().drop_idle();
   }
   bool fail_native_call(std::size_t n) override {
     level_zero::detail::Probe::failed.store(false);
@@ -52,11 +52,6 @@ class LevelZeroUnderTest : public conformance::FrameworkUnderTest {
     return true;
   }
   bool native_call_failed() const override { return level_zero::detail::Probe::failed.load(); }
-
- protected:
-  static void drop_idle_of(const Context& context) {
-    context.as<level_zero::UsmContext>()->native().drop_idle();
-  }
 
  private:
   static bool exports() {
@@ -71,12 +66,11 @@ class SameUnderTest final : public LevelZeroUnderTest {
  public:
   std::string_view name() const override { return "level_zero_same"; }
   Context make_context() override {
-    static const Context* context = new Context(
-        level_zero::wrap(level_zero::handle(main_context()), level_zero::device(main_context()).handle));
+    static const Context* context =
+        new Context(level_zero::wrap(level_zero::handle(main_context()), level_zero::device(main_context()).handle));
     return *context;
   }
   std::vector<std::string> variants() const override { return {"host"}; }
-  void drop_idle() override { drop_idle_of(make_context()); }
 };
 
 /// A ze_context of its own on the same device, whose device memory is said to have no address for the host, as on GPUs
@@ -85,12 +79,10 @@ class DiscreteUnderTest final : public LevelZeroUnderTest {
  public:
   std::string_view name() const override { return "level_zero_discrete"; }
   Context make_context() override {
-    static const Context* context =
-        new Context(level_zero::make_context(level_zero::device(main_context()), false));
+    static const Context* context = new Context(level_zero::make_context(level_zero::device(main_context()), false));
     return *context;
   }
   std::vector<std::string> variants() const override { return {"device"}; }
-  void drop_idle() override { drop_idle_of(make_context()); }
 };
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<LevelZeroUnderTest>()) &&

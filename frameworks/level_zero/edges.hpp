@@ -59,7 +59,10 @@ class UsmToCpu final : public Edge {
     if (!native) return Refusal{kNotOurs};
     if (from.host_addressable) {
       if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
-      return shared(from, to, kCpuMemory, 100);
+      Reached reached = shared(from, to, kCpuMemory, 100);
+      // A driver imports no pages that are a driver's already: nobody shall plan that as the next hop.
+      reached.result.alignment = std::min<std::size_t>(from.alignment, 64);
+      return reached;
     }
     return copied(from, to, kCpuMemory, 20'000, native->device.integrated ? 0.1 : 0.2);
   }
@@ -94,7 +97,7 @@ class CpuToUsm final : public Edge {
     const Native* native = native_of(to);
     if (!native) return Refusal{kNotOurs};
     if (std::string reason = obstacle(*native, from, access); !reason.empty()) return Refusal{std::move(reason)};
-    return shared(from, to, kUsmMemory, native->device.takes_any_pointer() ? 100 : 2'000);
+    return shared(from, to, kUsmMemory, native->device.takes_any_pointer() ? 100 : 20'000);
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
@@ -105,10 +108,14 @@ class CpuToUsm final : public Edge {
     if (!view) {
       const auto& context = *to.as<UsmContext>();
       void* const host = source.view() ? source.view()->host() : memory.host();
-      const bool as_it_is = context.native().device.takes_any_pointer();
-      UsmBlock imported = as_it_is ? UsmBlock() : import(context, host, memory.size_bytes());
-      void* const data = imported.data() ? imported.data() : host;
-      auto made = std::make_unique<UsmView>(to, widest_access(source), host, data, std::move(imported));
+      if (memory.kind() == kUsmMemory)
+        throw Error(Code::kFailedPrecondition, std::string(name()) + ": the pages are those of " +
+                                                   std::string(memory.context()->name()) +
+                                                   " already; map that memory itself, not the CPU's view of it");
+      Ref<RefCounted> import;
+      if (!context.native().device.takes_any_pointer())
+        import = SystemImport::of(context.native_ref(), host, memory.size_bytes());
+      auto made = std::make_unique<UsmView>(to, widest_access(source), host, host, UsmBlock(), std::move(import));
       made->set_standing(id());  // The pages stay the same: mapping again needs no call.
       view = &memory.add_view(std::move(made));
     }
@@ -132,17 +139,11 @@ class CpuToUsm final : public Edge {
       return "the memory has " + std::to_string(from.memory_bytes) + " bytes" + whole;
     return {};
   }
-  static UsmBlock import(const UsmContext& context, void* host, std::size_t size) {
-    abi::ExternalSystemMemory pages;
-    pages.data = host;
-    pages.size = size;
-    return allocate_usm(context.native_ref(), UsmType::kHost, size, 0, {}, &pages, "importing");
-  }
-
-  friend class CpuToUsmCopy;
 };
 
-/// Host memory that cannot be shared, copied into host memory of the driver's.
+/// Host memory, copied into host memory of the driver's. It stands back where the memory is whole pages by nature, and
+/// not where it only happens to be: a route may have been planned with less alignment than the memory turns out to
+/// have.
 class CpuToUsmCopy final : public Edge {
  public:
   explicit CpuToUsmCopy(const CpuToUsm& twin) : twin_(twin) {}
@@ -153,9 +154,9 @@ class CpuToUsmCopy final : public Edge {
   Step step(const Description& from, const Context& to, Access access) const override {
     const Native* native = native_of(to);
     if (!native) return Refusal{kNotOurs};
-    if (std::holds_alternative<Reached>(twin_.step(from, to, access)))
-      return Refusal{"the memory can be shared in place"};
     if (!from.host_addressable) return Refusal{"it takes a host address, and this memory has none"};
+    if (from.fd != FdKind::kNone && std::holds_alternative<Reached>(twin_.step(from, to, access)))
+      return Refusal{"the memory can be shared in place"};
     if (!native->device.takes_host()) return Refusal{native->device.name + " takes no host memory to copy into"};
     return copied(from, to, kUsmMemory, 5'000, 0.1);
   }

@@ -2,6 +2,7 @@
 // One ze_context on one device, and the copies that Tenon itself lets the device do.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -23,9 +24,43 @@ struct CopyRegion {
 
 /// A command list and the fence that tells its end. Reused: making them costs more than small copies do.
 struct CopyJob {
+  Ref<const RefCounted> native;  ///< Of a job that is late: its queue goes after it. First, so it is let go last.
+  Ref<RefCounted> kept;          ///< What the copies read and write, as long as they may run.
   Handle<ze_command_list_handle_t> list;
   Handle<ze_fence_handle_t> fence;
-  Ref<RefCounted> kept;  ///< What the copies read and write, as long as they may run.
+};
+
+/// Copies whose waits ran out while the device may still be at them: they and their memory stay until it is done. Of
+/// the process, since what they keep alive keeps their context.
+/// @thread all members from any thread.
+class LateCopies {
+ public:
+  static LateCopies& instance() {
+    static LateCopies* copies = new LateCopies;  // Outlives static destructors.
+    return *copies;
+  }
+  void add(std::unique_ptr<CopyJob> job) {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  /// Puts away those that have ended. @param patience_ns  How long to wait for each.
+  void put_away(std::uint64_t patience_ns) noexcept {
+    std::vector<std::unique_ptr<CopyJob>> jobs;
+    {
+      const std::lock_guard lock(mutex_);
+      jobs.swap(jobs_);
+    }
+    for (auto& job : jobs)
+      if (zeFenceHostSynchronize(job->fence.get(), patience_ns) == ZE_RESULT_NOT_READY) add(std::move(job));
+  }
+  bool empty() const {
+    const std::lock_guard lock(mutex_);
+    return jobs_.empty();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::unique_ptr<CopyJob>> jobs_;
 };
 
 /// The native objects behind a context.
@@ -38,38 +73,34 @@ class Native final : public RefCounted {
   bool imports_memfd = false;
   /// Device allocations are reached through their address. What the device says, unless a test says otherwise.
   bool maps_device_memory = false;
+  /// For tests: appends to a list of copies before them.
+  mutable std::function<ze_result_t(ze_command_list_handle_t)> before_copies;
 
-  ~Native() override { finish_late_jobs(); }
-
-  /// Gives back the queue and the lists that are kept for the next copy.
+  /// Gives back the queue and the lists that are kept for the next copy, and what late copies kept alive.
   void drop_idle() const noexcept {
+    constexpr std::uint64_t kPatience = 100'000'000;
+    LateCopies::instance().put_away(kPatience);
     const std::lock_guard lock(mutex_);
     idle_.clear();
-    if (late_.empty() && running_ == 0) queue_.reset();
+    if (running_ == 0 && LateCopies::instance().empty()) queue_.reset();
   }
 
   /// Copies and waits. When the wait runs out, `kept` (what owns both sides) stays alive until the device is done.
   /// @errors kUnimplemented: the device has no queue that copies; kDeadlineExceeded; what the native calls give.
   void copy(std::span<const CopyRegion> regions, Ref<RefCounted> kept, Deadline deadline) const {
     if (regions.empty()) return;
+    LateCopies& late = LateCopies::instance();
+    if (!late.empty()) late.put_away(0);
     const Running running(*this);
     std::unique_ptr<CopyJob> job = take_job();
-    for (const CopyRegion& region : regions)
-      check(call(zeCommandListAppendMemoryCopy, job->list.get(), region.to, region.from, region.size,
-                 ze_event_handle_t{nullptr}, std::uint32_t{0}, static_cast<ze_event_handle_t*>(nullptr)),
-            "zeCommandListAppendMemoryCopy",
-            [&] { return "copying " + std::to_string(region.size) + " bytes on " + device.name; });
-    check(call(zeCommandListClose, job->list.get()), "zeCommandListClose", "ending a list of copies");
-    ze_command_list_handle_t list = job->list.get();
-    check(call(zeCommandQueueExecuteCommandLists, queue_.get(), std::uint32_t{1}, &list, job->fence.get()),
-          "zeCommandQueueExecuteCommandLists", [&] { return "starting copies on " + device.name; });
+    start(*job, regions);
     job->kept = std::move(kept);
     try {
       synchronize("zeFenceHostSynchronize", zeFenceHostSynchronize, job->fence.get(), deadline,
                   [&] { return "copies on " + device.name; });
     } catch (...) {
-      const std::lock_guard lock(mutex_);
-      late_.push_back(std::move(job));
+      job->native = Ref<const RefCounted>(this);
+      late.add(std::move(job));
       throw;
     }
     give_back(std::move(job));
@@ -94,10 +125,21 @@ class Native final : public RefCounted {
     const Native& native_;
   };
 
+  void start(const CopyJob& job, std::span<const CopyRegion> regions) const {
+    ze_command_list_handle_t list = job.list.get();
+    if (before_copies) check(before_copies(list), "before_copies", "a test's own commands");
+    for (const CopyRegion& region : regions)
+      check(call(zeCommandListAppendMemoryCopy, list, region.to, region.from, region.size, ze_event_handle_t{nullptr},
+                 std::uint32_t{0}, static_cast<ze_event_handle_t*>(nullptr)),
+            "zeCommandListAppendMemoryCopy",
+            [&] { return "copying " + std::to_string(region.size) + " bytes on " + device.name; });
+    check(call(zeCommandListClose, list), "zeCommandListClose", "ending a list of copies");
+    check(call(zeCommandQueueExecuteCommandLists, queue_.get(), std::uint32_t{1}, &list, job.fence.get()),
+          "zeCommandQueueExecuteCommandLists", [&] { return "starting copies on " + device.name; });
+  }
   /// An open list and an unsignalled fence.
   std::unique_ptr<CopyJob> take_job() const {
     const std::lock_guard lock(mutex_);
-    std::erase_if(late_, [](const auto& job) { return zeFenceQueryStatus(job->fence.get()) == ZE_RESULT_SUCCESS; });
     if (!idle_.empty()) {
       std::unique_ptr<CopyJob> job = std::move(idle_.back());
       idle_.pop_back();
@@ -130,14 +172,11 @@ class Native final : public RefCounted {
     const std::lock_guard lock(mutex_);
     if (idle_.size() < kMostIdle) idle_.push_back(std::move(job));
   }
-  void finish_late_jobs() noexcept {
-    for (const auto& job : late_) zeFenceHostSynchronize(job->fence.get(), nanoseconds_left(default_deadline()));
-  }
 
   // The order is that of their making: lists and fences go before the queue, the queue before the context.
   mutable std::mutex mutex_;
   mutable Handle<ze_command_queue_handle_t> queue_;
-  mutable std::vector<std::unique_ptr<CopyJob>> idle_, late_;
+  mutable std::vector<std::unique_ptr<CopyJob>> idle_;
   mutable int running_ = 0;
 };
 

@@ -86,14 +86,19 @@ inline Tensor random_tensor(ElementType type, const Shape& shape, unsigned seed 
   return tensor;
 }
 
-/// Runs a program once on packed tensors, in the order of its inputs. @return its outputs.
+/// Runs a program once on packed tensors, in the order of its inputs; states begin with zeros. @return its outputs.
 inline std::vector<Tensor> run_once(ProgramRun& run, const Program& program, const std::vector<Tensor>& inputs) {
   static engine::Workers workers(2);
   std::vector<Tensor> outputs;
+  static std::vector<Tensor> states;
   std::size_t next = 0;
   for (std::size_t i = 0; i < program.arguments().size(); ++i) {
     const Argument& argument = program.arguments()[i];
-    if (argument.is_input) {
+    if (argument.role == Argument::Role::kState) {
+      states.emplace_back(argument.type, argument.max_shape());
+      std::memset(states.back().data(), 0, states.back().size_bytes());
+      run.set_argument(i, states.back().data());
+    } else if (argument.is_input) {
       run.set_argument(i, inputs.at(next++).data());
     } else {
       outputs.emplace_back(argument.type, argument.max_shape());

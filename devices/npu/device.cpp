@@ -13,12 +13,12 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-/// Operations in 10^9 per second: clock, tiles and multiply-accumulates per tile, as the driver gives them.
+/// Operations in 10^9 per second: clock, tiles and 8-bit operations of a tile in one cycle, as the driver gives them.
 std::map<element::Type, float> gops_of(const Npu& npu) {
   const ze_device_properties_t& p = npu.properties;
-  const double macs =
+  const double per_cycle =
       static_cast<double>(p.numSlices) * p.numSubslicesPerSlice * p.numEUsPerSubslice * p.physicalEUSimdWidth;
-  const auto int8 = static_cast<float>(2.0 * macs * p.coreClockRate / 1000.0);
+  const auto int8 = static_cast<float>(per_cycle * p.coreClockRate / 1e9);
   return {
       {element::f32, 0.f}, {element::f16, int8 / 2}, {element::bf16, 0.f}, {element::u8, int8}, {element::i8, int8}};
 }

@@ -130,7 +130,6 @@ void find_in(const std::shared_ptr<const level_zero::Driver>& driver, std::vecto
       npu->device = npu->facts.handle;
       npu->own_device = driver_side(npu->device);
       read_device(*npu);
-      // Where lists cannot change, they are recorded anew for other memory: cheaper still than copying it.
       npu->imports_system_memory =
           npu->facts.imports_system_memory() && (npu->facts.import_types & abi::kStandardAllocation) != 0;
       read_graph_properties(*npu);

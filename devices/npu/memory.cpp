@@ -128,7 +128,7 @@ Imported import_memory(const Npu& npu, const Context& context, const Tensor& ten
   if (is_level_zero(npu, host, memory.size_bytes())) return made(nullptr);
   if (!npu.imports_system_memory)
     return Refusal{"the NPU's driver takes no memory of the system (" + std::string(abi::kSystemMemoryExtension) +
-                   " with mutable command lists), and this is none of its own; use get_tensor() or "
+                   "), and this is none of its own; use get_tensor() or "
                    "create_host_tensor()" +
                    (why.empty() ? std::string() : "; " + why)};
   if (!on_page(host) || memory.size_bytes() % kPage != 0 || memory.size_bytes() == 0)
@@ -184,7 +184,7 @@ Tensor allocate_tensor(const Npu& npu, ElementType type, const Shape& shape, boo
   const auto size = checked_size_bytes(type, shape);
   if (!size) throw Error(Code::kInvalidArgument, "NPU: a tensor " + to_string(shape) + " is too large");
   Requirements wanted;
-  wanted.size_bytes = std::max(kPage, whole_pages(std::max(*size, capacity_bytes)));
+  wanted.size_bytes = std::max(*size, capacity_bytes);
   wanted.alignment = kPage;
   level_zero::UsmHints hints;
   if (for_input) hints.host = ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED;

@@ -216,7 +216,7 @@ RemoteUsm::Made from_pages(const Npu& npu, const AnyMap& params, std::size_t siz
   if (!npu.imports_system_memory)
     throw Error(Code::kUnimplemented,
                 "Importing standard allocation is not supported with this driver version: it needs " +
-                    std::string(abi::kSystemMemoryExtension) + " and mutable command lists");
+                    std::string(abi::kSystemMemoryExtension));
   if (reinterpret_cast<std::uintptr_t>(given) % kPage != 0 || size % kPage != 0)
     throw AssertFailure(
         "Importing standard allocation is not supported if memory is not aligned to standard page size (address and "

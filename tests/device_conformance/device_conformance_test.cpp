@@ -145,11 +145,12 @@ TEST_P(DeviceConformance, ListsWhatItCannotRun) {
 
 TEST_P(DeviceConformance, RunsWhereTheMemoryLies) {
   auto request = core.compile_model(relu_model(), name, zero_copy(ZeroCopy::kRequire)).create_infer_request();
-  alignas(64) float in[4] = {-1, 2, -3, 4}, out[4] = {9, 9, 9, 9};
-  request.set_input_tensor(Tensor(element::f32, {1, 4}, in));
-  request.set_output_tensor(Tensor(element::f32, {1, 4}, out));
+  const Tensor x = host_tensor({1, 4}, {-1, 2, -3, 4}), y = host_tensor({1, 4}, {9, 9, 9, 9});
+  float *in = x.data<float>(), *out = y.data<float>();
+  request.set_input_tensor(x);
+  request.set_output_tensor(y);
   request.infer();
-  EXPECT_THAT(out, ::testing::ElementsAre(0, 2, 0, 4));
+  EXPECT_THAT(values_of(y), ::testing::ElementsAre(0, 2, 0, 4));
   in[0] = 7;
   request.infer();
   EXPECT_EQ(out[0], 7) << "the memory is read at each inference";
@@ -191,7 +192,7 @@ TEST_P(DeviceConformance, ChecksTypesAndShapes) {
 }
 
 TEST_P(DeviceConformance, DynamicShapesFollowTheInput) {
-  auto model = core.compile_model(relu_model(PartialShape{Dimension::dynamic(), 3}), name);
+  auto model = core.compile_model(relu_model(PartialShape{any_extent(), 3}), name);
   auto request = model.create_infer_request();
   for (const std::size_t rows : {2u, 7u, 1u, 7u}) {
     const Tensor x = noise({rows, 3}, static_cast<unsigned>(rows));
@@ -226,7 +227,7 @@ TEST_P(DeviceConformance, SyncAsyncAndCallbackGiveTheSame) {
 
 TEST_P(DeviceConformance, ManyRequestsOnManyThreads) {
   const auto model = small_network();
-  auto compiled = core.compile_model(model, name, num_streams(2));
+  auto compiled = core.compile_model(model, name, streams(2));
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -469,7 +470,7 @@ TEST_P(DeviceConformance, FramesAreReadInPlace) {
   if (name == "REFERENCE") properties.insert(takes_strides(true));
   auto request = core.compile_model(model, name, properties).create_infer_request();
   for (const PixelFormat format : {kNv12, kI420, kRgb24, kBgr24}) {
-    Frame frame = Frame::allocate(FrameInfo{format, 32, 16, ColourSpace::kUnknown, ColourRange::kFull});
+    const Frame frame = host_frame(FrameInfo{format, 32, 16, ColourSpace::kUnknown, ColourRange::kFull});
     for (std::size_t i = 0; i < frame.plane_count(); ++i) {
       const Tensor& plane = frame.plane(i);
       const bool is_luma = i == 0;

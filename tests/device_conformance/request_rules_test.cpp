@@ -157,8 +157,7 @@ TEST_P(RequestRules, BatchesOfTensors) {
 TEST_P(RequestRules, ABatchThatLiesTogetherIsUsedInPlace) {
   auto request =
       core.compile_model(relu_model(PartialShape{2, 16}), name, zero_copy(ZeroCopy::kRequire)).create_infer_request();
-  Tensor whole(element::f32, {2, 16});
-  std::fill_n(whole.data<float>(), 32, 1.f);
+  const Tensor whole = host_tensor({2, 16}, std::vector<float>(32, 1.f));
   request.set_input_tensors({whole.slice({0, 0}, {1, 16}), whole.slice({1, 0}, {2, 16})});
   whole.data<float>()[31] = 9;
   request.infer();

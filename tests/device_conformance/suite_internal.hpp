@@ -65,6 +65,48 @@ class OnDevice : public ::testing::TestWithParam<std::string> {
     }
   }
 
+  /// Host memory that the device uses where it lies: any, or its context's where it has one.
+  Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
+    Tensor tensor;
+    try {
+      tensor = core.get_default_context(name).create_host_tensor(element::f32, shape);
+    } catch (const Error&) {
+      tensor = Tensor(element::f32, shape);
+    }
+    std::copy(values.begin(), values.end(), tensor.data<float>());
+    return tensor;
+  }
+
+  /// A frame whose planes the device reads where they lie.
+  Frame host_frame(const FrameInfo& info) {
+    const Frame plain = Frame::allocate(info);
+    try {
+      const std::size_t size = plain.plane(0).memory()->size_bytes();
+      const Tensor bytes = core.get_default_context(name).create_host_tensor(element::u8, {size});
+      return Frame::over(info, bytes.memory(), {});
+    } catch (const Error&) {
+      return plain;
+    }
+  }
+
+  /// An extent that inputs give: without an upper bound, unless the device's compiler wants one.
+  Dimension any_extent() {
+    try {
+      core.compile_model(relu_model(PartialShape{Dimension::dynamic(), 2}), name);
+    } catch (const Error& error) {
+      if (std::string(error.what()).find("Upper bounds are not specified") == std::string::npos) throw;
+      return Dimension(0, 512);
+    }
+    return Dimension::dynamic();
+  }
+
+  /// NUM_STREAMS for compile_model, where the device has more than one to give.
+  AnyMap streams(int count) {
+    for (const PropertyName& property : core.get_property(name, supported_properties))
+      if (property == num_streams.name() && property.is_mutable()) return {num_streams(count)};
+    return {};
+  }
+
   const std::string name = GetParam();
   Core core;
 };

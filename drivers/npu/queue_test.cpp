@@ -69,6 +69,32 @@ TEST_F(NpuQueue, CommandsRunInTheirOrder) {
   EXPECT_EQ(zeMemFree(context, b), ZE_RESULT_SUCCESS);
 }
 
+TEST_F(NpuQueue, ShortListsDoNotOvertakeWhatWaits) {
+  const auto event = make_event(pool, 0);
+  auto long_list = make_list(), short_list = make_list();
+  auto waited = event;
+  ASSERT_EQ(zeCommandListAppendBarrier(long_list, nullptr, 1, &waited), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(zeCommandListAppendBarrier(short_list, nullptr, 0, nullptr), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(zeCommandListClose(long_list), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(zeCommandListClose(short_list), ZE_RESULT_SUCCESS);
+  for (int round = 0; round < 20; ++round) {
+    // Alone it has shown to be short.
+    ASSERT_EQ(submit(short_list, fence), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(submit(long_list), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(submit(short_list, fence), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeFenceQueryStatus(fence), ZE_RESULT_NOT_READY) << "round " << round;
+    ASSERT_EQ(zeEventHostSignal(event), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeEventHostReset(event), ZE_RESULT_SUCCESS);
+  }
+  EXPECT_EQ(zeCommandListDestroy(long_list), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandListDestroy(short_list), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
+}
+
 TEST_F(NpuQueue, ListsThatAreNotClosedOrAreTakenAreRefused) {
   const auto event = make_event(pool, 0);
   auto list = make_list();

@@ -32,6 +32,7 @@ constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
 
 struct Options {
   std::string platforms, driver;
+  std::vector<std::string> words;  ///< The program and its arguments.
   bool print = false;
 };
 
@@ -134,11 +135,8 @@ std::string quoted(const std::string& value) {
   throw CLI::RuntimeError(error == ENOENT ? 127 : 126);  // As env(1) and shells say it.
 }
 
-void npu_env(const Options& options, std::vector<std::string> words) {
-  if (!words.empty() && words.front() == "--") words.erase(words.begin());
-  if (!words.empty() && words.front().starts_with("-"))
-    throw Error(Code::kInvalidArgument, "npu-env has no option " + words.front() + "; see tenon npu-env --help");
-  if (options.print != words.empty())
+void npu_env(const Options& options) {
+  if (options.print != options.words.empty())
     throw Error(Code::kInvalidArgument, options.print ? "--print takes no program: it only prints the environment"
                                                       : "npu-env needs a program to run: tenon npu-env -- CMD ARGS...");
   const Environment environment = environment_of(options);
@@ -148,7 +146,7 @@ void npu_env(const Options& options, std::vector<std::string> words) {
     else
       setenv(name.c_str(), value.c_str(), 1);
   }
-  if (!options.print) become(words);
+  if (!options.print) become(options.words);
 }
 
 }  // namespace
@@ -160,7 +158,9 @@ void add_npu_env(CLI::App& app) {
                       "What the NPU is: 4000 (default) or 3720; a comma list makes several devices");
   command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");
   command->add_flag("--print", options->print, "Print the environment for a shell's eval, and run nothing");
-  command->prefix_command();  // From the first word that is no option on, all is the program's.
+  // From the first word that is no option on, all is the program's.
+  command->add_option("program", options->words, "What to run, and its own arguments, best after --");
+  command->positionals_at_end();
   command->footer(
       "\nThe program finds one Level Zero driver, the software NPU; drivers of real hardware are hidden from it. What\n"
       "it sees: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, and on systems whose Level Zero loader is too old for\n"
@@ -171,7 +171,7 @@ void add_npu_env(CLI::App& app) {
       "  tenon npu-env --platform 3720 -- benchmark_app -m model.xml -d NPU\n"
       "  tenon npu-env --platform 4000,3720 -- tenon devices      two NPUs\n"
       "  eval \"$(tenon npu-env --print)\"                          for the rest of this shell\n");
-  command->callback([command, options] { npu_env(*options, command->remaining()); });
+  command->callback([options] { npu_env(*options); });
 }
 
 }  // namespace tenon::tool

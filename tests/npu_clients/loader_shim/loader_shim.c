@@ -5,7 +5,6 @@
 // Handles: with one driver and no interception, an old loader hands out the driver's own handles, so the driver
 // understands them. In any other arrangement these functions answer ZE_RESULT_ERROR_UNSUPPORTED_FEATURE.
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,6 @@ typedef struct {
 } table_t;
 
 static table_t g_lists, g_lists_exp;
-static pthread_once_t g_once = PTHREAD_ONCE_INIT;
 
 static int passes_handles_through(const char* drivers) {
   const char* intercept = getenv("ZE_ENABLE_LOADER_INTERCEPT");
@@ -32,39 +30,35 @@ static int passes_handles_through(const char* drivers) {
 
 static void fill(void* driver, const char* name, table_t* table) {
   result_t (*get)(uint32_t version, void* table) = NULL;
-  function_t found = (function_t)dlsym(driver, name);
-  memcpy(&get, &found, sizeof get);
+  void* found = dlsym(driver, name);
+  memcpy(&get, &found, sizeof get);  // ISO C has no conversion between the two.
   if (get && get(kApi113, table) != 0) memset(table, 0, sizeof *table);
 }
 
-static void find_driver(void) {
+// When this library is loaded, before any call: a driver offers what the newest caller of its tables can reach.
+__attribute__((constructor)) static void find_driver(void) {
   const char* path = getenv("ZE_ENABLE_ALT_DRIVERS");
   if (!passes_handles_through(path)) return;
-  void* driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);  // The loader has it already; it stays, as the loader keeps it.
+  void* driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);  // Stays, as with the loader.
   if (!driver) return;
   fill(driver, "zeGetCommandListProcAddrTable", &g_lists);
   fill(driver, "zeGetCommandListExpProcAddrTable", &g_lists_exp);
 }
 
-static function_t entry(const table_t* table, int place) {
-  pthread_once(&g_once, find_driver);
-  return table->entries[place];
-}
-
 __attribute__((visibility("default"))) result_t zeCommandListHostSynchronize(void* list, uint64_t timeout_ns) {
-  result_t (*call)(void*, uint64_t) = (result_t(*)(void*, uint64_t))entry(&g_lists, kHostSynchronize);
+  result_t (*call)(void*, uint64_t) = (result_t(*)(void*, uint64_t))g_lists.entries[kHostSynchronize];
   return call ? call(list, timeout_ns) : kUnsupportedFeature;
 }
 
 __attribute__((visibility("default"))) result_t zeCommandListGetNextCommandIdExp(void* list, const void* description,
                                                                                  uint64_t* id) {
   result_t (*call)(void*, const void*, uint64_t*) =
-      (result_t(*)(void*, const void*, uint64_t*))entry(&g_lists_exp, kGetNextCommandId);
+      (result_t(*)(void*, const void*, uint64_t*))g_lists_exp.entries[kGetNextCommandId];
   return call ? call(list, description, id) : kUnsupportedFeature;
 }
 
 __attribute__((visibility("default"))) result_t zeCommandListUpdateMutableCommandsExp(void* list,
                                                                                       const void* description) {
-  result_t (*call)(void*, const void*) = (result_t(*)(void*, const void*))entry(&g_lists_exp, kUpdateMutableCommands);
+  result_t (*call)(void*, const void*) = (result_t(*)(void*, const void*))g_lists_exp.entries[kUpdateMutableCommands];
   return call ? call(list, description) : kUnsupportedFeature;
 }

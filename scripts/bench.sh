@@ -74,6 +74,8 @@ bench() {
   configure release
   build release
   mkdir -p out/bench
+  local npu="$PWD/build/release/lib/libze_tenon_npu.so"  # What stands on Level Zero runs on the software NPU.
+  [ ! -e "$npu" ] || export ZE_ENABLE_ALT_DRIVERS="${ZE_ENABLE_ALT_DRIVERS:-$npu}"
   for binary in build/release/bench/*_bench; do
     [[ -x "$binary" && "$binary" == *"${1:-}"* ]] || continue
     say "$(basename "$binary")"

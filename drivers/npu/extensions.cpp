@@ -72,6 +72,7 @@ void* call_by_name(std::string_view name) {
       {"zeCommandListUpdateMutableCommandsExp", address_of(calls::list_update_mutable_commands)},
       {"zeCommandListUpdateMutableCommandSignalEventExp", address_of(calls::list_update_mutable_signal_event)},
       {"zeCommandListUpdateMutableCommandWaitEventsExp", address_of(calls::list_update_mutable_wait_events)},
+      {"zeCommandListImmediateAppendCommandListsExp", address_of(calls::list_append_lists)},
       {"zeEventQueryKernelTimestampsExt", address_of(calls::event_query_kernel_timestamps_ext)},
   };
   for (const Call& call : all)

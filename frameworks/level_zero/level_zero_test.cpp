@@ -6,6 +6,12 @@
 
 #include <fcntl.h>
 
+#ifdef __SANITIZE_ADDRESS__
+/// The contexts of the process live to its end, and drivers may hide addresses in their handles.
+extern "C" const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libze_tenon_npu.so"; }
+#endif
+
 namespace tenon::level_zero {
 namespace {
 

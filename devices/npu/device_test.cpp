@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NPU device over a driver: compiling, blobs, requests, states, batches, profiles, queues.
+#include <algorithm>
+#include <future>
+#include <thread>
+
+#include <tenon/devices/npu/test_internal.hpp>
+#include <tenon/graph/ops.hpp>
+
+namespace tenon::npu_testing {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string exported(CompiledModel& model) {
+  std::stringstream stream;
+  model.export_model(stream);
+  return stream.str();
+}
+
+TEST_F(Npu, IsFoundByNameAndByPlatform) {
+  EXPECT_THAT(core.get_available_devices(), Contains("NPU"));
+  EXPECT_THAT(core.get_property("NPU", available_devices), ElementsAre("4000"));
+  EXPECT_EQ(core.get_property("NPU", device::architecture), "4000");
+  EXPECT_EQ(core.get_property("NPU.4000", device::architecture), "4000");
+  EXPECT_NO_THROW(core.compile_model(relu(), "NPU.4000"));
+  EXPECT_NO_THROW(core.compile_model(relu(), "NPU", device::id("4000")));
+  EXPECT_THAT(error_of([&] { core.compile_model(relu(), "NPU.3720"); }, Code::kUnavailable), HasSubstr("3720"));
+  EXPECT_THAT(error_of([&] { core.compile_model(relu(), "NPU", device::id("1")); }, Code::kUnavailable),
+              HasSubstr("present: 4000"));
+}
+
+TEST_F(Npu, InfersInTheDriversOwnMemoryWithoutCopies) {
+  auto request = core.compile_model(relu(), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
+  Tensor x = request.get_tensor("x");
+  const float values[] = {-1, 2, -3, 4};
+  std::copy_n(values, 4, x.data<float>());
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(0, 2, 0, 4));
+  request.start_async();
+  request.wait();
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+  EXPECT_EQ(x.data(), request.get_tensor("x").data());
+}
+
+TEST_F(Npu, TakesTensorsOfOtherRequestsAndItsOwnHostTensorsInPlace) {
+  auto compiled = core.compile_model(relu(), "NPU", zero_copy(ZeroCopy::kRequire));
+  auto first = compiled.create_infer_request(), second = compiled.create_infer_request();
+  Tensor x = first.get_tensor("x");
+  std::fill_n(x.data<float>(), 4, 3.f);
+  second.set_tensor("x", x);
+  Tensor y = core.get_default_context("NPU").create_host_tensor(element::f32, {1, 4});
+  second.set_tensor("y", y);
+  second.infer();
+  EXPECT_THAT(values_of(y), Each(3));
+  // A plain pointer into such memory is recognised by the driver's id for it.
+  second.set_tensor("x", Tensor(element::f32, {1, 4}, x.data()));
+  x.data<float>()[0] = 8;
+  second.infer();
+  EXPECT_EQ(values_of(y)[0], 8);
+  EXPECT_EQ(second.ledger().total().copied, 0u);
+}
+
+TEST_F(Npu, ImportsWholePagesOfTheSystemOnce) {
+  const std::size_t before = handles();
+  {
+    auto request = core.compile_model(relu({1, 1024}), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
+    const Pages in(4096), out(4096);
+    const Tensor x(element::f32, {1, 1024}, in.data()), y(element::f32, {1, 1024}, out.data());
+    for (int i = 0; i < 1024; ++i) in.floats()[i] = static_cast<float>(i - 512);
+    request.set_tensor("x", x);
+    request.set_tensor("y", y);
+    request.infer();
+    EXPECT_EQ(out.floats()[511], 0);
+    EXPECT_EQ(out.floats()[513], 1);
+    in.floats()[0] = 77;
+    request.infer();
+    EXPECT_EQ(out.floats()[0], 77) << "read where it lies";
+    EXPECT_EQ(request.ledger().total().copied, 0u);
+    const std::size_t imported = handles();
+    // Another tensor over the same pages, and the first again: no further import.
+    const Tensor again(element::f32, {1, 1024}, in.data());
+    request.set_tensor("x", again);
+    request.infer();
+    request.set_tensor("x", x);
+    request.infer();
+    EXPECT_EQ(handles(), imported);
+  }
+  EXPECT_EQ(handles(), before);
+}
+
+TEST_F(Npu, AlternatesAmongKnownBuffersWithoutImportingThemAnew) {
+  auto request = core.compile_model(relu({1, 1024}), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
+  const Pages pages(4 * 4096);
+  std::vector<Tensor> buffers;
+  for (int i = 0; i < 4; ++i) {
+    buffers.emplace_back(element::f32, Shape{1, 1024}, pages.floats() + i * 1024);
+    std::fill_n(buffers.back().data<float>(), 1024, static_cast<float>(i + 1));
+  }
+  std::size_t after_first_round = 0;
+  for (int i = 0; i < 40; ++i) {
+    request.set_tensor("x", buffers[static_cast<std::size_t>(i % 4)]);
+    request.infer();
+    ASSERT_EQ(request.get_tensor("y").data<float>()[9], static_cast<float>(i % 4 + 1));
+    if (i == 3) after_first_round = handles();
+  }
+  EXPECT_EQ(handles(), after_first_round);
+  EXPECT_EQ(request.ledger().total().copied, 0u);
+}
+
+TEST_F(Npu, SaysWhyItCopies) {
+  auto required = core.compile_model(relu(), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
+  EXPECT_THAT(error_of([&] {
+                required.set_tensor("x", floats({1, 4}, {1, 2, 3, 4}));
+              }).what(),
+              HasSubstr("whole pages"));
+  auto request = core.compile_model(relu(), "NPU").create_infer_request();
+  request.set_tensor("x", floats({1, 4}, {1, -2, 3, -4}));
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(1, 0, 3, 0));
+  EXPECT_EQ(request.ledger().total().copied, 16u);
+}
+
+TEST_F(Npu, ExportsAndImports) {
+  auto compiled = core.compile_model(relu(), "NPU");
+  const std::string blob = exported(compiled);
+  std::istringstream stream(blob);
+  auto imported = core.import_model(stream, "NPU");
+  EXPECT_EQ(imported.get_property(model_name), "relu_model");
+  EXPECT_EQ(imported.input("x").get_partial_shape(), (PartialShape{1, 4}));
+  auto request = imported.create_infer_request();
+  request.set_tensor("x", floats({1, 4}, {5, -5, 6, -6}));
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(5, 0, 6, 0));
+}
+
+TEST_F(Npu, RefusesBlobsThatAreNotItsOwn) {
+  auto compiled = core.compile_model(relu(), "NPU");
+  const std::string blob = exported(compiled);
+  const auto import = [&](const std::string& bytes, const AnyMap& properties = {}) {
+    std::istringstream stream(bytes);
+    core.import_model(stream, "NPU", properties);
+  };
+  EXPECT_THAT(error_of([&] { import("no blob at all, but long enough to have a header"); }, Code::kInvalidArgument),
+              HasSubstr("no compiled blob"));
+  EXPECT_THAT(error_of([&] { import(std::string(5000, 'x') + "OVNPU"); }, Code::kInvalidArgument),
+              HasSubstr("OpenVINO"));
+  EXPECT_THAT(error_of([&] { import(""); }, Code::kDataLoss), HasSubstr("truncated"));
+  std::string newer = blob;
+  newer[8] = 9;
+  EXPECT_THAT(error_of([&] { import(newer); }, Code::kFailedPrecondition),
+              HasSubstr("Metadata version is not supported!"));
+  // One bit anywhere.
+  for (std::size_t at : {std::size_t{20}, std::size_t{100}, std::size_t{600}, blob.size() / 2, blob.size() - 1}) {
+    std::string tampered = blob;
+    tampered[at] = static_cast<char>(tampered[at] ^ 4);
+    EXPECT_EQ(error_of([&] { import(tampered); }).code(), Code::kDataLoss) << "byte " << at;
+  }
+  // The driver judges what comes without our header.
+  EXPECT_THROW(import("no blob of the driver's either, whatever one does with it", {{"NPU_IMPORT_RAW_BLOB", true}}),
+               Error);
+  EXPECT_NO_THROW(import(blob));
+}
+
+TEST_F(Npu, RawBlobsAreTheDriversAlone) {
+  auto compiled = core.compile_model(relu(), "NPU", AnyMap{{"NPU_EXPORT_RAW_BLOB", true}});
+  const std::string raw = exported(compiled);
+  EXPECT_NE(raw.substr(0, 8), "TENONNPU");
+  std::istringstream stream(raw);
+  auto request = core.import_model(stream, "NPU", AnyMap{{"NPU_IMPORT_RAW_BLOB", true}}).create_infer_request();
+  request.set_tensor("x", floats({1, 4}, {1, -1, 2, -2}));
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(1, 0, 2, 0));
+}
+
+TEST_F(Npu, CompilesForAnotherPlatformAndKeepsItsBlobsApart) {
+  auto other = core.compile_model(relu(), "NPU", AnyMap{{"NPU_PLATFORM", "3720"}, {"NPU_MAX_TILES", 2}});
+  EXPECT_EQ(other.get_property(intel_npu::platform), "3720");
+  EXPECT_THAT(error_of([&] { other.create_infer_request(); }, Code::kFailedPrecondition), HasSubstr("3720"));
+  const std::string blob = exported(other);
+  std::istringstream stream(blob);
+  EXPECT_THAT(error_of([&] { core.import_model(stream, "NPU"); }, Code::kFailedPrecondition),
+              HasSubstr("is for platform 3720, this device is a 4000"));
+}
+
+TEST_F(Npu, CompilerErrorsCarryTheDriversWords) {
+  EXPECT_THAT(error_of([&] {
+                core.compile_model(relu({Dimension::dynamic(), 2}), "NPU");
+              }).what(),
+              HasSubstr("Upper bounds are not specified"));
+  EXPECT_THAT(error_of([&] {
+                core.compile_model(relu(), "NPU", AnyMap{{"NPU_TILES", 50}});
+              }).what(),
+              HasSubstr("tile"));
+}
+
+TEST_F(Npu, QueryNamesEveryOperationThatTheDriverTakes) {
+  const auto model = relu();
+  const auto supported = core.query_model(model, "NPU");
+  for (const auto& node : model->get_ordered_ops()) EXPECT_EQ(supported.at(node->get_friendly_name()), "NPU");
+}
+
+TEST_F(Npu, OptimalRequestsFollowTheTable) {
+  EXPECT_EQ(core.get_property("NPU", optimal_number_of_infer_requests), 1u);
+  auto throughput = core.compile_model(relu(), "NPU", hint::performance_mode(hint::PerformanceMode::THROUGHPUT));
+  EXPECT_EQ(throughput.get_property(optimal_number_of_infer_requests), 8u);
+  auto latency = core.compile_model(relu(), "NPU", hint::performance_mode(hint::PerformanceMode::LATENCY));
+  EXPECT_EQ(latency.get_property(optimal_number_of_infer_requests), 1u);
+  auto old = core.compile_model(relu(), "NPU", hint::performance_mode(hint::PerformanceMode::THROUGHPUT),
+                                intel_npu::platform("3720"));
+  EXPECT_EQ(old.get_property(optimal_number_of_infer_requests), 4u);
+}
+
+TEST_F(Npu, SequentialModelsTakeOnlyStartAsync) {
+  auto compiled = core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true));
+  auto first = compiled.create_infer_request(), second = compiled.create_infer_request();
+  EXPECT_THAT(error_of([&] { first.infer(); }).what(),
+              HasSubstr("Only start async is supported when RUN_INFERENCES_SEQUENTIALLY is enabled!"));
+  // The second reads what the first one writes.
+  Tensor between = core.get_default_context("NPU").create_host_tensor(element::f32, {1, 4});
+  first.set_tensor("x", floats({1, 4}, {1, -2, 3, -4}));
+  first.set_tensor("y", between);
+  second.set_tensor("x", between);
+  for (int i = 0; i < 20; ++i) {
+    std::fill_n(between.data<float>(), 4, -9.f);
+    first.start_async();
+    second.start_async();
+    second.wait();
+    first.wait();
+    ASSERT_THAT(values_of(second.get_tensor("y")), ElementsAre(1, 0, 3, 0)) << i;
+  }
+}
+
+TEST_F(Npu, ACallbackMayWaitForAnotherInferenceOfTheModel) {
+  auto compiled = core.compile_model(relu(), "NPU");
+  auto outer = compiled.create_infer_request(), inner = compiled.create_infer_request();
+  std::promise<float> result;
+  outer.set_callback([&](std::exception_ptr) {
+    inner.set_tensor("x", floats({1, 4}, {7, 7, 7, 7}));
+    inner.start_async();
+    inner.wait();
+    result.set_value(inner.get_tensor("y").data<float>()[0]);
+  });
+  outer.start_async();
+  auto future = result.get_future();
+  ASSERT_EQ(future.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  EXPECT_EQ(future.get(), 7);
+  outer.wait();
+}
+
+TEST_F(Npu, TheLastHandleMayGoInACallback) {
+  for (int i = 0; i < 10; ++i) {
+    auto request = std::make_shared<InferRequest>(core.compile_model(relu(), "NPU").create_infer_request());
+    std::promise<void> done;
+    InferRequest* raw = request.get();
+    raw->set_callback([&done, held = request](std::exception_ptr) mutable {
+      held.reset();
+      done.set_value();
+    });
+    request->start_async();
+    done.get_future().wait();
+    request->wait();
+    request->set_callback({});
+  }
+}
+
+TEST_F(Npu, RequestsMayGoWhileTheyRun) {
+  const std::size_t before = handles();
+  {
+    auto compiled = core.compile_model(relu({64, 4096}), "NPU");
+    for (int i = 0; i < 20; ++i) {
+      auto request = compiled.create_infer_request();
+      request.start_async();
+      if (i % 2) request.cancel();
+    }
+  }
+  EXPECT_EQ(handles(), before);
+}
+
+TEST_F(Npu, StatesStayInOneBufferThatBothSidesSee) {
+  const Attributes variable{
+      {"variable_id", "sum"}, {"variable_shape", PartialShape{1, 2}}, {"variable_type", element::f32}};
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
+  x->output(0).set_names({"x"});
+  auto initial = op::v0::Constant::create(element::f32, Shape{1, 2}, {10, 20});
+  auto read = make_node("ReadValue", 6, {initial->output(0)}, variable);
+  auto sum = std::make_shared<op::v1::Add>(x->output(0), read->output(0));
+  auto assign = make_node("Assign", 6, {sum->output(0)}, Attributes{{"variable_id", "sum"}});
+  auto y = std::make_shared<op::v0::Relu>(sum->output(0));
+  y->output(0).set_names({"y"});
+  const auto model = std::make_shared<Model>(OutputVector{y->output(0)}, SinkVector{assign}, ParameterVector{x}, "sum");
+  auto compiled = core.compile_model(model, "NPU");
+  std::stringstream blob;
+  compiled.export_model(blob);
+  for (CompiledModel each : {compiled, core.import_model(blob, "NPU")}) {
+    auto request = each.create_infer_request();
+    request.set_tensor("x", floats({1, 2}, {1, 1}));
+    request.infer();
+    EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(11, 21));
+    auto state = request.query_state().at(0);
+    Tensor live = state.get_state();
+    EXPECT_THAT(values_of(live), ElementsAre(11, 21));
+    live.data<float>()[0] = 100;
+    const std::uint64_t copied = request.ledger().total().copied;
+    request.infer();
+    EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(101, 22))
+        << "what is written is there at the next inference";
+    EXPECT_EQ(request.ledger().total().copied - copied, 8u) << "the input alone";
+    EXPECT_EQ(state.get_state().data(), live.data());
+    state.reset();
+    request.infer();
+    EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(11, 21));
+    EXPECT_THROW(state.set_state(Tensor()), Error);
+    EXPECT_THROW(state.set_state(floats({2, 1}, {1, 1})), Error);
+  }
+}
+
+TEST_F(Npu, BatchesAreTakenApartWhenAsked) {
+  for (const PartialShape& shape : {PartialShape{4, 3}, PartialShape{Dimension(1, 8), 3}, PartialShape{-1, 3}}) {
+    auto compiled = core.compile_model(relu(shape), "NPU", AnyMap{{"NPU_BATCH_MODE", "PLUGIN"}});
+    auto request = compiled.create_infer_request();
+    for (const std::size_t batch : {4u, 4u}) {
+      std::vector<float> values(batch * 3);
+      for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 4;
+      request.set_tensor("x", floats({batch, 3}, values));
+      request.infer();
+      const Tensor y = request.get_tensor("y");
+      ASSERT_EQ(y.shape(), (Shape{batch, 3}));
+      for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(y.data<float>()[i], std::max(0.f, values[i]));
+    }
+  }
+  auto any = core.compile_model(relu({-1, 3}), "NPU", AnyMap{{"NPU_BATCH_MODE", "PLUGIN"}}).create_infer_request();
+  for (const std::size_t batch : {1u, 5u, 2u, 9u}) {
+    any.set_tensor("x", floats({batch, 3}, std::vector<float>(batch * 3, static_cast<float>(batch))));
+    any.infer();
+    EXPECT_EQ(any.get_tensor("y").shape(), (Shape{batch, 3}));
+    EXPECT_THAT(values_of(any.get_tensor("y")), Each(static_cast<float>(batch)));
+  }
+  auto sum = core.compile_model(testing::add_model({4, 3}), "NPU", AnyMap{{"NPU_BATCH_MODE", "PLUGIN"}});
+  EXPECT_NO_THROW(sum.create_infer_request().infer());
+  EXPECT_THAT(error_of([&] {
+                core.compile_model(relu(PartialShape{}), "NPU", AnyMap{{"NPU_BATCH_MODE", "PLUGIN"}});
+              }).what(),
+              HasSubstr("Cannot debatch a model"));
+}
+
+TEST_F(Npu, BatchesOfDifferentLengthsDoNotMix) {
+  auto a = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 2});
+  auto b = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1, 2});
+  a->output(0).set_names({"a"});
+  b->output(0).set_names({"b"});
+  auto sum = std::make_shared<op::v1::Add>(a->output(0), b->output(0));
+  const auto model = std::make_shared<Model>(OutputVector{sum->output(0)}, ParameterVector{a, b}, "sum");
+  auto request = core.compile_model(model, "NPU", AnyMap{{"NPU_BATCH_MODE", "PLUGIN"}}).create_infer_request();
+  request.set_tensor("a", floats({3, 2}, std::vector<float>(6, 1)));
+  request.set_tensor("b", floats({2, 2}, std::vector<float>(4, 1)));
+  EXPECT_THAT(error_of([&] { request.infer(); }).what(), HasSubstr("Batching size is not matching all the tensors."));
+}
+
+TEST_F(Npu, ShapesChangeWithinTheirBounds) {
+  auto request = core.compile_model(relu({Dimension(1, 3), Dimension(2, 6)}), "NPU").create_infer_request();
+  for (const Shape& shape : {Shape{1, 2}, Shape{3, 6}, Shape{2, 5}, Shape{1, 6}}) {
+    std::vector<float> values(element_count(shape));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i) - 3;
+    request.set_tensor("x", floats(shape, values));
+    request.infer();
+    const Tensor y = request.get_tensor("y");
+    ASSERT_EQ(y.shape(), shape);
+    for (std::size_t i = 0; i < values.size(); ++i) EXPECT_EQ(y.data<float>()[i], std::max(0.f, values[i]));
+  }
+  EXPECT_THROW(request.set_tensor("x", Tensor(element::f32, {4, 2})), Error);
+}
+
+TEST_F(Npu, ProfilesLayersOrTheWholeInference) {
+  auto layers = core.compile_model(relu(), "NPU", enable_profiling(true)).create_infer_request();
+  EXPECT_THAT(error_of([&] { layers.get_profiling_info(); }).what(),
+              HasSubstr("Profiling information isn't available before running an inference!"));
+  layers.infer();
+  bool found = false;
+  for (const ProfilingInfo& info : layers.get_profiling_info())
+    found |= info.node_type == "Relu" || info.node_type == "ReLU";
+  EXPECT_TRUE(found);
+  auto whole = core.compile_model(relu({64, 4096}), "NPU", enable_profiling(true),
+                                  std::pair<std::string, Any>("NPU_PROFILING_TYPE", "INFER"))
+                   .create_infer_request();
+  whole.infer();
+  const auto infos = whole.get_profiling_info();
+  ASSERT_EQ(infos.size(), 1u);
+  EXPECT_GT(infos[0].real_time.count(), 0);
+  EXPECT_LT(infos[0].real_time.count(), 10'000'000);
+}
+
+TEST_F(Npu, WorkloadTypeChangesOnACompiledModel) {
+  auto compiled = core.compile_model(relu(), "NPU", workload_type(WorkloadType::EFFICIENT));
+  EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::EFFICIENT);
+  compiled.set_property({workload_type(WorkloadType::DEFAULT)});
+  EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::DEFAULT);
+  EXPECT_NO_THROW(compiled.create_infer_request().infer());
+  EXPECT_THROW(compiled.set_property({enable_profiling(true)}), Error);
+}
+
+TEST_F(Npu, WeightsMayComeWithTheFirstRequest) {
+  auto compiled = core.compile_model(relu(), "NPU", intel_npu::defer_weights_load(true));
+  EXPECT_NO_THROW(compiled.create_infer_request().infer());
+  auto eager = core.compile_model(relu(), "NPU", intel_npu::turbo(true), hint::model_priority(hint::Priority::HIGH));
+  EXPECT_NO_THROW(eager.create_infer_request().infer());
+}
+
+TEST_F(Npu, CachesInAFolderAndBypassesTheDriversCache) {
+  const auto folder = std::filesystem::temp_directory_path() / ("tenon_npu_cache_" + std::to_string(::getpid()));
+  std::filesystem::remove_all(folder);
+  auto cold = core.compile_model(relu(), "NPU", cache_dir(folder.string()));
+  EXPECT_FALSE(cold.get_property(loaded_from_cache));
+  EXPECT_EQ(cold.get_property(cache_dir), folder.string()) << "the device was told, so that the driver caches nothing";
+  auto warm = core.compile_model(relu(), "NPU", cache_dir(folder.string()));
+  EXPECT_TRUE(warm.get_property(loaded_from_cache));
+  auto request = warm.create_infer_request();
+  request.set_tensor("x", floats({1, 4}, {2, -2, 2, -2}));
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(2, 0, 2, 0));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(Npu, ManyRequestsRunSideBySide) {
+  auto compiled = core.compile_model(relu({1, 256}), "NPU");
+  std::vector<InferRequest> requests;
+  for (int i = 0; i < 32; ++i) {
+    requests.push_back(compiled.create_infer_request());
+    Tensor x = requests.back().get_tensor("x");
+    std::fill_n(x.data<float>(), 256, static_cast<float>(i));
+  }
+  for (int round = 0; round < 5; ++round) {
+    for (auto& request : requests) request.start_async();
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+      requests[i].wait();
+      ASSERT_EQ(requests[i].get_tensor("y").data<float>()[255], static_cast<float>(i));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::npu_testing

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call of the driver's made to fail, one after another; and machines without loader, driver or device.
+#include <cstdlib>
+
+#include <tenon/devices/npu/test_internal.hpp>
+
+namespace tenon::npu_testing {
+namespace {
+
+using level_zero::detail::Probe;
+using ::testing::HasSubstr;
+
+/// Runs `work` again and again, with the first call failing, then the second, until none is left to fail.
+template <typename Work>
+void fail_each_call(const Work& work) {
+  work();  // What is made once for the process.
+  const std::size_t before = handles();
+  int calls = 0;
+  for (;; ++calls) {
+    Probe::failed = false;
+    Probe::countdown = calls + 1;
+    try {
+      work();
+    } catch (const Error& error) {
+      EXPECT_STRNE(error.what(), "");
+    }
+    Probe::countdown = 0;
+    ASSERT_EQ(handles(), before) << "after call " << calls;
+    if (!Probe::failed) break;
+    ASSERT_LT(calls, 2000);
+  }
+  EXPECT_GT(calls, 0);
+  EXPECT_NO_THROW(work()) << "nothing that failed has left a trace";
+}
+
+TEST_F(Npu, EveryCallOfACompilationMayFail) {
+  fail_each_call([&] { core.compile_model(relu(), "NPU"); });
+}
+
+TEST_F(Npu, EveryCallOfARequestMayFail) {
+  auto compiled = core.compile_model(relu({1, 1024}), "NPU");
+  const Pages pages(4096);
+  fail_each_call([&] {
+    auto request = compiled.create_infer_request();
+    request.set_tensor("x", Tensor(element::f32, {1, 1024}, pages.data()));
+    request.infer();
+    request.start_async();
+    request.wait();
+    request.set_tensor("x", floats({1, 1024}, std::vector<float>(1024, 1)));
+    request.infer();
+  });
+}
+
+TEST_F(Npu, EveryCallOfAProfileMayFail) {
+  auto compiled = core.compile_model(relu(), "NPU", enable_profiling(true));
+  fail_each_call([&] {
+    auto request = compiled.create_infer_request();
+    request.infer();
+    request.get_profiling_info();
+  });
+}
+
+TEST_F(Npu, EveryCallOfBlobsMayFail) {
+  fail_each_call([&] {
+    std::stringstream blob;
+    core.compile_model(relu(), "NPU").export_model(blob);
+    core.import_model(blob, "NPU").create_infer_request().infer();
+  });
+}
+
+TEST_F(Npu, EveryCallOfRemoteTensorsMayFail) {
+  auto context = core.get_default_context("NPU");
+  const Pages pages(4096);
+  fail_each_call([&] {
+    context.create_tensor(element::f32, {1, 4});
+    context.create_host_tensor(element::f32, {1, 4});
+    context.create_tensor(element::f32, {1024},
+                          {intel_npu::mem_type(intel_npu::MemType::CPU_VA), intel_npu::mem_handle(pages.data())});
+  });
+}
+
+TEST_F(Npu, ARequestWhoseInferenceFailedWorksAgain) {
+  auto request = core.compile_model(relu(), "NPU").create_infer_request();
+  Tensor x = request.get_tensor("x");
+  std::fill_n(x.data<float>(), 4, 5.f);
+  request.infer();
+  for (int call = 1; call < 6; ++call) {
+    Probe::countdown = call;
+    try {
+      request.infer();
+    } catch (const Error&) {
+    }
+    Probe::countdown = 0;
+    x.data<float>()[0] = static_cast<float>(call);
+    request.infer();
+    ASSERT_EQ(request.get_tensor("y").data<float>()[0], static_cast<float>(call));
+  }
+}
+
+/// Run in an environment without a driver: ctest does, with ZE_ENABLE_ALT_DRIVERS naming nothing.
+TEST(NpuMissing, SaysThatThereIsNoBackend) {
+  const char* expected = std::getenv("TENON_NPU_EXPECT_NONE");
+  if (!expected) GTEST_SKIP() << "a driver is here";
+  register_device(*tenon_device_module());
+  Core core;
+  EXPECT_THAT(core.get_available_devices(), ::testing::Not(::testing::Contains("NPU")));
+  EXPECT_THAT(core.get_unavailable_devices()["NPU"], HasSubstr("Level zero backend is not found!"));
+  EXPECT_THAT(core.get_unavailable_devices()["NPU"], HasSubstr(expected));
+  const auto words = [&](auto call) { return error_of(call, Code::kUnavailable); };
+  EXPECT_THAT(words([&] { core.compile_model(testing::relu_model(), "NPU"); }),
+              HasSubstr("Level zero backend is not found!"));
+  EXPECT_THAT(words([&] { core.get_default_context("NPU"); }), HasSubstr("Level zero backend is not found!"));
+  std::stringstream blob("x");
+  EXPECT_THAT(words([&] { core.import_model(blob, "NPU"); }), HasSubstr("Level zero backend is not found!"));
+}
+
+/// Run with TENON_NPU_PLATFORM=4000,3720,4000.
+TEST(NpuSeveral, AreDevicesOfTheirOwn) {
+  const char* platforms = std::getenv("TENON_NPU_PLATFORM");
+  if (!platforms || std::string(platforms) != "4000,3720,4000") GTEST_SKIP() << "one NPU is here";
+  register_device(*tenon_device_module());
+  Core core;
+  EXPECT_THAT(core.get_available_devices(), ::testing::IsSupersetOf({"NPU.4000", "NPU.3720", "NPU.4000.1"}));
+  for (const char* id : {"4000", "3720", "4000.1"}) {
+    const std::string name = std::string("NPU.") + id;
+    EXPECT_EQ(core.get_property(name, device::architecture), std::string(id).substr(0, 4));
+    auto compiled = core.compile_model(testing::relu_model(), name);
+    EXPECT_THAT(compiled.get_property(execution_devices), ::testing::ElementsAre(name));
+    auto request = compiled.create_infer_request();
+    request.set_tensor("x", floats({1, 4}, {1, -1, 2, -2}));
+    request.infer();
+    EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::ElementsAre(1, 0, 2, 0));
+  }
+  EXPECT_EQ(core.get_property("NPU.3720", intel_npu::max_tiles), 2);
+  auto wide =
+      core.compile_model(testing::relu_model(), "NPU.3720", hint::performance_mode(hint::PerformanceMode::THROUGHPUT));
+  EXPECT_EQ(wide.get_property(optimal_number_of_infer_requests), 4u);
+  // A blob of one platform on another.
+  std::stringstream blob;
+  wide.export_model(blob);
+  EXPECT_THAT(error_of([&] { core.import_model(blob, "NPU.4000"); }, Code::kFailedPrecondition), HasSubstr("3720"));
+  EXPECT_EQ(core.get_default_context("NPU.3720").get_device_name(), "NPU.3720");
+}
+
+}  // namespace
+}  // namespace tenon::npu_testing

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the NPU device share: the device linked in, models, and counts of what must not pile up.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/devices/npu/native_internal.hpp>
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/intel_npu/level_zero/level_zero.hpp>
+#include <tenon/runtime/reference_device_test.hpp>
+#include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+extern "C" TENON_API const tenon::DeviceModule* tenon_device_module();
+
+namespace tenon::npu_testing {
+
+/// The device that is linked into this program, so that its calls and handles can be counted, and made to fail.
+class Npu : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    static const bool registered = [] {
+      register_device(*tenon_device_module());
+      return true;
+    }();
+    (void)registered;
+  }
+  void SetUp() override { core.set_property("NPU", {hint::inference_precision(element::f32)}); }
+
+  /// y = x + x + ... : `name`s are tensor names.
+  static std::shared_ptr<Model> relu(const PartialShape& shape = PartialShape{1, 4}) {
+    return testing::relu_model(shape);
+  }
+  Core core;
+};
+
+inline std::vector<float> values_of(const Tensor& tensor) {
+  Tensor packed;
+  if (tensor.is<RemoteTensor>())
+    RemoteTensor(tensor).copy_to(packed);
+  else
+    tensor.copy_to(packed);
+  return {packed.data<float>(), packed.data<float>() + packed.element_count()};
+}
+
+inline Tensor floats(const Shape& shape, const std::vector<float>& values) {
+  Tensor tensor(element::f32, shape);
+  std::copy(values.begin(), values.end(), tensor.data<float>());
+  return tensor;
+}
+
+/// Pages of the system that no driver knows of.
+class Pages {
+ public:
+  explicit Pages(std::size_t size_bytes) : size_(size_bytes) {
+    data_ = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  ~Pages() { ::munmap(data_, size_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  float* floats() const { return static_cast<float*>(data_); }
+  void* data() const { return data_; }
+
+ private:
+  void* data_;
+  std::size_t size_;
+};
+
+inline std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+inline std::size_t handles() { return level_zero::detail::Probe::handles.load(); }
+
+}  // namespace tenon::npu_testing

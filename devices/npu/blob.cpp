@@ -15,7 +15,7 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'N', 'P', 'U'};
+constexpr char kMagic[8] = {'T', 'N', 'P', 'U', 'B', 'L', 'O', 'B'};
 /// Major: what older readers can't read. Minor: what they may leave out.
 constexpr std::uint32_t kMajor = 1, kMinor = 0;
 constexpr const char* kVersion = "Tenon 0.1.0";
@@ -215,11 +215,13 @@ ModelInfo read_table(std::span<const char> bytes) {
 [[noreturn]] void foreign(const Tensor& bytes) {
   const auto* start = static_cast<const char*>(bytes.data());
   const std::size_t size = bytes.size_bytes();
-  std::string what = "they begin with no TENONNPU";
+  std::string what = "they begin with no TNPUBLOB";
   if (size >= 5 && std::memcmp(start + size - 5, "OVNPU", 5) == 0)
     what = "they end in OVNPU: OpenVINO's own NPU plugin wrote them";
   else if (size >= 8 && std::memcmp(start, "TENONCPU", 8) == 0)
     what = "they were compiled for the CPU device";
+  else if (size >= 8 && std::memcmp(start, "TENONNPU", 8) == 0)
+    what = "they are a bare blob of the software NPU's driver";
   throw Error(Code::kInvalidArgument, "NPU: these bytes are no compiled blob of Tenon's NPU device: " + what +
                                           "; a bare blob of the driver is taken with NPU_IMPORT_RAW_BLOB");
 }

@@ -52,6 +52,7 @@ TEST_F(Npu, EveryCallOfARequestMayFail) {
 }
 
 TEST_F(Npu, EveryCallOfAProfileMayFail) {
+  TENON_NEEDS("profiling");
   auto compiled = core.compile_model(relu(), "NPU", enable_profiling(true));
   fail_each_call([&] {
     auto request = compiled.create_infer_request();
@@ -69,6 +70,7 @@ TEST_F(Npu, EveryCallOfBlobsMayFail) {
 }
 
 TEST_F(Npu, EveryCallOfRemoteTensorsMayFail) {
+  TENON_NEEDS("sysmem");
   auto context = core.get_default_context("NPU");
   const Pages pages(4096);
   fail_each_call([&] {

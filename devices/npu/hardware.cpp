@@ -39,13 +39,22 @@ const Table* table_of(const level_zero::Driver& known, const char* name, std::ui
   return extension_table<Table>(driver, versioned.c_str());
 }
 
-/// The loader's function, or else the driver's own.
-template <typename Function>
-Function or_of_driver(Function function, ze_driver_handle_t driver, const char* name) {
-  if (function) return function;
-  void* address = nullptr;
-  if (call(zeDriverGetExtensionFunctionAddress, driver, name, &address) != ZE_RESULT_SUCCESS) return nullptr;
-  return reinterpret_cast<Function>(address);
+/// Changing closed lists: by the loader where it knows the calls, else by the driver itself, which offers them by name.
+void find_mutable_calls(Npu& npu, const level_zero::Driver& driver) {
+  const auto& newer = level_zero::detail::newer();
+  if (driver.has(abi::kMutableListExtension) && newer.get_next_command_id && newer.update_mutable_commands) {
+    npu.next_command_id = newer.get_next_command_id;
+    npu.update_commands = newer.update_mutable_commands;
+    return;
+  }
+  const auto ask = [&](auto& function, const char* name) {
+    void* address = nullptr;
+    if (call(zeDriverGetExtensionFunctionAddress, driver.handle, name, &address) == ZE_RESULT_SUCCESS)
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(address);
+  };
+  ask(npu.next_command_id, "zeCommandListGetNextCommandIdExp");
+  ask(npu.update_commands, "zeCommandListUpdateMutableCommandsExp");
+  npu.mutable_by_driver = true;
 }
 
 /// Platforms by device id, as the driver's users know them.
@@ -102,12 +111,7 @@ Npu read_driver(const level_zero::Driver& driver) {
       table_of<abi::CommandQueueNpuTable>(driver, abi::kCommandQueueNpuExtension, abi::kCommandQueueNpuVersion);
   if (npu.queue_table) npu.queue_version = *driver.extension(abi::kCommandQueueNpuExtension);
   npu.context_table = table_of<abi::ContextNpuTable>(driver, abi::kContextNpuExtension, abi::kContextNpuVersion);
-  if (driver.extension(abi::kMutableListExtension).value_or(0) >= abi::version(1, 0)) {
-    const auto& newer = level_zero::detail::newer();
-    npu.next_command_id = or_of_driver(newer.get_next_command_id, driver.handle, "zeCommandListGetNextCommandIdExp");
-    npu.update_commands =
-        or_of_driver(newer.update_mutable_commands, driver.handle, "zeCommandListUpdateMutableCommandsExp");
-  }
+  find_mutable_calls(npu, driver);
   return npu;
 }
 

@@ -33,6 +33,7 @@ struct Npu {
   const abi::ContextNpuTable* context_table = nullptr;
   abi::CommandListGetNextCommandIdExp next_command_id = nullptr;
   abi::CommandListUpdateMutableCommandsExp update_commands = nullptr;
+  bool mutable_by_driver = false;  ///< The two are the driver's own functions, and want its handles.
 
   ze_device_properties_t properties{};
   bool imports_system_memory = false;

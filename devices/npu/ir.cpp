@@ -54,12 +54,20 @@ const char* layout_name(const PartialShape& shape) {
   return shape.size() < std::size(kByRank) ? kByRank[shape.size()] : "BLOCKED";
 }
 
+/// As compilers from before ports had numbers know them: results by the value that they take.
+std::string name_of(const Node& port) {
+  if (port.get_input_size() == 0) return port.get_friendly_name();
+  const Output<const Node> value = port.input_value(0);
+  const std::string& name = value.get_node()->get_friendly_name();
+  return value.get_node()->get_output_size() > 1 ? name + "." + std::to_string(value.get_index()) : name;
+}
+
 template <typename Ports>
 void add_ports(std::string& flags, const char* side, const Ports& ports, bool by_name) {
   std::string precisions, layouts;
   std::size_t index = 0;
   for (const auto& port : ports) {
-    const std::string key = (by_name ? port->get_friendly_name() : std::to_string(index)) + ":";
+    const std::string key = (by_name ? name_of(*port) : std::to_string(index)) + ":";
     const char* gap = index++ == 0 ? "" : " ";
     precisions += gap + key + precision_name(port->get_output_element_type(0));
     layouts += gap + key + layout_name(port->get_output_partial_shape(0));

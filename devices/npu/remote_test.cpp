@@ -143,6 +143,7 @@ TEST_F(NpuRemote, TensorsOverDescriptorsNeedNoRemoteTensor) {
 }
 
 TEST_F(NpuRemote, PagesOfTheApplicationAreShared) {
+  TENON_NEEDS("sysmem");
   ZeroContext context(core);
   auto request = this->request(context);
   const Pages pages(2 * 4096);

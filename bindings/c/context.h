@@ -20,6 +20,37 @@ extern "C" {
  * there already, the functions that name it (..._from_fd, ..._from_memory, ..._from_file) spare the keys.
  */
 
+/* OCL, VA_SHARED, ZE. */
+#define TENON_KEY_CONTEXT_TYPE "CONTEXT_TYPE"
+/* A cl_context. */
+#define TENON_KEY_OCL_CONTEXT "OCL_CONTEXT"
+/* A cl_command_queue. */
+#define TENON_KEY_OCL_QUEUE "OCL_QUEUE"
+/* Which device of the context, a number. */
+#define TENON_KEY_OCL_CONTEXT_DEVICE_ID "OCL_CONTEXT_DEVICE_ID"
+/* A number. */
+#define TENON_KEY_TILE_ID "TILE_ID"
+/* A VADisplay. */
+#define TENON_KEY_VA_DEVICE "VA_DEVICE"
+/* A ze_context_handle_t. */
+#define TENON_KEY_L0_CONTEXT "L0_CONTEXT"
+/* A GPU's kind of memory. */
+#define TENON_KEY_SHARED_MEM_TYPE "SHARED_MEM_TYPE"
+/* An NPU's kind of memory: L0_INTERNAL_BUF, SHARED_BUF, MMAPED_FILE, CPU_VA. */
+#define TENON_KEY_MEM_TYPE "MEM_TYPE"
+/* The memory: a pointer, or a descriptor as one. */
+#define TENON_KEY_MEM_HANDLE "MEM_HANDLE"
+/* INPUT, OUTPUT, BINDED. */
+#define TENON_KEY_TENSOR_TYPE "TENSOR_TYPE"
+/* A VASurfaceID. */
+#define TENON_KEY_DEV_OBJECT_HANDLE "DEV_OBJECT_HANDLE"
+/* Of a surface, a number. */
+#define TENON_KEY_VA_PLANE "VA_PLANE"
+/* A path. */
+#define TENON_KEY_FILE_DESCRIPTOR "FILE_DESCRIPTOR"
+/* The first byte of the file that is meant, as text. */
+#define TENON_KEY_FILE_OFFSET "FILE_OFFSET"
+
 /* What a remote tensor is for: some memory is faster one way only, and a file's can only be read. */
 typedef int32_t tenon_tensor_use_t;
 enum {

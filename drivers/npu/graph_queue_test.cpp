@@ -21,8 +21,9 @@ void* operator new(std::size_t size) {
   if (void* data = std::malloc(size ? size : 1)) return data;
   throw std::bad_alloc();
 }
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+// Not inlined: the compiler would see free() for what it knows came from operator new, and warn.
+[[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
+[[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
 namespace tenon::npu::test {
 namespace {

@@ -28,6 +28,16 @@ bench_first() {
   "$(venv_python)" bench/first/first.py --program build/release/peers/first_inference --zoo build/release/zoo "$@"
 }
 
+# The software NPU beside the CPU device, and Tenon's NPU device beside OpenVINO's NPU plugin on the same driver.
+bench_npu() {
+  setup test
+  configure release -DTENON_BUILD_BENCH=ON
+  build release tenon tenon_npu_driver tenon_device_npu tenon_device_cpu cpu_worker_tenon cpu_worker_openvino first_inference first_inference_openvino
+  "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null
+  say "npu: quiet the machine for honest figures; about 10 minutes"
+  "$(venv_python)" bench/npu/npu.py --build build/release --zoo build/release/zoo "$@"
+}
+
 # All OpenCL platforms that are here: the system's, and Intel's CPU runtime where build/venv has it.
 opencl_platforms() {
   local folder="$PWD/build/icd" intel="$PWD/build/venv/lib/libintelocl.so"
@@ -58,11 +68,14 @@ bench() {
   if [ "${1:-}" = matrix ]; then bench_matrix; return; fi
   if [ "${1:-}" = peers ]; then shift; bench_peers "$@"; return; fi
   if [ "${1:-}" = zoo ]; then shift; bench_zoo "$@"; return; fi
+  if [ "${1:-}" = npu ]; then shift; bench_npu "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
   setup test
   configure release
   build release
   mkdir -p out/bench
+  local npu="$PWD/build/release/lib/libze_tenon_npu.so"  # What stands on Level Zero runs on the software NPU.
+  [ ! -e "$npu" ] || export ZE_ENABLE_ALT_DRIVERS="${ZE_ENABLE_ALT_DRIVERS:-$npu}"
   for binary in build/release/bench/*_bench; do
     [[ -x "$binary" && "$binary" == *"${1:-}"* ]] || continue
     say "$(basename "$binary")"

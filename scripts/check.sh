@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang tsan frameworks-off tidy abi fuzz zoo vm chroot12 chroot13)
+PARTS=(clang tsan frameworks-off tidy abi fuzz zoo npu vm chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -67,7 +67,8 @@ fuzz_seeds() {
   python=$(venv_python)
   "$python" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
     "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/release/zoo --node-tests build/data/onnx/onnx/backend/test/data/node &&
-    { [ ! -x build/fuzz/fuzz/cache_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/cache build/fuzz/fuzz/cache_fuzz; }
+    { [ ! -x build/fuzz/fuzz/cache_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/cache build/fuzz/fuzz/cache_fuzz; } &&
+    { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz; }
 }
 
 check_fuzz() {
@@ -96,6 +97,20 @@ check_zoo() {
   TENON_ZOO_FULL=1 TENON_ZOO="$folder/zoo" TENON_ORACLE="$folder/oracle" TENON_DEVICE_PATH="$folder/lib" \
     "$folder/tests/oracle_device_test" >"$folder/zoo.log" || { tail -40 "$folder/zoo.log"; return 1; }
   grep against "$folder/zoo.log"
+}
+
+# OpenVINO's own NPU plugin on the software NPU: every model of the zoo, full size, beside its CPU plugin.
+check_npu() {
+  configure release && build release tenon tenon_npu_driver &&
+    "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null &&
+    TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/release/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
+}
+
+# The same driver file in a Debian 13, whose loader needs no shim, under the wheel for its Python.
+check_npu13() {
+  configure release && build release tenon_npu_driver &&
+    "$(venv_python)" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
+    scripts/npu_chroot.sh trixie
 }
 
 check_vm() { source scripts/vm.sh; test_vm; }

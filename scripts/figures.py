@@ -22,7 +22,7 @@ ROWS = [
      "Map/floor/find_retain_release_without_lock", 2),
     ("first map CPU to cl_mem / clCreateBuffer(USE_HOST_PTR)", "Map/cpu->opencl.buffer/1080p_nv12_first", "Map/floor/create_release", 1.5),
     ("repeated map CPU to Level Zero memory / a look-up that holds the import", "Map/cpu->level_zero.usm/1080p_nv12_repeat",
-     "Map/floor/find_and_hold", 2),
+     "Map/floor/find_and_hold", None),
     ("first map CPU to Level Zero memory / zeMemAllocHost that imports the pages", "Map/cpu->level_zero.usm/1080p_nv12_first",
      "Map/floor/import_free", 1.5),
     ("CPU tensor to ov::Tensor / a bare ov::Tensor", "Map/cpu->ov::Tensor/224x224_rgb", "Map/floor/bare_ov_tensor", 1.4),

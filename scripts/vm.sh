@@ -172,6 +172,12 @@ vm_suite() {
     $tests/dmabuf_test || status=1
     $tests/conformance_test --gtest_filter='$filter' || status=1"
   for binary in "$@"; do script+="; $binary || status=1"; done
+  local driver="$PWD/build/release/lib/libze_tenon_npu.so"  # Imports and exports of real dma-bufs by a driver of Level Zero.
+  if [ -e "$driver" ] && [ -x "$tests/level_zero_test" ]; then
+    binaries+=("$driver" "$tests/level_zero_test")
+    script+="; ZE_ENABLE_ALT_DRIVERS=$driver $tests/level_zero_test || status=1
+      ZE_ENABLE_ALT_DRIVERS=$driver $tests/conformance_test --gtest_filter='*dmabuf*evel_zero*' || status=1"
+  fi
   if [ -x "$tool" ]; then binaries+=("$tool"); script+="; $tool matrix --json >/dev/ttyS2 || status=1"; fi
   script+="; exit \$status"
   vm_run "$seconds" "$script" "${binaries[@]}" || return

@@ -2,6 +2,10 @@
 // Runs one model on the CPU when told to, line by line: one source, compiled against Tenon and against OpenVINO, so
 // that both are measured by the same code. The driver (peers.py) interleaves short rounds of several such processes.
 //
+//   device NAME         what models loaded from now on run on, CPU by default; on others the threads are NPU_TILES, and
+//                       the precision is the device's own; answers "ok"
+//   memory plain|host   what the tensors of models loaded from now on lie in: ordinary memory, or the device's host
+//                       memory (create_host_tensor); answers "ok"
 //   load PATH THREADS [f32|bf16 [latency|throughput [BATCH]]]   compiles, by default for latency in f32 with the
 //   model's
 //                       own batch; answers "ok" and the ms that compiling took
@@ -10,7 +14,7 @@
 //   dump PATH           infers and writes all outputs, f32, one behind the other; answers "ok" and their sizes
 //   profile N           infers N times; answers one line of JSON: of the fastest, [node type, kernel, calls, us]...
 //   throughput MS       keeps every request of the device's choice busy for that time; answers inferences, ns, requests
-//   memory              answers the peak resident kB
+//   peak                answers the peak resident kB
 //   allocations N       infers N times; answers calls of malloc and its kin in all
 //   infer N | async N   N times infer(), or start_async() and wait(); answers ns in all
 //   set N               N times set_tensor, in turn with 4 tensors that were set before; answers ns in all
@@ -113,10 +117,14 @@ class Worker {
     const auto begin = Clock::now();
     using Mode = api::hint::PerformanceMode;
     const auto mode = api::hint::performance_mode(settings.hint == "throughput" ? Mode::THROUGHPUT : Mode::LATENCY);
-    const auto precision =
-        api::hint::inference_precision(settings.precision == "bf16" ? api::element::bf16 : api::element::f32);
-    const auto threads = api::inference_num_threads(settings.threads);
-    const auto profiling = api::enable_profiling(profiled_);
+    api::AnyMap properties{mode, api::enable_profiling(profiled_)};
+    if (device_ == "CPU") {
+      properties.insert(
+          api::hint::inference_precision(settings.precision == "bf16" ? api::element::bf16 : api::element::f32));
+      properties.insert(api::inference_num_threads(settings.threads));
+    } else {
+      properties["NPU_TILES"] = settings.threads;
+    }
     if (settings.batch > 0) {
       const auto source = core_.read_model(path);
       std::map<std::size_t, api::PartialShape> shapes;
@@ -126,9 +134,9 @@ class Worker {
         shapes[i] = api::PartialShape(shape);
       }
       source->reshape(shapes);
-      model_ = core_.compile_model(source, "CPU", mode, precision, threads, profiling);
+      model_ = core_.compile_model(source, device_, properties);
     } else {
-      model_ = core_.compile_model(path, "CPU", mode, precision, threads, profiling);
+      model_ = core_.compile_model(path, device_, properties);
     }
     request_ = model_.create_infer_request();
     const std::chrono::duration<double, std::milli> taken = Clock::now() - begin;
@@ -136,7 +144,7 @@ class Worker {
     for (std::size_t i = 0; i < model_.inputs().size(); ++i) {
       const auto& port = model_.inputs()[i];
       for (auto& tensors : known_) {
-        tensors.emplace_back(port.get_element_type(), port.get_shape());
+        tensors.push_back(new_tensor(port.get_element_type(), port.get_shape()));
         fill(tensors.back(), static_cast<unsigned>(i + 1));
       }
       request_.set_input_tensor(i, known_[0][i]);
@@ -157,6 +165,16 @@ class Worker {
       }
       std::printf("%zu %.9g %.9g%s", tensor.get_size(), sum, magnitude, i + 1 < model_.outputs().size() ? " " : "\n");
     }
+  }
+
+  void device(const std::string& name) {
+    device_ = name;
+    std::printf("ok\n");
+  }
+
+  void memory(bool host) {
+    host_memory_ = host;
+    std::printf("ok\n");
   }
 
   void profiled(bool on) {
@@ -257,13 +275,17 @@ class Worker {
   }
 
  private:
+  api::Tensor new_tensor(const api::element::Type& type, const api::Shape& shape) {
+    return host_memory_ ? core_.get_default_context(device_).create_host_tensor(type, shape) : api::Tensor(type, shape);
+  }
+
   api::Core core_;
   api::CompiledModel model_;
   api::InferRequest request_;
   std::array<std::vector<api::Tensor>, 4> known_;  ///< Four sets of inputs.
   std::vector<api::InferRequest> pool_;
-  std::string name_;
-  bool profiled_ = false;
+  std::string name_, device_ = "CPU";
+  bool profiled_ = false, host_memory_ = false;
 };
 
 }  // namespace
@@ -280,11 +302,15 @@ int main() {
         Settings settings;
         words >> path >> settings.threads >> settings.precision >> settings.hint >> settings.batch;
         worker.load(path, settings);
-      } else if (verb == "profiled" && words >> path)
+      } else if (verb == "device" && words >> path)
+        worker.device(path);
+      else if (verb == "memory" && words >> path)
+        worker.memory(path == "host");
+      else if (verb == "profiled" && words >> path)
         worker.profiled(path == "yes");
       else if (verb == "dump" && words >> path)
         worker.dump(path);
-      else if (verb == "memory")
+      else if (verb == "peak")
         std::printf("%ld\n", peak_kb());
       else if (verb == "outputs")
         worker.outputs();

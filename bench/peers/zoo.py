@@ -107,7 +107,7 @@ def measure_latency(build, path, precision, batch, rounds, folder):
         if batch == 0:
             found["accuracy"] = accuracy(build, path, precision, team, folder)
         found |= cpu_peers.summary(cpu_peers.rounds_of(team, "infer", rounds, 0.25 if batch == 0 else 0.05))
-        found["peak_kb"] = {name: int(worker.ask("memory")) for name, worker in team.items()}
+        found["peak_kb"] = {name: int(worker.ask("peak")) for name, worker in team.items()}
         found["allocations"] = {name: int(worker.ask("allocations 5")) / 5 for name, worker in team.items()}
         return found
     finally:

@@ -73,7 +73,7 @@ class NpuDevice final : public Device {
     SupportedOpsMap supported;
     const std::string platform = platform_for(settings, *npu);
     for (const std::string& layer :
-         supported_layers(*npu, write_in_memory_ir(*model, npu->compiler), flags_of(*model, settings, *npu, platform)))
+         supported_layers(*npu, ir_of(*model, settings, *npu), flags_of(*model, settings, *npu, platform)))
       supported[layer] = device_name_of(*npu);
     return supported;
   }
@@ -168,12 +168,23 @@ class NpuDevice final : public Device {
     return properties;
   }
 
+  static constexpr const char *kSerializer = "NPU_MODEL_SERIALIZER_VERSION", *kByAddress = "NO_WEIGHTS_COPY";
+  /// Whether the driver's compiler reads weights where they lie, which spares copying them.
+  static bool takes_addresses(const Settings& settings, const Npu& npu) {
+    const auto own = settings.given.find(kSerializer);
+    return own == settings.given.end() ? npu.takes_option(kSerializer, kByAddress) : own->second == kByAddress;
+  }
+  static Tensor ir_of(const Model& model, const Settings& settings, const Npu& npu) {
+    return takes_addresses(settings, npu) ? write_in_memory_ir_by_address(model, npu.compiler)
+                                          : write_in_memory_ir(model, npu.compiler);
+  }
   static std::string flags_of(const Model& model, const Settings& settings, const Npu& npu,
                               const std::string& platform) {
     std::map<std::string, std::string> config;
     for (const auto& [key, value] : settings.given)
       if (npu.takes_option(key)) config[key] = value;
     config[intel_npu::platform.name()] = platform;
+    if (takes_addresses(settings, npu)) config[kSerializer] = kByAddress;
     return build_flags(model, config, !npu.at_least(1, 9));
   }
   /// Whether the driver may take memory away while the device is idle; of the context, as the last model wishes.
@@ -205,7 +216,7 @@ class NpuDevice final : public Device {
     info.profiled = settings.profiling;
     const Debatched taken_apart = debatch(model, settings.batch_mode);
     info.batch = taken_apart.batch;
-    const Tensor ir = write_in_memory_ir(*taken_apart.model, npu->compiler);
+    const Tensor ir = ir_of(*taken_apart.model, settings, *npu);
     auto graph = Graph::compile(npu, ir, flags_of(*taken_apart.model, settings, *npu, info.platform),
                                 graph_flags_of(settings), info.name);
     const log::Level level = settings.log_level;

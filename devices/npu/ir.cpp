@@ -98,6 +98,20 @@ Tensor write_in_memory_ir(const Model& model, CompilerVersion version) {
   return bytes;
 }
 
+Tensor write_in_memory_ir_by_address(const Model& model, CompilerVersion version) {
+  const std::string xml = serialize_by_address(model);
+  constexpr std::uint64_t kVersionAt = 6 * sizeof(std::uint64_t), kModelAt = kVersionAt + 2 * sizeof(std::uint16_t);
+  Tensor bytes(ElementType::kU8, Shape{static_cast<std::size_t>(kModelAt) + xml.size()});
+  auto* at = static_cast<std::byte*>(bytes.data());
+  for (const std::uint64_t number : {kVersionAt, kModelAt - kVersionAt, kModelAt, std::uint64_t{0}, kModelAt,
+                                     static_cast<std::uint64_t>(xml.size())})
+    at = put(at, number);
+  at = put(at, version.major);
+  at = put(at, version.minor);
+  std::memcpy(at, xml.data(), xml.size());
+  return bytes;
+}
+
 std::string build_flags(const Model& model, const std::map<std::string, std::string>& config, bool by_name) {
   std::string flags;
   add_ports(flags, "inputs", model.get_parameters(), by_name);

@@ -20,6 +20,11 @@ struct CompilerVersion {
 /// @cost one copy of the weights.
 Tensor write_in_memory_ir(const Model& model, CompilerVersion version);
 
+/// For drivers whose compiler takes NPU_MODEL_SERIALIZER_VERSION=NO_WEIGHTS_COPY: three times u64 offset, u64 bytes
+/// (the compiler's version, no constants, the XML), then these. Constants are named by address: they must not move
+/// before the driver has compiled. @cost none for the weights.
+Tensor write_in_memory_ir_by_address(const Model& model, CompilerVersion version);
+
 /// --inputs_precisions="0:FP32" --inputs_layouts="0:NCHW" --outputs_... --config KEY="VALUE" ...
 /// Ports by index, or by friendly name for drivers that know only these. @errors kInvalidArgument: a value with a
 /// quotation mark.

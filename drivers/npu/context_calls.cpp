@@ -58,9 +58,7 @@ ze_result_t context_system_barrier(ze_context_handle_t handle, ze_device_handle_
   Ref<Context> context;
   Ref<Device> device;
   if (const ze_result_t result = acquire(handle, &context)) return result;
-  if (const ze_result_t result = acquire(device_handle, &device)) return result;
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return ZE_RESULT_SUCCESS;
+  return acquire(device_handle, &device);  // Host and device see one memory.
 }
 
 ze_result_t context_make_memory_resident(ze_context_handle_t context, ze_device_handle_t device, void* data,

@@ -12,6 +12,9 @@ constexpr std::size_t kFirstRoom = 64;
 /// How often a command that waits for an event looks whether its queue is going away.
 constexpr std::uint64_t kEventSliceNs = 10'000'000;
 
+/// Lists that took less the last time run where they are submitted.
+constexpr std::uint64_t kShortNs = 10'000;
+
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
 }  // namespace
@@ -50,7 +53,25 @@ bool Executor::push(std::span<Item> items) try {
   return false;
 }
 
+bool Executor::run_here(CommandList& list, Ref<Fence>& fence, std::uint32_t token) noexcept {
+  if (list.last_run_ns() >= kShortNs || !device_->workers().is_idle()) return false;
+  for (const auto& command : list.commands())
+    if (!command->waits.empty()) return false;
+  std::unique_lock turn(turn_, std::defer_lock);
+  {
+    const std::lock_guard lock(mutex_);
+    if (count_ > 0 || !turn.try_lock()) return false;
+  }
+  Item item;
+  item.list = Ref<CommandList>::share(&list);
+  item.fence = std::move(fence);
+  item.token = token;
+  run(item);
+  return true;
+}
+
 bool Executor::submit(std::span<CommandList* const> lists, Ref<Fence> fence, std::uint32_t token) {
+  if (lists.size() == 1 && run_here(*lists[0], fence, token)) return true;
   const auto item_for = [&](std::size_t i) {
     Item item;
     item.list = Ref<CommandList>::share(lists[i]);
@@ -100,10 +121,12 @@ void Executor::work() {
   ::pthread_setname_np(::pthread_self(), "npu-queue");
   for (std::uint32_t taken = 0;; ++taken) {
     pushed_.wait([taken](std::uint32_t pushed) { return pushed != taken; }, Deadline(), spin_ns_);
-    Item item = pop();
-    if (item.is_end) return;
-    run(item);
-    item = Item();  // Whoever waits for this finds nothing of it left.
+    {
+      const std::lock_guard turn(turn_);
+      Item item = pop();
+      if (item.is_end) return;
+      run(item);
+    }  // Whoever waits for this finds nothing of it left.
     done_.add(1);
   }
 }
@@ -112,7 +135,9 @@ void Executor::run(Item& item) noexcept {
   Workers::set_thread_priority(priority_.load(std::memory_order_relaxed));
   if (item.is_first) submission_ = ZE_RESULT_SUCCESS;
   if (item.list) {
+    const std::uint64_t begin_ns = now_ns();
     submission_ = run(item.list->commands());
+    item.list->note_run_ns(now_ns() - begin_ns);
     item.list->give_back();  // Before the fence: who waited for it may submit the list again.
   } else if (item.command) {
     submission_ = run(*item.command, ZE_RESULT_SUCCESS);

@@ -40,9 +40,7 @@ std::span<const Extension> extensions() {
 }
 
 bool is_available(const Extension& extension) {
-  if (!is_offered(extension.short_name) || loader_version() < extension.since) return false;
-  const bool is_graphs = extension.short_name == "graph" || extension.short_name == "profiling";
-  return !is_graphs || graph_extension_table(extension.name) != nullptr;
+  return is_offered(extension.short_name) && loader_version() >= extension.since;
 }
 
 std::atomic<std::uint32_t> highest_version{0};
@@ -72,6 +70,7 @@ void* call_by_name(std::string_view name) {
       {"zeCommandListUpdateMutableCommandsExp", address_of(calls::list_update_mutable_commands)},
       {"zeCommandListUpdateMutableCommandSignalEventExp", address_of(calls::list_update_mutable_signal_event)},
       {"zeCommandListUpdateMutableCommandWaitEventsExp", address_of(calls::list_update_mutable_wait_events)},
+      {"zeCommandListImmediateAppendCommandListsExp", address_of(calls::list_append_lists)},
       {"zeEventQueryKernelTimestampsExt", address_of(calls::event_query_kernel_timestamps_ext)},
   };
   for (const Call& call : all)

@@ -16,19 +16,27 @@ std::size_t bytes_of(const compiler::Argument& argument) {
 
 /// Byte strides, outermost first, of what the client wrote: elements, innermost first.
 bool convert_strides(const compiler::Argument& argument, std::span<const std::uint32_t> given,
-                     std::vector<std::uint64_t>& strides, std::size_t& extent) {
+                     std::vector<std::uint64_t>& strides) {
   const Shape shape = argument.max_shape();
   const std::size_t element = size_bytes(argument.type);
   if (element == 0 || given.size() < shape.size()) return false;
-  extent = element;
+  strides.clear();
   for (std::size_t i = 0; i < shape.size(); ++i) {
     const std::uint64_t stride = std::uint64_t{given[shape.size() - 1 - i]} * element;
     if (stride == 0 && shape[i] > 1) return false;
     if (shape[i] > 1 && stride > (std::uint64_t{1} << 40) / shape[i]) return false;
     strides.push_back(stride);
-    if (shape[i] > 1) extent += (shape[i] - 1) * stride;
   }
   return true;
+}
+
+/// From the first byte to one past the last.
+std::size_t extent_of(const compiler::Argument& argument, const std::vector<std::uint64_t>& strides) {
+  const Shape shape = argument.max_shape();
+  if (strides.empty() || element_count(shape) == 0) return bytes_of(argument);
+  std::size_t extent = size_bytes(argument.type);
+  for (std::size_t i = 0; i < shape.size(); ++i) extent += (shape[i] - 1) * static_cast<std::size_t>(strides[i]);
+  return extent;
 }
 
 }  // namespace
@@ -36,10 +44,9 @@ bool convert_strides(const compiler::Argument& argument, std::span<const std::ui
 ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, BoundArgument* bound) {
   if (!value.data) return fail(ZE_RESULT_ERROR_INVALID_NULL_POINTER, "argument '" + argument.name + "' is set to null");
   bound->data = value.data;
-  bound->byte_strides.clear();
-  std::size_t extent = bytes_of(argument);
-  if (!value.element_strides.empty() && !convert_strides(argument, value.element_strides, bound->byte_strides, extent))
+  if (!value.element_strides.empty() && !convert_strides(argument, value.element_strides, bound->byte_strides))
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "strides that do not fit argument '" + argument.name + "'");
+  const std::size_t extent = extent_of(argument, bound->byte_strides);
   bound->allocation = memory_table().find_range(nullptr, value.data, std::max<std::size_t>(extent, 1));
   if (!bound->allocation)
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "argument '" + argument.name + "' wants " + std::to_string(extent) +
@@ -66,7 +73,7 @@ class ProgramRun final : public GraphRun {
 
   void bind(std::size_t index, const BoundArgument& bound) {
     run_.set_argument(index, bound.data, bound.byte_strides);
-    kept_[index] = bound.allocation;
+    kept_[index] = bound;
   }
   void prepare() {
     run_.prepare();
@@ -78,6 +85,7 @@ class ProgramRun final : public GraphRun {
       if (index >= kept_.size()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no such graph argument");
       BoundArgument bound;
       const std::lock_guard lock(mutex_);
+      if (owner_->keeps_strides_) bound.byte_strides = kept_[index].byte_strides;
       if (const ze_result_t result = bind_argument(owner_->program().arguments()[index], value, &bound)) return result;
       bind(index, bound);
       return ZE_RESULT_SUCCESS;
@@ -118,16 +126,17 @@ class ProgramRun final : public GraphRun {
   const std::shared_ptr<ProfilingQuery> query_;
   std::mutex mutex_;
   compiler::ProgramRun run_;
-  std::vector<std::shared_ptr<Allocation>> kept_;
+  std::vector<BoundArgument> kept_;
   std::size_t accounted_ = 0;
 };
 
 ProgramGraph::ProgramGraph(std::shared_ptr<compiler::Program> program, Ref<Context> context, Ref<Device> device,
-                           std::uint32_t property_flags)
+                           std::uint32_t property_flags, bool keeps_strides)
     : program_(std::move(program)),
       context_(std::move(context)),
       device_(std::move(device)),
       property_flags_(property_flags),
+      keeps_strides_(keeps_strides),
       arguments_(program_->arguments().size()) {
   account_constants();
 }
@@ -144,8 +153,9 @@ void ProgramGraph::account_constants() {
 ze_result_t ProgramGraph::set_argument(std::uint32_t index, const ArgumentValue& value) {
   if (index >= program_->arguments().size()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no such graph argument");
   BoundArgument bound;
-  if (const ze_result_t result = bind_argument(program_->arguments()[index], value, &bound)) return result;
   const std::lock_guard lock(mutex_);
+  if (keeps_strides_) bound.byte_strides = arguments_[index].byte_strides;
+  if (const ze_result_t result = bind_argument(program_->arguments()[index], value, &bound)) return result;
   arguments_[index] = std::move(bound);
   return ZE_RESULT_SUCCESS;
 }

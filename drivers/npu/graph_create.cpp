@@ -153,7 +153,8 @@ ze_result_t create_graph(ze_context_handle_t context_handle, ze_device_handle_t 
   const ze_result_t result = make(source, *device, &made, log);
   last_build_log = *log;
   if (result) return result;
-  auto object = std::make_shared<ProgramGraph>(made.program, context, device, made.flags);
+  auto object = std::make_shared<ProgramGraph>(made.program, context, device, made.flags,
+                                               (source.flags & abi::kGraphOptimizeForDynamicShapes) != 0);
   Graph* handle = make_object<Graph>(std::move(object), made.log);
   if (!handle) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   *graph = static_cast<abi::GraphHandle>(handle->handle());

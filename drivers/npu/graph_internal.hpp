@@ -27,6 +27,7 @@ struct BoundArgument {
   std::shared_ptr<Allocation> allocation;
 };
 
+/// @param bound  Its strides stay where the value has none.
 /// @return ZE_RESULT_ERROR_INVALID_ARGUMENT: not memory of a client's that holds the argument, strides that do not fit.
 ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, BoundArgument* bound);
 
@@ -34,9 +35,10 @@ class ProgramRun;
 
 class ProgramGraph final : public GraphObject {
  public:
-  /// @param in_place  The client's bytes are used where they lie.
+  /// @param property_flags  abi::GraphPropertiesFlag bits. @param keeps_strides  An argument that is set without
+  /// strides keeps those that it had: abi::kGraphOptimizeForDynamicShapes.
   ProgramGraph(std::shared_ptr<compiler::Program> program, Ref<Context> context, Ref<Device> device,
-               std::uint32_t property_flags);
+               std::uint32_t property_flags, bool keeps_strides);
   ~ProgramGraph() override;
 
   const compiler::Program& program() const noexcept { return *program_; }
@@ -58,6 +60,7 @@ class ProgramGraph final : public GraphObject {
   const Ref<Context> context_;
   const Ref<Device> device_;
   const std::uint32_t property_flags_;
+  const bool keeps_strides_;
   std::mutex mutex_;
   std::vector<BoundArgument> arguments_;
   std::vector<ProgramRun*> runs_;

@@ -12,6 +12,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
+#include <iterator>
 #include <mutex>
 #include <string>
 
@@ -63,6 +64,16 @@ bool examine_range(std::uintptr_t begin, std::uintptr_t end, bool* writable) {
     covered = last;
   }
   return covered >= end;
+}
+
+/// The entry that has any byte of the range, or null.
+const std::shared_ptr<Allocation>* overlapped(const std::map<std::uintptr_t, std::shared_ptr<Allocation>>& entries,
+                                              std::uintptr_t begin, std::size_t size) {
+  const auto behind = entries.lower_bound(begin);
+  if (behind != entries.end() && behind->first - begin < size) return &behind->second;
+  if (behind == entries.begin()) return nullptr;
+  const auto before = std::prev(behind);
+  return begin - before->first < before->second->size() ? &before->second : nullptr;
 }
 
 int dma_buf_of(int memfd, std::size_t size) noexcept {
@@ -187,7 +198,7 @@ ze_result_t Allocation::import_user_memory(const Description& description, void*
   bool writable = false;
   if (begin + size < begin || !examine_range(begin, begin + size, &writable)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   std::shared_ptr<Allocation> made(new Allocation(description, Source::kUserMemory));
-  made->writable_ = writable;
+  made->writable_ = writable && !description.read_only;
   made->data_ = static_cast<std::byte*>(data);
   made->size_ = size;
   made->id_ = next_id();
@@ -204,57 +215,53 @@ int Allocation::export_fd(ze_external_memory_type_flags_t type) const noexcept {
   return ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
 }
 
-std::map<std::uintptr_t, MemoryTable::Entry>::const_iterator MemoryTable::at(std::uintptr_t address) const {
-  auto entry = entries_.upper_bound(address);
-  if (entry == entries_.begin()) return entries_.end();
-  --entry;
-  return address - entry->first < entry->second.allocation->size() ? entry : entries_.end();
-}
-
 bool MemoryTable::insert(const Context* context, std::shared_ptr<Allocation> allocation) {
   const auto begin = reinterpret_cast<std::uintptr_t>(allocation->data());
-  const std::size_t size = allocation->size();
   std::lock_guard lock(mutex_);
-  const auto behind = entries_.lower_bound(begin);
-  if (behind != entries_.end() && behind->first - begin < size) return false;
-  if (at(begin) != entries_.end()) return false;
-  entries_.emplace_hint(behind, begin, Entry{context, std::move(allocation)});
+  for (const auto& [owner, entries] : contexts_) {
+    const std::shared_ptr<Allocation>* there = overlapped(entries, begin, allocation->size());
+    if (!there) continue;
+    const bool both_are_users = allocation->source() == Allocation::Source::kUserMemory &&
+                                (*there)->source() == Allocation::Source::kUserMemory;
+    if (owner == context || !both_are_users) return false;
+  }
+  contexts_[context].emplace(begin, std::move(allocation));
   return true;
-}
-
-std::shared_ptr<Allocation> MemoryTable::find(const Context* context, const void* address) const {
-  std::shared_lock lock(mutex_);
-  const auto entry = at(reinterpret_cast<std::uintptr_t>(address));
-  if (entry == entries_.end() || (context && entry->second.context != context)) return nullptr;
-  return entry->second.allocation;
 }
 
 std::shared_ptr<Allocation> MemoryTable::find_range(const Context* context, const void* address,
                                                     std::size_t size) const {
-  auto allocation = find(context, address);
-  if (!allocation) return nullptr;
-  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - allocation->data());
-  return size <= allocation->size() - offset ? allocation : nullptr;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  std::shared_lock lock(mutex_);
+  for (auto owner = context ? contexts_.find(context) : contexts_.begin(); owner != contexts_.end(); ++owner) {
+    if (const std::shared_ptr<Allocation>* there = overlapped(owner->second, at, 1)) {
+      const std::size_t offset = at - reinterpret_cast<std::uintptr_t>((*there)->data());
+      if (size <= (*there)->size() - offset) return *there;
+    }
+    if (context) break;
+  }
+  return nullptr;
 }
 
 std::shared_ptr<Allocation> MemoryTable::remove(const Context* context, const void* address) {
-  std::shared_ptr<Allocation> removed;
+  std::shared_ptr<Allocation> removed;  // Goes after the lock.
   std::lock_guard lock(mutex_);
-  const auto entry = entries_.find(reinterpret_cast<std::uintptr_t>(address));
-  if (entry == entries_.end() || entry->second.context != context) return nullptr;
-  removed = std::move(entry->second.allocation);
-  entries_.erase(entry);
+  const auto owner = contexts_.find(context);
+  if (owner == contexts_.end()) return nullptr;
+  const auto entry = owner->second.find(reinterpret_cast<std::uintptr_t>(address));
+  if (entry == owner->second.end()) return nullptr;
+  removed = std::move(entry->second);
+  owner->second.erase(entry);
   return removed;
 }
 
 void MemoryTable::remove_all(const Context* context) {
-  std::map<std::uintptr_t, Entry> removed;
+  Entries removed;
   std::lock_guard lock(mutex_);
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    const auto next = std::next(entry);
-    if (entry->second.context == context) removed.insert(entries_.extract(entry));
-    entry = next;
-  }
+  const auto owner = contexts_.find(context);
+  if (owner == contexts_.end()) return;
+  removed = std::move(owner->second);
+  contexts_.erase(owner);
 }
 
 MemoryTable& memory_table() noexcept {

@@ -105,7 +105,8 @@ ze_result_t allocate(ze_context_handle_t context_handle, const void* chain, Allo
   return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-constexpr ze_host_mem_alloc_flags_t kHostFlags = 0xf;
+constexpr ze_host_mem_alloc_flags_t kReadOnly = 1u << 4;  // Since 1.16.
+constexpr ze_host_mem_alloc_flags_t kHostFlags = 0x1f;
 constexpr ze_device_mem_alloc_flags_t kDeviceFlags = 0x7;
 
 }  // namespace
@@ -146,7 +147,9 @@ ze_result_t mem_alloc_host(ze_context_handle_t context, const ze_host_mem_alloc_
   if (!context) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   if (!descriptor) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (descriptor->flags & ~kHostFlags) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
-  return allocate(context, descriptor->pNext, {}, size, alignment, data);
+  Allocation::Description description;
+  description.read_only = (descriptor->flags & kReadOnly) != 0;
+  return allocate(context, descriptor->pNext, description, size, alignment, data);
 }
 
 ze_result_t mem_free(ze_context_handle_t handle, void* data) {

@@ -43,6 +43,7 @@ class Allocation {
   struct Description {
     ze_memory_type_t type = ZE_MEMORY_TYPE_HOST;
     Device* device = nullptr;                      ///< Null for host memory.
+    bool read_only = false;                        ///< User memory that the device never writes.
     ze_external_memory_type_flags_t exported = 0;  ///< How it can be exported; 0: not at all.
     /// Those that count it beside process_memory(): its context's, its device's.
     std::array<std::shared_ptr<MemoryAccount>, 2> accounts;
@@ -86,14 +87,18 @@ class Allocation {
   int fd_ = -1;
 };
 
-/// The process's allocations by address; those of one context are the client's business to keep apart.
+/// The process's allocations by context and address.
 /// @thread all members from any thread.
 class MemoryTable {
  public:
-  /// @return false when the range overlaps one that is there.
+  /// @return false when the range overlaps one that is there. Contexts have page tables of their own: the same user
+  /// memory
+  ///         may be imported into several.
   bool insert(const Context* context, std::shared_ptr<Allocation> allocation);
   /// The allocation that has this address, in any context (null) or in one.
-  std::shared_ptr<Allocation> find(const Context* context, const void* address) const;
+  std::shared_ptr<Allocation> find(const Context* context, const void* address) const {
+    return find_range(context, address, 0);
+  }
   /// The allocation that has all of [address, address + size).
   std::shared_ptr<Allocation> find_range(const Context* context, const void* address, std::size_t size) const;
   /// Takes out the one that begins here. @return null when there is none.
@@ -102,13 +107,9 @@ class MemoryTable {
   void remove_all(const Context* context);
 
  private:
-  struct Entry {
-    const Context* context;
-    std::shared_ptr<Allocation> allocation;
-  };
-  std::map<std::uintptr_t, Entry>::const_iterator at(std::uintptr_t address) const;
+  using Entries = std::map<std::uintptr_t, std::shared_ptr<Allocation>>;
   mutable std::shared_mutex mutex_;
-  std::map<std::uintptr_t, Entry> entries_;
+  std::map<const Context*, Entries> contexts_;
 };
 
 MemoryTable& memory_table() noexcept;

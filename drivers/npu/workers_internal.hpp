@@ -39,6 +39,12 @@ class Workers {
     body(arena(threads));
   }
 
+  /// Whether nothing runs or waits: a run that began now would not wait.
+  bool is_idle() noexcept {
+    const std::lock_guard lock(mutex_);
+    return !first_ && free_ == threads_;
+  }
+
   /// Priority of what the calling thread runs from now on.
   static void set_thread_priority(Priority priority) noexcept;
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -124,6 +126,64 @@ inline std::optional<UsmFacts> find_usm(const Native& native, const void* data) 
   return facts;
 }
 
+/// Pages of the system in a ze_context. Level Zero lets no two imports overlap, so all that want the same pages share
+/// one, which goes with the last of them.
+/// @thread all members from any thread.
+class SystemImport final : public RefCounted {
+ public:
+  /// @param size  Whole pages from `host` on. @return null for memory that the driver knows already: a user's
+  /// allocation, wrapped as the host's, which needs no import. @errors what the native calls give.
+  static Ref<SystemImport> of(const Ref<Native>& native, void* host, std::size_t size);
+  ~SystemImport() override {
+    const std::lock_guard lock(mutex());  // The driver knows the pages until the entry is gone.
+    const auto entry = entries().find(key_);
+    if (--entry->second.users == 0) entries().erase(entry);
+  }
+
+ private:
+  using Key = std::pair<ze_context_handle_t, std::uintptr_t>;
+  struct Entry {
+    UsmBlock block;
+    std::size_t size;
+    std::size_t users;
+  };
+  explicit SystemImport(const Key& key) : key_(key) {}
+  static std::mutex& mutex() {
+    static auto* mutex = new std::mutex;  // Both outlive static destructors.
+    return *mutex;
+  }
+  static std::map<Key, Entry>& entries() {
+    static auto* entries = new std::map<Key, Entry>;
+    return *entries;
+  }
+
+  Key key_;
+};
+
+inline Ref<SystemImport> SystemImport::of(const Ref<Native>& native, void* host, std::size_t size) {
+  const Key key(native->context.get(), reinterpret_cast<std::uintptr_t>(host));
+  const std::lock_guard lock(mutex());
+  auto entry = entries().upper_bound(key);  // The one before begins at or before the pages.
+  const bool known = entry != entries().begin() && (--entry)->first.first == key.first &&
+                     key.second - entry->first.second < entry->second.size &&
+                     size <= entry->second.size - (key.second - entry->first.second);
+  if (!known) {
+    if (const auto facts = find_usm(*native, host)) {
+      const std::size_t at =
+          static_cast<std::size_t>(static_cast<std::byte*>(host) - static_cast<std::byte*>(facts->base));
+      if (size <= facts->size - at) return {};
+    }
+    abi::ExternalSystemMemory pages;
+    pages.data = host;
+    pages.size = size;
+    UsmBlock block = allocate_usm(native, UsmType::kHost, size, 0, {}, &pages, "importing");
+    entry = entries().emplace(key, Entry{std::move(block), size, 0}).first;
+  }
+  Ref<SystemImport> import(new SystemImport(entry->first));
+  ++entry->second.users;
+  return import;
+}
+
 /// A descriptor of an allocation that was made to be exported. It is ours to close.
 inline cpu::UniqueFd export_usm(const Native& native, const void* data, std::uint32_t type) {
   auto exported = typed<ze_external_memory_export_fd_t>(ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD);
@@ -166,14 +226,19 @@ class UsmMemory : public Memory {
 /// Memory of others as a ze_context sees it: imported once, or by the address that it has.
 class UsmView : public View {
  public:
-  UsmView(Context context, Access access, void* host, void* data, detail::UsmBlock imported)
-      : View(std::move(context), kUsmMemory, access, host), data_(data), imported_(std::move(imported)) {}
+  UsmView(Context context, Access access, void* host, void* data, detail::UsmBlock imported,
+          Ref<RefCounted> shared_import = {})
+      : View(std::move(context), kUsmMemory, access, host),
+        data_(data),
+        imported_(std::move(imported)),
+        shared_import_(std::move(shared_import)) {}
   /// Address of the memory's first byte, as the device takes it.
   void* data() const { return data_; }
 
  private:
   void* data_;
-  detail::UsmBlock imported_;  // Empty when the address served as it was.
+  detail::UsmBlock imported_;  // Both empty when the address served as it was.
+  Ref<RefCounted> shared_import_;
 };
 
 /// The address of a tensor's first element, as command lists and graphs take it.

@@ -112,10 +112,10 @@ class CpuToUsm final : public Edge {
         throw Error(Code::kFailedPrecondition, std::string(name()) + ": the pages are those of " +
                                                    std::string(memory.context()->name()) +
                                                    " already; map that memory itself, not the CPU's view of it");
-      const bool as_it_is = context.native().device.takes_any_pointer();
-      UsmBlock imported = as_it_is ? UsmBlock() : import(context, host, memory.size_bytes());
-      void* const data = imported.data() ? imported.data() : host;
-      auto made = std::make_unique<UsmView>(to, widest_access(source), host, data, std::move(imported));
+      Ref<RefCounted> import;
+      if (!context.native().device.takes_any_pointer())
+        import = SystemImport::of(context.native_ref(), host, memory.size_bytes());
+      auto made = std::make_unique<UsmView>(to, widest_access(source), host, host, UsmBlock(), std::move(import));
       made->set_standing(id());  // The pages stay the same: mapping again needs no call.
       view = &memory.add_view(std::move(made));
     }
@@ -139,17 +139,11 @@ class CpuToUsm final : public Edge {
       return "the memory has " + std::to_string(from.memory_bytes) + " bytes" + whole;
     return {};
   }
-  static UsmBlock import(const UsmContext& context, void* host, std::size_t size) {
-    abi::ExternalSystemMemory pages;
-    pages.data = host;
-    pages.size = size;
-    return allocate_usm(context.native_ref(), UsmType::kHost, size, 0, {}, &pages, "importing");
-  }
-
-  friend class CpuToUsmCopy;
 };
 
-/// Host memory that cannot be shared, copied into host memory of the driver's.
+/// Host memory, copied into host memory of the driver's. It stands back where the memory is whole pages by nature, and
+/// not where it only happens to be: a route may have been planned with less alignment than the memory turns out to
+/// have.
 class CpuToUsmCopy final : public Edge {
  public:
   explicit CpuToUsmCopy(const CpuToUsm& twin) : twin_(twin) {}
@@ -160,9 +154,9 @@ class CpuToUsmCopy final : public Edge {
   Step step(const Description& from, const Context& to, Access access) const override {
     const Native* native = native_of(to);
     if (!native) return Refusal{kNotOurs};
-    if (std::holds_alternative<Reached>(twin_.step(from, to, access)))
-      return Refusal{"the memory can be shared in place"};
     if (!from.host_addressable) return Refusal{"it takes a host address, and this memory has none"};
+    if (from.fd != FdKind::kNone && std::holds_alternative<Reached>(twin_.step(from, to, access)))
+      return Refusal{"the memory can be shared in place"};
     if (!native->device.takes_host()) return Refusal{native->device.name + " takes no host memory to copy into"};
     return copied(from, to, kUsmMemory, 5'000, 0.1);
   }

@@ -86,6 +86,65 @@ TEST_F(LevelZeroSharing, WholePagesOfTheUserAreImportedInPlace) {
   EXPECT_FALSE(detail::find_usm(usm().native(), block.get())) << "the import outlived its memory";
 }
 
+TEST_F(LevelZeroSharing, PagesThatSeveralWrapAreImportedOnce) {
+  if (!level_zero::device(context).imports_system_memory()) GTEST_SKIP() << "the driver imports no system memory";
+  const auto block = pages(4);
+  Tensor whole(element::u8, {4 * 4096}, block.get());
+  Tensor imported = router->map(whole, context, strict());
+  const std::uint64_t id = allocation_id(imported);
+  Tensor part(element::u8, {4096}, block.get() + 8192);
+  Tensor part_imported = router->map(part, context, strict());
+  EXPECT_EQ(usm_pointer(part_imported), block.get() + 8192);
+  EXPECT_EQ(allocation_id(part_imported), id) << "imported a second time";
+  whole = {}, imported = {};
+  EXPECT_TRUE(detail::find_usm(usm().native(), block.get())) << "the import went while a part of it is used";
+  write(part_imported, counted(4096, 9));
+  EXPECT_EQ(std::memcmp(block.get() + 8192, counted(4096, 9).data(), 4096), 0);
+  part = {}, part_imported = {};
+  EXPECT_FALSE(detail::find_usm(usm().native(), block.get()));
+}
+
+TEST_F(LevelZeroSharing, SeveralZeContextsImportTheSamePages) {
+  if (!level_zero::device(context).imports_system_memory()) GTEST_SKIP() << "the driver imports no system memory";
+  const Context other = make_context(level_zero::device(context));
+  router->add(other);
+  const auto block = pages(1);
+  const Tensor tensor(element::u8, {4096}, block.get());
+  const Tensor here = router->map(tensor, context, strict()), there = router->map(tensor, other, strict());
+  EXPECT_EQ(usm_pointer(here), usm_pointer(there));
+  EXPECT_NE(here.view(), there.view());
+  write(here, counted(4096, 31));
+  EXPECT_EQ(bytes_of(there), counted(4096, 31));
+  EXPECT_EQ(copied(), 0u);
+}
+
+TEST_F(LevelZeroSharing, MemoryOfTheDriverThatWasWrappedAsTheHostsNeedsNoImport) {
+  const Tensor own = allocate(context, UsmType::kHost, bytes_info(8192));
+  const Tensor wrapped(element::u8, {8192}, usm_pointer(own));
+  if (describe(wrapped).alignment < 4096) GTEST_SKIP() << "the driver does not align to pages";
+  const std::size_t handles = detail::Probe::handles;
+  const Tensor mapped = router->map(wrapped, context, strict());
+  EXPECT_EQ(usm_pointer(mapped), usm_pointer(own));
+  EXPECT_EQ(detail::Probe::handles, handles) << "it was imported";
+}
+
+TEST_F(LevelZeroSharing, TheCpusViewOfOtherDriversMemoryIsNotImported) {
+  const Context other = make_context(level_zero::device(context));
+  const Tensor own = allocate(context, UsmType::kHost, bytes_info(8192));
+  const Tensor seen = router->map(own, host_context(), strict());
+  const Error error = error_of([&] {
+    MapOptions options = strict();
+    detail::cpu_to_usm.map(seen, other, options);
+  });
+  EXPECT_EQ(error.code(), Code::kFailedPrecondition);
+  router->add(other);
+  MapOptions options = strict(Access::kRead);
+  options.policy = ZeroCopy::kPrefer;
+  write(own, counted(8192, 4));
+  EXPECT_EQ(bytes_of(router->map(own, other, options)), counted(8192, 4));
+  EXPECT_EQ(copied(), 8192u) << "planned from the memory itself, it is copied";
+}
+
 TEST_F(LevelZeroSharing, ARefusalNamesTheAlignment) {
   if (!level_zero::device(context).imports_system_memory()) GTEST_SKIP() << "the driver imports no system memory";
   const auto block = pages(2);

@@ -25,6 +25,7 @@ struct CopyRegion {
 /// A command list and the fence that tells its end. Reused: making them costs more than small copies do.
 struct CopyJob {
   Ref<const RefCounted> native;  ///< Of a job that is late: its queue goes after it. First, so it is let go last.
+  std::shared_ptr<void> busy;    ///< Of a job that is late: keeps the queue from being put away.
   Ref<RefCounted> kept;          ///< What the copies read and write, as long as they may run.
   Handle<ze_command_list_handle_t> list;
   Handle<ze_fence_handle_t> fence;
@@ -82,7 +83,7 @@ class Native final : public RefCounted {
     LateCopies::instance().put_away(kPatience);
     const std::lock_guard lock(mutex_);
     idle_.clear();
-    if (running_ == 0 && LateCopies::instance().empty()) queue_.reset();
+    if (running_ == 0) queue_.reset();
   }
 
   /// Copies and waits. When the wait runs out, `kept` (what owns both sides) stays alive until the device is done.
@@ -100,6 +101,7 @@ class Native final : public RefCounted {
                   [&] { return "copies on " + device.name; });
     } catch (...) {
       job->native = Ref<const RefCounted>(this);
+      job->busy = std::make_shared<Running>(*this);
       late.add(std::move(job));
       throw;
     }

@@ -22,6 +22,7 @@ void add_bench(CLI::App& app);
 void add_cache(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_matrix(CLI::App& app);
+void add_npu_env(CLI::App& app);
 void add_route(CLI::App& app);
 void add_run(CLI::App& app);
 void add_verify(CLI::App& app);

@@ -21,6 +21,7 @@ constexpr const char* kExamples =
     "  tenon query m.onnx             which operations a device runs, and why not others\n"
     "  tenon compile m.onnx --dump-graph graphs\n"
     "  tenon convert m.onnx m.xml --compress-to-fp16\n"
+    "  tenon npu-env -- benchmark_app -m m.xml -d NPU   any program on the software NPU\n"
     "  tenon COMMAND --help           all options of one command\n";
 
 /// Statuses follow sysexits where one fits: scripts can tell a wrong call from a wrong input.
@@ -57,6 +58,7 @@ int main(int argc, const char* const* argv) {
   add_devices(app);
   add_verify(app);
   add_cache(app);
+  add_npu_env(app);
   try {
     app.parse(argc, argv);
     return 0;

@@ -104,8 +104,8 @@ class Plan {
   const Options& options() const;
   /// The first kernel reads this input with any byte strides; others want it packed.
   bool reads_strided(std::size_t input) const;
-  /// The output may lie in the very memory of the input: no step reads the input after the first that writes the output,
-  /// or that step computes element by element in place.
+  /// The output may lie in the very memory of an input of its size: no step reads the input after the first that writes
+  /// the output, or that step computes element by element in place.
   bool may_share(std::size_t input, std::size_t output) const;
   std::vector<StepInfo> steps() const;
   /// Friendly name and type of nodes that have no step of their own: fused, folded or just a view.

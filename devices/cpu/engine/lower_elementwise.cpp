@@ -164,6 +164,7 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
   const Place a = lowering.plain(x), b = lowering.plain(y);
   const Place to = lowering.define_plain(lowering.value(node->output(0)));
   lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
+  lowering.plan().steps.back()->is_element_wise = true;
   return true;
 }
 

@@ -46,6 +46,7 @@ void find_strided_inputs(PlanImpl& plan) {
 /// The step reads buffer `from` and writes buffer `to` element by element, in one layout.
 bool works_in_place(const PlanImpl& plan, const Step& step, BufferKind from, std::size_t from_index, BufferKind to,
                     std::size_t to_index) {
+  if (step.is_element_wise) return true;
   const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
   if (!primitive) return false;
   const auto kind = primitive->primitive.get_kind();

@@ -109,7 +109,7 @@ void CompileCache::store(const Hash& key, const Tensor& bytes) const {
     ::unlink(temporary.c_str());
     return;
   }
-  make_room();
+  make_room(path_of(key));
 }
 
 void CompileCache::remove(const Hash& key) const {
@@ -118,13 +118,14 @@ void CompileCache::remove(const Hash& key) const {
   fs::remove(path_of(key), ignored);
 }
 
-void CompileCache::make_room() const {
+void CompileCache::make_room(const fs::path& newest) const {
   std::vector<Entry> entries = entries_of(folder_);
   std::uint64_t used = 0;
   for (const Entry& entry : entries) used += entry.size;
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.used < b.used; });
   for (const Entry& entry : entries) {
     if (used <= limit_) return;
+    if (entry.path == newest) continue;  // Its time may be no later than others', as clocks of file systems tick.
     std::error_code error;
     if (fs::remove(entry.path, error)) used -= entry.size;
   }

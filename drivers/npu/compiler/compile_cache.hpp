@@ -35,7 +35,7 @@ class CompileCache {
 
  private:
   std::filesystem::path path_of(const Hash& key) const;
-  void make_room() const;
+  void make_room(const std::filesystem::path& newest) const;
 
   std::filesystem::path folder_;
   std::uint64_t limit_;

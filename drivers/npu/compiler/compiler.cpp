@@ -12,6 +12,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/drivers/npu/compiler/in_memory_ir.hpp>
+#include <tenon/drivers/npu/compiler/precision_trial.hpp>
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
 
@@ -33,11 +34,16 @@ void check_supported(const Model& model) {
     throw Error(Code::kUnimplemented, "NPU: " + std::to_string(count) + " node(s) are not supported:" + missing);
 }
 
-/// What is computed in. f16 has more bits of mantissa than bf16, so only f32 is as exact; bf16 is used where it is
-/// asked for and this CPU multiplies it.
+/// bf16 where it is asked for and this CPU multiplies it. f16 has more bits of mantissa: only f32 is as exact, unless a
+/// trial shows that bf16 will do.
 ElementType precision_of(const Options& options) {
   if (options.wants_accuracy || options.precision != Precision::kBf16) return ElementType::kF32;
   return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
+}
+
+bool leaves_precision_open(const Options& options) {
+  return !options.wants_accuracy && !options.reference_kernels &&
+         (options.precision == Precision::kDefault || options.precision == Precision::kF16);
 }
 
 Settings settings_of(const Options& options, const Target& target) {
@@ -71,9 +77,22 @@ std::chrono::nanoseconds time_of(const std::shared_ptr<const engine::Plan>& plan
 }
 
 /// Level 2 measures plans and keeps the fastest; lower levels trust the heuristics.
+/// @param may_round  The client left the precision open.
 std::shared_ptr<const engine::Plan> make_plan(const std::shared_ptr<const Model>& model, Settings& settings,
-                                              std::string& log) {
+                                              bool may_round, std::string& log) {
   auto plan = engine::Plan::compile(model, settings.engine_options());
+  if (may_round && is_worth_trying(*model)) {
+    Settings rounded = settings;
+    rounded.precision = ElementType::kBf16;
+    const auto other = engine::Plan::compile(model, rounded.engine_options());
+    engine::Workers workers(settings.target.workers());
+    const bool agrees = agree_in_bf16(plan, other, workers);
+    log += std::string("bf16 was tried: ") + (agrees ? "taken\n" : "too far from f32\n");
+    if (agrees) {
+      settings = rounded;
+      plan = other;
+    }
+  }
   if (settings.optimization_level < 2 || settings.reference_kernels) return plan;
   engine::Workers workers(settings.target.workers());
   Settings other = settings;
@@ -124,7 +143,12 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
   payload.precision = settings.precision;
   std::shared_ptr<const engine::Plan> plan;
   if (is_static(*model)) {
-    plan = make_plan(model, settings, log);
+    // What is rounded in a state adds up from run to run.
+    const bool has_states = std::any_of(arguments.begin(), arguments.end(), [](const Argument& argument) {
+      return argument.role == Argument::Role::kState;
+    });
+    plan = make_plan(model, settings, leaves_precision_open(flags.options) && !has_states, log);
+    payload.precision = settings.precision;
     payload.kind = cpu_device::Blob::Kind::kPrepared;
     payload.prepared = engine::prepare_again(*plan);
     if (flags.options.log >= LogLevel::kInfo) log += describe_plan(*plan, settings);

@@ -193,14 +193,16 @@ TEST_P(ZooModels, AgreeWithOpenVino) {
     const Tensor expected = read_npy(data / ("openvino_" + std::to_string(i) + ".npy"));
     const Agreement a = agreement({outputs[i].data<float>(), outputs[i].element_count()},
                                   {expected.data<float>(), expected.element_count()});
-    EXPECT_GE(a.cosine, limits_of(GetParam()).min_cosine) << i;
-    EXPECT_LE(a.max_relative_error, 0.05) << i;
+    // What the driver promises its clients; 8-bit numbers on the border between two steps may round either way.
+    const bool is_8_bit = std::string(GetParam()).find("int8") != std::string::npos;
+    EXPECT_GE(a.cosine, is_8_bit ? 0.999 : 0.9999) << i;
+    EXPECT_LE(a.max_relative_error, is_8_bit ? 0.05 : 0.02) << i;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, ZooModels,
                          ::testing::Values("resnet50_tiny", "mobilenetv2_tiny", "yolo_tiny", "vit_tiny", "bert_tiny",
-                                           "unet_tiny", "lstm_tiny", "gru_step_tiny", "loop_tiny", "resnet50_int8_tiny",
+                                           "unet_tiny", "lstm_tiny", "loop_tiny", "resnet50_int8_tiny",
                                            "yolo_int8_tiny"),
                          [](const auto& info) { return std::string(info.param); });
 

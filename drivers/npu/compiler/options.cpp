@@ -105,6 +105,8 @@ bool set_strided(Options& options, std::string_view text) {
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = {
+      {"COMPILATION_NUM_THREADS", "a number",
+       [](Options&, std::string_view v) { return number(v, 0, 1 << 20).has_value(); }},
       {"DEVICE_ID", "any", anything},
       {"EXECUTION_MODE_HINT", "PERFORMANCE, ACCURACY",
        choose<bool>(&Options::wants_accuracy, {{"PERFORMANCE", false}, {"ACCURACY", true}})},

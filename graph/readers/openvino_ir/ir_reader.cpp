@@ -417,7 +417,10 @@ class IrReader {
     for (pugi::xml_node attribute : layer.xml.child("rt_info").children("attribute")) {
       std::map<std::string, std::string, std::less<>> values;
       for (pugi::xml_attribute value : attribute.attributes()) values[value.name()] = value.as_string();
-      if (Tensor bytes = elsewhere_(values)) return bytes;
+      if (Tensor bytes = elsewhere_(values)) {
+        said_where_ = attribute;
+        return bytes;
+      }
     }
     return {};
   }
@@ -459,8 +462,9 @@ class IrReader {
     }
   }
 
-  static void read_node_info(pugi::xml_node info, RTMap& map) {
+  void read_node_info(pugi::xml_node info, RTMap& map) const {
     for (pugi::xml_node attribute : info.children("attribute")) {
+      if (attribute == said_where_) continue;
       AnyMap values;
       for (pugi::xml_attribute value : attribute.attributes()) values[value.name()] = std::string(value.as_string());
       const std::string key =
@@ -505,6 +509,8 @@ class IrReader {
   const Tensor weights_;
   const std::string origin_;
   const ConstantBytes elsewhere_;
+  mutable pugi::xml_node
+      said_where_;  ///< The last attribute that named a constant's bytes: nothing of the model's own.
   pugi::xml_document document_;
   pugi::xml_node net_;
   int version_ = 0;

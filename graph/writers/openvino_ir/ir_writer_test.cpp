@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The IR writer: what is read back is what was written.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -85,6 +86,28 @@ TEST_P(IrRoundTrip, OfOpenVinosFileChangesNothing) {
   ASSERT_EQ(written.weights.size_bytes(), again.weights.size_bytes());
   if (written.weights.size_bytes() > 0) {
     EXPECT_EQ(std::memcmp(written.weights.data(), again.weights.data(), again.weights.size_bytes()), 0);
+  }
+}
+
+TEST_P(IrRoundTrip, ByAddressChangesNothingAndCopiesNothing) {
+  const auto first = read_model(zoo() / (std::string(GetParam()) + ".onnx"));
+  std::vector<const void*> addresses;
+  const auto second = read_ir(serialize_by_address(*first), {}, "the IR", [&](const auto& attribute) -> Tensor {
+    if (attribute.at("name") != "WeightsPointerAttribute") return {};
+    addresses.push_back(reinterpret_cast<const void*>(std::stoull(attribute.at("mp"))));
+    return Tensor(ElementType::kU8, Shape{std::stoull(attribute.at("ms"))}, const_cast<void*>(addresses.back()));
+  });
+  expect_equal_models(*first, *second);
+  const SerializedModel a = serialize(*first), b = serialize(*second);
+  EXPECT_EQ(a.xml, b.xml);
+  ASSERT_EQ(a.weights.size_bytes(), b.weights.size_bytes());
+  EXPECT_TRUE(a.weights.size_bytes() == 0 ||
+              std::memcmp(a.weights.data(), b.weights.data(), a.weights.size_bytes()) == 0);
+  for (const auto& node : first->get_ordered_ops()) {
+    const auto* constant = as_type<op::v0::Constant>(node.get());
+    if (!constant || constant->get_tensor().size_bytes() == 0) continue;
+    EXPECT_GT(std::count(addresses.begin(), addresses.end(), constant->get_tensor().data()), 0)
+        << node->get_friendly_name();
   }
 }
 

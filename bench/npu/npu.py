@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The software NPU beside the CPU device, and Tenon's NPU device beside OpenVINO's NPU plugin on the same driver.
+
+usage: npu.py --build build/release --zoo DIR [--models a,b] [--only latency|set|compile]... [--rounds N] [--no-readme]
+
+All take turns on the same cores with the same number of threads (NPU_TILES on the NPU), one inference in flight; a ratio is
+the median over rounds of pairs that saw the same moments, with its quartiles. Started by ./dev bench npu.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench/peers"))
+import cpu_peers  # noqa: E402
+import stats  # noqa: E402
+
+PARTS = ("latency", "set", "compile")
+THREADS = 2
+LARGE = ["resnet50", "yolo", "unet", "vit_b16"]
+MODELS = ["relu1", "mobilenetv2"] + LARGE
+# The NPU plugins have no threads to set; ours and theirs are told the same.
+TEAM = {"cpu": ("tenon", "CPU"), "npu": ("tenon", "NPU"), "ov_cpu": ("openvino", "CPU"), "ov_npu": ("openvino", "NPU")}
+NAMES = {"cpu": "CPU device", "npu": "NPU device", "ov_cpu": "OpenVINO's CPU plugin", "ov_npu": "OpenVINO's NPU plugin"}
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def with_npu(build, command):
+    return [str(build / "bin/tenon"), "npu-env", "--", *command]
+
+
+def team_of(build, members):
+    team = {}
+    for member in members:
+        program, device = TEAM[member]
+        path = build / f"peers/cpu_worker_{program}"
+        if not path.exists():
+            say(f"npu: left out: {NAMES[member]}: {path.name} was not built")
+            continue
+        team[member] = cpu_peers.Worker(with_npu(build, [str(path)]))
+        team[member].ask(f"device {device}")
+    return team
+
+
+def close(team):
+    for worker in team.values():
+        worker.close()
+
+
+def agree(model, answers):
+    """Sums of the outputs; the CPU device's are what the others are held against."""
+    ours = [float(v) for v in answers["cpu"].split()]
+    for name, answer in answers.items():
+        theirs = [float(v) for v in answer.split()]
+        for k in range(0, len(ours), 3):
+            if len(ours) != len(theirs) or ours[k] != theirs[k] or abs(ours[k + 2] - theirs[k + 2]) > 2e-3 * abs(theirs[k + 2]) + 1e-6:
+                raise SystemExit(f"npu: {model}: {NAMES[name]} gives other outputs: {answer}; the CPU device {answers['cpu']}")
+
+
+def ratios(times):
+    pairs = {"npu against cpu": ("cpu", "npu"), "npu against ov_npu": ("ov_npu", "npu"), "ov_npu against ov_cpu": ("ov_cpu", "ov_npu"),
+             "npu against ov_cpu": ("ov_cpu", "npu")}
+    return {name: stats.ratio(times[theirs], times[ours]) for name, (theirs, ours) in pairs.items() if theirs in times and ours in times}
+
+
+def measure_latency(build, zoo, models, rounds):
+    found = {}
+    team = team_of(build, TEAM)
+    for model in models:
+        threads = 1 if model == "relu1" else THREADS
+        compile_ms = {name: float(worker.ask(f"load {zoo / model}.onnx {threads}").split()[1]) for name, worker in team.items()}
+        agree(model, {name: worker.ask("outputs") for name, worker in team.items()})
+        times = cpu_peers.rounds_of(team, "infer", rounds, 0.05 if model == "relu1" else 0.3)
+        found[model] = {"ns": {name: statistics.median(values) for name, values in times.items()}, "ratio": ratios(times),
+                        "compile_ms": compile_ms}
+        say(f"npu: {model}: " + ", ".join(f"{NAMES[n]} {ns / 1e6:.3f} ms" for n, ns in found[model]["ns"].items()) + "; "
+            + ", ".join(f"{name} {stats.shown(r)}" for name, r in found[model]["ratio"].items()))
+    close(team)
+    return found
+
+
+def measure_set(build, zoo, rounds):
+    """set_tensor in turn with four buffers that were set before: ordinary memory, and the device's host memory."""
+    found = {}
+    for memory in ("plain", "host"):
+        team = team_of(build, ("npu", "ov_npu", "ov_cpu"))
+        for name, worker in team.items():
+            worker.ask(f"memory {memory if name != 'ov_cpu' else 'plain'}")
+            worker.ask(f"load {zoo / 'relu1.onnx'} 1")
+            worker.ask("set 8")
+        times = cpu_peers.rounds_of(team, "set", rounds, 0.05)
+        found[memory] = {"ns": {name: statistics.median(values) for name, values in times.items()}, "ratio": ratios(times)}
+        say(f"npu: set_tensor, {memory} memory: " + ", ".join(f"{NAMES[n]} {ns:.0f} ns" for n, ns in found[memory]["ns"].items()) + "; "
+            + ", ".join(f"{name} {stats.shown(r)}" for name, r in found[memory]["ratio"].items()))
+        close(team)
+    return found
+
+
+def first(build, program, model, home, *words):
+    """One fresh process; the driver's own cache lies below `home`."""
+    command = with_npu(build, [str(build / f"peers/{program}"), model, "NPU", *words, f"NPU_TILES={THREADS}"])
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300,
+                          env=os.environ | {"TENON_NPU_CACHE_DIR": str(home / "driver")})
+    if done.returncode != 0:
+        raise SystemExit(f"npu: {' '.join(command)}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def measure_compile(build, zoo, models, rounds):
+    """From the file to the first result in fresh processes: no cache (FEIL), through the driver's cache, through cache_dir (FIL)."""
+    found = {}
+    programs = {"npu": "first_inference", "ov_npu": "first_inference_openvino"}
+    programs = {name: program for name, program in programs.items() if (build / f"peers/{program}").exists()}
+    for model in models:
+        ways = {name: {"cold": [], "driver": [], "cache_dir": []} for name in programs}
+        for _ in range(rounds):
+            for name, program in programs.items():
+                with tempfile.TemporaryDirectory(prefix="tenon_npu_") as folder:
+                    home, path = pathlib.Path(folder), str(zoo / f"{model}.onnx")
+                    ways[name]["cold"].append(first(build, program, path, home, "NPU_BYPASS_UMD_CACHING=YES"))
+                    first(build, program, path, home)
+                    ways[name]["driver"].append(first(build, program, path, home))
+                    first(build, program, path, home, str(home / "blobs"))
+                    ways[name]["cache_dir"].append(first(build, program, path, home, str(home / "blobs")))
+                    shutil.rmtree(home / "blobs", ignore_errors=True)
+        found[model] = {"ways": ways}
+        for name, each in ways.items():
+            say(f"npu: {model}, {NAMES[name]}: " + ", ".join(
+                f"{way} {statistics.median(r['load_ms'] for r in results):.1f} ms to load, {statistics.median(r['first_ms'] for r in results):.1f} ms to the first result"
+                for way, results in each.items()))
+    return found
+
+
+def of_way(ways, name, way, key):
+    return [result[key] for result in ways[name][way]]
+
+
+def latency_rows(found):
+    head = ["f32, one inference in flight", "CPU device", "NPU device", "OpenVINO's NPU plugin", "NPU device / CPU device, speed",
+            "NPU device / OpenVINO's plugin, speed"]
+    body = []
+    for model, entry in found.items():
+        aim = 0.5 if model == "relu1" else 0.95 if model in LARGE else None
+        shown_ms = [f"{entry['ns'][n] / 1e6:.3f} ms" if n in entry["ns"] else "" for n in ("cpu", "npu", "ov_npu")]
+        body.append([model, *shown_ms, stats.shown(entry["ratio"]["npu against cpu"], aim) + (f", aim {aim}" if aim else ""),
+                     stats.shown(entry["ratio"]["npu against ov_npu"], 1.0) + ", aim 1.0" if "npu against ov_npu" in entry["ratio"] else ""])
+    return stats.table(head, body)
+
+
+def set_rows(found):
+    head = ["set_tensor, in turn with 4 tensors set before", "NPU device", "OpenVINO's NPU plugin", "OpenVINO's CPU plugin",
+            "NPU device / OpenVINO's CPU plugin, speed"]
+    body = [[f"{memory} memory"] + [f"{entry['ns'][n]:.0f} ns" if n in entry["ns"] else "" for n in ("npu", "ov_npu", "ov_cpu")]
+            + [stats.shown(entry["ratio"]["npu against ov_cpu"], 1.0) + ", aim 1.0" if "npu against ov_cpu" in entry["ratio"] else ""]
+            for memory, entry in found.items()]
+    return stats.table(head, body)
+
+
+def compile_rows(found):
+    head = ["from the file, a fresh process each", "no cache (FEIL)", "driver's cache (FIL)", "cache_dir (FIL)", "load, driver's cache / no cache",
+            "load, cache_dir / no cache", "load / OpenVINO's plugin, speed", "first result / OpenVINO's plugin, speed"]
+    body = []
+    for model, entry in found.items():
+        ways = entry["ways"]
+        row = [model] + [f"{statistics.median(of_way(ways, 'npu', w, 'first_ms')):.1f} ms" for w in ("cold", "driver", "cache_dir")]
+        for way in ("driver", "cache_dir"):
+            share = statistics.median(a / b for a, b in zip(of_way(ways, "npu", way, "load_ms"), of_way(ways, "npu", "cold", "load_ms")))
+            row.append(f"{share:.2f}" + (", aim 0.2" if share <= 0.2 else ", missed, aim 0.2"))
+        for key in ("load_ms", "first_ms"):
+            row.append(stats.shown(stats.ratio(of_way(ways, "ov_npu", "cold", key), of_way(ways, "npu", "cold", key)), 1.0) + ", aim 1.0"
+                       if "ov_npu" in ways else "")
+        body.append(row)
+    return stats.table(head, body)
+
+
+def report(found):
+    load = os.getloadavg()[0]
+    lines = [f"{datetime.date.today()}, {os.cpu_count()} cores, load {load:.1f} after; {THREADS} threads (relu1: 1); `./dev bench npu` makes these tables."]
+    for part, rows in (("latency", latency_rows), ("set", set_rows), ("compile", compile_rows)):
+        if part in found:
+            lines += ["", *rows(found[part])]
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=pathlib.Path, required=True)
+    parser.add_argument("--zoo", type=pathlib.Path, required=True)
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--only", action="append", choices=PARTS)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--no-readme", action="store_true")
+    options = parser.parse_args()
+    build, zoo, models = options.build.resolve(), options.zoo.resolve(), options.models.split(",")
+    found, parts = {}, options.only or PARTS
+    if "latency" in parts:
+        found["latency"] = measure_latency(build, zoo, models, options.rounds)
+    if "set" in parts:
+        found["set"] = measure_set(build, zoo, options.rounds)
+    if "compile" in parts:
+        found["compile"] = measure_compile(build, zoo, models, max(3, options.rounds // 3))
+    out = ROOT / "out/npu"
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "npu.json").write_text(json.dumps(found, indent=1))
+    text = report(found)
+    print(text)
+    readme = ROOT / "README.md"
+    block = re.compile(r"<!-- npu -->.*<!-- end of npu -->", re.S)
+    if not options.no_readme and not options.only and block.search(readme.read_text()):
+        readme.write_text(block.sub(lambda _: f"<!-- npu -->\n{text}\n<!-- end of npu -->", readme.read_text()))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each option does what is said of it: more tiles more workers, higher levels other plans, a blob that knows it all.
+#include <chrono>
+
+#include <gmock/gmock.h>
+
+#include <tenon/core/error.hpp>
+#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+
+namespace tenon::npu::compiler {
+namespace {
+
+using ::testing::HasSubstr;
+
+Options options_of(const std::string& config) { return parse_build_flags(("--config " + config).c_str()).options; }
+Target target_of(const std::string& config, std::uint32_t platform = 4000) {
+  return resolve(options_of(config), *find_platform(platform));
+}
+
+/// Convolution, bias, Relu: something to fuse.
+std::shared_ptr<Model> conv_model() {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 16, 12, 12});
+  x->set_friendly_name("x");
+  const auto constant = [](const Shape& shape, double value) {
+    return std::make_shared<op::v0::Constant>(element::f32, shape, std::vector<double>{value})->output(0);
+  };
+  Output<Node> value = x->output(0);
+  for (int i = 0; i < 3; ++i) {
+    const std::vector<std::int64_t> one{1, 1};
+    auto conv =
+        std::make_shared<op::v1::Convolution>(value, constant({16, 16, 3, 3}, 0.01 * (i + 1)), one, one, one, one);
+    auto sum = std::make_shared<op::v1::Add>(conv->output(0), constant({1, 16, 1, 1}, 0.5));
+    value = std::make_shared<op::v0::Relu>(sum->output(0))->output(0);
+  }
+  return std::make_shared<Model>(OutputVector{value}, ParameterVector{x}, "conv");
+}
+
+std::string log_of(const Bytes& ir, const std::string& config) {
+  return compile(request_for(ir, ("--config LOG_LEVEL=\"LOG_INFO\" " + config).c_str()), nullptr).log;
+}
+
+TEST(Tiles, FollowHintAndPlatformAsDocumented) {
+  EXPECT_EQ(target_of("PERFORMANCE_HINT=\"THROUGHPUT\"").tiles, 2);
+  EXPECT_EQ(target_of("PERFORMANCE_HINT=\"LATENCY\"").tiles, 4);
+  EXPECT_EQ(target_of("PERFORMANCE_HINT=\"THROUGHPUT\"", 3720).tiles, 2);
+  EXPECT_EQ(target_of("PERFORMANCE_HINT=\"LATENCY\"", 3720).tiles, 2);
+  EXPECT_EQ(target_of("", 4000).dma_engines, 2);
+}
+
+TEST(Tiles, HintOverrideTakesThemAllForLatencyOnly) {
+  const std::string all = " NPU_COMPILATION_MODE_PARAMS=\"performance-hint-override=latency\"";
+  EXPECT_EQ(target_of("PERFORMANCE_HINT=\"LATENCY\"" + all).tiles, 6);
+  EXPECT_EQ(target_of("PERFORMANCE_HINT=\"THROUGHPUT\"" + all).tiles, 2);
+}
+
+TEST(Tiles, AreBoundedByMaxTilesAndOffDeviceByWhatIsSaid) {
+  EXPECT_EQ(target_of("NPU_TILES=\"6\"").tiles, 6);
+  EXPECT_THROW(target_of("NPU_TILES=\"7\""), Error);
+  EXPECT_EQ(target_of("NPU_TILES=\"7\" NPU_MAX_TILES=\"8\"").tiles, 7);
+  EXPECT_EQ(target_of("NPU_MAX_TILES=\"1\" PERFORMANCE_HINT=\"LATENCY\"").tiles, 1);
+  EXPECT_EQ(target_of("NPU_PLATFORM=\"3720\"").platform.id, 3720u);
+}
+
+TEST(Tiles, BoundWorkersAndTurboLendsTheRest) {
+  EXPECT_EQ(target_of("NPU_TILES=\"1\"").workers(), 1);
+  const int cpus = engine::Workers::available_cpus();
+  EXPECT_EQ(target_of("NPU_TILES=\"2\"").workers(), std::min(2, cpus));
+  EXPECT_EQ(target_of("NPU_TILES=\"1\" NPU_TURBO=\"YES\"").workers(), std::min(6, cpus));
+  const auto program = program_of(*small_model(), "--config NPU_TILES=\"1\"");
+  EXPECT_EQ(program->settings().engine_options().threads, 1);
+}
+
+TEST(OptimizationLevel, SelectsThePasses) {
+  const Bytes ir = in_memory(*conv_model());
+  const std::string zero = log_of(ir, "NPU_COMPILATION_MODE_PARAMS=\"optimization-level=0\""), one = log_of(ir, ""),
+                    two = log_of(ir, "NPU_COMPILATION_MODE_PARAMS=\"optimization-level=2\"");
+  const auto lines = [](const std::string& text) { return std::count(text.begin(), text.end(), '\n'); };
+  EXPECT_GT(lines(zero), lines(one)) << zero << one;
+  EXPECT_THAT(two, HasSubstr("level 2: "));
+  EXPECT_THAT(one, HasSubstr("optimization level 1"));
+}
+
+TEST(OptimizationLevel, ComputesTheSame) {
+  const auto model = conv_model();
+  const Tensor x = random_tensor(ElementType::kF32, {1, 16, 12, 12});
+  const auto expected = evaluate(*model, {x});
+  for (const char* level : {"0", "1", "2"}) {
+    const auto program = program_of(
+        *model, (std::string("--config NPU_COMPILATION_MODE_PARAMS=\"optimization-level=") + level + "\"").c_str());
+    ProgramRun run(program);
+    const auto outputs = run_once(run, *program, {x});
+    for (std::size_t i = 0; i < expected[0].element_count(); ++i)
+      ASSERT_NEAR(outputs[0].data<float>()[i], expected[0].data<float>()[i], 1e-3) << level << " " << i;
+  }
+}
+
+TEST(CompilationMode, ReferenceKernelsRunWhenAsked) {
+  const auto program = program_of(*conv_model(), "--config NPU_COMPILATION_MODE=\"ReferenceSW\"");
+  program->load();
+  const auto plan = program->variant_for({})->plan;
+  EXPECT_EQ(plan->reference_step_count(), plan->steps().size());
+}
+
+TEST(Precision, IsWhatTheHintSays) {
+  const Bytes ir = in_memory(*conv_model());
+  EXPECT_EQ(program_of(ir, "--config INFERENCE_PRECISION_HINT=\"f32\"")->settings().precision, ElementType::kF32);
+  const auto native = engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
+  EXPECT_EQ(program_of(ir, "--config INFERENCE_PRECISION_HINT=\"bf16\"")->settings().precision, native);
+  EXPECT_EQ(program_of(ir, "--config INFERENCE_PRECISION_HINT=\"bf16\" EXECUTION_MODE_HINT=\"ACCURACY\"")
+                ->settings()
+                .precision,
+            ElementType::kF32);
+}
+
+TEST(Strides, AreOfferedForArgumentsThatTheClientNames) {
+  const auto model = small_model();
+  EXPECT_FALSE(program_of(*model)->arguments()[0].reads_strides);
+  const auto program = program_of(*model, "--config NPU_ENABLE_STRIDES_FOR=\"x,y_tensor\"");
+  EXPECT_TRUE(program->arguments()[0].reads_strides);
+  EXPECT_TRUE(program->arguments()[1].reads_strides);
+}
+
+TEST(Options, ListAndQueriesAgree) {
+  for (const std::string& name : supported_options()) EXPECT_TRUE(is_option_supported(name, std::nullopt)) << name;
+  EXPECT_FALSE(is_option_supported("NO_SUCH", std::nullopt));
+  EXPECT_TRUE(is_option_supported("NPU_TURBO", "YES"));
+  EXPECT_FALSE(is_option_supported("NPU_TURBO", "SOMETIMES"));
+}
+
+}  // namespace
+}  // namespace tenon::npu::compiler

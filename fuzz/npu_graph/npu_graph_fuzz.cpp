@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as what clients give the NPU's compiler: an in-memory IR, its XML alone, build flags, a native binary as it
+// is and with its hashes made right: a program, or a tenon::Error.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <tenon/core/error.hpp>
+#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+
+namespace {
+
+using tenon::npu::compiler::Bytes;
+namespace compiler = tenon::npu::compiler;
+
+template <typename Body>
+void attempt(Body body) {
+  try {
+    body();
+  } catch (const tenon::Error&) {
+  }
+}
+
+void try_ir(const Bytes& ir) {
+  attempt([&] {
+    compiler::Program program(compiler::compile(compiler::request_for(ir), nullptr).bytes);
+    program.load();
+  });
+  attempt([&] { compiler::supported_layers(compiler::request_for(ir)); });
+}
+
+void try_blob(const Bytes& blob) {
+  attempt([&] {
+    compiler::Program program(compiler::own_copy(blob));
+    program.load();
+  });
+}
+
+void write_seed(const std::string& folder, const std::string& name, const void* data, std::size_t size) {
+  std::ofstream(folder + "/" + name, std::ios::binary)
+      .write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
+}
+
+void write_seeds(const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  int number = 0;
+  for (const auto& model : {compiler::small_model(), compiler::stateful_model(),
+                            compiler::small_model(tenon::PartialShape{tenon::Dimension(1, 4), 3})}) {
+    const std::string name = "model" + std::to_string(number++);
+    const Bytes ir = compiler::in_memory(*model);
+    write_seed(folder, name + ".ir", ir.data(), ir.size());
+    const std::string xml = tenon::serialize(*model).xml;
+    write_seed(folder, name + ".xml", xml.data(), xml.size());
+    const tenon::Tensor blob = compiler::compile(compiler::request_for(ir), nullptr).bytes;
+    write_seed(folder, name + ".blob", blob.data(), blob.size_bytes());
+  }
+  const std::string flags = "--inputs_precisions=\"0:FP16\" --config NPU_TILES=\"2\" PERF_COUNT=\"YES\"";
+  write_seed(folder, "flags", flags.data(), flags.size());
+}
+
+}  // namespace
+
+/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and ends: binaries are made by this very build.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  if (const char* folder = std::getenv("TENON_FUZZ_SEEDS")) {
+    write_seeds(folder);
+    std::exit(0);
+  }
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  Bytes given(data, data + size);
+  // Addresses in an IR are believed within this process's memory: they are not the fuzzer's to make up.
+  const std::string text(given.begin(), given.end());
+  if (text.find("WeightsPointerAttribute") == text.npos) {
+    try_ir(given);
+    try_ir(compiler::in_memory(text, tenon::Tensor()));
+  }
+  attempt([&] { compiler::parse_build_flags(text.c_str()); });
+  try_blob(given);
+  compiler::repair_hashes(given);
+  try_blob(given);
+  return 0;
+}

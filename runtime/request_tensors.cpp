@@ -197,9 +197,9 @@ bool is_same(const Tensor& a, const Tensor& b) {
 void RequestState::set(PortRef port, const Tensor& tensor) {
   check_not_busy();
   // Setting once more what is set changes nothing, and costs nothing: no device is asked again whether it takes it.
-  if (const Slot& slot = this->slot(port);
-      tensor && slot.from_user && slot.batch.empty() && (slot.way == Way::kInPlace || slot.way == Way::kPacked) &&
-      is_same(slot.tensor, tensor) && (port.is_input || tensor.is_writable()))
+  if (const Slot& slot = this->slot(port); tensor && slot.from_user && slot.batch.empty() &&
+                                           (slot.way == Way::kInPlace || slot.way == Way::kPacked) &&
+                                           is_same(slot.tensor, tensor) && (port.is_input || tensor.is_writable()))
     return;
   check(info(port), tensor, tensor.shape(), port.is_input);
   if (!port.is_input && !tensor.is_writable()) {

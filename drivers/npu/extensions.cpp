@@ -40,9 +40,7 @@ std::span<const Extension> extensions() {
 }
 
 bool is_available(const Extension& extension) {
-  if (!is_offered(extension.short_name) || loader_version() < extension.since) return false;
-  const bool is_graphs = extension.short_name == "graph" || extension.short_name == "profiling";
-  return !is_graphs || graph_extension_table(extension.name) != nullptr;
+  return is_offered(extension.short_name) && loader_version() >= extension.since;
 }
 
 std::atomic<std::uint32_t> highest_version{0};

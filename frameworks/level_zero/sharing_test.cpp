@@ -104,6 +104,20 @@ TEST_F(LevelZeroSharing, PagesThatSeveralWrapAreImportedOnce) {
   EXPECT_FALSE(detail::find_usm(usm().native(), block.get()));
 }
 
+TEST_F(LevelZeroSharing, SeveralZeContextsImportTheSamePages) {
+  if (!level_zero::device(context).imports_system_memory()) GTEST_SKIP() << "the driver imports no system memory";
+  const Context other = make_context(level_zero::device(context));
+  router->add(other);
+  const auto block = pages(1);
+  const Tensor tensor(element::u8, {4096}, block.get());
+  const Tensor here = router->map(tensor, context, strict()), there = router->map(tensor, other, strict());
+  EXPECT_EQ(usm_pointer(here), usm_pointer(there));
+  EXPECT_NE(here.view(), there.view());
+  write(here, counted(4096, 31));
+  EXPECT_EQ(bytes_of(there), counted(4096, 31));
+  EXPECT_EQ(copied(), 0u);
+}
+
 TEST_F(LevelZeroSharing, MemoryOfTheDriverThatWasWrappedAsTheHostsNeedsNoImport) {
   const Tensor own = allocate(context, UsmType::kHost, bytes_info(8192));
   const Tensor wrapped(element::u8, {8192}, usm_pointer(own));

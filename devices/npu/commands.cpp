@@ -7,8 +7,11 @@
 
 namespace tenon::inline v1::npu_device {
 
-Commands::Commands(std::shared_ptr<Graph> graph, ze_command_queue_handle_t queue, bool profile, bool timestamps)
-    : graph_(std::move(graph)), queue_(queue), bindings_(graph_->arguments().size()), fence_(make_fence(queue)) {
+Commands::Commands(std::shared_ptr<Graph> graph, Queue queue, bool profile, bool timestamps)
+    : graph_(std::move(graph)),
+      queue_(std::move(queue)),
+      bindings_(graph_->arguments().size()),
+      fence_(make_fence(queue_->get())) {
   const Npu& npu = graph_->npu();
   changes_.reserve(bindings_.size());
   if (profile) {
@@ -37,6 +40,7 @@ Commands::~Commands() {
       auto* kept = new std::vector<Tensor>;
       for (Binding& binding : bindings_) kept->push_back(std::move(binding.tensor));
       new std::shared_ptr<Graph>(graph_);
+      new Queue(queue_);
       for (List& list : lists_) (void)new Handle<ze_command_list_handle_t>(std::move(list.handle));
       (void)new Handle<ze_fence_handle_t>(std::move(fence_));
     }
@@ -144,8 +148,13 @@ void Commands::update(List& list, std::size_t item) {
   check(call(zeCommandListClose, list.handle.get()), "zeCommandListClose", "giving a request other tensors");
 }
 
+void Commands::use(Queue queue) {
+  fence_.reset();
+  queue_ = std::move(queue);
+}
+
 void Commands::submit(std::size_t items) {
-  if (!fence_) fence_ = make_fence(queue_);
+  if (!fence_) fence_ = make_fence(queue_->get());
   if (lists_.size() < items) {
     lists_.resize(items);
     raw_.resize(items);
@@ -171,7 +180,8 @@ void Commands::submit(std::size_t items) {
     updated_items_ = items;
     stale_ = false;
   }
-  check(call(zeCommandQueueExecuteCommandLists, queue_, static_cast<std::uint32_t>(items), raw_.data(), fence_.get()),
+  check(call(zeCommandQueueExecuteCommandLists, queue_->get(), static_cast<std::uint32_t>(items), raw_.data(),
+             fence_.get()),
         "zeCommandQueueExecuteCommandLists", "starting an inference");
   running_ = true;
 }
@@ -183,7 +193,7 @@ void Commands::wait() {
     // The fence told nothing: what the queue says decides whether memory may be touched again. A lost device runs
     // nothing any more.
     constexpr std::uint64_t limit_ns = std::chrono::nanoseconds(std::chrono::seconds(10)).count();
-    running_ = zeCommandQueueSynchronize(queue_, limit_ns) == ZE_RESULT_NOT_READY;
+    running_ = zeCommandQueueSynchronize(queue_->get(), limit_ns) == ZE_RESULT_NOT_READY;
     stale_ = true;
     if (!running_) fence_.reset();
     throw;

@@ -63,13 +63,21 @@ CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Setti
   declare();
   const bool off_device = info_.platform != npu()->platform;
   if (off_device) return;  // Compiled for another machine: to be exported.
-  queue_ = make_queue(*npu(), QueueOptions{settings_.priority, settings_.turbo, settings_.sequential});
-  if (settings_.workload != WorkloadType::DEFAULT) {
-    const Settings wanted = settings_;
-    settings_.workload = WorkloadType::DEFAULT;
-    set_property({{workload_type.name(), Any(wanted.workload)}});
-  }
-  if (!settings_.defer_weights_load) graph_->initialize(queue_.get());
+  queue_ = new_queue(settings_.priority);
+  if (!settings_.defer_weights_load) graph_->initialize(queue_->get());
+}
+
+std::shared_ptr<const CompiledModel::Queue> CompiledModel::new_queue(hint::Priority priority) const {
+  auto queue =
+      std::make_shared<const Queue>(make_queue(*npu(), QueueOptions{priority, settings_.turbo, settings_.sequential}));
+  if (settings_.workload != WorkloadType::DEFAULT) set_workload(queue->get(), settings_.workload);
+  return queue;
+}
+
+void CompiledModel::set_workload(ze_command_queue_handle_t queue, WorkloadType type) const {
+  const auto native = type == WorkloadType::EFFICIENT ? abi::WorkloadType::kBackground : abi::WorkloadType::kDefault;
+  check(call(npu()->queue_table->set_workload_type, driver_side(queue), native), "pfnSetWorkloadType",
+        "setting the workload type of a model");
 }
 
 CompiledModel::~CompiledModel() { completion_->stop(); }
@@ -181,7 +189,18 @@ void CompiledModel::declare() {
   table_.add_constant(num_streams, streams::Num(1));
   table_.add_constant(hint::performance_mode, settings_.mode);
   table_.add_constant(hint::num_requests, settings_.num_requests);
-  table_.add_constant(hint::model_priority, settings_.priority);
+  table_.add(
+      hint::model_priority, [this] { return Any(settings_.priority); },
+      [this](const Any& value, bool apply) {
+        const auto wanted = value.as<hint::Priority>();
+        if (!apply || wanted == settings_.priority) return;
+        // Queues keep the priority that they were made with.
+        if (queue_) {
+          queue_ = new_queue(wanted);
+          queue_number_.fetch_add(1, std::memory_order_release);
+        }
+        settings_.priority = wanted;
+      });
   table_.add_constant(hint::execution_mode, settings_.execution_mode);
   table_.add_constant(hint::inference_precision, settings_.precision);
   table_.add_constant(hint::enable_cpu_pinning, settings_.cpu_pinning);
@@ -191,6 +210,8 @@ void CompiledModel::declare() {
   table_.add_constant(device::id, npu()->id);
   table_.add_constant(intel_npu::platform, info_.platform);
   table_.add_constant(intel_npu::compiler_type, settings_.compiler_type);
+  table_.add_constant(intel_npu::compiler_version,
+                      static_cast<std::uint32_t>(npu()->compiler.major) << 16 | npu()->compiler.minor);
   table_.add_constant(intel_npu::compilation_mode_params, settings_.compilation_mode_params);
   table_.add_constant(intel_npu::tiles, settings_.tiles);
   table_.add_constant(intel_npu::bypass_umd_caching, settings_.bypass_umd_caching);
@@ -206,11 +227,7 @@ void CompiledModel::declare() {
       [this](const Any& value, bool apply) {
         const auto wanted = value.as<WorkloadType>();
         if (!apply) return;
-        const auto native =
-            wanted == WorkloadType::EFFICIENT ? abi::WorkloadType::kBackground : abi::WorkloadType::kDefault;
-        if (queue_)
-          check(call(npu()->queue_table->set_workload_type, driver_side(queue_.get()), native), "pfnSetWorkloadType",
-                "setting the workload type of a model");
+        if (queue_) set_workload(queue_->get(), wanted);
         settings_.workload = wanted;
       });
 }

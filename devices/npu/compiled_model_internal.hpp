@@ -53,7 +53,13 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   const std::shared_ptr<const Npu>& npu() const { return graph_->npu_ref(); }
-  ze_command_queue_handle_t queue() const { return queue_.get(); }
+  /// The queue that inferences are handed to from now on; requests look whether it is still theirs by its number.
+  using Queue = Handle<ze_command_queue_handle_t>;
+  std::shared_ptr<const Queue> queue() const {
+    const std::lock_guard lock(mutex_);
+    return queue_;
+  }
+  std::uint32_t queue_number() const noexcept { return queue_number_.load(std::memory_order_acquire); }
   const Settings& settings() const { return settings_; }
   const ModelInfo& info() const { return info_; }
   const std::vector<PortPlan>& inputs() const { return inputs_; }
@@ -70,12 +76,15 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   PortPlan plan_port(const Argument& argument, const Output<const Node>& port) const;
   void plan_states();
   void declare();
+  std::shared_ptr<const Queue> new_queue(hint::Priority priority) const;
+  void set_workload(ze_command_queue_handle_t queue, WorkloadType type) const;
 
   std::shared_ptr<Graph> graph_;
   ModelInfo info_;
   Settings settings_;
   std::shared_ptr<RemoteContextImpl> context_;
-  Handle<ze_command_queue_handle_t> queue_;
+  std::shared_ptr<const Queue> queue_;
+  std::atomic<std::uint32_t> queue_number_{0};
   std::vector<PortPlan> inputs_, outputs_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> states_;
   std::shared_ptr<Completion> completion_;

@@ -187,6 +187,14 @@ class NpuDevice final : public Device {
     if (takes_addresses(settings, npu)) config[kSerializer] = kByAddress;
     return build_flags(model, config, !npu.at_least(1, 9));
   }
+  /// Whether the driver may take memory away while the device is idle; of the context, as the last model wishes.
+  static void tell_idle_memory(const Npu& npu, const Settings& settings) {
+    if (!npu.context_table) return;
+    abi::ContextNpuProperties wanted;
+    wanted.options = settings.keep_idle_memory ? 0u : std::uint32_t{abi::kContextIdleOptimizations};
+    check(call(npu.context_table->set_properties, npu.own_context, &wanted), "pfnSetProperties",
+          "telling the driver what to do with idle memory");
+  }
   static std::uint32_t graph_flags_of(const Settings& settings) {
     std::uint32_t flags = 0;
     // One cache is enough: what CACHE_DIR keeps, the driver need not.
@@ -199,6 +207,7 @@ class NpuDevice final : public Device {
                                              const std::shared_ptr<const Npu>& npu,
                                              std::shared_ptr<RemoteContextImpl> context, Settings settings) {
     const auto begin = Clock::now();
+    tell_idle_memory(*npu, settings);
     ModelInfo info;
     info.name = model->get_friendly_name();
     info.platform = platform_for(settings, *npu);
@@ -275,9 +284,13 @@ class NpuDevice final : public Device {
     });
     add(device::gops, gops_of);
     add(device::pci_info, [](const Npu& npu) {
-      const DeviceIdentity& identity = npu.facts.identity;
-      return device::PCIInfo{identity.pci_domain, identity.pci_bus, identity.pci_device, identity.pci_function};
+      ze_pci_ext_properties_t pci{};
+      pci.stype = ZE_STRUCTURE_TYPE_PCI_EXT_PROPERTIES;
+      check(call(zeDevicePciGetPropertiesExt, npu.device, &pci), "zeDevicePciGetPropertiesExt",
+            "asking for the NPU's PCI address");
+      return device::PCIInfo{pci.address.domain, pci.address.bus, pci.address.device, pci.address.function};
     });
+    add(hint::model, [](const Npu&) { return std::shared_ptr<const Model>(); });
     add(intel_npu::device_alloc_mem_size, [](const Npu& npu) { return npu.memory().allocated; });
     add(intel_npu::device_total_mem_size, [](const Npu& npu) { return npu.memory().total; });
     add(intel_npu::driver_version, [](const Npu& npu) { return npu.facts.driver->driver_version; });
@@ -288,8 +301,8 @@ class NpuDevice final : public Device {
     });
     add(optimal_number_of_infer_requests,
         [this](const Npu& npu) { return settings_.optimal_requests(platform_for(settings_, npu)); });
-    table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 10, 1});
-    table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{1, 4});
+    table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 8, 1});
+    table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{0, 8});
     table_.add(compatibility_check, [] { return Any(CompatibilityCheck::NOT_APPLICABLE); });
     // What a blob depends on beyond Tenon: the device, its driver, and all that the compiler is told.
     std::vector<PropertyName> caching{device::architecture, intel_npu::driver_version, intel_npu::compiler_version};

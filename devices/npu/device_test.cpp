@@ -4,7 +4,7 @@
 #include <future>
 #include <thread>
 
-#include <tenon/devices/npu/test_internal.hpp>
+#include <tenon/devices/npu/npu_test.hpp>
 #include <tenon/graph/ops.hpp>
 
 namespace tenon::npu_testing {
@@ -65,6 +65,7 @@ TEST_F(Npu, TakesTensorsOfOtherRequestsAndItsOwnHostTensorsInPlace) {
 }
 
 TEST_F(Npu, ImportsWholePagesOfTheSystemOnce) {
+  TENON_NEEDS("sysmem");
   const std::size_t before = handles();
   {
     auto request = core.compile_model(relu({1, 1024}), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
@@ -93,6 +94,7 @@ TEST_F(Npu, ImportsWholePagesOfTheSystemOnce) {
 }
 
 TEST_F(Npu, AlternatesAmongKnownBuffersWithoutImportingThemAnew) {
+  TENON_NEEDS("sysmem");
   auto request = core.compile_model(relu({1, 1024}), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
   const Pages pages(4 * 4096);
   std::vector<Tensor> buffers;
@@ -112,6 +114,7 @@ TEST_F(Npu, AlternatesAmongKnownBuffersWithoutImportingThemAnew) {
 }
 
 TEST_F(Npu, SaysWhyItCopies) {
+  TENON_NEEDS("sysmem");
   auto required = core.compile_model(relu(), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
   EXPECT_THAT(error_of([&] {
                 required.set_tensor("x", floats({1, 4}, {1, 2, 3, 4}));
@@ -215,6 +218,7 @@ TEST_F(Npu, OptimalRequestsFollowTheTable) {
 }
 
 TEST_F(Npu, SequentialModelsTakeOnlyStartAsync) {
+  TENON_NEEDS("command_queue");
   auto compiled = core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true));
   auto first = compiled.create_infer_request(), second = compiled.create_infer_request();
   EXPECT_THAT(error_of([&] { first.infer(); }).what(),
@@ -379,6 +383,7 @@ TEST_F(Npu, ShapesChangeWithinTheirBounds) {
 }
 
 TEST_F(Npu, ProfilesLayersOrTheWholeInference) {
+  TENON_NEEDS("profiling");
   auto layers = core.compile_model(relu(), "NPU", enable_profiling(true)).create_infer_request();
   EXPECT_THAT(error_of([&] { layers.get_profiling_info(); }).what(),
               HasSubstr("Profiling information isn't available before running an inference!"));
@@ -398,6 +403,7 @@ TEST_F(Npu, ProfilesLayersOrTheWholeInference) {
 }
 
 TEST_F(Npu, WorkloadTypeChangesOnACompiledModel) {
+  TENON_NEEDS("command_queue");
   auto compiled = core.compile_model(relu(), "NPU", workload_type(WorkloadType::EFFICIENT));
   EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::EFFICIENT);
   compiled.set_property({workload_type(WorkloadType::DEFAULT)});
@@ -406,7 +412,118 @@ TEST_F(Npu, WorkloadTypeChangesOnACompiledModel) {
   EXPECT_THROW(compiled.set_property({enable_profiling(true)}), Error);
 }
 
+TEST_F(Npu, PriorityChangesOnACompiledModelAndReachesItsRequests) {
+  auto compiled = core.compile_model(relu(), "NPU");
+  auto request = compiled.create_infer_request();
+  request.infer();
+  for (const hint::Priority priority : {hint::Priority::HIGH, hint::Priority::LOW, hint::Priority::MEDIUM}) {
+    compiled.set_property({hint::model_priority(priority)});
+    EXPECT_EQ(compiled.get_property(hint::model_priority), priority);
+    Tensor x = request.get_tensor("x");
+    std::fill_n(x.data<float>(), 4, static_cast<float>(priority));
+    request.infer();
+    EXPECT_EQ(request.get_tensor("y").data<float>()[0], static_cast<float>(priority));
+  }
+}
+
+/// The table of the document: key, access, default where it names one.
+TEST_F(Npu, PropertiesAreThoseOfTheDocument) {
+  TENON_NEEDS("command_queue");
+  const char* const kAny = nullptr;
+  struct Row {
+    const char* key;
+    bool writable;
+    const char* initial;
+  };
+  const Row rows[] = {{"SUPPORTED_PROPERTIES", false, kAny},
+                      {"CACHING_PROPERTIES", false, kAny},
+                      {"COMPILATION_NUM_THREADS", true, kAny},
+                      {"NUM_STREAMS", false, "1"},
+                      {"OPTIMAL_NUMBER_OF_INFER_REQUESTS", false, "1"},
+                      {"RANGE_FOR_ASYNC_INFER_REQUESTS", false, kAny},
+                      {"RANGE_FOR_STREAMS", false, kAny},
+                      {"PERF_COUNT", true, "NO"},
+                      {"PERFORMANCE_HINT", true, "LATENCY"},
+                      {"PERFORMANCE_HINT_NUM_REQUESTS", true, "1"},
+                      {"MODEL_PRIORITY", true, "MEDIUM"},
+                      {"ENABLE_CPU_PINNING", true, "NO"},
+                      {"LOG_LEVEL", true, "LOG_NONE"},
+                      {"CACHE_DIR", true, ""},
+                      {"AVAILABLE_DEVICES", false, "4000"},
+                      {"DEVICE_ID", true, ""},
+                      {"DEVICE_UUID", false, kAny},
+                      {"DEVICE_ARCHITECTURE", false, "4000"},
+                      {"FULL_DEVICE_NAME", false, kAny},
+                      {"EXCLUSIVE_ASYNC_REQUESTS", true, "NO"},
+                      {"DEVICE_TYPE", false, "integrated"},
+                      {"DEVICE_GOPS", false, kAny},
+                      {"DEVICE_PCI_INFO", false, kAny},
+                      {"NPU_DEVICE_ALLOC_MEM_SIZE", false, kAny},
+                      {"NPU_DEVICE_TOTAL_MEM_SIZE", false, kAny},
+                      {"NPU_DRIVER_VERSION", false, kAny},
+                      {"NPU_COMPILATION_MODE_PARAMS", true, ""},
+                      {"NPU_TURBO", true, "NO"},
+                      {"NPU_TILES", true, "-1"},
+                      {"NPU_MAX_TILES", true, "6"},
+                      {"NPU_BYPASS_UMD_CACHING", true, "NO"},
+                      {"NPU_DEFER_WEIGHTS_LOAD", true, "NO"},
+                      // What OpenVINO 2026.4 lists beyond it.
+                      {"NPU_PLATFORM", true, "AUTO_DETECT"},
+                      {"NPU_COMPILER_TYPE", true, kAny},
+                      {"NPU_COMPILER_VERSION", false, kAny},
+                      {"NPU_COMPILER_DYNAMIC_QUANTIZATION", true, "NO"},
+                      {"NPU_QDQ_OPTIMIZATION", true, "NO"},
+                      {"NPU_QDQ_OPTIMIZATION_AGGRESSIVE", true, "NO"},
+                      {"NPU_RUN_INFERENCES_SEQUENTIALLY", true, "NO"},
+                      {"NPU_DISABLE_IDLE_MEMORY_PRUNING", true, "NO"},
+                      {"NPU_ENABLE_STRIDES_FOR", true, ""},
+                      {"EXECUTION_MODE_HINT", true, "PERFORMANCE"},
+                      {"INFERENCE_PRECISION_HINT", true, "f16"},
+                      {"WORKLOAD_TYPE", true, "DEFAULT"},
+                      {"WEIGHTS_PATH", true, ""},
+                      {"EXECUTION_DEVICES", false, "NPU"},
+                      {"OPTIMIZATION_CAPABILITIES", false, "FP16 INT8 EXPORT_IMPORT"}};
+  Core fresh;
+  const auto listed = fresh.get_property("NPU", supported_properties);
+  for (const Row& row : rows) {
+    const auto found = std::find(listed.begin(), listed.end(), row.key);
+    ASSERT_NE(found, listed.end()) << row.key;
+    EXPECT_EQ(found->is_mutable(), row.writable) << row.key;
+    const std::string value = fresh.get_property("NPU", std::string(row.key)).to_text();
+    if (row.initial) {
+      EXPECT_EQ(value, row.initial) << row.key;
+    }
+    // NUM_STREAMS is listed as read-only, and 0 has a meaning all the same.
+    if (row.writable) {
+      EXPECT_NO_THROW(fresh.set_property("NPU", AnyMap{{row.key, value}})) << row.key;
+    } else if (std::string(row.key) != "NUM_STREAMS") {
+      EXPECT_THROW(fresh.set_property("NPU", AnyMap{{row.key, value}}), Error) << row.key;
+    }
+  }
+  EXPECT_GT(fresh.get_property("NPU", device::gops).at(element::i8), 0.f);
+  EXPECT_EQ(fresh.get_property("NPU", device::gops).at(element::f16) * 2,
+            fresh.get_property("NPU", device::gops).at(element::i8));
+  EXPECT_GT(fresh.get_property("NPU", intel_npu::device_total_mem_size), 0u);
+  EXPECT_THAT(error_of([&] {
+                fresh.set_property("NPU", AnyMap{{"NPU_NO_SUCH", 1}});
+              }).what(),
+              HasSubstr("NPU_NO_SUCH"));
+  EXPECT_THROW(fresh.set_property("NPU", AnyMap{{"NPU_COMPILER_TYPE", "PLUGIN"}}), Error)
+      << "there is no such compiler";
+}
+
+TEST_F(Npu, AllocatedMemoryIsCounted) {
+  const auto allocated = [&] { return core.get_property("NPU", intel_npu::device_alloc_mem_size); };
+  const auto before = allocated();
+  auto context = core.get_default_context("NPU");
+  auto tensor = context.create_tensor(element::f32, {1024, 1024});
+  EXPECT_GE(allocated(), before + 4 * 1024 * 1024);
+  tensor = {};
+  EXPECT_EQ(allocated(), before);
+}
+
 TEST_F(Npu, WeightsMayComeWithTheFirstRequest) {
+  TENON_NEEDS("command_queue");
   auto compiled = core.compile_model(relu(), "NPU", intel_npu::defer_weights_load(true));
   EXPECT_NO_THROW(compiled.create_infer_request().infer());
   auto eager = core.compile_model(relu(), "NPU", intel_npu::turbo(true), hint::model_priority(hint::Priority::HIGH));

@@ -2,7 +2,7 @@
 // Every call of the driver's made to fail, one after another; and machines without loader, driver or device.
 #include <cstdlib>
 
-#include <tenon/devices/npu/test_internal.hpp>
+#include <tenon/devices/npu/npu_test.hpp>
 
 namespace tenon::npu_testing {
 namespace {
@@ -52,6 +52,7 @@ TEST_F(Npu, EveryCallOfARequestMayFail) {
 }
 
 TEST_F(Npu, EveryCallOfAProfileMayFail) {
+  TENON_NEEDS("profiling");
   auto compiled = core.compile_model(relu(), "NPU", enable_profiling(true));
   fail_each_call([&] {
     auto request = compiled.create_infer_request();
@@ -69,6 +70,7 @@ TEST_F(Npu, EveryCallOfBlobsMayFail) {
 }
 
 TEST_F(Npu, EveryCallOfRemoteTensorsMayFail) {
+  TENON_NEEDS("sysmem");
   auto context = core.get_default_context("NPU");
   const Pages pages(4096);
   fail_each_call([&] {

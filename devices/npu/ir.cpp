@@ -54,12 +54,20 @@ const char* layout_name(const PartialShape& shape) {
   return shape.size() < std::size(kByRank) ? kByRank[shape.size()] : "BLOCKED";
 }
 
+/// As compilers from before ports had numbers know them: results by the value that they take.
+std::string name_of(const Node& port) {
+  if (port.get_input_size() == 0) return port.get_friendly_name();
+  const Output<const Node> value = port.input_value(0);
+  const std::string& name = value.get_node()->get_friendly_name();
+  return value.get_node()->get_output_size() > 1 ? name + "." + std::to_string(value.get_index()) : name;
+}
+
 template <typename Ports>
 void add_ports(std::string& flags, const char* side, const Ports& ports, bool by_name) {
   std::string precisions, layouts;
   std::size_t index = 0;
   for (const auto& port : ports) {
-    const std::string key = (by_name ? port->get_friendly_name() : std::to_string(index)) + ":";
+    const std::string key = (by_name ? name_of(*port) : std::to_string(index)) + ":";
     const char* gap = index++ == 0 ? "" : " ";
     precisions += gap + key + precision_name(port->get_output_element_type(0));
     layouts += gap + key + layout_name(port->get_output_partial_shape(0));
@@ -76,17 +84,17 @@ std::byte* put(std::byte* at, T value) {
 }  // namespace
 
 Tensor write_in_memory_ir(const Model& model, CompilerVersion version) {
-  const SerializedModel parts = serialize(model);
-  const std::size_t weights = parts.weights ? parts.weights.size_bytes() : 0;
-  Tensor bytes(ElementType::kU8, Shape{2 + 2 + 4 + 8 + parts.xml.size() + 8 + weights});
-  auto* at = static_cast<std::byte*>(bytes.data());
-  at = put(at, version.major);
-  at = put(at, version.minor);
-  at = put(at, std::uint32_t{2});
-  at = put(at, static_cast<std::uint64_t>(parts.xml.size()));
-  std::memcpy(at, parts.xml.data(), parts.xml.size());
-  at = put(at + parts.xml.size(), static_cast<std::uint64_t>(weights));
-  if (weights) std::memcpy(at, parts.weights.data(), weights);
+  Tensor bytes;
+  serialize(model, [&](const std::string& xml, std::size_t weights) -> void* {
+    bytes = Tensor(ElementType::kU8, Shape{2 + 2 + 4 + 8 + xml.size() + 8 + weights});
+    auto* at = static_cast<std::byte*>(bytes.data());
+    at = put(at, version.major);
+    at = put(at, version.minor);
+    at = put(at, std::uint32_t{2});
+    at = put(at, static_cast<std::uint64_t>(xml.size()));
+    std::memcpy(at, xml.data(), xml.size());
+    return put(at + xml.size(), static_cast<std::uint64_t>(weights));
+  });
   return bytes;
 }
 

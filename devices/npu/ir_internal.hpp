@@ -17,7 +17,7 @@ struct CompilerVersion {
 };
 
 /// u16 major, u16 minor, u32 count (2), u64 bytes, XML of IR v11, u64 bytes, weights.
-/// @cost one copy of the weights, and one more to put them behind the XML.
+/// @cost one copy of the weights.
 Tensor write_in_memory_ir(const Model& model, CompilerVersion version);
 
 /// For drivers whose compiler takes NPU_MODEL_SERIALIZER_VERSION=NO_WEIGHTS_COPY: three times u64 offset, u64 bytes

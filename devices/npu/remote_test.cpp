@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include <tenon/core/router.hpp>
-#include <tenon/devices/npu/test_internal.hpp>
+#include <tenon/devices/npu/npu_test.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/level_zero/level_zero.hpp>
@@ -143,6 +143,7 @@ TEST_F(NpuRemote, TensorsOverDescriptorsNeedNoRemoteTensor) {
 }
 
 TEST_F(NpuRemote, PagesOfTheApplicationAreShared) {
+  TENON_NEEDS("sysmem");
   ZeroContext context(core);
   auto request = this->request(context);
   const Pages pages(2 * 4096);

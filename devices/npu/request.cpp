@@ -21,6 +21,7 @@ class Request final : public InferRequestImpl, public Pending {
  public:
   explicit Request(std::shared_ptr<const CompiledModel> owner)
       : owner_(std::move(owner)),
+        queue_number_(owner_->queue_number()),
         commands_(owner_->graph(), owner_->queue(), profiles_layers(*owner_), profiles_inferences(*owner_)),
         inputs_(owner_->inputs().size()),
         outputs_(owner_->outputs().size()) {
@@ -211,6 +212,10 @@ class Request final : public InferRequestImpl, public Pending {
 
   void begin(Inference& inference) {
     inference.throw_if_cancelled();
+    if (const std::uint32_t now = owner_->queue_number(); now != queue_number_) {
+      commands_.use(owner_->queue());
+      queue_number_ = now;
+    }
     const std::size_t count = items();
     prepare_outputs(inference, count);
     commands_.submit(count);
@@ -265,6 +270,7 @@ class Request final : public InferRequestImpl, public Pending {
   }
 
   std::shared_ptr<const CompiledModel> owner_;
+  std::uint32_t queue_number_;
   Commands commands_;
   std::vector<Tensor> inputs_;
   std::vector<OutputSlot> outputs_;
@@ -277,11 +283,12 @@ class Request final : public InferRequestImpl, public Pending {
 }  // namespace
 
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() {
-  if (!queue_)
+  const auto queue = this->queue();
+  if (!queue)
     throw Error(Code::kFailedPrecondition, "NPU: the model was compiled for platform " + info_.platform +
                                                ", the device here is a " + npu()->platform +
                                                ": it can be exported, not run");
-  graph_->initialize(queue_.get());
+  graph_->initialize(queue->get());
   return std::make_unique<Request>(shared_from_this());
 }
 

@@ -25,7 +25,8 @@ struct Binding {
 /// @thread one at a time.
 class Commands {
  public:
-  Commands(std::shared_ptr<Graph> graph, ze_command_queue_handle_t queue, bool profile, bool timestamps);
+  using Queue = std::shared_ptr<const CompiledModel::Queue>;
+  Commands(std::shared_ptr<Graph> graph, Queue queue, bool profile, bool timestamps);
   ~Commands();
   Commands(const Commands&) = delete;
   Commands& operator=(const Commands&) = delete;
@@ -33,6 +34,8 @@ class Commands {
   Binding& binding(std::size_t argument) { return bindings_[argument]; }
   void bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
             const ByteStrides* byte_strides);
+  /// Inferences go to another queue from now on.
+  void use(Queue queue);
   /// Brings the lists up to date for `items` and hands them to the queue. @errors what the driver gives; then nothing
   /// was handed over.
   void submit(std::size_t items);
@@ -57,7 +60,7 @@ class Commands {
   void append_timestamp(List& list, std::size_t which);
 
   std::shared_ptr<Graph> graph_;
-  ze_command_queue_handle_t queue_;
+  Queue queue_;
   std::vector<Binding> bindings_;
   std::vector<List> lists_;
   std::vector<ze_command_list_handle_t> raw_;

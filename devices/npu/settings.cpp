@@ -3,7 +3,6 @@
 #include <tenon/devices/npu/settings_internal.hpp>
 
 #include <sstream>
-#include <thread>
 
 #include <tenon/core/error.hpp>
 
@@ -95,7 +94,7 @@ void Settings::declare(PropertyTable& table, const Abilities& abilities, const A
   add(table, npu_device::import_raw_blob, import_raw, false);
   add(table, npu_device::export_raw_blob, export_raw, false);
   add(table, tenon::enable_weightless, weightless, false);
-  add(table, tenon::weights_path, weights_path, false, {}, PropertyMutability::WO);
+  add(table, tenon::weights_path, weights_path, false);
 }
 
 std::uint32_t Settings::optimal_requests(const std::string& platform_name) const {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 
 #include <tenon/runtime/intel_npu/properties.hpp>
 #include <tenon/runtime/property_table.hpp>
@@ -50,7 +51,7 @@ struct Settings {
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
   element::Type precision = element::f16;
   streams::Num streams{1};
-  std::int32_t compilation_threads = 0;
+  std::int32_t compilation_threads = static_cast<std::int32_t>(std::thread::hardware_concurrency());
   bool profiling = false;
   ProfilingType profiling_type = ProfilingType::MODEL;
   bool cpu_pinning = false;
@@ -58,7 +59,7 @@ struct Settings {
   log::Level log_level = log::Level::NO;
   WorkloadType workload = WorkloadType::DEFAULT;
   std::string device_id;
-  std::string platform;  ///< Empty: the device's own.
+  std::string platform = "AUTO_DETECT";  ///< Or empty: the device's own.
   intel_npu::CompilerType compiler_type = intel_npu::CompilerType::DRIVER;
   std::string compilation_mode_params;
   std::string compilation_mode;

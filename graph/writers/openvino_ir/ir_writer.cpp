@@ -403,14 +403,23 @@ class AtomicFile {
 
 }  // namespace
 
-SerializedModel serialize(const Model& model) {
+void serialize(const Model& model, const PlaceWeights& place) {
   WeightStore weights;
-  SerializedModel result{write_xml(model, weights), Tensor(ElementType::kU8, Shape{weights.size_bytes()})};
-  char* position = weights.size_bytes() == 0 ? nullptr : static_cast<char*>(result.weights.data());
+  const std::string xml = write_xml(model, weights);
+  char* position = static_cast<char*>(place(xml, weights.size_bytes()));
+  if (!position) return;
   weights.write([&](const char* data, std::size_t size) {
     if (size == 0) return;
     std::memcpy(position, data, size);
     position += size;
+  });
+}
+
+SerializedModel serialize(const Model& model) {
+  SerializedModel result;
+  serialize(model, [&](const std::string& xml, std::size_t weights_bytes) {
+    result = {xml, Tensor(ElementType::kU8, Shape{weights_bytes})};
+    return weights_bytes == 0 ? nullptr : result.weights.data();
   });
   return result;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ TENON_API void serialize(const Model& model, const std::filesystem::path& xml_pa
 
 /// As above, to memory.
 TENON_API SerializedModel serialize(const Model& model);
+
+/// As above; `place` is given the XML and the size of the weights, and says where these go (null: nowhere). Called
+/// once, so that weights are copied once, to where their reader wants them.
+using PlaceWeights = std::function<void*(const std::string& xml, std::size_t weights_bytes)>;
+TENON_API void serialize(const Model& model, const PlaceWeights& place);
 
 /// The XML alone, for a reader in this process: each constant names the address and size of its bytes (rt_info
 /// WeightsPointerAttribute, mp and ms, as OpenVINO's NPU plugin writes it). Good as long as the model lives.

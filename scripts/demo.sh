@@ -1,8 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev demo: from a fresh clone to the picture.
+# ./dev demo: from a fresh clone to the picture, on the NPU: a real one, or the software one where there is none.
+
+# Prints the device that the demo runs on, and says on stderr why it is not the NPU.
+demo_device() {
+  local lib=build/release/lib missing=()
+  [ -e "$lib/libtenon_device_npu.so" ] || missing+=("the NPU device (it needs libze-dev)")
+  [ -e "$lib/libze_tenon_npu.so" ] || missing+=("the software NPU")
+  if [ ${#missing[@]} -gt 0 ]; then
+    printf 'dev: not built: %s; the demo runs on the CPU device\n' "$(IFS=,; echo "${missing[*]}")" >&2
+    echo CPU
+  elif ! build/release/bin/tenon query models/motion.xml --device NPU >build/demo_npu.log 2>&1; then
+    printf 'dev: the NPU cannot be used: %s; the demo runs on the CPU device\n' "$(tail -1 build/demo_npu.log)" >&2
+    echo CPU
+  else
+    echo NPU
+  fi
+}
 
 demo() {
-  local video="${1:-models/demo.mp4}" started=$SECONDS truth=()
+  local video="${1:-models/demo.mp4}" started=$SECONDS truth=() device
   [ -e "$video" ] || { echo "dev: there is no video '$video'" >&2; return 2; }
   [ "$video" = models/demo.mp4 ] && truth=(--ground-truth models/demo.json)
   setup demo
@@ -11,8 +27,12 @@ demo() {
   [ -f build/release/build.ninja ] || configure demo
   build release tenon_demo
   mkdir -p out
+  device=$(demo_device)
   say "running the detector on $video (ready after $((SECONDS - started)) s)"
-  build/release/bin/tenon run "$video" --model models/demo.onnx --device CPU --zero-copy require \
+  build/release/bin/tenon run "$video" --model models/demo.onnx --device "$device" --zero-copy require \
     --save out/demo.mp4 --report out/demo.json "${truth[@]}"
-  say "annotated video: out/demo.mp4, report: out/demo.json"
+  say "finding what moves, with a background that the device keeps from frame to frame"
+  build/release/bin/tenon run "$video" --model models/motion.xml --device "$device" --zero-copy require \
+    --save out/motion.mp4 --report out/motion.json
+  say "annotated videos: out/demo.mp4 and out/motion.mp4, reports: out/demo.json and out/motion.json"
 }

@@ -184,6 +184,31 @@ vm_suite() {
   [ ! -x "$tool" ] || mv "$VM/out" "$VM/matrix.json"
 }
 
+# The files that PoCL opens and runs when it compiles a kernel, beside the libraries that it is linked with.
+vm_pocl_files() {
+  local gcc
+  gcc=$(dirname "$(gcc -print-libgcc-file-name)")
+  dpkg -L pocl-opencl-icd libpocl2 libpocl2-common 2>/dev/null |
+    grep -E '/libpocl[^/]*\.so\.[0-9.]+$|/pocl/.*\.so$|\.icd$|/pocl/include/|-(GENERIC|sse41|avx2)\.bc$'
+  printf '%s\n' /usr/bin/ld "$gcc"/{libgcc.a,libgcc_s.so,crtbegin.o,crtbeginS.o} /usr/lib/x86_64-linux-gnu/{libc.so,libc_nonshared.a,libm.so,libmvec.so.1,libgcc_s.so.1}
+}
+
+# One descriptor through OpenCL, the NPU and OpenCV, where descriptors are real dma-bufs. vm_one_fd SECONDS
+vm_one_fd() {
+  local lib="$PWD/build/release/lib" file files=() result=0
+  while read -r file; do [ -f "$file" ] && files+=("$file"); done < <(vm_pocl_files)
+  vm_run "$1" "export GTEST_BRIEF=1 GTEST_COLOR=no HOME=/tmp PATH=/bin:/usr/bin POCL_CACHE_DIR=/tmp/pocl TENON_DEVICE_PATH=$lib
+    [ -e /usr/bin/ld ] || ln -s $(basename "$(readlink -f /usr/bin/ld)") /usr/bin/ld
+    export ZE_ENABLE_ALT_DRIVERS=$lib/libze_tenon_npu.so
+    LD_PRELOAD=$lib/libtenon_copy_watch.so exec $PWD/build/release/tests/one_fd_test" \
+    "$PWD/build/release/tests/one_fd_test" "$lib"/lib{tenon_device_npu,ze_tenon_npu,tenon_copy_watch}.so "${files[@]}" \
+    >"$VM/one_fd.log" || result=$?
+  cat "$VM/one_fd.log"
+  [ "$result" = 0 ] || return "$result"
+  # A test that was skipped shows nothing.
+  grep -q 'proved on dma-bufs' "$VM/one_fd.log" || { echo "vm: one_fd_test found no OpenCL, no NPU or no dma-bufs there" >&2; return 1; }
+}
+
 # ./dev test-vm [BINARY [ARGUMENTS...]]
 test_vm() {
   vm_build || return
@@ -192,7 +217,11 @@ test_vm() {
     vm_run "${TENON_VM_SECONDS:-300}" "exec $(printf '%q ' "$(readlink -f "$1")" "${@:2}")" "$1"
     return
   fi
+  local targets=(dmabuf_test conformance_test tenon)
   setup test
-  configure release && build release dmabuf_test conformance_test tenon || return 1
-  vm_suite "${TENON_VM_SECONDS:-900}" "${TENON_VM_FILTER:-*}"
+  configure release || return 1
+  grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Not where OpenCL or the NPU is off.
+  build release "${targets[@]}" || return 1
+  vm_suite "${TENON_VM_SECONDS:-900}" "${TENON_VM_FILTER:-*}" || return
+  [[ " ${targets[*]} " != *" one_fd_test "* ]] || vm_one_fd "${TENON_VM_SECONDS:-900}"
 }

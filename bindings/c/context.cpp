@@ -4,13 +4,15 @@
 #include <cstdarg>
 #include <string_view>
 
+#include <tenon/runtime/intel_npu/remote_properties.hpp>
+
 #include "guard_internal.hpp"
 
 namespace tenon::c {
 namespace {
 
 constexpr std::string_view kPointerKeys[] = {"OCL_CONTEXT", "OCL_QUEUE", "VA_DEVICE", "MEM_HANDLE", "L0_CONTEXT"};
-constexpr std::string_view kNumberKeys[] = {"VA_PLANE", "TILE_ID", "OCL_CONTEXT_DEVICE_ID", "FILE_DESCRIPTOR"};
+constexpr std::string_view kNumberKeys[] = {"VA_PLANE", "TILE_ID", "OCL_CONTEXT_DEVICE_ID"};
 constexpr std::string_view kSurfaceKey = "DEV_OBJECT_HANDLE";
 /// No pointer lies below: what is smaller was given as an int.
 constexpr std::uint32_t kFirstAddress = 4096;
@@ -29,7 +31,22 @@ Any value_of(std::string_view key, void* given) {
   if (key == kSurfaceKey) return Any(low);  // A VASurfaceID.
   if (is_one_of(key, kNumberKeys) && low < kFirstAddress) return Any(std::to_string(low));
   if (!given) refuse("the value of \"" + std::string(key) + "\" is NULL");
+  if (reinterpret_cast<std::uintptr_t>(given) < kFirstAddress)
+    refuse("the value of \"" + std::string(key) + "\" is the number " + std::to_string(low) + "; it must be a text");
   return Any(std::string(static_cast<const char*>(given)));
+}
+
+/// Where a file is named, path and offset become the one value that devices take.
+AnyMap with_file(AnyMap params) {
+  const std::string key = intel_npu::file_descriptor.name(), offset_key = "FILE_OFFSET";
+  const auto path = params.find(key);
+  const auto offset = params.find(offset_key);
+  if (path == params.end() && offset != params.end()) refuse(offset_key + " says where in a file, but no " + key);
+  if (path == params.end() || !path->second.is<std::string>()) return params;
+  const std::size_t first = offset == params.end() ? 0 : offset->second.as<std::size_t>();
+  path->second = Any(intel_npu::FileDescriptor(path->second.as<std::string>(), first));
+  if (offset != params.end()) params.erase(offset);
+  return params;
 }
 
 AnyMap arguments_of(std::size_t count, std::va_list& arguments) {
@@ -43,10 +60,47 @@ AnyMap arguments_of(std::size_t count, std::va_list& arguments) {
     if (!key) refuse("key " + std::to_string(i / 2) + " is NULL");
     params[key] = value_of(key, va_arg(arguments, void*));
   }
-  return params;
+  return with_file(std::move(params));
 }
 
 RemoteContext& value_of(const tenon_remote_context_t* context) { return checked(context, "context").value; }
+
+/// What OpenVINO calls a tensor's use.
+std::string use_text(tenon_tensor_use_t use) {
+  switch (use) {
+    case TENON_USE_ANY:
+      return "BINDED";
+    case TENON_USE_INPUT:
+      return "INPUT";
+    case TENON_USE_OUTPUT:
+      return "OUTPUT";
+    default:
+      refuse("use " + std::to_string(use) + " does not exist");
+  }
+}
+
+/// The parameters of a tensor over memory of a kind, by the keys of the context's device.
+AnyMap memory_params(const RemoteContext& context, const char* kind, tenon_tensor_use_t use) {
+  const std::string use_name = use_text(use), device = context.get_device_name();
+  if (device != "NPU" && device.rfind("NPU.", 0) != 0)
+    throw Error(Code::kUnimplemented, "no keys are known by which the device '" + device +
+                                          "' takes memory of the kind " + kind +
+                                          "; pass its own to tenon_remote_context_create_tensor_with");
+  return {{intel_npu::mem_type.name(), Any(kind)}, {intel_npu::tensor_type.name(), Any(use_name)}};
+}
+
+/// A tensor made with the parameters that `params_for` gives for the context, once shape and type are known to be
+/// right.
+template <typename ParamsFor>
+tenon_status_t make_tensor(const tenon_remote_context_t* context, tenon_element_type_t type, std::size_t rank,
+                           const std::size_t* shape, tenon_tensor_t** out, ParamsFor&& params_for) {
+  return make(out, [&] {
+    RemoteContext& value = value_of(context);
+    const Shape extents = shape_of(rank, shape);
+    const AnyMap params = params_for(value);
+    return value.create_tensor(type_of(type), extents, params);
+  });
+}
 
 }  // namespace
 }  // namespace tenon::c
@@ -106,10 +160,8 @@ tenon_status_t tenon_remote_context_create_tensor(const tenon_remote_context_t* 
                                                   tenon_tensor_t** out, ...) {
   std::va_list arguments;
   va_start(arguments, out);
-  const tenon_status_t status = make(out, [&] {
-    tenon::RemoteContext& value = value_of(context);
-    const tenon::Shape extents = shape_of(rank, shape);
-    return value.create_tensor(type_of(type), extents, arguments_of(argument_count, arguments));
+  const tenon_status_t status = make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext&) {
+    return arguments_of(argument_count, arguments);
   });
   va_end(arguments);
   return status;
@@ -117,12 +169,8 @@ tenon_status_t tenon_remote_context_create_tensor(const tenon_remote_context_t* 
 tenon_status_t tenon_remote_context_create_tensor_with(const tenon_remote_context_t* context, tenon_element_type_t type,
                                                        size_t rank, const size_t* shape,
                                                        const tenon_properties_t* params, tenon_tensor_t** out) {
-  return make(out, [&] {
-    tenon::RemoteContext& value = value_of(context);
-    const tenon::Shape extents = shape_of(rank, shape);
-    const auto properties = runtime_properties(params, "params");
-    return value.create_tensor(type_of(type), extents, properties);
-  });
+  return make_tensor(context, type, rank, shape, out,
+                     [&](const tenon::RemoteContext&) { return with_file(runtime_properties(params, "params")); });
 }
 tenon_status_t tenon_remote_context_create_host_tensor(const tenon_remote_context_t* context, tenon_element_type_t type,
                                                        size_t rank, const size_t* shape, tenon_tensor_t** out) {
@@ -130,6 +178,44 @@ tenon_status_t tenon_remote_context_create_host_tensor(const tenon_remote_contex
     tenon::RemoteContext& value = value_of(context);
     const tenon::Shape extents = shape_of(rank, shape);
     return value.create_host_tensor(type_of(type), extents);
+  });
+}
+tenon_status_t tenon_remote_context_create_device_tensor(const tenon_remote_context_t* context,
+                                                         tenon_element_type_t type, size_t rank, const size_t* shape,
+                                                         tenon_tensor_use_t use, tenon_tensor_t** out) {
+  return make_tensor(context, type, rank, shape, out,
+                     [&](const tenon::RemoteContext& value) { return memory_params(value, "L0_INTERNAL_BUF", use); });
+}
+tenon_status_t tenon_remote_context_create_tensor_from_fd(const tenon_remote_context_t* context,
+                                                          tenon_element_type_t type, size_t rank, const size_t* shape,
+                                                          int32_t fd, tenon_tensor_use_t use, tenon_tensor_t** out) {
+  return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
+    if (fd < 0) refuse("fd is " + std::to_string(fd) + ", which is no descriptor");
+    tenon::AnyMap params = memory_params(value, "SHARED_BUF", use);
+    params[tenon::intel_npu::mem_handle.name()] = tenon::Any(reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
+    return params;
+  });
+}
+tenon_status_t tenon_remote_context_create_tensor_from_memory(const tenon_remote_context_t* context,
+                                                              tenon_element_type_t type, size_t rank,
+                                                              const size_t* shape, void* memory, tenon_tensor_use_t use,
+                                                              tenon_tensor_t** out) {
+  return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
+    required(memory, "memory");
+    tenon::AnyMap params = memory_params(value, "CPU_VA", use);
+    params[tenon::intel_npu::mem_handle.name()] = tenon::Any(memory);
+    return params;
+  });
+}
+tenon_status_t tenon_remote_context_create_tensor_from_file(const tenon_remote_context_t* context,
+                                                            tenon_element_type_t type, size_t rank, const size_t* shape,
+                                                            const char* path, uint64_t offset_bytes,
+                                                            tenon_tensor_t** out) {
+  return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
+    const tenon::intel_npu::FileDescriptor file(required(path, "path"), offset_bytes);
+    tenon::AnyMap params = memory_params(value, "MMAPED_FILE", TENON_USE_INPUT);
+    params[tenon::intel_npu::file_descriptor.name()] = tenon::Any(file);
+    return params;
   });
 }
 void tenon_remote_context_free(tenon_remote_context_t* context) { free_handle(context); }

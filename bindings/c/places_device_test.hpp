@@ -62,7 +62,11 @@ class PlacesMemory final : public Memory, public RemoteMemory {
 class PlacesContext final : public RemoteContextImpl {
  public:
   explicit PlacesContext(AnyMap params) : params_(std::move(params)) {}
-  std::string device_name() const override { return "PLACES"; }
+  /// "PLACES", or what the parameter AS says: keys of parameters go by a device's name.
+  std::string device_name() const override {
+    const auto as = params_.find("AS");
+    return as == params_.end() ? "PLACES" : as->second.as<std::string>();
+  }
   AnyMap params() const override { return params_; }
   Tensor create_tensor(element::Type type, const Shape& shape, const AnyMap& params) override {
     TensorInfo info{type, shape, packed_strides(type, shape)};

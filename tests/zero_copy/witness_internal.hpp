@@ -32,6 +32,8 @@ class CopyWatch {
     reset_();
   }
   ~CopyWatch() { clear_(); }
+  /// Whether the process runs with it; the constructor throws where it does not.
+  static bool preloaded() { return dlsym(RTLD_DEFAULT, "tenon_copy_watch_add") != nullptr; }
   CopyWatch(const CopyWatch&) = delete;
   CopyWatch& operator=(const CopyWatch&) = delete;
 

@@ -6,10 +6,14 @@
 
 #include <tenon/runtime/core.hpp>
 
+#include "software_npu.hpp"
+
 namespace tenon::tool {
 
+/// The software NPU stands in where an NPU is asked for and none is there.
 /// @errors kNotFound: an unknown device (lists those known); kUnavailable: one that cannot be loaded.
 inline void check_device(const Core& core, const std::string& device) {
+  stand_in_for_npu(device);
   if (!device.empty() && device != "AUTO") core.get_versions(device);
 }
 

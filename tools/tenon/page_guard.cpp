@@ -8,9 +8,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -23,7 +26,8 @@ constexpr std::size_t kMostNotes = 1 << 16;
 
 /// Everything that the handler touches: made before it can run.
 struct State {
-  std::atomic<std::uintptr_t> begin{0}, end{0};
+  std::array<PageGuard::Range, PageGuard::kMostRanges> ranges;
+  std::atomic<std::size_t> range_count{0};
   std::uintptr_t page = 4096;
   std::atomic<std::size_t> count{0};
   std::array<std::atomic<std::uintptr_t>, kMostNotes> at;  ///< Address of the instruction.
@@ -32,6 +36,24 @@ struct State {
 State& state() {
   static State value;
   return value;
+}
+
+bool is_locked(const State& s, std::uintptr_t address) {
+  const std::size_t count = s.range_count.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (address >= s.ranges[i].begin && address < s.ranges[i].end) return true;
+  }
+  return false;
+}
+
+/// Returns whether all could be changed.
+bool protect(const State& s, std::size_t count, int protection) {
+  bool all = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const PageGuard::Range& range = s.ranges[i];
+    all &= ::mprotect(reinterpret_cast<void*>(range.begin), range.end - range.begin, protection) == 0;
+  }
+  return all;
 }
 
 std::uintptr_t instruction([[maybe_unused]] const ucontext_t& context) {
@@ -47,7 +69,7 @@ std::uintptr_t instruction([[maybe_unused]] const ucontext_t& context) {
 void on_fault(int, siginfo_t* info, void* context) {
   State& s = state();
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  if (address < s.begin.load(std::memory_order_acquire) || address >= s.end.load(std::memory_order_acquire)) {
+  if (!is_locked(s, address)) {
     // Not ours: the instruction faults again under the action that was there before.
     ::sigaction(SIGSEGV, &s.before, nullptr);
     return;
@@ -70,21 +92,46 @@ bool PageGuard::supported() {
 #endif
 }
 
-PageGuard::PageGuard(void* begin, std::size_t size_bytes) {
+std::vector<PageGuard::Range> PageGuard::mappings_of(const Memory& memory) {
+  const MemoryIdentity& identity = memory.identity();
+  std::vector<Range> found;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; identity.kind == MemoryIdentity::Kind::kInode && std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0, inode = 0;
+    unsigned major_number = 0, minor_number = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %*s %*s %x:%x %lu", &begin, &end, &major_number, &minor_number, &inode) ==
+            5 &&
+        inode == identity.low && makedev(major_number, minor_number) == identity.high)
+      found.push_back({begin, end});
+  }
+  if (found.empty()) {
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto first = reinterpret_cast<std::uintptr_t>(memory.host());
+    found.push_back({first, first + (memory.size_bytes() + page - 1) / page * page});
+  }
+  return found;
+}
+
+PageGuard::PageGuard(const std::vector<Range>& ranges) {
   State& s = state();
-  if (s.begin.load() != 0) throw Error(Code::kFailedPrecondition, "page guard: there is one already");
+  if (s.range_count.load() != 0) throw Error(Code::kFailedPrecondition, "page guard: there is one already");
   s.page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto first = reinterpret_cast<std::uintptr_t>(begin);
-  if (first % s.page != 0) throw Error(Code::kInvalidArgument, "page guard: the buffer does not begin at a page");
+  if (ranges.empty() || ranges.size() > kMostRanges)
+    throw Error(Code::kInvalidArgument, "page guard: the buffer is mapped " + std::to_string(ranges.size()) +
+                                            " times; 1.." + std::to_string(kMostRanges) + " can be watched");
+  for (const Range& range : ranges) {
+    if (range.begin % s.page != 0 || range.end % s.page != 0)
+      throw Error(Code::kInvalidArgument, "page guard: the buffer does not begin at a page");
+  }
   s.count = 0;
-  s.end = first + (size_bytes + s.page - 1) / s.page * s.page;
-  s.begin = first;
+  std::copy(ranges.begin(), ranges.end(), s.ranges.begin());
+  s.range_count.store(ranges.size(), std::memory_order_release);
   struct sigaction action {};
   action.sa_sigaction = &on_fault;
   action.sa_flags = SA_SIGINFO;
   ::sigaction(SIGSEGV, &action, &s.before);
   locked_ = true;
-  if (::mprotect(begin, s.end - first, PROT_NONE) != 0) {
+  if (!protect(s, ranges.size(), PROT_NONE)) {
     const int error = errno;
     unlock();
     throw Error(Code::kUnavailable, "page guard: the pages cannot be locked", "mprotect", error);
@@ -96,10 +143,9 @@ PageGuard::~PageGuard() { unlock(); }
 void PageGuard::unlock() noexcept {
   if (!locked_) return;
   State& s = state();
-  const std::uintptr_t begin = s.begin;
-  ::mprotect(reinterpret_cast<void*>(begin), s.end - begin, PROT_READ | PROT_WRITE);
+  protect(s, s.range_count, PROT_READ | PROT_WRITE);
   ::sigaction(SIGSEGV, &s.before, nullptr);
-  s.begin = 0;
+  s.range_count = 0;
   locked_ = false;
 }
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks the pages of a buffer and notes which module's code touches each of them first.
+// Locks the pages of a buffer, wherever they are mapped, and notes which module's code touches each of them first.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
+
+#include <tenon/core/memory.hpp>
 
 namespace tenon::tool {
 
@@ -17,11 +20,20 @@ class PageGuard {
     std::vector<std::string> readers;  ///< File names of the modules whose code touched them, each once.
   };
 
+  /// [begin, end), whole pages.
+  struct Range {
+    std::uintptr_t begin = 0, end = 0;
+  };
+  static constexpr std::size_t kMostRanges = 16;
+
   /// Whether this processor's signal context is known here.
   static bool supported();
-  /// @param begin  Of a whole mapping: a page boundary. @errors kUnavailable: mprotect refused; kFailedPrecondition:
-  /// one exists.
-  PageGuard(void* begin, std::size_t size_bytes);
+  /// Every mapping that this process has of the memory's descriptor: drivers make their own. Only the memory's own
+  /// where the kernel does not tell.
+  static std::vector<Range> mappings_of(const Memory& memory);
+  /// @param ranges  1..kMostRanges, mapped for reading and writing. @errors kUnavailable: mprotect refused;
+  /// kFailedPrecondition: one exists; kInvalidArgument: the number of ranges, or one that does not begin at a page.
+  explicit PageGuard(const std::vector<Range>& ranges);
   ~PageGuard();
   PageGuard(const PageGuard&) = delete;
   PageGuard& operator=(const PageGuard&) = delete;

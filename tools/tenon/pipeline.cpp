@@ -50,6 +50,7 @@ Frame Source::copied(const Frame& frame) {
   static const EdgeId edge = register_edge("forced copy");
   if (!copies_ || !(copies_->info() == frame.info())) {
     Requirements wanted;
+    wanted.fd = FdKind::kMemfd;  // As the decoder's: what takes that in place takes this too.
     wanted.pitch_alignment = 64;
     wanted.host_access = true;
     copies_.emplace(frame.info(), wanted, 64);

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include <tenon/graph/input_stage/input_stage.hpp>
+#include <tenon/graph/op.hpp>
 #include <tenon/runtime/core.hpp>
 #include <tenon/vision/decode.hpp>
 #include <tenon/vision/ground_truth.hpp>
@@ -155,6 +156,26 @@ ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {
   return video;
 }
 
+bool keeps_state(const Model& model) {
+  const NodeVector nodes = model.get_ordered_ops();
+  return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_op(node, "ReadValue"); });
+}
+
+/// Requests in flight. What one frame leaves for the next lies in one request, which sees all frames in their order.
+/// @errors kInvalidArgument: several are wanted nevertheless.
+std::uint64_t requests_for(const RunOptions& options, const Model& model, const CompiledModel& compiled) {
+  if (keeps_state(model)) {
+    if (options.requests > 1)
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("--requests {}: \"{}\" keeps state from frame to frame, and each request has its own; "
+                              "only one can see every frame",
+                              options.requests, options.model));
+    return 1;
+  }
+  if (options.requests) return options.requests;
+  return std::max<std::uint64_t>(2, compiled.get_property(optimal_number_of_infer_requests));
+}
+
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2;
@@ -271,9 +292,7 @@ void run(const RunOptions& options) {
   } catch (const std::exception&) {
     // A device need not have a name for people.
   }
-  report.requests = options.requests
-                        ? options.requests
-                        : std::max<std::uint64_t>(2, compiled.get_property(optimal_number_of_infer_requests));
+  report.requests = requests_for(options, *model, compiled);
   auto pipeline = std::make_unique<Pipeline>(compiled, report.requests);
   std::optional<std::uint64_t> total = video->frame_count();
   if (options.max_frames) total = std::min(total.value_or(options.max_frames), options.max_frames);
@@ -375,7 +394,9 @@ void add_run(CLI::App& app) {
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
   command->add_option("--max-frames", options->max_frames, "Stop after so many frames; 0: all")->capture_default_str();
-  command->add_option("--requests", options->requests, "Inferences in flight; 0: what the device likes")
+  command
+      ->add_option("--requests", options->requests,
+                   "Inferences in flight; 0: what the device likes, or one for a model that keeps state")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
   command->add_option("--confidence", options->confidence, "Lowest score to show, in place of the model's own")

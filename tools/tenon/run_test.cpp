@@ -83,6 +83,34 @@ TEST_F(RunCommand, ConfidenceAndIouOverrideTheModel) {
   EXPECT_GT(detections("--iou 0.99"), usual);
 }
 
+TEST_F(RunCommand, AModelThatKeepsStateSeesEveryFrameInOneRequest) {
+  const std::string rest =
+      "--max-frames 60 --no-compare --quiet --zero-copy require --report r.json -m '" + model("motion.xml") + "'";
+  const std::string video = "run '" + model("demo.mp4") + "' ";
+  const Outcome done = tool(video + rest);
+  ASSERT_EQ(done.status, 0) << done.err;
+  const json report = json::parse(text_of(file("r.json")));
+  EXPECT_EQ(report["requests"], 1);
+  EXPECT_GT(report["detections"].get<int>(), 100);
+  for (const json& hop : report["hops"]) EXPECT_EQ(hop["proof"], "proved") << hop.dump(1);
+  expect_one_message(tool(video + rest + " --requests 2"), "keeps state");
+}
+
+TEST_F(RunCommand, TheSoftwareNpuStandsInAndReadsTheDecodersBuffer) {
+  for (const char* name : {"demo.onnx", "motion.xml"}) {
+    const Outcome done = tool("run '" + model("demo.mp4") + "' -m '" + model(name) +
+                              "' --device NPU --max-frames 40 --quiet --zero-copy require --report r.json");
+    if (done.err.find("stands in") == std::string::npos) GTEST_SKIP() << "no software NPU here: " << done.err;
+    ASSERT_EQ(done.status, 0) << done.err;
+    const json report = json::parse(text_of(file("r.json")));
+    EXPECT_EQ(report["device"], "NPU");
+    EXPECT_EQ(report["bytes_copied_per_frame"], 0);
+    EXPECT_GT(report["detections"].get<int>(), 40) << name;
+    for (const json& hop : report["hops"]) EXPECT_EQ(hop["proof"], "proved") << name << hop.dump(1);
+    EXPECT_NE(done.out.find("software NPU"), std::string::npos) << done.out;
+  }
+}
+
 TEST_F(RunCommand, InterruptedEndsCleanlyWithTheReportOfWhatRan) {
   const Outcome done = run_demo("--save out.mp4 --report r.json", "timeout --preserve-status -s INT 1.5");
   ASSERT_EQ(done.status, 0) << done.err << done.out;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// The NPU on machines that have none.
+#pragma once
+
+#include <string>
+
+namespace tenon::tool {
+
+/// Where `device` names the NPU, none is built into the machine and the environment chooses no driver: has the software
+/// NPU beside this tool serve as Level Zero's driver for the rest of the process, and says so on stderr. Does nothing
+/// for other devices, where hardware is there, or where this build has no software NPU. Must come before anything loads
+/// a driver. @thread not while others read the environment.
+void stand_in_for_npu(const std::string& device);
+
+}  // namespace tenon::tool

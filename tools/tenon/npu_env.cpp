@@ -19,13 +19,13 @@
 #include <tenon/core/error.hpp>
 
 #include "commands.hpp"
+#include "software_npu.hpp"
 
 namespace tenon::tool {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kDriverFile = "libze_tenon_npu.so";
 constexpr const char* kLoaderFile = "libze_loader.so.1";
 // The first of the loader's functions that OpenVINO's NPU plugin demands and old loaders lack (Level Zero 1.9).
 constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
@@ -38,21 +38,6 @@ struct Options {
 
 /// Names and values, to be set in this order.
 using Environment = std::vector<std::pair<std::string, std::string>>;
-
-/// The library folders that belong to this tool: the build's, then the installed one.
-std::vector<fs::path> library_folders() {
-  const fs::path bin = fs::read_symlink("/proc/self/exe").parent_path();
-  return {bin.parent_path() / "lib", bin.parent_path() / TENON_INSTALL_LIBDIR};
-}
-
-/// The first existing `name` in our library folders; empty when there is none.
-fs::path find_library(const fs::path& name) {
-  for (const fs::path& folder : library_folders()) {
-    std::error_code none;
-    if (fs::exists(folder / name, none)) return fs::canonical(folder / name);
-  }
-  return {};
-}
 
 /// Loads a library as a client would, so that what is missing is said here and not as "no NPU" later. It stays loaded:
 /// unloading is of no use in a process that is about to be replaced.
@@ -68,12 +53,12 @@ void* load(const std::string& file, const std::string& what, const std::string& 
 
 std::string find_driver(const std::string& wanted) {
   if (!wanted.empty() && !fs::exists(wanted))
-    throw Error(Code::kNotFound, fmt::format("no driver at {}: --driver takes the file {}", wanted, kDriverFile));
-  const fs::path found = wanted.empty() ? find_library(kDriverFile) : fs::canonical(wanted);
+    throw Error(Code::kNotFound, fmt::format("no driver at {}: --driver takes the file {}", wanted, kSoftwareNpu));
+  const fs::path found = wanted.empty() ? find_library(kSoftwareNpu) : fs::canonical(wanted);
   if (found.empty())
     throw Error(Code::kUnavailable,
                 fmt::format("the software NPU {} is not in {}: build it (./dev build), or name it with --driver",
-                            kDriverFile, library_folders().front().string()));
+                            kSoftwareNpu, library_folders().front().string()));
   load(found.string(), "the software NPU " + found.string(), "install what it names");
   return found.string();
 }

@@ -16,6 +16,7 @@
 #include "commands.hpp"
 #include "interrupt.hpp"
 #include "known_device.hpp"
+#include "model_options.hpp"
 #include "picture.hpp"
 #include "pipeline.hpp"
 #include "progress.hpp"
@@ -29,6 +30,7 @@ struct RunOptions {
   std::uint64_t max_frames = 0, requests = 0;
   double confidence = -1, iou = -1, timeout_s = 10;
   bool no_compare = false, quiet = false;
+  ModelOptions settings;
 };
 
 ZeroCopy policy_of(const std::string& name) {
@@ -282,6 +284,7 @@ void run(const RunOptions& options) {
   const auto compile_begin = Clock::now();
   AnyMap properties{input_frames(info), zero_copy(policy_of(options.policy)),
                     hint::performance_mode(hint::PerformanceMode::THROUGHPUT)};
+  for (const auto& [key, value] : properties_of(options.settings)) properties[key] = value;
   // A trace shows the nodes of each inference, which the device then has to measure.
   if (trace_file) properties[enable_profiling.name()] = Any(true);
   CompiledModel compiled = core.compile_model(model, options.device, properties);
@@ -413,6 +416,7 @@ void add_run(CLI::App& app) {
   command->add_flag("--no-compare", options->no_compare, "Leave out the second pass with a forced copy");
   command->add_option("--trace", options->trace,
                       "Write a Chrome trace: decoding, requests, each node, drawing; measuring nodes costs some time");
+  add_setting_option(*command, options->settings);
   command->add_flag("-q,--quiet", options->quiet, "No progress, only the report");
   command->callback([options] { run(*options); });
 }

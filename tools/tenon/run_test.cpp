@@ -71,6 +71,15 @@ TEST_F(RunCommand, WithoutGroundTruthThereIsNoMeasure) {
   EXPECT_TRUE(report["forced_copy"].is_null());
 }
 
+TEST_F(RunCommand, SettingsReachTheDevice) {
+  const auto requests = [&](const std::string& streams) {
+    const Outcome done = run_demo("--max-frames 4 --no-compare --quiet --report r.json --set NUM_STREAMS=" + streams);
+    EXPECT_EQ(done.status, 0) << done.err;
+    return json::parse(text_of(file("r.json")))["requests"].get<int>();
+  };
+  EXPECT_LT(requests("1"), requests("3"));
+}
+
 TEST_F(RunCommand, ConfidenceAndIouOverrideTheModel) {
   const auto detections = [&](const std::string& options) {
     const Outcome done = run_demo("--max-frames 10 --no-compare --quiet --report r.json " + options);
@@ -248,6 +257,8 @@ INSTANTIATE_TEST_SUITE_P(
                       BadInput{"TruthOfAnotherVideo", "{v} -m {m} --ground-truth truth.json", "truth.json"},
                       BadInput{"MissingTruth", "{v} -m {m} --ground-truth none.json", "none.json"},
                       BadInput{"NoSuchModelType", "{v} -m {m} --model-type Oracle", "Oracle"},
+                      BadInput{"NoSuchSetting", "{v} -m {m} --set NO_SUCH=1", "NO_SUCH"},
+                      BadInput{"SettingWithoutValue", "{v} -m {m} --set NUM_STREAMS", "KEY=VALUE"},
                       BadInput{"NoModel", "{v}", "--model"}, BadInput{"NoInput", "-m {m}", "input"},
                       BadInput{"MisspeltOption", "{v} -m {m} --sav o.mp4", "--sav"}),
     [](const auto& info) { return info.param.name; });

@@ -36,21 +36,25 @@ bool has_hardware() {
   return false;
 }
 
-/// In the build's folder or the installed one; empty when there is none.
-fs::path software_driver() {
+}  // namespace
+
+std::vector<fs::path> library_folders() {
   std::error_code none;
   const fs::path root = fs::read_symlink("/proc/self/exe", none).parent_path().parent_path();
-  for (const fs::path& folder : {root / "lib", root / TENON_INSTALL_LIBDIR}) {
-    if (fs::exists(folder / "libze_tenon_npu.so", none)) return fs::canonical(folder / "libze_tenon_npu.so", none);
+  return {root / "lib", root / TENON_INSTALL_LIBDIR};
+}
+
+fs::path find_library(const fs::path& name) {
+  std::error_code none;
+  for (const fs::path& folder : library_folders()) {
+    if (fs::exists(folder / name, none)) return fs::canonical(folder / name, none);
   }
   return {};
 }
 
-}  // namespace
-
 void stand_in_for_npu(const std::string& device) {
   if (!names_npu(device) || std::getenv(kChosenDrivers) || has_hardware()) return;
-  const fs::path driver = software_driver();
+  const fs::path driver = find_library(kSoftwareNpu);
   if (driver.empty()) return;  // The device will say what it misses.
   ::setenv(kChosenDrivers, driver.c_str(), 0);
   fmt::print(stderr, "no NPU in this machine: {} stands in\n", driver.string());

@@ -2,9 +2,18 @@
 // The NPU on machines that have none.
 #pragma once
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace tenon::tool {
+
+inline constexpr const char* kSoftwareNpu = "libze_tenon_npu.so";
+
+/// The library folders that belong to this tool: the build's, then the installed one.
+std::vector<std::filesystem::path> library_folders();
+/// The first existing `name` in them; empty when there is none.
+std::filesystem::path find_library(const std::filesystem::path& name);
 
 /// Where `device` names the NPU, none is built into the machine and the environment chooses no driver: has the software
 /// NPU beside this tool serve as Level Zero's driver for the rest of the process, and says so on stderr. Does nothing

@@ -102,5 +102,10 @@ inline std::size_t open_descriptors() {
   return count;
 }
 inline std::size_t handles() { return level_zero::detail::Probe::handles.load(); }
+/// Within 5 s: the thread that ends an inference lets go of what it held a moment after the request's owner did.
+inline bool handles_fall_to(std::size_t count) {
+  for (int i = 0; i < 500 && handles() != count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return handles() == count;
+}
 
 }  // namespace tenon::npu_testing

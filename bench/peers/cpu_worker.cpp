@@ -2,13 +2,13 @@
 // Runs one model on the CPU when told to, line by line: one source, compiled against Tenon and against OpenVINO, so
 // that both are measured by the same code. The driver (peers.py) interleaves short rounds of several such processes.
 //
-//   device NAME         what models loaded from now on run on, CPU by default; on others the threads are NPU_TILES, and
-//                       the precision is the device's own; answers "ok"
+//   device NAME         what models loaded from now on run on, CPU by default; on others the threads are NPU_TILES;
+//                       answers "ok"
 //   memory plain|host   what the tensors of models loaded from now on lie in: ordinary memory, or the device's host
 //                       memory (create_host_tensor); answers "ok"
-//   load PATH THREADS [f32|bf16 [latency|throughput [BATCH]]]   compiles, by default for latency in f32 with the
-//   model's
-//                       own batch; answers "ok" and the ms that compiling took
+//   load PATH THREADS [f32|bf16|own [latency|throughput [BATCH]]]   compiles, by default for latency in f32 with the
+//                       model's own batch; own is the precision that a device other than the CPU chooses; answers "ok"
+//                       and the ms that compiling took
 //   profiled yes|no     whether models loaded from now on measure their operations; answers "ok"
 //   outputs             infers; answers, per output, its size, sum and sum of magnitudes
 //   dump PATH           infers and writes all outputs, f32, one behind the other; answers "ok" and their sizes
@@ -124,6 +124,7 @@ class Worker {
       properties.insert(api::inference_num_threads(settings.threads));
     } else {
       properties["NPU_TILES"] = settings.threads;
+      if (settings.precision == "f32") properties.insert(api::hint::inference_precision(api::element::f32));
     }
     if (settings.batch > 0) {
       const auto source = core_.read_model(path);

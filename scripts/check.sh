@@ -31,7 +31,7 @@ check_clang() { with_clang clang && build clang && run_ctest build/clang; }
 check_tsan() {
   configure tsan && build tsan tenon_threaded_tests &&
     TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:halt_on_error=1:allocator_may_return_null=1" \
-      run_ctest build/tsan -L '^(core|frameworks|runtime)$' -E '^example_'
+      run_ctest build/tsan -L '^(core|frameworks|runtime|drivers)$' -E '^example_'
 }
 
 # Each framework off in turn: nothing else may notice.

@@ -45,6 +45,11 @@ ctest_step() {
 
 build_step() { configure "$1" && build "$@"; }
 
+# As on a machine that has the demo's packages only: nothing may lean on what the tests bring along.
+configure_demo() {
+  cmake --fresh --preset demo -B build/demo -DTENON_WITH_OPENVINO=OFF >build/demo.configure.log 2>&1 || { grep -A8 'CMake Error' build/demo.configure.log; return 1; }
+}
+
 # Real dma-bufs, where the kernel and the emulator can be had. The whole suite runs there in ./dev check vm.
 vm_step() {
   local title="real dma-bufs in a VM" code=0
@@ -66,6 +71,7 @@ test_all() {
   fi
   ctest_step "tests (release)" build/release "${filter[@]}"
   if [ $# = 0 ]; then
+    step "configure as ./dev demo does, without tests" configure_demo
     step "every public header alone" build release all_verify_interface_header_sets
     step "lint" scripts/lint.sh
     vm_step

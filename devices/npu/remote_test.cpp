@@ -10,6 +10,7 @@
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/level_zero/level_zero.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::npu_testing {
 namespace {
@@ -35,19 +36,15 @@ class NpuRemote : public Npu {
 class File {
  public:
   explicit File(const std::vector<float>& values, std::size_t offset = 0) {
-    char name[] = "/tmp/tenon_npu_XXXXXX";
-    const int fd = ::mkstemp(name);
-    ::close(fd);
-    path_ = name;
     std::ofstream out(path_, std::ios::binary);
     out << std::string(offset, '\0');
     out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * 4));
   }
-  ~File() { std::filesystem::remove(path_); }
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  TemporaryFolder folder_;
+  std::string path_ = folder_.path() / "values";
 };
 
 TEST_F(NpuRemote, TheDefaultContextIsOneForCoreAndModels) {

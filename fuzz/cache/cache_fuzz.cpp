@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/blob_internal.hpp>
+#include <tenon/devices/cpu/engine/blob_internal.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/cache_internal.hpp>
 

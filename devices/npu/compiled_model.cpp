@@ -48,6 +48,19 @@ std::vector<const Argument*> matched(const std::vector<Argument>& all, bool is_i
   return by_name;
 }
 
+/// What requests check tensors against is what the driver touches. @errors kDataLoss: a blob of parts that do not
+/// belong together.
+void check_size(const Argument& argument, const Output<const Node>& port, bool takes_items) {
+  PartialShape shape = port.get_partial_shape();
+  if (takes_items && shape.rank().is_static() && shape.size() > 0) shape[0] = Dimension(1);
+  if (shape.is_dynamic()) return;
+  const auto bytes = checked_size_bytes(argument.type, shape.to_shape());
+  if (bytes && *bytes == argument.bytes()) return;
+  throw Error(Code::kDataLoss, "NPU: the driver's graph has '" + argument.name + "' of shape " +
+                                   to_string(argument.shape) + ", the model says " + shape.to_string() +
+                                   "; compile the model anew");
+}
+
 }  // namespace
 
 CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Settings settings,
@@ -100,6 +113,7 @@ PortPlan CompiledModel::plan_port(const Argument& argument, const Output<const N
                                      std::string(name(argument.type)) + ", the model says " +
                                      std::string(name(plan.type)));
   plan.max_bytes = argument.bytes();
+  check_size(argument, port, info_.batch != 0);
   if (info_.batch != 0) {
     plan.kind = PortPlan::Kind::kBatch;
   } else if (port.get_partial_shape().is_dynamic()) {

@@ -204,6 +204,11 @@ TEST_F(Npu, QueryNamesEveryOperationThatTheDriverTakes) {
   const auto model = relu();
   const auto supported = core.query_model(model, "NPU");
   for (const auto& node : model->get_ordered_ops()) EXPECT_EQ(supported.at(node->get_friendly_name()), "NPU");
+  EXPECT_THAT(error_of([&] {
+                core.query_model(model, "NPU", AnyMap{{"NPU_COMPILATION_MODE_PARAMS", "optimization-level=9"}});
+              }).what(),
+              HasSubstr("optimization-level=0|1|2"))
+      << "the driver's own words";
 }
 
 TEST_F(Npu, OptimalRequestsFollowTheTable) {

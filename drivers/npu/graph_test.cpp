@@ -337,6 +337,15 @@ TEST_F(NpuGraph, MoreTilesThanTheDeviceHasAreForExportAlone) {
   EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
 }
 
+TEST_F(NpuGraph, ShapesWhoseSizeIsNoNumberAreRefused) {
+  const Dimension much(1, std::int64_t{1} << 32), most(1, std::int64_t{1} << 31);
+  for (const PartialShape& shape : {PartialShape{much, much}, PartialShape{1, much}, PartialShape{most, most, most}}) {
+    const Made made = make_ir(compiler::in_memory(*compiler::small_model(shape)));
+    EXPECT_EQ(made.result, ZE_RESULT_ERROR_INVALID_ARGUMENT) << shape.to_string();
+    EXPECT_THAT(made.log, ::testing::AnyOf(HasSubstr("too large"), HasSubstr("exceeds what memory can hold")));
+  }
+}
+
 TEST_F(NpuGraph, UnsupportedNodesAreNamedAndLeftOutOfQueries) {
   const SerializedModel model = serialize(*compiler::small_model());
   std::string xml = model.xml;

@@ -63,7 +63,7 @@ TEST_F(NpuRemote, TheDefaultContextIsOneForCoreAndModels) {
       << "one ze_context for the process";
   EXPECT_NO_THROW(core.create_context("NPU", AnyMap{}));
   EXPECT_NO_THROW(core.create_context("NPU", AnyMap{{"L0_CONTEXT", context.get()}}));
-  EXPECT_THROW(core.create_context("NPU", AnyMap{{"L0_CONTEXT", static_cast<void*>(this)}}), Error);
+  EXPECT_THROW(core.create_context("NPU", AnyMap{{"L0_CONTEXT", static_cast<void*>(nullptr)}}), Error);
   EXPECT_THROW(core.create_context("NPU", AnyMap{{"OCL_CONTEXT", 1}}), Error);
 }
 

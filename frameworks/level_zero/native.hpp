@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/native_calls.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/frameworks/level_zero/abi/abi.hpp>
 
@@ -77,23 +77,9 @@ inline std::string result_name(ze_result_t result) {
 
 namespace detail {
 
-/// What conformance and tests steer: every native call below passes through injected(), and every handle is counted.
-struct Probe {
-  static inline std::atomic<long> countdown{0};
-  static inline std::atomic<bool> failed{false};
-  static inline std::atomic<std::size_t> handles{0};
-};
-
-/// True when this call is the one that was told to fail. @cost one relaxed load.
-inline bool injected() {
-  long left = Probe::countdown.load(std::memory_order_relaxed);
-  while (left > 0) {
-    if (!Probe::countdown.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) continue;
-    if (left == 1) Probe::failed.store(true);
-    return left == 1;
-  }
-  return false;
-}
+/// Every native call below passes through injected(), and every handle is counted.
+using Probe = CallProbe<struct LevelZeroCalls>;
+inline bool injected() { return Probe::injected(); }
 inline constexpr ze_result_t kInjected = ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
 
 constexpr Code code_of(ze_result_t result) {

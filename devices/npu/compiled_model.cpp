@@ -3,7 +3,10 @@
 #include <tenon/devices/npu/compiled_model_internal.hpp>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <ostream>
+#include <tuple>
 
 #include <tenon/devices/npu/memory_internal.hpp>
 #include <tenon/devices/npu/remote_internal.hpp>
@@ -61,6 +64,19 @@ void check_size(const Argument& argument, const Output<const Node>& port, bool t
                                    "; compile the model anew");
 }
 
+/// The one queue of all models with EXCLUSIVE_ASYNC_REQUESTS, where their inferences run one after the other; one for
+/// each kind, since queues are made with their options.
+std::shared_ptr<const CompiledModel::Queue> exclusive_queue(const Npu& npu, const QueueOptions& options) {
+  using Key = std::tuple<ze_context_handle_t, ze_device_handle_t, hint::Priority, bool, bool>;
+  static std::mutex mutex;
+  static auto* queues = new std::map<Key, std::weak_ptr<const CompiledModel::Queue>>;  // Models may outlive statics.
+  const std::lock_guard lock(mutex);
+  auto& known = (*queues)[{npu.context, npu.device, options.priority, options.turbo, options.sequential}];
+  auto queue = known.lock();
+  if (!queue) known = queue = std::make_shared<const CompiledModel::Queue>(make_queue(npu, options));
+  return queue;
+}
+
 }  // namespace
 
 CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Settings settings,
@@ -81,8 +97,9 @@ CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Setti
 }
 
 std::shared_ptr<const CompiledModel::Queue> CompiledModel::new_queue(hint::Priority priority) const {
-  auto queue =
-      std::make_shared<const Queue>(make_queue(*npu(), QueueOptions{priority, settings_.turbo, settings_.sequential}));
+  const QueueOptions options{priority, settings_.turbo, settings_.sequential};
+  auto queue = settings_.exclusive_requests ? exclusive_queue(*npu(), options)
+                                            : std::make_shared<const Queue>(make_queue(*npu(), options));
   if (settings_.workload != WorkloadType::DEFAULT) set_workload(queue->get(), settings_.workload);
   return queue;
 }

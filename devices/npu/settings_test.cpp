@@ -73,6 +73,24 @@ TEST_F(NpuSettings, OneQueueServesAllRequestsOfAModelAndEachHasAListOfItsOwn) {
   EXPECT_EQ(lists_made - lists_before, 3);
 }
 
+TEST_F(NpuSettings, ModelsOfExclusiveRequestsShareAQueue) {
+  const auto compile = [&](bool exclusive) {
+    return core.compile_model(relu(), "NPU", AnyMap{{"EXCLUSIVE_ASYNC_REQUESTS", exclusive}});
+  };
+  queues_made = 0;
+  auto first = compile(true), second = compile(true);
+  EXPECT_EQ(queues_made, 1);
+  std::vector<InferRequest> requests{first.create_infer_request(), second.create_infer_request()};
+  for (auto& request : requests) request.start_async();
+  for (auto& request : requests) request.wait();
+  first = second = {};
+  requests.clear();
+  compile(true);
+  EXPECT_EQ(queues_made, 2) << "it went with the last of them";
+  auto third = compile(false), fourth = compile(false);
+  EXPECT_EQ(queues_made, 4);
+}
+
 TEST_F(NpuSettings, DeferredWeightsComeWithTheFirstRequestAlone) {
   const auto model = relu();
   core.compile_model(model, "NPU");

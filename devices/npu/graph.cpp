@@ -120,10 +120,10 @@ Created create(const Npu& npu, const abi::GraphDescriptor2& description) {
   const Code code = static_cast<std::uint32_t>(created.result) == ZE_RESULT_ERROR_INVALID_NATIVE_BINARY
                         ? Code::kDataLoss
                         : level_zero::detail::code_of(created.result);
-  throw Error(code,
-              "NPU: " + what + ": " + result_name(created.result) +
-                  (created.log.empty() ? std::string() : "; the driver says: " + created.log),
-              created.call, static_cast<std::int64_t>(created.result));
+  const std::string words =
+      created.log.empty() ? level_zero::detail::last_words() : "; the driver says: " + created.log;
+  throw Error(code, "NPU: " + what + ": " + result_name(created.result) + words, created.call,
+              static_cast<std::int64_t>(created.result));
 }
 
 }  // namespace
@@ -356,7 +356,8 @@ std::vector<std::string> supported_layers(const Npu& npu, const Tensor& ir, cons
     result = call(npu.graph->query_network_create, npu.own_context, npu.own_device,
                   static_cast<const abi::GraphDescriptor*>(&description), &query);
   }
-  check(result, "pfnQueryNetworkCreate", "asking which operations the driver supports");
+  if (result != ZE_RESULT_SUCCESS)
+    refused({result, "pfnQueryNetworkCreate", nullptr, {}}, "asking which operations the driver supports");
   const Owned<abi::GraphQueryHandle> owner(query, npu.graph->query_network_destroy);
   std::size_t size = 0;
   check(call(npu.graph->query_network_get_supported_layers, query, &size, static_cast<char*>(nullptr)),

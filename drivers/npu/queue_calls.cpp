@@ -145,6 +145,10 @@ ze_result_t fence_destroy(ze_fence_handle_t handle) { return destroy_handle(hand
 ze_result_t fence_host_synchronize(ze_fence_handle_t handle, std::uint64_t timeout_ns) {
   Ref<Fence> fence;
   if (const ze_result_t result = acquire(handle, &fence)) return result;
+  Ref<CommandQueue> queue;
+  if (timeout_ns != 0 && acquire(fence->queue(), &queue) == ZE_RESULT_SUCCESS)
+    while (!fence->is_signalled() && queue->executor().help()) {
+    }
   return fence->wait(Deadline::in(timeout_ns));
 }
 

@@ -77,6 +77,7 @@ class Executor {
   WaitWord done_;
   std::atomic<ze_result_t> failure_{ZE_RESULT_SUCCESS};
   ze_result_t submission_ = ZE_RESULT_SUCCESS;  ///< What the submission that runs came to so far.
+  std::uint32_t runs_ = 0;                      ///< Of lists; in turns.
   std::thread thread_;
 };
 

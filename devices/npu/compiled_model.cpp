@@ -8,9 +8,12 @@
 #include <ostream>
 #include <tuple>
 
+#include <tenon/devices/npu/adapt_internal.hpp>
+#include <tenon/devices/npu/batch_internal.hpp>
 #include <tenon/devices/npu/memory_internal.hpp>
 #include <tenon/devices/npu/remote_internal.hpp>
 #include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/devices/npu/weightless_internal.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/exception.hpp>
 
@@ -275,10 +278,17 @@ void CompiledModel::set_property(const AnyMap& properties) {
 
 void CompiledModel::export_model(std::ostream& stream) const {
   graph_->with_blob([&](const void* data, std::size_t size) {
-    if (!settings_.export_raw) return write_blob(stream, info_, data, size);
+    if (!settings_.export_raw) return write_blob(stream, info_, BlobKind::kNative, data, size);
     stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
     if (!stream) throw Error(Code::kDataLoss, "NPU: the stream took only a part of the driver's blob");
   });
+}
+
+void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
+  const auto model = weightless && !settings_.export_raw ? source_.lock() : nullptr;
+  if (!model) return export_model(stream);
+  const std::string rest = write_weightless(*adapted(debatch(model, settings_.batch_mode).model, *npu()), config_);
+  write_blob(stream, info_, BlobKind::kWeightless, rest.data(), rest.size());
 }
 
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {

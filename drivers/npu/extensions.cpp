@@ -37,6 +37,7 @@ std::span<const Extension> extensions() {
       {abi::kSystemMemoryExtension, abi::kSystemMemoryVersion, "sysmem", 0},
       {abi::kEventTimestampsExtension, abi::version(1, 0), "timestamps", abi::version(1, 6)},
       {abi::kDriverHandlesExtension, abi::version(1, 0), "ddi", 0},
+      {abi::kInputStageExtension, abi::version(1, 0), "input_stage", 0},
   };
   return all;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang tsan frameworks-off tidy abi fuzz zoo npu vm chroot12 chroot13 npu13)
+PARTS=(clang asan tsan frameworks-off deletable tidy abi fuzz zoo npu vm chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -28,6 +28,12 @@ with_clang() {
 
 check_clang() { with_clang clang && build clang && run_ctest build/clang; }
 
+# Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
+check_asan() {
+  configure asan && build asan tenon_sanitized_tests tenon_threaded_tests &&
+    ASAN_OPTIONS=allocator_may_return_null=1 run_ctest build/asan -L '^(core|frameworks|parsers|runtime|drivers)$' -E '^example_'
+}
+
 check_tsan() {
   configure tsan && build tsan tenon_threaded_tests &&
     TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:halt_on_error=1:allocator_may_return_null=1" \
@@ -48,11 +54,15 @@ check_frameworks_off() {
   done
 }
 
+# Each folder that stands for itself deleted in turn: what is left must configure, and include nothing that is gone.
+check_deletable() { python3 tests/deletable/deletable_test.py; }
+
 check_tidy() {
   local tidy
   tidy=$(command -v clang-tidy-16 || command -v clang-tidy-19)
   configure release
-  git ls-files 'core/*.cpp' 'graph/**/*.cpp' 'runtime/*.cpp' 'vision/*.cpp' 'tools/**/*.cpp' 'devices/**/*.cpp' |
+  git ls-files 'core/*.cpp' 'graph/*.cpp' 'runtime/*.cpp' 'vision/*.cpp' 'tools/*.cpp' 'devices/*.cpp' \
+    'drivers/*.cpp' 'frameworks/*.cpp' 'bindings/*.cpp' |
     grep -vE '_(test|bench)\.cpp$' | xargs -P "$(nproc)" -n 4 "$tidy" -p build/release --quiet 2>build/tidy.err
 }
 

@@ -81,6 +81,13 @@ fuzz_seeds() {
     { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz; }
 }
 
+# A fuzzer alone has some hundreds of edges; with the libraries it reads for, thousands.
+sees_libraries() {
+  local edges
+  edges=$(grep -oE '[0-9]+ inline 8-bit counters' "$1" | head -1 | cut -d' ' -f1)
+  [ "${edges:-0}" -gt 2000 ]
+}
+
 check_fuzz() {
   with_clang fuzz && build fuzz tenon_fuzzers && fuzz_seeds || return 1
   local target name failed=0
@@ -91,6 +98,7 @@ check_fuzz() {
     "$target" -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 -artifact_prefix="build/fuzz/" \
       "build/fuzz/corpus/$name" "build/fuzz/seeds/${name%_fuzz}" >"$target.log" 2>&1 || { tail -30 "$target.log"; failed=1; }
     grep -E 'stat::number_of_executed_units|stat::peak_rss' "$target.log" || true
+    sees_libraries "$target.log" || { echo "$name sees no code but its own: its libraries are built without coverage"; failed=1; }
   done
   [ "$failed" = 0 ]
 }

@@ -212,12 +212,12 @@ class NpuDevice final : public Device {
     info.name = model->get_friendly_name();
     info.platform = platform_for(settings, *npu);
     info.ports = Ports::of(*model);
-    info.variables = variables_of(*model);
     info.profiled = settings.profiling;
     const Debatched taken_apart = debatch(model, settings.batch_mode);
     info.batch = taken_apart.batch;
-    const Tensor ir = ir_of(*taken_apart.model, settings, *npu);
-    auto graph = Graph::compile(npu, ir, flags_of(*taken_apart.model, settings, *npu, info.platform),
+    const auto compiled_model = take_states(taken_apart.model, info);
+    const Tensor ir = ir_of(*compiled_model, settings, *npu);
+    auto graph = Graph::compile(npu, ir, flags_of(*compiled_model, settings, *npu, info.platform),
                                 graph_flags_of(settings), info.name);
     const log::Level level = settings.log_level;
     const bool cached = graph->loaded_from_driver_cache();

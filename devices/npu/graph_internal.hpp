@@ -20,9 +20,10 @@ inline constexpr std::chrono::seconds kSubmissionLimit{300};
 /// One argument of a graph.
 struct Argument {
   enum class Role {
-    kPort,   ///< An input or output of the model.
-    kState,  ///< `name` is the variable's.
-    kShape,  ///< I32 extents, innermost first, of the argument called `name`.
+    kPort,        ///< An input or output of the model.
+    kState,       ///< `name` is the variable's.
+    kShape,       ///< I32 extents, innermost first, of the argument called `name`.
+    kStateShape,  ///< Of the state called `name`.
   };
   std::uint32_t index = 0;
   bool is_input = true;

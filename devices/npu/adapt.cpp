@@ -74,6 +74,13 @@ std::shared_ptr<const Model> adapted(const std::shared_ptr<const Model>& model, 
   return copy;
 }
 
+std::shared_ptr<const Model> for_driver(const std::shared_ptr<const Model>& model, BatchMode mode, const Npu& npu,
+                                        ModelInfo& info) {
+  const Debatched taken_apart = debatch(model, mode);
+  info.batch = taken_apart.batch;
+  return adapted(take_states(taken_apart.model, info), npu);
+}
+
 std::vector<std::string> own_layers(const Model& model, const Model& adapted, const std::vector<std::string>& layers) {
   const std::set<std::string> taken(layers.begin(), layers.end());
   const auto ops = adapted.get_ordered_ops();

@@ -11,6 +11,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/devices/npu/blob_table_internal.hpp>
 #include <tenon/graph/op.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/content_hash.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -104,6 +106,19 @@ Output<const Node> read_port(TableReader& table, bool is_input) {
   }
 }
 
+std::string_view bytes_of(const Tensor& tensor) {
+  if (!tensor || tensor.size_bytes() == 0) return {};
+  return {static_cast<const char*>(tensor.data()), tensor.size_bytes()};
+}
+
+Tensor tensor_of(ElementType type, const Shape& shape, const std::string& bytes) {
+  const auto size = checked_size_bytes(type, shape);
+  if (!size || *size != bytes.size()) damaged("a tensor in it has another size than its shape says");
+  Tensor tensor(type, shape);
+  if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), bytes.size());
+  return tensor;
+}
+
 std::string write_table(const ModelInfo& info) {
   TableWriter table;
   table.text(info.name);
@@ -117,10 +132,18 @@ std::string write_table(const ModelInfo& info) {
   for (const Variable& variable : info.variables) {
     table.text(variable.name);
     table.text(variable.type.get_type_name());
-    table.text(PartialShape(variable.shape).to_string());
-    table.text(variable.initial
-                   ? std::string_view(static_cast<const char*>(variable.initial.data()), variable.initial.size_bytes())
-                   : std::string_view());
+    table.text(variable.shape.to_string());
+    table.number(variable.computed ? 1 : 0);
+    table.number(variable.initial ? 1 : 0);
+    if (!variable.initial) continue;
+    table.text(PartialShape(variable.initial.shape()).to_string());
+    table.text(bytes_of(variable.initial));
+  }
+  table.number(info.initialisers ? 1 : 0);
+  if (info.initialisers) {
+    const SerializedModel initialisers = serialize(*info.initialisers);
+    table.text(initialisers.xml);
+    table.text(bytes_of(initialisers.weights));
   }
   return std::move(table.bytes);
 }
@@ -129,19 +152,45 @@ Variable read_variable(TableReader& table) {
   Variable variable;
   variable.name = table.text();
   const std::string type = table.text(), shape = table.text();
+  variable.computed = table.number() != 0;
+  const bool has_initial = table.number() != 0;
+  Shape initial;
   try {
     variable.type = Any(type).as<element::Type>();
-    variable.shape = PartialShape(shape).to_shape();
+    variable.shape = PartialShape(shape);
+    if (has_initial) initial = PartialShape(table.text()).to_shape();
   } catch (const Error& error) {
+    if (error.code() == Code::kDataLoss) throw;
     damaged(std::string("a state of it can't be read: ") + error.what());
   }
-  const std::string initial = table.text();
-  if (initial.empty()) return variable;
-  const auto size = checked_size_bytes(variable.type, variable.shape);
-  if (!size || *size != initial.size()) damaged("a state's first value has another size than the state");
-  variable.initial = Tensor(variable.type, variable.shape);
-  std::memcpy(variable.initial.data(), initial.data(), initial.size());
+  const bool is_bounded =
+      variable.shape.rank().is_static() && std::all_of(variable.shape.begin(), variable.shape.end(),
+                                                       [](const Dimension& d) { return d.get_max_length() >= 0; });
+  if (!is_bounded) damaged("a state of it has no bounds");
+  if (!has_initial) return variable;
+  if (!variable.shape.compatible(PartialShape(initial))) damaged("a state's first value does not fit the state");
+  variable.initial = tensor_of(variable.type, initial, table.text());
   return variable;
+}
+
+std::shared_ptr<const Model> read_initialisers(TableReader& table, const ModelInfo& info) {
+  const std::string xml = table.text(), weights = table.text();
+  std::shared_ptr<const Model> model;
+  try {
+    model = read_ir(xml, tensor_of(ElementType::kU8, Shape{weights.size()}, weights), "the states' first values");
+  } catch (const Error& error) {
+    damaged(std::string("its states' first values can't be read: ") + error.what());
+  }
+  if (model->inputs().size() != info.ports.inputs.size()) damaged("its states' first values have other inputs");
+  for (const Variable& variable : info.variables) {
+    const auto makes = [&](const auto& result) {
+      return result->get_friendly_name() == variable.name && result->get_output_element_type(0) == variable.type;
+    };
+    const auto& results = model->get_results();
+    if (variable.computed && std::none_of(results.begin(), results.end(), makes))
+      damaged("a state's first value is not there");
+  }
+  return model;
 }
 
 ModelInfo read_table(std::span<const char> bytes) {
@@ -155,6 +204,9 @@ ModelInfo read_table(std::span<const char> bytes) {
     for (std::uint64_t left = table.count(); left > 0; --left) ports.push_back(read_port(table, is_input));
   }
   for (std::uint64_t left = table.count(); left > 0; --left) info.variables.push_back(read_variable(table));
+  if (table.number() != 0) info.initialisers = read_initialisers(table, info);
+  for (const Variable& variable : info.variables)
+    if (variable.computed && !info.initialisers) damaged("a state's first value is not there");
   return info;
 }
 

@@ -150,10 +150,14 @@ PortPlan CompiledModel::plan_port(const Argument& argument, const Output<const N
 }
 
 void CompiledModel::plan_states() {
-  const auto find = [&](const Variable& variable, bool is_input) -> std::uint32_t {
+  const auto find = [&](const Variable& variable, bool is_input, Argument::Role role) -> std::uint32_t {
     for (const Argument& argument : graph_->arguments())
-      if (argument.role == Argument::Role::kState && argument.is_input == is_input && argument.name == variable.name)
+      if (argument.role == role && argument.is_input == is_input && argument.name == variable.name)
         return argument.index;
+    if (role == Argument::Role::kStateShape)
+      throw Error(Code::kUnimplemented, "NPU: the driver gives no argument for the shape of state '" + variable.name +
+                                            "', which is dynamic (" + variable.shape.to_string() +
+                                            "); reshape the model so that its states are static");
     throw Error(Code::kInternal, "NPU: the driver's graph lacks the " + std::string(is_input ? "input" : "output") +
                                      " of state '" + variable.name + "'");
   };
@@ -163,7 +167,14 @@ void CompiledModel::plan_states() {
       if (argument.role == Argument::Role::kState && argument.is_input)
         info_.variables.push_back({argument.name, argument.type, argument.shape, {}});
   }
-  for (const Variable& variable : info_.variables) states_.emplace_back(find(variable, true), find(variable, false));
+  for (const Variable& variable : info_.variables) {
+    StatePlan plan{find(variable, true, Argument::Role::kState), find(variable, false, Argument::Role::kState)};
+    if (variable.shape.is_dynamic()) {
+      plan.input_shape = find(variable, true, Argument::Role::kStateShape);
+      plan.output_shape = find(variable, false, Argument::Role::kStateShape);
+    }
+    states_.push_back(plan);
+  }
 }
 
 std::variant<std::byte*, Refusal> CompiledModel::place(const PortPlan& plan, const Tensor& tensor,
@@ -287,7 +298,8 @@ void CompiledModel::export_model(std::ostream& stream) const {
 void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
   const auto model = weightless && !settings_.export_raw ? source_.lock() : nullptr;
   if (!model) return export_model(stream);
-  const std::string rest = write_weightless(*adapted(debatch(model, settings_.batch_mode).model, *npu()), config_);
+  ModelInfo known;
+  const std::string rest = write_weightless(*for_driver(model, settings_.batch_mode, *npu(), known), config_);
   write_blob(stream, info_, BlobKind::kWeightless, rest.data(), rest.size());
 }
 

@@ -73,8 +73,13 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const ModelInfo& info() const { return info_; }
   const std::vector<PortPlan>& inputs() const { return inputs_; }
   const std::vector<PortPlan>& outputs() const { return outputs_; }
-  /// Pairs of arguments, by info().variables.
-  const std::vector<std::pair<std::uint32_t, std::uint32_t>>& states() const { return states_; }
+  /// Arguments of a state: its input, its output, and where its shape is open their extents.
+  struct StatePlan {
+    std::uint32_t input, output;
+    std::uint32_t input_shape = 0, output_shape = 0;
+  };
+  /// By info().variables.
+  const std::vector<StatePlan>& states() const { return states_; }
   Completion& completion() const { return *completion_; }
 
   /// The address for the device, or why the tensor can't be used where it lies.
@@ -97,7 +102,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<const Queue> queue_;
   std::atomic<std::uint32_t> queue_number_{0};
   std::vector<PortPlan> inputs_, outputs_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> states_;
+  std::vector<StatePlan> states_;
   std::shared_ptr<Completion> completion_;
   mutable std::mutex mutex_;
   PropertyTable table_{"compiled model of NPU"};

@@ -227,12 +227,10 @@ class NpuDevice final : public Device {
     info.name = model->get_friendly_name();
     info.platform = platform_for(settings, *npu);
     info.ports = Ports::of(*model);
-    info.variables = variables_of(*model);
     info.profiled = settings.profiling;
-    const Debatched taken_apart = debatch(model, settings.batch_mode);
-    info.batch = taken_apart.batch;
     const auto config = config_of(settings, *npu, info.platform);
-    auto graph = compile_graph(*adapted(taken_apart.model, *npu), config, settings, npu, info.name);
+    const auto for_compiler = for_driver(model, settings.batch_mode, *npu, info);
+    auto graph = compile_graph(*for_compiler, config, settings, npu, info.name);
     const log::Level level = settings.log_level;
     const bool cached = graph->loaded_from_driver_cache();
     auto compiled =

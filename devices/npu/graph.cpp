@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs of the driver's, through whichever functions of the extension it has.
 #include <tenon/devices/npu/graph_internal.hpp>
+#include <tenon/devices/npu/model_info_internal.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -269,6 +270,8 @@ Argument Graph::read_argument(std::uint32_t index) const {
     argument.role = Argument::Role::kState;
   else if (take_prefix(argument.name, kShape))
     argument.role = Argument::Role::kShape;
+  if (take_prefix(argument.name, argument.is_input ? kStateIn : kStateOut))
+    argument.role = argument.role == Argument::Role::kShape ? Argument::Role::kStateShape : Argument::Role::kState;
   const std::size_t names = std::min<std::size_t>(properties->tensor_names_count, abi::kMaxTensorNames);
   for (std::size_t i = 0; i < names; ++i) argument.tensor_names.push_back(text_of(properties->tensor_names[i]));
   const std::size_t rank = std::min<std::size_t>(properties->dims_count, abi::kMaxArgumentDimensions);

@@ -319,6 +319,7 @@ inline std::string last_words() {
   if (zeDriverGet(&count, nullptr) != ZE_RESULT_SUCCESS || count == 0) return {};
   std::vector<ze_driver_handle_t> drivers(count);
   if (zeDriverGet(&count, drivers.data()) != ZE_RESULT_SUCCESS) return {};
+  std::string words;
   for (ze_driver_handle_t driver : drivers) {
     auto ask = newer().get_last_error_description;
     if (!ask) {  // Older loaders have no such call; their drivers may.
@@ -328,9 +329,11 @@ inline std::string last_words() {
       driver = driver_side(driver);
     }
     const char* text = nullptr;
-    if (ask(driver, &text) == ZE_RESULT_SUCCESS && text && *text) return std::string("; the driver says: ") + text;
+    if (ask(driver, &text) != ZE_RESULT_SUCCESS || !text || !*text) continue;
+    if (!words.empty()) return {};  // Of two drivers one speaks of an older failure, and nobody knows which.
+    words = std::string("; the driver says: ") + text;
   }
-  return {};
+  return words;
 }
 
 /// Nanoseconds from now to `deadline`, as the waiting calls take them: never their "for ever".

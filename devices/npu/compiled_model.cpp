@@ -131,7 +131,7 @@ void CompiledModel::plan_states() {
   if (info_.variables.empty()) {
     for (const Argument& argument : graph_->arguments())
       if (argument.role == Argument::Role::kState && argument.is_input)
-        info_.variables.push_back({argument.name, argument.type, argument.shape, {}});
+        info_.variables.push_back({argument.name, argument.type, argument.model_shape, {}});
   }
   for (const Variable& variable : info_.variables) {
     StatePlan plan{find(variable, true, Argument::Role::kState), find(variable, false, Argument::Role::kState)};

@@ -9,6 +9,7 @@
 #include <span>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/npu/blob_table_internal.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
@@ -34,66 +35,11 @@ struct Header {
   ContentHash content;  ///< Of all that follows the header.
   char made_by[32];
   char platform[32];
-  char unused[368];
+  BlobKind kind;
+  char unused[364];
   ContentHash own;  ///< Of the header before this field.
 };
 static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
-
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Code::kDataLoss, "NPU: the compiled blob is damaged or truncated: " + what + "; compile the model anew");
-}
-
-class TableWriter {
- public:
-  void number(std::uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void text(std::string_view value) {
-    number(value.size());
-    bytes.append(value);
-  }
-  void names(const std::unordered_set<std::string>& values) {
-    std::vector<std::string> sorted(values.begin(), values.end());
-    std::sort(sorted.begin(), sorted.end());
-    number(sorted.size());
-    for (const std::string& value : sorted) text(value);
-  }
-  std::string bytes;
-};
-
-/// Never past its end.
-class TableReader {
- public:
-  explicit TableReader(std::span<const char> bytes) : bytes_(bytes) {}
-  std::uint64_t number() {
-    std::uint64_t value;
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    return value;
-  }
-  /// A count of things that take at least 8 bytes each.
-  std::uint64_t count() {
-    const std::uint64_t value = number();
-    if (value > (bytes_.size() - at_) / 8) damaged("its table names more entries than it has");
-    return value;
-  }
-  std::string text() {
-    const std::uint64_t size = number();
-    return std::string(take(size), size);
-  }
-  std::unordered_set<std::string> names() {
-    std::unordered_set<std::string> values;
-    for (std::uint64_t left = count(); left > 0; --left) values.insert(text());
-    return values;
-  }
-
- private:
-  const char* take(std::uint64_t size) {
-    if (size > bytes_.size() - at_) damaged("its table ends early");
-    const char* start = bytes_.data() + at_;
-    at_ += size;
-    return start;
-  }
-  std::span<const char> bytes_;
-  std::size_t at_ = 0;
-};
 
 /// Entries of rt_info that are texts, and those of maps of texts (layouts).
 void write_rt_info(TableWriter& table, const RTMap& info) {
@@ -295,6 +241,7 @@ void check_header(const Header& header, std::size_t available, bool any_version)
                                                "\"; compile the model anew, or set NPU_DISABLE_VERSION_CHECK");
   if (header.total > available)
     damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
+  if (header.kind != BlobKind::kNative && header.kind != BlobKind::kWeightless) damaged("it is of an unknown kind");
   if (header.total < sizeof header || header.table_bytes > header.total - sizeof header ||
       header.native_offset % kPage != 0 || header.native_offset < sizeof header + header.table_bytes ||
       header.native_offset > header.total || header.native_bytes != header.total - header.native_offset)
@@ -303,12 +250,14 @@ void check_header(const Header& header, std::size_t available, bool any_version)
 
 }  // namespace
 
-void write_blob(std::ostream& stream, const ModelInfo& info, const void* native, std::size_t native_bytes) {
+void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, const void* native,
+                std::size_t native_bytes) {
   std::string table = write_table(info);
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.major = kMajor;
   header.minor = kMinor;
+  header.kind = kind;
   header.table_bytes = table.size();
   header.native_offset = (sizeof header + table.size() + kPage - 1) / kPage * kPage;
   header.native_bytes = native_bytes;
@@ -346,6 +295,7 @@ Blob read_blob(const Tensor& bytes, bool is_verified, bool any_version) {
     if (hasher.result() != header.content) damaged("its content does not have the hash that its header names");
   }
   Blob blob;
+  blob.kind = header.kind;
   blob.info = read_table({start + sizeof header, header.table_bytes});
   blob.info.platform = std::string(header.platform, ::strnlen(header.platform, sizeof header.platform));
   blob.native = Tensor(TensorInfo{ElementType::kU8, Shape{header.native_bytes}, {}}, bytes.memory(),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,9 +48,17 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Any get_property(const std::string& name) const override;
   void set_property(const AnyMap& properties) override;
   void export_model(std::ostream& stream) const override;
+  /// Without weights as long as the model that was compiled is there; else as export_model.
+  void export_blob(std::ostream& stream, bool weightless) const override;
   std::shared_ptr<const Model> runtime_model() const override;
   void release_memory() override;
   std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
+
+  /// What a blob without weights is made of. Before the model is used.
+  void remember(std::weak_ptr<const Model> model, std::map<std::string, std::string> config) {
+    source_ = std::move(model);
+    config_ = std::move(config);
+  }
 
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   const std::shared_ptr<const Npu>& npu() const { return graph_->npu_ref(); }
@@ -88,6 +97,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   ModelInfo info_;
   Settings settings_;
   std::shared_ptr<RemoteContextImpl> context_;
+  std::weak_ptr<const Model> source_;
+  std::map<std::string, std::string> config_;  ///< What the driver's compiler was told.
   std::shared_ptr<const Queue> queue_;
   std::atomic<std::uint32_t> queue_number_{0};
   std::vector<PortPlan> inputs_, outputs_;

@@ -44,11 +44,19 @@ struct ModelInfo {
 /// initialiser that reads another state.
 std::shared_ptr<const Model> take_states(const std::shared_ptr<const Model>& model, ModelInfo& info);
 
-/// Writes a blob: header, ports, states, and the driver's own blob, which begins on a page.
+/// What stands behind a blob's header and ports.
+enum class BlobKind : std::uint32_t {
+  kNative = 1,      ///< The driver's own blob.
+  kWeightless = 2,  ///< weightless_internal.hpp: to be compiled again, with weights that are found elsewhere.
+};
+
+/// Writes a blob: header, ports, states, and the rest, which begins on a page.
 /// @errors kDataLoss: the stream takes only a part.
-void write_blob(std::ostream& stream, const ModelInfo& info, const void* native, std::size_t native_bytes);
+void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, const void* native,
+                std::size_t native_bytes);
 
 struct Blob {
+  BlobKind kind = BlobKind::kNative;
   ModelInfo info;
   Tensor native;  ///< u8; a view of the bytes that were read.
 };

@@ -9,7 +9,7 @@
 #include <tbb/parallel_for.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/staged_internal.hpp>
+#include <tenon/devices/cpu/engine/staged_internal.hpp>
 
 namespace tenon::npu::compiler {
 namespace {

@@ -3,6 +3,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <gtest/gtest.h>
+
 #include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
 
 namespace tenon::npu::compiler {

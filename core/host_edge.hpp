@@ -20,6 +20,31 @@ inline Reached reach(const Edge& edge, const Tensor& source, const Context& to, 
   return std::get<Reached>(std::move(judged));
 }
 
+/// What an edge reaches that shares memory: as it lies, under another context's name.
+inline Reached shared_in_place(const Description& from, const Context& to, MemoryKind kind, double cost_ns) {
+  Reached reached{from, false, cost_ns, 0};
+  reached.result.context = to;
+  reached.result.kind = kind;
+  return reached;
+}
+
+/// What an edge reaches that copies: packed, writable, in memory of its own.
+/// @param alignment  bytes.  @param host_addressable  whether the CPU reaches the copy by its address.
+inline Reached packed_copy(const Description& from, const Context& to, MemoryKind kind, double cost_ns,
+                           double ns_per_byte, std::size_t alignment, bool host_addressable) {
+  Reached reached{from, true, cost_ns, ns_per_byte};
+  reached.result.context = to;
+  reached.result.kind = kind;
+  reached.result.info.strides = packed_strides(from.info.type, from.info.shape);
+  reached.result.offset = 0;
+  reached.result.memory_bytes = checked_size_bytes(from.info.type, from.info.shape).value_or(0);
+  reached.result.alignment = alignment;
+  reached.result.fd = FdKind::kNone;
+  reached.result.host_addressable = host_addressable;
+  reached.result.read_only = false;
+  return reached;
+}
+
 /// When the waits of a map end: what the caller said, else default_deadline() from now.
 inline Deadline deadline_of(const MapOptions& options) {
   return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
@@ -53,10 +78,7 @@ class HostEdge : public Edge {
     if (from.modifier != 0) return Refusal{"its pixels are tiled (a DRM modifier), and the CPU knows rows only"};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
     if (auto refusal = refuses(from)) return *std::move(refusal);
-    Reached reached{from, false, 60, 0};
-    reached.result.context = to;
-    reached.result.kind = this->to();
-    return reached;
+    return shared_in_place(from, to, this->to(), 60);
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const final {
     reach(*this, source, to, options);

@@ -7,9 +7,9 @@
 #include <stdexcept>
 #include <string>
 
-#include <tenon/bindings/c/tenon.h>
 #include <tenon/runtime/device_registry.hpp>
 
+#include "c_api_model_test.hpp"
 #include "places_device_test.hpp"
 
 namespace tenon::c_api_test {
@@ -25,13 +25,6 @@ inline void register_devices() {
 
 inline void check(tenon_status_t status) {
   if (status != TENON_OK) throw std::runtime_error(tenon_last_error_message());
-}
-
-/// A text that an out-parameter gave, as a string.
-inline std::string taken(char* text) {
-  std::string copy = text ? text : "(null)";
-  tenon_string_free(text);
-  return copy;
 }
 
 /// total += x; y = total, f32 [1,4], as IR without weights: the state begins as the input's shape of zeros.

@@ -67,6 +67,33 @@ TEST_F(CApiRemote, DescriptorsMemoryAndFilesBecomeTheKeysOfTheDevice) {
   EXPECT_EQ(params_of(tensor), "MEM_TYPE:L0_INTERNAL_BUF;TENSOR_TYPE:INPUT;");
 }
 
+TEST_F(CApiRemote, GpusHaveKeysOfTheirOwn) {
+  float memory[4];
+  for (const char* name : {"GPU.1", "OPENVINO.GPU.0"}) {
+    tenon_remote_context_t* gpu = nullptr;
+    ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &gpu, "AS", name), TENON_OK);
+    ASSERT_EQ(tenon_remote_context_create_device_tensor(gpu, TENON_TYPE_F32, 2, kShape, TENON_USE_ANY, &tensor),
+              TENON_OK)
+        << tenon_last_error_message();
+    EXPECT_EQ(params_of(tensor), "SHARED_MEM_TYPE:USM_DEVICE_BUFFER;");
+    ASSERT_EQ(tenon_remote_context_create_tensor_from_fd(gpu, TENON_TYPE_F32, 2, kShape, 7, TENON_USE_ANY, &tensor),
+              TENON_OK);
+    EXPECT_EQ(params_of(tensor), "OS_HANDLE:7;SHARED_MEM_TYPE:BUFFER_FROM_HANDLE;");
+    ASSERT_EQ(tenon_remote_context_create_tensor_from_memory(gpu, TENON_TYPE_F32, 2, kShape, memory, TENON_USE_INPUT,
+                                                             &tensor),
+              TENON_OK);
+    EXPECT_EQ(params_of(tensor),
+              "CPU_VA:" + hex(memory) + ";CPU_VA_ACCESS:READ;CPU_VA_SIZE:-1;SHARED_MEM_TYPE:CPU_VA;");
+    // The same by pairs of arguments.
+    ASSERT_EQ(tenon_remote_context_create_tensor(gpu, TENON_TYPE_F32, 2, kShape, 4, &tensor, "OS_HANDLE", 7, "CPU_VA",
+                                                 static_cast<void*>(memory)),
+              TENON_OK)
+        << tenon_last_error_message();
+    EXPECT_EQ(params_of(tensor), "CPU_VA:" + hex(memory) + ";OS_HANDLE:7;");
+    tenon_remote_context_free(gpu);
+  }
+}
+
 TEST_F(CApiRemote, PairsOfArgumentsAndPropertiesSayTheSame) {
   void* const handle = reinterpret_cast<void*>(std::intptr_t{7});
   ASSERT_EQ(tenon_remote_context_create_tensor(npu, TENON_TYPE_F32, 2, kShape, 6, &tensor, "MEM_TYPE", "SHARED_BUF",
@@ -129,6 +156,12 @@ TEST_F(CApiRemote, WhatCannotBeMeantIsRefusedBeforeTheDeviceSeesIt) {
   expect_refused(
       tenon_remote_context_create_tensor_from_memory(npu, TENON_TYPE_F32, 2, kShape, nullptr, TENON_USE_ANY, &tensor),
       TENON_INVALID_ARGUMENT, "memory is NULL");
+  // OpenVINO's GPU plugin has no key for a file that it could be given as a text.
+  tenon_remote_context_t* gpu = nullptr;
+  ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &gpu, "AS", "GPU"), TENON_OK);
+  expect_refused(tenon_remote_context_create_tensor_from_file(gpu, TENON_TYPE_F32, 2, kShape, "/f", 0, &tensor),
+                 TENON_UNIMPLEMENTED, "takes a file");
+  tenon_remote_context_free(gpu);
   // A device whose keys nobody knows says so, instead of ignoring the memory.
   tenon_remote_context_t* other = nullptr;
   ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &other, "AS", "NPUX"), TENON_OK);

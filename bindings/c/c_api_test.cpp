@@ -17,18 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// y = relu(x), f32 [1,4], as IR v11.
-const std::string kRelu = R"(<?xml version="1.0"?>
-<net name="relu" version="11"><layers>
-<layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,4" element_type="f32"/>
-<output><port id="0" precision="FP32" names="x"><dim>1</dim><dim>4</dim></port></output></layer>
-<layer id="1" name="relu" type="ReLU" version="opset1">
-<input><port id="0" precision="FP32"><dim>1</dim><dim>4</dim></port></input>
-<output><port id="1" precision="FP32" names="y"><dim>1</dim><dim>4</dim></port></output></layer>
-<layer id="2" name="y/sink_port_0" type="Result" version="opset1">
-<input><port id="0" precision="FP32"><dim>1</dim><dim>4</dim></port></input></layer>
-</layers><edges><edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>
-<edge from-layer="1" from-port="1" to-layer="2" to-port="0"/></edges></net>)";
+const std::string kRelu = tenon::c_api_test::relu_ir(4);
 
 void count(void* user) { ++*static_cast<std::atomic<int>*>(user); }
 

@@ -11,9 +11,10 @@
 namespace tenon::c {
 namespace {
 
-constexpr std::string_view kPointerKeys[] = {"OCL_CONTEXT", "OCL_QUEUE", "VA_DEVICE", "MEM_HANDLE", "L0_CONTEXT"};
+constexpr std::string_view kPointerKeys[] = {"OCL_CONTEXT", "OCL_QUEUE",  "VA_DEVICE",
+                                             "MEM_HANDLE",  "L0_CONTEXT", "CPU_VA"};
 constexpr std::string_view kNumberKeys[] = {"VA_PLANE", "TILE_ID", "OCL_CONTEXT_DEVICE_ID"};
-constexpr std::string_view kSurfaceKey = "DEV_OBJECT_HANDLE";
+constexpr std::string_view kSurfaceKey = "DEV_OBJECT_HANDLE", kDescriptorKey = "OS_HANDLE";
 /// No pointer lies below: what is smaller was given as an int.
 constexpr std::uint32_t kFirstAddress = 4096;
 constexpr std::size_t kMostArguments = 64;
@@ -29,6 +30,7 @@ Any value_of(std::string_view key, void* given) {
   const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(given));
   if (is_one_of(key, kPointerKeys)) return Any(given);
   if (key == kSurfaceKey) return Any(low);  // A VASurfaceID.
+  if (key == kDescriptorKey) return Any(static_cast<int>(low));
   if (is_one_of(key, kNumberKeys) && low < kFirstAddress) return Any(std::to_string(low));
   if (!given) refuse("the value of \"" + std::string(key) + "\" is NULL");
   if (reinterpret_cast<std::uintptr_t>(given) < kFirstAddress)
@@ -79,14 +81,52 @@ std::string use_text(tenon_tensor_use_t use) {
   }
 }
 
-/// The parameters of a tensor over memory of a kind, by the keys of the context's device.
-AnyMap memory_params(const RemoteContext& context, const char* kind, tenon_tensor_use_t use) {
-  const std::string use_name = use_text(use), device = context.get_device_name();
-  if (device != "NPU" && device.rfind("NPU.", 0) != 0)
-    throw Error(Code::kUnimplemented, "no keys are known by which the device '" + device +
-                                          "' takes memory of the kind " + kind +
-                                          "; pass its own to tenon_remote_context_create_tensor_with");
-  return {{intel_npu::mem_type.name(), Any(kind)}, {intel_npu::tensor_type.name(), Any(use_name)}};
+/// Memory that a tensor is to lie in.
+enum class Place { kOwn, kDescriptor, kPages, kFile };
+
+/// "GPU" of "GPU.1" and of "OPENVINO.GPU.0".
+std::string family_of(std::string device) {
+  constexpr std::string_view kThrough = "OPENVINO.";
+  if (device.rfind(kThrough, 0) == 0) device.erase(0, kThrough.size());
+  return device.substr(0, device.find('.'));
+}
+
+AnyMap npu_params(Place place, const std::string& use, const Any& what) {
+  constexpr const char* kTypes[] = {"L0_INTERNAL_BUF", "SHARED_BUF", "CPU_VA", "MMAPED_FILE"};
+  AnyMap params{{intel_npu::mem_type.name(), Any(kTypes[static_cast<int>(place)])},
+                {intel_npu::tensor_type.name(), Any(use)}};
+  if (place == Place::kFile)
+    params[intel_npu::file_descriptor.name()] = what;
+  else if (place == Place::kDescriptor)
+    params[intel_npu::mem_handle.name()] = Any(reinterpret_cast<void*>(static_cast<std::intptr_t>(what.as<int>())));
+  else if (place == Place::kPages)
+    params[intel_npu::mem_handle.name()] = what;
+  return params;
+}
+
+/// Keys of OpenVINO's GPU plugin, which knows no use but whether the caller's pages are written.
+AnyMap gpu_params(Place place, tenon_tensor_use_t use, const Any& what) {
+  constexpr const char* kTypes[] = {"USM_DEVICE_BUFFER", "BUFFER_FROM_HANDLE", "CPU_VA"};
+  AnyMap params{{"SHARED_MEM_TYPE", Any(kTypes[static_cast<int>(place)])}};
+  if (place == Place::kDescriptor) params["OS_HANDLE"] = what;
+  if (place == Place::kPages) {
+    params["CPU_VA"] = what;
+    params["CPU_VA_SIZE"] = Any(std::int64_t{-1});  // What the shape needs.
+    params["CPU_VA_ACCESS"] = Any(use == TENON_USE_INPUT ? "READ" : "READ_WRITE");
+  }
+  return params;
+}
+
+/// The parameters of a tensor in such memory, by the keys of the context's device.
+/// @param what  the descriptor (int), the address (void*) or the file; nothing for the device's own memory.
+AnyMap memory_params(const RemoteContext& context, Place place, tenon_tensor_use_t use, const Any& what = {}) {
+  constexpr const char* kNames[] = {"memory of its own", "a descriptor", "the caller's pages", "a file"};
+  const std::string use_name = use_text(use), device = context.get_device_name(), family = family_of(device);
+  if (family == "NPU") return npu_params(place, use_name, what);
+  if (family == "GPU" && place != Place::kFile) return gpu_params(place, use, what);
+  throw Error(Code::kUnimplemented, "no keys are known by which the device '" + device + "' takes " +
+                                        kNames[static_cast<int>(place)] +
+                                        "; pass its own to tenon_remote_context_create_tensor_with");
 }
 
 /// A tensor made with the parameters that `params_for` gives for the context, once shape and type are known to be
@@ -184,16 +224,14 @@ tenon_status_t tenon_remote_context_create_device_tensor(const tenon_remote_cont
                                                          tenon_element_type_t type, size_t rank, const size_t* shape,
                                                          tenon_tensor_use_t use, tenon_tensor_t** out) {
   return make_tensor(context, type, rank, shape, out,
-                     [&](const tenon::RemoteContext& value) { return memory_params(value, "L0_INTERNAL_BUF", use); });
+                     [&](const tenon::RemoteContext& value) { return memory_params(value, Place::kOwn, use); });
 }
 tenon_status_t tenon_remote_context_create_tensor_from_fd(const tenon_remote_context_t* context,
                                                           tenon_element_type_t type, size_t rank, const size_t* shape,
                                                           int32_t fd, tenon_tensor_use_t use, tenon_tensor_t** out) {
   return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
     if (fd < 0) refuse("fd is " + std::to_string(fd) + ", which is no descriptor");
-    tenon::AnyMap params = memory_params(value, "SHARED_BUF", use);
-    params[tenon::intel_npu::mem_handle.name()] = tenon::Any(reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
-    return params;
+    return memory_params(value, Place::kDescriptor, use, tenon::Any(static_cast<int>(fd)));
   });
 }
 tenon_status_t tenon_remote_context_create_tensor_from_memory(const tenon_remote_context_t* context,
@@ -201,10 +239,7 @@ tenon_status_t tenon_remote_context_create_tensor_from_memory(const tenon_remote
                                                               const size_t* shape, void* memory, tenon_tensor_use_t use,
                                                               tenon_tensor_t** out) {
   return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
-    required(memory, "memory");
-    tenon::AnyMap params = memory_params(value, "CPU_VA", use);
-    params[tenon::intel_npu::mem_handle.name()] = tenon::Any(memory);
-    return params;
+    return memory_params(value, Place::kPages, use, tenon::Any(required(memory, "memory")));
   });
 }
 tenon_status_t tenon_remote_context_create_tensor_from_file(const tenon_remote_context_t* context,
@@ -213,9 +248,7 @@ tenon_status_t tenon_remote_context_create_tensor_from_file(const tenon_remote_c
                                                             tenon_tensor_t** out) {
   return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
     const tenon::intel_npu::FileDescriptor file(required(path, "path"), offset_bytes);
-    tenon::AnyMap params = memory_params(value, "MMAPED_FILE", TENON_USE_INPUT);
-    params[tenon::intel_npu::file_descriptor.name()] = tenon::Any(file);
-    return params;
+    return memory_params(value, Place::kFile, TENON_USE_INPUT, tenon::Any(file));
   });
 }
 void tenon_remote_context_free(tenon_remote_context_t* context) { free_handle(context); }

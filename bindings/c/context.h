@@ -14,10 +14,11 @@ extern "C" {
 /*
  * A device's context, and tensors in its memory. Parameters go either as a tenon_properties_t, or as pairs of
  * arguments, key and value, as in OpenVINO's C interface: `argument_count` is twice the number of pairs; the
- * values of OCL_CONTEXT, OCL_QUEUE, VA_DEVICE, L0_CONTEXT, MEM_HANDLE and DEV_OBJECT_HANDLE are pointers, all
- * others texts; for keys that stand for a number (VA_PLANE, TILE_ID, OCL_CONTEXT_DEVICE_ID) a small int is
- * understood too. FILE_DESCRIPTOR is a path, FILE_OFFSET the first byte of it that is meant. For memory that is
- * there already, the functions that name it (..._from_fd, ..._from_memory, ..._from_file) spare the keys.
+ * values of OCL_CONTEXT, OCL_QUEUE, VA_DEVICE, L0_CONTEXT, MEM_HANDLE, CPU_VA and DEV_OBJECT_HANDLE are pointers,
+ * OS_HANDLE an int, all others texts; for keys that stand for a number (VA_PLANE, TILE_ID, OCL_CONTEXT_DEVICE_ID)
+ * a small int is understood too. FILE_DESCRIPTOR is a path, FILE_OFFSET the first byte of it that is meant. For
+ * memory that is there already, the functions that name it (..._from_fd, ..._from_memory, ..._from_file) spare the
+ * keys: they know those of NPUs and, but for files, of GPUs.
  */
 
 /* OCL, VA_SHARED, ZE. */

@@ -11,13 +11,6 @@ inline namespace v1 {
 namespace opencv_opencl {
 namespace detail {
 
-inline Step shared(const Description& from, const Context& to, MemoryKind kind, double cost_ns) {
-  Reached reached{from, false, cost_ns, 0};
-  reached.result.context = to;
-  reached.result.kind = kind;
-  return reached;
-}
-
 inline constexpr const char* kForeign =
     "the buffer belongs to another cl_context, and OpenCL shares none between two: make the UMat context of the "
     "buffer's own OpenCL context";
@@ -35,7 +28,7 @@ class BufferToUmat final : public Edge {
     if (from.modifier != kModifierLinear) return Refusal{opencv::detail::kTiled};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
     if (std::string reason = umat_reason(from.info, from.offset); !reason.empty()) return Refusal{std::move(reason)};
-    return shared(from, to, kUmatMemory, 200);
+    return shared_in_place(from, to, kUmatMemory, 200);
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
@@ -67,7 +60,7 @@ class UmatToBuffer final : public Edge {
     if (!umats || !buffers) return Refusal{"source or target is no context of cv::UMat and OpenCL buffers"};
     if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
-    return shared(from, to, opencl::kBufferMemory, 2000);
+    return shared_in_place(from, to, opencl::kBufferMemory, 2000);
   }
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);

@@ -21,6 +21,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/model_cache.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon {
 namespace {
@@ -84,17 +85,12 @@ void write_file(const fs::path& path, const std::string& bytes) {
 class ModelCache : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/tenon_cache_XXXXXX";
-    folder = ::mkdtemp(name);
     cache::set_message_sink([this](const std::string& text) {
       const std::lock_guard lock(mutex);
       messages += text + '\n';
     });
   }
-  void TearDown() override {
-    cache::set_message_sink({});
-    fs::remove_all(folder);
-  }
+  void TearDown() override { cache::set_message_sink({}); }
   CompiledModel compile(const AnyMap& more = {}, std::shared_ptr<Model> model = network()) {
     AnyMap properties{cache_dir((folder / "c").string())};
     properties.insert(more.begin(), more.end());
@@ -113,7 +109,8 @@ class ModelCache : public ::testing::Test {
   }
   static bool hit(const CompiledModel& model) { return model.get_property(loaded_from_cache); }
 
-  fs::path folder;
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
   Core core;
   std::mutex mutex;
   std::string messages;

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <tenon/devices/cpu/blob_internal.hpp>
 #include <tenon/devices/cpu/config_internal.hpp>
+#include <tenon/devices/cpu/engine/blob_internal.hpp>
 #include <tenon/devices/cpu/states_internal.hpp>
 #include <tenon/runtime/device.hpp>
 

@@ -6,7 +6,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/cpu/compiled_model_internal.hpp>
-#include <tenon/devices/cpu/staged_internal.hpp>
+#include <tenon/devices/cpu/engine/staged_internal.hpp>
 #include <tenon/devices/cpu/states_internal.hpp>
 #include <tenon/graph/evaluate.hpp>
 

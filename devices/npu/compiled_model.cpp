@@ -3,7 +3,10 @@
 #include <tenon/devices/npu/compiled_model_internal.hpp>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <ostream>
+#include <tuple>
 
 #include <tenon/devices/npu/adapt_internal.hpp>
 #include <tenon/devices/npu/batch_internal.hpp>
@@ -51,6 +54,32 @@ std::vector<const Argument*> matched(const std::vector<Argument>& all, bool is_i
   return by_name;
 }
 
+/// What requests check tensors against is what the driver touches. @errors kDataLoss: a blob of parts that do not
+/// belong together.
+void check_size(const Argument& argument, const Output<const Node>& port, bool takes_items) {
+  PartialShape shape = port.get_partial_shape();
+  if (takes_items && shape.rank().is_static() && shape.size() > 0) shape[0] = Dimension(1);
+  if (shape.is_dynamic()) return;
+  const auto bytes = checked_size_bytes(argument.type, shape.to_shape());
+  if (bytes && *bytes == argument.bytes()) return;
+  throw Error(Code::kDataLoss, "NPU: the driver's graph has '" + argument.name + "' of shape " +
+                                   to_string(argument.shape) + ", the model says " + shape.to_string() +
+                                   "; compile the model anew");
+}
+
+/// The one queue of all models with EXCLUSIVE_ASYNC_REQUESTS, where their inferences run one after the other; one for
+/// each kind, since queues are made with their options.
+std::shared_ptr<const CompiledModel::Queue> exclusive_queue(const Npu& npu, const QueueOptions& options) {
+  using Key = std::tuple<ze_context_handle_t, ze_device_handle_t, hint::Priority, bool, bool>;
+  static std::mutex mutex;
+  static auto* queues = new std::map<Key, std::weak_ptr<const CompiledModel::Queue>>;  // Models may outlive statics.
+  const std::lock_guard lock(mutex);
+  auto& known = (*queues)[{npu.context, npu.device, options.priority, options.turbo, options.sequential}];
+  auto queue = known.lock();
+  if (!queue) known = queue = std::make_shared<const CompiledModel::Queue>(make_queue(npu, options));
+  return queue;
+}
+
 }  // namespace
 
 CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Settings settings,
@@ -71,8 +100,9 @@ CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Setti
 }
 
 std::shared_ptr<const CompiledModel::Queue> CompiledModel::new_queue(hint::Priority priority) const {
-  auto queue =
-      std::make_shared<const Queue>(make_queue(*npu(), QueueOptions{priority, settings_.turbo, settings_.sequential}));
+  const QueueOptions options{priority, settings_.turbo, settings_.sequential};
+  auto queue = settings_.exclusive_requests ? exclusive_queue(*npu(), options)
+                                            : std::make_shared<const Queue>(make_queue(*npu(), options));
   if (settings_.workload != WorkloadType::DEFAULT) set_workload(queue->get(), settings_.workload);
   return queue;
 }
@@ -103,6 +133,7 @@ PortPlan CompiledModel::plan_port(const Argument& argument, const Output<const N
                                      std::string(name(argument.type)) + ", the model says " +
                                      std::string(name(plan.type)));
   plan.max_bytes = argument.bytes();
+  check_size(argument, port, info_.batch != 0);
   if (info_.batch != 0) {
     plan.kind = PortPlan::Kind::kBatch;
   } else if (port.get_partial_shape().is_dynamic()) {

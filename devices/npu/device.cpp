@@ -201,9 +201,10 @@ class NpuDevice final : public Device {
     if (takes_addresses(settings, npu)) config[kSerializer] = kByAddress;
     return build_flags(model, config, !npu.at_least(1, 9));
   }
-  /// Whether the driver may take memory away while the device is idle; of the context, as the last model wishes.
+  /// Whether the driver may take memory away while the device is idle; of the context, as the last model wishes. An
+  /// application's own is told only what was asked for.
   static void tell_idle_memory(const Npu& npu, const Settings& settings) {
-    if (!npu.context_table) return;
+    if (!npu.context_table || (npu.applications && !settings.keep_idle_memory)) return;
     abi::ContextNpuProperties wanted;
     wanted.options = settings.keep_idle_memory ? 0u : std::uint32_t{abi::kContextIdleOptimizations};
     check(call(npu.context_table->set_properties, npu.own_context, &wanted), "pfnSetProperties",

@@ -10,29 +10,6 @@ namespace {
 using level_zero::detail::Probe;
 using ::testing::HasSubstr;
 
-/// Runs `work` again and again, with the first call failing, then the second, until none is left to fail.
-template <typename Work>
-void fail_each_call(const Work& work) {
-  work();  // What is made once for the process.
-  const std::size_t before = handles();
-  int calls = 0;
-  for (;; ++calls) {
-    Probe::failed = false;
-    Probe::countdown = calls + 1;
-    try {
-      work();
-    } catch (const Error& error) {
-      EXPECT_STRNE(error.what(), "");
-    }
-    Probe::countdown = 0;
-    ASSERT_TRUE(handles_fall_to(before)) << handles() << " of " << before << " after call " << calls;
-    if (!Probe::failed) break;
-    ASSERT_LT(calls, 2000);
-  }
-  EXPECT_GT(calls, 0);
-  EXPECT_NO_THROW(work()) << "nothing that failed has left a trace";
-}
-
 TEST_F(Npu, EveryCallOfACompilationMayFail) {
   fail_each_call([&] { core.compile_model(relu(), "NPU"); });
 }

@@ -47,8 +47,8 @@ struct QueueOptions {
 Handle<ze_command_queue_handle_t> make_queue(const Npu& npu, const QueueOptions& options);
 Handle<ze_command_list_handle_t> make_list(const Npu& npu);
 Handle<ze_fence_handle_t> make_fence(ze_command_queue_handle_t queue);
-/// Waits until the fence is signalled, and resets it. @errors kDeadlineExceeded; what the driver gives.
-void wait_and_reset(ze_fence_handle_t fence, Deadline deadline);
+/// Waits until the fence is signalled, at most kSubmissionLimit, and resets it. @errors kDeadlineExceeded; what the driver gives.
+void wait_and_reset(ze_fence_handle_t fence);
 
 /// @thread const members from any thread; set_argument and what records it under mutex().
 class Graph {

@@ -15,11 +15,12 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// One NPU with its driver's tables. Lives as long as the process; @thread all members from any thread.
+/// One NPU with its driver's tables, in a ze_context. Those of npus() live as long as the process, those in an
+/// application's ze_context as long as whoever uses them. @thread all members from any thread.
 struct Npu {
   level_zero::Device facts;
   ze_device_handle_t device = nullptr;
-  ze_context_handle_t context = nullptr;  ///< One for all NPUs of a driver and all Cores.
+  ze_context_handle_t context = nullptr;  ///< One for all NPUs of a driver and all Cores, or an application's.
   /// The same two as the driver knows them: for the functions of its tables.
   ze_device_handle_t own_device = nullptr;
   ze_context_handle_t own_context = nullptr;
@@ -41,6 +42,7 @@ struct Npu {
   std::uint32_t max_opset = 0;
   std::string platform;  ///< "4000"
   std::string id;        ///< "4000", "4000.1": unique on this machine.
+  Context applications;  ///< Around an application's ze_context, which stays the application's; else empty.
 
   /// Whether the table has an entry: `offset` is the entry's in abi::GraphTable.
   bool has(std::size_t offset) const { return graph && offset / sizeof(void*) < abi::graph_entries(graph_version); }

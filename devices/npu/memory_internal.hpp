@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include <tenon/devices/npu/hardware_internal.hpp>
@@ -13,6 +14,16 @@ namespace tenon::inline v1::npu_device {
 
 inline constexpr std::size_t kPage = 4096;
 using Block = level_zero::detail::UsmBlock;
+
+/// The NPU in an application's ze_context: graphs, queues, lists and memory are then made in that one. Never destroys
+/// it.
+/// @return `npu` itself for the ze_context that it is in.
+/// @errors kInvalidArgument: null, or none that serves this NPU (another driver's); what the driver gives.
+std::shared_ptr<const Npu> in_context(const std::shared_ptr<const Npu>& npu, ze_context_handle_t context);
+
+/// What the application allocated in this NPU's ze_context at an address, by zeMemAlloc*. Nothing: another's memory,
+/// the system's, or pages that were imported for tensors.
+std::optional<level_zero::detail::UsmFacts> allocation_at(const Npu& npu, const void* data);
 
 /// The context of an NPU's memory: where routes of the router end.
 const Context& memory_context(const Npu& npu);

@@ -46,9 +46,10 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
     TensorType tensor_type = TensorType::BINDED;
     bool read_only = false;
     std::size_t size_bytes = 0;
+    level_zero::UsmType type = level_zero::UsmType::kHost;
   };
   RemoteUsm(const Npu& npu, Made made)
-      : UsmMemory(memory_context(npu), properties_of(made), level_zero::UsmType::kHost, made.data, Block(), {}),
+      : UsmMemory(memory_context(npu), properties_of(made), made.type, made.data, Block(), {}),
         device_name_(device_name_of(npu)),
         mem_type_(made.mem_type),
         tensor_type_(made.tensor_type),
@@ -73,6 +74,10 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
     properties.read_only = made.read_only;
     return properties;
   }
+  /// Device memory that has no address for the host: only copies by the device reach it.
+  static bool is_out_of_reach(const Tensor& tensor) {
+    return dynamic_cast<const UsmMemory*>(tensor.memory().get()) && !mapped_address(tensor);
+  }
   static std::byte* address(const Tensor& tensor) {
     if (std::byte* mapped = mapped_address(tensor)) return mapped;
     if (dynamic_cast<const RemoteMemory*>(tensor.memory().get()))
@@ -80,6 +85,16 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
     throw Error(Code::kInvalidArgument, "NPU: " + to_string(tensor) + " has no address that the CPU could copy from");
   }
   static void copy(const Tensor& from, const Tensor& to) {
+    if (is_out_of_reach(from)) {
+      const Tensor staged(from.element_type(), from.shape());
+      from.context()->read(from, {static_cast<std::byte*>(staged.data()), staged.size_bytes()});
+      return copy(staged, to);
+    }
+    if (is_out_of_reach(to)) {
+      const Tensor staged(to.element_type(), to.shape());
+      copy(from, staged);
+      return to.context()->write(to, {static_cast<const std::byte*>(staged.data()), staged.size_bytes()});
+    }
     if (bit_width(from.element_type()) < 8) {
       if (!from.is_contiguous() || !to.is_contiguous() || from.shape() != to.shape())
         throw AssertFailure("copying a region of " + std::string(name(from.element_type())) +
@@ -197,8 +212,9 @@ RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_
   struct stat about {};
   if (::fstat(fd, &about) != 0)
     throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(fd) + " is no open descriptor", "fstat", errno);
-  const off_t length = ::lseek(fd, 0, SEEK_END);
-  if (length >= 0) ::lseek(fd, 0, SEEK_SET);
+  // A file's own position is its owner's; dma-bufs have none, and tell their size by seeking alone on older kernels.
+  const off_t length = S_ISREG(about.st_mode) ? about.st_size : ::lseek(fd, 0, SEEK_END);
+  if (!S_ISREG(about.st_mode) && length >= 0) ::lseek(fd, 0, SEEK_SET);
   if (length < 0)
     throw Error(Code::kInvalidArgument, "NPU: descriptor " + std::to_string(fd) + " is no memory: it has no size",
                 "lseek", errno);
@@ -206,13 +222,24 @@ RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_
     throw Error(Code::kOutOfRange, "NPU: descriptor " + std::to_string(fd) + " has " + std::to_string(length) +
                                        " bytes, the tensor needs " + std::to_string(size));
   RemoteUsm::Made made;
+  made.read_only = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
   own(made, level_zero::detail::import_fd(native_of(npu), fd, size, true));
   return made;
 }
 
-RemoteUsm::Made from_pages(const Npu& npu, const AnyMap& params, std::size_t size) {
+RemoteUsm::Made from_address(const Npu& npu, const AnyMap& params, std::size_t size) {
   void* const given = required(params, intel_npu::mem_handle);
   if (!given) throw AssertFailure("Data pointer for importing memory can't be null");
+  RemoteUsm::Made made;
+  made.data = given;
+  if (const auto own = allocation_at(npu, given)) {  // The application's, in this ze_context: the NPU's already.
+    const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(given) - static_cast<std::byte*>(own->base));
+    if (size > own->size - offset)
+      throw Error(Code::kOutOfRange, "NPU: the Level Zero allocation has " + std::to_string(own->size - offset) +
+                                         " bytes from this address on, the tensor needs " + std::to_string(size));
+    made.type = own->type;
+    return made;
+  }
   if (!npu.imports_system_memory)
     throw Error(Code::kUnimplemented,
                 "Importing standard allocation is not supported with this driver version: it needs " +
@@ -222,10 +249,7 @@ RemoteUsm::Made from_pages(const Npu& npu, const AnyMap& params, std::size_t siz
         "Importing standard allocation is not supported if memory is not aligned to standard page size (address and "
         "size must be whole pages of 4096 bytes; the tensor has " +
         std::to_string(size) + ")");
-  RemoteUsm::Made made;
-  auto pages = share_pages(npu, given, size);
-  made.data = given;
-  made.kept = std::move(pages);
+  made.kept = share_pages(npu, given, size);
   return made;
 }
 
@@ -257,10 +281,7 @@ RemoteUsm::Made from_file(const Npu& npu, const AnyMap& params, TensorType tenso
 
 NpuContext::NpuContext(std::shared_ptr<const Npu> npu, AnyMap defaults) : npu_(std::move(npu)) {
   if (const Any* context = find(defaults, intel_npu::l0_context.name())) {
-    if (context->as<void*>() != npu_->context)
-      throw Error(Code::kUnimplemented,
-                  "NPU: contexts over an application's own ze_context are not supported; leave L0_CONTEXT out and use "
-                  "the device's, which get_params() tells");
+    npu_ = in_context(npu_, static_cast<ze_context_handle_t>(context->as<void*>()));
     defaults.erase(intel_npu::l0_context.name());
   }
   check_keys(defaults);
@@ -291,7 +312,7 @@ Tensor NpuContext::create_tensor(element::Type type, const Shape& shape, const A
       made = from_descriptor(*npu_, all, *size);
       break;
     case MemType::CPU_VA:
-      made = from_pages(*npu_, all, *size);
+      made = from_address(*npu_, all, *size);
       break;
     case MemType::MMAPED_FILE:
       made = from_file(*npu_, all, tensor_type, *size);
@@ -316,7 +337,7 @@ Tensor NpuContext::create_host_tensor(element::Type type, const Shape& shape) {
   return allocate_tensor(*npu_, type, shape, false);
 }
 
-std::string device_name_of(const Npu& npu) { return npus().front().get() == &npu ? "NPU" : "NPU." + npu.id; }
+std::string device_name_of(const Npu& npu) { return npus().front()->device == npu.device ? "NPU" : "NPU." + npu.id; }
 
 bool lies_on_npu(const Tensor& tensor) { return tensor && tensor.memory()->kind() == level_zero::kUsmMemory; }
 

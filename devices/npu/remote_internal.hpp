@@ -14,7 +14,8 @@ namespace tenon::inline v1::npu_device {
 /// The ze_context of an NPU, with what tensors are made like where nothing else is said. @thread any.
 class NpuContext final : public RemoteContextImpl {
  public:
-  /// @errors kNotFound: a parameter that no tensor has.
+  /// @param defaults  for the context's tensors; L0_CONTEXT: an application's own ze_context, which it keeps alive.
+  /// @errors kNotFound: a parameter that no tensor has; what in_context() gives.
   NpuContext(std::shared_ptr<const Npu> npu, AnyMap defaults);
   std::string device_name() const override;
   AnyMap params() const override;

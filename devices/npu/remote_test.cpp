@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote contexts and tensors: who shares what, what is refused and in which words, what may be closed when.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -10,6 +11,7 @@
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/level_zero/level_zero.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::npu_testing {
 namespace {
@@ -35,19 +37,15 @@ class NpuRemote : public Npu {
 class File {
  public:
   explicit File(const std::vector<float>& values, std::size_t offset = 0) {
-    char name[] = "/tmp/tenon_npu_XXXXXX";
-    const int fd = ::mkstemp(name);
-    ::close(fd);
-    path_ = name;
     std::ofstream out(path_, std::ios::binary);
     out << std::string(offset, '\0');
     out.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size() * 4));
   }
-  ~File() { std::filesystem::remove(path_); }
   const std::string& path() const { return path_; }
 
  private:
-  std::string path_;
+  TemporaryFolder folder_;
+  std::string path_ = folder_.path() / "values";
 };
 
 TEST_F(NpuRemote, TheDefaultContextIsOneForCoreAndModels) {
@@ -62,7 +60,7 @@ TEST_F(NpuRemote, TheDefaultContextIsOneForCoreAndModels) {
       << "one ze_context for the process";
   EXPECT_NO_THROW(core.create_context("NPU", AnyMap{}));
   EXPECT_NO_THROW(core.create_context("NPU", AnyMap{{"L0_CONTEXT", context.get()}}));
-  EXPECT_THROW(core.create_context("NPU", AnyMap{{"L0_CONTEXT", static_cast<void*>(this)}}), Error);
+  EXPECT_THROW(core.create_context("NPU", AnyMap{{"L0_CONTEXT", static_cast<void*>(nullptr)}}), Error);
   EXPECT_THROW(core.create_context("NPU", AnyMap{{"OCL_CONTEXT", 1}}), Error);
 }
 
@@ -256,6 +254,33 @@ TEST_F(NpuRemote, DescriptorsThatAreNoMemoryAreRefused) {
                 context.create_tensor(element::f32, {4}, static_cast<void*>(this), MemType::MMAPED_FILE);
               }).what(),
               HasSubstr("Only SHARED_BUF and CPU_VA memory types are supported"));
+}
+
+TEST_F(NpuRemote, ADescriptorThatMayOnlyBeReadIsNoOutputAndKeepsItsPosition) {
+  ZeroContext context(core);
+  auto request = this->request(context);
+  auto memory = cpu::SharedMemory::allocate(4096);
+  static_cast<float*>(memory->host())[3] = 3;
+  const int fd = ::open(("/proc/self/fd/" + std::to_string(memory->borrow_fd())).c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(::lseek(fd, 100, SEEK_SET), 100);
+  auto x = context.create_tensor(element::f32, {1, 1024}, fd);
+  EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), 100);
+  ::close(fd);
+  request.set_tensor("x", x);
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[3], 3);
+  EXPECT_THAT(error_of([&] { request.set_tensor("y", x); }).what(), HasSubstr("read"));
+  EXPECT_THROW(x.copy_from(floats({1, 1024}, std::vector<float>(1024, 1))), Error);
+}
+
+TEST_F(NpuRemote, ARefusalCarriesTheDriversWords) {
+  TENON_NEEDS("sysmem");
+  ZeroContext context(core);
+  void* const nothing = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_THAT(error_of([&] { context.create_tensor(element::f32, {1024}, nothing, MemType::CPU_VA); }).what(),
+              HasSubstr("whole pages that are mapped and readable"));
+  ::munmap(nothing, 4096);
 }
 
 TEST_F(NpuRemote, RegionsAreViews) {

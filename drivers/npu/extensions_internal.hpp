@@ -15,6 +15,9 @@ void* graph_extension_table(const char* name) noexcept;
 /// old driver. Read once.
 bool is_offered(std::string_view short_name) noexcept;
 
+/// Tells the standard error what TENON_NPU_WITHOUT names and nothing here is called.
+void report_unknown_settings() noexcept;
+
 /// 1.18, or what TENON_NPU_GRAPH_VERSION says, 1.5 to 1.18. Read once.
 std::uint32_t graph_extension_version() noexcept;
 

@@ -77,6 +77,13 @@ void check_describable(const compiler::Program& program) {
       throw Error(Code::kUnimplemented, "NPU: argument '" + argument.name + "' has rank " +
                                             std::to_string(argument.shape.size()) + ", and arguments have at most " +
                                             std::to_string(abi::kMaxArgumentDimensions) + " dimensions");
+    // Whether memory is large enough is reckoned from the largest shape: it must be a number.
+    const Shape shape = argument.max_shape();
+    const bool is_number = checked_size_bytes(argument.type, shape).has_value() &&
+                           std::all_of(shape.begin(), shape.end(), [](std::size_t n) { return n <= UINT32_MAX; });
+    if (!is_number)
+      throw Error(Code::kInvalidArgument,
+                  "NPU: argument '" + argument.name + "' " + argument.shape.to_string() + " is too large");
   }
 }
 

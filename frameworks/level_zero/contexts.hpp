@@ -2,8 +2,6 @@
 // Which Level Zero devices exist on this machine: all of all drivers, or none.
 #pragma once
 
-#include <algorithm>
-
 #include <tenon/frameworks/level_zero/level_zero.hpp>
 
 namespace tenon {
@@ -17,10 +15,7 @@ inline std::vector<Context> find_contexts() {
   std::vector<std::string> names;
   try {
     for (const Device& device : devices()) {
-      std::string name = typable(device.name);
-      const auto same = std::count(names.begin(), names.end(), name);
-      names.push_back(name);
-      if (same) name += "#" + std::to_string(same + 1);
+      const std::string name = distinct_name(names, typable(device.name));
       try {
         found.push_back(detail::make_context(device, name, {}));
       } catch (const Error&) {

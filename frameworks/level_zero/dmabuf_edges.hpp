@@ -42,7 +42,7 @@ class DmabufToUsm final : public Edge {
       return Refusal{device.name + " imports no dma-bufs (its external memory properties)"};
     if (from.fd != FdKind::kDmabuf && !native->imports_memfd)
       return Refusal{device.name + " imports no memfd, and this one only stands in for a dma-buf"};
-    Reached reached = shared(from, to, kUsmMemory, 5'000);
+    Reached reached = shared_in_place(from, to, kUsmMemory, 5'000);
     // The CPU reaches a dma-buf by its own bracket, not through the device's address.
     reached.result.host_addressable = from.fd != FdKind::kDmabuf && device.is_npu();
     reached.result.alignment = 1;
@@ -92,7 +92,7 @@ class UsmToDmabuf final : public Edge {
     if (from.fd == FdKind::kNone)
       return Refusal{"the allocation was not made to be exported: allocate with Requirements::fd"};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
-    Reached reached = shared(from, to, dmabuf::kDmabufMemory, 300);
+    Reached reached = shared_in_place(from, to, dmabuf::kDmabufMemory, 300);
     reached.result.host_addressable = false;
     reached.result.alignment = 1;
     return reached;

@@ -20,24 +20,8 @@ inline const Native* native_of(const Context& context) {
 }
 inline constexpr const char* kNotOurs = "source or target is no context of level_zero";
 
-inline Reached shared(const Description& from, const Context& to, MemoryKind kind, double cost_ns) {
-  Reached reached{from, false, cost_ns, 0};
-  reached.result.context = to;
-  reached.result.kind = kind;
-  return reached;
-}
 inline Reached copied(const Description& from, const Context& to, MemoryKind kind, double cost_ns, double ns_per_byte) {
-  Reached reached{from, true, cost_ns, ns_per_byte};
-  reached.result.context = to;
-  reached.result.kind = kind;
-  reached.result.info.strides = packed_strides(from.info.type, from.info.shape);
-  reached.result.offset = 0;
-  reached.result.memory_bytes = checked_size_bytes(from.info.type, from.info.shape).value_or(0);
-  reached.result.alignment = 64;
-  reached.result.fd = FdKind::kNone;
-  reached.result.host_addressable = true;
-  reached.result.read_only = false;
-  return reached;
+  return packed_copy(from, to, kind, cost_ns, ns_per_byte, 64, true);
 }
 
 /// Host memory of a driver under the CPU's name; freed with it.
@@ -59,7 +43,7 @@ class UsmToCpu final : public Edge {
     if (!native) return Refusal{kNotOurs};
     if (from.host_addressable) {
       if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
-      Reached reached = shared(from, to, kCpuMemory, 100);
+      Reached reached = shared_in_place(from, to, kCpuMemory, 100);
       // A driver imports no pages that are a driver's already: nobody shall plan that as the next hop.
       reached.result.alignment = std::min<std::size_t>(from.alignment, 64);
       return reached;
@@ -97,7 +81,7 @@ class CpuToUsm final : public Edge {
     const Native* native = native_of(to);
     if (!native) return Refusal{kNotOurs};
     if (std::string reason = obstacle(*native, from, access); !reason.empty()) return Refusal{std::move(reason)};
-    return shared(from, to, kUsmMemory, native->device.takes_any_pointer() ? 100 : 20'000);
+    return shared_in_place(from, to, kUsmMemory, native->device.takes_any_pointer() ? 100 : 20'000);
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
@@ -188,7 +172,7 @@ class UsmToUsm final : public Edge {
     if (source->context.get() != target->context.get())
       return Refusal{"the memory belongs to another ze_context: it passes as a dma-buf, or over the host"};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
-    return shared(from, to, kUsmMemory, 50);
+    return shared_in_place(from, to, kUsmMemory, 50);
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {

@@ -269,6 +269,24 @@ TEST_F(LevelZeroTest, WrapsAUsersContextWithoutOwningIt) {
   error_of([&] { wrap(handle(context), reinterpret_cast<ze_device_handle_t>(&nothing)); }, Code::kInvalidArgument);
 }
 
+TEST_F(LevelZeroTest, AContextOfOthersThanTheDeviceIsRefused) {
+  const auto wanted = detail::typed<ze_context_desc_t>(ZE_STRUCTURE_TYPE_CONTEXT_DESC);
+  for (const Device& one : devices()) {
+    ze_context_handle_t native = nullptr;
+    ASSERT_EQ(zeContextCreate(one.driver->handle, &wanted, &native), ZE_RESULT_SUCCESS);
+    const std::size_t handles = detail::Probe::handles;
+    for (const Device& other : devices()) {
+      if (other.driver->handle == one.driver->handle)
+        EXPECT_NO_THROW(wrap(native, other.handle));
+      else  // level_zero_drivers_test has two.
+        EXPECT_THAT(error_of([&] { wrap(native, other.handle); }, Code::kInvalidArgument),
+                    ::testing::HasSubstr("another driver's"));
+    }
+    EXPECT_EQ(detail::Probe::handles, handles);
+    EXPECT_EQ(zeContextDestroy(native), ZE_RESULT_SUCCESS);
+  }
+}
+
 TEST_F(LevelZeroTest, CopiesOfStridedRegionsTouchNothingElse) {
   const Tensor whole = allocate(context, UsmType::kDevice, {element::u8, {8, 8}, {}});
   write(whole, std::vector<std::uint8_t>(64, 9));

@@ -39,6 +39,26 @@ inline Context make_context(const Device& device, const std::string& name, std::
   return assemble(std::move(native), name, maps_device_memory);
 }
 
+/// Level Zero has no call that tells whose a ze_context is; that something can be made of it on a device shows it.
+/// @errors kInvalidArgument: it cannot.
+inline void require_together(ze_context_handle_t context, const Device& device) {
+  const auto group = device.compute_group ? device.compute_group : device.copy_group;
+  if (!group) return;
+  auto wanted = typed<ze_command_list_desc_t>(ZE_STRUCTURE_TYPE_COMMAND_LIST_DESC);
+  wanted.commandQueueGroupOrdinal = *group;
+  try {
+    create<ze_command_list_handle_t>("zeCommandListCreate", "trying a user's ze_context", zeCommandListCreate, context,
+                                     device.handle, &wanted);
+  } catch (const Error& error) {
+    if (error.code() != Code::kInvalidArgument) throw;
+    throw Error(Code::kInvalidArgument,
+                "level_zero::wrap: the ze_context is none that serves " + device.name +
+                    ": another driver's, one for other devices, or destroyed; make it with zeContextCreate of the "
+                    "driver that has the device",
+                error.native_api(), error.native_code());
+  }
+}
+
 inline std::size_t extent_of(const TensorInfo& info, const char* function) {
   const auto extent = checked_extent_bytes(info);
   if (!extent)
@@ -66,13 +86,17 @@ inline Context make_context() {
   return make_context(found.front());
 }
 
-/// The user's ze_context on one of its devices: borrowed; the user keeps it alive as long as the context and its
-/// memory live, since Level Zero counts no references.
-/// @errors kInvalidArgument: null, or a device that no driver has.
+/// The user's ze_context on one of its devices: borrowed and never destroyed; the user keeps it alive as long as the
+/// context, its memory and routers that planned ways to it live, since Level Zero counts no references.
+/// @param context  A live ze_context: Level Zero's loader and many drivers do not survive a pointer that is none.
+/// @errors kInvalidArgument: null, a device that no driver has, or a ze_context that does not serve the device
+///         (another driver's; one that was made for other devices); else what the native calls give.
+/// @cost a command list that is made and dropped, and the import of one page.  @thread any.
 inline Context wrap(ze_context_handle_t context, ze_device_handle_t device) {
   if (!context || !device) throw Error(Code::kInvalidArgument, "level_zero::wrap: a null ze_context or device");
   for (Device& known : devices()) {
     if (known.handle != device) continue;
+    detail::require_together(context, known);
     auto native = make_ref<detail::Native>();
     native->context = detail::Handle<ze_context_handle_t>::borrow(context);
     const std::string name = detail::typable(known.name);

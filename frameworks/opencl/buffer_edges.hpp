@@ -21,26 +21,8 @@ inline const Native* native_of(const Context& context) {
   return facet ? &facet->native() : nullptr;
 }
 
-/// The description of a packed copy in `to`.
 inline Reached copied(const Description& from, const Context& to, MemoryKind kind, double cost_ns, double ns_per_byte) {
-  Reached reached{from, true, cost_ns, ns_per_byte};
-  reached.result.context = to;
-  reached.result.kind = kind;
-  reached.result.info.strides = packed_strides(from.info.type, from.info.shape);
-  reached.result.offset = 0;
-  reached.result.memory_bytes = checked_size_bytes(from.info.type, from.info.shape).value_or(0);
-  reached.result.alignment = 1;
-  reached.result.fd = FdKind::kNone;
-  reached.result.host_addressable = false;
-  reached.result.read_only = false;
-  return reached;
-}
-
-inline Reached shared(const Description& from, const Context& to, MemoryKind kind, double cost_ns) {
-  Reached reached{from, false, cost_ns, 0};
-  reached.result.context = to;
-  reached.result.kind = kind;
-  return reached;
+  return packed_copy(from, to, kind, cost_ns, ns_per_byte, 1, false);
 }
 
 /// A copying edge stands back where its sharing twin can be taken: one way for each case, and the twin says why not.
@@ -64,7 +46,8 @@ class CpuToBuffer final : public Edge {
     if (!native) return Refusal{"the target is no context of this framework"};
     if (std::string reason = obstacle(*native, from.memory_bytes, from.alignment); !reason.empty())
       return Refusal{std::move(reason)};
-    Reached reached = shared(from, to, kBufferMemory, native->coherency == Coherency::kStanding ? 500 : 20'000);
+    Reached reached =
+        shared_in_place(from, to, kBufferMemory, native->coherency == Coherency::kStanding ? 500 : 20'000);
     if (native->coherency == Coherency::kMapped) {  // The host may not touch it meanwhile.
       reached.result.host_addressable = false;
       reached.result.alignment = 1;
@@ -220,7 +203,7 @@ class BufferToCpu final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
     if (!native) return Refusal{"the source is no memory of this framework"};
-    Reached reached = shared(from, to, kCpuMemory, 300);
+    Reached reached = shared_in_place(from, to, kCpuMemory, 300);
     if (from.host_addressable) return reached;
     if (!native->maps_alias)
       return Refusal{native->device.name + " (" + native->device.platform_name +
@@ -344,7 +327,7 @@ class BufferToBuffer final : public Edge {
       return Refusal{
           "the buffer belongs to another cl_context, and OpenCL shares none between two; external memory or a "
           "way over the host does"};
-    return shared(from, to, kBufferMemory, 300);
+    return shared_in_place(from, to, kBufferMemory, 300);
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {

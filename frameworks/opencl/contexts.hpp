@@ -2,7 +2,6 @@
 // Which OpenCL devices exist on this machine: all of all platforms, or none.
 #pragma once
 
-#include <algorithm>
 #include <vector>
 
 #include <tenon/frameworks/opencl/opencl.hpp>
@@ -18,10 +17,7 @@ inline std::vector<Context> find_contexts() {
   std::vector<std::string> names;
   for (cl_device_id id : all_devices()) {
     try {
-      std::string name = short_name(read_device(id));
-      const auto same = std::count(names.begin(), names.end(), name);
-      names.push_back(name);
-      if (same) name += "#" + std::to_string(same + 1);
+      const std::string name = distinct_name(names, short_name(read_device(id)));
       found.push_back(detail::make_context(id, {}, name));
       const Context main = found.back();
       if (device(main).max_width) found.push_back(images(main));

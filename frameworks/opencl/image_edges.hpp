@@ -43,7 +43,7 @@ class BufferToImage final : public Edge {
                      std::to_string(device.base_alignment)};
     if (from.offset + pitch * picture.height_px > from.memory_bytes)
       return Refusal{"the last row of the picture is cut off: an image wants all of its pitch"};
-    Reached reached = shared(from, to, kImageMemory, 2'000);
+    Reached reached = shared_in_place(from, to, kImageMemory, 2'000);
     reached.result.alignment = 1;
     reached.result.host_addressable = false;
     return reached;

@@ -8,13 +8,13 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
-#include <atomic>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/native_calls.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -62,23 +62,9 @@ inline std::string status_name(cl_int status) {
 
 namespace detail {
 
-/// What conformance and tests steer: every native call below passes through injected(), and every handle is counted.
-struct Probe {
-  static inline std::atomic<long> countdown{0};
-  static inline std::atomic<bool> failed{false};
-  static inline std::atomic<std::size_t> handles{0};
-};
-
-/// True when this call is the one that was told to fail. @cost one relaxed load.
-inline bool injected() {
-  long left = Probe::countdown.load(std::memory_order_relaxed);
-  while (left > 0) {
-    if (!Probe::countdown.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) continue;
-    if (left == 1) Probe::failed.store(true);
-    return left == 1;
-  }
-  return false;
-}
+/// Every native call below passes through injected(), and every handle is counted.
+using Probe = CallProbe<struct OpenClCalls>;
+inline bool injected() { return Probe::injected(); }
 inline constexpr cl_int kInjected = CL_OUT_OF_RESOURCES;
 
 constexpr Code code_of(cl_int status) {

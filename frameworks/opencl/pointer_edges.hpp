@@ -34,7 +34,7 @@ class UsmToCpu final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
     if (!native) return Refusal{"the source is no memory of this framework"};
-    return from.host_addressable ? shared(from, to, kCpuMemory, 100) : host_copy(from, to, *native);
+    return from.host_addressable ? shared_in_place(from, to, kCpuMemory, 100) : host_copy(from, to, *native);
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
@@ -60,7 +60,7 @@ class CpuToUsm final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const auto* context = to.as<UsmContext>();
     if (!context) return Refusal{"the target is no context of this framework"};
-    if (context->usm()->functions.any_host_pointer) return shared(from, to, kUsmMemory, 100);
+    if (context->usm()->functions.any_host_pointer) return shared_in_place(from, to, kUsmMemory, 100);
     if (!context->usm()->functions.host_type)
       return Refusal{context->native().device.name + " takes neither host pointers as USM nor has host USM to copy to"};
     Reached reached = copied(from, to, kUsmMemory, 20'000, 0.1);
@@ -131,9 +131,9 @@ class SvmToCpu final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
     if (!native) return Refusal{"the source is no memory of this framework"};
-    if (from.host_addressable) return shared(from, to, kCpuMemory, 100);
+    if (from.host_addressable) return shared_in_place(from, to, kCpuMemory, 100);
     if (native->coherency != Coherency::kStanding) return host_copy(from, to, *native);
-    Reached reached = shared(from, to, kCpuMemory, 30'000);
+    Reached reached = shared_in_place(from, to, kCpuMemory, 30'000);
     reached.result.host_addressable = true;
     reached.result.alignment = 64;
     return reached;
@@ -178,7 +178,7 @@ class CpuToSvm final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const auto* context = to.as<SvmContext>();
     if (!context) return Refusal{"the target is no context of this framework"};
-    if (context->has_system()) return shared(from, to, kSvmMemory, 100);
+    if (context->has_system()) return shared_in_place(from, to, kSvmMemory, 100);
     Reached reached = copied(from, to, kSvmMemory, 20'000, 0.1);
     reached.result.host_addressable = context->has_fine_grained();
     return reached;
@@ -228,7 +228,7 @@ class SvmToBuffer final : public Edge {
     if (source->context.get() != target->context.get()) return Refusal{"the SVM belongs to another cl_context"};
     if (from.memory_bytes > target->device.max_allocation)
       return Refusal{"the memory is larger than the largest buffer"};
-    Reached reached = shared(from, to, kBufferMemory, 500);
+    Reached reached = shared_in_place(from, to, kBufferMemory, 500);
     reached.result.host_addressable = from.host_addressable;
     return reached;
   }

@@ -189,10 +189,7 @@ inline Step CpuToOpenVino::step(const Description& from, const Context& to, Acce
   if (!detail::is_host(to))
     return Refusal{"OpenVINO has no way to see host memory in the remote context " + std::string(to->name())};
   if (auto why = detail::why_not_strides(from.info)) return Refusal{std::move(*why)};
-  Reached reached{from, false, 30, 0};
-  reached.result.context = to;
-  reached.result.kind = kOpenVinoMemory;
-  return reached;
+  return shared_in_place(from, to, kOpenVinoMemory, 30);
 }
 inline Tensor CpuToOpenVino::map(const Tensor& source, const Context& to, const MapOptions& options) const {
   reach(*this, source, to, options);

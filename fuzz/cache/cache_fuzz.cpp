@@ -16,7 +16,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/blob_internal.hpp>
+#include <tenon/devices/cpu/engine/blob_internal.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/cache_internal.hpp>
 
@@ -106,11 +106,13 @@ void write_seeds(const std::string& folder) {
   std::filesystem::create_directories(folder);
   const auto fixed = small_model(PartialShape{1, 32, 2, 2});
   std::ostringstream prepared, open, weightless;
-  cpu_device::write_blob(
-      prepared, {cpu_device::Blob::Kind::kPrepared, "small", engine::prepare_again(*engine::Plan::compile(fixed))});
-  cpu_device::write_blob(
-      open, {cpu_device::Blob::Kind::kModel, "small", {small_model(PartialShape{Dimension(), 32, 2, 2}), {}}});
-  cpu_device::write_weightless_blob(weightless, "small", *fixed);
+  using Kind = cpu_device::Blob::Kind;
+  const auto write = [](std::ostream& stream, Kind kind, engine::PreparedModel model) {
+    cpu_device::write_blob(stream, {kind, "small", ElementType::kF32, std::move(model)});
+  };
+  write(prepared, Kind::kPrepared, engine::prepare_again(*engine::Plan::compile(fixed)));
+  write(open, Kind::kModel, {small_model(PartialShape{Dimension(), 32, 2, 2}), {}});
+  write(weightless, Kind::kWeightless, {fixed, {}});
   for (const auto& [name, blob] :
        {std::pair{"prepared", prepared.str()}, {"open", open.str()}, {"weightless", weightless.str()}}) {
     write_seed(folder, std::string(name) + ".blob", blob);

@@ -20,7 +20,7 @@ enum class MemType {
   L0_INTERNAL_BUF = 0,  ///< Allocated by the device through Level Zero.
   SHARED_BUF = 1,       ///< Another API's: a dma-buf's descriptor; a handle on Windows.
   MMAPED_FILE = 2,      ///< A file's bytes.
-  CPU_VA = 3            ///< The application's own pages.
+  CPU_VA = 3            ///< The application's own: whole pages, or what it allocated in the ze_context.
 };
 TENON_ENUM_TEXT(MemType, "memory type",
                 {{MemType::L0_INTERNAL_BUF, "L0_INTERNAL_BUF"},
@@ -31,7 +31,7 @@ TENON_ENUM_TEXT(MemType, "memory type",
 inline constexpr Property<MemType> mem_type{"MEM_TYPE"};
 /// As a parameter: the descriptor or pointer to share. As an answer: the address of the memory for the device.
 inline constexpr Property<npu_handle_param> mem_handle{"MEM_HANDLE"};
-/// The ze_context_handle_t.
+/// The ze_context_handle_t. As a parameter of create_context: the application's own, which outlives the Core.
 inline constexpr Property<npu_handle_param> l0_context{"L0_CONTEXT"};
 
 /// A file's bytes from an offset on. @errors kInvalidArgument: "Provided path is empty."

@@ -9,6 +9,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 #include "gated_device_test.hpp"
 
 namespace tenon::testing {
@@ -197,8 +198,8 @@ TEST_F(Hetero, PropertiesReachTheirDevices) {
 }
 
 TEST_F(Hetero, PartsComeFromTheCache) {
-  char name[] = "/tmp/tenon_hetero_XXXXXX";
-  const std::string folder = ::mkdtemp(name);
+  const TemporaryFolder temporary;
+  const std::string folder = temporary.path().string();
   for (int round = 0; round < 2; ++round) {
     const auto model = zigzag("TEMPLATE", "CPU");
     auto compiled = core.compile_model(model, "HETERO:TEMPLATE,CPU", cache_dir(folder));
@@ -208,7 +209,6 @@ TEST_F(Hetero, PartsComeFromTheCache) {
   std::size_t entries = 0;
   for ([[maybe_unused]] const auto& item : std::filesystem::directory_iterator(folder)) ++entries;
   EXPECT_EQ(entries, 3u) << "one per part, found again in the second round";
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/support/named_driver.hpp>
 #include "allocation_count_internal.hpp"
 #include "suite_internal.hpp"
 
@@ -66,6 +67,13 @@ void expect_close(const Tensor& actual, const Tensor& expected, const std::strin
 
 class DeviceConformance : public OnDevice {};
 TENON_ON_EVERY_DEVICE(DeviceConformance);
+
+/// A device that is not found has no tests, which nobody would see.
+TEST(DevicesOfTheBuild, TheNamedDriversNpuIsAmongThem) {
+  if (driver_is_named()) {
+    EXPECT_THAT(devices(), Contains(::testing::StartsWith("NPU")));
+  }
+}
 
 TEST_P(DeviceConformance, AnswersEveryPropertyItLists) {
   const auto names = core.get_property(name, supported_properties);

@@ -15,6 +15,7 @@
 
 #include <tenon/frameworks/ffmpeg/video.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/support/named_driver.hpp>
 #include <tenon/vision/decode.hpp>
 #include <tenon/vision/ground_truth.hpp>
 #ifdef HAS_OPENVINO
@@ -103,6 +104,7 @@ class Motion : public ::testing::TestWithParam<const char*> {
     const bool is_there = std::any_of(devices.begin(), devices.end(), [&](const std::string& name) {
       return name == device || name.rfind(device + ".", 0) == 0;
     });
+    if (!is_there && device == "NPU" && driver_is_named()) FAIL() << core.get_unavailable_devices()["NPU"];
     if (!is_there) GTEST_SKIP() << device << " is not here";
     model = core.read_model(model_file("motion.xml"));
     compiled = core.compile_model(model, device);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/cpu/blob_internal.hpp>
+#include <tenon/devices/cpu/engine/blob_internal.hpp>
 #include <tenon/drivers/npu/compiler/arguments.hpp>
 #include <tenon/drivers/npu/compiler/options.hpp>
 

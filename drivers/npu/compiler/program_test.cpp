@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
@@ -208,12 +209,8 @@ TEST(Profile, HasATimeForEachStep) {
 
 class CacheTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/npu_cache_XXXXXX";
-    folder_ = ::mkdtemp(name);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::filesystem::path folder_;
+  const TemporaryFolder temporary_;
+  const std::filesystem::path folder_ = temporary_.path();
 };
 
 TEST_F(CacheTest, HitsWhatWasCompiledAndKnowsWhatDiffers) {

@@ -7,7 +7,7 @@
 #include <exception>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/staged_internal.hpp>
+#include <tenon/devices/cpu/engine/staged_internal.hpp>
 
 namespace tenon::npu::compiler {
 namespace {

@@ -46,10 +46,22 @@ class ZeroContext : public RemoteContext {
   /// The default context of the NPU. @errors kUnavailable: there is none.
   ZeroContext(Core& core) { *this = core.get_default_context(device_name).as<ZeroContext>(); }
 
-  /// The ze_context_handle_t, still owned by the device.
+  /// A context in the application's own ze_context. Models compiled on it make their graphs, queues, lists and memory
+  /// there, and what the application allocates there (zeMemAllocHost, Device, Shared) is used in place: by any
+  /// set_tensor, and by create_tensor with CPU_VA, from any address on and whatever its size.
+  /// @param ze_context  A live ze_context_handle_t of the NPU's driver, got through Level Zero's loader. Borrowed and
+  ///        never destroyed: it outlives this context, what is compiled on it, tensors of it, and the Core.
+  /// @param device  "NPU", or one of several: "NPU.4000.1".
+  /// @errors kInvalidArgument: null, or another driver's ze_context; kUnavailable: there is no NPU.
+  ZeroContext(Core& core, void* ze_context, const std::string& device = device_name) {
+    *this = core.create_context(device, {{l0_context.name(), ze_context}}).as<ZeroContext>();
+  }
+
+  /// The ze_context_handle_t, still owned by the device, or by the application that gave it.
   void* get() { return get_params().at(l0_context.name()).as<void*>(); }
 
-  /// From an NT handle (Windows) or, with CPU_VA, from the caller's own pages. Shares, never copies.
+  /// From an NT handle (Windows) or, with CPU_VA, from the caller's own pages or its memory of this ze_context. Shares,
+  /// never copies.
   ZeroBufferTensor create_tensor(const element::Type type, const Shape& shape, void* buffer,
                                  const MemType memory_type = MemType::SHARED_BUF,
                                  const TensorType tensor_type = TensorType::BINDED) {

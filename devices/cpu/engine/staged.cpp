@@ -5,7 +5,7 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/staged_internal.hpp>
+#include <tenon/devices/cpu/engine/staged_internal.hpp>
 #include <tenon/graph/evaluate.hpp>
 
 namespace tenon::inline v1::cpu_device {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models whose shapes depend on values, in stages, against the reference.
 #include <tenon/devices/cpu/engine/engine_test_internal.hpp>
-#include <tenon/devices/cpu/staged_internal.hpp>
+#include <tenon/devices/cpu/engine/staged_internal.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::engine_test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blobs: a header that is checked byte by byte, then sections that are checked as a whole.
-#include <tenon/devices/cpu/blob_internal.hpp>
+#include <tenon/devices/cpu/engine/blob_internal.hpp>
 
 #include <link.h>
 

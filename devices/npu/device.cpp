@@ -262,7 +262,8 @@ class NpuDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> import(const Tensor& bytes, bool is_verified,
                                             const std::shared_ptr<const Npu>& npu,
                                             std::shared_ptr<RemoteContextImpl> context, Settings settings,
-                                            const WeightsSource& weights) {
+                                            WeightsSource weights) {
+    if (weights.path.empty()) weights.path = settings.weights_path;
     const bool is_raw =
         settings.import_raw && (!bytes || bytes.size_bytes() < 8 || std::memcmp(bytes.data(), "TNPUBLOB", 8) != 0);
     Blob blob;

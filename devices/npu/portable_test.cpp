@@ -202,6 +202,8 @@ TEST_F(NpuWeightless, BlobsAreSmallAndFindTheirWeightsAgain) {
   const std::shared_ptr<const Model> model = core.read_model(xml());
   expect_works(import(blob, {hint::model(model)}));
   expect_works(import(whole.str(), {weights_path("/nonexistent")}));
+  core.set_property("NPU", weights_path(bin()));
+  expect_works(import(blob));
 }
 
 TEST_F(NpuWeightless, ModelsThatWereNeverInAFileAreFoundInTheModelItself) {

@@ -54,6 +54,9 @@ if(PROJECT_IS_TOP_LEVEL)
     endif()
   endif()
 endif()
+if(TENON_BUILD_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # Coverage of the libraries too, or the fuzzers see nothing of what they reach.
+endif()
 if(TENON_BUILD_TESTS)
   set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)  # Target all_verify_interface_header_sets: every public header alone.
   enable_testing()

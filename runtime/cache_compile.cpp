@@ -176,7 +176,7 @@ void Compiler::store(const fs::path& file, const CompiledModelImpl& compiled, co
         std::chrono::nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count());
     info.files = files;
     info.encrypted = settings_.callbacks && settings_.callbacks->encrypt;
-    const bool weightless = settings_.weightless.value_or(settings_.mode == CacheMode::OPTIMIZE_SIZE);
+    const bool weightless = settings_.leaves_weights();
     info.weightless = weightless;
     write_entry(file, info, [&](std::ostream& stream) {
       if (!info.encrypted) return compiled.export_blob(stream, weightless);

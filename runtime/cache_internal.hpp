@@ -90,6 +90,7 @@ struct Settings {
   std::optional<std::uint64_t> blob_id;
   std::filesystem::path model_path;
   std::uint64_t size_limit_bytes = 0;
+  bool leaves_weights() const { return weightless.value_or(mode == CacheMode::OPTIMIZE_SIZE); }
 };
 
 bool is_cache_property(const std::string& key);

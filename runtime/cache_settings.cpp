@@ -37,8 +37,7 @@ Any value_of(const Settings& settings, const std::string& key) {
   if (key == cache_dir.name()) return Any(settings.folder.string());
   if (key == cache_path.name()) return Any(settings.folder);
   if (key == cache_mode.name()) return Any(settings.mode);
-  if (key == enable_weightless.name())
-    return Any(settings.weightless.value_or(settings.mode == CacheMode::OPTIMIZE_SIZE));
+  if (key == enable_weightless.name()) return Any(settings.leaves_weights());
   if (key == cache_size_limit.name()) return Any(settings.size_limit_bytes);
   if (key == cache_blob_id.name()) return Any(settings.blob_id.value_or(0));
   throw Error(Code::kPermissionDenied, "property " + key + " can be written only");

@@ -203,6 +203,8 @@ void VariableState::set_state(const Tensor& state) {
   const Tensor current = impl.state();
   const bool converts = current && current.element_type() != state.element_type();
   impl.set_state(converts ? converted(state, current.element_type()) : state);
+  static const EdgeId edge = register_edge("set_state->device (packed)");
+  owner_->state->scope().book_copied(edge, current ? current.size_bytes() : state.size_bytes());
 }
 
 CompiledModel::CompiledModel(std::shared_ptr<ModelState> state) : state_(std::move(state)) {}
@@ -278,10 +280,11 @@ FrameGeometry CompiledModel::frame_geometry(const FrameInfo& info, const std::st
 
 void CompiledModel::export_model(std::ostream& stream) {
   const auto impl = state().main_variant()->impl;
-  const auto& callbacks = state().cache_settings().callbacks;
-  if (!callbacks || !callbacks->encrypt) return impl->export_model(stream);
+  const cache::Settings& settings = state().cache_settings();
+  const auto& callbacks = settings.callbacks;
+  if (!callbacks || !callbacks->encrypt) return impl->export_blob(stream, settings.leaves_weights());
   std::ostringstream plain;
-  impl->export_model(plain);
+  impl->export_blob(plain, settings.leaves_weights());
   const std::string text = callbacks->encrypt(std::move(plain).str());
   stream.write(text.data(), static_cast<std::streamsize>(text.size()));
 }

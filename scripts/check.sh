@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang tsan frameworks-off tidy abi fuzz zoo npu vm chroot12 chroot13 npu13)
+PARTS=(clang asan tsan frameworks-off deletable tidy abi fuzz zoo npu vm chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -28,6 +28,12 @@ with_clang() {
 
 check_clang() { with_clang clang && build clang && run_ctest build/clang; }
 
+# Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
+check_asan() {
+  configure asan && build asan tenon_sanitized_tests tenon_threaded_tests &&
+    ASAN_OPTIONS=allocator_may_return_null=1 run_ctest build/asan -L '^(core|frameworks|parsers|runtime|drivers)$' -E '^example_'
+}
+
 check_tsan() {
   configure tsan && build tsan tenon_threaded_tests &&
     TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:halt_on_error=1:allocator_may_return_null=1" \
@@ -48,11 +54,15 @@ check_frameworks_off() {
   done
 }
 
+# Each folder that stands for itself deleted in turn: what is left must configure, and include nothing that is gone.
+check_deletable() { python3 tests/deletable/deletable_test.py; }
+
 check_tidy() {
   local tidy
   tidy=$(command -v clang-tidy-16 || command -v clang-tidy-19)
   configure release
-  git ls-files 'core/*.cpp' 'graph/**/*.cpp' 'runtime/*.cpp' 'vision/*.cpp' 'tools/**/*.cpp' 'devices/**/*.cpp' |
+  git ls-files 'core/*.cpp' 'graph/*.cpp' 'runtime/*.cpp' 'vision/*.cpp' 'tools/*.cpp' 'devices/*.cpp' \
+    'drivers/*.cpp' 'frameworks/*.cpp' 'bindings/*.cpp' |
     grep -vE '_(test|bench)\.cpp$' | xargs -P "$(nproc)" -n 4 "$tidy" -p build/release --quiet 2>build/tidy.err
 }
 
@@ -71,6 +81,13 @@ fuzz_seeds() {
     { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz; }
 }
 
+# A fuzzer alone has some hundreds of edges; with the libraries it reads for, thousands.
+sees_libraries() {
+  local edges
+  edges=$(grep -oE '[0-9]+ inline 8-bit counters' "$1" | head -1 | cut -d' ' -f1)
+  [ "${edges:-0}" -gt 2000 ]
+}
+
 check_fuzz() {
   with_clang fuzz && build fuzz tenon_fuzzers && fuzz_seeds || return 1
   local target name failed=0
@@ -81,6 +98,7 @@ check_fuzz() {
     "$target" -max_total_time="$FUZZ_SECONDS" -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 -artifact_prefix="build/fuzz/" \
       "build/fuzz/corpus/$name" "build/fuzz/seeds/${name%_fuzz}" >"$target.log" 2>&1 || { tail -30 "$target.log"; failed=1; }
     grep -E 'stat::number_of_executed_units|stat::peak_rss' "$target.log" || true
+    sees_libraries "$target.log" || { echo "$name sees no code but its own: its libraries are built without coverage"; failed=1; }
   done
   [ "$failed" = 0 ]
 }

@@ -95,8 +95,14 @@ Debatched debatch(const std::shared_ptr<const Model>& model, BatchMode mode) {
   if (mode == BatchMode::AUTO) {
     // A driver's compiler knows what to do with a batch of known extent.
     if (batch->is_static()) return whole;
-    for (const auto& parameter : model->get_parameters())
-      if (!batch_first(*parameter).value_or(false)) return whole;
+    // One input's layout names the batch; what the others have at axis 0 is of the same extent, unless they deny it.
+    bool is_named = false;
+    for (const auto& parameter : model->get_parameters()) {
+      const auto first = batch_first(*parameter);
+      if (!first.value_or(true)) return whole;
+      is_named |= first.has_value();
+    }
+    if (!is_named) return whole;
   } else {
     for (const auto& parameter : model->get_parameters())
       if (!batch_first(*parameter).value_or(true)) return refused("the layout of an input has no N at axis 0");

@@ -9,7 +9,10 @@
 #include <span>
 
 #include <tenon/core/error.hpp>
+#include <tenon/devices/npu/blob_table_internal.hpp>
 #include <tenon/graph/op.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/content_hash.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -17,7 +20,7 @@ namespace {
 
 constexpr char kMagic[8] = {'T', 'N', 'P', 'U', 'B', 'L', 'O', 'B'};
 /// Major: what older readers can't read. Minor: what they may leave out.
-constexpr std::uint32_t kMajor = 1, kMinor = 0;
+constexpr std::uint32_t kMajor = 2, kMinor = 0;
 constexpr const char* kVersion = "Tenon 0.1.0";
 constexpr std::size_t kPage = 4096;
 
@@ -32,66 +35,11 @@ struct Header {
   ContentHash content;  ///< Of all that follows the header.
   char made_by[32];
   char platform[32];
-  char unused[368];
+  BlobKind kind;
+  char unused[364];
   ContentHash own;  ///< Of the header before this field.
 };
 static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
-
-[[noreturn]] void damaged(const std::string& what) {
-  throw Error(Code::kDataLoss, "NPU: the compiled blob is damaged or truncated: " + what + "; compile the model anew");
-}
-
-class TableWriter {
- public:
-  void number(std::uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void text(std::string_view value) {
-    number(value.size());
-    bytes.append(value);
-  }
-  void names(const std::unordered_set<std::string>& values) {
-    std::vector<std::string> sorted(values.begin(), values.end());
-    std::sort(sorted.begin(), sorted.end());
-    number(sorted.size());
-    for (const std::string& value : sorted) text(value);
-  }
-  std::string bytes;
-};
-
-/// Never past its end.
-class TableReader {
- public:
-  explicit TableReader(std::span<const char> bytes) : bytes_(bytes) {}
-  std::uint64_t number() {
-    std::uint64_t value;
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    return value;
-  }
-  /// A count of things that take at least 8 bytes each.
-  std::uint64_t count() {
-    const std::uint64_t value = number();
-    if (value > (bytes_.size() - at_) / 8) damaged("its table names more entries than it has");
-    return value;
-  }
-  std::string text() {
-    const std::uint64_t size = number();
-    return std::string(take(size), size);
-  }
-  std::unordered_set<std::string> names() {
-    std::unordered_set<std::string> values;
-    for (std::uint64_t left = count(); left > 0; --left) values.insert(text());
-    return values;
-  }
-
- private:
-  const char* take(std::uint64_t size) {
-    if (size > bytes_.size() - at_) damaged("its table ends early");
-    const char* start = bytes_.data() + at_;
-    at_ += size;
-    return start;
-  }
-  std::span<const char> bytes_;
-  std::size_t at_ = 0;
-};
 
 /// Entries of rt_info that are texts, and those of maps of texts (layouts).
 void write_rt_info(TableWriter& table, const RTMap& info) {
@@ -158,6 +106,19 @@ Output<const Node> read_port(TableReader& table, bool is_input) {
   }
 }
 
+std::string_view bytes_of(const Tensor& tensor) {
+  if (!tensor || tensor.size_bytes() == 0) return {};
+  return {static_cast<const char*>(tensor.data()), tensor.size_bytes()};
+}
+
+Tensor tensor_of(ElementType type, const Shape& shape, const std::string& bytes) {
+  const auto size = checked_size_bytes(type, shape);
+  if (!size || *size != bytes.size()) damaged("a tensor in it has another size than its shape says");
+  Tensor tensor(type, shape);
+  if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), bytes.size());
+  return tensor;
+}
+
 std::string write_table(const ModelInfo& info) {
   TableWriter table;
   table.text(info.name);
@@ -171,10 +132,18 @@ std::string write_table(const ModelInfo& info) {
   for (const Variable& variable : info.variables) {
     table.text(variable.name);
     table.text(variable.type.get_type_name());
-    table.text(PartialShape(variable.shape).to_string());
-    table.text(variable.initial
-                   ? std::string_view(static_cast<const char*>(variable.initial.data()), variable.initial.size_bytes())
-                   : std::string_view());
+    table.text(variable.shape.to_string());
+    table.number(variable.computed ? 1 : 0);
+    table.number(variable.initial ? 1 : 0);
+    if (!variable.initial) continue;
+    table.text(PartialShape(variable.initial.shape()).to_string());
+    table.text(bytes_of(variable.initial));
+  }
+  table.number(info.initialisers ? 1 : 0);
+  if (info.initialisers) {
+    const SerializedModel initialisers = serialize(*info.initialisers);
+    table.text(initialisers.xml);
+    table.text(bytes_of(initialisers.weights));
   }
   return std::move(table.bytes);
 }
@@ -183,19 +152,45 @@ Variable read_variable(TableReader& table) {
   Variable variable;
   variable.name = table.text();
   const std::string type = table.text(), shape = table.text();
+  variable.computed = table.number() != 0;
+  const bool has_initial = table.number() != 0;
+  Shape initial;
   try {
     variable.type = Any(type).as<element::Type>();
-    variable.shape = PartialShape(shape).to_shape();
+    variable.shape = PartialShape(shape);
+    if (has_initial) initial = PartialShape(table.text()).to_shape();
   } catch (const Error& error) {
+    if (error.code() == Code::kDataLoss) throw;
     damaged(std::string("a state of it can't be read: ") + error.what());
   }
-  const std::string initial = table.text();
-  if (initial.empty()) return variable;
-  const auto size = checked_size_bytes(variable.type, variable.shape);
-  if (!size || *size != initial.size()) damaged("a state's first value has another size than the state");
-  variable.initial = Tensor(variable.type, variable.shape);
-  std::memcpy(variable.initial.data(), initial.data(), initial.size());
+  const bool is_bounded =
+      variable.shape.rank().is_static() && std::all_of(variable.shape.begin(), variable.shape.end(),
+                                                       [](const Dimension& d) { return d.get_max_length() >= 0; });
+  if (!is_bounded) damaged("a state of it has no bounds");
+  if (!has_initial) return variable;
+  if (!variable.shape.compatible(PartialShape(initial))) damaged("a state's first value does not fit the state");
+  variable.initial = tensor_of(variable.type, initial, table.text());
   return variable;
+}
+
+std::shared_ptr<const Model> read_initialisers(TableReader& table, const ModelInfo& info) {
+  const std::string xml = table.text(), weights = table.text();
+  std::shared_ptr<const Model> model;
+  try {
+    model = read_ir(xml, tensor_of(ElementType::kU8, Shape{weights.size()}, weights), "the states' first values");
+  } catch (const Error& error) {
+    damaged(std::string("its states' first values can't be read: ") + error.what());
+  }
+  if (model->inputs().size() != info.ports.inputs.size()) damaged("its states' first values have other inputs");
+  for (const Variable& variable : info.variables) {
+    const auto makes = [&](const auto& result) {
+      return result->get_friendly_name() == variable.name && result->get_output_element_type(0) == variable.type;
+    };
+    const auto& results = model->get_results();
+    if (variable.computed && std::none_of(results.begin(), results.end(), makes))
+      damaged("a state's first value is not there");
+  }
+  return model;
 }
 
 ModelInfo read_table(std::span<const char> bytes) {
@@ -209,6 +204,9 @@ ModelInfo read_table(std::span<const char> bytes) {
     for (std::uint64_t left = table.count(); left > 0; --left) ports.push_back(read_port(table, is_input));
   }
   for (std::uint64_t left = table.count(); left > 0; --left) info.variables.push_back(read_variable(table));
+  if (table.number() != 0) info.initialisers = read_initialisers(table, info);
+  for (const Variable& variable : info.variables)
+    if (variable.computed && !info.initialisers) damaged("a state's first value is not there");
   return info;
 }
 
@@ -243,6 +241,7 @@ void check_header(const Header& header, std::size_t available, bool any_version)
                                                "\"; compile the model anew, or set NPU_DISABLE_VERSION_CHECK");
   if (header.total > available)
     damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
+  if (header.kind != BlobKind::kNative && header.kind != BlobKind::kWeightless) damaged("it is of an unknown kind");
   if (header.total < sizeof header || header.table_bytes > header.total - sizeof header ||
       header.native_offset % kPage != 0 || header.native_offset < sizeof header + header.table_bytes ||
       header.native_offset > header.total || header.native_bytes != header.total - header.native_offset)
@@ -251,12 +250,14 @@ void check_header(const Header& header, std::size_t available, bool any_version)
 
 }  // namespace
 
-void write_blob(std::ostream& stream, const ModelInfo& info, const void* native, std::size_t native_bytes) {
+void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, const void* native,
+                std::size_t native_bytes) {
   std::string table = write_table(info);
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.major = kMajor;
   header.minor = kMinor;
+  header.kind = kind;
   header.table_bytes = table.size();
   header.native_offset = (sizeof header + table.size() + kPage - 1) / kPage * kPage;
   header.native_bytes = native_bytes;
@@ -294,6 +295,7 @@ Blob read_blob(const Tensor& bytes, bool is_verified, bool any_version) {
     if (hasher.result() != header.content) damaged("its content does not have the hash that its header names");
   }
   Blob blob;
+  blob.kind = header.kind;
   blob.info = read_table({start + sizeof header, header.table_bytes});
   blob.info.platform = std::string(header.platform, ::strnlen(header.platform, sizeof header.platform));
   blob.native = Tensor(TensorInfo{ElementType::kU8, Shape{header.native_bytes}, {}}, bytes.memory(),

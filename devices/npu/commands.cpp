@@ -188,7 +188,7 @@ void Commands::submit(std::size_t items) {
 
 void Commands::wait() {
   try {
-    wait_and_reset(fence_.get(), Clock::now() + kSubmissionLimit);
+    wait_and_reset(fence_.get());
   } catch (const Error&) {
     // The fence told nothing: what the queue says decides whether memory may be touched again. A lost device runs
     // nothing any more.

@@ -3,11 +3,17 @@
 #include <tenon/devices/npu/compiled_model_internal.hpp>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 #include <ostream>
+#include <tuple>
 
+#include <tenon/devices/npu/adapt_internal.hpp>
+#include <tenon/devices/npu/batch_internal.hpp>
 #include <tenon/devices/npu/memory_internal.hpp>
 #include <tenon/devices/npu/remote_internal.hpp>
 #include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/devices/npu/weightless_internal.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/exception.hpp>
 
@@ -48,6 +54,32 @@ std::vector<const Argument*> matched(const std::vector<Argument>& all, bool is_i
   return by_name;
 }
 
+/// What requests check tensors against is what the driver touches. @errors kDataLoss: a blob of parts that do not
+/// belong together.
+void check_size(const Argument& argument, const Output<const Node>& port, bool takes_items) {
+  PartialShape shape = port.get_partial_shape();
+  if (takes_items && shape.rank().is_static() && shape.size() > 0) shape[0] = Dimension(1);
+  if (shape.is_dynamic()) return;
+  const auto bytes = checked_size_bytes(argument.type, shape.to_shape());
+  if (bytes && *bytes == argument.bytes()) return;
+  throw Error(Code::kDataLoss, "NPU: the driver's graph has '" + argument.name + "' of shape " +
+                                   to_string(argument.shape) + ", the model says " + shape.to_string() +
+                                   "; compile the model anew");
+}
+
+/// The one queue of all models with EXCLUSIVE_ASYNC_REQUESTS, where their inferences run one after the other; one for
+/// each kind, since queues are made with their options.
+std::shared_ptr<const CompiledModel::Queue> exclusive_queue(const Npu& npu, const QueueOptions& options) {
+  using Key = std::tuple<ze_context_handle_t, ze_device_handle_t, hint::Priority, bool, bool>;
+  static std::mutex mutex;
+  static auto* queues = new std::map<Key, std::weak_ptr<const CompiledModel::Queue>>;  // Models may outlive statics.
+  const std::lock_guard lock(mutex);
+  auto& known = (*queues)[{npu.context, npu.device, options.priority, options.turbo, options.sequential}];
+  auto queue = known.lock();
+  if (!queue) known = queue = std::make_shared<const CompiledModel::Queue>(make_queue(npu, options));
+  return queue;
+}
+
 }  // namespace
 
 CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Settings settings,
@@ -68,8 +100,9 @@ CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Setti
 }
 
 std::shared_ptr<const CompiledModel::Queue> CompiledModel::new_queue(hint::Priority priority) const {
-  auto queue =
-      std::make_shared<const Queue>(make_queue(*npu(), QueueOptions{priority, settings_.turbo, settings_.sequential}));
+  const QueueOptions options{priority, settings_.turbo, settings_.sequential};
+  auto queue = settings_.exclusive_requests ? exclusive_queue(*npu(), options)
+                                            : std::make_shared<const Queue>(make_queue(*npu(), options));
   if (settings_.workload != WorkloadType::DEFAULT) set_workload(queue->get(), settings_.workload);
   return queue;
 }
@@ -100,6 +133,7 @@ PortPlan CompiledModel::plan_port(const Argument& argument, const Output<const N
                                      std::string(name(argument.type)) + ", the model says " +
                                      std::string(name(plan.type)));
   plan.max_bytes = argument.bytes();
+  check_size(argument, port, info_.batch != 0);
   if (info_.batch != 0) {
     plan.kind = PortPlan::Kind::kBatch;
   } else if (port.get_partial_shape().is_dynamic()) {
@@ -116,10 +150,14 @@ PortPlan CompiledModel::plan_port(const Argument& argument, const Output<const N
 }
 
 void CompiledModel::plan_states() {
-  const auto find = [&](const Variable& variable, bool is_input) -> std::uint32_t {
+  const auto find = [&](const Variable& variable, bool is_input, Argument::Role role) -> std::uint32_t {
     for (const Argument& argument : graph_->arguments())
-      if (argument.role == Argument::Role::kState && argument.is_input == is_input && argument.name == variable.name)
+      if (argument.role == role && argument.is_input == is_input && argument.name == variable.name)
         return argument.index;
+    if (role == Argument::Role::kStateShape)
+      throw Error(Code::kUnimplemented, "NPU: the driver gives no argument for the shape of state '" + variable.name +
+                                            "', which is dynamic (" + variable.shape.to_string() +
+                                            "); reshape the model so that its states are static");
     throw Error(Code::kInternal, "NPU: the driver's graph lacks the " + std::string(is_input ? "input" : "output") +
                                      " of state '" + variable.name + "'");
   };
@@ -129,7 +167,14 @@ void CompiledModel::plan_states() {
       if (argument.role == Argument::Role::kState && argument.is_input)
         info_.variables.push_back({argument.name, argument.type, argument.shape, {}});
   }
-  for (const Variable& variable : info_.variables) states_.emplace_back(find(variable, true), find(variable, false));
+  for (const Variable& variable : info_.variables) {
+    StatePlan plan{find(variable, true, Argument::Role::kState), find(variable, false, Argument::Role::kState)};
+    if (variable.shape.is_dynamic()) {
+      plan.input_shape = find(variable, true, Argument::Role::kStateShape);
+      plan.output_shape = find(variable, false, Argument::Role::kStateShape);
+    }
+    states_.push_back(plan);
+  }
 }
 
 std::variant<std::byte*, Refusal> CompiledModel::place(const PortPlan& plan, const Tensor& tensor,
@@ -244,10 +289,18 @@ void CompiledModel::set_property(const AnyMap& properties) {
 
 void CompiledModel::export_model(std::ostream& stream) const {
   graph_->with_blob([&](const void* data, std::size_t size) {
-    if (!settings_.export_raw) return write_blob(stream, info_, data, size);
+    if (!settings_.export_raw) return write_blob(stream, info_, BlobKind::kNative, data, size);
     stream.write(static_cast<const char*>(data), static_cast<std::streamsize>(size));
     if (!stream) throw Error(Code::kDataLoss, "NPU: the stream took only a part of the driver's blob");
   });
+}
+
+void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
+  const auto model = weightless && !settings_.export_raw ? source_.lock() : nullptr;
+  if (!model) return export_model(stream);
+  ModelInfo known;
+  const std::string rest = write_weightless(*for_driver(model, settings_.batch_mode, *npu(), known), config_);
+  write_blob(stream, info_, BlobKind::kWeightless, rest.data(), rest.size());
 }
 
 std::shared_ptr<const Model> CompiledModel::runtime_model() const {

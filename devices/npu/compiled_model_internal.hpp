@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,9 +48,17 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Any get_property(const std::string& name) const override;
   void set_property(const AnyMap& properties) override;
   void export_model(std::ostream& stream) const override;
+  /// Without weights as long as the model that was compiled is there; else as export_model.
+  void export_blob(std::ostream& stream, bool weightless) const override;
   std::shared_ptr<const Model> runtime_model() const override;
   void release_memory() override;
   std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
+
+  /// What a blob without weights is made of. Before the model is used.
+  void remember(std::weak_ptr<const Model> model, std::map<std::string, std::string> config) {
+    source_ = std::move(model);
+    config_ = std::move(config);
+  }
 
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   const std::shared_ptr<const Npu>& npu() const { return graph_->npu_ref(); }
@@ -64,8 +73,13 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const ModelInfo& info() const { return info_; }
   const std::vector<PortPlan>& inputs() const { return inputs_; }
   const std::vector<PortPlan>& outputs() const { return outputs_; }
-  /// Pairs of arguments, by info().variables.
-  const std::vector<std::pair<std::uint32_t, std::uint32_t>>& states() const { return states_; }
+  /// Arguments of a state: its input, its output, and where its shape is open their extents.
+  struct StatePlan {
+    std::uint32_t input, output;
+    std::uint32_t input_shape = 0, output_shape = 0;
+  };
+  /// By info().variables.
+  const std::vector<StatePlan>& states() const { return states_; }
   Completion& completion() const { return *completion_; }
 
   /// The address for the device, or why the tensor can't be used where it lies.
@@ -83,10 +97,12 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   ModelInfo info_;
   Settings settings_;
   std::shared_ptr<RemoteContextImpl> context_;
+  std::weak_ptr<const Model> source_;
+  std::map<std::string, std::string> config_;  ///< What the driver's compiler was told.
   std::shared_ptr<const Queue> queue_;
   std::atomic<std::uint32_t> queue_number_{0};
   std::vector<PortPlan> inputs_, outputs_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> states_;
+  std::vector<StatePlan> states_;
   std::shared_ptr<Completion> completion_;
   mutable std::mutex mutex_;
   PropertyTable table_{"compiled model of NPU"};

@@ -5,9 +5,11 @@
 #include <mutex>
 #include <thread>
 
+#include <tenon/devices/npu/adapt_internal.hpp>
 #include <tenon/devices/npu/batch_internal.hpp>
 #include <tenon/devices/npu/compiled_model_internal.hpp>
 #include <tenon/devices/npu/remote_internal.hpp>
+#include <tenon/devices/npu/weightless_internal.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -58,13 +60,17 @@ class NpuDevice final : public Device {
                                                        const std::shared_ptr<RemoteContextImpl>& context,
                                                        const AnyMap& properties) override {
     const auto own = own_context(context);
-    return import(read_all(stream), false, own->npu(), own, configured(without_weights(properties)));
+    AnyMap rest = properties;
+    const WeightsSource weights = take_weights(rest);
+    return import(read_all(stream), false, own->npu(), own, configured(rest), weights);
   }
   std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                  const AnyMap& properties) override {
-    Settings settings = configured(without_weights(properties));
+    AnyMap rest = properties;
+    const WeightsSource weights = take_weights(rest);
+    Settings settings = configured(rest);
     const auto npu = npu_for(settings);
-    return import(blob, is_verified, npu, context_of(npu), std::move(settings));
+    return import(blob, is_verified, npu, context_of(npu), std::move(settings), weights);
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
@@ -72,9 +78,10 @@ class NpuDevice final : public Device {
     const auto npu = npu_for(settings);
     SupportedOpsMap supported;
     const std::string platform = platform_for(settings, *npu);
-    for (const std::string& layer :
-         supported_layers(*npu, ir_of(*model, settings, *npu), flags_of(*model, settings, *npu, platform)))
-      supported[layer] = device_name_of(*npu);
+    const auto as_compiled = adapted(model, *npu);
+    const auto layers = supported_layers(*npu, ir_of(*as_compiled, settings, *npu),
+                                         flags_of(*as_compiled, config_of(settings, *npu, platform), settings, *npu));
+    for (const std::string& layer : own_layers(*model, *as_compiled, layers)) supported[layer] = device_name_of(*npu);
     return supported;
   }
 
@@ -161,11 +168,13 @@ class NpuDevice final : public Device {
     if (platform.compare(0, 3, "NPU") == 0) platform.erase(0, 3);
     return platform.empty() ? npu.platform : platform;
   }
-  /// A device imports whole blobs: where a weightless one would find its weights does not matter.
-  static AnyMap without_weights(AnyMap properties) {
-    properties.erase(hint::model.name());
-    properties.erase(weights_path.name());
-    return properties;
+  /// What says where a weightless blob finds its weights; for others it does not matter.
+  static WeightsSource take_weights(AnyMap& properties) {
+    WeightsSource source;
+    if (const auto model = properties.extract(hint::model.name()))
+      source.model = model.mapped().as<std::shared_ptr<const Model>>();
+    if (const auto path = properties.extract(weights_path.name())) source.path = path.mapped().as<std::string>();
+    return source;
   }
 
   static constexpr const char *kSerializer = "NPU_MODEL_SERIALIZER_VERSION", *kByAddress = "NO_WEIGHTS_COPY";
@@ -178,12 +187,17 @@ class NpuDevice final : public Device {
     return takes_addresses(settings, npu) ? write_in_memory_ir_by_address(model, npu.compiler)
                                           : write_in_memory_ir(model, npu.compiler);
   }
-  static std::string flags_of(const Model& model, const Settings& settings, const Npu& npu,
-                              const std::string& platform) {
+  /// What the driver's compiler is told, the form of the IR apart.
+  static std::map<std::string, std::string> config_of(const Settings& settings, const Npu& npu,
+                                                      const std::string& platform) {
     std::map<std::string, std::string> config;
     for (const auto& [key, value] : settings.given)
-      if (npu.takes_option(key)) config[key] = value;
+      if (key != kSerializer && npu.takes_option(key)) config[key] = value;
     config[intel_npu::platform.name()] = platform;
+    return config;
+  }
+  static std::string flags_of(const Model& model, std::map<std::string, std::string> config, const Settings& settings,
+                              const Npu& npu) {
     if (takes_addresses(settings, npu)) config[kSerializer] = kByAddress;
     return build_flags(model, config, !npu.at_least(1, 9));
   }
@@ -213,17 +227,15 @@ class NpuDevice final : public Device {
     info.name = model->get_friendly_name();
     info.platform = platform_for(settings, *npu);
     info.ports = Ports::of(*model);
-    info.variables = variables_of(*model);
     info.profiled = settings.profiling;
-    const Debatched taken_apart = debatch(model, settings.batch_mode);
-    info.batch = taken_apart.batch;
-    const Tensor ir = ir_of(*taken_apart.model, settings, *npu);
-    auto graph = Graph::compile(npu, ir, flags_of(*taken_apart.model, settings, *npu, info.platform),
-                                graph_flags_of(settings), info.name);
+    const auto config = config_of(settings, *npu, info.platform);
+    const auto for_compiler = for_driver(model, settings.batch_mode, *npu, info);
+    auto graph = compile_graph(*for_compiler, config, settings, npu, info.name);
     const log::Level level = settings.log_level;
     const bool cached = graph->loaded_from_driver_cache();
     auto compiled =
         std::make_shared<CompiledModel>(std::move(graph), std::move(info), std::move(settings), std::move(context));
+    compiled->remember(model, config);
     log_line(level, log::Level::INFO,
              "compiled '" + model->get_friendly_name() + "' in " +
                  std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count()) +
@@ -231,9 +243,24 @@ class NpuDevice final : public Device {
     return compiled;
   }
 
+  static std::shared_ptr<Graph> compile_graph(const Model& model, const std::map<std::string, std::string>& config,
+                                              const Settings& settings, const std::shared_ptr<const Npu>& npu,
+                                              const std::string& name) {
+    return Graph::compile(npu, ir_of(model, settings, *npu), flags_of(model, config, settings, *npu),
+                          graph_flags_of(settings), name);
+  }
+  static std::shared_ptr<Graph> import_graph(const Blob& blob, const Settings& settings,
+                                             const std::shared_ptr<const Npu>& npu, const WeightsSource& weights) {
+    if (blob.kind == BlobKind::kNative) return Graph::import(npu, blob.native);
+    const Weightless read =
+        read_weightless({static_cast<const char*>(blob.native.data()), blob.native.size_bytes()}, weights);
+    return compile_graph(*read.model, read.config, settings, npu, blob.info.name);
+  }
+
   std::shared_ptr<CompiledModelImpl> import(const Tensor& bytes, bool is_verified,
                                             const std::shared_ptr<const Npu>& npu,
-                                            std::shared_ptr<RemoteContextImpl> context, Settings settings) {
+                                            std::shared_ptr<RemoteContextImpl> context, Settings settings,
+                                            const WeightsSource& weights) {
     const bool is_raw =
         settings.import_raw && (!bytes || bytes.size_bytes() < 8 || std::memcmp(bytes.data(), "TNPUBLOB", 8) != 0);
     Blob blob;
@@ -249,7 +276,7 @@ class NpuDevice final : public Device {
                                                    ", this device is a " + npu->platform +
                                                    "; compile the model for NPU_PLATFORM " + npu->platform);
     }
-    auto graph = Graph::import(npu, blob.native);
+    auto graph = import_graph(blob, settings, npu, weights);
     if (is_raw) blob.info.ports = ports_of(*graph);
     if (settings.profiling && settings.profiling_type == ProfilingType::MODEL && !blob.info.profiled && !is_raw)
       throw Error(Code::kFailedPrecondition, "NPU: Model was not compiled with profiling enabled (PERF_COUNT)");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NPU device over a driver: compiling, blobs, requests, states, batches, profiles, queues.
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <thread>
 
@@ -113,6 +114,30 @@ TEST_F(Npu, AlternatesAmongKnownBuffersWithoutImportingThemAnew) {
   EXPECT_EQ(request.ledger().total().copied, 0u);
 }
 
+TEST_F(Npu, ThreadsShareImportsThatComeAndGo) {
+  TENON_NEEDS("sysmem");
+  auto compiled = core.compile_model(relu({1, 1024}), "NPU", zero_copy(ZeroCopy::kRequire));
+  const Pages pages(4096);
+  std::fill_n(pages.floats(), 1024, 6.f);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 3; ++i)
+    threads.emplace_back([&, own = compiled.create_infer_request()]() mutable {
+      const Tensor idle = own.get_tensor("x");
+      for (int k = 0; k < 300; ++k) try {
+          own.set_tensor("x", Tensor(element::f32, {1, 1024}, pages.data()));
+          own.infer();
+          if (own.get_tensor("y").data<float>()[1000] != 6) ++wrong;
+          own.set_tensor("x", idle);  // Now this thread holds no import any more.
+        } catch (const Error& error) {
+          ADD_FAILURE() << error.what();
+          return;
+        }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
 TEST_F(Npu, SaysWhyItCopies) {
   TENON_NEEDS("sysmem");
   auto required = core.compile_model(relu(), "NPU", zero_copy(ZeroCopy::kRequire)).create_infer_request();
@@ -204,6 +229,11 @@ TEST_F(Npu, QueryNamesEveryOperationThatTheDriverTakes) {
   const auto model = relu();
   const auto supported = core.query_model(model, "NPU");
   for (const auto& node : model->get_ordered_ops()) EXPECT_EQ(supported.at(node->get_friendly_name()), "NPU");
+  EXPECT_THAT(error_of([&] {
+                core.query_model(model, "NPU", AnyMap{{"NPU_COMPILATION_MODE_PARAMS", "optimization-level=9"}});
+              }).what(),
+              HasSubstr("optimization-level=0|1|2"))
+      << "the driver's own words";
 }
 
 TEST_F(Npu, OptimalRequestsFollowTheTable) {

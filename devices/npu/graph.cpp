@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs of the driver's, through whichever functions of the extension it has.
 #include <tenon/devices/npu/graph_internal.hpp>
+#include <tenon/devices/npu/model_info_internal.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -120,10 +121,10 @@ Created create(const Npu& npu, const abi::GraphDescriptor2& description) {
   const Code code = static_cast<std::uint32_t>(created.result) == ZE_RESULT_ERROR_INVALID_NATIVE_BINARY
                         ? Code::kDataLoss
                         : level_zero::detail::code_of(created.result);
-  throw Error(code,
-              "NPU: " + what + ": " + result_name(created.result) +
-                  (created.log.empty() ? std::string() : "; the driver says: " + created.log),
-              created.call, static_cast<std::int64_t>(created.result));
+  const std::string words =
+      created.log.empty() ? level_zero::detail::last_words() : "; the driver says: " + created.log;
+  throw Error(code, "NPU: " + what + ": " + result_name(created.result) + words, created.call,
+              static_cast<std::int64_t>(created.result));
 }
 
 }  // namespace
@@ -177,9 +178,12 @@ Handle<ze_fence_handle_t> make_fence(ze_command_queue_handle_t queue) {
   return Handle<ze_fence_handle_t>(fence);
 }
 
-void wait_and_reset(ze_fence_handle_t fence, Deadline deadline) {
-  level_zero::detail::synchronize("zeFenceHostSynchronize", zeFenceHostSynchronize, fence, deadline,
-                                  "waiting for an inference on the NPU");
+void wait_and_reset(ze_fence_handle_t fence) {
+  // One wait without a look at the clock; what is not done then has its error from a wait that is over.
+  constexpr std::uint64_t limit_ns = std::chrono::nanoseconds(kSubmissionLimit).count();
+  if (call(zeFenceHostSynchronize, fence, limit_ns) != ZE_RESULT_SUCCESS)
+    level_zero::detail::synchronize("zeFenceHostSynchronize", zeFenceHostSynchronize, fence, Clock::now(),
+                                    "waiting for an inference on the NPU");
   check(call(zeFenceReset, fence), "zeFenceReset", "making a fence ready for the next inference");
 }
 
@@ -266,6 +270,8 @@ Argument Graph::read_argument(std::uint32_t index) const {
     argument.role = Argument::Role::kState;
   else if (take_prefix(argument.name, kShape))
     argument.role = Argument::Role::kShape;
+  if (take_prefix(argument.name, argument.is_input ? kStateIn : kStateOut))
+    argument.role = argument.role == Argument::Role::kShape ? Argument::Role::kStateShape : Argument::Role::kState;
   const std::size_t names = std::min<std::size_t>(properties->tensor_names_count, abi::kMaxTensorNames);
   for (std::size_t i = 0; i < names; ++i) argument.tensor_names.push_back(text_of(properties->tensor_names[i]));
   const std::size_t rank = std::min<std::size_t>(properties->dims_count, abi::kMaxArgumentDimensions);
@@ -314,7 +320,7 @@ void Graph::initialize(ze_command_queue_handle_t queue) {
     ze_command_list_handle_t raw = list.get();
     check(call(zeCommandQueueExecuteCommandLists, queue, std::uint32_t{1}, &raw, fence.get()),
           "zeCommandQueueExecuteCommandLists", "bringing a model to the device");
-    wait_and_reset(fence.get(), Clock::now() + kSubmissionLimit);
+    wait_and_reset(fence.get());
   }
   initialized_ = true;
 }
@@ -356,7 +362,8 @@ std::vector<std::string> supported_layers(const Npu& npu, const Tensor& ir, cons
     result = call(npu.graph->query_network_create, npu.own_context, npu.own_device,
                   static_cast<const abi::GraphDescriptor*>(&description), &query);
   }
-  check(result, "pfnQueryNetworkCreate", "asking which operations the driver supports");
+  if (result != ZE_RESULT_SUCCESS)
+    refused({result, "pfnQueryNetworkCreate", nullptr, {}}, "asking which operations the driver supports");
   const Owned<abi::GraphQueryHandle> owner(query, npu.graph->query_network_destroy);
   std::size_t size = 0;
   check(call(npu.graph->query_network_get_supported_layers, query, &size, static_cast<char*>(nullptr)),

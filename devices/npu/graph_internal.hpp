@@ -20,9 +20,10 @@ inline constexpr std::chrono::seconds kSubmissionLimit{300};
 /// One argument of a graph.
 struct Argument {
   enum class Role {
-    kPort,   ///< An input or output of the model.
-    kState,  ///< `name` is the variable's.
-    kShape,  ///< I32 extents, innermost first, of the argument called `name`.
+    kPort,        ///< An input or output of the model.
+    kState,       ///< `name` is the variable's.
+    kShape,       ///< I32 extents, innermost first, of the argument called `name`.
+    kStateShape,  ///< Of the state called `name`.
   };
   std::uint32_t index = 0;
   bool is_input = true;
@@ -47,8 +48,9 @@ struct QueueOptions {
 Handle<ze_command_queue_handle_t> make_queue(const Npu& npu, const QueueOptions& options);
 Handle<ze_command_list_handle_t> make_list(const Npu& npu);
 Handle<ze_fence_handle_t> make_fence(ze_command_queue_handle_t queue);
-/// Waits until the fence is signalled, and resets it. @errors kDeadlineExceeded; what the driver gives.
-void wait_and_reset(ze_fence_handle_t fence, Deadline deadline);
+/// Waits until the fence is signalled, at most kSubmissionLimit, and resets it. @errors kDeadlineExceeded; what the
+/// driver gives.
+void wait_and_reset(ze_fence_handle_t fence);
 
 /// @thread const members from any thread; set_argument and what records it under mutex().
 class Graph {

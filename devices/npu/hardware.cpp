@@ -205,7 +205,8 @@ const std::vector<std::shared_ptr<const Npu>>& npus() {
   const auto drivers = level_zero::drivers();
   if (drivers.empty())
     not_found(
-        "the Level Zero loader finds no driver; install Intel's NPU driver, or point ZE_ENABLE_ALT_DRIVERS at one");
+        "the Level Zero loader finds no driver; install Intel's NPU driver, or point ZE_ENABLE_ALT_DRIVERS at one "
+        "(Tenon's in software: tenon npu-env -- PROGRAM)");
   for (const auto& driver : drivers) find_in(driver, found);
   if (found.empty()) not_found("none of the Level Zero drivers here has an NPU (a device of type VPU)");
   *all = std::move(found);

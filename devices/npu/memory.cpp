@@ -3,6 +3,7 @@
 #include <tenon/devices/npu/memory_internal.hpp>
 
 #include <algorithm>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 
@@ -42,26 +43,33 @@ bool is_level_zero(const Npu& npu, const void* data, std::size_t size) {
 /// either. @thread any.
 class ImportedPages {
  public:
-  /// The import that covers [data, data + size), or null.
-  std::shared_ptr<const Block> find(const Npu& npu, const void* data, std::size_t size) {
-    const std::lock_guard lock(mutex_);
-    return find_locked(npu, reinterpret_cast<std::uintptr_t>(data), size);
+  struct Found {
+    bool is_there = false;
+    std::shared_ptr<const Block> import;  ///< Null where the memory is somebody's own allocation.
+  };
+  /// Whether [data, data + size) is the context's already. What another thread is about to free is not.
+  Found find(const Npu& npu, const void* data, std::size_t size) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(data);
+    std::unique_lock lock(mutex_);
+    wait_for_freed(lock, npu, begin, size);
+    if (auto known = find_locked(npu, begin, size)) return {true, std::move(known)};
+    return {is_level_zero(npu, data, size), nullptr};
   }
   std::shared_ptr<const Block> share(const Npu& npu, void* data, std::size_t size) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    wait_for_freed(lock, npu, begin, size);
     if (auto known = find_locked(npu, begin, size)) return known;
     for (const auto& [key, entry] : entries_)
-      if (key.first == npu.context && !entry.block.expired() && begin < key.second + entry.size &&
-          key.second < begin + size)
+      if (overlaps(key, entry, npu, begin, size))
         throw Error(Code::kInvalidArgument, "Can not import a memory which is part of an existing allocation");
     const Key key(npu.context, begin);
     std::shared_ptr<const Block> block(new Block(import_pages(npu, data, size)), [this, key](const Block* old) {
       // Freed before it is forgotten, under the lock, so that nobody imports these pages in between.
       const std::lock_guard forget(mutex_);
       delete old;
-      const auto found = entries_.find(key);
-      if (found != entries_.end() && found->second.block.expired()) entries_.erase(found);
+      entries_.erase(key);
+      freed_.notify_all();
     });
     entries_[key] = Entry{size, block};
     return block;
@@ -73,6 +81,17 @@ class ImportedPages {
     std::size_t size;
     std::weak_ptr<const Block> block;
   };
+  static bool overlaps(const Key& key, const Entry& entry, const Npu& npu, std::uintptr_t begin, std::size_t size) {
+    return key.first == npu.context && begin < key.second + entry.size && key.second < begin + size;
+  }
+  /// Imports that lost their last owner, whose thread has not come to free them yet.
+  void wait_for_freed(std::unique_lock<std::mutex>& lock, const Npu& npu, std::uintptr_t begin, std::size_t size) {
+    freed_.wait(lock, [&] {
+      return std::none_of(entries_.begin(), entries_.end(), [&](const auto& each) {
+        return each.second.block.expired() && overlaps(each.first, each.second, npu, begin, size);
+      });
+    });
+  }
   std::shared_ptr<const Block> find_locked(const Npu& npu, std::uintptr_t begin, std::size_t size) const {
     auto found = entries_.upper_bound(Key(npu.context, begin));
     if (found == entries_.begin()) return nullptr;
@@ -81,6 +100,7 @@ class ImportedPages {
     return found->second.block.lock();
   }
   std::mutex mutex_;
+  std::condition_variable freed_;
   std::map<Key, Entry> entries_;
 };
 
@@ -124,10 +144,8 @@ Imported import_memory(const Npu& npu, const Context& context, const Tensor& ten
   const auto made = [&](std::shared_ptr<const Block> block) {
     return std::make_unique<PagesView>(context, widest(tensor), host, std::move(block));
   };
-  if (auto known = imported_pages().find(npu, host, memory.size_bytes())) {
-    return made(std::move(known));
-  }
-  if (is_level_zero(npu, host, memory.size_bytes())) return made(nullptr);
+  if (auto known = imported_pages().find(npu, host, memory.size_bytes()); known.is_there)
+    return made(std::move(known.import));
   if (!npu.imports_system_memory)
     return Refusal{"the NPU's driver takes no memory of the system (" + std::string(abi::kSystemMemoryExtension) +
                    "), and this is none of its own; use get_tensor() or "
@@ -167,7 +185,8 @@ std::shared_ptr<const Npu> in_context(const std::shared_ptr<const Npu>& npu, ze_
 }
 
 std::optional<level_zero::detail::UsmFacts> allocation_at(const Npu& npu, const void* data) {
-  if (imported_pages().find(npu, data, 1)) return std::nullopt;
+  const auto found = imported_pages().find(npu, data, 1);
+  if (!found.is_there || found.import) return std::nullopt;
   auto facts = level_zero::detail::find_usm(*native_of(npu), data);
   return facts && facts->id != 0 ? facts : std::nullopt;
 }

@@ -212,8 +212,9 @@ RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_
   struct stat about {};
   if (::fstat(fd, &about) != 0)
     throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(fd) + " is no open descriptor", "fstat", errno);
-  const off_t length = ::lseek(fd, 0, SEEK_END);
-  if (length >= 0) ::lseek(fd, 0, SEEK_SET);
+  // A file's own position is its owner's; dma-bufs have none, and tell their size by seeking alone on older kernels.
+  const off_t length = S_ISREG(about.st_mode) ? about.st_size : ::lseek(fd, 0, SEEK_END);
+  if (!S_ISREG(about.st_mode) && length >= 0) ::lseek(fd, 0, SEEK_SET);
   if (length < 0)
     throw Error(Code::kInvalidArgument, "NPU: descriptor " + std::to_string(fd) + " is no memory: it has no size",
                 "lseek", errno);
@@ -221,6 +222,7 @@ RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_
     throw Error(Code::kOutOfRange, "NPU: descriptor " + std::to_string(fd) + " has " + std::to_string(length) +
                                        " bytes, the tensor needs " + std::to_string(size));
   RemoteUsm::Made made;
+  made.read_only = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
   own(made, level_zero::detail::import_fd(native_of(npu), fd, size, true));
   return made;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote contexts and tensors: who shares what, what is refused and in which words, what may be closed when.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -253,6 +254,33 @@ TEST_F(NpuRemote, DescriptorsThatAreNoMemoryAreRefused) {
                 context.create_tensor(element::f32, {4}, static_cast<void*>(this), MemType::MMAPED_FILE);
               }).what(),
               HasSubstr("Only SHARED_BUF and CPU_VA memory types are supported"));
+}
+
+TEST_F(NpuRemote, ADescriptorThatMayOnlyBeReadIsNoOutputAndKeepsItsPosition) {
+  ZeroContext context(core);
+  auto request = this->request(context);
+  auto memory = cpu::SharedMemory::allocate(4096);
+  static_cast<float*>(memory->host())[3] = 3;
+  const int fd = ::open(("/proc/self/fd/" + std::to_string(memory->borrow_fd())).c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(::lseek(fd, 100, SEEK_SET), 100);
+  auto x = context.create_tensor(element::f32, {1, 1024}, fd);
+  EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), 100);
+  ::close(fd);
+  request.set_tensor("x", x);
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[3], 3);
+  EXPECT_THAT(error_of([&] { request.set_tensor("y", x); }).what(), HasSubstr("read"));
+  EXPECT_THROW(x.copy_from(floats({1, 1024}, std::vector<float>(1024, 1))), Error);
+}
+
+TEST_F(NpuRemote, ARefusalCarriesTheDriversWords) {
+  TENON_NEEDS("sysmem");
+  ZeroContext context(core);
+  void* const nothing = ::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_THAT(error_of([&] { context.create_tensor(element::f32, {1024}, nothing, MemType::CPU_VA); }).what(),
+              HasSubstr("whole pages that are mapped and readable"));
+  ::munmap(nothing, 4096);
 }
 
 TEST_F(NpuRemote, RegionsAreViews) {

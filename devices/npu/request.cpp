@@ -6,6 +6,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/npu/remote_internal.hpp>
 #include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/graph/evaluate.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -34,10 +35,7 @@ class Request final : public InferRequestImpl, public Pending {
       shapes_.emplace_back(argument.index, std::move(extents));
     }
     for (std::size_t i = 0; i < owner_->info().variables.size(); ++i) {
-      auto state = std::make_shared<State>(npu, owner_->info().variables[i]);
-      for (const std::uint32_t index : {owner_->states()[i].first, owner_->states()[i].second})
-        commands_.bind(index, state->tensor(), static_cast<std::byte*>(state->tensor().data()), 0, nullptr);
-      states_.push_back(std::move(state));
+      states_.push_back(std::make_shared<State>(*owner_, i));
     }
   }
 
@@ -210,6 +208,25 @@ class Request final : public InferRequestImpl, public Pending {
     }
   }
 
+  /// First values that depend on the inputs, on the host: once after a reset, whatever driver this is.
+  void initialise_states() {
+    if (std::none_of(states_.begin(), states_.end(), [](const auto& state) { return state->is_open(); })) return;
+    std::vector<Tensor> inputs;
+    for (const Tensor& input : inputs_) {
+      std::byte* data = input.is_host_addressable() ? static_cast<std::byte*>(input.data()) : mapped_address(input);
+      if (!data)
+        throw Error(Code::kFailedPrecondition,
+                    "NPU: a state begins with what the inputs say, and the host can't read " + to_string(input));
+      inputs.emplace_back(input.element_type(), input.shape(), data, input.byte_strides());
+    }
+    const Model& initialisers = *owner_->info().initialisers;
+    const std::vector<Tensor> values = evaluate(initialisers, inputs);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      for (const auto& state : states_)
+        if (state->is_open() && state->name() == initialisers.get_results()[i]->get_friendly_name())
+          state->write(values[i]);
+  }
+
   void begin(Inference& inference) {
     inference.throw_if_cancelled();
     if (const std::uint32_t now = owner_->queue_number(); now != queue_number_) {
@@ -218,11 +235,15 @@ class Request final : public InferRequestImpl, public Pending {
     }
     const std::size_t count = items();
     prepare_outputs(inference, count);
+    initialise_states();
+    for (const auto& state : states_) state->bind(commands_);
     commands_.submit(count);
   }
 
   void end(Inference& inference) {
     ran_ = true;
+    for (const auto& state : states_) state->check_next();
+    for (const auto& state : states_) state->advance();
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const PortPlan& plan = owner_->outputs()[i];
       OutputSlot& slot = outputs_[i];

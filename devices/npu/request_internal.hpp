@@ -74,19 +74,38 @@ class Commands {
   bool running_ = false;
 };
 
-/// States of a request: a buffer each, which the graph reads and writes.
+/// A state of a request: a buffer that the graph reads and writes. One of open shape has two, which take turns: what
+/// state() gave is the state until the next inference ends.
+/// @thread one at a time; nothing while an inference runs.
 class State final : public VariableStateImpl {
  public:
-  State(const std::shared_ptr<const Npu>& npu, const Variable& variable);
+  /// @param index  Of the compiled model's variables.
+  State(const CompiledModel& owner, std::size_t index);
   std::string name() const override { return variable_.name; }
   Tensor state() const override { return tensor_; }
   void set_state(const Tensor& state) override;
   void reset() override;
-  const Tensor& tensor() const { return tensor_; }
+
+  /// Its first value is to be computed before the next inference.
+  bool is_open() const { return is_open_; }
+  /// @param value  Packed. @errors kInvalidArgument: of a shape or type that the state has not.
+  void write(const Tensor& value);
+  /// Before an inference.
+  void bind(Commands& commands);
+  /// After one, of all states before any advances. @errors kOutOfRange: it outgrew its bounds.
+  void check_next() const;
+  void advance();
 
  private:
+  bool is_growing() const { return variable_.shape.is_dynamic(); }
+  void bind(Commands& commands, std::uint32_t argument, const Tensor& tensor);
+  Shape next_shape() const;
+
   Variable variable_;
-  Tensor tensor_;
+  CompiledModel::StatePlan plan_;
+  Tensor tensor_, next_;  ///< next_ where is_growing().
+  Tensor extents_, next_extents_;
+  bool is_open_ = false;
 };
 
 }  // namespace tenon::inline v1::npu_device

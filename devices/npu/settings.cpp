@@ -2,8 +2,6 @@
 // The NPU's settings as a table of properties.
 #include <tenon/devices/npu/settings_internal.hpp>
 
-#include <sstream>
-
 #include <tenon/core/error.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -87,7 +85,7 @@ void Settings::declare(PropertyTable& table, const Abilities& abilities, const A
   add(table, intel_npu::defer_weights_load, defer_weights_load, false);
   if (abilities.sequential) add(table, intel_npu::run_inferences_sequentially, sequential, false);
   add(table, intel_npu::disable_idle_memory_prunning, keep_idle_memory, false);
-  add(table, intel_npu::enable_strides_for, strides_for, false);
+  add(table, intel_npu::enable_strides_for, strides_for, true);
   if (abilities.workload_type) add(table, workload_type, workload, false);
   add(table, npu_device::batch_mode, batch_mode, false);
   add(table, npu_device::disable_version_check, disable_version_check, false);
@@ -100,16 +98,6 @@ void Settings::declare(PropertyTable& table, const Abilities& abilities, const A
 std::uint32_t Settings::optimal_requests(const std::string& platform_name) const {
   if (mode == hint::PerformanceMode::LATENCY) return 1;
   return platform_name.compare(0, 2, "37") == 0 ? 4 : 8;
-}
-
-std::set<std::string> Settings::strided_ports() const {
-  std::set<std::string> names;
-  std::istringstream in(strides_for);
-  for (std::string name; std::getline(in, name, ',');) {
-    const auto begin = name.find_first_not_of(" \t"), end = name.find_last_not_of(" \t");
-    if (begin != std::string::npos) names.insert(name.substr(begin, end - begin + 1));
-  }
-  return names;
 }
 
 }  // namespace tenon::inline v1::npu_device

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <thread>
 
@@ -97,8 +96,6 @@ struct Settings {
 
   /// Requests that keep the device busy, by the documents' table. @param platform of the model: "3720", "4000".
   std::uint32_t optimal_requests(const std::string& platform) const;
-  /// Inputs and outputs whose tensors may have strides, by name.
-  std::set<std::string> strided_ports() const;
 
  private:
   template <typename T, PropertyMutability M>

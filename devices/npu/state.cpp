@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// States: what the model starts from, and the buffer that a request keeps.
+// States: what the model starts from, what of it the driver sees, and the buffers that a request keeps.
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <set>
 
 #include <tenon/devices/npu/request_internal.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/initialisers.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/runtime/exception.hpp>
 
@@ -38,62 +41,205 @@ Tensor converted(const Tensor& tensor, element::Type type) {
   return evaluate(model, {tensor}).front();
 }
 
-}  // namespace
-
-std::vector<Variable> variables_of(const Model& model) {
-  std::vector<Variable> variables;
-  for (const auto& node : model.get_ordered_ops()) {
-    if (!is_op(node, "ReadValue")) continue;
-    Variable variable;
-    variable.name = node->get_attributes().get_string("variable_id");
-    variable.type = node->get_output_element_type(0);
-    const PartialShape& shape = node->get_output_partial_shape(0);
-    if (shape.is_dynamic())
-      throw NotImplemented("NPU: state '" + variable.name + "' has the dynamic shape " + shape.to_string() +
-                           "; reshape the model so that its states are static");
-    variable.shape = shape.to_shape();
-    if (node->get_input_size() > 0) {
-      variable.initial = constant_value(node->input_value(0));
-      if (!variable.initial)
-        throw NotImplemented("NPU: state '" + variable.name +
-                             "' is initialised from the model's inputs, which this device does not do; set the state "
-                             "before the first inference instead");
-      if (variable.initial.shape() != variable.shape || variable.initial.element_type() != variable.type)
-        throw NotImplemented("NPU: the initialiser of state '" + variable.name + "' is " + to_string(variable.initial) +
-                             ", the state " + to_string(variable.shape));
-    }
-    variables.push_back(std::move(variable));
-  }
-  return variables;
+Shape least_shape(const PartialShape& shape) {
+  Shape least;
+  for (const Dimension& extent : shape) least.push_back(static_cast<std::size_t>(extent.get_min_length()));
+  return least;
 }
 
-State::State(const std::shared_ptr<const Npu>& npu, const Variable& variable)
-    : variable_(variable), tensor_(allocate_tensor(*npu, variable.type, variable.shape, false)) {
+Variable variable_of(const Node& reader) {
+  Variable variable;
+  variable.name = variable_id(reader);
+  variable.type = reader.get_output_element_type(0);
+  variable.shape = reader.get_output_partial_shape(0);
+  const bool is_bounded =
+      variable.shape.rank().is_static() && std::all_of(variable.shape.begin(), variable.shape.end(),
+                                                       [](const Dimension& d) { return d.get_max_length() >= 0; });
+  if (!is_bounded)
+    throw NotImplemented("NPU: state '" + variable.name + "' has the dynamic shape " + variable.shape.to_string() +
+                         " without upper bounds; reshape the model so that its states have them");
+  if (reader.get_input_size() == 0) return variable;
+  variable.initial = constant_value(reader.input_value(0));
+  variable.computed = !variable.initial;
+  if (variable.computed) return variable;
+  if (variable.initial.element_type() != variable.type) variable.initial = converted(variable.initial, variable.type);
+  if (!variable.shape.compatible(PartialShape(variable.initial.shape())))
+    throw NotImplemented("NPU: the initialiser of state '" + variable.name + "' is " + to_string(variable.initial) +
+                         ", the state " + variable.shape.to_string());
+  return variable;
+}
+
+/// Readers of each variable, the variables in the order of their first.
+struct Readers {
+  std::vector<std::string> order;
+  std::map<std::string, NodeVector> by_variable;
+};
+Readers readers_in(const Model& model) {
+  Readers readers;
+  for (const auto& node : model.get_ordered_ops()) {
+    if (!is_op(node, "ReadValue")) continue;
+    NodeVector& same = readers.by_variable[variable_id(*node)];
+    if (same.empty()) readers.order.push_back(variable_id(*node));
+    same.push_back(node);
+  }
+  return readers;
+}
+
+/// The driver's form of a model: builds on a clone.
+class Rewriter {
+ public:
+  Rewriter(Model& model, const Readers& readers) : model_(model), readers_(readers) {
+    for (const auto& sink : model.get_sinks())
+      if (is_op(sink.get(), "Assign"))
+        assigned_[variable_id(*sink)] = sink;
+      else
+        sinks_.push_back(sink);
+  }
+  void take(const Variable& variable) {
+    const Attributes attributes{{"variable_id", Attribute(variable.name)},
+                                {"variable_type", Attribute(static_cast<ElementType>(variable.type))},
+                                {"variable_shape", Attribute(variable.shape)}};
+    const NodeVector& readers = readers_.by_variable.at(variable.name);
+    const bool is_open = variable.shape.is_dynamic();
+    std::shared_ptr<Node> reader;
+    if (is_open) {
+      parameters_.push_back(std::make_shared<op::v0::Parameter>(variable.type, variable.shape));
+      reader = parameters_.back();
+      reader->set_friendly_name(std::string(kStateIn) + variable.name);
+    } else {
+      reader = make_node("ReadValue", 6, {}, attributes, readers.front()->get_friendly_name());
+    }
+    const auto sink = assigned_.find(variable.name);
+    const Output<Node> value = sink == assigned_.end() ? reader->output(0) : sink->second->input_value(0);
+    if (sink != assigned_.end() && sink->second->get_output_size() > 0) sink->second->output(0).replace(value);
+    if (is_open) {
+      // Of its own, so that the argument has this name and no other's.
+      const auto named = std::make_shared<op::v0::Convert>(value, variable.type);
+      named->set_friendly_name(std::string(kStateOut) + variable.name);
+      results_.push_back(std::make_shared<op::v0::Result>(named->output(0)));
+      results_.back()->set_friendly_name("result_of_" + named->get_friendly_name());
+    } else if (sink != assigned_.end()) {
+      sinks_.push_back(make_node("Assign", 6, {value}, attributes, sink->second->get_friendly_name()));
+    }
+    for (const auto& old : readers) old->output(0).replace(reader->output(0));
+  }
+  std::shared_ptr<const Model> finish() {
+    ResultVector results = model_.get_results();
+    results.insert(results.end(), results_.begin(), results_.end());
+    ParameterVector parameters = model_.get_parameters();
+    parameters.insert(parameters.end(), parameters_.begin(), parameters_.end());
+    auto made = std::make_shared<Model>(results, sinks_, parameters, model_.get_name());
+    made->set_friendly_name(model_.get_friendly_name());
+    made->get_rt_info() = model_.get_rt_info();
+    made->validate_nodes_and_infer_types();
+    return made;
+  }
+
+ private:
+  Model& model_;
+  const Readers& readers_;
+  std::map<std::string, std::shared_ptr<Node>> assigned_;
+  SinkVector sinks_;
+  ParameterVector parameters_;
+  ResultVector results_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Model> take_states(const std::shared_ptr<const Model>& model, ModelInfo& info) {
+  if (readers_in(*model).order.empty()) return model;
+  const auto made = model->clone();
+  const Readers readers = readers_in(*made);
+  NodeVector computed;
+  for (const std::string& name : readers.order) {
+    const auto& reader = readers.by_variable.at(name).front();
+    info.variables.push_back(variable_of(*reader));
+    if (info.variables.back().computed) computed.push_back(reader);
+  }
+  if (!computed.empty()) info.initialisers = make_initialisers(computed, made->get_parameters());
+  Rewriter rewriter(*made, readers);
+  for (const Variable& variable : info.variables) rewriter.take(variable);
+  return rewriter.finish();
+}
+
+State::State(const CompiledModel& owner, std::size_t index)
+    : variable_(owner.info().variables[index]), plan_(owner.states()[index]) {
+  const auto& arguments = owner.graph()->arguments();
+  const Shape largest = variable_.shape.get_max_shape();
+  // What the graph may write can be more than the variable may hold.
+  const std::size_t room = std::max(arguments[plan_.input].bytes(), arguments[plan_.output].bytes());
+  const auto make = [&] { return allocate_tensor(*owner.npu(), variable_.type, largest, false, room); };
+  tensor_ = make();
+  if (is_growing()) {
+    next_ = make();
+    for (Tensor* extents : {&extents_, &next_extents_})
+      *extents = allocate_tensor(*owner.npu(), ElementType::kI32, Shape{largest.size()}, false);
+  }
   reset();
 }
 
 void State::reset() {
-  if (variable_.initial)
-    std::memcpy(tensor_.data(), variable_.initial.data(), tensor_.size_bytes());
-  else
-    std::memset(tensor_.data(), 0, tensor_.size_bytes());
+  is_open_ = variable_.computed;
+  if (variable_.initial) return write(variable_.initial);
+  if (is_growing()) tensor_.set_shape(least_shape(variable_.shape));
+  if (tensor_.size_bytes() > 0) std::memset(tensor_.data(), 0, tensor_.size_bytes());
 }
 
-void State::set_state(const Tensor& state) {
-  if (!state || state.shape() != variable_.shape)
+void State::write(const Tensor& value) {
+  if (!value || !variable_.shape.compatible(PartialShape(value.shape())))
     throw Error(Code::kInvalidArgument, "NPU: state '" + variable_.name + "' is " + variable_.type.to_string() + ' ' +
-                                            to_string(variable_.shape) + ", given was " +
-                                            (state ? to_string(state) : std::string("an empty tensor")));
+                                            variable_.shape.to_string() + ", given was " +
+                                            (value ? to_string(value) : std::string("an empty tensor")));
   Tensor host;
-  if (state.is_host_addressable())
-    host = state;
-  else if (std::byte* mapped = mapped_address(state))
-    host = Tensor(state.element_type(), state.shape(), mapped, state.byte_strides());
+  if (value.is_host_addressable())
+    host = value;
+  else if (std::byte* mapped = mapped_address(value))
+    host = Tensor(value.element_type(), value.shape(), mapped, value.byte_strides());
   else
-    throw Error(Code::kInvalidArgument, "NPU: state '" + variable_.name + "' can't be set from " + to_string(state));
+    throw Error(Code::kInvalidArgument, "NPU: state '" + variable_.name + "' can't be set from " + to_string(value));
   if (host.element_type() != variable_.type) host = converted(host, variable_.type);
+  if (is_growing()) tensor_.set_shape(host.shape());
   copy_strided(host.element_type(), host.shape(), host.data(), host.byte_strides(), tensor_.data(),
                tensor_.byte_strides());
+  is_open_ = false;
+}
+
+void State::set_state(const Tensor& state) { write(state); }
+
+void State::bind(Commands& commands, std::uint32_t argument, const Tensor& tensor) {
+  commands.bind(argument, tensor, static_cast<std::byte*>(tensor.data()), 0, nullptr);
+}
+
+void State::bind(Commands& commands) {
+  bind(commands, plan_.input, tensor_);
+  bind(commands, plan_.output, is_growing() ? next_ : tensor_);
+  if (!is_growing()) return;
+  const Shape& shape = tensor_.shape();
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    extents_.data<std::int32_t>()[i] = static_cast<std::int32_t>(shape[shape.size() - 1 - i]);
+  bind(commands, plan_.input_shape, extents_);
+  bind(commands, plan_.output_shape, next_extents_);
+}
+
+Shape State::next_shape() const {
+  Shape shape(variable_.shape.size());
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    shape[i] = static_cast<std::size_t>(std::max(next_extents_.data<std::int32_t>()[shape.size() - 1 - i], 0));
+  return shape;
+}
+
+void State::check_next() const {
+  if (is_growing() && !variable_.shape.compatible(PartialShape(next_shape())))
+    throw Error(Code::kOutOfRange, "NPU: state '" + variable_.name + "' grew to " + to_string(next_shape()) +
+                                       ", and its bounds are " + variable_.shape.to_string() +
+                                       "; it keeps what it had");
+}
+
+void State::advance() {
+  if (!is_growing()) return;
+  const Shape shape = next_shape();
+  std::swap(tensor_, next_);
+  tensor_.set_shape(shape);
 }
 
 }  // namespace tenon::inline v1::npu_device

@@ -88,6 +88,7 @@ ze_result_t CommandList::reset() noexcept {
   commands_.clear();
   announced_.clear();
   is_announced_ = false;
+  last_run_ns_ = UINT64_MAX;
   before_change_ = State::kRecording;
   end_change();
   return ZE_RESULT_SUCCESS;

@@ -75,6 +75,9 @@ class CommandList final : public Object {
   /// After take(): the state that made it fail, as an error.
   ze_result_t why_not_taken() const noexcept;
   std::span<const std::unique_ptr<Command>> commands() const noexcept { return commands_; }
+  /// How long the last run took; for ever, before the first one since the list was recorded. @thread of a taken list.
+  std::uint64_t last_run_ns() const noexcept { return last_run_ns_; }
+  void note_run_ns(std::uint64_t duration_ns) noexcept { last_run_ns_ = duration_ns; }
 
  private:
   enum class State : std::uint8_t { kRecording, kClosed, kInFlight, kChanging };
@@ -94,6 +97,7 @@ class CommandList final : public Object {
   std::vector<std::size_t> announced_;  ///< By id - 1: the command's index.
   bool is_announced_ = false;           ///< The next command has the last id.
   std::uint32_t announced_flags_ = 0;
+  std::uint64_t last_run_ns_ = UINT64_MAX;
   std::unique_ptr<Executor> executor_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <tenon/drivers/npu/calls_internal.hpp>
 #include <tenon/drivers/npu/device_internal.hpp>
+#include <tenon/drivers/npu/extensions_internal.hpp>
 
 namespace tenon::npu {
 
@@ -21,6 +22,7 @@ std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> Device::uuid() const noexcept 
 }
 
 Driver::Driver() {
+  report_unknown_settings();
   const char* text = std::getenv("TENON_NPU_PLATFORM");
   std::string_view mistake;
   const auto platforms = parse_platforms(text ? text : "", &mistake);

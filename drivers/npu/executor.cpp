@@ -12,7 +12,22 @@ constexpr std::size_t kFirstRoom = 64;
 /// How often a command that waits for an event looks whether its queue is going away.
 constexpr std::uint64_t kEventSliceNs = 10'000'000;
 
+/// Lists that took less the last time are short.
+constexpr std::uint64_t kShortNs = 10'000;
+constexpr std::uint32_t kTimedRuns = 16;
+/// How long the thread leaves a short list to who may come to wait for it.
+constexpr std::uint64_t kGraceNs = 1'000;
+/// While those who wait run what they submitted, the thread looks this often whether something was left to it, and
+/// sleeps until it is woken after so many looks at nothing.
+constexpr std::uint64_t kLookNs = 50'000;
+constexpr int kIdleLooks = 20;
+
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
+
+bool is_short(const CommandList& list) noexcept {
+  return list.last_run_ns() < kShortNs &&
+         std::ranges::all_of(list.commands(), [](const auto& command) { return command->waits.empty(); });
+}
 
 }  // namespace
 
@@ -38,13 +53,16 @@ bool Executor::make_room(std::size_t count) {
 }
 
 bool Executor::push(std::span<Item> items) try {
+  bool all_short = true;
   {
     std::lock_guard lock(mutex_);
     make_room(items.size());
+    for (const Item& item : items) all_short = all_short && item.list && is_short(*item.list);
     if (!thread_.joinable()) thread_ = std::thread(&Executor::work, this);
     for (Item& item : items) ring_[(first_ + count_++) % ring_.size()] = std::move(item);
   }
   pushed_.add(static_cast<std::uint32_t>(items.size()));
+  if (!all_short) not_short_.add(1);
   return true;
 } catch (...) {
   return false;
@@ -83,24 +101,78 @@ bool Executor::submit(std::unique_ptr<Command> command) {
 
 ze_result_t Executor::wait(Deadline deadline) noexcept {
   const std::uint32_t target = pushed_.load();
+  if (!deadline.at_once())
+    while (!reached(done_.load(), target) && help()) {
+    }
   const bool in_time =
       done_.wait([target](std::uint32_t done) { return reached(done, target); }, deadline, default_spin_ns());
   return in_time ? failure_.exchange(ZE_RESULT_SUCCESS) : ZE_RESULT_NOT_READY;
 }
 
-Executor::Item Executor::pop() {
+bool Executor::is_short_next() noexcept { return count_ > 0 && ring_[first_].list && is_short(*ring_[first_].list); }
+
+bool Executor::pop(Item* item) noexcept {
   std::lock_guard lock(mutex_);
-  Item item = std::move(ring_[first_]);
+  if (count_ == 0) return false;
+  *item = std::move(ring_[first_]);
   first_ = (first_ + 1) % ring_.size();
   --count_;
-  return item;
+  popped_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+bool Executor::help() noexcept {
+  const std::unique_lock turn(turn_, std::try_to_lock);
+  if (!turn) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (!is_short_next()) return false;
+  }
+  const Workers::Reservation reservation(device_->workers());
+  Item item;
+  if (!reservation || !pop(&item)) return false;
+  run(item);
+  item = Item();
+  done_.add(1);
+  helps_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void Executor::look_now_and_then() noexcept {
+  std::uint32_t helps = helps_.load(std::memory_order_relaxed);
+  std::uint32_t popped = popped_.load(std::memory_order_relaxed);
+  const std::uint32_t seen = not_short_.load();
+  for (int idle = 0; idle < kIdleLooks; ++idle) {
+    if (not_short_.wait([seen](std::uint32_t now) { return now != seen; }, Deadline::in(kLookNs), 0)) return;
+    const std::uint32_t popped_before = std::exchange(popped, popped_.load(std::memory_order_relaxed));
+    if (popped == popped_before && pushed_.load() != popped) return;
+    const std::uint32_t helps_before = std::exchange(helps, helps_.load(std::memory_order_relaxed));
+    if (helps != helps_before) idle = 0;
+  }
+}
+
+void Executor::leave_to_waiter() noexcept {
+  const std::uint32_t popped = popped_.load(std::memory_order_relaxed);
+  {
+    std::lock_guard lock(mutex_);
+    if (!is_short_next()) return;
+  }
+  const std::uint64_t end = now_ns() + kGraceNs;
+  while (popped_.load(std::memory_order_relaxed) == popped && now_ns() < end) {
+  }
 }
 
 void Executor::work() {
   ::pthread_setname_np(::pthread_self(), "npu-queue");
-  for (std::uint32_t taken = 0;; ++taken) {
-    pushed_.wait([taken](std::uint32_t pushed) { return pushed != taken; }, Deadline(), spin_ns_);
-    Item item = pop();
+  for (std::uint32_t helps = 0;;) {
+    const std::uint32_t helps_before = std::exchange(helps, helps_.load(std::memory_order_relaxed));
+    if (helps != helps_before) look_now_and_then();
+    pushed_.wait([this](std::uint32_t pushed) { return pushed != popped_.load(std::memory_order_relaxed); }, Deadline(),
+                 spin_ns_);
+    leave_to_waiter();
+    const std::lock_guard turn(turn_);
+    Item item;
+    if (!pop(&item)) continue;
     if (item.is_end) return;
     run(item);
     item = Item();  // Whoever waits for this finds nothing of it left.
@@ -112,8 +184,13 @@ void Executor::run(Item& item) noexcept {
   Workers::set_thread_priority(priority_.load(std::memory_order_relaxed));
   if (item.is_first) submission_ = ZE_RESULT_SUCCESS;
   if (item.list) {
-    submission_ = run(item.list->commands());
-    item.list->give_back();  // Before the fence: who waited for it may submit the list again.
+    CommandList& list = *item.list;
+    // The clock costs as much as the shortest lists: those are looked at now and then.
+    const bool timed = list.last_run_ns() >= kShortNs || ++runs_ % kTimedRuns == 0;
+    const std::uint64_t begin_ns = timed ? now_ns() : 0;
+    submission_ = run(list.commands());
+    if (timed) list.note_run_ns(now_ns() - begin_ns);
+    list.give_back();  // Before the fence: who waited for it may submit the list again.
   } else if (item.command) {
     submission_ = run(*item.command, ZE_RESULT_SUCCESS);
   }

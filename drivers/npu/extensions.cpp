@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Extensions by name: what is offered, and the tables of those that are this driver's own.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <span>
@@ -35,6 +37,7 @@ std::span<const Extension> extensions() {
       {abi::kSystemMemoryExtension, abi::kSystemMemoryVersion, "sysmem", 0},
       {abi::kEventTimestampsExtension, abi::version(1, 0), "timestamps", abi::version(1, 6)},
       {abi::kDriverHandlesExtension, abi::version(1, 0), "ddi", 0},
+      {abi::kInputStageExtension, abi::version(1, 0), "input_stage", 0},
   };
   return all;
 }
@@ -91,16 +94,36 @@ bool is_offered(std::string_view short_name) noexcept {
   return true;
 }
 
+void report_unknown_settings() noexcept {
+  const char* const without = std::getenv("TENON_NPU_WITHOUT");
+  std::string_view rest = without ? without : "";
+  while (!rest.empty()) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view word = rest.substr(0, comma);
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+    const auto all = extensions();
+    if (std::any_of(all.begin(), all.end(), [word](const Extension& each) { return each.short_name == word; }))
+      continue;
+    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_WITHOUT: '%.*s' is none of", static_cast<int>(word.size()),
+                 word.data());
+    for (const Extension& each : all) std::fprintf(stderr, " %s", each.short_name.data());
+    std::fputs("\n", stderr);
+  }
+}
+
 std::uint32_t graph_extension_version() noexcept {
   static const std::uint32_t version = [] {
     const char* text = std::getenv("TENON_NPU_GRAPH_VERSION");
+    if (!text || !*text) return abi::kGraphVersion;
     std::uint32_t minor = 0;
-    if (text && std::strncmp(text, "1.", 2) == 0) {
+    if (std::strncmp(text, "1.", 2) == 0) {
       const char* const last = text + std::strlen(text);
       const auto [end, error] = std::from_chars(text + 2, last, minor);
       if (error == std::errc() && end == last && minor >= 5 && abi::version(1, minor) <= abi::kGraphVersion)
         return abi::version(1, minor);
     }
+    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_GRAPH_VERSION is '%s', and versions are 1.5 to 1.%u\n", text,
+                 abi::minor_of(abi::kGraphVersion));
     return abi::kGraphVersion;
   }();
   return version;

@@ -11,9 +11,12 @@ namespace tenon::npu {
 void* graph_extension_table(const char* name) noexcept;
 
 /// Offered unless TENON_NPU_WITHOUT names it: a list as "mutable,profiling", of graph, profiling, command_queue,
-/// context, driver, mutable, sysmem, ddi, timestamps. For clients that want to see how they get on with an old driver.
+/// context, driver, mutable, sysmem, ddi, timestamps, input_stage. For clients that want to see how they get on with an old driver.
 /// Read once.
 bool is_offered(std::string_view short_name) noexcept;
+
+/// Tells the standard error what TENON_NPU_WITHOUT names and nothing here is called.
+void report_unknown_settings() noexcept;
 
 /// 1.18, or what TENON_NPU_GRAPH_VERSION says, 1.5 to 1.18. Read once.
 std::uint32_t graph_extension_version() noexcept;

@@ -65,6 +65,9 @@ class ProgramRun final : public GraphRun {
         run_(owner_->shared_program()),
         kept_(owner_->program().arguments().size()) {}
 
+  /// Keeps evict() from it until the lock goes.
+  [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
+
   ~ProgramRun() override {
     const std::lock_guard lock(owner_->mutex_);
     std::erase(owner_->runs_, this);
@@ -167,6 +170,10 @@ ze_result_t ProgramGraph::initialize() noexcept {
       return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the graph was compiled for platform " + std::to_string(wanted) +
                                                            ", and this device is " +
                                                            std::to_string(device_->platform().number));
+    if (const int tiles = program_->settings().target.tiles; tiles > static_cast<int>(device_->platform().tiles))
+      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the graph was compiled for " + std::to_string(tiles) +
+                                                           " tiles, and this device has " +
+                                                           std::to_string(device_->platform().tiles));
     if (program_->is_loaded()) return ZE_RESULT_SUCCESS;
     program_->load();
     const std::lock_guard lock(mutex_);
@@ -179,6 +186,7 @@ ze_result_t ProgramGraph::make_run(std::shared_ptr<ProfilingQuery> query, std::u
   return guarded([&] {
     auto made =
         std::make_unique<ProgramRun>(std::static_pointer_cast<ProgramGraph>(shared_from_this()), std::move(query));
+    const auto held = made->hold();  // evict() finds it as soon as it is listed.
     std::vector<BoundArgument> bound;
     {
       const std::lock_guard lock(mutex_);

@@ -4,6 +4,9 @@
 #include <tenon/drivers/npu/extensions_internal.hpp>
 #include <tenon/drivers/npu/graph_internal.hpp>
 
+#include <algorithm>
+#include <string_view>
+
 #include <tenon/core/host.hpp>
 
 namespace tenon::npu {
@@ -49,6 +52,15 @@ compiler::Platform platform_of(const Device& device) {
   return platform;
 }
 
+/// Drivers that do not announce the operation do not know it: nor does this one when it stands for such a driver.
+void check_standard(const Source& source) {
+  constexpr std::string_view kStage = "type=\"InputStage\"";
+  if (is_offered("input_stage") ||
+      std::search(source.input.begin(), source.input.end(), kStage.begin(), kStage.end()) == source.input.end())
+    return;
+  throw Error(Code::kUnimplemented, "NPU: the operation InputStage is of no operation set that this driver knows");
+}
+
 compiler::Request request_of(const Source& source, const Device& device) {
   compiler::Request request;
   request.ir = source.input;
@@ -65,6 +77,13 @@ void check_describable(const compiler::Program& program) {
       throw Error(Code::kUnimplemented, "NPU: argument '" + argument.name + "' has rank " +
                                             std::to_string(argument.shape.size()) + ", and arguments have at most " +
                                             std::to_string(abi::kMaxArgumentDimensions) + " dimensions");
+    // Whether memory is large enough is reckoned from the largest shape: it must be a number.
+    const Shape shape = argument.max_shape();
+    const bool is_number = checked_size_bytes(argument.type, shape).has_value() &&
+                           std::all_of(shape.begin(), shape.end(), [](std::size_t n) { return n <= UINT32_MAX; });
+    if (!is_number)
+      throw Error(Code::kInvalidArgument,
+                  "NPU: argument '" + argument.name + "' " + argument.shape.to_string() + " is too large");
   }
 }
 
@@ -75,6 +94,7 @@ struct Made {
 };
 
 Made from_ir(const Source& source, const Device& device) {
+  check_standard(source);
   const compiler::Request request = request_of(source, device);
   const compiler::CompileCache* cache = source.flags & abi::kGraphDisableCaching ? nullptr : &compile_cache();
   Made made;
@@ -170,6 +190,7 @@ ze_result_t create_query(ze_context_handle_t context_handle, ze_device_handle_t 
   if (const ze_result_t result = acquire_device(device_handle, &device)) return result;
   if (source.format != static_cast<std::uint32_t>(abi::GraphFormat::kNgraphLite))
     return fail(ZE_RESULT_ERROR_INVALID_ENUMERATION, "only an IR can be asked about");
+  check_standard(source);
   std::string layers;
   for (const std::string& name : compiler::supported_layers(request_of(source, *device))) layers += "<" + name + ">";
   GraphQuery* handle = make_object<GraphQuery>(std::move(layers));

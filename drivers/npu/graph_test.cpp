@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -302,6 +303,47 @@ TEST_F(NpuGraph, MemoryIsAccountedAndEvictGivesItBack) {
   expect_it_computes(graph);
   EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
   EXPECT_EQ(used(), before);
+}
+
+TEST_F(NpuGraph, EvictingLeavesListsThatAreBeingRecordedAlone) {
+  const abi::GraphHandle graph = small();
+  expect_it_computes(graph);
+  void* const memory = allocate_host(16);
+  for (const std::uint32_t index : {0u, 1u})
+    EXPECT_EQ(graphs->set_argument_value(graph, index, memory), ZE_RESULT_SUCCESS);
+  std::atomic<bool> done{false};
+  std::thread evicting([&] {
+    while (!done) EXPECT_EQ(graphs->evict(graph), ZE_RESULT_SUCCESS);
+  });
+  for (int i = 0; i < 3000; ++i) {
+    ze_command_list_handle_t list = make_list();
+    EXPECT_EQ(graphs->graph_initialize(graph), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(graphs->append_graph_execute(list, graph, nullptr, nullptr, 0, nullptr), ZE_RESULT_SUCCESS) << i;
+    EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
+  }
+  done = true;
+  evicting.join();
+  zeMemFree(context, memory);
+  EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
+}
+
+TEST_F(NpuGraph, MoreTilesThanTheDeviceHasAreForExportAlone) {
+  const abi::GraphHandle graph = small("--config NPU_MAX_TILES=\"8\" NPU_TILES=\"8\"");
+  const Bytes binary = binary_of(graph);
+  EXPECT_EQ(graphs->graph_initialize(graph), ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
+  const Made made = make(binary.data(), binary.size(), abi::GraphFormat::kNative);
+  EXPECT_NE(made.result, ZE_RESULT_SUCCESS);
+  EXPECT_THAT(made.log, HasSubstr("8 tiles, and this device has 6"));
+  EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
+}
+
+TEST_F(NpuGraph, ShapesWhoseSizeIsNoNumberAreRefused) {
+  const Dimension much(1, std::int64_t{1} << 32), most(1, std::int64_t{1} << 31);
+  for (const PartialShape& shape : {PartialShape{much, much}, PartialShape{1, much}, PartialShape{most, most, most}}) {
+    const Made made = make_ir(compiler::in_memory(*compiler::small_model(shape)));
+    EXPECT_EQ(made.result, ZE_RESULT_ERROR_INVALID_ARGUMENT) << shape.to_string();
+    EXPECT_THAT(made.log, ::testing::AnyOf(HasSubstr("too large"), HasSubstr("exceeds what memory can hold")));
+  }
 }
 
 TEST_F(NpuGraph, UnsupportedNodesAreNamedAndLeftOutOfQueries) {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <mutex>
 
+#include <tenon/drivers/npu/calls_internal.hpp>
 #include <tenon/drivers/npu/dispatch_internal.hpp>
 #include <tenon/drivers/npu/object_internal.hpp>
 
@@ -67,6 +68,10 @@ Slots& slots() {
 }
 std::atomic<std::size_t> live{0};
 
+ze_result_t no_such_handle() noexcept {
+  return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "a handle was destroyed before, is of another kind, or never was one");
+}
+
 }  // namespace
 
 bool attach_slot(Object* object, Kind kind) noexcept try {
@@ -95,24 +100,24 @@ void Object::drop_reference() const noexcept {
 }
 
 ze_result_t acquire_object(const void* handle, Kind kind, Object** object) noexcept {
-  if (!handle) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  if (!handle) return fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "a handle is null");
   Slot* slot = slots().find(handle);
-  if (!slot) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (!slot) return no_such_handle();
   std::uint64_t state = slot->state.load(std::memory_order_acquire);
   do {
-    if (kind_bits(state) != word(kind)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    if (kind_bits(state) != word(kind)) return no_such_handle();
   } while (!slot->state.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));
   *object = slot->object;
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t destroy_handle(void* handle, Kind kind) noexcept {
-  if (!handle) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
+  if (!handle) return fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "a handle is null");
   Slot* slot = slots().find(handle);
-  if (!slot) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (!slot) return no_such_handle();
   std::uint64_t state = slot->state.load(std::memory_order_acquire);
   do {
-    if (kind_bits(state) != word(kind)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    if (kind_bits(state) != word(kind)) return no_such_handle();
   } while (!slot->state.compare_exchange_weak(state, state & ~kValid, std::memory_order_acq_rel));
   live.fetch_sub(1, std::memory_order_relaxed);
   slot->object->drop_reference();

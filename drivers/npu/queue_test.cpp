@@ -95,6 +95,63 @@ TEST_F(NpuQueue, ShortListsDoNotOvertakeWhatWaits) {
   EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
 }
 
+TEST_F(NpuQueue, WhatNobodyWaitsForRunsToo) {
+  // After many waits the queue's thread leaves short lists to who waits for them; after few of these, and many, nobody
+  // does.
+  auto* counted = static_cast<unsigned char*>(allocate_host(64));
+  const auto list = make_list();
+  const unsigned char one = 1;
+  ASSERT_EQ(zeCommandListAppendMemoryFill(list, counted, &one, 1, 64, nullptr, 0, nullptr), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
+  for (const int waits : {0, 1, 100, 2000}) {
+    for (int i = 0; i < waits; ++i) {
+      ASSERT_EQ(submit(list, fence), ZE_RESULT_SUCCESS);
+      ASSERT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_SUCCESS);
+      ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
+    }
+    counted[0] = 0;
+    ASSERT_EQ(submit(list, fence), ZE_RESULT_SUCCESS);
+    const auto end = Clock::now() + std::chrono::seconds(10);
+    while (zeFenceQueryStatus(fence) == ZE_RESULT_NOT_READY && Clock::now() < end) std::this_thread::yield();
+    EXPECT_EQ(zeFenceQueryStatus(fence), ZE_RESULT_SUCCESS) << "after " << waits << " waits";
+    EXPECT_EQ(counted[0], 1);
+    ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
+  }
+  EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, counted), ZE_RESULT_SUCCESS);
+}
+
+TEST_F(NpuQueue, ThreadsThatWaitOnOneQueueKeepItsOrder) {
+  // Each submission writes its number over the one before it; whoever runs it, the last one stands.
+  constexpr int kThreads = 4, kRounds = 500;
+  auto* last = static_cast<std::uint32_t*>(allocate_host(64));
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 0; t < kThreads; ++t)
+    threads.emplace_back([&, t] {
+      const auto own_fence = make_fence(queue);
+      ze_command_list_handle_t lists[2] = {make_list(), make_list()};
+      for (std::uint32_t i = 0; i < 2; ++i) {
+        const std::uint32_t value = 2 * t + i;
+        failures += zeCommandListAppendMemoryFill(lists[i], last + 1 + t, &value, 4, 4, nullptr, 0, nullptr) != 0;
+        failures += zeCommandListClose(lists[i]) != 0;
+      }
+      for (int round = 0; round < kRounds; ++round) {
+        failures += submit(lists[0]) != ZE_RESULT_SUCCESS;
+        failures += submit(lists[1], own_fence) != ZE_RESULT_SUCCESS;
+        failures += zeFenceHostSynchronize(own_fence, 10 * kSecond) != ZE_RESULT_SUCCESS;
+        failures += last[1 + t] != 2 * t + 1;
+        failures += zeFenceReset(own_fence) != ZE_RESULT_SUCCESS;
+      }
+      for (const auto list : lists) failures += zeCommandListDestroy(list) != 0;
+      failures += zeFenceDestroy(own_fence) != 0;
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(failures.load(), 0);
+  EXPECT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, last), ZE_RESULT_SUCCESS);
+}
+
 TEST_F(NpuQueue, ListsThatAreNotClosedOrAreTakenAreRefused) {
   const auto event = make_event(pool, 0);
   auto list = make_list();

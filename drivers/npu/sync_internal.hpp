@@ -27,6 +27,7 @@ class Fence final : public Object {
   void complete(std::uint32_t token, ze_result_t result) noexcept;
   void abandon(std::uint32_t token) noexcept;
   void reset() noexcept;
+  bool is_signalled() const noexcept { return (state_.load() & kStates) == kSignalled; }
   /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise what became of the submission.
   ze_result_t wait(Deadline deadline) noexcept;
 

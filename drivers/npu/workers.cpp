@@ -8,6 +8,7 @@ namespace tenon::npu {
 namespace {
 
 thread_local Priority thread_priority = Priority::kNormal;
+thread_local const Workers* reserved = nullptr;  ///< What the calling thread has a Reservation of.
 
 }  // namespace
 
@@ -31,7 +32,21 @@ int Workers::threads_for(std::uint32_t tiles) const noexcept {
   return tiles == 0 ? threads_ : static_cast<int>(std::min(tiles, static_cast<std::uint32_t>(threads_)));
 }
 
+bool Workers::reserve() noexcept {
+  std::lock_guard lock(mutex_);
+  if (first_ || free_ != threads_) return false;
+  free_ = 0;
+  reserved = this;
+  return true;
+}
+
+void Workers::release() noexcept {
+  reserved = nullptr;
+  end(threads_);
+}
+
 void Workers::begin(int threads) {
+  if (reserved == this) return;
   Waiting self{thread_priority, threads, WaitWord(0)};
   {
     std::lock_guard lock(mutex_);
@@ -50,6 +65,7 @@ void Workers::begin(int threads) {
 }
 
 void Workers::end(int threads) noexcept {
+  if (reserved == this) return;
   std::lock_guard lock(mutex_);
   free_ += threads;
   admit();

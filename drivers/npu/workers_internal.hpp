@@ -39,6 +39,21 @@ class Workers {
     body(arena(threads));
   }
 
+  /// All workers, if nothing runs or waits: runs of the calling thread begin at once as long as this lives.
+  class Reservation {
+   public:
+    explicit Reservation(Workers& workers) noexcept : workers_(workers.reserve() ? &workers : nullptr) {}
+    ~Reservation() {
+      if (workers_) workers_->release();
+    }
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+    explicit operator bool() const noexcept { return workers_ != nullptr; }
+
+   private:
+    Workers* workers_;
+  };
+
   /// Priority of what the calling thread runs from now on.
   static void set_thread_priority(Priority priority) noexcept;
 
@@ -56,6 +71,8 @@ class Workers {
   };
   struct Waiting;
 
+  bool reserve() noexcept;
+  void release() noexcept;
   void begin(int threads);
   void end(int threads) noexcept;
   engine::Workers& arena(int threads);

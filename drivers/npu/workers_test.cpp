@@ -68,6 +68,27 @@ TEST(NpuWorkers, TheMoreUrgentGoesFirstThenTheEarlier) {
   EXPECT_EQ(order, (std::vector<int>{3, 4, 2, 5, 1, 0}));
 }
 
+TEST(NpuWorkers, AreReservedOnlyWhenNothingRunsAndOthersWait) {
+  Workers workers(2);
+  workers.run(1, [&](engine::Workers&) { EXPECT_FALSE(Workers::Reservation(workers)); });
+  std::atomic<bool> ran{false};
+  std::thread other;
+  {
+    const Workers::Reservation reservation(workers);
+    ASSERT_TRUE(reservation);
+    EXPECT_FALSE(Workers::Reservation(workers));
+    int runs = 0;
+    for (const std::uint32_t tiles : {0u, 1u}) workers.run(tiles, [&](engine::Workers&) { ++runs; });
+    EXPECT_EQ(runs, 2);
+    other = std::thread([&] { workers.run(1, [&](engine::Workers&) { ran = true; }); });
+    std::this_thread::sleep_for(30ms);
+    EXPECT_FALSE(ran.load());
+  }
+  other.join();
+  EXPECT_TRUE(ran.load());
+  EXPECT_TRUE(Workers::Reservation(workers));
+}
+
 TEST(NpuWorkers, ARunThatThrowsGivesItsTurnBack) {
   Workers workers(1);
   EXPECT_THROW(workers.run(1, [](engine::Workers&) { throw 1; }), int);

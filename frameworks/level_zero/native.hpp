@@ -117,8 +117,11 @@ constexpr Code code_of(ze_result_t result) {
   }
 }
 
+/// What the drivers say of this thread's last call that failed, "; the driver says: ..."; empty where they say nothing.
+inline std::string last_words();
+
 [[noreturn]] inline void fail(ze_result_t result, const char* call, const std::string& what) {
-  throw Error(code_of(result), "level_zero: " + what + ": " + result_name(result), call,
+  throw Error(code_of(result), "level_zero: " + what + ": " + result_name(result) + last_words(), call,
               static_cast<std::int64_t>(result));
 }
 
@@ -310,6 +313,26 @@ inline ze_command_list_handle_t driver_side(ze_command_list_handle_t h) {
 }
 inline ze_event_handle_t driver_side(ze_event_handle_t h) { return driver_side(ZEL_HANDLE_EVENT, h); }
 
+inline std::string last_words() {
+  constexpr const char* kCall = "zeDriverGetLastErrorDescription";
+  std::uint32_t count = 0;
+  if (zeDriverGet(&count, nullptr) != ZE_RESULT_SUCCESS || count == 0) return {};
+  std::vector<ze_driver_handle_t> drivers(count);
+  if (zeDriverGet(&count, drivers.data()) != ZE_RESULT_SUCCESS) return {};
+  for (ze_driver_handle_t driver : drivers) {
+    auto ask = newer().get_last_error_description;
+    if (!ask) {  // Older loaders have no such call; their drivers may.
+      void* own = nullptr;
+      if (zeDriverGetExtensionFunctionAddress(driver, kCall, &own) != ZE_RESULT_SUCCESS || !own) continue;
+      ask = reinterpret_cast<decltype(ask)>(own);
+      driver = driver_side(driver);
+    }
+    const char* text = nullptr;
+    if (ask(driver, &text) == ZE_RESULT_SUCCESS && text && *text) return std::string("; the driver says: ") + text;
+  }
+  return {};
+}
+
 /// Nanoseconds from now to `deadline`, as the waiting calls take them: never their "for ever".
 inline std::uint64_t nanoseconds_left(Deadline deadline) {
   constexpr auto kLongest = std::chrono::hours(1);
@@ -327,14 +350,16 @@ void synchronize(const char* name, Function function, T handle, Deadline deadlin
     const std::uint64_t left = nanoseconds_left(deadline);
     const ze_result_t result = call(function, handle, left);
     if (result == ZE_RESULT_SUCCESS) return;
-    if (result != ZE_RESULT_NOT_READY) check(result, name, what);
-    if (Clock::now() < deadline) continue;  // Woke early, or the deadline is further than one wait reaches.
+    if (result == ZE_RESULT_NOT_READY && Clock::now() < deadline)
+      continue;  // Woke early, or the deadline is further than one wait reaches.
+    std::string text = "level_zero: ";
     if constexpr (std::is_invocable_v<What>)
-      throw Error(Code::kDeadlineExceeded, "level_zero: " + std::string(what()) + ": it was not done in time", name,
-                  result);
+      text += what();
     else
-      throw Error(Code::kDeadlineExceeded, "level_zero: " + std::string(what) + ": it was not done in time", name,
-                  result);
+      text += what;
+    // What failed did so in a thread of the driver's: its last words to this one are about something else.
+    text += ": " + (result == ZE_RESULT_NOT_READY ? std::string("it was not done in time") : result_name(result));
+    throw Error(code_of(result), text, name, static_cast<std::int64_t>(result));
   }
 }
 

@@ -181,6 +181,49 @@ class States(NpuTest):
             one.infer([np.ones((1, 4), np.float32)])
         np.testing.assert_array_equal(other.infer([np.ones((1, 4), np.float32)])[0], np.ones((1, 4)))
 
+    def assert_steps_agree_with_cpu(self, model, steps):
+        """`steps` are inputs, or None for a reset; OpenVINO's CPU plugin is the judge."""
+        requests = [core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request(),
+                    self.compile(model).create_infer_request()]
+        for k, step in enumerate(steps):
+            if step is None:
+                for request in requests:
+                    request.reset_state()
+                continue
+            judged, ours = (np.array(request.infer([step])[0]) for request in requests)
+            self.assertEqual(ours.shape, judged.shape, f"step {k}")
+            np.testing.assert_allclose(ours, judged, rtol=1e-5, err_msg=f"step {k}")
+
+    def sum_model(self, initialiser):
+        """y = x + the state, which becomes y; `initialiser` makes the state's first value of x."""
+        x = named(ops.parameter([1, 4], np.float32), "x")
+        after = named(ops.add(x, ops.read_value(initialiser(x), "sum", np.float32, [1, 4])), "y")
+        return ov.Model([ops.result(after)], [ops.assign(after, "sum")], [x], "sum")
+
+    def test_start_from_a_constant_and_do_so_again_when_reset(self):
+        model = self.sum_model(lambda x: ops.constant(np.array([[1, 2, 3, 4]], np.float32)))
+        row = np.arange(4, dtype=np.float32)[None]
+        self.assert_steps_agree_with_cpu(model, [row, row + 3, None, row - 1, row, None, None, row])
+
+    def test_start_from_what_the_inputs_say(self):
+        model = self.sum_model(lambda x: ops.multiply(ops.reduce_sum(x, ops.constant(np.array([1])), True),
+                                                      ops.constant(np.array([[1, 10, 100, 1000]], np.float32))))
+        row = np.arange(4, dtype=np.float32)[None]
+        self.assert_steps_agree_with_cpu(model, [row + 1, row, None, row - 7, row])
+
+    def test_grow_within_bounds(self):
+        x = named(ops.parameter(ov.PartialShape([1, ov.Dimension(1, 4), 2]), np.float32), "x")
+        nothing = ops.constant(np.zeros((1, 0, 2), np.float32))
+        before = ops.read_value(nothing, "rows", np.float32, ov.PartialShape([1, ov.Dimension(0, 16), 2]))
+        rows = ops.concat([before, x], 1)
+        sums = named(ops.reduce_sum(rows, ops.constant(np.array([1])), False), "y")
+        model = ov.Model([ops.result(sums)], [ops.assign(rows, "rows")], [x], "rows")
+
+        def some(count):
+            return np.random.default_rng(count).normal(0, 1, (1, count, 2)).astype(np.float32)
+        self.assert_steps_agree_with_cpu(model, [some(2), some(1), some(4), None, some(3), some(3)])
+
+
 
 class Shapes(NpuTest):
     def test_a_batch_is_computed(self):

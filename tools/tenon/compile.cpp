@@ -80,9 +80,10 @@ void print_text(const Compiled& done, const CompileOptions& options, const PassD
   } else if (done.dynamic) {
     fmt::print("\n{} compiles a model of dynamic shapes when tensors come: --shape shows the passes\n", done.device);
   } else {
-    fmt::print("\n{} ran no passes of Tenon's\n", done.device);
+    fmt::print("\n{} ran no passes of Tenon's{}\n", done.device,
+               options.dump.empty() ? "" : ": there are no graphs to write");
   }
-  if (!options.dump.empty()) fmt::print("graphs in {}\n", options.dump);
+  if (!options.dump.empty() && !passes.changes().empty()) fmt::print("graphs in {}\n", options.dump);
   if (!done.not_drawn.empty()) fmt::print("{}\n", done.not_drawn);
   if (!options.output.empty())
     fmt::print("{}: {}, written in {:.1f} ms\n", options.output, in_bytes(done.blob_bytes), done.export_ms);

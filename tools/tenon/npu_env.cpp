@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLoaderFile = "libze_loader.so.1";
-// The first of the loader's functions that OpenVINO's NPU plugin demands and old loaders lack (Level Zero 1.9).
+// The first of the loader's functions that OpenVINO's NPU plugin demands and old loaders lack (before 1.10).
 constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
 
 struct Options {
@@ -70,7 +70,7 @@ std::string find_shim() {
   const fs::path shim = find_library(fs::path("loader_shim") / kLoaderFile);
   if (shim.empty())
     fmt::print(stderr,
-               "tenon: {} here is older than 1.9: OpenVINO's NPU plugin will not use it (no {}). Other programs may; "
+               "tenon: {} here is older than 1.10: OpenVINO's NPU plugin will not use it (no {}). Other programs may; "
                "a build of Tenon with its tests makes a shim for it, newer systems need none.\n",
                kLoaderFile, kNewestNeeded);
   return shim.empty() ? std::string() : shim.parent_path().string();

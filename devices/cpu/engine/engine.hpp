@@ -19,6 +19,8 @@ namespace tenon::inline v1::engine {
 struct Options {
   /// Workers of one execution, the calling thread included. 0: all CPUs that this process may use.
   int threads = 0;
+  /// Of these, how many make the plan (fold and pack constants). 0: all.
+  int compile_threads = 0;
   /// Measures every step; costs two clock reads per step.
   bool profile = false;
   /// What convolutions, matrix products and what lies between them compute with: kF32, or kBf16, which sums in f32 and
@@ -36,6 +38,7 @@ struct Options {
 struct WorkerOptions {
   enum class Priority : std::uint8_t { kLow, kNormal, kHigh };
   int threads = 0;  ///< 0: all CPUs that this process may use.
+  int active = 0;   ///< Of these, how many work at once; loops are cut for all of them all the same. 0: all.
   /// CPU of each thread while it works here; empty: the kernel chooses, as always outside.
   std::vector<int> cpus;
   /// Which of several Workers an idle thread helps first.

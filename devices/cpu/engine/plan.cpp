@@ -96,7 +96,10 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
     impl.outputs.push_back(make_port(Output<const Node>(result.get(), 0), *result));
   std::exception_ptr failure;
   // oneDNN sizes its kernels by the arena that they are made in.
-  Workers workers(impl.options.threads);
+  WorkerOptions making;
+  making.threads = impl.options.threads;
+  making.active = impl.options.compile_threads;
+  Workers workers(making);
   workers.run([&] {
     try {
       Lowering(impl, *impl.model).run();

@@ -85,7 +85,10 @@ class Pinning final : public tbb::task_scheduler_observer {
 
 struct Workers::Impl {
   Impl(int threads, const WorkerOptions& options)
-      : flush_denormals(options.flush_denormals), arena(threads, 1, priority_of(options.priority)) {
+      : flush_denormals(options.flush_denormals),
+        // Places that are kept for threads which enter themselves are taken by no worker.
+        arena(threads, options.active > 0 && options.active < threads ? threads - options.active + 1 : 1,
+              priority_of(options.priority)) {
     // Tasks of an arena run in the floating-point mode in which it was made.
     std::optional<FlushDenormals> mode;
     if (flush_denormals) mode.emplace();
@@ -97,7 +100,7 @@ struct Workers::Impl {
   std::optional<Pinning> pinning;
 };
 
-Workers::Workers(int threads) : Workers(WorkerOptions{threads, {}, WorkerOptions::Priority::kNormal, false}) {}
+Workers::Workers(int threads) : Workers(WorkerOptions{threads, 0, {}, WorkerOptions::Priority::kNormal, false}) {}
 Workers::Workers(const WorkerOptions& options) : threads_(options.threads > 0 ? options.threads : available_cpus()) {
   impl_ = std::make_unique<Impl>(threads_, options);
 }

@@ -4,16 +4,14 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/initialisers.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(Code::kInvalidArgument, "NPU: " + why); }
-
-const std::string& variable_of(const Node& node) { return node.get_attributes().get_string("variable_id"); }
 
 std::vector<std::string> sorted_names(const Output<Node>& output) {
   std::vector<std::string> names(output.get_names().begin(), output.get_names().end());
@@ -109,12 +107,22 @@ void fill_output(Argument& argument, const op::v0::Result& result) {
   argument.network_layout = argument.layout = default_layout(source.get_partial_shape());
 }
 
+/// Nothing but zeros, which is what states are anyway.
+bool is_zero(const Node& node, const PartialShape& variable) {
+  const auto* constant = dynamic_cast<const op::v0::Constant*>(&node);
+  if (!constant || variable.is_dynamic()) return false;
+  const auto* bytes = static_cast<const char*>(constant->get_data_ptr());
+  return std::all_of(bytes, bytes + constant->get_byte_size(), [](char byte) { return byte == 0; });
+}
+
 /// The model under construction.
 class Builder {
  public:
   Builder(const Model& model, const BuildFlags& flags) : model_(model), flags_(flags) {}
 
-  std::shared_ptr<Model> run(std::vector<Argument>& inputs, std::vector<Argument>& outputs) {
+  /// @param initialisers  As Interface has it.
+  std::shared_ptr<Model> run(std::vector<Argument>& inputs, std::vector<Argument>& outputs,
+                             std::shared_ptr<const Model>& initialisers) {
     for (const auto& parameter : model_.get_parameters()) fill_input(inputs.emplace_back(), *parameter);
     for (const auto& result : model_.get_results()) fill_output(outputs.emplace_back(), *result);
     check_ports(flags_.input_types, inputs, "--inputs_precisions");
@@ -123,7 +131,9 @@ class Builder {
     check_ports(flags_.output_layouts, outputs, "--outputs_layouts");
     for (std::size_t i = 0; i < inputs.size(); ++i) change_input(i, inputs[i]);
     for (std::size_t i = 0; i < outputs.size(); ++i) change_output(i, outputs[i]);
-    add_states(inputs, outputs);
+    const NodeVector nodes = model_.get_ordered_ops();
+    initialisers = initialisers_among(nodes);
+    add_states(nodes, inputs, outputs);
     auto made = std::make_shared<Model>(results_, parameters_, model_.get_name());
     made->set_friendly_name(model_.get_friendly_name());
     made->validate_nodes_and_infer_types();
@@ -180,14 +190,24 @@ class Builder {
     results_.push_back(result);
   }
 
-  /// ReadValue becomes a Parameter, Assign a Result. What would initialise a variable goes: the client's memory is it.
-  void add_states(std::vector<Argument>& inputs, std::vector<Argument>& outputs) {
+  std::shared_ptr<const Model> initialisers_among(const NodeVector& nodes) const {
+    std::map<std::string, std::shared_ptr<Node>> readers;  // The first of each variable.
+    for (const auto& node : nodes)
+      if (is_op(node, "ReadValue")) readers.emplace(variable_id(*node), node);
+    NodeVector initialised;
+    for (const auto& [id, node] : readers)
+      if (node->get_input_size() > 0 && !is_zero(*node->get_input_node_ptr(0), node->get_output_partial_shape(0)))
+        initialised.push_back(node);
+    return initialised.empty() ? nullptr : make_initialisers(initialised, parameters_);
+  }
+
+  /// ReadValue becomes a Parameter, Assign a Result: the client's memory is the variable.
+  void add_states(const NodeVector& nodes, std::vector<Argument>& inputs, std::vector<Argument>& outputs) {
     std::map<std::string, std::shared_ptr<op::v0::Parameter>> variables;
     std::vector<std::string> order;
-    const NodeVector nodes = model_.get_ordered_ops();
     for (const auto& node : nodes) {
-      if (std::string_view(node->get_type_name()) != "ReadValue") continue;
-      const std::string& id = variable_of(*node);
+      if (!is_op(node, "ReadValue")) continue;
+      const std::string& id = variable_id(*node);
       auto& parameter = variables[id];
       if (!parameter) {
         parameter =
@@ -199,8 +219,8 @@ class Builder {
     }
     std::map<std::string, Output<Node>> assigned;
     for (const auto& node : nodes) {
-      if (std::string_view(node->get_type_name()) != "Assign") continue;
-      const std::string& id = variable_of(*node);
+      if (!is_op(node, "Assign")) continue;
+      const std::string& id = variable_id(*node);
       if (!variables.count(id)) refuse("'" + node->get_friendly_name() + "' assigns '" + id + "', which nothing reads");
       assigned[id] = node->input_value(0);
       if (node->get_output_size() > 0) node->output(0).replace(node->input_value(0));
@@ -256,6 +276,7 @@ void find_output_shapes(const Model& model, std::vector<Argument>& outputs) {
     shapes[i] = PartialShape(model.get_parameters()[i]->get_partial_shape().get_max_shape());
   largest->reshape(shapes);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].role == Argument::Role::kState) continue;
     const PartialShape open = model.get_output_partial_shape(i), bound = largest->get_output_partial_shape(i);
     if (bound.rank().is_dynamic())
       throw Error(Code::kUnimplemented,
@@ -270,6 +291,22 @@ void find_output_shapes(const Model& model, std::vector<Argument>& outputs) {
                                               bound.to_string() + ": its shape depends on values");
       if (mine.is_dynamic()) shape[k] = Dimension(std::min(mine.get_min_length(), most), most);
     }
+  }
+}
+
+/// Clients share one piece of memory between a state's two arguments: both say what the variable may hold.
+void take_state_shapes(const Model& model, const std::vector<Argument>& inputs, std::vector<Argument>& outputs) {
+  const auto first = [](const std::vector<Argument>& arguments) {
+    return std::find_if(arguments.begin(), arguments.end(),
+                        [](const Argument& argument) { return argument.role == Argument::Role::kState; });
+  };
+  auto input = first(inputs);
+  for (auto output = outputs.begin() + (first(outputs) - outputs.cbegin()); output != outputs.end();
+       ++output, ++input) {
+    const auto assigned = model.get_output_partial_shape(static_cast<std::size_t>(output - outputs.begin()));
+    if (!assigned.compatible(input->shape))
+      refuse("'" + output->name + "' is " + assigned.to_string() + ", and its variable " + input->shape.to_string());
+    output->shape = input->shape;
   }
 }
 
@@ -300,15 +337,13 @@ bool is_static(const Model& model) {
   return true;
 }
 
-std::vector<Argument> make_arguments(std::shared_ptr<Model>& model, const BuildFlags& flags) {
+Interface make_interface(std::shared_ptr<Model>& model, const BuildFlags& flags) {
+  Interface made;
   std::vector<Argument> inputs, outputs;
-  model = Builder(*model, flags).run(inputs, outputs);
+  model = Builder(*model, flags).run(inputs, outputs, made.initialisers);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     inputs[i].shape = model->get_parameters()[i]->get_partial_shape();
     check_bounds(inputs[i]);
-    if (inputs[i].role == Argument::Role::kState && inputs[i].shape.is_dynamic())
-      throw Error(Code::kUnimplemented, "NPU: the variable '" + inputs[i].name + "' has the dynamic shape " +
-                                            inputs[i].shape.to_string() + "; states have one shape");
   }
   if (flags.options.dynamic_to_static && !is_static(*model)) {
     std::map<std::size_t, PartialShape> largest;
@@ -317,6 +352,7 @@ std::vector<Argument> make_arguments(std::shared_ptr<Model>& model, const BuildF
     model->reshape(largest);
   }
   find_output_shapes(*model, outputs);
+  take_state_shapes(*model, inputs, outputs);
   const auto number = [](std::vector<Argument>& arguments) {
     for (std::size_t i = 0; i < arguments.size(); ++i) arguments[i].port = static_cast<std::uint32_t>(i);
   };
@@ -325,7 +361,8 @@ std::vector<Argument> make_arguments(std::shared_ptr<Model>& model, const BuildF
   add_shapes(inputs, 0);
   add_shapes(outputs, inputs.size());
   inputs.insert(inputs.end(), std::make_move_iterator(outputs.begin()), std::make_move_iterator(outputs.end()));
-  return inputs;
+  made.arguments = std::move(inputs);
+  return made;
 }
 
 }  // namespace tenon::npu::compiler

@@ -20,7 +20,7 @@ inline constexpr char kShapePrefix[] = "vpux_ie_shape_";
 struct Argument {
   enum class Role : std::uint32_t {
     kPort,   ///< An input or output of the model.
-    kState,  ///< A variable: its input and its output are given the same memory.
+    kState,  ///< A variable: its input and its output are given the same memory, packed, of the largest shape.
     kShape,  ///< The extents of a port of dynamic shape: i32, innermost first. The client writes those of inputs.
   };
   std::string name;           ///< The input's; of an output that of the node which makes it.
@@ -38,12 +38,19 @@ struct Argument {
   Shape max_shape() const;
 };
 
+/// How clients see a model.
+struct Interface {
+  std::vector<Argument> arguments;  ///< Inputs, then outputs, each with ports, states, shapes in this order.
+  /// What states start from that do not start from zeros: parameters are the inputs that are ports, results are named
+  /// by variables. Null: all start from zeros.
+  std::shared_ptr<const Model> initialisers;
+};
+
 /// Changes `model` so that its parameters and results are the arguments that are ports and states: types and layouts
 /// as the flags ask, variables as inputs and outputs.
-/// @return all arguments: inputs, then outputs, each with ports, states, shapes in this order.
 /// @errors kInvalidArgument: flags name ports, types or layouts that do not fit; an input without upper bounds;
-///         kUnimplemented: a dynamic rank, an output without upper bounds.
-std::vector<Argument> make_arguments(std::shared_ptr<Model>& model, const BuildFlags& flags);
+///         kUnimplemented: a dynamic rank, an output without upper bounds, a variable's initialiser that reads another.
+Interface make_interface(std::shared_ptr<Model>& model, const BuildFlags& flags);
 
 /// False when any shape in it is open.
 bool is_static(const Model& model);

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
@@ -73,7 +74,10 @@ CompileCache CompileCache::from_environment() {
     const std::string_view view(text);
     std::uint64_t value = 0;
     const auto result = std::from_chars(view.data(), view.data() + view.size(), value);
-    if (result.ec == std::errc{} && result.ptr == view.data() + view.size()) limit = value;
+    if (result.ec == std::errc{} && result.ptr == view.data() + view.size())
+      limit = value;
+    else
+      std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_CACHE_BYTES is '%s', and no number of bytes\n", text);
   }
   return CompileCache(folder ? fs::path(folder) : default_folder(), limit);
 }

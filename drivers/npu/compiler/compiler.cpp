@@ -136,7 +136,8 @@ Hash key_of(const InMemoryIr& ir, const Request& request, const Target& target) 
 Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target, std::string& log) {
   std::shared_ptr<Model> model = read_in_memory_ir(ir);
   check_supported(*model);
-  std::vector<Argument> arguments = make_arguments(model, flags);
+  Interface interface = make_interface(model, flags);
+  std::vector<Argument>& arguments = interface.arguments;
   Settings settings = settings_of(flags.options, target);
   cpu_device::Blob payload;
   payload.name = model->get_friendly_name();
@@ -157,7 +158,7 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
     payload.prepared.model = model;
   }
   mark_strided(arguments, plan.get(), flags.options);
-  return write_native_blob(settings, arguments, payload);
+  return write_native_blob(settings, interface, payload);
 }
 
 BuildFlags flags_of(const Request& request) {

@@ -11,8 +11,6 @@
 #include <string>
 #include <vector>
 
-#include <gtest/gtest.h>
-
 #include <tenon/drivers/npu/compiler/compiler.hpp>
 #include <tenon/drivers/npu/compiler/hash.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>

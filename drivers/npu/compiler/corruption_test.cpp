@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Damaged models and binaries, thousands of them: an Error or a program, never anything else.
+#include <gtest/gtest.h>
+
 #include <tenon/core/error.hpp>
 #include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
 

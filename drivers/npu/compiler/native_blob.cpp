@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blob: a header that is checked, the arguments, and the CPU engine's own blob of the prepared model.
+// The blob: a header that is checked, the arguments, the CPU engine's own blob of the prepared model, and one of what
+// states start from.
 #include <tenon/drivers/npu/compiler/native_blob.hpp>
 
 #include <sys/mman.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <ostream>
 #include <streambuf>
+#include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
@@ -33,7 +35,8 @@ struct Header {
   std::uint32_t platform;
   std::int32_t max_tiles, tiles, dma_engines, optimization_level;
   std::uint32_t flags;
-  std::uint64_t precision, reserved;
+  std::uint64_t precision;
+  std::uint64_t initialisers_size;  ///< They lie behind the payload. 0: none.
   std::uint64_t arguments_offset, arguments_size, payload_offset, payload_size;
   Hash content;  ///< Of all that follows the header.
   Hash own;      ///< Of the header before this field.
@@ -213,6 +216,50 @@ void check_arguments(const std::vector<Argument>& arguments, const Model& model)
     damaged("its graph has other ports than its arguments");
 }
 
+/// States come in pairs that one piece of memory can hold.
+void check_states(const std::vector<Argument>& arguments) {
+  std::size_t inputs = 0, outputs = 0;
+  for (const Argument& argument : arguments) {
+    if (argument.role != Argument::Role::kState) continue;
+    ++(argument.is_input ? inputs : outputs);
+    if (!argument.is_input) continue;
+    const std::string_view name = argument.name;
+    if (!name.starts_with(kReadValuePrefix)) damaged("a state has another name than states have");
+    const std::string pair = kAssignPrefix + std::string(name.substr(std::size(kReadValuePrefix) - 1));
+    const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& other) {
+      return other.role == Argument::Role::kState && !other.is_input && other.name == pair;
+    });
+    if (found == arguments.end() || found->type != argument.type || found->shape != argument.shape)
+      damaged("a state is read and written in different ways");
+  }
+  if (inputs != outputs) damaged("a state is written and not read");
+}
+
+/// As check_arguments: the inputs that are ports, and a value for some of the states.
+void check_initialisers(const std::vector<Argument>& arguments, const Model& initialisers) {
+  std::size_t ports = 0;
+  for (const Argument& argument : arguments) {
+    if (!argument.is_input || argument.role != Argument::Role::kPort) continue;
+    if (ports >= initialisers.inputs().size() || initialisers.input(ports).get_element_type() != argument.type ||
+        !initialisers.input(ports).get_partial_shape().compatible(argument.shape))
+      damaged("what its states start from has other inputs than its graph");
+    ++ports;
+  }
+  if (ports != initialisers.inputs().size()) damaged("what its states start from has more inputs than its graph");
+  for (const auto& result : initialisers.get_results()) {
+    const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& argument) {
+      return argument.role == Argument::Role::kState && argument.name == kReadValuePrefix + result->get_friendly_name();
+    });
+    if (found == arguments.end() || found->type != result->get_output_element_type(0))
+      damaged("what its states start from speaks of a state that is not there");
+  }
+}
+
+std::uint64_t initialisers_offset(const Header& header) {
+  constexpr std::uint64_t kSection = 64;
+  return (header.payload_offset + header.payload_size + kSection - 1) / kSection * kSection;
+}
+
 Header checked_header(const Tensor& bytes) {
   const std::size_t available = bytes ? bytes.size_bytes() : 0;
   Header header;
@@ -235,7 +282,8 @@ Header checked_header(const Tensor& bytes) {
     return offset >= sizeof(Header) && offset <= header.total && size <= header.total - offset;
   };
   if (!inside(header.arguments_offset, header.arguments_size) || !inside(header.payload_offset, header.payload_size) ||
-      header.payload_offset % 64 != 0)
+      header.payload_offset % 64 != 0 ||
+      (header.initialisers_size > 0 && !inside(initialisers_offset(header), header.initialisers_size)))
     damaged("a section lies outside");
   const char* start = static_cast<const char*>(bytes.data());
   if (header.content != hash_of(start + sizeof header, header.total - sizeof header))
@@ -307,12 +355,11 @@ engine::Options Settings::engine_options() const {
   return options;
 }
 
-Tensor write_native_blob(const Settings& settings, const std::vector<Argument>& arguments,
-                         const cpu_device::Blob& payload) {
+Tensor write_native_blob(const Settings& settings, const Interface& interface, const cpu_device::Blob& payload) {
   const Descriptor file{::memfd_create("npu-graph", MFD_CLOEXEC)};
   if (file.fd < 0) out_of_memory("memfd_create");
   Header header = make_header(settings);
-  const std::string table = write_arguments(arguments);
+  const std::string table = write_arguments(interface.arguments);
   header.arguments_offset = sizeof header;
   header.arguments_size = table.size();
   header.payload_offset = aligned(sizeof header + table.size());
@@ -324,6 +371,14 @@ Tensor write_native_blob(const Settings& settings, const std::vector<Argument>& 
   stream.write(gap.data(), static_cast<std::streamsize>(gap.size()));
   cpu_device::write_blob(stream, payload);
   header.payload_size = buffer.written() - header.payload_offset;
+  if (interface.initialisers) {
+    const std::string fill(initialisers_offset(header) - header.payload_offset - header.payload_size, '\0');
+    stream.write(fill.data(), static_cast<std::streamsize>(fill.size()));
+    cpu_device::Blob initialisers;
+    initialisers.prepared.model = interface.initialisers;
+    cpu_device::write_blob(stream, initialisers);
+    header.initialisers_size = buffer.written() - initialisers_offset(header);
+  }
   // To whole pages, so that whoever maps the exported file can have it used in place.
   header.total = aligned(static_cast<std::size_t>(buffer.written()));
   stream.flush();
@@ -341,10 +396,19 @@ NativeBlob read_native_blob(const Tensor& bytes) {
   const Header header = checked_header(bytes);
   NativeBlob blob;
   blob.settings = settings_of(header);
-  blob.arguments = read_arguments({static_cast<const char*>(bytes.data()) + header.arguments_offset,
-                                   static_cast<std::size_t>(header.arguments_size)});
+  auto& arguments = blob.interface.arguments;
+  arguments = read_arguments({static_cast<const char*>(bytes.data()) + header.arguments_offset,
+                              static_cast<std::size_t>(header.arguments_size)});
   blob.payload = cpu_device::read_blob(part_of(bytes, header.payload_offset, header.payload_size), true);
-  check_arguments(blob.arguments, *blob.payload.prepared.model);
+  check_arguments(arguments, *blob.payload.prepared.model);
+  check_states(arguments);
+  if (header.initialisers_size > 0) {
+    const auto part =
+        cpu_device::read_blob(part_of(bytes, initialisers_offset(header), header.initialisers_size), true);
+    if (part.kind != cpu_device::Blob::Kind::kModel) damaged("what its states start from is no model");
+    blob.interface.initialisers = part.prepared.model;
+    check_initialisers(arguments, *blob.interface.initialisers);
+  }
   blob.bytes = part_of(bytes, 0, header.total);
   return blob;
 }

@@ -16,7 +16,7 @@ namespace tenon::npu::compiler {
 
 /// Numbers that clients decide by; those of a blob must be this compiler's.
 inline constexpr std::uint16_t kCompilerMajor = 7, kCompilerMinor = 28;
-inline constexpr std::uint32_t kBlobFormat = 1;
+inline constexpr std::uint32_t kBlobFormat = 2;
 
 /// What a compiled graph was compiled for and with: enough to make its plan again.
 struct Settings {
@@ -33,14 +33,13 @@ struct Settings {
 
 struct NativeBlob {
   Settings settings;
-  std::vector<Argument> arguments;
+  Interface interface;
   cpu_device::Blob payload;
   Tensor bytes;  ///< The whole, without what a client put behind it.
 };
 
 /// @return the bytes, page-aligned, in memory that no file backs. @errors kResourceExhausted.
-Tensor write_native_blob(const Settings& settings, const std::vector<Argument>& arguments,
-                         const cpu_device::Blob& payload);
+Tensor write_native_blob(const Settings& settings, const Interface& interface, const cpu_device::Blob& payload);
 
 /// Bytes behind the blob's own end are ignored: clients put notes of theirs there.
 /// @param bytes  64-byte aligned; kept.

@@ -27,7 +27,9 @@ class Program {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  const std::vector<Argument>& arguments() const { return blob_.arguments; }
+  const std::vector<Argument>& arguments() const { return blob_.interface.arguments; }
+  /// What states start from: Interface::initialisers.
+  const std::shared_ptr<const Model>& initialisers() const { return blob_.interface.initialisers; }
   const Settings& settings() const { return blob_.settings; }
   const Tensor& bytes() const { return blob_.bytes; }
   std::size_t input_count() const { return input_count_; }

@@ -80,7 +80,10 @@ struct ProgramRun::Instance {
 };
 
 ProgramRun::ProgramRun(std::shared_ptr<Program> program)
-    : program_(std::move(program)), values_(program_->arguments().size()) {
+    : program_(std::move(program)),
+      values_(program_->arguments().size()),
+      addresses_(values_.size()),
+      states_(*program_) {
   const auto& arguments = program_->arguments();
   inputs_.resize(program_->input_count());
   outputs_.resize(program_->output_count());
@@ -96,14 +99,15 @@ void ProgramRun::set_argument(std::size_t index, void* data, std::span<const std
     throw Error(Code::kOutOfRange,
                 "NPU: no argument " + std::to_string(index) + "; the graph has " + std::to_string(values_.size()));
   const Argument& argument = program_->arguments()[index];
-  if (!byte_strides.empty() && (byte_strides.size() != argument.shape.size() || bit_width(argument.type) < 8))
+  if (!byte_strides.empty() && (byte_strides.size() != argument.shape.size() || bit_width(argument.type) < 8 ||
+                                argument.role == Argument::Role::kState))
     throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(byte_strides.size()) + " strides for argument '" +
                                             argument.name + "' " + argument.shape.to_string());
   Value& value = values_[index];
   if (value.data == data &&
       std::equal(byte_strides.begin(), byte_strides.end(), value.byte_strides.begin(), value.byte_strides.end()))
     return;
-  value.data = data;
+  value.data = addresses_[index] = data;
   value.byte_strides.assign(byte_strides.begin(), byte_strides.end());
   for (auto& instance : instances_) instance->changed = true;
 }
@@ -136,7 +140,36 @@ std::vector<Shape> ProgramRun::input_shapes() const {
       shape[k] = static_cast<std::size_t>(extent);
     }
   }
+  states_.tell_shapes(shapes);
   return shapes;
+}
+
+void ProgramRun::begin_states(engine::Workers& workers) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) value_of(true, i);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) value_of(false, i);
+  if (!states_.find_reset(addresses_)) return;
+  const std::vector<Shape> shapes = input_shapes();
+  std::vector<Tensor> ports;
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    if (program_->arguments()[inputs_[i]].role == Argument::Role::kPort)
+      ports.push_back(client_tensor(inputs_[i], shapes[i]));
+  states_.initialise(addresses_, ports, workers);
+}
+
+Tensor ProgramRun::client_tensor(std::size_t argument, const Shape& shape) const {
+  Bound bound;
+  bound.type = program_->arguments()[argument].type;
+  bound.shape = shape;
+  bound.take(values_[argument]);
+  return bit_width(bound.type) < 8 ? Tensor(bound.type, bound.shape, bound.client)
+                                   : Tensor(bound.type, bound.shape, bound.client, bound.strides);
+}
+
+void ProgramRun::check_output(std::size_t port, const Shape& shape) const {
+  const Argument& argument = program_->arguments()[outputs_[port]];
+  if (!argument.shape.compatible(PartialShape(shape)))
+    throw Error(Code::kOutOfRange, "NPU: output '" + argument.name + "' has the shape " + to_string(shape) +
+                                       ", and its bounds are " + argument.shape.to_string());
 }
 
 ProgramRun::Instance& ProgramRun::instance_for(const std::shared_ptr<const Variant>& variant) {
@@ -158,6 +191,7 @@ ProgramRun::Instance& ProgramRun::instance_for(const std::shared_ptr<const Varia
     };
     add(variant->plan->inputs(), instance->inputs);
     add(variant->plan->outputs(), instance->outputs);
+    for (std::size_t i = 0; i < instance->outputs.size(); ++i) check_output(i, instance->outputs[i].shape);
   }
   instances_.push_front(std::move(instance));
   if (instances_.size() > kKeptInstances) instances_.pop_back();
@@ -254,25 +288,17 @@ void ProgramRun::run_placed(Instance& instance, engine::Workers& workers) {
 void ProgramRun::run_staged(const Variant& variant, engine::Workers& workers) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    Bound bound;
-    bound.type = program_->arguments()[inputs_[i]].type;
-    bound.shape = variant.input_shapes[i];
-    bound.take(value_of(true, i));
-    inputs.push_back(bit_width(bound.type) < 8 ? Tensor(bound.type, bound.shape, bound.client)
-                                               : Tensor(bound.type, bound.shape, bound.client, bound.strides));
+    value_of(true, i);
+    inputs.push_back(client_tensor(inputs_[i], variant.input_shapes[i]));
   }
   auto& staged = instances_.front()->staged;
   if (!staged) staged = std::make_unique<cpu_device::Staged>(program_->settings().engine_options());
   const std::vector<Tensor> results = staged->run(variant.model, inputs, workers);
   std::vector<Shape> shapes;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const Argument& argument = program_->arguments()[outputs_[i]];
-    if (!argument.shape.compatible(PartialShape(results[i].shape())))
-      throw Error(Code::kOutOfRange, "NPU: output '" + argument.name + "' has the shape " +
-                                         to_string(results[i].shape()) + ", and its bounds are " +
-                                         argument.shape.to_string());
+    check_output(i, results[i].shape());
     Bound bound;
-    bound.type = argument.type;
+    bound.type = program_->arguments()[outputs_[i]].type;
     bound.shape = results[i].shape();
     bound.staging = results[i];
     bound.take(value_of(false, i));
@@ -283,7 +309,8 @@ void ProgramRun::run_staged(const Variant& variant, engine::Workers& workers) {
   write_shapes(shapes);
 }
 
-void ProgramRun::write_shapes(const std::vector<Shape>& outputs) const {
+void ProgramRun::write_shapes(const std::vector<Shape>& outputs) {
+  if (!states_.empty()) states_.keep(addresses_, outputs);
   const auto& arguments = program_->arguments();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Argument& argument = arguments[i];
@@ -300,6 +327,7 @@ void ProgramRun::execute(engine::Workers& workers) {
   copied_bytes_ = 0;
   const auto begin = std::chrono::steady_clock::now();
   Instance* instance = nullptr;
+  if (!states_.empty()) begin_states(workers);
   if (program_->is_static()) {
     if (instances_.empty()) instance_for(program_->variant_for({}));
     instance = instances_.front().get();
@@ -319,6 +347,8 @@ void ProgramRun::execute(engine::Workers& workers) {
     std::vector<Shape> shapes;
     for (const Bound& output : instance->outputs) shapes.push_back(output.shape);
     write_shapes(shapes);
+  } else if (!states_.empty()) {
+    states_.keep(addresses_, {});
   }
   if (!program_->settings().profiling) return;
   profile_.plan = instance->variant->plan;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/drivers/npu/compiler/program.hpp>
+#include <tenon/drivers/npu/compiler/run_states.hpp>
 
 namespace tenon::npu::compiler {
 
@@ -30,7 +31,7 @@ class ProgramRun {
 
   /// From the next execute() on. @param byte_strides  Outermost first; empty: packed. The memory must hold the
   /// argument's largest shape, and stays the caller's.
-  /// @errors kOutOfRange: no such argument; kInvalidArgument: strides of another rank.
+  /// @errors kOutOfRange: no such argument; kInvalidArgument: strides of another rank, or of a state.
   void set_argument(std::size_t index, void* data, std::span<const std::uint64_t> byte_strides = {});
   /// Makes what execute() needs where it can be made before: nothing for a program that is not loaded.
   void prepare();
@@ -63,13 +64,19 @@ class ProgramRun {
   void bind(Instance& instance);
   void run_placed(Instance& instance, engine::Workers& workers);
   void run_staged(const Variant& variant, engine::Workers& workers);
-  void write_shapes(const std::vector<Shape>& outputs) const;
+  Tensor client_tensor(std::size_t argument, const Shape& shape) const;
+  void begin_states(engine::Workers& workers);
+  void check_output(std::size_t port, const Shape& shape) const;
+  /// Tells the client, and keeps those of states.
+  void write_shapes(const std::vector<Shape>& outputs);
   const Value& value_of(bool is_input, std::size_t port) const;
 
   std::shared_ptr<Program> program_;
   std::vector<Value> values_;                       ///< By argument.
+  std::vector<void*> addresses_;                    ///< Those of values_, for the states.
   std::vector<std::size_t> inputs_, outputs_;       ///< Argument of each port.
   std::list<std::unique_ptr<Instance>> instances_;  ///< The latest first.
+  RunStates states_;
   std::uint64_t copied_bytes_ = 0;
   Profile profile_;
 };

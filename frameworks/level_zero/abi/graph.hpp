@@ -10,6 +10,8 @@ namespace level_zero::abi {
 
 inline constexpr char kGraphExtension[] = "ZE_extension_graph";
 inline constexpr std::uint32_t kGraphVersion = version(1, 18);  ///< The newest that is declared here.
+/// Tenon's own: the driver's compiler knows the operation InputStage. It has a version and no functions.
+inline constexpr char kInputStageExtension[] = "ZE_extension_tenon_input_stage";
 
 using GraphHandle = struct OpaqueGraph*;
 using GraphQueryHandle = struct OpaqueGraphQuery*;        ///< 1.3: which layers a compiler takes.

@@ -43,9 +43,11 @@ std::uint64_t hash_bytes(const void* data, std::size_t size) {
 
 class WeightStore {
  public:
-  /// @param by_address  Nothing is stored: constants name where their bytes are in this process.
-  explicit WeightStore(bool by_address = false) : by_address_(by_address) {}
-  bool by_address() const { return by_address_; }
+  WeightStore() = default;
+  /// Nothing is stored: constants are known by the numbers that `number` gives them.
+  explicit WeightStore(NumberOfConstant number) : number_(std::move(number)) {}
+  bool by_number() const { return number_ != nullptr; }
+  std::uint64_t number(const Tensor& tensor) const { return number_(tensor); }
   /// The offset at which the bytes stand in the file.
   std::size_t add(const Tensor& tensor) {
     const std::size_t size = tensor.size_bytes();
@@ -83,7 +85,7 @@ class WeightStore {
   std::unordered_map<std::uint64_t, std::vector<Piece>> by_hash_;
   std::vector<Piece> pieces_;
   std::size_t end_ = 0;
-  bool by_address_;
+  NumberOfConstant number_;
 };
 
 bool is_xml_name(std::string_view text) {
@@ -157,8 +159,8 @@ void write_data(pugi::xml_node layer, const Node& node, WeightStore& weights) {
     if (!tensor.is_contiguous()) throw Error(Code::kInternal, node.describe() + " holds a strided tensor");
     data.append_attribute("element_type") = std::string(name(tensor.element_type())).c_str();
     data.append_attribute("shape") = ir::shape_to_text(PartialShape(tensor.shape())).c_str();
-    const std::size_t size = weights.by_address() ? 0 : tensor.size_bytes();
-    data.append_attribute("offset") = static_cast<unsigned long long>(weights.by_address() ? 0 : weights.add(tensor));
+    const std::size_t size = weights.by_number() ? 0 : tensor.size_bytes();
+    data.append_attribute("offset") = static_cast<unsigned long long>(weights.by_number() ? 0 : weights.add(tensor));
     data.append_attribute("size") = static_cast<unsigned long long>(size);
     return;
   }
@@ -261,14 +263,14 @@ void write_bodies(pugi::xml_node layer, const op::util::MultiSubGraphOp& node, W
   write_net(layer.append_child("else_body"), *node.get_function(1), weights);
 }
 
-void write_address(pugi::xml_node layer, const Tensor& tensor) {
+void write_number(pugi::xml_node layer, const Tensor& tensor, const WeightStore& weights) {
   if (tensor.size_bytes() == 0) return;
   pugi::xml_node info = layer.child("rt_info");
   if (!info) info = layer.append_child("rt_info");
   pugi::xml_node attribute = info.append_child("attribute");
   attribute.append_attribute("name") = "WeightsPointerAttribute";
   attribute.append_attribute("version") = "0";
-  attribute.append_attribute("mp") = static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(tensor.data()));
+  attribute.append_attribute("mp") = static_cast<unsigned long long>(weights.number(tensor));
   attribute.append_attribute("ms") = static_cast<unsigned long long>(tensor.size_bytes());
 }
 
@@ -286,8 +288,8 @@ void write_layer(pugi::xml_node layers, std::size_t id, const Node& node, Weight
   const auto* with_bodies = as_type<op::util::MultiSubGraphOp>(&node);
   if (with_bodies) write_joints(layer, *with_bodies);
   write_node_info(layer, node.get_rt_info());
-  if (const auto* constant = as_type<op::v0::Constant>(&node); constant && weights.by_address())
-    write_address(layer, constant->get_tensor());
+  if (const auto* constant = as_type<op::v0::Constant>(&node); constant && weights.by_number())
+    write_number(layer, constant->get_tensor(), weights);
   std::size_t port = 0;
   if (node.get_input_size() > 0) {
     pugi::xml_node input = layer.append_child("input");
@@ -424,9 +426,14 @@ SerializedModel serialize(const Model& model) {
   return result;
 }
 
-std::string serialize_by_address(const Model& model) {
-  WeightStore weights(true);
+std::string serialize_by_number(const Model& model, const NumberOfConstant& number) {
+  WeightStore weights(number);
   return write_xml(model, weights);
+}
+
+std::string serialize_by_address(const Model& model) {
+  return serialize_by_number(model,
+                             [](const Tensor& constant) { return reinterpret_cast<std::uintptr_t>(constant.data()); });
 }
 
 void serialize(const Model& model, const std::filesystem::path& xml_path, const std::filesystem::path& bin_path) {

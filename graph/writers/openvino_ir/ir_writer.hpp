@@ -39,5 +39,10 @@ TENON_API void serialize(const Model& model, const PlaceWeights& place);
 /// @cost no bytes of constants are read.
 TENON_API std::string serialize_by_address(const Model& model);
 
+/// As above, but each constant that has bytes is known by the number that the caller gives it (as mp), not by its
+/// address: for callers that keep the bytes elsewhere. read_ir takes a function that finds them again.
+using NumberOfConstant = std::function<std::uint64_t(const Tensor& constant)>;
+TENON_API std::string serialize_by_number(const Model& model, const NumberOfConstant& number);
+
 }  // namespace v1
 }  // namespace tenon

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named libze_loader.so.1 and found first, this library stands in front of a Level Zero loader that is older than 1.9:
+// Named libze_loader.so.1 and found first, this library stands in front of a Level Zero loader that is older than 1.10:
 // everything that one exports is its own (DT_AUXILIARY), and the functions below, which it lacks, go to the driver.
 //
 // Handles: with one driver and no interception, an old loader hands out the driver's own handles, so the driver

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking weights out of a model and finding them again.
+#include <tenon/devices/npu/weightless_internal.hpp>
+
+#include <charconv>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include <tenon/core/mapped_file.hpp>
+#include <tenon/devices/npu/blob_table_internal.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/readers/read_model.hpp>
+#include <tenon/graph/subgraph.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/runtime/content_hash.hpp>
+
+namespace tenon::inline v1::npu_device {
+namespace {
+
+/// Smaller ones stay: finding them again takes about as much room.
+constexpr std::size_t kLarge = 1024;
+
+void visit_constants(const Model& model, const std::function<void(const Tensor&)>& visit) {
+  for (const auto& node : model.get_ordered_ops()) {
+    if (const auto* constant = as_type<op::v0::Constant>(node.get())) visit(constant->get_tensor());
+    if (const auto* with_bodies = as_type<op::util::MultiSubGraphOp>(node.get()))
+      for (const auto& body : with_bodies->get_functions()) visit_constants(*body, visit);
+  }
+}
+
+bool in_file(const Tensor& constant) { return constant.memory()->read_only(); }
+
+/// Where a constant is that was left out.
+struct Place {
+  std::uint64_t size = 0, offset = 0;  ///< Offset in the weights file, where it came from one.
+  ContentHash hash;
+};
+
+class Weights {
+ public:
+  explicit Weights(const WeightsSource& source) : model_(source.model), path_(source.path) {
+    if (model_ || path_.empty()) return;
+    const auto ends_in = [this](std::string_view end) {
+      return path_.size() >= end.size() && path_.compare(path_.size() - end.size(), end.size(), end) == 0;
+    };
+    if (ends_in(".xml") || ends_in(".onnx"))
+      model_ = read_model(path_);
+    else
+      file_ = map_file(path_);
+  }
+  /// u8. @errors kFailedPrecondition.
+  Tensor find(const Place& place) {
+    if (!model_ && !file_)
+      throw Error(Code::kFailedPrecondition,
+                  "NPU: Attempted to load a weightless compiled model, but no weights have been provided; give "
+                  "WEIGHTS_PATH (the weights file, or the model's) or MODEL_PTR");
+    Tensor found = model_ ? in_model(place) : in_weights_file(place);
+    if (found) return found;
+    throw Error(Code::kFailedPrecondition,
+                "NPU: the weights that were given " + (path_.empty() ? std::string() : "(\"" + path_ + "\") ") +
+                    "are not those that the model was compiled with: " + std::to_string(place.size) + " bytes" +
+                    (file_ ? " at offset " + std::to_string(place.offset) : std::string()) +
+                    " are missing or have changed");
+  }
+
+ private:
+  static Tensor bytes_of(const Tensor& tensor, std::uint64_t offset, std::uint64_t size) {
+    return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, tensor.memory(), tensor.offset() + offset,
+                  tensor.lease());
+  }
+  Tensor in_weights_file(const Place& place) const {
+    if (place.offset > file_.size_bytes() || place.size > file_.size_bytes() - place.offset) return {};
+    const Tensor bytes = bytes_of(file_, place.offset, place.size);
+    return content_hash(bytes.data(), bytes.size_bytes()) == place.hash ? bytes : Tensor();
+  }
+  Tensor in_model(const Place& place) {
+    if (by_hash_.empty())
+      visit_constants(*model_, [&](const Tensor& constant) {
+        if (constant.size_bytes() >= kLarge && constant.is_contiguous())
+          by_hash_.emplace(content_hash(constant.data(), constant.size_bytes()).to_text(), constant);
+      });
+    const auto found = by_hash_.find(place.hash.to_text());
+    if (found == by_hash_.end() || found->second.size_bytes() != place.size) return {};
+    return bytes_of(found->second, 0, place.size);
+  }
+
+  std::shared_ptr<const Model> model_;
+  const std::string path_;
+  Tensor file_;
+  std::map<std::string, Tensor> by_hash_;
+};
+
+std::optional<std::uint64_t> number_of(const std::map<std::string, std::string, std::less<>>& attribute,
+                                       std::string_view key) {
+  const auto found = attribute.find(key);
+  if (found == attribute.end()) return std::nullopt;
+  const std::string& text = found->second;
+  std::uint64_t value = 0;
+  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (result.ec != std::errc{} || result.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string write_weightless(const Model& model, const std::map<std::string, std::string>& config) {
+  bool has_file = false;
+  visit_constants(model,
+                  [&](const Tensor& constant) { has_file |= constant.size_bytes() >= kLarge && in_file(constant); });
+  std::map<const void*, std::uint64_t> numbers;
+  std::vector<Tensor> constants;
+  const std::string xml = serialize_by_number(model, [&](const Tensor& constant) {
+    const auto [at, is_new] = numbers.emplace(constant.data(), constants.size());
+    // Equal addresses are one constant only when they are as long.
+    if (is_new || constants[at->second].size_bytes() != constant.size_bytes()) {
+      at->second = constants.size();
+      constants.push_back(constant);
+    }
+    return at->second;
+  });
+  TableWriter table;
+  table.text(xml);
+  table.number(config.size());
+  for (const auto& [key, value] : config) table.text(key), table.text(value);
+  table.number(constants.size());
+  for (const Tensor& constant : constants) {
+    // Beside a file's weights, what the program itself made is not to be found in that file.
+    const bool leaves = constant.size_bytes() >= kLarge && (in_file(constant) || !has_file);
+    table.number(leaves ? 1 : 0);
+    if (!leaves) {
+      table.text(constant.data(), constant.size_bytes());
+      continue;
+    }
+    const ContentHash hash = content_hash(constant.data(), constant.size_bytes());
+    for (const std::uint64_t number :
+         {std::uint64_t{constant.size_bytes()}, std::uint64_t{constant.offset()}, hash.low, hash.high})
+      table.number(number);
+  }
+  return std::move(table.bytes);
+}
+
+Weightless read_weightless(std::string_view bytes, const WeightsSource& source) {
+  TableReader table({bytes.data(), bytes.size()});
+  Weightless read;
+  const std::string_view xml = table.view();
+  for (std::uint64_t left = table.count(); left > 0; --left) {
+    std::string key = table.text();
+    read.config[std::move(key)] = table.text();
+  }
+  Weights weights(source);
+  std::vector<Tensor> constants;
+  for (std::uint64_t left = table.count(); left > 0; --left) {
+    if (table.number() == 0) {
+      const std::string_view kept = table.view();
+      constants.emplace_back(ElementType::kU8, Shape{kept.size()});
+      std::memcpy(constants.back().data(), kept.data(), kept.size());
+      continue;
+    }
+    Place place;
+    place.size = table.number();
+    place.offset = table.number();
+    place.hash.low = table.number();
+    place.hash.high = table.number();
+    constants.push_back(weights.find(place));
+  }
+  read.model = read_ir(xml, {}, "the compiled blob's model", [&](const auto& attribute) -> Tensor {
+    const auto name = attribute.find("name");
+    if (name == attribute.end() || name->second != "WeightsPointerAttribute") return {};
+    const auto number = number_of(attribute, "mp"), size = number_of(attribute, "ms");
+    if (!number || !size || *number >= constants.size() || constants[*number].size_bytes() != *size)
+      damaged("a constant of it has no place");
+    return constants[*number];
+  });
+  return read;
+}
+
+}  // namespace tenon::inline v1::npu_device

@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Deletes one folder at a time from a copy of the tree: CMake must configure what is left, and nothing that it would then build may
+include what is gone: deletable_test.py [FOLDER...] (default: each framework, bridge, device, driver, binding, tool and example).
+
+Includes are followed by reading, and by the preprocessor where that finds one missing, so that a folder takes seconds and not a
+build. Folders are taken as git has them: what is not committed is not looked at.
+"""
+import json
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+PARENTS = ("frameworks", "bridges", "devices", "drivers", "bindings", "tools", "examples")
+STAND_ON = {"frameworks/cpu"}  # A hub: others stand on it.
+INCLUDE = re.compile(r'^\s*#\s*include\s*<tenon/([^>]+)>', re.MULTILINE)
+
+
+def folders():
+    for parent in PARENTS:
+        for folder in sorted(path.parent for path in (TOP / parent).glob("*/CMakeLists.txt")):
+            name = folder.relative_to(TOP).as_posix()
+            if name not in STAND_ON:
+                yield name
+
+
+class Tree:
+    """A configured tree in which something is missing."""
+
+    def __init__(self, top: pathlib.Path):
+        self.top = top
+        self.reached = {}  # Of each file of ours: the headers that it may reach and that are not there.
+
+    def may_miss(self, path: pathlib.Path):
+        """The missing headers that a file reaches, whatever #if stands around them."""
+        if path in self.reached:
+            return self.reached[path]
+        found = self.reached[path] = set()  # Already there for whoever includes in a circle.
+        for header in INCLUDE.findall(path.read_text(errors="replace")):
+            target = self.top / header
+            found |= self.may_miss(target) if target.exists() else {header}
+        return found
+
+    def misses(self, command):
+        """Those that the compiler's preprocessor asks for."""
+        words = shlex.split(command["command"])
+        at = words.index("-o")
+        words = words[:at] + words[at + 2:] + ["-M", "-MG"]  # -MG: a missing header is listed, as one to be generated.
+        done = subprocess.run(words, cwd=command["directory"], capture_output=True, text=True)
+        asked = set(done.stdout.replace("\\\n", " ").split())
+        return {header for header in self.may_miss(pathlib.Path(command["file"])) if f"tenon/{header}" in asked}
+
+    def wrong(self):
+        """One line for each source that cannot be built. Sources that the build generates are not there yet."""
+        for command in json.loads((self.top / "build/release/compile_commands.json").read_text()):
+            path = pathlib.Path(command["file"])
+            if not path.exists() or not self.may_miss(path):
+                continue
+            for header in sorted(self.misses(command)):
+                yield f"{path.relative_to(self.top)} includes <tenon/{header}>"
+
+
+def without(tree: pathlib.Path, folder: str):
+    """@return what is wrong once the folder is deleted."""
+    subprocess.run(["git", "-C", tree, "checkout", "-q", "."], check=True)
+    shutil.rmtree(tree / folder)
+    done = subprocess.run(["cmake", "--fresh", "--preset", "release"], cwd=tree, capture_output=True, text=True)
+    if done.returncode:
+        return ["CMake Error" + done.stderr.split("CMake Error", 1)[-1][:600]]
+    return sorted(set(Tree(tree).wrong()))
+
+
+def main() -> int:
+    failed = 0
+    with tempfile.TemporaryDirectory(dir=TOP / "build") as scratch:
+        tree = pathlib.Path(scratch) / "tree"
+        subprocess.run(["git", "clone", "-q", TOP, tree], check=True)
+        (tree / "build").mkdir()
+        for packages in ("venv", "data"):
+            (tree / "build" / packages).symlink_to((TOP / "build" / packages).resolve())
+        for folder in sys.argv[1:] or folders():
+            wrong = without(tree, folder)
+            failed += bool(wrong)
+            print(f"without {folder}: " + ("; ".join(wrong) if wrong else "ok"), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

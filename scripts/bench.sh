@@ -32,7 +32,8 @@ bench_first() {
 bench_npu() {
   setup test
   configure release -DTENON_BUILD_BENCH=ON
-  build release tenon tenon_npu_driver tenon_device_npu tenon_device_cpu cpu_worker_tenon cpu_worker_openvino first_inference first_inference_openvino
+  build release tenon tenon_npu_driver tenon_device_npu tenon_device_cpu cpu_worker_tenon cpu_worker_openvino first_inference first_inference_openvino \
+    npu_submit_bench
   "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null
   say "npu: quiet the machine for honest figures; about 10 minutes"
   "$(venv_python)" bench/npu/npu.py --build build/release --zoo build/release/zoo "$@"

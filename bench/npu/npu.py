@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The software NPU beside the CPU device, and Tenon's NPU device beside OpenVINO's NPU plugin on the same driver.
 
-usage: npu.py --build build/release --zoo DIR [--models a,b] [--only latency|set|compile]... [--rounds N] [--no-readme]
+usage: npu.py --build build/release --zoo DIR [--models a,b] [--only latency|set|turbo|compile]... [--rounds N] [--no-readme]
 
 All take turns on the same cores with the same number of threads (NPU_TILES on the NPU), one inference in flight; a ratio is
 the median over rounds of pairs that saw the same moments, with its quartiles. Started by ./dev bench npu.
@@ -24,7 +24,8 @@ sys.path.insert(0, str(ROOT / "bench/peers"))
 import cpu_peers  # noqa: E402
 import stats  # noqa: E402
 
-PARTS = ("latency", "set", "compile")
+PARTS = ("latency", "set", "turbo", "compile")
+PAUSES_US = (20, 500)
 THREADS = 2
 LARGE = ["resnet50", "yolo", "unet", "vit_b16"]
 MODELS = ["relu1", "mobilenetv2"] + LARGE
@@ -111,6 +112,23 @@ def measure_set(build, zoo, rounds):
     return found
 
 
+def measure_turbo(build, rounds):
+    """What NPU_TURBO of a queue does: a list that fills 1 MiB, submitted after a pause, until its fence is signalled."""
+    done = subprocess.run(with_npu(build, [str(build / "bench/npu_submit_bench"), "--benchmark_filter=filled:1048576", "--benchmark_format=json",
+                                           f"--benchmark_repetitions={rounds}", "--benchmark_enable_random_interleaving=true",
+                                           "--benchmark_min_time=0.05"]),
+                          capture_output=True, text=True, check=False, timeout=600)
+    if done.returncode != 0:
+        raise SystemExit(f"npu: npu_submit_bench: {done.stderr.strip()}")
+    runs = [run for run in json.loads(done.stdout)["benchmarks"] if run["run_type"] == "iteration"]
+    found = {}
+    for pause in PAUSES_US:
+        times = {turbo: [run["real_time"] for run in runs if f"/pause_us:{pause}/turbo:{turbo}/" in run["name"]] for turbo in (0, 1)}
+        found[pause] = {"us": {turbo: statistics.median(values) for turbo, values in times.items()}, "ratio": stats.ratio(times[0], times[1])}
+        say(f"npu: a submission {pause} us after the last: {found[pause]['us'][0]:.1f} us, with turbo {found[pause]['us'][1]:.1f} us")
+    return found
+
+
 def first(build, program, model, home, *words):
     """One fresh process; the driver's own cache lies below `home`."""
     command = with_npu(build, [str(build / f"peers/{program}"), model, "NPU", *words, f"NPU_TILES={THREADS}"])
@@ -171,6 +189,12 @@ def set_rows(found):
     return stats.table(head, body)
 
 
+def turbo_rows(found):
+    head = ["a list that fills 1 MiB, from its submission to its fence", "queue", "queue with NPU_TURBO", "turbo / none, speed"]
+    return stats.table(head, [[f"{pause} us after the one before", f"{entry['us'][0]:.1f} us", f"{entry['us'][1]:.1f} us", stats.shown(entry["ratio"])]
+                              for pause, entry in found.items()])
+
+
 def compile_rows(found):
     head = ["from the file, a fresh process each", "no cache (FEIL)", "driver's cache (FIL)", "cache_dir (FIL)", "load, driver's cache / no cache",
             "load, cache_dir / no cache", "load / OpenVINO's plugin, speed", "first result / OpenVINO's plugin, speed"]
@@ -191,7 +215,8 @@ def compile_rows(found):
 def report(found):
     load = os.getloadavg()[0]
     lines = [f"{datetime.date.today()}, {os.cpu_count()} cores, load {load:.1f} after; {THREADS} threads (relu1: 1); `./dev bench npu` makes these tables."]
-    for part, rows in (("latency", latency_rows), ("set", set_rows), ("compile", compile_rows)):
+    for part, rows in (("latency", latency_rows), ("set", set_rows), ("turbo", turbo_rows),
+                       ("compile", compile_rows)):
         if part in found:
             lines += ["", *rows(found[part])]
     return "\n".join(lines)
@@ -212,6 +237,8 @@ def main():
         found["latency"] = measure_latency(build, zoo, models, options.rounds)
     if "set" in parts:
         found["set"] = measure_set(build, zoo, options.rounds)
+    if "turbo" in parts:
+        found["turbo"] = measure_turbo(build, options.rounds)
     if "compile" in parts:
         found["compile"] = measure_compile(build, zoo, models, max(3, options.rounds // 3))
     out = ROOT / "out/npu"

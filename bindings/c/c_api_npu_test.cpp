@@ -88,6 +88,8 @@ TEST_F(CApiNpu, ContextsTellTheirHandleAndModelsNameTheirs) {
   ASSERT_EQ(tenon_core_create_context(core, "NPU", 2, &its, TENON_KEY_MEM_TYPE, "L0_INTERNAL_BUF"), TENON_OK)
       << tenon_last_error_message();
   tenon_remote_context_free(its);
+  EXPECT_EQ(tenon_core_create_context(core, "NPU", 2, &its, TENON_KEY_L0_CONTEXT, nullptr), TENON_INVALID_ARGUMENT);
+  EXPECT_THAT(tenon_last_error_message(), HasSubstr("L0_CONTEXT is null"));
   EXPECT_EQ(tenon_core_create_context(core, "NPU", 2, &its, "NO_SUCH_KEY", "1"), TENON_NOT_FOUND);
   EXPECT_THAT(tenon_last_error_message(), HasSubstr("NO_SUCH_KEY"));
 }

@@ -165,7 +165,7 @@ void CompiledModel::plan_states() {
   if (info_.variables.empty()) {
     for (const Argument& argument : graph_->arguments())
       if (argument.role == Argument::Role::kState && argument.is_input)
-        info_.variables.push_back({argument.name, argument.type, argument.shape, {}});
+        info_.variables.push_back({argument.name, argument.type, argument.model_shape, {}});
   }
   for (const Variable& variable : info_.variables) {
     StatePlan plan{find(variable, true, Argument::Role::kState), find(variable, false, Argument::Role::kState)};
@@ -233,7 +233,7 @@ void CompiledModel::declare() {
   table_.add_constant(optimal_number_of_infer_requests, settings_.optimal_requests(info_.platform));
   table_.add_constant(num_streams, streams::Num(1));
   table_.add_constant(hint::performance_mode, settings_.mode);
-  table_.add_constant(hint::num_requests, settings_.num_requests);
+  table_.add_constant(hint::num_requests, settings_.num_requests.value_or(1));
   table_.add(
       hint::model_priority, [this] { return Any(settings_.priority); },
       [this](const Any& value, bool apply) {

@@ -254,13 +254,15 @@ class NpuDevice final : public Device {
     if (blob.kind == BlobKind::kNative) return Graph::import(npu, blob.native);
     const Weightless read =
         read_weightless({static_cast<const char*>(blob.native.data()), blob.native.size_bytes()}, weights);
-    return compile_graph(*read.model, read.config, settings, npu, blob.info.name);
+    // The driver here may know less than the one that it was exported with.
+    return compile_graph(*adapted(read.model, *npu), read.config, settings, npu, blob.info.name);
   }
 
   std::shared_ptr<CompiledModelImpl> import(const Tensor& bytes, bool is_verified,
                                             const std::shared_ptr<const Npu>& npu,
                                             std::shared_ptr<RemoteContextImpl> context, Settings settings,
-                                            const WeightsSource& weights) {
+                                            WeightsSource weights) {
+    if (weights.path.empty()) weights.path = settings.weights_path;
     const bool is_raw =
         settings.import_raw && (!bytes || bytes.size_bytes() < 8 || std::memcmp(bytes.data(), "TNPUBLOB", 8) != 0);
     Blob blob;

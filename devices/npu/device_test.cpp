@@ -245,6 +245,12 @@ TEST_F(Npu, OptimalRequestsFollowTheTable) {
   auto old = core.compile_model(relu(), "NPU", hint::performance_mode(hint::PerformanceMode::THROUGHPUT),
                                 intel_npu::platform("3720"));
   EXPECT_EQ(old.get_property(optimal_number_of_infer_requests), 4u);
+  for (const auto& [said, optimal] : {std::pair{0u, 8u}, {3u, 3u}, {20u, 8u}}) {
+    auto few = core.compile_model(relu(), "NPU", hint::performance_mode(hint::PerformanceMode::THROUGHPUT),
+                                  hint::num_requests(said));
+    EXPECT_EQ(few.get_property(optimal_number_of_infer_requests), optimal);
+    EXPECT_EQ(few.get_property(hint::num_requests), said);
+  }
 }
 
 TEST_F(Npu, SequentialModelsTakeOnlyStartAsync) {

@@ -270,7 +270,8 @@ Argument Graph::read_argument(std::uint32_t index) const {
     argument.role = Argument::Role::kState;
   else if (take_prefix(argument.name, kShape))
     argument.role = Argument::Role::kShape;
-  if (take_prefix(argument.name, argument.is_input ? kStateIn : kStateOut))
+  const bool is_open_state = take_prefix(argument.name, argument.is_input ? kStateIn : kStateOut);
+  if (is_open_state)
     argument.role = argument.role == Argument::Role::kShape ? Argument::Role::kStateShape : Argument::Role::kState;
   const std::size_t names = std::min<std::size_t>(properties->tensor_names_count, abi::kMaxTensorNames);
   for (std::size_t i = 0; i < names; ++i) argument.tensor_names.push_back(text_of(properties->tensor_names[i]));
@@ -278,7 +279,7 @@ Argument Graph::read_argument(std::uint32_t index) const {
   for (std::size_t i = 0; i < rank; ++i) argument.shape.push_back(properties->dims[i]);
   std::vector<Dimension> dimensions;
   for (std::size_t i = 0; i < rank; ++i) dimensions.emplace_back(static_cast<std::int64_t>(argument.shape[i]));
-  if (argument.role == Argument::Role::kPort) {
+  if (argument.role == Argument::Role::kPort || (is_open_state && argument.role == Argument::Role::kState)) {
     auto metadata = std::make_unique<abi::ArgumentMetadata>();
     if (call(table.get_argument_metadata, handle_, index, metadata.get()) == ZE_RESULT_SUCCESS &&
         metadata->shape_size <= abi::kMaxMetadataDimensions) {
@@ -291,7 +292,8 @@ Argument Graph::read_argument(std::uint32_t index) const {
       }
       for (std::size_t i = 0; i < metadata->shape_size; ++i) {
         const bool is_dynamic = metadata->shape[i] == abi::kDynamicDimension;
-        if (fits && is_dynamic) dimensions[i] = Dimension(1, static_cast<std::int64_t>(argument.shape[i]));
+        if (fits && is_dynamic)
+          dimensions[i] = Dimension(is_open_state ? 0 : 1, static_cast<std::int64_t>(argument.shape[i]));
         if (!fits && dimensions.size() < metadata->shape_size && !is_dynamic) {
           argument.shape.push_back(static_cast<std::size_t>(metadata->shape[i]));
           dimensions.emplace_back(static_cast<std::int64_t>(metadata->shape[i]));

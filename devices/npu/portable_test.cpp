@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include <tenon/devices/npu/graph_internal.hpp>
 #include <tenon/devices/npu/npu_test.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/ops.hpp>
@@ -72,6 +73,20 @@ TEST_F(Npu, FramesGiveTheSameOnEveryDriver) {
     request.infer();
     expect_near(request.get_output_tensor(), evaluate(*model, planes).at(0), 0.01);
   }
+}
+
+/// What the tests above stand on: such a driver does not take the operation itself.
+TEST_F(Npu, DriversWithoutInputStagesRefuseTheOperation) {
+  const auto npu = npu_device::npus().front();
+  const auto model = with_input_stage(*relu({1, 3, 32, 32}), "x", pictures().front().options);
+  const auto compile = [&] {
+    npu_device::Graph::compile(npu, npu_device::write_in_memory_ir(*model, npu->compiler),
+                               npu_device::build_flags(*model, {}, false), 0, "picture");
+  };
+  if (lacks("input_stage"))
+    EXPECT_THAT(error_of(compile).what(), HasSubstr("InputStage"));
+  else
+    EXPECT_NO_THROW(compile());
 }
 
 TEST_F(Npu, FramesAreSetAsTheyComeFromADecoder) {
@@ -187,6 +202,8 @@ TEST_F(NpuWeightless, BlobsAreSmallAndFindTheirWeightsAgain) {
   const std::shared_ptr<const Model> model = core.read_model(xml());
   expect_works(import(blob, {hint::model(model)}));
   expect_works(import(whole.str(), {weights_path("/nonexistent")}));
+  core.set_property("NPU", weights_path(bin()));
+  expect_works(import(blob));
 }
 
 TEST_F(NpuWeightless, ModelsThatWereNeverInAFileAreFoundInTheModelItself) {

@@ -33,7 +33,12 @@ void Settings::add(PropertyTable& table, const Property<T, M>& property, T& vari
 
 void Settings::declare(PropertyTable& table, const Abilities& abilities, const Asked& asked) {
   add(table, hint::performance_mode, mode, true);
-  add(table, hint::num_requests, num_requests, false);
+  table.add(
+      PropertyName(hint::num_requests.name(), PropertyMutability::RW), [this] { return Any(num_requests.value_or(1)); },
+      [this](const Any& value, bool apply) {
+        const auto parsed = value.as<std::uint32_t>();
+        if (apply) num_requests = parsed;
+      });
   add(table, hint::model_priority, priority, false);
   add(table, hint::execution_mode, execution_mode, true);
   add(table, hint::inference_precision, precision, true);
@@ -97,7 +102,8 @@ void Settings::declare(PropertyTable& table, const Abilities& abilities, const A
 
 std::uint32_t Settings::optimal_requests(const std::string& platform_name) const {
   if (mode == hint::PerformanceMode::LATENCY) return 1;
-  return platform_name.compare(0, 2, "37") == 0 ? 4 : 8;
+  const std::uint32_t enough = platform_name.compare(0, 2, "37") == 0 ? 4 : 8;
+  return num_requests.value_or(0) > 0 ? std::min(enough, *num_requests) : enough;
 }
 
 }  // namespace tenon::inline v1::npu_device

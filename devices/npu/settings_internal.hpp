@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -45,7 +46,7 @@ struct Abilities {
 /// What a user may set.
 struct Settings {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
-  std::uint32_t num_requests = 1;
+  std::optional<std::uint32_t> num_requests;  ///< Answered as 1 where it was not set.
   hint::Priority priority = hint::Priority::MEDIUM;
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
   element::Type precision = element::f16;
@@ -94,7 +95,8 @@ struct Settings {
   };
   void declare(PropertyTable& table, const Abilities& abilities, const Asked& asked = {});
 
-  /// Requests that keep the device busy, by the documents' table. @param platform of the model: "3720", "4000".
+  /// Requests that keep the device busy, by the documents' table, but no more than the user says there will be. @param
+  /// platform of the model: "3720", "4000".
   std::uint32_t optimal_requests(const std::string& platform) const;
 
  private:

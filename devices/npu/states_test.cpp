@@ -147,6 +147,23 @@ TEST_F(NpuStates, ThatOutgrowTheirBoundsFailAndStay) {
   client.step(floats({1, 1, 2}, 9));
 }
 
+TEST_F(NpuStates, ComeBackWithTheDriversBlobAlone) {
+  const auto model = rows_model(12, false);
+  auto compiled = core.compile_model(model, "NPU", AnyMap{{"NPU_EXPORT_RAW_BLOB", true}});
+  std::stringstream blob;
+  compiled.export_model(blob);
+  auto imported = core.import_model(blob, "NPU", AnyMap{{"NPU_IMPORT_RAW_BLOB", true}});
+  auto request = imported.create_infer_request();
+  for (int turn = 0; turn < 2; ++turn) {
+    for (const std::size_t rows : {2, 4}) {
+      request.set_input_tensor(0, floats({1, 2, 2}, 1));
+      request.infer();
+      EXPECT_EQ(request.get_output_tensor(0).shape(), (Shape{1, rows, 2}));
+    }
+    request.reset_state();
+  }
+}
+
 TEST_F(NpuStates, OfOpenShapeWantBounds) {
   EXPECT_THAT(error_of([&] { core.compile_model(rows_model(-1, false), "NPU"); }, Code::kUnimplemented),
               HasSubstr("upper bounds"));

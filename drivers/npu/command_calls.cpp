@@ -21,6 +21,8 @@ class Copy final : public Command {
   Copy(Memory to, Memory from, void* destination, const void* source, std::size_t size)
       : to_(std::move(to)), from_(std::move(from)), destination_(destination), source_(source), size_(size) {}
   ze_result_t run(Device&) noexcept override {
+    if (const ze_result_t result = check_intact(*from_)) return result;
+    if (const ze_result_t result = check_intact(*to_)) return result;
     std::memcpy(destination_, source_, size_);
     return ZE_RESULT_SUCCESS;
   }
@@ -39,6 +41,7 @@ class Fill final : public Command {
     std::memcpy(pattern_.data(), pattern, pattern_size);
   }
   ze_result_t run(Device&) noexcept override {
+    if (const ze_result_t result = check_intact(*memory_)) return result;
     if (pattern_size_ == 1) {
       std::memset(data_, std::to_integer<int>(pattern_[0]), size_);
       return ZE_RESULT_SUCCESS;
@@ -70,6 +73,7 @@ class WriteTimestamp final : public Command {
  public:
   WriteTimestamp(Memory memory, std::uint64_t* destination) : memory_(std::move(memory)), destination_(destination) {}
   ze_result_t run(Device&) noexcept override {
+    if (const ze_result_t result = check_intact(*memory_)) return result;
     const std::uint64_t now = now_ns();
     std::memcpy(destination_, &now, sizeof now);
     return ZE_RESULT_SUCCESS;
@@ -85,6 +89,7 @@ class QueryTimestamps final : public Command {
   QueryTimestamps(Memory memory, std::vector<Ref<Event>> events, std::vector<std::byte*> places)
       : memory_(std::move(memory)), events_(std::move(events)), places_(std::move(places)) {}
   ze_result_t run(Device&) noexcept override {
+    if (const ze_result_t result = check_intact(*memory_)) return result;
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Timestamps when = events_[i]->timestamps();
       const ze_kernel_timestamp_data_t data = {when.start_ns, when.end_ns};

@@ -11,8 +11,8 @@ namespace tenon::npu {
 void* graph_extension_table(const char* name) noexcept;
 
 /// Offered unless TENON_NPU_WITHOUT names it: a list as "mutable,profiling", of graph, profiling, command_queue,
-/// context, driver, mutable, sysmem, ddi, timestamps, input_stage. For clients that want to see how they get on with an old driver.
-/// Read once.
+/// context, driver, mutable, sysmem, ddi, timestamps, input_stage. For clients that want to see how they get on with an
+/// old driver. Read once.
 bool is_offered(std::string_view short_name) noexcept;
 
 /// Tells the standard error what TENON_NPU_WITHOUT names and nothing here is called.

@@ -76,6 +76,10 @@ class ProgramRun final : public GraphRun {
 
   void bind(std::size_t index, const BoundArgument& bound) {
     run_.set_argument(index, bound.data, bound.byte_strides);
+    const auto shrinkable = [](const BoundArgument& argument) {
+      return argument.allocation && argument.allocation->is_shrinkable() ? 1u : 0u;
+    };
+    shrinkable_ += shrinkable(bound) - shrinkable(kept_[index]);
     kept_[index] = bound;
   }
   void prepare() {
@@ -99,6 +103,7 @@ class ProgramRun final : public GraphRun {
     return guarded([&] {
       const std::lock_guard lock(mutex_);
       if (const ze_result_t result = owner_->initialize()) return result;
+      if (const ze_result_t result = check_memory()) return result;
       const compiler::Target& target = owner_->program().settings().target;
       const auto tiles = static_cast<std::uint32_t>(target.turbo ? target.max_tiles : target.tiles);
       workers.run(tiles, [&](engine::Workers& bounded) { run_.execute(bounded); });
@@ -118,6 +123,13 @@ class ProgramRun final : public GraphRun {
   }
 
  private:
+  ze_result_t check_memory() const {
+    if (shrinkable_ == 0) return ZE_RESULT_SUCCESS;
+    for (const BoundArgument& bound : kept_)
+      if (bound.allocation)
+        if (const ze_result_t result = check_intact(*bound.allocation)) return result;
+    return ZE_RESULT_SUCCESS;
+  }
   void account(std::size_t bytes) {
     MemoryAccount& memory = *owner_->context().memory();
     if (bytes > accounted_) memory.add(bytes - accounted_);
@@ -130,6 +142,7 @@ class ProgramRun final : public GraphRun {
   std::mutex mutex_;
   compiler::ProgramRun run_;
   std::vector<BoundArgument> kept_;
+  std::uint32_t shrinkable_ = 0;  ///< Of kept_, how many lie in files that may shrink.
   std::size_t accounted_ = 0;
 };
 

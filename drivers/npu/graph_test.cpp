@@ -127,6 +127,29 @@ TEST_F(NpuGraph, SaysWhatItsArgumentsAre) {
   EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
 }
 
+TEST_F(NpuGraph, AnInputsFileThatIsShrunkIsAnErrorUntilItGrowsBack) {
+  const abi::GraphHandle graph = small();
+  const int fd = ::memfd_create("client", MFD_CLOEXEC);
+  ASSERT_EQ(::ftruncate(fd, 4096), 0);
+  const ze_external_memory_import_fd_t import = {ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD, nullptr,
+                                                 ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF, fd};
+  auto* x = static_cast<float*>(allocate_host(4096, &import));
+  auto* y = static_cast<float*>(allocate_host(16));
+  EXPECT_EQ(graphs->set_argument_value(graph, 0, x), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(graphs->set_argument_value(graph, 1, y), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(execute(graph), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(::ftruncate(fd, 0), 0);
+  EXPECT_EQ(execute(graph), ZE_RESULT_ERROR_INVALID_SIZE);
+  ASSERT_EQ(::ftruncate(fd, 4096), 0);
+  x[0] = 6;
+  EXPECT_EQ(execute(graph), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(y[0], 7);
+  EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, x), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, y), ZE_RESULT_SUCCESS);
+  ::close(fd);
+}
+
 TEST_F(NpuGraph, DynamicExtentsAreMarkedInItsMetadata) {
   const Made made = make_ir(compiler::in_memory(*compiler::small_model(PartialShape{Dimension(1, 4), 3})));
   ASSERT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;

@@ -55,10 +55,12 @@ class Allocation {
   /// @param alignment  0 or a power of two.
   static ze_result_t allocate(const Description& description, std::size_t size, std::size_t alignment,
                               std::shared_ptr<Allocation>* allocation);
-  /// @param fd  stays the caller's; a file, memfd or dma-buf of at least `size` bytes that can be mapped.
+  /// @param fd  stays the caller's; a file, memfd or dma-buf of at least `size` bytes that can be mapped. Of one that
+  /// its owner could shrink (no dma-buf, and not sealed against it) a descriptor is kept, for is_intact().
   static ze_result_t import_fd(const Description& description, int fd, std::size_t size,
                                std::shared_ptr<Allocation>* allocation);
-  /// Whole pages that the client keeps mapped as long as the import lives.
+  /// Whole pages that the client keeps mapped, and backed, as long as the import lives: touching them is as if the
+  /// client did.
   static ze_result_t import_user_memory(const Description& description, void* data, std::size_t size,
                                         std::shared_ptr<Allocation>* allocation);
 
@@ -68,6 +70,13 @@ class Allocation {
   Source source() const noexcept { return source_; }
   bool writable() const noexcept { return writable_; }
   const Description& description() const noexcept { return description_; }
+  /// Its file may be shrunk by whoever else has it.
+  bool is_shrinkable() const noexcept { return watched_fd_ >= 0; }
+  /// The file behind an import still has all of it. Touching what it no longer has would raise SIGBUS, so commands ask
+  /// first. A file that is shrunk while a command runs still ends the process: only its owner's F_SEAL_SHRINK, or a
+  /// dma-buf, excludes that. @cost one lseek where is_shrinkable(), otherwise
+  /// nothing.
+  bool is_intact() const noexcept;
   /// A new descriptor of the memory, the caller's to close. @return -1 with errno when there is none to be had.
   int export_fd(ze_external_memory_type_flags_t type) const noexcept;
 
@@ -85,7 +94,12 @@ class Allocation {
   std::size_t accounted_ = 0;
   std::uint64_t id_ = 0;
   int fd_ = -1;
+  int watched_fd_ = -1;
+  bool may_seek_ = false;  ///< watched_fd_ has a position of its own.
 };
+
+/// @return ZE_RESULT_ERROR_INVALID_SIZE, and fail() was called, when the file behind `memory` was shrunk.
+ze_result_t check_intact(const Allocation& memory);
 
 /// The process's allocations by context and address.
 /// @thread all members from any thread.

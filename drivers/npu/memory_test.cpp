@@ -158,6 +158,68 @@ TEST_F(NpuMemory, ADescriptorsMemoryIsTheSameMemory) {
   ::munmap(mine, 2 * kPage);
 }
 
+TEST_F(NpuMemory, AFileThatItsOwnerShrinksIsAnErrorOfTheCommandAndNoSignal) {
+  const int fd = make_memfd(4 * kPage);
+  auto* imported = static_cast<unsigned char*>(import_fd(fd, 4 * kPage));
+  auto* own = static_cast<unsigned char*>(allocate_host(4 * kPage));
+  const auto queue = make_queue();
+  const unsigned char one = 1;
+  const auto run = [&](auto append) {
+    const auto list = make_list();
+    EXPECT_EQ(append(list), ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
+    auto submitted = list;
+    EXPECT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &submitted, nullptr), ZE_RESULT_SUCCESS);
+    const ze_result_t result = zeCommandQueueSynchronize(queue, 10 * kSecond);
+    EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
+    return result;
+  };
+  const auto read = [&](auto list) {
+    return zeCommandListAppendMemoryCopy(list, own, imported, 4 * kPage, nullptr, 0, nullptr);
+  };
+  const auto write = [&](auto list) {
+    return zeCommandListAppendMemoryCopy(list, imported, own, 4 * kPage, nullptr, 0, nullptr);
+  };
+  const auto fill = [&](auto list) {
+    return zeCommandListAppendMemoryFill(list, imported, &one, 1, 4 * kPage, nullptr, 0, nullptr);
+  };
+  const auto stamp = [&](auto list) {
+    return zeCommandListAppendWriteGlobalTimestamp(list, reinterpret_cast<std::uint64_t*>(imported + 3 * kPage),
+                                                   nullptr, 0, nullptr);
+  };
+  ASSERT_EQ(run(fill), ZE_RESULT_SUCCESS);
+  ASSERT_EQ(::ftruncate(fd, kPage), 0);
+  EXPECT_EQ(run(read), ZE_RESULT_ERROR_INVALID_SIZE);
+  EXPECT_EQ(run(write), ZE_RESULT_ERROR_INVALID_SIZE);
+  EXPECT_EQ(run(fill), ZE_RESULT_ERROR_INVALID_SIZE);
+  EXPECT_EQ(run(stamp), ZE_RESULT_ERROR_INVALID_SIZE);
+  ASSERT_EQ(::ftruncate(fd, 4 * kPage), 0);
+  EXPECT_EQ(run(read), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(own[0], 1);
+  EXPECT_EQ(own[2 * kPage], 0) << "what was cut off is gone";
+  EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, own), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, imported), ZE_RESULT_SUCCESS);
+  ::close(fd);
+}
+
+TEST_F(NpuMemory, OnlyWhatMayShrinkIsWatched) {
+  const int fd = ::memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  ASSERT_EQ(::ftruncate(fd, kPage), 0);
+  ASSERT_EQ(::fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const std::size_t before = open_descriptors();
+  void* sealed = import_fd(fd, kPage);
+  EXPECT_EQ(open_descriptors(), before);
+  const int open_one = make_memfd(kPage);
+  void* watched = import_fd(open_one, kPage);
+  EXPECT_EQ(open_descriptors(), before + 2);
+  EXPECT_EQ(zeMemFree(context, sealed), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, watched), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(open_descriptors(), before + 1);
+  ::close(fd);
+  ::close(open_one);
+}
+
 TEST_F(NpuMemory, DescriptorsThatAreNoMemoryAreRefused) {
   const int fd = make_memfd(kPage);
   import_fd(fd, kPage + 1, ZE_RESULT_ERROR_INVALID_SIZE);

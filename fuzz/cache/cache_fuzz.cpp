@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -25,7 +26,7 @@ namespace {
 // The layouts of both headers, as runtime/cache_file.cpp and devices/cpu/blob.cpp have them.
 constexpr std::size_t kEntryHeader = 112, kEntryInfoBytes = 24, kEntryInfoHash = 48, kEntryPayloadHash = 64,
                       kEntryOwn = 96;
-constexpr std::size_t kBlobHeader = 512, kBlobTotal = 16, kBlobContent = 104, kBlobIdentity = 120, kBlobOwn = 496;
+constexpr std::size_t kBlobHeader = 512, kBlobTotal = 16, kBlobContent = 104, kBlobIdentity = 128, kBlobOwn = 496;
 
 std::uint64_t number_at(const std::string& bytes, std::size_t at) {
   std::uint64_t value;
@@ -100,6 +101,15 @@ void write_seed(const std::string& folder, const std::string& name, const std::s
   std::ofstream(folder + "/" + name, std::ios::binary) << bytes;
 }
 
+/// Repairing what is whole changes nothing, unless a header has another layout by now than this file believes.
+void check_repair(const std::string& whole, void (*repair)(std::string&)) {
+  std::string repaired = whole;
+  repair(repaired);
+  if (repaired == whole) return;
+  std::fprintf(stderr, "cache_fuzz: a header's layout has changed: mend the offsets in this fuzzer\n");
+  std::exit(1);
+}
+
 /// A blob of each kind, and each as a cache entry.
 void write_seeds(const std::string& folder) {
   using namespace tenon;
@@ -115,14 +125,19 @@ void write_seeds(const std::string& folder) {
   write(weightless, Kind::kWeightless, {fixed, {}});
   for (const auto& [name, blob] :
        {std::pair{"prepared", prepared.str()}, {"open", open.str()}, {"weightless", weightless.str()}}) {
+    check_repair(blob, repair_blob);
     write_seed(folder, std::string(name) + ".blob", blob);
     cache::EntryInfo info;
     info.model = "small";
     info.device = "CPU";
     info.files.push_back({"/nowhere/model.xml", 17, 1, 2});
-    cache::write_entry(folder + "/" + name + ".entry", info, [&](std::ostream& stream) {
+    const std::string file = folder + "/" + name + ".entry";
+    cache::write_entry(file, info, [&](std::ostream& stream) {
       stream.write(blob.data(), static_cast<std::streamsize>(blob.size()));
     });
+    std::ostringstream entry;
+    entry << std::ifstream(file, std::ios::binary).rdbuf();
+    check_repair(entry.str(), repair_entry);
   }
 }
 

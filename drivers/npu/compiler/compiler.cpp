@@ -77,15 +77,23 @@ std::chrono::nanoseconds time_of(const std::shared_ptr<const engine::Plan>& plan
 }
 
 /// Level 2 measures plans and keeps the fastest; lower levels trust the heuristics.
-/// @param may_round  The client left the precision open.
+/// @param may_round  The client left the precision open.  @param threads  That may work at it; 0: those that run it.
 std::shared_ptr<const engine::Plan> make_plan(const std::shared_ptr<const Model>& model, Settings& settings,
-                                              bool may_round, std::string& log) {
-  auto plan = engine::Plan::compile(model, settings.engine_options());
+                                              bool may_round, int threads, std::string& log) {
+  const auto compiled = [&](const Settings& how) {
+    engine::Options options = how.engine_options();
+    options.compile_threads = threads;
+    return engine::Plan::compile(model, options);
+  };
+  engine::WorkerOptions trial;
+  trial.threads = settings.target.workers();
+  trial.active = threads;
+  auto plan = compiled(settings);
   if (may_round && is_worth_trying(*model)) {
     Settings rounded = settings;
     rounded.precision = ElementType::kBf16;
-    const auto other = engine::Plan::compile(model, rounded.engine_options());
-    engine::Workers workers(settings.target.workers());
+    const auto other = compiled(rounded);
+    engine::Workers workers(trial);
     const bool agrees = agree_in_bf16(plan, other, workers);
     log += std::string("bf16 was tried: ") + (agrees ? "taken\n" : "too far from f32\n");
     if (agrees) {
@@ -94,10 +102,10 @@ std::shared_ptr<const engine::Plan> make_plan(const std::shared_ptr<const Model>
     }
   }
   if (settings.optimization_level < 2 || settings.reference_kernels) return plan;
-  engine::Workers workers(settings.target.workers());
+  engine::Workers workers(trial);
   Settings other = settings;
   other.blocked_layouts = !settings.blocked_layouts;
-  const auto second = engine::Plan::compile(model, other.engine_options());
+  const auto second = compiled(other);
   const auto first_time = time_of(plan, workers), second_time = time_of(second, workers);
   log += "level 2: " + std::to_string(first_time.count()) + " ns in blocks, " + std::to_string(second_time.count()) +
          " ns in rows\n";
@@ -148,7 +156,8 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
     const bool has_states = std::any_of(arguments.begin(), arguments.end(), [](const Argument& argument) {
       return argument.role == Argument::Role::kState;
     });
-    plan = make_plan(model, settings, leaves_precision_open(flags.options) && !has_states, log);
+    plan = make_plan(model, settings, leaves_precision_open(flags.options) && !has_states,
+                     std::max(flags.options.compilation_threads, 0), log);
     payload.precision = settings.precision;
     payload.kind = cpu_device::Blob::Kind::kPrepared;
     payload.prepared = engine::prepare_again(*plan);

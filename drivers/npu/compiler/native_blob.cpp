@@ -330,6 +330,8 @@ Settings settings_of(const Header& header) {
   if (!platform) damaged("it is for platform " + std::to_string(header.platform) + ", which this driver does not know");
   if (header.max_tiles < 1 || header.max_tiles > 64 || header.tiles < 1 || header.tiles > header.max_tiles)
     damaged("it has " + std::to_string(header.tiles) + " tiles of " + std::to_string(header.max_tiles));
+  if (header.dma_engines < 1 || header.dma_engines > 64)
+    damaged("it has " + std::to_string(header.dma_engines) + " DMA engines");
   settings.target = {*platform, header.max_tiles, header.tiles, header.dma_engines, (header.flags & kTurbo) != 0};
   settings.profiling = header.flags & kProfiling;
   settings.fuse = header.flags & kFuse;

@@ -105,9 +105,8 @@ bool set_strided(Options& options, std::string_view text) {
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> table = {
-      // Without effect: kernels are sized by the threads that will run them, so those make them too.
-      {"COMPILATION_NUM_THREADS", "a number of threads",
-       [](Options&, std::string_view v) { return number(v, 0, 1 << 16).has_value(); }},
+      {"COMPILATION_NUM_THREADS", "a number of threads, 0: as many as run the graph",
+       count(&Options::compilation_threads, 1 << 16)},
       {"DEVICE_ID", "any", anything},
       {"EXECUTION_MODE_HINT", "PERFORMANCE, ACCURACY",
        choose<bool>(&Options::wants_accuracy, {{"PERFORMANCE", false}, {"ACCURACY", true}})},

@@ -28,6 +28,7 @@ struct Options {
   bool dynamic_to_static = false;  ///< NPU_DYNAMIC_SHAPE_TO_STATIC: compiled at the upper bounds.
   std::uint32_t platform = 0;      ///< 0: the device's.
   int tiles = -1, max_tiles = -1, dma_engines = -1;
+  int compilation_threads = -1;
   int optimization_level = 1;        ///< 0 to 2.
   bool prefers_latency = false;      ///< performance-hint-override=latency.
   std::vector<std::string> strided;  ///< Arguments that may come with strides: NPU_ENABLE_STRIDES_FOR.
@@ -39,7 +40,7 @@ struct Target {
   Platform platform;
   int max_tiles = 1;
   int tiles = 1;
-  int dma_engines = 1;
+  int dma_engines = 1;  ///< Threads that move arguments which cannot be used where they lie.
   bool turbo = false;
   /// Compute threads: one per tile, all tiles' with turbo; never more than this process may use CPUs.
   int workers() const;

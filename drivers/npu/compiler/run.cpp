@@ -6,6 +6,8 @@
 #include <cstring>
 #include <exception>
 
+#include <tbb/parallel_for.h>
+
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/engine/staged_internal.hpp>
 
@@ -13,6 +15,8 @@ namespace tenon::npu::compiler {
 namespace {
 
 constexpr std::size_t kKeptInstances = 4;
+/// Below this, telling another thread takes as long as copying.
+constexpr std::size_t kLeastShared = std::size_t{256} << 10;
 
 bool is_aligned(ElementType type, const void* data) {
   return reinterpret_cast<std::uintptr_t>(data) % std::max<std::size_t>(size_bytes(type), 1) == 0;
@@ -55,17 +59,33 @@ struct ProgramRun::Bound {
     return staging.data();
   }
   std::size_t bytes() const { return (element_count(shape) * bit_width(type) + 7) / 8; }
-  void copy_in() const {
-    if (bit_width(type) < 8)
-      std::memcpy(staging.data(), client, bytes());
+  /// The `part`th of `parts` of the copy in or out.
+  void move(bool in, std::size_t part, std::size_t parts) const {
+    if (in)
+      copy(client, strides, staging.data(), staging.byte_strides(), part, parts);
     else
-      copy_strided(type, shape, client, strides, staging.data(), staging.byte_strides());
+      copy(staging.data(), staging.byte_strides(), client, strides, part, parts);
   }
-  void copy_out() const {
-    if (bit_width(type) < 8)
-      std::memcpy(client, staging.data(), bytes());
-    else
-      copy_strided(type, shape, staging.data(), staging.byte_strides(), client, strides);
+
+ private:
+  void copy(const void* from, const ByteStrides& from_strides, void* to, const ByteStrides& to_strides,
+            std::size_t part, std::size_t parts) const {
+    if (bit_width(type) < 8) {
+      if (part == 0) std::memcpy(to, from, bytes());
+      return;
+    }
+    const std::size_t axis = static_cast<std::size_t>(
+        std::find_if(shape.begin(), shape.end(), [](auto n) { return n != 1; }) - shape.begin());
+    if (axis == shape.size()) {
+      if (part == 0) std::memcpy(to, from, bytes());
+      return;
+    }
+    Shape piece = shape;
+    const std::size_t first = shape[axis] * part / parts;
+    piece[axis] = shape[axis] * (part + 1) / parts - first;
+    const auto offset = [&](const ByteStrides& each) { return static_cast<std::ptrdiff_t>(first) * each[axis]; };
+    copy_strided(type, piece, static_cast<const char*>(from) + offset(from_strides), from_strides,
+                 static_cast<char*>(to) + offset(to_strides), to_strides);
   }
 };
 
@@ -260,11 +280,7 @@ void ProgramRun::bind(Instance& instance) {
 }
 
 void ProgramRun::run_placed(Instance& instance, engine::Workers& workers) {
-  for (Bound& input : instance.inputs) {
-    if (!input.staged) continue;
-    input.copy_in();
-    copied_bytes_ += input.bytes();
-  }
+  move(instance.inputs, true);
   struct Job {
     engine::Execution& execution;
     std::exception_ptr failure;
@@ -278,10 +294,21 @@ void ProgramRun::run_placed(Instance& instance, engine::Workers& workers) {
     }
   });
   if (job.failure) std::rethrow_exception(job.failure);
-  for (Bound& output : instance.outputs) {
-    if (!output.staged) continue;
-    output.copy_out();
-    copied_bytes_ += output.bytes();
+  move(instance.outputs, false);
+}
+
+void ProgramRun::move(const std::vector<Bound>& bounds, bool in) {
+  for (const Bound& bound : bounds) {
+    if (!bound.staged) continue;
+    copied_bytes_ += bound.bytes();
+    const auto engines = static_cast<std::size_t>(std::max(program_->settings().target.dma_engines, 1));
+    if (engines == 1 || bound.bytes() < kLeastShared) {
+      bound.move(in, 0, 1);
+      continue;
+    }
+    if (!movers_) movers_ = std::make_unique<engine::Workers>(static_cast<int>(engines));
+    movers_->run(
+        [&] { tbb::parallel_for(std::size_t{0}, engines, [&](std::size_t part) { bound.move(in, part, engines); }); });
   }
 }
 
@@ -302,7 +329,7 @@ void ProgramRun::run_staged(const Variant& variant, engine::Workers& workers) {
     bound.shape = results[i].shape();
     bound.staging = results[i];
     bound.take(value_of(false, i));
-    bound.copy_out();
+    bound.move(false, 0, 1);
     copied_bytes_ += bound.bytes();
     shapes.push_back(bound.shape);
   }

@@ -63,6 +63,8 @@ class ProgramRun {
   bool uses_strided_kernels(const Instance& instance) const;
   void bind(Instance& instance);
   void run_placed(Instance& instance, engine::Workers& workers);
+  /// Copies what is staged, by as many threads as the target has DMA engines.
+  void move(const std::vector<Bound>& bounds, bool in);
   void run_staged(const Variant& variant, engine::Workers& workers);
   Tensor client_tensor(std::size_t argument, const Shape& shape) const;
   void begin_states(engine::Workers& workers);
@@ -76,6 +78,7 @@ class ProgramRun {
   std::vector<void*> addresses_;                    ///< Those of values_, for the states.
   std::vector<std::size_t> inputs_, outputs_;       ///< Argument of each port.
   std::list<std::unique_ptr<Instance>> instances_;  ///< The latest first.
+  std::unique_ptr<engine::Workers> movers_;
   RunStates states_;
   std::uint64_t copied_bytes_ = 0;
   Profile profile_;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include <tenon/devices/cpu/staged_internal.hpp>
+#include <tenon/devices/cpu/engine/staged_internal.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
 
 namespace tenon::npu::compiler {

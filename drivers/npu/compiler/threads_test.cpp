@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that bound threads: who works, by the CPU time that each thread of this process took.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+
+namespace tenon::npu::compiler {
+namespace {
+
+/// CPU time of this thread, and of all others, in ns.
+struct CpuTimes {
+  double own = 0, others = 0;
+  static CpuTimes now() {
+    CpuTimes times;
+    const std::string self = std::to_string(::syscall(SYS_gettid));
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+      double ns = 0;
+      std::ifstream(entry.path() / "schedstat") >> ns;
+      (entry.path().filename() == self ? times.own : times.others) += ns;
+    }
+    return times;
+  }
+};
+
+/// What the other threads worked, to what this one did.
+template <class Work>
+double share_of_others(Work work) {
+  const CpuTimes before = CpuTimes::now();
+  work();
+  const CpuTimes after = CpuTimes::now();
+  return (after.others - before.others) / std::max(after.own - before.own, 1.0);
+}
+
+/// The most of some tries: on a busy machine another thread may come too late to help.
+template <class Work>
+double most_of_others(Work work) {
+  double most = 0;
+  for (int i = 0; i < 10 && most < 0.25; ++i) most = std::max(most, share_of_others(work));
+  return most;
+}
+
+/// Weights to pack, and little to fold.
+std::shared_ptr<Model> heavy_model() {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 512, 14, 14});
+  Output<Node> value = x->output(0);
+  for (int i = 0; i < 6; ++i) {
+    const Tensor weights = random_tensor(ElementType::kF32, {512, 512, 3, 3}, static_cast<unsigned>(i));
+    const auto constant = std::make_shared<op::v0::Constant>(weights);
+    const Attributes attributes({{"strides", Attribute(std::vector<std::int64_t>{1, 1})},
+                                 {"pads_begin", Attribute(std::vector<std::int64_t>{1, 1})},
+                                 {"pads_end", Attribute(std::vector<std::int64_t>{1, 1})},
+                                 {"dilations", Attribute(std::vector<std::int64_t>{1, 1})}});
+    value = make_node("Convolution", 1, {value, constant->output(0)}, attributes)->output(0);
+    value = std::make_shared<op::v0::Relu>(value)->output(0);
+  }
+  return std::make_shared<Model>(OutputVector{value}, ParameterVector{x}, "heavy");
+}
+
+TEST(CompilationThreads, BoundWhoTakesPartAndNotThePlan) {
+  if (engine::Workers::available_cpus() < 2) GTEST_SKIP() << "one CPU";
+  const Bytes ir = in_memory(*heavy_model());
+  const auto compile_with = [&](const std::string& threads) {
+    const std::string flags =
+        "--config NPU_TILES=\"2\" INFERENCE_PRECISION_HINT=\"f32\" LOG_LEVEL=\"LOG_INFO\"" + threads;
+    return compile(request_for(ir, flags.c_str()), nullptr);
+  };
+  Compiled one, all;
+  EXPECT_LT(share_of_others([&] { one = compile_with(" COMPILATION_NUM_THREADS=\"1\""); }), 0.05);
+  EXPECT_GT(most_of_others([&] { all = compile_with(""); }), 0.05);
+  EXPECT_EQ(one.log, all.log) << "the same kernels, cut for the threads that run them";
+  EXPECT_EQ(Program(one.bytes).settings().target.workers(), 2);
+}
+
+TEST(DmaEngines, AreTheThreadsThatMoveArguments) {
+  if (engine::Workers::available_cpus() < 2) GTEST_SKIP() << "one CPU";
+  constexpr std::size_t kRows = 2048, kColumns = 4096;
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{kRows, kColumns});
+  const auto index = op::v0::Constant::create(element::i64, Shape{1}, {kRows - 1});
+  const auto axis = op::v0::Constant::create(element::i64, Shape{}, {0});
+  const auto last = make_node("Gather", 8, {x->output(0), index->output(0), axis->output(0)});
+  const auto model = std::make_shared<Model>(OutputVector{last->output(0)}, ParameterVector{x}, "last row");
+  std::vector<float> memory(kRows * kColumns + 1), y(kColumns);
+  memory[kRows * kColumns - 1] = 42;
+  auto* odd = reinterpret_cast<char*>(memory.data()) + 1;  // Not where a kernel could read it.
+  std::memmove(odd, memory.data(), sizeof(float) * kRows * kColumns);
+  engine::Workers alone(1);
+  const auto run_with = [&](const char* flags) {
+    ProgramRun run(program_of(*model, flags));
+    run.set_argument(0, odd);
+    run.set_argument(1, y.data());
+    run.execute(alone);
+    y.back() = 0;
+    const double share = std::string(flags).find("\"1\"") != std::string::npos
+                             ? share_of_others([&] { run.execute(alone); })
+                             : most_of_others([&] { run.execute(alone); });
+    EXPECT_EQ(y.back(), 42);
+    EXPECT_EQ(run.copied_bytes(), sizeof(float) * kRows * kColumns);
+    return share;
+  };
+  EXPECT_LT(run_with("--config NPU_DMA_ENGINES=\"1\""), 0.05);
+  EXPECT_GT(run_with("--config NPU_DMA_ENGINES=\"2\""), 0.05);
+}
+
+}  // namespace
+}  // namespace tenon::npu::compiler

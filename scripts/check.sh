@@ -78,7 +78,8 @@ fuzz_seeds() {
   "$python" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
     "$python" fuzz/make_seeds.py --out build/fuzz/seeds --zoo build/release/zoo --node-tests build/data/onnx/onnx/backend/test/data/node &&
     { [ ! -x build/fuzz/fuzz/cache_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/cache build/fuzz/fuzz/cache_fuzz; } &&
-    { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz; }
+    { [ ! -x build/fuzz/fuzz/npu_graph_fuzz ] || TENON_FUZZ_SEEDS=build/fuzz/seeds/npu_graph build/fuzz/fuzz/npu_graph_fuzz &&
+      cp build/fuzz/seeds/ir/*.xml build/fuzz/seeds/npu_graph; }
 }
 
 # A fuzzer alone has some hundreds of edges; with the libraries it reads for, thousands.

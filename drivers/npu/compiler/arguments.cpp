@@ -256,7 +256,8 @@ void find_output_shapes(const Model& model, std::vector<Argument>& outputs) {
     shapes[i] = PartialShape(model.get_parameters()[i]->get_partial_shape().get_max_shape());
   largest->reshape(shapes);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const PartialShape open = model.get_output_partial_shape(i), bound = largest->get_output_partial_shape(i);
+    const PartialShape& open = model.get_output_partial_shape(i);
+    const PartialShape& bound = largest->get_output_partial_shape(i);
     if (bound.rank().is_dynamic())
       throw Error(Code::kUnimplemented,
                   "NPU: output '" + outputs[i].name + "' has a dynamic rank, which is not supported");

@@ -81,8 +81,7 @@ TEST_F(NpuSettings, ModelsOfExclusiveRequestsShareAQueue) {
   auto first = compile(true), second = compile(true);
   EXPECT_EQ(queues_made, 1);
   std::vector<InferRequest> requests{first.create_infer_request(), second.create_infer_request()};
-  for (auto& request : requests) request.start_async();
-  for (auto& request : requests) request.wait();
+  for (auto& request : requests) request.infer();
   first = second = {};
   requests.clear();
   compile(true);

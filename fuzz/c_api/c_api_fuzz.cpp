@@ -167,10 +167,16 @@ struct Program {
       last += static_cast<std::ptrdiff_t>(shape[i] - 1) * strides[i];
     std::memset(static_cast<std::uint8_t*>(data) + last, bytes.byte(), 1);
   }
-  tenon_frame_info_t frame_info() {
+  /// struct_size may say that a caller's struct is longer than ours; then it is.
+  struct LongFrameInfo {
+    tenon_frame_info_t info{};
+    std::array<std::uint8_t, 4096> more{};
+  };
+  LongFrameInfo frame_info() {
     constexpr std::uint32_t known[] = {TENON_FORMAT_NV12, TENON_FORMAT_I420, TENON_FORMAT_RGB24, TENON_FORMAT_P010,
                                        TENON_FORMAT_GRAY8};
-    tenon_frame_info_t info{};
+    LongFrameInfo all;
+    tenon_frame_info_t& info = all.info;
     info.struct_size = bytes.byte() < 240 ? sizeof info : bytes.extent();
     const std::uint8_t which = bytes.byte();
     info.fourcc = which < 240 ? known[which % std::size(known)] : bytes.take<std::uint32_t>();
@@ -179,10 +185,11 @@ struct Program {
     info.height_px = static_cast<std::uint32_t>(bytes.extent());
     info.colour_space = bytes.byte() % 6 - 1;
     info.colour_range = bytes.byte() % 5 - 1;
-    return info;
+    return all;
   }
   void frame() {
-    const tenon_frame_info_t info = frame_info();
+    const LongFrameInfo all = frame_info();
+    const tenon_frame_info_t& info = all.info;
     if (info.width_px > 4096 || info.height_px > 4096) return;
     std::array<tenon_plane_t, 5> planes{};
     for (tenon_plane_t& plane : planes) plane = {bytes.byte() % 8 ? memory.data() : nullptr, bytes.extent()};

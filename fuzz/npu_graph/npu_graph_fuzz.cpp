@@ -2,6 +2,7 @@
 // Any bytes as what clients give the NPU's compiler: an in-memory IR, its XML alone, build flags, a native binary as it
 // is and with its hashes made right: a program, or a tenon::Error.
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -72,11 +73,17 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes given(data, data + size);
+  // What constants of an XML alone read.
+  static const tenon::Tensor weights = [] {
+    tenon::Tensor zeros(tenon::ElementType::kU8, tenon::Shape{65536});
+    std::memset(zeros.data(), 0, zeros.size_bytes());
+    return zeros;
+  }();
   // Addresses in an IR are believed within this process's memory: they are not the fuzzer's to make up.
   const std::string text(given.begin(), given.end());
   if (text.find("WeightsPointerAttribute") == text.npos) {
     try_ir(given);
-    try_ir(compiler::in_memory(text, tenon::Tensor()));
+    try_ir(compiler::in_memory(text, weights));
   }
   attempt([&] { compiler::parse_build_flags(text.c_str()); });
   try_blob(given);

@@ -277,7 +277,8 @@ void find_output_shapes(const Model& model, std::vector<Argument>& outputs) {
   largest->reshape(shapes);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].role == Argument::Role::kState) continue;
-    const PartialShape open = model.get_output_partial_shape(i), bound = largest->get_output_partial_shape(i);
+    const PartialShape& open = model.get_output_partial_shape(i);
+    const PartialShape& bound = largest->get_output_partial_shape(i);
     if (bound.rank().is_dynamic())
       throw Error(Code::kUnimplemented,
                   "NPU: output '" + outputs[i].name + "' has a dynamic rank, which is not supported");

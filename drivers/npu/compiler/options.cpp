@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/engine/engine.hpp>
@@ -40,7 +41,7 @@ auto yes_or_no(bool Options::*member) {
 
 /// Accepted, and without effect here.
 auto any_of(std::vector<std::string_view> values) {
-  return [values](Options&, std::string_view value) {
+  return [values = std::move(values)](Options&, std::string_view value) {
     return std::find(values.begin(), values.end(), value) != values.end();
   };
 }

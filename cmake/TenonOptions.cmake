@@ -49,6 +49,12 @@ if(PROJECT_IS_TOP_LEVEL)
     add_link_options(-fsanitize=${TENON_SANITIZE})
     # Instrumented code makes g++ 12 see uninitialised members in std::variant's destructor and overlaps in std::string.
     add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
+    foreach(sanitizer address thread)  # g++ says so by itself; what tests know of sanitizers, they ask by these names.
+      if(TENON_SANITIZE MATCHES "${sanitizer}" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+        string(TOUPPER "__SANITIZE_${sanitizer}__" macro)
+        add_compile_definitions(${macro})
+      endif()
+    endforeach()
     if(TENON_SANITIZE MATCHES "undefined")
       add_compile_options(-fno-sanitize-recover=undefined)
     endif()

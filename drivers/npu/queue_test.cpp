@@ -370,8 +370,13 @@ TEST_F(NpuQueue, AQueueThatGoesEndsWhatWaitsForEvents) {
   ASSERT_EQ(zeCommandListAppendSignalEvent(list, behind), ZE_RESULT_SUCCESS);
   ASSERT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
   ASSERT_EQ(submit(list, fence), ZE_RESULT_SUCCESS);
-  std::thread waiter([&] { EXPECT_EQ(zeCommandQueueSynchronize(queue, 60 * kSecond), ZE_RESULT_ERROR_DEVICE_LOST); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::atomic<bool> begun = false;
+  std::thread waiter([&] {
+    begun = true;
+    EXPECT_EQ(zeCommandQueueSynchronize(queue, 60 * kSecond), ZE_RESULT_ERROR_DEVICE_LOST);
+  });
+  while (!begun) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // It is in the call by now, on a busy machine too.
   EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
   waiter.join();
   queue = nullptr;

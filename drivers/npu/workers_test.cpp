@@ -50,12 +50,12 @@ TEST(NpuWorkers, RunsNeverTakeMoreThanThereAre) {
 }
 
 TEST(NpuWorkers, TheMoreUrgentGoesFirstThenTheEarlier) {
+  static constexpr Priority priorities[] = {Priority::kBackground, Priority::kLow,  Priority::kNormal,
+                                            Priority::kHigh,       Priority::kHigh, Priority::kNormal};
   Workers workers(1);
   std::vector<int> order;  // Written in turns.
   std::vector<std::thread> threads;
   workers.run(1, [&](engine::Workers&) {
-    const Priority priorities[] = {Priority::kBackground, Priority::kLow,  Priority::kNormal,
-                                   Priority::kHigh,       Priority::kHigh, Priority::kNormal};
     for (int i = 0; i < 6; ++i) {
       threads.emplace_back([&, i] {
         Workers::set_thread_priority(priorities[i]);

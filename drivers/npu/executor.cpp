@@ -101,9 +101,8 @@ bool Executor::submit(std::unique_ptr<Command> command) {
 
 ze_result_t Executor::wait(Deadline deadline) noexcept {
   const std::uint32_t target = pushed_.load();
-  if (!deadline.at_once())
-    while (!reached(done_.load(), target) && help()) {
-    }
+  while (!reached(done_.load(), target) && !deadline.passed() && help()) {
+  }
   const bool in_time =
       done_.wait([target](std::uint32_t done) { return reached(done, target); }, deadline, default_spin_ns());
   return in_time ? failure_.exchange(ZE_RESULT_SUCCESS) : ZE_RESULT_NOT_READY;

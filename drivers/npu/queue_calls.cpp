@@ -146,10 +146,13 @@ ze_result_t fence_host_synchronize(ze_fence_handle_t handle, std::uint64_t timeo
   Ref<Fence> fence;
   if (const ze_result_t result = acquire(handle, &fence)) return result;
   Ref<CommandQueue> queue;
-  if (timeout_ns != 0 && acquire(fence->queue(), &queue) == ZE_RESULT_SUCCESS)
-    while (!fence->is_signalled() && queue->executor().help()) {
-    }
-  return fence->wait(fence->is_signalled() ? Deadline::in(0) : Deadline::in(timeout_ns));  // The clock costs.
+  const bool may_help = timeout_ns != 0 && acquire(fence->queue(), &queue) == ZE_RESULT_SUCCESS;
+  // Before a look at the clock, which costs as much as the shortest lists.
+  if (may_help && !fence->is_signalled()) queue->executor().help();
+  const Deadline deadline = Deadline::in(fence->is_signalled() ? 0 : timeout_ns);
+  while (may_help && !fence->is_signalled() && !deadline.passed() && queue->executor().help()) {
+  }
+  return fence->wait(deadline);
 }
 
 ze_result_t fence_query_status(ze_fence_handle_t handle) { return fence_host_synchronize(handle, 0); }

@@ -29,7 +29,6 @@ class Deadline {
     return deadline;
   }
   bool never() const noexcept { return at_ns_ == UINT64_MAX; }
-  bool at_once() const noexcept { return at_ns_ == 0; }
   bool passed() const noexcept { return !never() && (at_ns_ == 0 || now_ns() >= at_ns_); }
   std::uint64_t at_ns() const noexcept { return at_ns_; }
 

@@ -51,15 +51,13 @@ class ImportedPages {
   Found find(const Npu& npu, const void* data, std::size_t size) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
     std::unique_lock lock(mutex_);
-    wait_for_freed(lock, npu, begin, size);
-    if (auto known = find_locked(npu, begin, size)) return {true, std::move(known)};
+    if (auto known = find_known(lock, npu, begin, size)) return {true, std::move(known)};
     return {is_level_zero(npu, data, size), nullptr};
   }
   std::shared_ptr<const Block> share(const Npu& npu, void* data, std::size_t size) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
     std::unique_lock lock(mutex_);
-    wait_for_freed(lock, npu, begin, size);
-    if (auto known = find_locked(npu, begin, size)) return known;
+    if (auto known = find_known(lock, npu, begin, size)) return known;
     for (const auto& [key, entry] : entries_)
       if (overlaps(key, entry, npu, begin, size))
         throw Error(Code::kInvalidArgument, "Can not import a memory which is part of an existing allocation");
@@ -84,13 +82,18 @@ class ImportedPages {
   static bool overlaps(const Key& key, const Entry& entry, const Npu& npu, std::uintptr_t begin, std::size_t size) {
     return key.first == npu.context && begin < key.second + entry.size && key.second < begin + size;
   }
-  /// Imports that lost their last owner, whose thread has not come to free them yet.
-  void wait_for_freed(std::unique_lock<std::mutex>& lock, const Npu& npu, std::uintptr_t begin, std::size_t size) {
-    freed_.wait(lock, [&] {
-      return std::none_of(entries_.begin(), entries_.end(), [&](const auto& each) {
-        return each.second.block.expired() && overlaps(each.first, each.second, npu, begin, size);
-      });
-    });
+  /// The import that covers [begin, begin + size), or null. An import may lose its last owner at any moment, and is the
+  /// driver's until that thread comes to free it, which is waited for.
+  std::shared_ptr<const Block> find_known(std::unique_lock<std::mutex>& lock, const Npu& npu, std::uintptr_t begin,
+                                          std::size_t size) {
+    const auto is_dying = [&](const auto& each) {
+      return each.second.block.expired() && overlaps(each.first, each.second, npu, begin, size);
+    };
+    for (;;) {
+      if (auto known = find_locked(npu, begin, size)) return known;
+      if (std::none_of(entries_.begin(), entries_.end(), is_dying)) return nullptr;
+      freed_.wait(lock);
+    }
   }
   std::shared_ptr<const Block> find_locked(const Npu& npu, std::uintptr_t begin, std::size_t size) const {
     auto found = entries_.upper_bound(Key(npu.context, begin));

@@ -97,6 +97,25 @@ def forms():
     case("matmul_over_nothing", [node("MatMul", "a b")], {"a": np.zeros((3, 0), np.float32), "b": np.zeros((0, 5), np.float32)})
     case("gemm_over_nothing", [node("Gemm", "a b c")], {"a": np.zeros((3, 0), np.float32), "b": np.zeros((0, 5), np.float32)},
          {"c": reals(5)})
+    empty = {"a": np.zeros((0, 0), np.float32), "b": np.zeros((0, 5), np.float32)}
+    case("layer_of_nothing", [node("MatMul", "a b", "m"), node("Add", "m c", "s"), node("Relu", "s")], empty, {"c": reals(5)})
+    case("layer_over_nothing", [node("MatMul", "a b", "m"), node("Add", "m c", "s"), node("Relu", "s")],
+         {"a": np.zeros((2, 3, 0), np.float32), "b": np.zeros((0, 5), np.float32)}, {"c": reals(5)})
+    case("gemm_of_nothing_transposed", [node("Gemm", "a b c", transA=1, transB=1)],
+         {"a": np.zeros((0, 3), np.float32), "b": np.zeros((5, 0), np.float32)}, {"c": reals(5)})
+    case("einsum_of_nothing", [node("Einsum", "a b", equation="ij,jk->ik")], empty)
+    case("product_of_integers_of_nothing", [node("MatMul", "a b")],
+         {"a": np.zeros((0, 0), np.int64), "b": np.zeros((0, 5), np.int64)})
+    case("stft_of_rank_2", [node("STFT", "x step window length", onesided=1)], {"x": reals(2, 64)},
+         {"step": np.int64(8), "window": np.hanning(16).astype(np.float32), "length": np.int64(16)}, opset=17)
+    # Added one after another in f32, none of the ones would count.
+    many = np.concatenate([np.float32([1 << 24]), np.ones(1 << 16, np.float32)])
+    case("sum_of_many_sizes", [node("ReduceSum", "x", keepdims=0), node("ReduceL1", "x", "m", keepdims=0)], {"x": many},
+         outputs=("y", "m"))
+    case("resize_linear_antialias_one_place", [node("Resize", "x - - sizes", mode="linear", antialias=1)],
+         {"x": reals(1, 1, 40, 1)}, {"sizes": np.array([1, 1, 1, 3], np.int64)})
+    case("resize_linear_symmetric", [node("Resize", "x - scales", mode="linear", coordinate_transformation_mode="half_pixel_symmetric")],
+         {"x": reals(1, 1, 7, 9)}, {"scales": np.array([1, 1, 0.6, 1.7], np.float32)})
     dense = np.array([[0, 1.5, 0], [0, 0, -2]], np.float32)
     for label, indices in (("linear", np.array([1, 5], np.int64)), ("by_axis", np.array([[0, 1], [1, 2]], np.int64))):
         sparse = helper.make_sparse_tensor(numpy_helper.from_array(np.array([1.5, -2], np.float32), "k"),

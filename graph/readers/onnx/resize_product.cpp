@@ -15,34 +15,40 @@ namespace {
 /// The rows of one axis' matrix: the weights of all input positions, for each output position.
 class Weights {
  public:
-  /// @param extent, count, scale  scalars: positions before and after (i64), and their ratio (f32).
+  /// @param extent, count, scale  scalars: positions before and after (i64), and their ratio in the type to compute in.
   Weights(const ResizeForm& form, const Out& extent, const Out& count, const Out& scale)
-      : form_(form), extent_(extent), count_(count), scale_(scale) {}
+      : form_(form), type_(scale.get_element_type()), extent_(extent), count_(count), scale_(scale) {}
 
   Out matrix() const {
-    // Positions beyond both ends too, as far as the filter reaches: they repeat the border, or do not count.
-    const double support = form_.mode == "linear" ? 1 : 2;
+    const Out zero = int_scalar(0), one = int_scalar(1), last = sub(extent_, one), centre = unsqueeze(centres(), {1});
     const Out slope = form_.antialias ? op("Minimum", 1, {scale_, real(1)}) : real(1);
-    const Out reach = convert(add(unary("Ceiling", div(real(support), slope)), real(1)), ElementType::kI64);
-    const Out places = range(sub(int_scalar(0), reach), add(extent_, reach), int_scalar(1), ElementType::kI64);
-    const Out last = sub(extent_, int_scalar(1));
-    const Out inside = op("Minimum", 1, {op("Maximum", 1, {places, int_scalar(0)}), last});
-    const Out distance = unary("Abs", mul(sub(convert(places, kType), unsqueeze(centres(), {1})), slope));
-    Out weights = form_.mode == "linear" ? unary("Relu", sub(real(1), distance)) : cubic(distance);
-    if (form_.exclude_outside) weights = mul(weights, convert(op("Equal", 1, {places, inside}), kType));
-    weights = div(weights, reduce("ReduceSum", weights, ints({1}), true));
-    const Out positions = range(int_scalar(0), extent_, int_scalar(1), ElementType::kI64);
-    return matmul(weights, convert(op("Equal", 1, {unsqueeze(inside, {1}), positions}), kType));
+    const auto over = [&](const Out& places) {
+      return filter(unary("Abs", mul(sub(convert(places, type_), centre), slope)));
+    };
+    const auto whole = [](const Out& weights) { return reduce("ReduceSum", weights, ints({1}), true); };
+    const Out places = range(zero, extent_, one, ElementType::kI64);
+    Out weights = over(places);
+    if (!form_.exclude_outside) {
+      // Positions beyond both ends, as far as the filter reaches from one that makes at least one output: they repeat
+      // the border.
+      const Out least = div(real(1), convert(extent_, type_));
+      const Out width = div(real(form_.mode == "linear" ? 1 : 2), op("Maximum", 1, {slope, least}));
+      const Out reach = convert(add(unary("Ceiling", width), real(1)), ElementType::kI64);
+      const auto at = [&](const Out& place) { return convert(op("Equal", 1, {places, place}), type_); };
+      const Out before = whole(over(range(sub(zero, reach), zero, one, ElementType::kI64)));
+      const Out after = whole(over(range(extent_, add(extent_, reach), one, ElementType::kI64)));
+      weights = add(weights, add(mul(before, at(zero)), mul(after, at(last))));
+    }
+    return div(weights, whole(weights));
   }
 
  private:
-  static constexpr ElementType kType = ElementType::kF32;
-  static Out real(double value) { return scalar(kType, value); }
+  Out real(double value) const { return scalar(type_, value); }
 
   /// Where the output positions lie in the input.
   Out centres() const {
-    const Out at = range(int_scalar(0), count_, int_scalar(1), ElementType::kI64), x = convert(at, kType);
-    const Out in = convert(extent_, kType), out = convert(count_, kType), half = real(0.5);
+    const Out at = range(int_scalar(0), count_, int_scalar(1), ElementType::kI64), x = convert(at, type_);
+    const Out in = convert(extent_, type_), out = convert(count_, type_), half = real(0.5);
     const Out middle = sub(div(add(x, half), scale_), half);
     if (form_.coordinates == "asymmetric") return div(x, scale_);
     if (form_.coordinates == "tf_half_pixel_for_nn") return div(add(x, half), scale_);
@@ -58,8 +64,9 @@ class Weights {
     return middle;
   }
 
-  /// Keys' cubic.
-  Out cubic(const Out& d) const {
+  /// A triangle, or Keys' cubic.
+  Out filter(const Out& d) const {
+    if (form_.mode == "linear") return unary("Relu", sub(real(1), d));
     const double a = form_.cube_coeff;
     const Out near = add(mul(mul(d, d), sub(mul(real(a + 2), d), real(a + 3))), real(1));
     const Out far = sub(mul(add(mul(sub(mul(real(a), d), real(5 * a)), d), real(8 * a)), d), real(4 * a));
@@ -68,6 +75,7 @@ class Weights {
   }
 
   const ResizeForm& form_;
+  ElementType type_;
   Out extent_, count_, scale_;
 };
 
@@ -86,6 +94,15 @@ std::optional<std::vector<double>> known_numbers(const Out& x) {
   return op::v0::Constant(*value).to_doubles();
 }
 
+/// What Interpolate refuses is refused here too.
+void require_possible(const std::vector<double>& target, bool by_sizes) {
+  for (const double value : target) {
+    if (by_sizes && !(value >= 0)) fail("size " + std::to_string(value) + " is negative");
+    if (!by_sizes && (!(value > 0) || !(value < 1e9)))
+      fail("scale " + std::to_string(value) + " is not a positive number below 1e9");
+  }
+}
+
 /// The range of an integer type of up to 16 bits, which overshooting weights leave.
 std::pair<double, double> range_of(ElementType type) {
   const double span = std::ldexp(1.0, static_cast<int>(bit_width(type)));
@@ -96,20 +113,19 @@ std::pair<double, double> range_of(ElementType type) {
 
 Out resize_by_products(const Out& x, const Out& target, bool by_sizes, const Ints& axes, const ResizeForm& form) {
   const std::int64_t rank = x.get_partial_shape().rank().get_length();
-  const ElementType type = x.get_element_type();
+  const ElementType type = x.get_element_type(), real = type == ElementType::kF64 ? type : ElementType::kF32;
   const auto known = known_numbers(target);
-  Out y = convert(x, ElementType::kF32);
+  if (known) require_possible(*known, by_sizes);
+  Out y = convert(x, real);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Dimension& dimension = x.get_partial_shape()[static_cast<std::size_t>(axes[i])];
     if (known && (by_sizes ? dimension == Dimension(static_cast<std::int64_t>((*known)[i])) : (*known)[i] == 1))
       continue;
     const auto at = static_cast<std::int64_t>(i);
     const Out extent = extent_of(x, axes[i]), entry = squeeze(slice(target, at, at + 1, 0), {0});
-    const Out wide = convert(extent, ElementType::kF32);
-    const Out scale = by_sizes ? div(convert(entry, ElementType::kF32), wide) : entry;
+    const Out wide = convert(extent, real), scale = by_sizes ? div(convert(entry, real), wide) : convert(entry, real);
     const Out count =
-        by_sizes ? entry
-                 : convert(unary("Floor", add(mul(wide, scale), scalar(ElementType::kF32, 1e-6))), ElementType::kI64);
+        by_sizes ? entry : convert(unary("Floor", add(mul(wide, scale), scalar(real, 1e-6))), ElementType::kI64);
     y = along(y, Weights(form, extent, count, scale).matrix(), axes[i], rank);
   }
   if (info(type).is_real) return convert(y, type);

@@ -19,10 +19,10 @@ RANDOM = np.random.default_rng(13)
 CASES = {}
 
 
-def case(name, nodes, inputs, constants=None, opset=21, outputs=("y",), sparse=(), microsoft=False):
-    """@param inputs, constants  arrays by name; the model's inputs have their shapes."""
+def case(name, nodes, inputs, constants=None, opset=21, outputs=("y",), sparse=(), microsoft=False, is_open=False):
+    """@param inputs, constants  arrays by name; the model's inputs have their shapes, or with is_open (vectors apart) their ranks only."""
     assert name not in CASES
-    CASES[name] = (nodes, inputs, constants or {}, opset, outputs, sparse, microsoft)
+    CASES[name] = (nodes, inputs, constants or {}, opset, outputs, sparse, microsoft, is_open)
 
 
 def node(kind, inputs, outputs="y", **attributes):
@@ -114,6 +114,11 @@ def forms():
          outputs=("y", "m"))
     case("resize_linear_antialias_one_place", [node("Resize", "x - - sizes", mode="linear", antialias=1)],
          {"x": reals(1, 1, 40, 1)}, {"sizes": np.array([1, 1, 1, 3], np.int64)})
+    for mode in ("linear", "cubic"):
+        case(f"resize_{mode}_antialias_of_any_size", [node("Resize", "x - - sizes", mode=mode, antialias=1)],
+             {"x": reals(1, 2, 19, 11), "sizes": np.array([1, 2, 7, 16], np.int64)}, is_open=True)
+        case(f"resize_{mode}_antialias_by_any_scale", [node("Resize", "x - scales", mode=mode, antialias=1, axes=[2, 3])],
+             {"x": reals(1, 2, 19, 11), "scales": np.array([0.4, 0.9], np.float32)}, is_open=True)
     case("resize_linear_symmetric", [node("Resize", "x - scales", mode="linear", coordinate_transformation_mode="half_pixel_symmetric")],
          {"x": reals(1, 1, 7, 9)}, {"scales": np.array([1, 1, 0.6, 1.7], np.float32)})
     dense = np.array([[0, 1.5, 0], [0, 0, -2]], np.float32)
@@ -129,8 +134,9 @@ def forms():
          {"x": np.array([[1, 2]], np.float32)})
 
 
-def write(folder, nodes, inputs, constants, opset, outputs, sparse, microsoft):
-    values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape) for n, a in inputs.items()]
+def write(folder, nodes, inputs, constants, opset, outputs, sparse, microsoft, is_open):
+    values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), [None] * a.ndim if is_open and a.ndim > 1 else a.shape)
+              for n, a in inputs.items()]
     results = [onnx.ValueInfoProto(name=n) for n in outputs]
     graph = helper.make_graph(nodes, "case", values, results, [numpy_helper.from_array(np.asarray(a), n) for n, a in constants.items()],
                               sparse_initializer=list(sparse))

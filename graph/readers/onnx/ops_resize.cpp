@@ -29,9 +29,6 @@ bool never_shrinks(const NodeContext& node, const Out& target, bool by_sizes, co
   const auto& value = target.get_tensor().value();
   if (!value) return false;
   const std::vector<double> numbers = op::v0::Constant(*value).to_doubles();
-  if (numbers.size() != axes.size())
-    fail("there are " + std::to_string(numbers.size()) + " scales or sizes for " + std::to_string(axes.size()) +
-         " axes");
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Dimension& present = node.input(0).get_partial_shape()[static_cast<std::size_t>(axes[i])];
     const bool shrinks =
@@ -94,6 +91,11 @@ OutputVector resize(const NodeContext& node) {
   if (by_sizes && is_absent(node, 3)) fail("has neither scales nor sizes");
   attributes.set("shape_calculation_mode", by_sizes ? "sizes" : "scales");
   Out target = by_sizes ? convert(node.input(3), ElementType::kI64) : convert(node.input(scales), ElementType::kF32);
+  const PartialShape& targets = target.get_partial_shape();
+  const auto wanted = static_cast<std::int64_t>(axes.size());
+  if (targets.rank() != Rank(1) || !targets[0].compatible(Dimension(wanted)))
+    fail((by_sizes ? "sizes have the shape " : "scales have the shape ") + targets.to_string() + ", expected [" +
+         std::to_string(wanted) + "]: one for each axis");
   const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
   if (by_sizes && policy != "stretch") {
     // One scale for all axes; sizes rounded half up.

@@ -39,7 +39,7 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
   const ElementType lies_in = element_type(lowering.real(source).desc);
   const Place from = lowering.in_layout(source, plain_desc(lies_in, source.shape));
   const md read = plain_desc(lies_in, source.shape),
-           desc = plain_desc(result_type(node, lowering.compute_type()), made.shape);
+           desc = plain_desc(result_type(chain.last(), lowering.compute_type()), made.shape);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::softmax_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,

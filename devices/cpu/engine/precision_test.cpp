@@ -180,6 +180,35 @@ TEST(Bf16, NetsOfManyScalesKeepTheirChannelsLast) {
   EXPECT_EQ(count(steps, "reference"), 0u);
 }
 
+TEST(Bf16, RecurrentLayersKeepTheirStatesInIt) {
+  NEEDS_BF16();
+  struct Kind {
+    const char* type;
+    std::size_t gates;
+    bool has_cell;
+  };
+  for (const Kind& kind : {Kind{"LSTMSequence", 4, true}, Kind{"GRUSequence", 3, false}})
+    for (const std::size_t batch : {1, 3})
+      for (const char* direction : {"forward", "bidirectional"}) {
+        const std::size_t steps = 9, features = 16, hidden = 32, d = std::string_view(direction) == "forward" ? 1 : 2;
+        const auto x = parameter({batch, steps, features}), h = parameter({batch, d, hidden}),
+                   c = parameter({batch, d, hidden});
+        OutputVector inputs{x, h};
+        ParameterVector parameters{x, h};
+        if (kind.has_cell) inputs.push_back(c), parameters.push_back(c);
+        const auto lengths = std::vector<std::int64_t>(batch, static_cast<std::int64_t>(steps));
+        inputs.insert(inputs.end(),
+                      {op::v0::Constant::create(element::i32, Shape{batch}, lengths),
+                       weights({d, kind.gates * hidden, features}, 3), weights({d, kind.gates * hidden, hidden}, 4),
+                       weights({d, kind.gates * hidden}, 5)});
+        const auto node = make_node(kind.type, 5, inputs, {{"hidden_size", hidden}, {"direction", direction}});
+        for (std::size_t output = 0; output < node->get_output_size(); ++output) {
+          const auto steps_of = near_reference(node->output(output), parameters, kBf16, 0.999, 0.05);
+          EXPECT_EQ(count(steps_of, "reference"), 0u);
+        }
+      }
+}
+
 // -- 8 bits
 
 /// Rounds to about that range, with zero on a step, as quantisers do.

@@ -8,6 +8,9 @@ There, unpacked, with Python, numpy, onnx and onnxruntime: python3 bench/peers/z
 --figures zoo.json; and here, with what came back: python3 bench/peers/zoo.py --tables --figures zoo.json.
 """
 import argparse
+import importlib.metadata
+import io
+import json
 import pathlib
 import re
 import subprocess
@@ -52,6 +55,7 @@ def main():
             script = f'#!/bin/sh\nhere=$(dirname "$(readlink -f "$0")")\nexec env LD_LIBRARY_PATH="$here/{folder[6:]}" ' \
                      f'TENON_DEVICE_PATH="$here/{folder[6:]}" "$here/{folder[6:]}/{program}"\n'
             add_text(tar, f"build/release/peers/{program}", script)
+        add_text(tar, "bench/peers/versions.json", json.dumps({"openvino": importlib.metadata.version("openvino")}))
         for folder in ("bench/peers", "models/zoo"):
             for path in sorted((ROOT / folder).glob("*.py")):
                 tar.add(path, f"{folder}/{path.name}")
@@ -59,7 +63,6 @@ def main():
 
 
 def add_text(tar, name, text):
-    import io  # pylint: disable=import-outside-toplevel
     info = tarfile.TarInfo(name)
     info.size, info.mode = len(text.encode()), 0o755
     tar.addfile(info, io.BytesIO(text.encode()))

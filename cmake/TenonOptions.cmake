@@ -22,8 +22,10 @@ string(REPLACE "-O2 -g" "-O1 -g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FL
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
-set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib")
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # Libraries out of Python packages lie in no folder that the loader knows.
+include(GNUInstallDirs)
+# Installed, libraries lie in one folder, and in its folder `tenon` those of others that no package manager put on the system.
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/tenon;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../tenon")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # Of folders outside this tree: build/venv need not be there any more.
 
 # Headers are included as <tenon/core/tensor.hpp> both here and when installed: inside the build this is a link to the tree.
 set(TENON_INCLUDE_DIR "${CMAKE_BINARY_DIR}/include")

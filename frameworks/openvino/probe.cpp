@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled and linked at configuration: whether this OpenVINO's headers and library belong together, and to this compiler.
+// Compiled and linked at configuration: whether this OpenVINO's headers and library belong together, and to this
+// compiler.
 #include <openvino/runtime/remote_tensor.hpp>
 #include <openvino/runtime/tensor.hpp>
 

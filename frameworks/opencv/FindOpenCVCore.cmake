@@ -20,5 +20,5 @@ if(OpenCVCore_FOUND AND NOT TARGET OpenCVCore::core)
 endif()
 # Not the module opencv4, which Debian has with all fifty libraries only and which names each of them.
 set(OpenCVCore_PC_CFLAGS ${OpenCVCore_INCLUDE_DIR})
-list(TRANSFORM OpenCVCore_PC_CFLAGS PREPEND -I)
+list(TRANSFORM OpenCVCore_PC_CFLAGS PREPEND "-isystem ")
 set(OpenCVCore_PC_LIBS -lopencv_core)

@@ -19,11 +19,13 @@ hidden=("$top" "$build")
 
 # No path of the build is in what was installed: not where the loader looks, and not where CMake or pkg-config do.
 cd "$work"
+inside() { HIDDEN=$(printf '%s\n' "${hidden[@]}") awk 'BEGIN {n = split(ENVIRON["HIDDEN"], h, "\n")} {for (i = 1; i <= n; i++) if (h[i] != "" && index($0 "/", h[i] "/") == 1) print}'; }
 while read -r file; do
-  readelf -d "$file" 2>/dev/null | grep -E '\((RPATH|RUNPATH)\)' | grep -qF -e "${hidden[0]}" -e "$build" -e "${hidden[-1]}" || continue
-  echo "install: the loader would look in the build for what $file needs: $(readelf -d "$file" | grep -E '\((RPATH|RUNPATH)\)')"; exit 1
+  found=$(readelf -d "$file" 2>/dev/null | sed -nE 's/.*\((RPATH|RUNPATH)\).*\[(.*)\]/\2/p' | tr ':' '\n' | inside)
+  [ -z "$found" ] || { echo "install: the loader would look in the build for what $file needs: $found"; exit 1; }
 done < <(find prefix -type f \( -name '*.so*' -o -path '*/bin/*' \))
-if grep -rlF --include='*.cmake' --include='*.pc' -e "${hidden[0]}" -e "$build" prefix; then echo "install: these package files name the build"; exit 1; fi
+found=$(grep -rohE --include='*.cmake' --include='*.pc' '(^|[[:space:]"=;:]|-I|-L)/[^"; ]+' prefix | sed -E 's|^[^/]*||' | inside)
+[ -z "$found" ] || { echo "install: package files name the build: $found"; exit 1; }
 
 # In a mount namespace empty folders lie over them; nothing outside changes, whatever happens. Where none can be had, the loader
 # tells what it loaded.

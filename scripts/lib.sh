@@ -114,7 +114,7 @@ build_progress() {
   local line place="" started=$SECONDS said=$SECONDS code
   while true; do
     code=0; IFS= read -r -t 10 line || code=$?
-    if [ "$code" = 0 ]; then [[ "$line" =~ ^\[([0-9]+)/([0-9]+)\] ]] && place="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
+    if [ "$code" = 0 ]; then [[ "$line" =~ ^\[([1-9][0-9]*)/([0-9]+)\] ]] && place="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
     elif [ "$code" -le 128 ]; then break; fi  # Above: only the time was up.
     [ -n "$place" ] || continue
     if [ -t 1 ]; then printf '\r\033[K    %s, %d s' "$place" $((SECONDS - started))

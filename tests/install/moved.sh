@@ -62,7 +62,6 @@ quietly pc.log cc -std=c11 "$in/c_infer.c" $flags -Wl,-rpath,"$libdir" -o c_infe
 quietly pc.log ./c_infer_pc
 for module in "$libdir"/pkgconfig/*.pc; do
   name=$(basename "$module" .pc)
-  quietly pc.log pkg-config --print-requires "$name"
   # A framework's module says itself what it lacks: OpenVINO's Python package has no module to require.
   pkg-config --exists --print-errors "$name" 2>pc.log || grep -q "$name" pc.log || { cat pc.log; fail "pkg-config does not say who misses what"; }
 done

@@ -68,7 +68,7 @@ bench_matrix() {
   "$tool" matrix --json >out/matrix.json
   source scripts/vm.sh
   rm -f "$VM/matrix.json"
-  vm_build && vm_run 300 "exec $tool matrix --json >/dev/ttyS2" "$tool" && mv "$VM/out" "$VM/matrix.json"
+  vm_build && vm_run 300 "exec $tool matrix --json >/dev/ttyS2" "$tool" "$PWD"/build/release/lib/libtenon_contexts_*.so && mv "$VM/out" "$VM/matrix.json"
   python3 scripts/matrix.py "This machine, where a sealed memfd stands in for dma-bufs=out/matrix.json" \
     "A virtual machine with real dma-bufs (Linux 6.12, emulated, so that times mean little)=$VM/matrix.json"
 }

@@ -4,6 +4,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/compiled_model_internal.hpp>
+#include <tenon/graph/passes/pass.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::cpu_device {
@@ -47,7 +48,10 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
     static_variant_ = make_variant(model, std::move(shapes));
   } else {
     check_supported(*model);
-    model_ = model->clone();
+    // Before it is cut into stages, so that what goes from one to the next is not rounded either.
+    const auto mine = model->clone();
+    pass::Manager().add(pass::widen_reals()).run(mine);
+    model_ = mine;
   }
   declare_properties();
 }

@@ -6,6 +6,7 @@
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
 #include <tenon/devices/cpu/engine/lower_8_bit.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -52,6 +53,7 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   md layout = lowering.real(x).desc;
   if (x.constant || (lowering.native(x).packed && !y.constant && !lowering.native(y).packed))
     layout = lowering.real(y).desc;
+  if (feeds_softmax(*node)) layout = retyped(layout, ElementType::kF32);
   const ElementType lies_in = element_type(layout);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   if (layout.get_ndims() == 0) return false;

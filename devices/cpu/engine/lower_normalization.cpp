@@ -38,20 +38,21 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
   // Sums and exponentials of real numbers, which may lie as bf16.
   const ElementType lies_in = element_type(lowering.real(source).desc);
   const Place from = lowering.in_layout(source, plain_desc(lies_in, source.shape));
-  const md desc = plain_desc(lies_in, made.shape);
+  const md read = plain_desc(lies_in, source.shape),
+           desc = plain_desc(result_type(node, lowering.compute_type()), made.shape);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::softmax_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
-                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, desc,
+                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, read,
                                                  desc, static_cast<int>(axis), attributes, true);
   if (!pd) return false;
   Place to = from;
-  if (lowering.may_overwrite(from))
+  if (read == desc && lowering.may_overwrite(from))
     lowering.define_at(made, desc, from);
   else
     to = lowering.define(made, desc);
   auto& step = lowering.add_primitive(node, dnnl::softmax_forward(pd), pd.impl_info_str());
-  lowering.add_argument(step, DNNL_ARG_SRC, from, desc);
+  lowering.add_argument(step, DNNL_ARG_SRC, from, read);
   lowering.add_argument(step, DNNL_ARG_DST, to, desc, true);
   lowering.add_scratchpad(step, pd.scratchpad_desc());
   return true;

@@ -137,7 +137,9 @@ check_zoo() {
 
 # OpenVINO's own NPU plugin on the software NPU: every model of the zoo, full size, beside its CPU plugin.
 check_npu() {
-  configure release && build release tenon tenon_npu_driver &&
+  configure release && build release tenon tenon_npu_driver npu_driver_test &&
+    TENON_NPU_SOAK=5000 ZE_ENABLE_ALT_DRIVERS="$PWD/build/release/lib/libze_tenon_npu.so" \
+      build/release/tests/npu_driver_test --gtest_filter='*CyclesLeave*' &&
     "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null &&
     TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/release/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
 }

@@ -43,7 +43,8 @@ class ProgramGraph final : public GraphObject {
 
   const compiler::Program& program() const noexcept { return *program_; }
   const std::shared_ptr<compiler::Program>& shared_program() const noexcept { return program_; }
-  Context& context() const noexcept { return *context_; }
+  Context& context() const noexcept override { return *context_; }
+  Device& device() const noexcept override { return *device_; }
   std::uint32_t property_flags() const noexcept { return property_flags_; }
 
   ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value);

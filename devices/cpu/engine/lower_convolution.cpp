@@ -101,8 +101,9 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
   }
   problem.has_bias = static_cast<bool>(bias);
 
-  // Layouts in order of preference: blocks of channels (in-place concatenation and splits work on them), what oneDNN
-  // likes, packed. A convolution of few channels reads the packed image itself.
+  // Layouts in order of preference: channels innermost where that is fastest, blocks of channels (in-place
+  // concatenation and splits work on them), what oneDNN likes, packed. A convolution of few channels reads the packed
+  // image itself.
   const std::size_t in = problem.src[1], out = problem.dst[1],
                     block = static_cast<std::size_t>(lowering.channel_block());
   const bool depthwise = groups == in && groups == out;
@@ -117,9 +118,13 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
   std::vector<std::pair<md, md>> layouts;
   if (in_8_bits) {
     layouts.emplace_back(channels_last(problem.type, problem.src), channels_last(problem.result, problem.dst));
-  } else if (block && blocks_fit && src_block.get_ndims()) {
-    if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);
-    layouts.emplace_back(src_block, dst_block);
+  } else {
+    if (lowering.prefers_channels_last(type))
+      layouts.emplace_back(channels_last(type, problem.src), channels_last(problem.result, problem.dst));
+    if (block && blocks_fit && src_block.get_ndims()) {
+      if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);
+      layouts.emplace_back(src_block, dst_block);
+    }
   }
   if (lowering.options().blocked_layouts) layouts.emplace_back(src_any, dst_any);
   layouts.emplace_back(src_plain, dst_plain);

@@ -60,7 +60,9 @@ Lowering::Lowering(PlanImpl& plan, const Model& model) : plan_(plan), model_(mod
   // The block that oneDNN's convolutions take on this instruction set.
   const auto isa = dnnl::get_effective_cpu_isa();
   using dnnl::cpu_isa;
-  if (plan.options.blocked_layouts) channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+  if (!plan.options.blocked_layouts) return;
+  channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+  if (plan.options.images != Options::Images::kAuto || isa >= cpu_isa::avx512_core_amx) images_ = plan.options.images;
 }
 
 void Lowering::check_supported() {

@@ -120,6 +120,12 @@ class Lowering {
 
   /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
   int channel_block() const { return channel_block_; }
+  /// Convolutions of this type read and write images with the channels innermost, not in blocks: oneDNN's kernels for
+  /// AMX take no other layout.
+  bool prefers_channels_last(ElementType type) const {
+    return images_ == Options::Images::kChannelsLast ||
+           (images_ == Options::Images::kAuto && type == ElementType::kBf16);
+  }
   /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
   md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
   /// What f32 values are computed in; their own type is a layout like any other.
@@ -163,6 +169,7 @@ class Lowering {
   std::map<const void*, BufferId> constants_;
   std::vector<BufferId> states_;
   int channel_block_ = 0;
+  Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only where the CPU has AMX.
 };
 
 /// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added

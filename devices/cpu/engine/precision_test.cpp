@@ -24,13 +24,16 @@ Nearness nearness(const Tensor& a, const Tensor& b) {
   return {aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 1, worst / std::max(largest, 1e-30)};
 }
 
+using Images = engine::Options::Images;
+
 /// The model at a precision against the reference at f32. @return its steps.
 std::vector<engine::StepInfo> near_reference(const Out& last, const ParameterVector& inputs, ElementType precision,
-                                             double cosine, double relative) {
+                                             double cosine, double relative, Images images = Images::kBlocks) {
   const auto model = std::make_shared<Model>(OutputVector{last}, inputs);
   engine::Options options;
   options.threads = 2;
   options.precision = precision;
+  options.images = images;
   const auto plan = engine::Plan::compile(model, options);
   engine::Workers workers(2);
   engine::Execution execution(plan);
@@ -69,24 +72,51 @@ TEST(Bf16, ConvolutionsAndWhatLiesBetweenThemStayInIt) {
   const Out body = relu(convolution(stem, 32, 3, 1, 1, 8));
   const Out joined = op1("Add", 1, {convolution(body, 32, 1, 1, 0, 9), stem});
   const Out wide = op1("Concat", 1, {joined, body}, {{"axis", std::int64_t{1}}});
-  const auto steps = near_reference(convolution(wide, 16, 1), {x}, kBf16, 0.9995, 0.03);
-  EXPECT_EQ(count(steps, "bf16"), 4u);
-  EXPECT_EQ(count(steps, "Concat"), 0u);
-  // In from f32 and out to f32, and nowhere between.
-  EXPECT_EQ(count(steps, "Reorder"), 2u);
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast}) {
+    const auto steps = near_reference(convolution(wide, 16, 1), {x}, kBf16, 0.9995, 0.03, images);
+    EXPECT_EQ(count(steps, "bf16"), 4u);
+    // Blocks join in place; channels that lie side by side do not.
+    EXPECT_EQ(count(steps, "Concat"), images == Images::kBlocks ? 0u : 1u);
+    // In from f32 and out to f32, and nowhere between.
+    EXPECT_EQ(count(steps, "Reorder"), 2u);
+  }
 }
 
 TEST(Bf16, DepthwiseConvolutionsAgreeForAllWindowsAndWidths) {
   NEEDS_BF16();
-  for (const std::size_t channels : {16, 24, 96})
-    for (const std::int64_t kernel : {3, 5, 7})
-      for (const std::int64_t stride : {1, 2})
-        for (const std::size_t width : {7, 33, 70}) {
-          const auto x = parameter({2, channels, 9, width});
-          const Out y = op1("Clamp", 1, {depthwise(x, kernel, stride, kernel / 2)}, {{"min", 0.0}, {"max", 6.0}});
-          const auto steps = near_reference(y, {x}, kBf16, 0.9999, 0.01);
-          EXPECT_EQ(count(steps, "depthwise:bf16"), 1u);
-        }
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast})
+    for (const std::size_t channels : {16, 24, 96})
+      for (const std::int64_t kernel : {3, 5, 7})
+        for (const std::int64_t stride : {1, 2})
+          for (const std::size_t width : {7, 33, 70}) {
+            const auto x = parameter({2, channels, 9, width});
+            const Out y = op1("Clamp", 1, {depthwise(x, kernel, stride, kernel / 2)}, {{"min", 0.0}, {"max", 6.0}});
+            const auto steps = near_reference(y, {x}, kBf16, 0.9999, 0.01, images);
+            EXPECT_EQ(count(steps, "depthwise:bf16"), 1u);
+          }
+}
+
+TEST(Bf16, DepthwiseConvolutionsWriteNothingBeyondTheirChannels) {
+  using engine::kernels::Depthwise;
+  Depthwise problem;
+  problem.channels = 19;
+  problem.channels_last = true;
+  problem.in_height = problem.in_width = problem.out_height = problem.out_width = 9;
+  problem.kernel_height = problem.kernel_width = 3;
+  problem.pad_top = problem.pad_left = 1;
+  const std::size_t count = 9 * 9 * 19;
+  // Exactly as long as they must be: address sanitizers see what goes beyond.
+  const std::vector<std::uint16_t> src(count, 0x3f80);
+  std::vector<std::uint16_t> dst(count + 16, 0x1234);
+  const std::vector<float> weights(2 * 9 * 16, 1), bias(2 * 16, 0);
+  engine::kernels::depthwise_bf16(problem, src.data(), weights.data(), bias.data(), dst.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool edge_y = i / 19 / 9 % 8 == 0, edge_x = i / 19 % 9 % 8 == 0;
+    engine::kernels::Bf16 result;
+    result.bits = dst[i];
+    EXPECT_EQ(result.to_float(), edge_y && edge_x ? 4.f : edge_y || edge_x ? 6.f : 9.f) << i;
+  }
+  for (std::size_t i = count; i < dst.size(); ++i) EXPECT_EQ(dst[i], 0x1234);
 }
 
 TEST(Bf16, TransformersAgree) {
@@ -124,7 +154,59 @@ TEST(Bf16, PoolingResizingAndReductionsReadItAsItLies) {
   Out y = relu(convolution(x, 32, 3, 1, 1));
   y = op1("MaxPool", 1, {y}, {{"kernel", {2, 2}}, {"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}});
   y = op1("ReduceMean", 1, {y, ints({2, 3})}, {{"keep_dims", true}});
-  near_reference(op1("Sigmoid", 1, {y}), {x}, kBf16, 0.9999, 0.01);
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast})
+    near_reference(op1("Sigmoid", 1, {y}), {x}, kBf16, 0.9999, 0.01, images);
+}
+
+TEST(Bf16, NetsOfManyScalesKeepTheirChannelsLast) {
+  NEEDS_BF16();
+  const auto x = parameter({2, 16, 16, 16});
+  const Out wide = relu(convolution(x, 24, 3, 1, 1));
+  const Out low = op1("MaxPool", 1, {wide},
+                      {{"kernel", {2, 2}}, {"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}});
+  const Out learned = op1("ConvolutionBackpropData", 1, {low, weights({24, 20, 2, 2}, 3)},
+                          {{"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"dilations", {1, 1}}});
+  const auto resized = [&](const char* mode) {
+    return op1("Interpolate", 11, {low, ints({16, 16}), ints({2, 3})},
+               {{"mode", mode},
+                {"shape_calculation_mode", "sizes"},
+                {"coordinate_transformation_mode", "half_pixel"},
+                {"nearest_mode", "floor"}});
+  };
+  const Out joined =
+      op1("Concat", 1, {wide, relu(learned), resized("nearest"), resized("linear_onnx")}, {{"axis", std::int64_t{1}}});
+  const auto steps = near_reference(convolution(joined, 16, 3, 1, 1), {x}, kBf16, 0.9995, 0.03, Images::kChannelsLast);
+  EXPECT_EQ(count(steps, "Reorder"), 2u);
+  EXPECT_EQ(count(steps, "reference"), 0u);
+}
+
+TEST(Bf16, RecurrentLayersKeepTheirStatesInIt) {
+  NEEDS_BF16();
+  struct Kind {
+    const char* type;
+    std::size_t gates;
+    bool has_cell;
+  };
+  for (const Kind& kind : {Kind{"LSTMSequence", 4, true}, Kind{"GRUSequence", 3, false}})
+    for (const std::size_t batch : {1, 3})
+      for (const char* direction : {"forward", "bidirectional"}) {
+        const std::size_t steps = 9, features = 16, hidden = 32, d = std::string_view(direction) == "forward" ? 1 : 2;
+        const auto x = parameter({batch, steps, features}), h = parameter({batch, d, hidden}),
+                   c = parameter({batch, d, hidden});
+        OutputVector inputs{x, h};
+        ParameterVector parameters{x, h};
+        if (kind.has_cell) inputs.push_back(c), parameters.push_back(c);
+        const auto lengths = std::vector<std::int64_t>(batch, static_cast<std::int64_t>(steps));
+        inputs.insert(inputs.end(),
+                      {op::v0::Constant::create(element::i32, Shape{batch}, lengths),
+                       weights({d, kind.gates * hidden, features}, 3), weights({d, kind.gates * hidden, hidden}, 4),
+                       weights({d, kind.gates * hidden}, 5)});
+        const auto node = make_node(kind.type, 5, inputs, {{"hidden_size", hidden}, {"direction", direction}});
+        for (std::size_t output = 0; output < node->get_output_size(); ++output) {
+          const auto steps_of = near_reference(node->output(output), parameters, kBf16, 0.999, 0.05);
+          EXPECT_EQ(count(steps_of, "reference"), 0u);
+        }
+      }
 }
 
 // -- 8 bits

@@ -29,11 +29,7 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
                                                  activation->beta, attributes, true);
   if (!pd) return false;
   Value& made = lowering.value(node->output(0));
-  Place to = variant.place;
-  if (lowering.may_overwrite(variant.place))
-    lowering.define_at(made, variant.desc, to);
-  else
-    to = lowering.define(made, variant.desc);
+  const Place to = lowering.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
   auto& step = lowering.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
   lowering.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
@@ -63,11 +59,8 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   if (!pd || is_slow(pd.impl_info_str())) return false;
   const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
   Value& made = lowering.value(node->output(0));
-  Place to;
-  if (lowering.may_overwrite(a))
-    lowering.define_at(made, layout, to = a);
-  else
-    to = lowering.define(made, layout);
+  const std::size_t bytes = layout.get_size();
+  const Place to = lowering.define_over(made, layout, {a, bytes}, {{b, bytes, true}});
   auto& step = lowering.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC_0, a, layout);
   lowering.add_argument(step, DNNL_ARG_SRC_1, b, layout);
@@ -165,8 +158,9 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
   if (!kernel) return false;
   const Place a = lowering.plain(x), b = lowering.plain(y);
   const Place to = lowering.define_plain(lowering.value(node->output(0)));
-  lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
-  lowering.plan().steps.back()->is_element_wise = true;
+  auto& step = lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
+  step.operands[0].in_step = element_count(x.shape) == element_count(shape);
+  step.operands[1].in_step = element_count(y.shape) == element_count(shape);
   return true;
 }
 

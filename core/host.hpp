@@ -2,7 +2,11 @@
 // The host context of the process and plain host memory.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
 
 #include <tenon/core/memory.hpp>
 
@@ -30,6 +34,42 @@ class TENON_API HostMemory final : public Memory {
  private:
   bool owned_;
   Release release_;
+};
+
+/// An upper bound on the host memory that tensors may take together, for work whose size a stranger's model decides.
+/// Memory counts from its allocation by a thread within a scope until it is freed, wherever that is.
+/// @thread all members from any thread. @cost outside of scopes one read of a thread's own variable per allocation.
+class TENON_API HostBudget {
+ public:
+  /// @param remedy  Ends the message of what is refused: how to allow more.
+  HostBudget(std::uint64_t limit_bytes, std::string remedy);
+
+  /// Within it HostMemory::allocate() throws kResourceExhausted for what goes beyond the limit. One within another
+  /// takes its place.
+  class TENON_API Scope {
+   public:
+    explicit Scope(const HostBudget& budget);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    const HostBudget* before_;
+  };
+
+  std::uint64_t used_bytes() const;
+
+ private:
+  friend class HostMemory;
+  struct Account {
+    std::atomic<std::uint64_t> used{0};
+  };
+  /// @errors kResourceExhausted.
+  void take(std::uint64_t size_bytes) const;
+
+  std::uint64_t limit_bytes_;
+  std::string remedy_;
+  std::shared_ptr<Account> account_;  ///< Memory may live longer than the budget.
 };
 
 }  // namespace v1

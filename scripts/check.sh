@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang asan tsan frameworks-off deletable tidy abi fuzz zoo npu vm chroot12-full chroot12 chroot13 npu13)
+PARTS=(clang asan tsan frameworks-off deletable tidy abi fuzz mutants zoo npu vm chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -120,6 +120,9 @@ check_fuzz() {
   done
   [ "$failed" = 0 ]
 }
+
+# Fifty defects, planted one at a time: how many do the fast tests find?
+check_mutants() { python3 scripts/mutate.py; }
 
 # Every full model of the zoo, both formats, on the CPU device beside ONNX Runtime and OpenVINO; and how many of ONNX's node
 # tests each of the three passes.

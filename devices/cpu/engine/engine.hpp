@@ -14,6 +14,11 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 
+namespace tenon::inline v1 {
+class HostBudget;
+class TimeLimit;
+}  // namespace tenon::inline v1
+
 namespace tenon::inline v1::engine {
 
 struct Options {
@@ -104,6 +109,7 @@ class Plan {
   /// @param model  static shapes only; not changed, and kept alive for the constants that are used in place.
   /// @errors kUnimplemented   operations without any kernel: the message names every node of them
   ///         kFailedPrecondition  a dynamic shape (names the node): reshape the model first
+  ///         kResourceExhausted, kDeadlineExceeded  more memory or time than model_limits() allow
   static std::shared_ptr<const Plan> compile(std::shared_ptr<const Model> model, const Options& options = {});
   /// From a model whose passes are done, with the constants that were packed before; see restore_plan().
   static std::shared_ptr<const Plan> compile_prepared(const PreparedModel& prepared, const Options& options);
@@ -132,7 +138,8 @@ class Plan {
   friend class Execution;
   Plan() = default;
   static std::shared_ptr<const Plan> build(std::shared_ptr<const Model> prepared, const Options& options,
-                                           const PreparedModel* packed);
+                                           const PreparedModel* packed, const HostBudget& budget,
+                                           const TimeLimit& time);
   std::unique_ptr<PlanImpl> impl_;
 };
 

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <set>
-#include <vector>
 
 #include <tenon/devices/cpu/engine/lowering.hpp>
 
@@ -22,22 +20,8 @@ inline bool feeds_softmax(const Node& node) {
 /// it over other operations, only becomes a result of the model (the coordinates of boxes, say), where bf16 would lose
 /// digits and gain no time: that is f32. So are the scores that a softmax reads: it tells them apart by differences,
 /// and a mask of the largest f32 would become an infinity in bf16, a row of such no numbers at all.
-inline ElementType result_type(const std::shared_ptr<Node>& last, ElementType computed) {
-  if (computed == ElementType::kF32) return computed;
-  std::set<const Node*> seen;
-  std::vector<const Node*> open{last.get()};
-  while (!open.empty()) {
-    const Node* node = open.back();
-    open.pop_back();
-    for (const auto& user : node->get_users()) {
-      const std::string_view type = user->get_type_name();
-      if (is_softmax(*user)) continue;
-      if (type.find("Convolution") != type.npos || type == "MatMul" || type == "ScaledDotProductAttention")
-        return computed;
-      if (seen.insert(user.get()).second) open.push_back(user.get());
-    }
-  }
-  return ElementType::kF32;
+inline ElementType result_type(const Lowering& lowering, const std::shared_ptr<Node>& last, ElementType computed) {
+  return computed == ElementType::kF32 || lowering.is_before_product(last.get()) ? computed : ElementType::kF32;
 }
 
 }  // namespace tenon::inline v1::engine

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -16,6 +17,7 @@
 #include <tenon_onnx_schema.pb.h>
 
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/tests/support/resident.hpp>
@@ -565,6 +567,133 @@ TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
               AllOf(HasSubstr("form of Resize"), HasSubstr("Slice"), Not(HasSubstr("supported"))));
   mode.set_s("sideways");
   EXPECT_EQ(cropped.error().code(), Code::kInvalidArgument);
+}
+
+/// Limits of this process, put back at the end.
+struct WithLimits {
+  explicit WithLimits(const ModelLimits& limits) { set_model_limits(limits); }
+  ~WithLimits() { set_model_limits(before); }
+  const ModelLimits before = model_limits();
+};
+
+/// An If within an If, `levels` deep; the innermost gives x + 1, or x.
+Builder nested_ifs(int levels) {
+  Builder builder;
+  builder.input("c", {}, schema::TensorProto::BOOL).input("x", {2}).output("y");
+  schema::GraphProto* graph = builder.model.mutable_graph();
+  std::string output = "y";
+  for (int level = 0; level < levels; ++level) {
+    auto& node = *graph->add_node();
+    node.set_op_type("If");
+    node.set_name("if" + std::to_string(level));
+    node.add_input("c");
+    node.add_output(output);
+    schema::GraphProto* taken = nullptr;
+    for (const char* branch : {"then_branch", "else_branch"}) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name(branch);
+      attribute.set_type(schema::AttributeProto::GRAPH);
+      auto& inner = *attribute.mutable_g();
+      inner.set_name(branch);
+      const std::string name = std::string(branch) + std::to_string(level);
+      inner.add_output()->set_name(name);
+      if (taken) {
+        auto& same = *inner.add_node();
+        same.set_op_type("Identity");
+        same.add_input("x");
+        same.add_output(name);
+      } else {
+        taken = &inner;
+        output = name;
+      }
+    }
+    graph = taken;
+  }
+  auto& last = *graph->add_node();
+  last.set_op_type("Add");
+  last.add_input("x");
+  last.add_input("x");
+  last.add_output(output);
+  return builder;
+}
+
+TEST(OnnxLimits, NestingIsSaidToBeNesting) {
+  const auto depth = static_cast<int>(model_limits().depth);
+  const auto model = nested_ifs(depth).read();
+  Tensor truth(ElementType::kBool, Shape{});
+  *truth.data<bool>() = true;
+  EXPECT_EQ(values_of(evaluate(*model, {truth, floats({1, 2}, {2})})[0]), (std::vector<float>{2, 4}));
+  // Copies are as deep as what they are copies of.
+  EXPECT_NO_THROW(model->clone()->clone());
+  // 33 and more are beyond what protobuf takes by itself.
+  for (const int levels : {depth + 1, 33, 100, 250}) {
+    const Error error = nested_ifs(levels).error();
+    EXPECT_EQ(error.code(), Code::kResourceExhausted) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("nested deeper than 8 levels")) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_DEPTH")) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("'if8'")) << levels;
+  }
+  const Error error = nested_ifs(500).error();
+  EXPECT_THAT(error.what(), HasSubstr("nested hundreds of levels deep"));
+}
+
+TEST(OnnxLimits, DepthMayBeRaised) {
+  ModelLimits limits = model_limits();
+  limits.depth = 40;
+  const WithLimits with(limits);
+  const auto model = nested_ifs(40).read();
+  Tensor truth(ElementType::kBool, Shape{});
+  *truth.data<bool>() = true;
+  EXPECT_EQ(values_of(evaluate(*model->clone(), {truth, floats({1, 2}, {2})})[0]), (std::vector<float>{2, 4}));
+  EXPECT_EQ(nested_ifs(41).error().code(), Code::kResourceExhausted);
+  limits.depth = kMaxModelDepth + 1;
+  EXPECT_THROW(set_model_limits(limits), Error);
+  limits.depth = 0;
+  EXPECT_THROW(set_model_limits(limits), Error);
+  EXPECT_EQ(model_limits().depth, 40U);
+}
+
+TEST(OnnxLimits, NodesAreCounted) {
+  ModelLimits limits = model_limits();
+  limits.nodes = 20;
+  const WithLimits with(limits);
+  const auto chain = [](int length) {
+    Builder builder;
+    builder.input("x", {2}).output("v" + std::to_string(length - 1));
+    for (int i = 0; i < length; ++i)
+      builder.node("Abs", {i ? "v" + std::to_string(i - 1) : "x"}, {"v" + std::to_string(i)});
+    return builder;
+  };
+  EXPECT_NO_THROW(chain(20).read());
+  const Error error = chain(21).error();
+  EXPECT_EQ(error.code(), Code::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr("more than 20 nodes"));
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_NODES"));
+  // Those within graphs count, too.
+  limits.nodes = 11;  // Five times an If and what its other branch does, and the innermost.
+  set_model_limits(limits);
+  EXPECT_NO_THROW(nested_ifs(5).read());
+  EXPECT_EQ(nested_ifs(6).error().code(), Code::kResourceExhausted);
+}
+
+TEST(OnnxLimits, IdentitiesOfOneValueAreReadInLinearTime) {
+  const auto seconds = [](int length) {
+    Builder builder;
+    builder.input("x", {2}).output("y");
+    for (int i = 0; i < length; ++i)
+      builder.node("Identity", {i ? "v" + std::to_string(i - 1) : "x"}, {"v" + std::to_string(i)});
+    builder.node("Abs", {"v" + std::to_string(length - 1)}, {"y"});
+    const Tensor bytes = builder.bytes();
+    const std::clock_t begin = std::clock();
+    read_onnx(bytes);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  double few = 1e9, many = 1e9;
+  for (int round = 0; round < 2; ++round) {
+    few = std::min(few, seconds(4000));
+    many = std::min(many, seconds(16000));
+  }
+  EXPECT_LT(many, 8 * few + 0.02) << "4000: " << few << " s, 16000: " << many << " s";
 }
 
 }  // namespace

@@ -560,35 +560,6 @@ class OnnxReader {
   std::uint64_t made_ = 0;  ///< Functions that call functions can grow without bound from a small file.
 };
 
-}  // namespace
-
-const ConverterTable& converters() {
-  static const ConverterTable table = [] {
-    ConverterTable all;
-    add_elementwise(all);
-    add_activations(all);
-    add_reductions(all);
-    add_movement(all);
-    add_indexing(all);
-    add_convolutions(all);
-    add_pooling(all);
-    add_normalization(all);
-    add_linear(all);
-    add_quantization(all);
-    add_resize(all);
-    add_recurrent(all);
-    add_losses(all);
-    add_generators(all);
-    add_detection(all);
-    add_einsum(all);
-    add_signal(all);
-    add_control_flow(all);
-    return all;
-  }();
-  return table;
-}
-
-namespace {
 /// protobuf gives up at 100 messages within each other, which are 32 graphs: as for a damaged file, without saying so.
 constexpr int kMessagesPerGraph = 3, kParsedGraphs = 300;
 
@@ -618,15 +589,6 @@ std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::pat
                     "nested hundreds of levels deep)");
   }
   return onnx_reader::OnnxReader(proto, folder, origin).read();
-}
-
-std::vector<std::string> supported_onnx_operations() {
-  std::vector<std::string> names;
-  for (const auto& [key, converter] : onnx_reader::converters()) {
-    names.push_back(key[0] == ':' ? key.substr(1) : key);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace v1

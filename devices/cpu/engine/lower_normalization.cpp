@@ -96,7 +96,7 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
   if (scale) flags |= dnnl::normalization_flags::use_scale;
   if (shift) flags |= dnnl::normalization_flags::use_shift;
   // What reads it computes in that type.
-  const ElementType type = result_type(chain.last(), lowering.compute_type());
+  const ElementType type = result_type(chain, lowering.compute_type());
   const md desc = plain_desc(type, Shape{rows, columns});
   const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});
   dnnl::primitive_attr attr;

@@ -122,8 +122,8 @@ class Lowering {
   int channel_block() const { return channel_block_; }
   /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
   md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
-  /// What f32 values are computed in; their own type is a layout like any other.
-  ElementType compute_type() const { return plan_.options.precision; }
+  /// What f32 values of the node that is lowered now are computed in; their own type is a layout like any other.
+  ElementType compute_type() const { return is_precise_ ? ElementType::kF32 : plan_.options.precision; }
 
  private:
   friend class ChainFinder;
@@ -142,6 +142,8 @@ class Lowering {
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_chain(const Chain& chain);
+  /// Sets what compute_type() says, and has what a precise node reads as f32.
+  void begin_anchor(const std::shared_ptr<Node>& node);
   void use_inputs(const std::shared_ptr<Node>& node, int change);
   void grant_parts();
 
@@ -163,6 +165,7 @@ class Lowering {
   std::map<const void*, BufferId> constants_;
   std::vector<BufferId> states_;
   int channel_block_ = 0;
+  bool is_precise_ = false;  ///< The node that is lowered now: see precise.hpp.
 };
 
 /// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added

@@ -151,12 +151,21 @@ ze_result_t append(ze_command_list_handle_t handle, ze_event_handle_t signal, st
   return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
+ze_result_t check_same(const CommandList& list, const GraphObject& graph) {
+  if (&list.context() != &graph.context())
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the graph is of another context than the command list");
+  if (&list.device() != &graph.device())
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the graph is of another device than the command list");
+  return ZE_RESULT_SUCCESS;
+}
+
 }  // namespace
 
 ze_result_t append_graph_initialize(ze_command_list_handle_t handle, std::shared_ptr<GraphObject> graph,
                                     ze_event_handle_t signal, std::uint32_t wait_count,
                                     ze_event_handle_t* waits) noexcept {
-  return append(handle, signal, wait_count, waits, [&](CommandList&, std::unique_ptr<Command>* command) {
+  return append(handle, signal, wait_count, waits, [&](CommandList& list, std::unique_ptr<Command>* command) {
+    if (const ze_result_t result = check_same(list, *graph)) return result;
     *command = std::make_unique<GraphInitialize>(std::move(graph));
     return ZE_RESULT_SUCCESS;
   });
@@ -165,7 +174,8 @@ ze_result_t append_graph_initialize(ze_command_list_handle_t handle, std::shared
 ze_result_t append_graph_execute(ze_command_list_handle_t handle, std::shared_ptr<GraphObject> graph,
                                  std::shared_ptr<ProfilingQuery> query, ze_event_handle_t signal,
                                  std::uint32_t wait_count, ze_event_handle_t* waits) noexcept {
-  return append(handle, signal, wait_count, waits, [&](CommandList&, std::unique_ptr<Command>* command) {
+  return append(handle, signal, wait_count, waits, [&](CommandList& list, std::unique_ptr<Command>* command) {
+    if (const ze_result_t result = check_same(list, *graph)) return result;
     std::unique_ptr<GraphRun> run;
     if (const ze_result_t result = graph->make_run(std::move(query), run)) return result;
     *command = std::make_unique<GraphExecute>(std::move(run));

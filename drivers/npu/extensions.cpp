@@ -56,6 +56,7 @@ ze_result_t get_extension(ze_driver_handle_t driver, abi::DriverNpuExtension* ex
 struct Call {
   std::string_view name;
   void* address;
+  std::string_view extension = {};  ///< Short name of that which has it, where one does.
 };
 
 template <class Function>
@@ -69,15 +70,16 @@ void* call_by_name(std::string_view name) {
       {"zeInitDrivers", address_of(calls::init_drivers)},
       {"zeDriverGetLastErrorDescription", address_of(calls::driver_get_last_error_description)},
       {"zeCommandListHostSynchronize", address_of(calls::list_host_synchronize)},
-      {"zeCommandListGetNextCommandIdExp", address_of(calls::list_get_next_command_id)},
-      {"zeCommandListUpdateMutableCommandsExp", address_of(calls::list_update_mutable_commands)},
-      {"zeCommandListUpdateMutableCommandSignalEventExp", address_of(calls::list_update_mutable_signal_event)},
-      {"zeCommandListUpdateMutableCommandWaitEventsExp", address_of(calls::list_update_mutable_wait_events)},
+      {"zeCommandListGetNextCommandIdExp", address_of(calls::list_get_next_command_id), "mutable"},
+      {"zeCommandListUpdateMutableCommandsExp", address_of(calls::list_update_mutable_commands), "mutable"},
+      {"zeCommandListUpdateMutableCommandSignalEventExp", address_of(calls::list_update_mutable_signal_event),
+       "mutable"},
+      {"zeCommandListUpdateMutableCommandWaitEventsExp", address_of(calls::list_update_mutable_wait_events), "mutable"},
       {"zeCommandListImmediateAppendCommandListsExp", address_of(calls::list_append_lists)},
-      {"zeEventQueryKernelTimestampsExt", address_of(calls::event_query_kernel_timestamps_ext)},
+      {"zeEventQueryKernelTimestampsExt", address_of(calls::event_query_kernel_timestamps_ext), "timestamps"},
   };
   for (const Call& call : all)
-    if (call.name == name) return call.address;
+    if (call.name == name) return call.extension.empty() || is_offered(call.extension) ? call.address : nullptr;
   return nullptr;
 }
 

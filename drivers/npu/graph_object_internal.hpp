@@ -11,6 +11,8 @@
 
 namespace tenon::npu {
 
+class Context;
+class Device;
 class Workers;         // The device's compute threads: workers_internal.hpp.
 class ProfilingQuery;  // Where a run leaves what it measured; null when the list was given none.
 
@@ -39,6 +41,9 @@ class GraphRun {
 class GraphObject : public std::enable_shared_from_this<GraphObject> {
  public:
   virtual ~GraphObject() = default;
+  /// Those that it was made for: no list of others executes it.
+  virtual Context& context() const noexcept = 0;
+  virtual Device& device() const noexcept = 0;
   /// Brings the weights to the device; does nothing the second time.
   virtual ze_result_t initialize() noexcept = 0;
   /// A run with the arguments that are set now. `query` may be null, and is kept by the run.

@@ -154,7 +154,7 @@ ze_result_t list_append_lists(ze_command_list_handle_t handle, std::uint32_t cou
   if (!handles) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (count == 0) return ZE_RESULT_ERROR_INVALID_SIZE;
   TakenLists lists;
-  if (const ze_result_t result = lists.take(count, handles, immediate->context())) return result;
+  if (const ze_result_t result = lists.take(count, handles, immediate->context(), immediate->device())) return result;
   if (wait_count != 0) {
     if (const ze_result_t result = append_barrier(handle, nullptr, wait_count, waits)) return result;
   }

@@ -83,7 +83,7 @@ ze_result_t queue_execute_command_lists(ze_command_queue_handle_t handle, std::u
       return fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, "the fence was made for another queue");
   }
   TakenLists taken;
-  if (const ze_result_t result = taken.take(count, list_handles, queue->context())) return result;
+  if (const ze_result_t result = taken.take(count, list_handles, queue->context(), queue->device())) return result;
   std::uint32_t token = 0;
   if (fence && !fence->begin(&token))
     return fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "the fence is that of a submission that is not done");

@@ -27,12 +27,14 @@ class CommandQueue final : public Object {
   CommandQueue(Ref<Context> context, const Ref<Device>& device, const ze_command_queue_desc_t& descriptor,
                Priority priority, std::uint64_t spin_ns)
       : context_(std::move(context)),
+        device_(device),
         index_(descriptor.index),
         is_synchronous_(descriptor.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS),
         priority_(priority),
         executor_(device, priority, spin_ns) {}
   ze_command_queue_handle_t handle() const noexcept { return static_cast<ze_command_queue_handle_t>(Object::handle()); }
   const Context& context() const noexcept { return *context_; }
+  const Device& device() const noexcept { return *device_; }
   std::uint32_t index() const noexcept { return index_; }
   bool is_synchronous() const noexcept { return is_synchronous_; }
   Priority priority() const noexcept { return priority_; }
@@ -40,6 +42,7 @@ class CommandQueue final : public Object {
 
  private:
   const Ref<Context> context_;
+  const Ref<Device> device_;
   const std::uint32_t index_;
   const bool is_synchronous_;
   const Priority priority_;
@@ -56,7 +59,8 @@ class TakenLists {
     for (const auto& list : kept_) give_back(list);
     for (const auto& list : many_) give_back(list);
   }
-  ze_result_t take(std::uint32_t count, const ze_command_list_handle_t* handles, const Context& context) {
+  ze_result_t take(std::uint32_t count, const ze_command_list_handle_t* handles, const Context& context,
+                   const Device& device) {
     if (count > kFewLists) {
       many_.resize(count);
       pointers_many_.reserve(count);
@@ -66,6 +70,8 @@ class TakenLists {
       if (const ze_result_t result = acquire(handles[i], &list)) return result;
       if (&list->context() != &context)
         return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is of another context");
+      if (&list->device() != &device)
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is of another device");
       if (!list->take()) return list->why_not_taken();
       if (count > kFewLists) {
         pointers_many_.push_back(list.get());

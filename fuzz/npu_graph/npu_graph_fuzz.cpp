@@ -24,9 +24,7 @@ void attempt(Body body) {
 }
 
 void try_ir(const Bytes& ir) {
-  attempt([&] {
-    compiler::compile(compiler::request_for(ir), nullptr).program->load();
-  });
+  attempt([&] { compiler::compile(compiler::request_for(ir), nullptr).program->load(); });
   attempt([&] { compiler::supported_layers(compiler::request_for(ir)); });
 }
 

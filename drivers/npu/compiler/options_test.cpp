@@ -143,15 +143,17 @@ TEST(ModeParams, WithoutOneAreNamedInTheLogAndUnknownOnesAreWarnings) {
   EXPECT_THAT(log_of(ir, params("compute-layers-with-higher-precision=Relu,Rleu")), HasSubstr("\"Rleu\""));
 }
 
-/// (x W - 1000) v: what bf16 leaves of 1000.25 is 1000.
-std::shared_ptr<Model> cancelling_model() {
+/// A product, something that bf16 holds as it is, then sums that it does not hold: sqrt(relu(x W) + a + b) v.
+std::shared_ptr<Model> cancelling_model(double a, double b) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
   const auto constant = [](const Shape& shape, const std::vector<double>& values) {
     return std::make_shared<op::v0::Constant>(element::f32, shape, values)->output(0);
   };
-  auto sum = std::make_shared<op::v0::MatMul>(x->output(0), constant({2, 2}, {1, 1, 1, 1}));
-  auto rest = std::make_shared<op::v1::Add>(sum->output(0), constant({1, 2}, {-1000, -1000}));
-  auto root = std::make_shared<op::v0::Sqrt>(rest->output(0));
+  auto product = std::make_shared<op::v0::MatMul>(x->output(0), constant({2, 2}, {1, 1, 1, 1}));
+  auto relu = std::make_shared<op::v0::Relu>(product->output(0));
+  auto first = std::make_shared<op::v1::Add>(relu->output(0), constant({1, 2}, {a, a}));
+  auto second = std::make_shared<op::v1::Add>(first->output(0), constant({1, 2}, {b, b}));
+  auto root = std::make_shared<op::v0::Sqrt>(second->output(0));
   auto result = std::make_shared<op::v0::MatMul>(root->output(0), constant({2, 2}, {1, 0, 0, 1}));
   return std::make_shared<Model>(OutputVector{result->output(0)}, ParameterVector{x}, "cancelling");
 }
@@ -159,23 +161,23 @@ std::shared_ptr<Model> cancelling_model() {
 TEST(PreciseLayers, ComputeInF32WhereTheRestIsRounded) {
   if (!engine::has_native_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16: all is f32";
   Tensor x(ElementType::kF32, {1, 2});
-  x.data<float>()[0] = 1000;  // Both are numbers of bf16.
-  x.data<float>()[1] = 0.25f;
+  x.data<float>()[0] = 1000;  // A number of bf16; 1000.25 is none, and becomes 1000.
+  x.data<float>()[1] = 0;
   const auto result_with = [&](const std::string& config) {
     const auto program =
-        program_of(*cancelling_model(), ("--config INFERENCE_PRECISION_HINT=\"bf16\" " + config).c_str());
+        program_of(*cancelling_model(0.25, -1000), ("--config INFERENCE_PRECISION_HINT=\"bf16\" " + config).c_str());
     EXPECT_EQ(program->settings().precision, ElementType::kBf16);
     ProgramRun run(program);
     return run_once(run, *program, {x})[0].data<float>()[0];
   };
-  for (const char* level : {"optimization-level=0 ", "optimization-level=1 "}) {
-    EXPECT_EQ(result_with(params(std::string(level) + "compute-layers-with-higher-precision=Add,Sqrt")), 0.5f) << level;
-    EXPECT_EQ(result_with(params(std::string(level) + "compute-layers-with-higher-precision=ADD")), 0.5f) << level;
-    EXPECT_EQ(result_with(params(std::string(level) + "compute-layers-with-higher-precision=FullyConnected")), 0.5f);
+  const std::string names = "compute-layers-with-higher-precision=", plain = "optimization-level=0 ";
+  EXPECT_EQ(result_with(params(plain)), 0.f) << "or the test shows nothing";
+  EXPECT_EQ(result_with(params(plain + names + "Add_RMSNorm")), 0.f) << "this is no norm";
+  for (const std::string& level : {plain, std::string("optimization-level=1 ")}) {
+    EXPECT_EQ(result_with(params(level + names + "Add,Sqrt")), 0.5f) << level;
+    EXPECT_EQ(result_with(params(level + names + "ADD")), 0.5f) << level;
+    EXPECT_EQ(result_with(params(level + names + "FullyConnected")), 0.5f) << "all that lies between is f32 then";
   }
-  EXPECT_EQ(result_with(params("optimization-level=0")), 0.f) << "or the test shows nothing";
-  EXPECT_EQ(result_with(params("optimization-level=0 compute-layers-with-higher-precision=Add_RMSNorm")), 0.f)
-      << "this is no norm";
 }
 
 TEST(CompilationMode, ReferenceKernelsRunWhenAsked) {

@@ -118,18 +118,26 @@ class ProgramRun final : public GraphRun {
     });
   }
 
-  ze_result_t execute(Workers& workers) noexcept override {
+  ze_result_t execute(Workers& workers, StopCheck stop) noexcept override {
     return guarded([&] {
       const std::lock_guard lock(mutex_);
       if (const ze_result_t result = owner_->initialize()) return result;
       if (const ze_result_t result = check_memory()) return result;
       const compiler::Target& target = owner_->program().settings().target;
       const auto tiles = static_cast<std::uint32_t>(target.turbo ? target.max_tiles : target.tiles);
-      workers.run(tiles, [&](engine::Workers& bounded) { run_.execute(bounded); });
+      bool is_whole = true;
+      workers.run(tiles, [&](engine::Workers& bounded) {
+        is_whole = run_.execute(bounded, {stop.asked, stop.context});
+      });
+      if (!is_whole) return kStopped;
       account(run_.working_bytes());
       if (query_) query_->record(run_.profile());
       return ZE_RESULT_SUCCESS;
     });
+  }
+
+  bool uses(const Allocation& memory) const noexcept override {
+    return std::any_of(kept_.begin(), kept_.end(), [&](const auto& each) { return each.allocation.get() == &memory; });
   }
 
   /// @return false: it is executing.

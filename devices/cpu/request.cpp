@@ -9,6 +9,7 @@
 #include <tenon/devices/cpu/engine/staged_internal.hpp>
 #include <tenon/devices/cpu/states_internal.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::cpu_device {
 namespace {
@@ -140,7 +141,7 @@ class Request final : public InferRequestImpl {
 
   /// Shapes that depend on values: in stages, or (with states) node by node by the reference kernels.
   void interpret(Inference& inference) {
-    const std::vector<Tensor> results = owner_->variables().empty() ? run_stages(inference) : run_nodes();
+    const std::vector<Tensor> results = owner_->variables().empty() ? run_stages(inference) : run_nodes(inference);
     inference.throw_if_cancelled();
     for (std::size_t i = 0; i < results.size(); ++i) {
       const bool is_fixed = owner_->ports().outputs[i].get_partial_shape().is_static();
@@ -161,7 +162,7 @@ class Request final : public InferRequestImpl {
     return results;
   }
 
-  std::vector<Tensor> run_nodes() {
+  std::vector<Tensor> run_nodes(Inference& inference) {
     NodeHook hook;
     if (owner_->config().profiling) {
       interpreted_.clear();
@@ -173,7 +174,18 @@ class Request final : public InferRequestImpl {
         last = now;
       };
     }
-    return evaluate(*variant_->interpreted, inputs_, &states_.loose(), hook);
+    NodeRunner runner;
+    runner = [&](const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+      inference.throw_if_cancelled();
+      const auto* op = as_type<op::util::MultiSubGraphOp>(&node);
+      if (!op) return false;
+      outputs = run_subgraph(*op, inputs, [&](std::size_t body, const std::vector<Tensor>& values) {
+        inference.throw_if_cancelled();
+        return evaluate(*op->get_function(body), values, nullptr, {}, runner);
+      });
+      return true;
+    };
+    return evaluate(*variant_->interpreted, inputs_, &states_.loose(), hook, runner);
   }
 
   std::shared_ptr<CompiledModel> owner_;

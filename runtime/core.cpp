@@ -6,6 +6,7 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/mapped_file.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/runtime/general_properties.hpp>
@@ -126,7 +127,21 @@ SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, con
   return impl_->query(model, device_name, properties);
 }
 
+namespace {
+/// The member of `limits` that a property names; null for others.
+std::uint64_t* find_limit(ModelLimits& limits, const std::string& name) {
+  if (name == limit::nodes.name()) return &limits.nodes;
+  if (name == limit::depth.name()) return &limits.depth;
+  if (name == limit::bytes.name()) return &limits.bytes;
+  if (name == limit::compile_seconds.name()) return &limits.compile_seconds;
+  if (name == limit::infer_seconds.name()) return &limits.infer_seconds;
+  return nullptr;
+}
+}  // namespace
+
 void Core::set_property(const AnyMap& properties) {
+  ModelLimits limits = model_limits();
+  bool has_limits = false;
   ZeroCopy policy = ZeroCopy::kPrefer;
   bool has_policy = false;
   std::optional<bool> map_files, tbb_terminate;
@@ -141,6 +156,8 @@ void Core::set_property(const AnyMap& properties) {
       policy = value.as<ZeroCopy>(), has_policy = true;
     else if (cache::is_cache_property(key))
       cache::apply(settings, key, value);
+    else if (std::uint64_t* limit = find_limit(limits, key))
+      *limit = value.as<std::uint64_t>(), has_limits = true;
     else if (key == enable_mmap.name())
       map_files = value.as<bool>();
     else if (key == force_tbb_terminate.name())
@@ -154,6 +171,7 @@ void Core::set_property(const AnyMap& properties) {
                                        "device: set_property(\"CPU\", ...)");
     }
   }
+  if (has_limits) set_model_limits(limits);
   impl_->set_for_all(for_all);
   std::lock_guard lock(impl_->mutex);
   if (map_files) impl_->map_files = *map_files;
@@ -199,10 +217,13 @@ Any Core::get_property(const std::string& device_name, const std::string& name, 
     std::lock_guard lock(impl_->mutex);
     return Any(name == enable_mmap.name() ? impl_->map_files : impl_->tbb_terminate);
   }
+  ModelLimits limits = model_limits();
+  if (const std::uint64_t* limit = find_limit(limits, name)) return Any(*limit);
   if (name == available_devices) return Any(get_available_devices());
   if (name == supported_properties) {
     return Any(std::vector<PropertyName>{supported_properties, available_devices, zero_copy, cache_dir, cache_path,
-                                         cache_mode, cache_size_limit, enable_mmap, force_tbb_terminate});
+                                         cache_mode, cache_size_limit, enable_mmap, force_tbb_terminate, limit::nodes,
+                                         limit::depth, limit::bytes, limit::compile_seconds, limit::infer_seconds});
   }
   throw Error(Code::kNotFound, "Core has no property " + name + " of its own; for a device's property name the device");
 }

@@ -156,6 +156,9 @@ class TENON_API CompiledModelImpl {
   virtual void export_blob(std::ostream& stream, bool weightless) const;
   virtual void release_memory() {}
   virtual std::shared_ptr<RemoteContextImpl> context() const;
+  /// Memory that the CPU fills and this device then reads in place, for who allocates it: a decoder's pool. What meets
+  /// it refuses_input() takes. The default is host memory with rows of whole cache lines.
+  virtual Requirements requirements() const;
 
  private:
   Ports ports_;
@@ -183,7 +186,7 @@ class TENON_API Device {
   virtual std::string name() const = 0;
   /// Ids of the physical devices behind this module, as they are appended after a dot ("GPU.0"); {""} when there is
   /// just one without an id; empty when the module works but no device is present.
-  virtual std::vector<std::string> available_ids() const { return {""}; }
+  virtual std::vector<std::string> available_ids() const { return std::vector<std::string>(1); }
 
   /// @param properties  merged: those set on the device, then the call's. DEVICE_ID names the physical device.
   /// @errors kUnimplemented  an operation is not supported: names each such operation, node and what would be supported

@@ -271,6 +271,8 @@ FrameGeometry CompiledModel::frame_geometry(const FrameInfo& info, const std::st
   return state().frame_geometry(info, state().check_index(true, index));
 }
 
+Requirements CompiledModel::requirements() const { return state().main_variant()->impl->requirements(); }
+
 void CompiledModel::export_model(std::ostream& stream) {
   const auto impl = state().main_variant()->impl;
   const cache::Settings& settings = state().cache_settings();

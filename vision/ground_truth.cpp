@@ -120,11 +120,10 @@ GroundTruth parse_ground_truth(std::string_view text, const std::string& origin)
 }
 
 GroundTruth read_ground_truth(const std::string& path) {
-  const Tensor bytes = read_file(path);
-  const std::string text(static_cast<const char*>(bytes.data()), bytes.size_bytes());
-  if (text.empty())
+  const Tensor bytes = map_file(path);  // Opened as models are: what is no file is refused, not waited for.
+  if (bytes.size_bytes() == 0)
     throw Error(Code::kNotFound, "ground truth: \"" + path + "\" is empty; expected a JSON file like models/demo.json");
-  return parse_ground_truth(text, path);
+  return parse_ground_truth({static_cast<const char*>(bytes.data()), bytes.size_bytes()}, path);
 }
 
 }  // namespace vision

@@ -64,6 +64,31 @@ TEST_F(CApi, InfersOnTheCallersMemory) {
   EXPECT_EQ(released, 2);
 }
 
+// tensor.h: "data NULL: only for a shape without elements".
+TEST_F(CApi, TensorsWithoutElementsMayLieAtNull) {
+  const std::string empty = tenon::c_api_test::relu_ir(0);
+  const size_t shape[2] = {1, 0};
+  tenon_tensor_t *in = nullptr, *out = nullptr;
+  tenon_model_t* nothing = nullptr;
+  tenon_compiled_model_t* compiled_nothing = nullptr;
+  tenon_infer_request_t* asking = nullptr;
+  ASSERT_EQ(tenon_core_read_model_from_memory(core, empty.data(), empty.size(), nullptr, &nothing), TENON_OK)
+      << tenon_last_error_message();
+  ASSERT_EQ(tenon_core_compile_model(core, nothing, "REFERENCE", nullptr, &compiled_nothing), TENON_OK);
+  ASSERT_EQ(tenon_compiled_model_create_infer_request(compiled_nothing, &asking), TENON_OK);
+  ASSERT_EQ(tenon_tensor_wrap(TENON_TYPE_F32, 2, shape, nullptr, nullptr, nullptr, nullptr, &in), TENON_OK);
+  ASSERT_EQ(tenon_tensor_wrap(TENON_TYPE_F32, 2, shape, nullptr, nullptr, nullptr, nullptr, &out), TENON_OK);
+  EXPECT_TRUE(tenon_tensor_is_host_addressable(in));
+  EXPECT_EQ(tenon_infer_request_set_input_tensor(asking, 0, in), TENON_OK) << tenon_last_error_message();
+  EXPECT_EQ(tenon_infer_request_set_output_tensor(asking, 0, out), TENON_OK) << tenon_last_error_message();
+  EXPECT_EQ(tenon_infer_request_infer(asking), TENON_OK) << tenon_last_error_message();
+  tenon_tensor_free(in);
+  tenon_tensor_free(out);
+  tenon_infer_request_free(asking);
+  tenon_compiled_model_free(compiled_nothing);
+  tenon_model_free(nothing);
+}
+
 TEST_F(CApi, PortsAreDescribed) {
   ASSERT_EQ(tenon_compiled_model_input_count(compiled), 1u);
   tenon_port_info_t info{};

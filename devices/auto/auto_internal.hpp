@@ -115,6 +115,7 @@ class AutoModel final : public CompiledModelImpl, public std::enable_shared_from
   std::unique_ptr<InferRequestImpl> create_request() override;
   std::size_t stream_count() const override;
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
+  Requirements requirements() const override;
   Any get_property(const std::string& name) const override;
   void set_property(const AnyMap& properties) override;
   std::shared_ptr<const Model> runtime_model() const override;

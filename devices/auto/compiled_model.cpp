@@ -216,6 +216,13 @@ std::optional<Refusal> AutoModel::refuses_input(std::size_t index, const Tensor&
   return std::nullopt;
 }
 
+Requirements AutoModel::requirements() const {
+  Requirements wanted = CompiledModelImpl::requirements();
+  // Whichever device comes to run it: what starts on the CPU may go on where whole pages are wanted.
+  wanted.fd = FdKind::kMemfd;
+  return wanted;
+}
+
 Any AutoModel::get_property(const std::string& name) const {
   if (table_.has(name)) return table_.get(name);
   if (name == supported_properties) {

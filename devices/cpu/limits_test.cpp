@@ -1,210 +1,174 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short of descriptors, memory or threads: a result, or an error that says what it was for; never the program's end.
-#include <algorithm>
-#include <cmath>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <fcntl.h>
-#include <grp.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
+// Models that are valid and ask for more than a machine has: refused in words, at the limits that Core sets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <tenon/graph/model.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/op.hpp>
-#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/graph/subgraph.hpp>
 #include <tenon/runtime/runtime.hpp>
-#include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon {
 namespace {
 
-using ::testing::AnyOf;
+using op::v0::Constant;
+using op::v0::Parameter;
 using ::testing::HasSubstr;
-using ::testing::Not;
-
-/// y = relu(conv(conv(x))), some megabytes of weights and of intermediate results.
-std::shared_ptr<Model> network() {
-  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 64, 64, 64});
-  const std::vector<std::int64_t> ones{1, 1};
-  Output<Node> at = x->output(0);
-  for (const std::size_t outputs : {256u, 64u}) {
-    Tensor weights(element::f32, Shape{outputs, at.get_shape()[1], 3, 3});
-    for (std::size_t i = 0; i < weights.element_count(); ++i)
-      weights.data<float>()[i] = 0.01f * std::sin(static_cast<float>(i));
-    at = std::make_shared<op::v1::Convolution>(at, std::make_shared<op::v0::Constant>(weights), ones, ones, ones, ones)
-             ->output(0);
-  }
-  const auto y = std::make_shared<op::v0::Relu>(at);
-  return std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "network");
-}
-
-void limit(int which, rlim_t value) {
-  const rlimit both{value, value};
-  if (::setrlimit(static_cast<__rlimit_resource_t>(which), &both) != 0) std::perror("setrlimit");
-}
-
-std::size_t address_space_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::size_t pages = 0;
-  file >> pages;
-  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
-
-/// Without allocations or buffers of its own.
-void say(const char* text) {
-  if (::write(STDOUT_FILENO, text, std::strlen(text)) < 0) std::_Exit(3);
-}
-
-/// Says "name: ok", or "name: failed: " and the error.
-template <typename Body>
-void step(const char* name, Body&& body) {
-  say(name);
-  try {
-    body();
-    say(": ok\n");
-  } catch (const std::exception& error) {
-    say(": failed: ");
-    say(error.what());
-    say("\n");
-  }
-}
-
-/// What the program under a limit does. Its environment says which: "NOFILE 12".
-TEST(CpuLimitsProgram, Runs) {
-  const char* text = std::getenv("TENON_TEST_LIMIT");
-  if (!text) GTEST_SKIP() << "the program that CpuLimits starts";
-  const std::string model = std::getenv("TENON_TEST_MODEL"), folder = std::getenv("TENON_TEST_CACHE");
-  const std::string which = std::string(text).substr(0, std::string(text).find(' '));
-  const auto value = static_cast<rlim_t>(std::strtoull(text + which.size(), nullptr, 10));
-  if (which == "NPROC") {
-    // Root may have as many threads as it likes.
-    if (::getuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresuid(54321, 54321, 54321) != 0)) std::_Exit(4);
-    limit(RLIMIT_NPROC, value);
-  }
-  if (which == "NOFILE") limit(RLIMIT_NOFILE, value);
-  if (which == "AS") limit(RLIMIT_AS, address_space_bytes() + value);
-  CompiledModel compiled;
-  step("compile", [&] {
-    Core core;
-    compiled = core.compile_model(std::filesystem::path(model), "CPU", cache_dir(folder), num_streams(2));
-  });
-  for (int i = 0; i < 2 && compiled; ++i) {
-    InferRequest request;
-    step("request", [&] { request = compiled.create_infer_request(); });
-    if (!request) continue;
-    step("infer", [&] { request.infer(); });
-    step("async", [&] {
-      request.start_async();
-      request.wait();
-    });
-  }
-  say("the end\n");
-  std::_Exit(0);
-}
 
 class CpuLimits : public ::testing::Test {
  protected:
-  void SetUp() override {
-    serialize(*network(), folder.path() / "m.xml");
-    // The program may be another user.
-    ::chmod(folder.path().c_str(), 0777);
-  }
-  /// What the program said. Fails the test when it does not end by itself and well.
-  std::string under(const std::string& limit) {
-    int ends[2];
-    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    posix_spawn_file_actions_t actions;
-    ::posix_spawn_file_actions_init(&actions);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-    std::vector<std::string> environment{"TENON_TEST_LIMIT=" + limit,
-                                         "TENON_TEST_MODEL=" + (folder.path() / "m.xml").string(),
-                                         "TENON_TEST_CACHE=" + (folder.path() / limit).string()};
-    for (char** entry = environ; *entry; ++entry) environment.emplace_back(*entry);
-    std::vector<char*> pointers;
-    for (std::string& entry : environment) pointers.push_back(entry.data());
-    pointers.push_back(nullptr);
-    std::string program = "/proc/self/exe", filter = "--gtest_filter=CpuLimitsProgram.Runs";
-    char* arguments[] = {program.data(), filter.data(), nullptr};
-    pid_t child = 0;
-    EXPECT_EQ(::posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, pointers.data()), 0);
-    ::posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    std::string said;
-    pollfd ready{ends[0], POLLIN, 0};
-    bool hangs = false;
-    for (char buffer[4096];;) {
-      hangs = ::poll(&ready, 1, 60'000) == 0;
-      const ssize_t count = hangs ? 0 : ::read(ends[0], buffer, sizeof buffer);
-      if (count <= 0) break;
-      said.append(buffer, static_cast<std::size_t>(count));
+  ~CpuLimits() override { set_model_limits(before_); }
+  template <typename F>
+  Error error_of(const F& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return error;
     }
-    ::close(ends[0]);
-    if (hangs) ::kill(child, SIGKILL);
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    EXPECT_FALSE(hangs) << limit << ":\n" << said;
-    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        << limit << ": signal " << (WIFSIGNALED(status) ? WTERMSIG(status) : 0) << "\n"
-        << said;
-    return said;
+    ADD_FAILURE() << "nothing was refused";
+    return Error(Code::kOk, "none");
   }
-  /// Runs under each limit; what fails says what it was for. @return how many limits let all steps succeed.
-  int sweep(const std::string& which, const std::vector<std::size_t>& values) {
-    int good = 0;
-    for (const std::size_t value : values) {
-      const std::string limit = which + ' ' + std::to_string(value), said = under(limit);
-      EXPECT_THAT(said, HasSubstr("the end")) << limit;
-      if (said.find("failed") == std::string::npos) ++good;
-      std::istringstream lines(said);
-      for (std::string line; std::getline(lines, line);) {
-        if (line.find(": failed: ") == std::string::npos) continue;
-        EXPECT_THAT(line, AnyOf(HasSubstr("CPU"), HasSubstr("m.xml"), HasSubstr("m.bin"), HasSubstr("network")))
-            << limit << " failed without a name";
-        EXPECT_THAT(line, Not(HasSubstr("std::bad_alloc"))) << limit;
-      }
-    }
-    return good;
-  }
-  const TemporaryFolder folder;
+  const ModelLimits before_ = model_limits();
+  Core core_;
 };
 
-TEST_F(CpuLimits, FewDescriptors) {
-  const int good = sweep("NOFILE", {3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 32});
-  EXPECT_GT(good, 0);
-  EXPECT_LT(good, 11);
+/// A loop whose body gives `next` of its state, for as often as "trips" says.
+std::shared_ptr<Model> loop_model(const std::function<Output<Node>(const Output<Node>&)>& next, bool is_open) {
+  auto trips = std::make_shared<Parameter>(element::i64, PartialShape(Shape{}));
+  auto start = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1024}));
+  auto state = std::make_shared<Parameter>(element::f32, is_open ? PartialShape::dynamic() : PartialShape(Shape{1024}));
+  const auto truth = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+  const auto goes_on = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+  const Output<Node> after = next(state);
+  auto loop = std::make_shared<op::v5::Loop>(trips, truth);
+  loop->set_function(std::make_shared<Model>(OutputVector{goes_on, after}, ParameterVector{state}));
+  loop->set_special_body_ports({-1, 0});
+  loop->set_merged_input(state, start, after);
+  return std::make_shared<Model>(OutputVector{loop->get_iter_value(after)}, ParameterVector{trips, start});
 }
 
-TEST_F(CpuLimits, LittleMemory) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "a sanitizer's shadow wants all of the address space";
-#endif
-  std::vector<std::size_t> sizes;
-  for (std::size_t megabytes : {0, 1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 2048})
-    sizes.push_back(megabytes << 20);
-  const int good = sweep("AS", sizes);
-  EXPECT_GT(good, 0);
-  EXPECT_LT(good, static_cast<int>(sizes.size()));
+InferRequest request_of(CompiledModel& compiled, std::int64_t trips) {
+  InferRequest request = compiled.create_infer_request();
+  Tensor count(element::i64, Shape{}), start(element::f32, Shape{1024});
+  *count.data<std::int64_t>() = trips;
+  std::fill_n(start.data<float>(), 1024, 0.5f);
+  request.set_input_tensor(0, count);
+  request.set_input_tensor(1, start);
+  return request;
 }
 
-TEST_F(CpuLimits, FewThreads) {
-  if (::getuid() != 0) GTEST_SKIP() << "counts the threads of a user of its own, which root alone can become";
-  const int good = sweep("NPROC", {1, 2, 3, 4, 6, 64});
-  EXPECT_GT(good, 0);
+TEST_F(CpuLimits, ALoopThatDoublesItsTensorEndsAtTheMemoryAllowed) {
+  const auto model = loop_model(
+      [](const Output<Node>& x) {
+        return std::make_shared<op::v0::Concat>(OutputVector{x, x}, 0)->output(0);
+      },
+      true);
+  core_.set_property(limit::bytes(std::uint64_t{64} << 20));
+  EXPECT_EQ(core_.get_property("", limit::bytes.name()).as<std::uint64_t>(), std::uint64_t{64} << 20);
+  auto compiled = core_.compile_model(model, "CPU");
+  auto request = request_of(compiled, 60);
+  const Error error = error_of([&] { request.infer(); });
+  EXPECT_EQ(error.code(), Code::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr("of 67108864 allowed ones are in use"));
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_BYTES"));
+  // The request goes on with what fits, as often as one likes: what was used is given back.
+  auto fits = request_of(compiled, 10);
+  for (int i = 0; i < 20; ++i) {
+    fits.infer();
+    EXPECT_EQ(fits.get_output_tensor(0).get_size(), std::size_t{1024} << 10);
+  }
+}
+
+TEST_F(CpuLimits, WhatLiesBetweenTheNodesCounts) {
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1 << 20}));
+  const auto wide = std::make_shared<op::v0::Concat>(OutputVector{x, x, x, x}, 0);
+  const auto sum = make_node(
+      "ReduceSum", 1,
+      {std::make_shared<op::v0::Sigmoid>(wide), Constant::create(element::i64, Shape{1}, std::vector<std::int64_t>{0})},
+      {{"keep_dims", true}});
+  const auto model = std::make_shared<Model>(OutputVector{sum->output(0)}, ParameterVector{x}, "wide");
+  EXPECT_NO_THROW(core_.compile_model(model, "CPU"));
+  core_.set_property(limit::bytes(std::uint64_t{8} << 20));
+  const Error error = error_of([&] { core_.compile_model(model, "CPU"); });
+  EXPECT_EQ(error.code(), Code::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr("'wide'"));
+  EXPECT_THAT(error.what(), HasSubstr("bytes for the values between its nodes"));
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_BYTES is 8388608"));
+}
+
+TEST_F(CpuLimits, ConstantsThatGrowWhileTheyAreFoldedCount) {
+  // All known: the compiler itself would run it.
+  auto state = std::make_shared<Parameter>(element::f32, PartialShape::dynamic());
+  const auto truth = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+  const auto goes_on = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+  const auto grown = std::make_shared<op::v0::Concat>(OutputVector{state, state}, 0);
+  auto loop =
+      std::make_shared<op::v5::Loop>(Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{60}), truth);
+  loop->set_function(std::make_shared<Model>(OutputVector{goes_on, grown}, ParameterVector{state}));
+  loop->set_special_body_ports({-1, 0});
+  loop->set_merged_input(state, Constant::create(element::f32, Shape{1024}, std::vector<double>{1}), grown);
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1}));
+  const auto sum =
+      make_node("ReduceSum", 1,
+                {loop->get_iter_value(grown), Constant::create(element::i64, Shape{1}, std::vector<std::int64_t>{0})},
+                {{"keep_dims", true}});
+  const auto model =
+      std::make_shared<Model>(OutputVector{std::make_shared<op::v1::Add>(x, sum)->output(0)}, ParameterVector{x});
+  core_.set_property(limit::bytes(std::uint64_t{64} << 20));
+  const Error error = error_of([&] {
+    auto compiled = core_.compile_model(model, "CPU");
+    auto request = compiled.create_infer_request();
+    request.infer();
+  });
+  EXPECT_EQ(error.code(), Code::kResourceExhausted) << error.what();
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_BYTES"));
+}
+
+TEST_F(CpuLimits, AnEndlessLoopEndsInTime) {
+  core_.set_property(limit::infer_seconds(1));
+  for (const bool is_open : {false, true}) {
+    const auto model =
+        loop_model([](const Output<Node>& x) { return std::make_shared<op::v0::Tanh>(x)->output(0); }, is_open);
+    auto compiled = core_.compile_model(model, "CPU");
+    auto request = request_of(compiled, -1);
+    const Error error = error_of([&] { request.infer(); });
+    EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr("takes longer than 1 s"));
+    EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_INFER_SECONDS"));
+    // It has harmed nothing.
+    auto next = request_of(compiled, 3);
+    EXPECT_NO_THROW(next.infer());
+  }
+}
+
+TEST_F(CpuLimits, CompilingEndsInTime) {
+  // Products of constants: seconds by the reference kernel that folds them.
+  const auto matrix = [](double value) {
+    return Constant::create(element::f32, Shape{1024, 1024}, std::vector<double>{value});
+  };
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1024, 1024}));
+  Output<Node> product = matrix(0.5);
+  for (int i = 0; i < 3; ++i) product = std::make_shared<op::v0::MatMul>(product, matrix(0.1))->output(0);
+  const auto model =
+      std::make_shared<Model>(OutputVector{std::make_shared<op::v1::Add>(x, product)->output(0)}, ParameterVector{x});
+  core_.set_property(limit::compile_seconds(1));
+  const Error error = error_of([&] { core_.compile_model(model, "CPU"); });
+  EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_COMPILE_SECONDS"));
+}
+
+TEST_F(CpuLimits, AreCoresOwnProperties) {
+  for (const char* name : {"TENON_LIMIT_NODES", "TENON_LIMIT_DEPTH", "TENON_LIMIT_BYTES", "TENON_LIMIT_COMPILE_SECONDS",
+                           "TENON_LIMIT_INFER_SECONDS"}) {
+    const auto listed = core_.get_property("", supported_properties.name()).as<std::vector<PropertyName>>();
+    EXPECT_TRUE(std::find(listed.begin(), listed.end(), name) != listed.end()) << name;
+    core_.set_property({{name, Any(std::string("12"))}});
+    EXPECT_EQ(core_.get_property("", name).as<std::uint64_t>(), 12U) << name;
+  }
+  EXPECT_THROW(core_.set_property({{"TENON_LIMIT_DEPTH", Any(1000)}}), Error);
+  EXPECT_THROW(core_.set_property({{"TENON_LIMIT_NODES", Any(0)}}), Error);
+  EXPECT_THROW(core_.set_property({{"TENON_LIMIT_BYTES", Any(std::string("many"))}}), Error);
+  EXPECT_EQ(core_.get_property("", "TENON_LIMIT_DEPTH").as<std::uint64_t>(), 12U);
 }
 
 }  // namespace

@@ -6,11 +6,85 @@
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
 #include <tenon/devices/cpu/engine/lower_8_bit.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
 using dnnl::algorithm;
+
+/// Of what oneDNN calls so, where there is a kernel of ours.
+std::optional<kernels::Elementwise> small_kernel(algorithm algo) {
+  using kernels::Elementwise;
+  switch (algo) {
+    case algorithm::eltwise_relu:
+      return Elementwise::kRelu;
+    case algorithm::eltwise_logistic:
+      return Elementwise::kSigmoid;
+    case algorithm::eltwise_tanh:
+      return Elementwise::kTanh;
+    case algorithm::eltwise_clip:
+      return Elementwise::kClip;
+    case algorithm::eltwise_elu:
+      return Elementwise::kElu;
+    case algorithm::eltwise_abs:
+      return Elementwise::kAbs;
+    case algorithm::eltwise_sqrt:
+      return Elementwise::kSqrt;
+    case algorithm::eltwise_exp:
+      return Elementwise::kExp;
+    case algorithm::eltwise_linear:
+      return Elementwise::kLinear;
+    case algorithm::eltwise_hardsigmoid:
+      return Elementwise::kHardSigmoid;
+    case algorithm::eltwise_hardswish:
+      return Elementwise::kHardSwish;
+    case algorithm::eltwise_swish:
+      return Elementwise::kSwish;
+    case algorithm::binary_add:
+      return Elementwise::kAdd;
+    case algorithm::binary_sub:
+      return Elementwise::kSubtract;
+    case algorithm::binary_mul:
+      return Elementwise::kMultiply;
+    case algorithm::binary_div:
+      return Elementwise::kDivide;
+    case algorithm::binary_max:
+      return Elementwise::kMaximum;
+    case algorithm::binary_min:
+      return Elementwise::kMinimum;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Tensors in one layout, so few elements that calling oneDNN would cost more than they. The elements must lie without
+/// padding: these kernels would not leave it zero.
+std::optional<kernels::Elementwise> small_kernel(algorithm algo, const Shape& shape, const md& layout) {
+  if (element_count(shape) > kernels::kSmallElements || element_type(layout) != ElementType::kF32 || !is_dense(layout))
+    return std::nullopt;
+  return small_kernel(algo);
+}
+
+void add_small(Lowering& lowering, const std::shared_ptr<Node>& node, kernels::Elementwise what,
+               const std::vector<Place>& from, Place to, float alpha = 0, float beta = 0) {
+  auto step = std::make_unique<ElementwiseStep>();
+  step->function = kernels::elementwise(what);
+  step->count = element_count(node->get_output_shape(0));
+  step->alpha = alpha;
+  step->beta = beta;
+  step->is_element_wise = true;
+  for (const Place place : from) step->operands.push_back({place, false});
+  step->operands.push_back({to, true});
+  lowering.add_step(node, std::move(step), "small");
+}
+
+/// Memory for a result in that layout: that of an operand where nobody reads it any more.
+Place define_over(Lowering& lowering, Value& made, const md& layout, Place operand) {
+  if (!lowering.may_overwrite(operand)) return lowering.define(made, layout);
+  lowering.define_at(made, layout, operand);
+  return operand;
+}
 
 bool lower_activation(Lowering& lowering, const Chain& chain) {
   if (chain.nodes.size() > 1) return lower_8_bit_activation(lowering, chain);
@@ -21,6 +95,11 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
   const auto variant = lowering.real(source);
   const ElementType lies_in = element_type(variant.desc);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
+  if (const auto what = small_kernel(activation->algorithm, source.shape, variant.desc)) {
+    const Place to = define_over(lowering, lowering.value(node->output(0)), variant.desc, variant.place);
+    add_small(lowering, node, *what, {variant.place}, to, activation->alpha, activation->beta);
+    return true;
+  }
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::eltwise_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
@@ -28,11 +107,7 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
                                                  activation->beta, attributes, true);
   if (!pd) return false;
   Value& made = lowering.value(node->output(0));
-  Place to = variant.place;
-  if (lowering.may_overwrite(variant.place))
-    lowering.define_at(made, variant.desc, to);
-  else
-    to = lowering.define(made, variant.desc);
+  const Place to = lowering.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
   auto& step = lowering.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
   lowering.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
@@ -52,20 +127,23 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   md layout = lowering.real(x).desc;
   if (x.constant || (lowering.native(x).packed && !y.constant && !lowering.native(y).packed))
     layout = lowering.real(y).desc;
+  if (feeds_softmax(*node)) layout = retyped(layout, ElementType::kF32);
   const ElementType lies_in = element_type(layout);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   if (layout.get_ndims() == 0) return false;
+  if (const auto what = small_kernel(algo, x.shape, layout)) {
+    const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
+    add_small(lowering, node, *what, {a, b}, define_over(lowering, lowering.value(node->output(0)), layout, a));
+    return true;
+  }
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::binary::primitive_desc pd(lowering.engine(), algo, layout, layout, layout, attributes, true);
   if (!pd || is_slow(pd.impl_info_str())) return false;
   const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
   Value& made = lowering.value(node->output(0));
-  Place to;
-  if (lowering.may_overwrite(a))
-    lowering.define_at(made, layout, to = a);
-  else
-    to = lowering.define(made, layout);
+  const std::size_t bytes = layout.get_size();
+  const Place to = lowering.define_over(made, layout, {a, bytes}, {{b, bytes, true}});
   auto& step = lowering.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC_0, a, layout);
   lowering.add_argument(step, DNNL_ARG_SRC_1, b, layout);
@@ -163,8 +241,9 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
   if (!kernel) return false;
   const Place a = lowering.plain(x), b = lowering.plain(y);
   const Place to = lowering.define_plain(lowering.value(node->output(0)));
-  lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
-  lowering.plan().steps.back()->is_element_wise = true;
+  auto& step = lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
+  step.operands[0].in_step = element_count(x.shape) == element_count(shape);
+  step.operands[1].in_step = element_count(y.shape) == element_count(shape);
   return true;
 }
 

@@ -8,11 +8,14 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <tenon/devices/cpu/engine/kernels/quantize.hpp>
 #include <tenon/devices/cpu/engine/plan_internal.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/operation.hpp>
 
@@ -37,6 +40,14 @@ struct Value {
   int remaining_uses = 0;                    ///< Readers that are not lowered yet.
 };
 
+/// Bytes that a step reads.
+struct Read {
+  Place place;
+  std::size_t size_bytes = 0;
+  /// Element i of the result is made of element i of these and is written after they are read.
+  bool in_step = false;
+};
+
 /// The nodes that an anchor computes in one step: itself and the element-wise nodes after it.
 struct Chain {
   std::vector<std::shared_ptr<Node>> nodes;  ///< nodes[0] is the anchor.
@@ -47,8 +58,8 @@ struct Chain {
 class Lowering {
  public:
   Lowering(PlanImpl& plan, const Model& model);
-  /// Fills the plan's buffers and steps.
-  void run();
+  /// Fills the plan's buffers and steps. @errors kDeadlineExceeded: `time` is over.
+  void run(const TimeLimit& time);
 
   PlanImpl& plan() { return plan_; }
   const Options& options() const { return plan_.options; }
@@ -87,11 +98,14 @@ class Lowering {
   /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
   Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
 
-  /// True when nothing still to be lowered reads the buffer under `place` or anything that may share memory with it,
-  /// and the buffer is the arena's: a step may then write its result over it. Call it while lowering the last reader.
-  bool may_overwrite(Place place);
-  /// True when a variant of the value lies, or may come to lie, in the same memory as `place`.
-  bool shares_memory(const Value& value, Place place);
+  /// Where the bytes of `value` lie now, in every layout: what a step may read of it.
+  std::vector<Read> reads_of(const Value& value) const;
+  /// A step that reads `over`, and `others` while it writes, may write its result over it: the memory is the arena's,
+  /// nothing that is still to be lowered reads a byte of it, and what the step itself reads there it reads element by
+  /// element. Call it while lowering the step. @cost amortised constant.
+  bool may_overwrite(const Read& over, const std::vector<Read>& others = {});
+  /// Over `over` when that is allowed, else in memory of its own.
+  Place define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others = {});
   /// Says that the bytes of both places will be the same memory (in-place concatenation).
   void may_share(Place a, Place b);
   /// Memory of a variable, of the byte that says whether it has a value, and of the value that it gets in this run.
@@ -106,6 +120,7 @@ class Lowering {
   PrimitiveStep& add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive, std::string kernel);
   void add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written = false);
   void add_scratchpad(PrimitiveStep& step, const md& scratchpad);
+  void add_step(const std::shared_ptr<Node>& node, std::unique_ptr<Step> step, std::string kernel);
   KernelStep& add_kernel(const std::shared_ptr<Node>& node, std::string kernel, const std::vector<Place>& read,
                          const std::vector<Place>& written, KernelStep::Kernel function);
   std::size_t step_count() const { return plan_.steps.size(); }
@@ -120,19 +135,34 @@ class Lowering {
 
   /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
   int channel_block() const { return channel_block_; }
+  /// Convolutions of this type read and write images with the channels innermost, not in blocks: oneDNN's kernels for
+  /// AMX take no other layout.
+  bool prefers_channels_last(ElementType type) const {
+    return images_ == Options::Images::kChannelsLast ||
+           (images_ == Options::Images::kAuto && type == ElementType::kBf16);
+  }
   /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
   md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
-  /// What f32 values are computed in; their own type is a layout like any other.
-  ElementType compute_type() const { return plan_.options.precision; }
+  /// What f32 values of the node that is lowered now are computed in; their own type is a layout like any other.
+  ElementType compute_type() const { return is_precise_ ? ElementType::kF32 : plan_.options.precision; }
+  /// A convolution, matrix product or attention reads the node's value, be it over other operations.
+  bool is_before_product(const Node* node) const { return before_products_.count(node) > 0; }
 
  private:
   friend class ChainFinder;
   void define_at(Value& value, const md& desc, Place place, bool by_next_step);
   ValueId id_of(const Output<Node>& output) const;
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
-  void note_value(BufferId buffer, ValueId value);
+  /// Adds a layout that the value lies in, and keeps account of who may still read the memory.
+  void add_variant(Value& value, Value::Variant variant);
+  void change_uses(Value& value, int change);
+  void count_reader(BufferId buffer, int change);
+  /// True when something still to be lowered reads bytes of that range of one buffer; where many values lie, of the
+  /// buffer.
+  bool is_still_read(Place place, std::size_t size_bytes);
   BufferId group(BufferId buffer);
   void check_supported();
+  void find_products();
   /// From a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
   void add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
                    const std::optional<Quantization>& quantization);
@@ -142,6 +172,10 @@ class Lowering {
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_chain(const Chain& chain);
+  /// Sets what compute_type() says, and has what a precise node reads as f32.
+  void begin_anchor(const std::shared_ptr<Node>& node);
+  /// The node's output is its input.
+  void pass_on(const std::shared_ptr<Node>& node);
   void use_inputs(const std::shared_ptr<Node>& node, int change);
   void grant_parts();
 
@@ -154,15 +188,24 @@ class Lowering {
   PlanImpl& plan_;
   const Model& model_;
   NodeVector order_;
-  std::map<std::pair<const Node*, std::size_t>, ValueId> ids_;
+  std::unordered_map<const Node*, ValueId> ids_;  ///< Of each node's first output; the others follow.
+  std::unordered_set<const Node*> before_products_;
   std::vector<Value> values_;
   std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
-  std::vector<std::vector<ValueId>> values_of_buffer_;
-  std::vector<BufferId> group_;  // union-find over buffers that may become one memory
+  struct Tenants {
+    std::vector<ValueId> values;  ///< All with a layout in the buffer that is still read, and some that is not.
+    std::size_t read = 0;         ///< Layouts in the buffer whose value has readers left.
+    std::size_t group_read = 0;   ///< The same of all its group; of a group's first buffer.
+    bool is_foreign = false;      ///< The group has memory that is not the arena's; of a group's first buffer.
+  };
+  std::vector<Tenants> tenants_;  // of each buffer
+  std::vector<BufferId> group_;   // union-find over buffers that may become one memory
   std::vector<PartRequest> requests_;
   std::map<const void*, BufferId> constants_;
   std::vector<BufferId> states_;
   int channel_block_ = 0;
+  bool is_precise_ = false;                            ///< The node that is lowered now: see precise.hpp.
+  Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only where the CPU has AMX.
 };
 
 /// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added
@@ -194,7 +237,7 @@ void register_recurrent(LoweringTable& table);
 void register_quantization(LoweringTable& table);
 
 /// A copy of the model with the passes run that kernels of this engine profit from.
-std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options);
+std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options, const TimeLimit& time);
 
 // -- Descriptions
 // ------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/graph/limits.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -43,44 +45,59 @@ void find_strided_inputs(PlanImpl& plan) {
     if (packed[i]) plan.input_read_strided[i] = false;
 }
 
-/// The step reads buffer `from` and writes buffer `to` element by element, in one layout.
+/// Where the step reads buffer `from`, it does so element by element of buffer `to`, which it writes from its begin.
 bool works_in_place(const PlanImpl& plan, const Step& step, BufferKind from, std::size_t from_index, BufferKind to,
                     std::size_t to_index) {
-  if (step.is_element_wise) return true;
   const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
-  if (!primitive) return false;
-  const auto kind = primitive->primitive.get_kind();
-  if (kind != dnnl::primitive::kind::eltwise && kind != dnnl::primitive::kind::binary) return false;
+  if (primitive) {
+    const auto kind = primitive->primitive.get_kind();
+    if (kind != dnnl::primitive::kind::eltwise && kind != dnnl::primitive::kind::binary) return false;
+  }
   const md* written = nullptr;
+  std::size_t writes = 0;
   std::vector<const md*> read;
   for (std::size_t i = 0; i < step.operands.size(); ++i) {
-    if (!step.operands[i].place) continue;
-    const Place root = plan.root(step.operands[i].place);
+    const Operand& operand = step.operands[i];
+    if (!operand.place) continue;
+    const Place root = plan.root(operand.place);
     const Buffer& buffer = plan.buffers[root.buffer];
-    if (buffer.kind == to && buffer.index == to_index) {
-      if (written || root.offset != 0) return false;
-      written = &primitive->arguments[i].second;
-    } else if (buffer.kind == from && buffer.index == from_index) {
-      if (root.offset != 0) return false;
+    const bool is_to = buffer.kind == to && buffer.index == to_index;
+    if (!is_to && !(buffer.kind == from && buffer.index == from_index)) continue;
+    if (root.offset != 0) return false;
+    if (is_to) {
+      ++writes;
+      if (primitive) written = &primitive->arguments[i].second;
+    } else if (primitive) {
       read.push_back(&primitive->arguments[i].second);
+    } else if (!operand.in_step) {
+      return false;
     }
   }
-  return written && std::all_of(read.begin(), read.end(), [&](const md* desc) { return *desc == *written; });
+  return writes == 1 && std::all_of(read.begin(), read.end(), [&](const md* desc) { return *desc == *written; });
 }
 
 }  // namespace
 
 std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, const Options& options) {
   if (!model) throw Error(Code::kInvalidArgument, "CPU: no model to compile");
-  return build(prepare_model(*model, options), options, nullptr);
+  const ModelLimits limits = model_limits();
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  const TimeLimit time(limits.compile_seconds);
+  std::shared_ptr<const Model> prepared;
+  {
+    const HostBudget::Scope scope(budget);
+    prepared = prepare_model(*model, options, time);
+  }
+  return build(std::move(prepared), options, nullptr, budget, time);
 }
 
 std::shared_ptr<const Plan> Plan::compile_prepared(const PreparedModel& prepared, const Options& options) {
-  return build(prepared.model, options, &prepared);
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  return build(prepared.model, options, &prepared, budget, TimeLimit(model_limits().compile_seconds));
 }
 
 std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, const Options& options,
-                                        const PreparedModel* packed) {
+                                        const PreparedModel* packed, const HostBudget& budget, const TimeLimit& time) {
   std::shared_ptr<Plan> plan(new Plan);
   plan->impl_ = std::make_unique<PlanImpl>();
   PlanImpl& impl = *plan->impl_;
@@ -102,7 +119,8 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
   Workers workers(making);
   workers.run([&] {
     try {
-      Lowering(impl, *impl.model).run();
+      const HostBudget::Scope scope(budget);
+      Lowering(impl, *impl.model).run(time);
     } catch (const dnnl::error& error) {
       failure = std::make_exception_ptr(
           Error(Code::kInternal,
@@ -116,6 +134,10 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
   if (failure) std::rethrow_exception(failure);
   find_strided_inputs(impl);
   impl.arena_bytes = plan_memory(impl);
+  if (impl.arena_bytes > allowed_bytes())
+    throw Error(Code::kResourceExhausted,
+                "CPU: '" + impl.model->get_friendly_name() + "' needs " + std::to_string(impl.arena_bytes) +
+                    " bytes for the values between its nodes" + limit_text(limit_property::kBytes, allowed_bytes()));
   return plan;
 }
 

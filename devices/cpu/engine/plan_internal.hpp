@@ -7,12 +7,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dnnl.hpp>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/devices/cpu/engine/kernels/elementwise.hpp>
 #include <tenon/devices/cpu/engine/prepared_internal.hpp>
 #include <tenon/graph/node.hpp>
 
@@ -53,6 +55,9 @@ struct Buffer {
 struct Operand {
   Place place;
   bool written = false;
+  /// Element i of the result is made of element i of this, which is read before: the result may lie over it. oneDNN's
+  /// element-wise primitives do so without saying it here.
+  bool in_step = false;
 };
 
 /// Of one run: whether it is to end early, for steps that take long.
@@ -83,9 +88,6 @@ class Step {
   std::vector<Operand> operands;
   /// The step can read operand 0 with any byte strides: the execution then tells it the strides (see Strided).
   bool reads_strided = false;
-  /// Element i of the result is made of element i of each operand that has as many elements: the result may lie over
-  /// it.
-  bool is_element_wise = false;
 };
 
 /// A oneDNN primitive with its arguments; operand i is argument arguments[i].
@@ -104,6 +106,15 @@ class KernelStep final : public Step {
   using Kernel = std::function<void(std::span<void* const> pointers)>;
   std::unique_ptr<StepState> make_state() const override;
   Kernel kernel;
+};
+
+/// A function of one or two small tensors of packed f32; operands are these and the result.
+class ElementwiseStep final : public Step {
+ public:
+  std::unique_ptr<StepState> make_state() const override;
+  kernels::ElementwiseFunction function = nullptr;
+  std::size_t count = 0;
+  float alpha = 0, beta = 0;
 };
 
 /// A node of the operation table run by its reference kernel on packed tensors.
@@ -180,11 +191,27 @@ struct PlanImpl {
     }
     return place;
   }
+  /// The same for a whole buffer, which lies in its root directly from then on: parts of parts of parts are not walked
+  /// again.
+  BufferId settle_root(BufferId buffer) {
+    const Place found = root({buffer, 0});
+    std::size_t offset = found.offset;
+    while (buffer != found.buffer) {
+      Buffer& part = buffers[buffer];
+      const std::size_t inner = part.parent_offset;
+      buffer = std::exchange(part.parent, found.buffer);
+      part.parent_offset = offset;
+      offset -= inner;
+    }
+    return found.buffer;
+  }
 };
 
 /// Gives every root buffer of the arena an offset so that no two that live at the same time overlap. @return arena
 /// size.
 std::size_t plan_memory(PlanImpl& plan);
+/// The same with another number of pairs up to which it looks at each pair of buffers that live at the same time.
+std::size_t plan_memory(PlanImpl& plan, std::size_t max_pairs);
 
 /// Alignment of buffers: a cache line, and the widest vector.
 inline constexpr std::size_t kAlignment = 64;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ONNX reader: what it takes, and what it refuses with which words.
+#include <climits>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -14,6 +18,7 @@
 #include <tenon_onnx_schema.pb.h>
 
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/tests/support/resident.hpp>
@@ -23,7 +28,9 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace schema = ::tenon::onnx_schema;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A model under construction.
 struct Builder {
@@ -492,6 +499,235 @@ TEST(OnnxControlFlow, RefusesBodiesThatReadWhatNothingMakesOrUseUnknownOperation
   Builder short_body = looping_model();
   short_body.model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g()->mutable_input()->RemoveLast();
   EXPECT_EQ(short_body.error().code(), Code::kInvalidArgument);
+}
+
+// --- forms
+
+/// A Resize of [1, 1, 8, 8] to constant scales or sizes.
+Builder resize(const std::string& mode, const std::vector<float>& scales, const std::vector<std::int64_t>& sizes,
+               bool exclude_outside = false) {
+  Builder b(18);
+  b.input("x", {1, 1, 8, 8}).output("y");
+  if (sizes.empty()) {
+    auto& tensor = b.initializer("t", {static_cast<std::int64_t>(scales.size())});
+    for (const float scale : scales) tensor.add_float_data(scale);
+  } else {
+    auto& tensor = b.initializer("t", {static_cast<std::int64_t>(sizes.size())}, schema::TensorProto::INT64);
+    for (const std::int64_t size : sizes) tensor.add_int64_data(size);
+  }
+  auto& node = b.node(
+      "Resize", sizes.empty() ? std::vector<std::string>{"x", "", "t"} : std::vector<std::string>{"x", "", "", "t"},
+      {"y"}, "scaler");
+  const auto integer = [&](const char* name) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(schema::AttributeProto::INT);
+    attribute.set_i(1);
+  };
+  integer(exclude_outside ? "exclude_outside" : "antialias");
+  auto& attribute = *node.add_attribute();
+  attribute.set_name("mode");
+  attribute.set_type(schema::AttributeProto::STRING);
+  attribute.set_s(mode);
+  return b;
+}
+
+TEST(OnnxForms, ResizeRefusesWhatNoPictureCanBe) {
+  for (const char* mode : {"linear", "cubic"}) {
+    for (const float scale : {NAN, INFINITY, -INFINITY, -0.5f, 0.f, 1e12f}) {
+      const Error error = resize(mode, {1, 1, scale, 0.5f}, {}).error();
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("scaler"), HasSubstr("scale")));
+    }
+    EXPECT_THAT(resize(mode, {}, {1, 1, -4, 2}).error().what(), HasSubstr("-4"));
+    for (const bool exclude : {false, true}) {
+      EXPECT_THAT(resize(mode, {1, 0.5f}, {}, exclude).error().what(), HasSubstr("one for each axis"));
+      EXPECT_THAT(resize(mode, {}, {1, 1, 4, 4, 4}, exclude).error().what(), HasSubstr("one for each axis"));
+    }
+    // Nothing is left of an axis, and nothing is computed for it.
+    const auto nothing = resize(mode, {1, 1, 1e-9f, 0.5f}, {}).read();
+    EXPECT_EQ(evaluate(*nothing, {floats(std::vector<float>(64, 1), {1, 1, 8, 8})})[0].shape(), (Shape{1, 1, 0, 4}));
+  }
+}
+
+TEST(OnnxForms, SparseTensorsAreCheckedBeforeTheyAreWrittenOut) {
+  const auto sparse = [](const std::vector<std::int64_t>& dims, const std::vector<std::int64_t>& indices,
+                         std::int64_t values = 2) {
+    Builder b;
+    b.input("x", {2, 3}).output("y");
+    auto& proto = *b.model.mutable_graph()->add_sparse_initializer();
+    proto.mutable_values()->set_name("k");
+    proto.mutable_values()->set_data_type(schema::TensorProto::FLOAT);
+    proto.mutable_values()->add_dims(values);
+    for (std::int64_t i = 0; i < values; ++i) proto.mutable_values()->add_float_data(static_cast<float>(i + 1));
+    proto.mutable_indices()->set_data_type(schema::TensorProto::INT64);
+    proto.mutable_indices()->add_dims(static_cast<std::int64_t>(indices.size()));
+    for (const auto index : indices) proto.mutable_indices()->add_int64_data(index);
+    for (const auto extent : dims) proto.add_dims(extent);
+    b.node("Add", {"x", "k"}, {"y"});
+    return b;
+  };
+  const auto made = evaluate(*sparse({2, 3}, {1, 5}).read(), {floats(std::vector<float>(6, 0), {2, 3})});
+  EXPECT_EQ(values_of(made[0]), (std::vector<float>{0, 1, 0, 0, 0, 2}));
+  EXPECT_THAT(sparse({2, 3}, {1, 6}).error().what(), AllOf(HasSubstr("'k'"), HasSubstr("index 6")));
+  EXPECT_THAT(sparse({2, 3}, {-1, 5}).error().what(), HasSubstr("index -1"));
+  EXPECT_THAT(sparse({2, 3}, {1}).error().what(), HasSubstr("expected i64"));
+  EXPECT_THAT(sparse({2, -3}, {1, 5}).error().what(), HasSubstr("negative extent"));
+  EXPECT_EQ(sparse({1 << 20, 1 << 20}, {1, 5}).error().code(), Code::kResourceExhausted);
+  EXPECT_EQ(sparse({INT64_MAX, INT64_MAX}, {1, 5}).error().code(), Code::kInvalidArgument);
+}
+
+TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
+  Builder text;
+  text.output("y");
+  auto& attribute = *text.node("Constant", {}, {"y"}, "words").add_attribute();
+  attribute.set_name("value_string");
+  attribute.set_type(schema::AttributeProto::STRING);
+  attribute.set_s("hello");
+  const Error error = text.error();
+  EXPECT_EQ(error.code(), Code::kUnimplemented);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("words"), HasSubstr("text"), HasSubstr("take out")));
+  EXPECT_THAT(error.what(), Not(HasSubstr("supported")));
+
+  Builder cropped(18);
+  cropped.input("x", {1, 1, 8, 8}).output("y");
+  auto& scales = cropped.initializer("s", {4});
+  for (int i = 0; i < 4; ++i) scales.add_float_data(1);
+  auto& mode = *cropped.node("Resize", {"x", "", "s"}, {"y"}, "cropper").add_attribute();
+  mode.set_name("coordinate_transformation_mode");
+  mode.set_type(schema::AttributeProto::STRING);
+  mode.set_s("tf_crop_and_resize");
+  EXPECT_THAT(cropped.error().what(),
+              AllOf(HasSubstr("form of Resize"), HasSubstr("Slice"), Not(HasSubstr("supported"))));
+  mode.set_s("sideways");
+  EXPECT_EQ(cropped.error().code(), Code::kInvalidArgument);
+}
+
+/// Limits of this process, put back at the end.
+struct WithLimits {
+  explicit WithLimits(const ModelLimits& limits) { set_model_limits(limits); }
+  ~WithLimits() { set_model_limits(before); }
+  const ModelLimits before = model_limits();
+};
+
+/// An If within an If, `levels` deep; the innermost gives x + 1, or x.
+Builder nested_ifs(int levels) {
+  Builder builder;
+  builder.input("c", {}, schema::TensorProto::BOOL).input("x", {2}).output("y");
+  schema::GraphProto* graph = builder.model.mutable_graph();
+  std::string output = "y";
+  for (int level = 0; level < levels; ++level) {
+    auto& node = *graph->add_node();
+    node.set_op_type("If");
+    node.set_name("if" + std::to_string(level));
+    node.add_input("c");
+    node.add_output(output);
+    schema::GraphProto* taken = nullptr;
+    for (const char* branch : {"then_branch", "else_branch"}) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name(branch);
+      attribute.set_type(schema::AttributeProto::GRAPH);
+      auto& inner = *attribute.mutable_g();
+      inner.set_name(branch);
+      const std::string name = std::string(branch) + std::to_string(level);
+      inner.add_output()->set_name(name);
+      if (taken) {
+        auto& same = *inner.add_node();
+        same.set_op_type("Identity");
+        same.add_input("x");
+        same.add_output(name);
+      } else {
+        taken = &inner;
+        output = name;
+      }
+    }
+    graph = taken;
+  }
+  auto& last = *graph->add_node();
+  last.set_op_type("Add");
+  last.add_input("x");
+  last.add_input("x");
+  last.add_output(output);
+  return builder;
+}
+
+TEST(OnnxLimits, NestingIsSaidToBeNesting) {
+  const auto depth = static_cast<int>(model_limits().depth);
+  const auto model = nested_ifs(depth).read();
+  Tensor truth(ElementType::kBool, Shape{});
+  *truth.data<bool>() = true;
+  EXPECT_EQ(values_of(evaluate(*model, {truth, floats({1, 2}, {2})})[0]), (std::vector<float>{2, 4}));
+  // Copies are as deep as what they are copies of.
+  EXPECT_NO_THROW(model->clone()->clone());
+  // 33 and more are beyond what protobuf takes by itself.
+  for (const int levels : {depth + 1, 33, 100, 250}) {
+    const Error error = nested_ifs(levels).error();
+    EXPECT_EQ(error.code(), Code::kResourceExhausted) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("nested deeper than 8 levels")) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_DEPTH")) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("'if8'")) << levels;
+  }
+  const Error error = nested_ifs(500).error();
+  EXPECT_THAT(error.what(), HasSubstr("nested hundreds of levels deep"));
+}
+
+TEST(OnnxLimits, DepthMayBeRaised) {
+  ModelLimits limits = model_limits();
+  limits.depth = 40;
+  const WithLimits with(limits);
+  const auto model = nested_ifs(40).read();
+  Tensor truth(ElementType::kBool, Shape{});
+  *truth.data<bool>() = true;
+  EXPECT_EQ(values_of(evaluate(*model->clone(), {truth, floats({1, 2}, {2})})[0]), (std::vector<float>{2, 4}));
+  EXPECT_EQ(nested_ifs(41).error().code(), Code::kResourceExhausted);
+  limits.depth = kMaxModelDepth + 1;
+  EXPECT_THROW(set_model_limits(limits), Error);
+  limits.depth = 0;
+  EXPECT_THROW(set_model_limits(limits), Error);
+  EXPECT_EQ(model_limits().depth, 40U);
+}
+
+TEST(OnnxLimits, NodesAreCounted) {
+  ModelLimits limits = model_limits();
+  limits.nodes = 20;
+  const WithLimits with(limits);
+  const auto chain = [](int length) {
+    Builder builder;
+    builder.input("x", {2}).output("v" + std::to_string(length - 1));
+    for (int i = 0; i < length; ++i)
+      builder.node("Abs", {i ? "v" + std::to_string(i - 1) : "x"}, {"v" + std::to_string(i)});
+    return builder;
+  };
+  EXPECT_NO_THROW(chain(20).read());
+  const Error error = chain(21).error();
+  EXPECT_EQ(error.code(), Code::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr("more than 20 nodes"));
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_NODES"));
+  // Those within graphs count, too.
+  limits.nodes = 11;  // Five times an If and what its other branch does, and the innermost.
+  set_model_limits(limits);
+  EXPECT_NO_THROW(nested_ifs(5).read());
+  EXPECT_EQ(nested_ifs(6).error().code(), Code::kResourceExhausted);
+}
+
+TEST(OnnxLimits, IdentitiesOfOneValueAreReadInLinearTime) {
+  const auto seconds = [](int length) {
+    Builder builder;
+    builder.input("x", {2}).output("y");
+    for (int i = 0; i < length; ++i)
+      builder.node("Identity", {i ? "v" + std::to_string(i - 1) : "x"}, {"v" + std::to_string(i)});
+    builder.node("Abs", {"v" + std::to_string(length - 1)}, {"y"});
+    const Tensor bytes = builder.bytes();
+    const std::clock_t begin = std::clock();
+    read_onnx(bytes);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  double few = 1e9, many = 1e9;
+  for (int round = 0; round < 2; ++round) {
+    few = std::min(few, seconds(4000));
+    many = std::min(many, seconds(16000));
+  }
+  EXPECT_LT(many, 8 * few + 0.02) << "4000: " << few << " s, 16000: " << many << " s";
 }
 
 }  // namespace

@@ -36,6 +36,10 @@ class ExternalData {
 /// @errors kInvalidArgument, kDataLoss, kUnimplemented, all naming `what`.
 Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, const std::string& what);
 
+/// A sparse tensor, written out. @errors as tensor_from_proto; also indices that are out of range or do not fit the
+/// values, and a dense size out of all proportion (kResourceExhausted).
+Tensor tensor_from_sparse(schema::SparseTensorProto& proto, ExternalData& external, const std::string& what);
+
 }  // namespace onnx_reader
 }  // namespace v1
 }  // namespace tenon

@@ -129,7 +129,8 @@ class TENON_API CompiledModelImpl {
   const Ports& ports() const noexcept { return ports_; }
   virtual std::unique_ptr<InferRequestImpl> create_request() = 0;
 
-  /// Workers of the runtime's executor for start_async; 0 runs start_async in the caller's thread. Ask for it once.
+  /// Workers of the runtime's executor for start_async; 0 runs start_async in the caller's thread. Asked at every
+  /// start_async: no lock, no look-up. It may grow (AUTO moves to another device); workers do not become fewer.
   virtual std::size_t stream_count() const { return 1; }
 
   /// Why a tensor can't be used where it lies, as input or output `index`; nothing when it can. What is refused the

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include <tenon/core/host.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
@@ -65,6 +67,30 @@ TEST_F(Frames, OfEveryCommonFormatGiveTheSameGrey) {
     request.infer();
     EXPECT_NEAR(first_value(request), 90, 1);
   }
+}
+
+TEST_F(Frames, CancelFromAnotherThreadMeetsNewPlans) {
+  // Every frame of a new size adds a plan to the request while the other thread asks for the plan to cancel: what the
+  // thread sanitizer watches.
+  std::atomic<bool> stop{false};
+  auto request = compile().create_infer_request();
+  request.set_frame("x", grey_frame(kNv12, 8, 8, 50));
+  request.infer();
+  std::thread other([&] {
+    while (!stop) request.cancel();
+  });
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    request.set_frame("x", grey_frame(kNv12, 8 + 2 * i, 8, 50));
+    try {
+      request.infer();
+      EXPECT_NEAR(first_value(request), 50, 1);
+    } catch (const Cancelled&) {
+    }
+  }
+  stop = true;
+  other.join();
+  request.infer();
+  EXPECT_NEAR(first_value(request), 50, 1);
 }
 
 TEST_F(Frames, NewSizeReplansOnceAndIsCounted) {

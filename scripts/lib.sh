@@ -19,7 +19,7 @@ PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
 
 # PyPI packages, pinned where the build depends on the version.
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
-PYPI_TEST=("openvino==2026.4.1" "onnxruntime" "onnx" "numpy")
+PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx" "numpy")
 # A second OpenCL platform for the tests, with USM and images over buffers. 230 MB: the slow tier alone downloads it. Its
 # version is that of the compiler runtime above.
 PYPI_CHECK=("intel-opencl-rt==2023.2.0")

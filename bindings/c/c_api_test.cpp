@@ -270,6 +270,56 @@ TEST_F(CApi, PropertiesAreText) {
   tenon_compiled_model_free(slow);
 }
 
+TEST_F(CApi, EveryStartIsCalledBackEvenWhenTheRequestIsFreedInFlight) {
+  constexpr int kTimes = 1000;
+  const tenon_property_t properties[] = {{"TEST_DELAY_US", "200"}, {"NUM_STREAMS", "2"}};
+  tenon_compile_options_t options{};
+  options.struct_size = sizeof options;
+  options.properties = properties;
+  options.property_count = 2;
+  tenon_compiled_model_t* slow = nullptr;
+  ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", &options, &slow), TENON_OK);
+  struct Seen {
+    int calls = 0;
+    bool freed = false;
+  };
+  std::vector<Seen> seen(kTimes);
+  float values[8] = {1, -1, 2, -2, 3, -3, 4, -4};
+  int filled = 0;
+  for (Seen& one : seen) {
+    tenon_infer_request_t* running = nullptr;
+    ASSERT_EQ(tenon_compiled_model_create_infer_request(slow, &running), TENON_OK);
+    const tenon_callback_t callback = [](tenon_status_t status, const char*, void* user) {
+      Seen& told = *static_cast<Seen*>(user);
+      EXPECT_EQ(status, TENON_OK);
+      EXPECT_FALSE(told.freed) << "nothing comes after the free";
+      ++told.calls;
+    };
+    ASSERT_EQ(tenon_infer_request_set_callback(running, callback, &one), TENON_OK);
+    tenon_tensor_t *in = nullptr, *out = nullptr;
+    ASSERT_EQ(tenon_infer_request_get_input_tensor(running, 0, &in), TENON_OK);
+    ASSERT_EQ(tenon_infer_request_get_output_tensor(running, 0, &out), TENON_OK);
+    void *from = nullptr, *to = nullptr;
+    ASSERT_EQ(tenon_tensor_data(in, &from), TENON_OK);
+    ASSERT_EQ(tenon_tensor_data(out, &to), TENON_OK);
+    std::memcpy(from, values, sizeof(float));
+    std::memset(to, 0, sizeof(float));
+    ASSERT_EQ(tenon_infer_request_start_async(running), TENON_OK);
+    tenon_infer_request_free(running);
+    one.freed = true;
+    float result = 0;
+    std::memcpy(&result, to, sizeof result);
+    filled += result == 1;
+    tenon_tensor_free(in);
+    tenon_tensor_free(out);
+  }
+  int called = 0;
+  for (const Seen& one : seen) called += one.calls == 1;
+  EXPECT_EQ(called, kTimes);
+  EXPECT_EQ(filled, kTimes) << "an output that was kept holds its result";
+  tenon_compiled_model_free(slow);
+}
+
 TEST_F(CApi, LedgerAndReportTell) {
   tenon_ledger_totals_t totals{};
   totals.struct_size = sizeof totals;

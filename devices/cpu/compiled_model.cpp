@@ -136,7 +136,7 @@ void CompiledModel::declare_properties() {
   table_.add_constant(enable_profiling, config_.profiling);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
-  table_.add_constant(runtime_requirements, requirements());
+  table_.add_constant(runtime_requirements, cpu_device::requirements());
   config_.placement.describe(table_);
   config_.inert.describe(table_);
 }

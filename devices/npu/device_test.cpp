@@ -444,6 +444,13 @@ TEST_F(Npu, WorkloadTypeChangesOnACompiledModel) {
   compiled.set_property({workload_type(WorkloadType::DEFAULT)});
   EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::DEFAULT);
   EXPECT_NO_THROW(compiled.create_infer_request().infer());
+  // It is the driver that is told: when that fails, nothing has changed.
+  level_zero::detail::Probe::countdown = 1;
+  EXPECT_THROW(compiled.set_property({workload_type(WorkloadType::EFFICIENT)}), Error);
+  level_zero::detail::Probe::countdown = 0;
+  EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::DEFAULT);
+  compiled.set_property({workload_type(WorkloadType::EFFICIENT)});
+  EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::EFFICIENT);
   EXPECT_THROW(compiled.set_property({enable_profiling(true)}), Error);
 }
 

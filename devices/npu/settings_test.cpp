@@ -214,7 +214,8 @@ TEST_F(NpuSettings, ReleasedMemoryComesBackWithTheNextInference) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{kRows, kColumns});
   x->output(0).set_names({"x"});
   auto by_row = std::make_shared<op::v8::Softmax>(x->output(0), 1);
-  auto y = std::make_shared<op::v8::Softmax>(by_row->output(0), 0);
+  auto ones = op::v0::Constant::create(element::f32, Shape{kColumns, 1}, std::vector<float>(kColumns, 1.f));
+  auto y = std::make_shared<op::v0::MatMul>(by_row->output(0), ones->output(0), false, false);
   y->output(0).set_names({"y"});
   auto compiled = core.compile_model(std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}), "NPU");
   auto request = compiled.create_infer_request();
@@ -223,9 +224,9 @@ TEST_F(NpuSettings, ReleasedMemoryComesBackWithTheNextInference) {
   const bool can_evict = !version || std::string(version) == "1.16" || std::string(version) == "1.18";
   for (int i = 1; i <= 3; ++i) {
     std::fill_n(request.get_tensor("x").data<float>(), kRows * kColumns, static_cast<float>(i));
-    std::fill_n(request.get_tensor("y").data<float>(), kRows * kColumns, -1.f);
+    std::fill_n(request.get_tensor("y").data<float>(), kRows, -1.f);
     request.infer();
-    EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(::testing::FloatNear(1.f / kRows, 1e-6f)));
+    EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(::testing::FloatNear(1.f, 1e-3f)));
     const auto with = allocated();
     compiled.release_memory();
     if (can_evict) {

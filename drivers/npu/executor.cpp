@@ -39,7 +39,7 @@ bool is_short(const CommandList& list) noexcept {
 }  // namespace
 
 Executor::Executor(Ref<Device> device, Priority priority, std::uint64_t spin_ns)
-    : device_(std::move(device)), priority_(priority), spin_ns_(spin_ns) {
+    : device_(std::move(device)), priority_(priority), spin_ns_(spin_ns), is_instrumented_(is_instrumented()) {
   failures_.reserve(kKeptFailures);
 }
 
@@ -94,7 +94,8 @@ bool Executor::push(std::span<Item> items) try {
       has_thread_ = true;
     }
     for (Item& item : items) {
-      item.sequence = ++sequence_;
+      item.sequence = sequence_.load(std::memory_order_relaxed) + 1;
+      sequence_.store(item.sequence, std::memory_order_relaxed);
       if (item.outcome) item.outcome->sequence = item.sequence;
       ring_[(first_ + count_++) % ring_.size()] = std::move(item);
     }
@@ -106,7 +107,7 @@ bool Executor::push(std::span<Item> items) try {
   return false;
 }
 
-bool Executor::submit(Submission submission) try {
+bool Executor::submit(Submission&& submission) try {
   const std::size_t count = submission.lists.size() + (submission.before ? 1 : 0) + (submission.after ? 1 : 0);
   const auto finish = [&](Item& item) {
     item.fence = std::move(submission.fence);
@@ -141,31 +142,32 @@ ze_result_t Executor::wait(const Outcome& outcome) noexcept {
 }
 
 ze_result_t Executor::wait(Deadline deadline) noexcept {
-  std::uint32_t from = 0, target = 0;
-  {
-    std::lock_guard lock(mutex_);
-    from = told_;
-    target = sequence_;
-    ++waiters_;
-  }
+  waiters_.fetch_add(1);  // Before it looks what was told: who forgets failures then sees it.
+  const std::uint32_t from = told_.load(), target = sequence_.load();
   while (!reached(done_.load(), target) && !deadline.passed() && help()) {
   }
   const bool in_time =
       done_.wait([target](std::uint32_t done) { return reached(done, target); }, deadline, default_spin_ns());
   ze_result_t result = in_time ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
-  std::lock_guard lock(mutex_);
-  if (in_time) {
-    for (const Failure& failure : failures_) {
-      if (reached(from, failure.sequence) || !reached(target, failure.sequence)) continue;
-      if (failure.fence && failure.fence->has_told(failure.token)) continue;
-      result = failure.result;
-      break;
-    }
-    if (reached(target, told_)) told_ = target;
+  if (in_time && failure_count_.load() != 0) {
+    std::lock_guard lock(mutex_);
+    result = first_untold(from, target);
+    if (reached(target, told_.load())) told_.store(target);
+    // Who began before another's wait ended is still to hear what that one heard.
+    if (waiters_.load() == 1)
+      std::erase_if(failures_, [this](const Failure& each) { return reached(told_.load(), each.sequence); });
+    failure_count_.store(failures_.size());
   }
-  // Who began before another's wait ended is still to hear what that one heard.
-  if (--waiters_ == 0) std::erase_if(failures_, [this](const Failure& each) { return reached(told_, each.sequence); });
+  waiters_.fetch_sub(1);
   return result;
+}
+
+ze_result_t Executor::first_untold(std::uint32_t from, std::uint32_t target) const noexcept {
+  for (const Failure& failure : failures_) {
+    if (reached(from, failure.sequence) || !reached(target, failure.sequence)) continue;
+    if (!failure.fence || !failure.fence->has_told(failure.token)) return failure.result;
+  }
+  return ZE_RESULT_SUCCESS;
 }
 
 void Executor::wait_for_users_of(const Allocation& memory) noexcept {
@@ -178,7 +180,9 @@ void Executor::wait_for_users_of(const Allocation& memory) noexcept {
       last = item.sequence;
       is_used = true;
     };
-    if (running_) look(*running_);
+    lookers_.fetch_add(1);
+    if (const Item* item = running_.load()) look(*item);
+    lookers_.fetch_sub(1);
     for (std::size_t i = 0; i < count_; ++i) look(ring_[(first_ + i) % ring_.size()]);
   }
   if (is_used) done_.wait([last](std::uint32_t done) { return reached(done, last); }, Deadline(), default_spin_ns());
@@ -192,7 +196,7 @@ bool Executor::pop(Item* item) noexcept {
   *item = std::move(ring_[first_]);
   first_ = (first_ + 1) % ring_.size();
   --count_;
-  running_ = item;
+  running_.store(item, std::memory_order_relaxed);
   popped_.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -269,15 +273,12 @@ void Executor::work() {
 void Executor::run(Item& item) noexcept {
   Workers::set_thread_priority(priority_.load(std::memory_order_relaxed));
   if (item.is_first) submission_ = ZE_RESULT_SUCCESS;
-  if (is_instrumented())
+  if (is_instrumented_)
     run_instrumented(item);
   else
     run_commands(item);
-  {
-    std::lock_guard lock(mutex_);
-    running_ = nullptr;
-    if (item.is_last && submission_ != ZE_RESULT_SUCCESS) note_failure(item);
-  }
+  if (item.is_last && submission_ != ZE_RESULT_SUCCESS) note_failure(item);
+  let_go();
   if (item.list) item.list->give_back();  // Before the fence: who waited for it may submit the list again.
   if (item.outcome) item.outcome->result = submission_;
   if (item.fence) item.fence->complete(item.token, submission_);
@@ -322,13 +323,20 @@ ze_result_t Executor::run_traced(Trace& trace, const CommandList* list, Command&
 
 void Executor::note_failure(const Item& item) noexcept {
   if (item.outcome) return;
+  std::lock_guard lock(mutex_);
   if (failures_.size() == kKeptFailures) failures_.pop_back();
   failures_.push_back({item.sequence, submission_, item.fence, item.token});  // Within what was reserved.
+  failure_count_.store(failures_.size());
+}
+
+void Executor::let_go() noexcept {
+  running_.store(nullptr);
+  if (lookers_.load() != 0) std::lock_guard lock(mutex_);  // Which they hold while they look.
 }
 
 ze_result_t Executor::run(const CommandList* list, std::span<const std::unique_ptr<Command>> commands) noexcept {
   ze_result_t result = submission_;
-  Trace* const trace = is_instrumented() ? Trace::get() : nullptr;
+  Trace* const trace = is_instrumented_ ? Trace::get() : nullptr;
   for (const auto& command : commands)
     result = trace ? run_traced(*trace, list, *command, result) : run(list, *command, result);
   return result;

@@ -45,7 +45,7 @@ class Executor {
 
   /// All of it or nothing. Allocates only when more submissions wait than ever before, or for more than one item.
   /// @return false when there is no memory or no thread: nothing was submitted, and the lists are still the caller's.
-  bool submit(Submission submission);
+  bool submit(Submission&& submission);
   /// Runs what is next in the caller's thread, when that is a list that is known to be short and waits for nothing, and
   /// nothing else computes on the device: waking another thread and being woken costs tens of times what the shortest
   /// graphs take. For threads that wait anyway. @return false when nothing was run.
@@ -103,23 +103,31 @@ class Executor {
   void run_commands(Item& item) noexcept;
   ze_result_t wait_for(const CommandList* list, Event& event) noexcept;
   ze_result_t stop_result(const CommandList* list) const noexcept;
+  ze_result_t first_untold(std::uint32_t from, std::uint32_t target) const noexcept;  ///< With mutex_ held.
   void note_failure(const Item& item) noexcept;  ///< Of its submission, submission_.
+  void let_go() noexcept;                        ///< Of the running item, before its list is given back.
 
   const Ref<Device> device_;
   std::atomic<Priority> priority_;
   const std::uint64_t spin_ns_;
+  const bool is_instrumented_;
   std::atomic<const void*> owner_{nullptr};
   std::atomic<std::uint64_t> stop_ns_{0};  ///< When stop_waiting() was called; 0: not yet.
   std::mutex turn_;  ///< Of whoever runs items; taken before mutex_, so that an item is in the ring until its turn.
   std::mutex mutex_;
   std::vector<Item> ring_;
   std::size_t first_ = 0, count_ = 0;
-  std::uint32_t sequence_ = 0;     ///< Of the last item that was pushed, modulo 2^32: done_ when it is done.
-  const Item* running_ = nullptr;  ///< Until its list is given back.
+  /// Of the last item that was pushed, modulo 2^32: done_ when it is done. Written with mutex_.
+  std::atomic<std::uint32_t> sequence_{0};
   bool has_thread_ = false;
   std::vector<Failure> failures_;
-  std::uint32_t told_ = 0;       ///< The last sequence that a wait() which has ended covered.
-  std::uint32_t waiters_ = 0;    ///< In wait().
+  // What failures cost is paid where there are some: these are read without the mutex, and written with it.
+  std::atomic<std::size_t> failure_count_{0};
+  std::atomic<std::uint32_t> told_{0};     ///< The last sequence that a wait() which has ended covered.
+  std::atomic<std::uint32_t> waiters_{0};  ///< In wait().
+  // Who looks at the running item without having it: the runner lets go of it only when nobody does.
+  std::atomic<const Item*> running_{nullptr};
+  std::atomic<std::uint32_t> lookers_{0};
   alignas(64) WaitWord pushed_;  ///< Items, modulo 2^32; what the thread looks at.
   alignas(64) std::atomic<std::uint32_t> popped_{0};
   std::atomic<std::uint32_t> helps_{0};

@@ -73,6 +73,12 @@ std::span<const TableEntry> calls_by_name() {
   return entries;
 }
 
+/// The short name of the extension that has the call; empty where none does.
+std::string_view extension_of(std::string_view call) {
+  if (call.find("MutableCommand") != call.npos || call.find("NextCommandId") != call.npos) return "mutable";
+  return call == "zeEventQueryKernelTimestampsExt" ? "timestamps" : "";
+}
+
 /// Calls of extensions whose tables are made here.
 std::span<const TableEntry> calls_of_extensions() {
   static const TableEntry entries[] = {
@@ -170,7 +176,10 @@ void* extension_function(const char* name) noexcept {
     return graph_extension_table(name);
   }
   for (const TableEntry& call : calls_by_name())
-    if (std::string_view(call.name) == name) return const_cast<void*>(call.call);
+    if (std::string_view(call.name) == name) {
+      const std::string_view owner = extension_of(name);
+      return owner.empty() || is_offered(owner) ? const_cast<void*>(call.call) : nullptr;
+    }
   return nullptr;
 }
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures on purpose and the trace of calls, seen by OpenVINO's plugin: what docs/guide/npu_without_an_npu.md promises."""
+import fcntl
 import json
 import os
 import tempfile
@@ -70,3 +71,18 @@ class InstrumentTest(client.NpuTest):
     def test_a_compilation_fails_on_purpose(self):
         words = self.in_fresh_process(INFER, {"TENON_NPU_FAIL": "pfnCreate*=ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY"}, expect_failure=True)
         self.assertIn("ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY", words)
+
+    def test_a_file_is_one_process_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "calls.json")
+            with open(path, "w", encoding="utf-8") as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                self.assertEqual(self.in_fresh_process(INFER, {"TENON_NPU_TRACE": path}), [1, 2, 3])
+            self.assertIn("another process is tracing into it", self.output)
+            self.assertEqual(os.path.getsize(path), 0)
+            os.remove(path)
+            self.in_fresh_process(INFER, {"TENON_NPU_TRACE": os.path.join(folder, "%p.json")})
+            name, = os.listdir(folder)
+            self.assertRegex(name, r"^\d+\.json$")
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                self.assertGreater(len(json.load(file)), 20)

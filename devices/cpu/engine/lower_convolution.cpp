@@ -190,7 +190,7 @@ bool lower_8_bit(Lowering& lowering, const Chain& chain, Problem<Primitive> prob
   problem.type = lies_in;
   const Filter filter = filter_of(weights->values, grouped, false);
   const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
-  std::vector<ElementType> results{result_type(lowering, chain.last(), lowering.compute_type())};
+  std::vector<ElementType> results{result_type(lowering, chain, lowering.compute_type())};
   if (results[0] != ElementType::kF32) results.push_back(ElementType::kF32);
   if (rounded) results = {rounded->type};
   for (const ElementType result : results) {
@@ -205,7 +205,7 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
            std::size_t groups) {
   if (lower_8_bit(lowering, chain, problem, groups, filter.grouped, filter.transposed)) return true;
   problem.type = lowering.compute_type();
-  problem.result = result_type(lowering, chain.last(), problem.type);
+  problem.result = result_type(lowering, chain, problem.type);
   if (problem.result != problem.type && lower_in(lowering, chain, problem, filter, groups)) return true;
   problem.result = problem.type;
   if (lower_in(lowering, chain, problem, filter, groups)) return true;

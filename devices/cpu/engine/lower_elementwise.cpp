@@ -73,17 +73,9 @@ void add_small(Lowering& lowering, const std::shared_ptr<Node>& node, kernels::E
   step->count = element_count(node->get_output_shape(0));
   step->alpha = alpha;
   step->beta = beta;
-  step->is_element_wise = true;
-  for (const Place place : from) step->operands.push_back({place, false});
+  for (const Place place : from) step->operands.push_back({place, false, true});
   step->operands.push_back({to, true});
   lowering.add_step(node, std::move(step), "small");
-}
-
-/// Memory for a result in that layout: that of an operand where nobody reads it any more.
-Place define_over(Lowering& lowering, Value& made, const md& layout, Place operand) {
-  if (!lowering.may_overwrite(operand)) return lowering.define(made, layout);
-  lowering.define_at(made, layout, operand);
-  return operand;
 }
 
 bool lower_activation(Lowering& lowering, const Chain& chain) {
@@ -96,7 +88,8 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
   const ElementType lies_in = element_type(variant.desc);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   if (const auto what = small_kernel(activation->algorithm, source.shape, variant.desc)) {
-    const Place to = define_over(lowering, lowering.value(node->output(0)), variant.desc, variant.place);
+    const Place to =
+        lowering.define_over(lowering.value(node->output(0)), variant.desc, {variant.place, variant.desc.get_size()});
     add_small(lowering, node, *what, {variant.place}, to, activation->alpha, activation->beta);
     return true;
   }
@@ -133,7 +126,9 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   if (layout.get_ndims() == 0) return false;
   if (const auto what = small_kernel(algo, x.shape, layout)) {
     const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
-    add_small(lowering, node, *what, {a, b}, define_over(lowering, lowering.value(node->output(0)), layout, a));
+    const std::size_t bytes = layout.get_size();
+    add_small(lowering, node, *what, {a, b},
+              lowering.define_over(lowering.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
     return true;
   }
   dnnl::primitive_attr attributes;

@@ -36,7 +36,7 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
   const ElementType lies_in = element_type(lowering.real(source).desc);
   const Place from = lowering.in_layout(source, plain_desc(lies_in, source.shape));
   const md read = plain_desc(lies_in, source.shape),
-           desc = plain_desc(result_type(lowering, node, lowering.compute_type()), made.shape);
+           desc = plain_desc(result_type(lowering, chain, lowering.compute_type()), made.shape);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::softmax_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
@@ -91,7 +91,7 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
   if (scale) flags |= dnnl::normalization_flags::use_scale;
   if (shift) flags |= dnnl::normalization_flags::use_shift;
   // What reads it computes in that type.
-  const ElementType type = result_type(lowering, chain.last(), lowering.compute_type());
+  const ElementType type = result_type(lowering, chain, lowering.compute_type());
   const md desc = plain_desc(type, Shape{rows, columns});
   const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});
   dnnl::primitive_attr attr;

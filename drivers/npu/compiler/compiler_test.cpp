@@ -26,12 +26,14 @@ std::string error_of(Body body, Code code) {
   return {};
 }
 
-Bytes by_pointer(const Model& model) {
+/// @param weights  Those that it points to.
+Bytes by_pointer(const Model& model, Tensor* weights = nullptr) {
   SerializedModel serialized = serialize(model);
   std::string xml = serialized.xml;
   // As the client's serialiser: each constant says where its bytes are in this process.
   static std::vector<Tensor> kept;
   kept.push_back(serialized.weights);
+  if (weights) *weights = serialized.weights;
   const auto* base = static_cast<const char*>(serialized.weights.data());
   for (std::size_t at = 0; (at = xml.find("type=\"Const\"", at)) != std::string::npos; ++at) {
     const auto number = [&](const char* key) {
@@ -88,8 +90,13 @@ TEST(InMemoryIr, RefusesAnAddressThatIsNoMemory) {
 
 TEST(InMemoryIr, HashKnowsWeightsBehindPointersAndNotTheirAddress) {
   const auto model = small_model();
-  const Bytes first = by_pointer(*model), again = by_pointer(*model);
-  EXPECT_EQ(hash_of(parse_in_memory_ir(first)), hash_of(parse_in_memory_ir(again)));
+  Tensor weights;
+  const Bytes first = by_pointer(*model), again = by_pointer(*model, &weights);
+  EXPECT_NE(first, again) << "the same weights elsewhere";
+  const Hash hash = hash_of(parse_in_memory_ir(first));
+  EXPECT_EQ(hash, hash_of(parse_in_memory_ir(again)));
+  static_cast<std::uint8_t*>(weights.data())[weights.size_bytes() - 1] ^= 1;
+  EXPECT_NE(hash, hash_of(parse_in_memory_ir(again))) << "other weights at the same place";
 }
 
 TEST(BuildFlags, TakesWhatClientsSend) {
@@ -113,8 +120,13 @@ TEST(BuildFlags, RefusesWhatIsMalformedAndNamesIt) {
   for (const char* text :
        {"--inputs_precisions=\"0:FP33\"", "--inputs_precisions=\"0\"", "--inputs_layouts=\"0:WXYZ\"", "--what=\"1\"",
         "--inputs_precisions=\"0:FP32", "nonsense", "--config PERF_COUNT=\"MAYBE\"", "PERF_COUNT=\"YES\"",
-        "--config NPU_COMPILATION_MODE_PARAMS=\"optimization-level=3\"",
-        "--config NPU_COMPILATION_MODE_PARAMS=\"what=3\"", "--config NPU_TILES=\"two\"", "--config =\"1\""})
+        "--config NPU_COMPILATION_MODE_PARAMS=\"optimization-level=4\"",
+        "--config NPU_COMPILATION_MODE_PARAMS=\"optimization-level\"",
+        "--config NPU_COMPILATION_MODE_PARAMS=\"enable-weights-sparsity=maybe\"",
+        "--config NPU_COMPILATION_MODE_PARAMS=\"performance-hint-override=none\"",
+        "--config NPU_COMPILATION_MODE_PARAMS=\"=3\"", "--config NPU_COMPILATION_MODE_PARAMS=\"what={a {b}\"",
+        "--config NPU_COMPILATION_MODE_PARAMS=\"what='a b\"", "--config NPU_COMPILATION_MODE_PARAMS=\"what={a}b\"",
+        "--config NPU_TILES=\"two\"", "--config =\"1\""})
     error_of([&] { parse_build_flags(text); }, Code::kInvalidArgument);
 }
 

@@ -77,8 +77,8 @@ using OpsetMap = std::unordered_map<std::string, std::int64_t>;
 
 class OnnxReader {
  public:
-  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin)
-      : proto_(proto), external_(folder), origin_(std::move(origin)) {}
+  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin, bool map)
+      : proto_(proto), external_(folder, map), origin_(std::move(origin)) {}
 
   std::shared_ptr<Model> read() {
     if (!proto_.has_graph()) invalid("has no graph");
@@ -575,7 +575,8 @@ bool parse(const void* data, int size, schema::ModelProto& proto) {
 
 bool has_onnx_reader() { return true; }
 
-std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin) {
+std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin,
+                                 bool map) {
   const std::size_t size = bytes ? bytes.size_bytes() : 0;
   if (size > static_cast<std::size_t>(INT_MAX)) {
     throw Error(Code::kInvalidArgument,
@@ -588,7 +589,7 @@ std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::pat
                     " is no ONNX model, or a truncated or damaged one (its protobuf does not parse, or its graphs are "
                     "nested hundreds of levels deep)");
   }
-  return onnx_reader::OnnxReader(proto, folder, origin).read();
+  return onnx_reader::OnnxReader(proto, folder, origin, map).read();
 }
 
 }  // namespace v1

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -160,6 +161,39 @@ class OnnxExternalData : public ::testing::Test {
 TEST_F(OnnxExternalData, IsMapped) {
   const auto model = with("w.bin", "8").read(folder_ / "model");
   EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
+}
+
+TEST_F(OnnxExternalData, IsReadWhereNoMappingIsWanted) {
+  const Builder b = with("w.bin", "8");
+  std::ofstream(folder_ / "model" / "m.onnx", std::ios::binary) << b.model.SerializeAsString();
+  const auto model = read_model(folder_ / "model" / "m.onnx", {}, false);
+  const float other[] = {0, 0, 70, 80};
+  // In place, as an editor or a download would.
+  std::fstream(folder_ / "model" / "w.bin", std::ios::binary | std::ios::in | std::ios::out)
+      .write(reinterpret_cast<const char*>(other), sizeof other);
+  EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
+}
+
+TEST_F(OnnxExternalData, AFifoInAFilesPlaceIsRefusedAndNotWaitedFor) {
+  ::alarm(20);  // A reader that waits for a writer ends here.
+  ASSERT_EQ(::mkfifo((folder_ / "model" / "pipe").c_str(), 0600), 0);
+  const auto refusal = [](auto&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  EXPECT_THAT(refusal([&] { with("pipe", "0").read(folder_ / "model"); }), HasSubstr("it is a FIFO"));
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model" / "pipe"); }), HasSubstr("it is a FIFO"));
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model"); }), HasSubstr("it is a directory"));
+  // An IR whose weights are none.
+  std::ofstream(folder_ / "model" / "m.xml") << "<?xml version=\"1.0\"?><net version=\"11\"/>";
+  ASSERT_EQ(::mkfifo((folder_ / "model" / "m.bin").c_str(), 0600), 0);
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model" / "m.xml"); }), HasSubstr("it is a FIFO"));
+  ::alarm(0);
 }
 
 TEST_F(OnnxExternalData, IsNeitherReadNorDuplicated) {

@@ -199,7 +199,7 @@ const Tensor& ExternalData::file(const std::string& location, const std::string&
     throw Error(Code::kInvalidArgument,
                 what + " has its data at \"" + location + "\", outside the model's folder; such paths are refused");
   }
-  return files_.emplace(location, map_file(target)).first->second;
+  return files_.emplace(location, map_ ? map_file(target) : read_file(target)).first->second;
 }
 
 Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, const std::string& what) {

@@ -19,15 +19,16 @@ namespace schema = ::tenon::onnx_schema;
 /// @errors kUnimplemented: a type that Tenon's tensors cannot hold (text, complex, 8-bit floats); names `what`.
 ElementType element_type_from_onnx(int type, const std::string& what);
 
-/// Files of external data, each mapped once.
+/// Files of external data, each mapped, or read, once.
 class ExternalData {
  public:
-  explicit ExternalData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit ExternalData(std::filesystem::path folder, bool map = true) : folder_(std::move(folder)), map_(map) {}
   /// @errors kInvalidArgument: the location leaves the folder. kNotFound.
   const Tensor& file(const std::string& location, const std::string& what);
 
  private:
   std::filesystem::path folder_;
+  bool map_;
   std::map<std::string, Tensor> files_;
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled models and requests of the CPU device.
 #include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/compiled_model_internal.hpp>
@@ -11,10 +14,19 @@ namespace {
 
 constexpr std::size_t kKeptVariants = 8;
 
+/// All shapes are known, those of states included: what is assigned must be what is read, or the next run has others.
 bool is_static(const Model& model) {
+  std::map<std::string, const Node*> states;
   for (const auto& node : model.get_ordered_ops()) {
     for (std::size_t i = 0; i < node->get_output_size(); ++i)
       if (node->get_output_partial_shape(i).is_dynamic() || node->get_output_element_type(i).is_dynamic()) return false;
+    if (std::string_view(node->get_type_name()) == "ReadValue")
+      states[node->get_attributes().get_string("variable_id")] = node.get();
+  }
+  for (const auto& sink : model.get_sinks()) {
+    if (std::string_view(sink->get_type_name()) != "Assign") continue;
+    const auto state = states.find(sink->get_attributes().get_string("variable_id"));
+    if (state != states.end() && sink->get_input_shape(0) != state->second->get_output_shape(0)) return false;
   }
   return true;
 }

@@ -215,5 +215,70 @@ TEST(CpuDevice, QueriesWhatItSupports) {
   EXPECT_EQ(supported.at("relu"), "CPU");
 }
 
+/// Adds up each of two inputs of open lengths in a state of its own.
+std::shared_ptr<Model> two_sums() {
+  ParameterVector parameters;
+  OutputVector outputs;
+  SinkVector sinks;
+  for (const char* id : {"a", "b"}) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1});
+    x->output(0).set_names({id});
+    // Of opset 3, whose states have the shape of their initial value: with known inputs there is a plan.
+    const auto zero = std::make_shared<op::v1::Subtract>(x, x);
+    const auto sum =
+        std::make_shared<op::v1::Add>(make_node("ReadValue", 3, {zero}, {{"variable_id", id}})->output(0), x);
+    sum->output(0).set_names({std::string("sum_") + id});
+    parameters.push_back(x);
+    outputs.push_back(sum->output(0));
+    sinks.push_back(make_node("Assign", 3, {sum->output(0)}, {{"variable_id", id}}));
+  }
+  return std::make_shared<Model>(outputs, sinks, parameters);
+}
+
+TEST(CpuDevice, AStateMayGrowFromRunToRun) {
+  ExactCore core;
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
+  x->output(0).set_names({"x"});
+  const auto state = make_node("ReadValue", 3, {x}, {{"variable_id", "s"}});
+  const auto longer = std::make_shared<op::v0::Concat>(OutputVector{state->output(0), x}, 0);
+  const auto rows = op::v0::Constant::create(element::i64, Shape{1}, std::vector<std::int64_t>{0});
+  const auto y = make_node("ReduceSum", 1, {longer, rows}, {{"keep_dims", true}});
+  y->output(0).set_names({"y"});
+  const SinkVector sinks{make_node("Assign", 3, {longer}, {{"variable_id", "s"}})};
+  const auto model = std::make_shared<Model>(OutputVector{y->output(0)}, sinks, ParameterVector{x});
+  auto request = core.compile_model(model, "CPU").create_infer_request();
+  VariableMap variables;
+  for (int round = 0; round < 4; ++round) {
+    const Tensor input = pattern({1, 2}, static_cast<float>(round));
+    const auto wanted = evaluate(*model, {input}, &variables);
+    request.set_tensor("x", input);
+    request.infer();
+    expect_equal(variables.at("s"), request.query_state().at(0).get_state());
+    expect_equal(wanted[0], request.get_tensor("y"));
+    EXPECT_EQ(variables.at("s").shape(), (Shape{static_cast<std::size_t>(round) + 2, 2}));
+  }
+}
+
+TEST(CpuDevice, AStateThatDoesNotFitLeavesTheOthersAsTheyWere) {
+  ExactCore core;
+  auto request = core.compile_model(two_sums(), "CPU").create_infer_request();
+  const auto run = [&](std::size_t a, std::size_t b) {
+    request.set_tensor("a", pattern({a}));
+    request.set_tensor("b", pattern({b}));
+    request.infer();
+  };
+  run(2, 2);
+  run(2, 2);
+  // b's value has another length than these inputs ask for.
+  EXPECT_THROW(run(2, 3), Error);
+  for (VariableState& state : request.query_state())
+    EXPECT_EQ(state.get_state().shape(), (Shape{2})) << state.get_name();
+  run(2, 2);
+  for (const char* sum : {"sum_a", "sum_b"}) {
+    const Tensor got = request.get_tensor(sum);
+    EXPECT_FLOAT_EQ(got.data<float>()[0], 3 * pattern({2}).data<float>()[0]) << sum;
+  }
+}
+
 }  // namespace
 }  // namespace tenon

@@ -98,13 +98,12 @@ class Request final : public InferRequestImpl {
     states_.leave(execution_.get());
     execution_.reset();
     variant_ = std::move(variant);
-    if (variant_->plan) execution_ = std::make_unique<engine::Execution>(variant_->plan);
     try {
+      if (variant_->plan) execution_ = std::make_unique<engine::Execution>(variant_->plan);
       states_.enter(execution_.get());
     } catch (...) {
       variant_.reset();  // The next run tries again.
       execution_.reset();
-      states_.leave(nullptr);
       throw;
     }
   }

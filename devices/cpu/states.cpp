@@ -62,20 +62,28 @@ void States::leave(engine::Execution* execution) {
 }
 
 void States::enter(engine::Execution* execution) {
-  execution_ = execution;
-  if (!execution) return;
-  names_ = execution->variables();
-  for (std::size_t i = 0; i < infos_.size(); ++i) {
-    const auto kept = loose_.find(infos_[i].id);
-    const int at = slot(i);
-    if (kept == loose_.end() || at < 0) continue;
-    const Shape wanted = execution->variable(static_cast<std::size_t>(at)).shape();
-    if (kept->second.shape() != wanted) {
-      throw Error(Code::kFailedPrecondition, "CPU: variable '" + infos_[i].id + "' holds " + to_string(kept->second) +
+  if (!execution) {
+    execution_ = nullptr;
+    return;
+  }
+  // All are judged before the first moves: on failure every value is where it was.
+  const std::vector<std::string> names = execution->variables();
+  std::vector<std::pair<std::size_t, VariableMap::iterator>> moves;
+  for (std::size_t at = 0; at < names.size(); ++at) {
+    const auto kept = loose_.find(names[at]);
+    if (kept == loose_.end()) continue;
+    const Tensor wanted = execution->variable(at);
+    if (kept->second.shape() != wanted.shape() || kept->second.element_type() != wanted.element_type()) {
+      throw Error(Code::kFailedPrecondition, "CPU: variable '" + names[at] + "' holds " + to_string(kept->second) +
                                                  ", and with the inputs' shapes of now it has the shape " +
-                                                 to_string(wanted) + "; reset it, or set it to that shape");
+                                                 to_string(wanted.shape()) + "; reset it, or set it to that shape");
     }
-    execution->set_variable(static_cast<std::size_t>(at), kept->second);
+    moves.emplace_back(at, kept);
+  }
+  execution_ = execution;
+  names_ = names;
+  for (const auto& [at, kept] : moves) {
+    execution->set_variable(at, kept->second);
     loose_.erase(kept);
   }
 }

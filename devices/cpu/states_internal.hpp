@@ -30,7 +30,7 @@ class States {
   /// Takes the values out of the execution that is about to go.
   void leave(engine::Execution* execution);
   /// Puts them into the one that takes over. @errors kFailedPrecondition: a value of a shape that its plan does not
-  /// take.
+  /// take; nothing has moved then, and no execution is in use.
   void enter(engine::Execution* execution);
   /// For the interpreter: values by id; missing ones are initialised by the run.
   VariableMap& loose() { return loose_; }

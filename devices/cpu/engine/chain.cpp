@@ -388,17 +388,18 @@ std::optional<Quantization> PostOps::quantization() const {
 }
 
 bool PostOps::may_sum(Value& other, std::size_t at) {
-  const Place place = lowering_.native(other).place;
-  if (!lowering_.may_overwrite(place)) return false;
   // The kernel still reads its own inputs, and other operands, while it writes over this one.
-  for (const auto& source : chain_.anchor()->input_values())
-    if (lowering_.shares_memory(lowering_.value(source), place)) return false;
+  std::vector<Read> others;
+  const auto reads = [&](const Value& value) {
+    for (const Read& read : lowering_.reads_of(value)) others.push_back(read);
+  };
+  for (const auto& source : chain_.anchor()->input_values()) reads(lowering_.value(source));
   for (std::size_t i = begin_; i < chain_.nodes.size(); ++i) {
     if (i == at || activation_of(lowering_, chain_.nodes[i]) || quantization_of(lowering_, chain_.nodes[i])) continue;
-    const auto operand = other_operand(chain_.nodes[i], chain_.nodes[i - 1]);
-    if (lowering_.shares_memory(lowering_.input(chain_.nodes[i], operand), place)) return false;
+    reads(lowering_.input(chain_.nodes[i], other_operand(chain_.nodes[i], chain_.nodes[i - 1])));
   }
-  return true;
+  const auto& variant = lowering_.native(other);
+  return lowering_.may_overwrite({variant.place, variant.desc.get_size()}, others);
 }
 
 Place PostOps::define_result(const md& desc) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request's state: memory, bindings, and the run itself.
+#include <algorithm>
 #include <cstring>
 #include <exception>
 
@@ -122,16 +123,25 @@ struct ExecutionImpl {
     binding.address = address;
   }
 
+  /// A variable's memory, which the user may hold and bind, is read and written by steps of its own.
+  bool lies_in_state(const Tensor& tensor) const {
+    return std::any_of(variables.begin(), variables.end(),
+                       [&](const Tensor& variable) { return range_of(variable).overlaps(range_of(tensor)); });
+  }
+
   /// After a bind: decides which ports can be used where they lie, then gives steps their addresses.
   void settle() {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Binding& input = inputs[i];
       const bool strided_ok = plan->input_read_strided[i];
-      stage(input, plan->inputs[i], !strided_ok && (!input.tensor.is_contiguous() || !is_aligned(input.tensor)));
+      stage(
+          input, plan->inputs[i],
+          lies_in_state(input.tensor) || (!strided_ok && (!input.tensor.is_contiguous() || !is_aligned(input.tensor))));
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       Binding& output = outputs[i];
-      bool staged = !output.tensor || !output.tensor.is_contiguous() || !is_aligned(output.tensor);
+      bool staged = !output.tensor || !output.tensor.is_contiguous() || !is_aligned(output.tensor) ||
+                    lies_in_state(output.tensor);
       // Inner steps write into outputs before the last reader of an input has run, so shared memory needs a detour.
       if (!staged) {
         const Range range = range_of(output.tensor);

@@ -93,13 +93,6 @@ std::array<std::uint8_t, 256> table_of(Lowering& lowering, const Chain& chain, c
   return table;
 }
 
-/// Over `from` when that is allowed, else in memory of its own.
-Place define_over(Lowering& lowering, Value& made, const md& desc, Place from) {
-  if (!lowering.may_overwrite(from)) return lowering.define(made, desc);
-  lowering.define_at(made, desc, from);
-  return from;
-}
-
 }  // namespace
 
 bool lower_8_bit_activation(Lowering& lowering, const Chain& chain) {
@@ -113,7 +106,7 @@ bool lower_8_bit_activation(Lowering& lowering, const Chain& chain) {
   const auto table = table_of(lowering, chain, *source.quantization);
   Value& made = lowering.value(chain.last()->output(0));
   made.quantization = rounded;
-  const Place to = define_over(lowering, made, desc, from.place);
+  const Place to = lowering.define_over(made, desc, {from.place, desc.get_size()});
   const std::size_t count = element_count(made.shape);
   lowering.add_kernel(node, "table", {from.place}, {to}, [table, count](std::span<void* const> p) {
     kernels::look_up(table, static_cast<const std::uint8_t*>(p[0]), static_cast<std::uint8_t*>(p[1]), count);
@@ -152,7 +145,8 @@ bool lower_8_bit_binary(Lowering& lowering, const Chain& chain) {
   what.low = lowest(*rounded);
   what.high = highest(*rounded);
   made.quantization = rounded;
-  const Place to = define_over(lowering, made, desc, left.place);
+  const std::size_t bytes = desc.get_size();
+  const Place to = lowering.define_over(made, desc, {left.place, bytes}, {{right, bytes, true}});
   const std::size_t count = element_count(made.shape);
   lowering.add_kernel(node, "combine", {left.place, right}, {to}, [what, count](std::span<void* const> p) {
     kernels::combine(what, static_cast<const std::uint8_t*>(p[0]), static_cast<const std::uint8_t*>(p[1]),

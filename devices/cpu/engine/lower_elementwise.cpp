@@ -72,17 +72,9 @@ void add_small(Lowering& lowering, const std::shared_ptr<Node>& node, kernels::E
   step->count = element_count(node->get_output_shape(0));
   step->alpha = alpha;
   step->beta = beta;
-  step->is_element_wise = true;
-  for (const Place place : from) step->operands.push_back({place, false});
+  for (const Place place : from) step->operands.push_back({place, false, true});
   step->operands.push_back({to, true});
   lowering.add_step(node, std::move(step), "small");
-}
-
-/// Memory for a result in that layout: that of an operand where nobody reads it any more.
-Place define_over(Lowering& lowering, Value& made, const md& layout, Place operand) {
-  if (!lowering.may_overwrite(operand)) return lowering.define(made, layout);
-  lowering.define_at(made, layout, operand);
-  return operand;
 }
 
 bool lower_activation(Lowering& lowering, const Chain& chain) {
@@ -95,7 +87,8 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
   const ElementType lies_in = element_type(variant.desc);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   if (const auto what = small_kernel(activation->algorithm, source.shape, variant.desc)) {
-    const Place to = define_over(lowering, lowering.value(node->output(0)), variant.desc, variant.place);
+    const Place to =
+        lowering.define_over(lowering.value(node->output(0)), variant.desc, {variant.place, variant.desc.get_size()});
     add_small(lowering, node, *what, {variant.place}, to, activation->alpha, activation->beta);
     return true;
   }
@@ -106,11 +99,7 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
                                                  activation->beta, attributes, true);
   if (!pd) return false;
   Value& made = lowering.value(node->output(0));
-  Place to = variant.place;
-  if (lowering.may_overwrite(variant.place))
-    lowering.define_at(made, variant.desc, to);
-  else
-    to = lowering.define(made, variant.desc);
+  const Place to = lowering.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
   auto& step = lowering.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
   lowering.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
@@ -135,7 +124,9 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   if (layout.get_ndims() == 0) return false;
   if (const auto what = small_kernel(algo, x.shape, layout)) {
     const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
-    add_small(lowering, node, *what, {a, b}, define_over(lowering, lowering.value(node->output(0)), layout, a));
+    const std::size_t bytes = layout.get_size();
+    const Place to = lowering.define_over(lowering.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}});
+    add_small(lowering, node, *what, {a, b}, to);
     return true;
   }
   dnnl::primitive_attr attributes;
@@ -144,11 +135,8 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   if (!pd || is_slow(pd.impl_info_str())) return false;
   const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
   Value& made = lowering.value(node->output(0));
-  Place to;
-  if (lowering.may_overwrite(a))
-    lowering.define_at(made, layout, to = a);
-  else
-    to = lowering.define(made, layout);
+  const std::size_t bytes = layout.get_size();
+  const Place to = lowering.define_over(made, layout, {a, bytes}, {{b, bytes, true}});
   auto& step = lowering.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC_0, a, layout);
   lowering.add_argument(step, DNNL_ARG_SRC_1, b, layout);
@@ -246,8 +234,9 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
   if (!kernel) return false;
   const Place a = lowering.plain(x), b = lowering.plain(y);
   const Place to = lowering.define_plain(lowering.value(node->output(0)));
-  lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
-  lowering.plan().steps.back()->is_element_wise = true;
+  auto& step = lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
+  step.operands[0].in_step = element_count(x.shape) == element_count(shape);
+  step.operands[1].in_step = element_count(y.shape) == element_count(shape);
   return true;
 }
 

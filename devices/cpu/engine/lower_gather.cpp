@@ -163,6 +163,7 @@ bool lower_convert(Lowering& lowering, const Chain& chain) {
   Value& made = lowering.value(node->output(0));
   if (source.type == made.type) {
     const auto variant = lowering.native(source);
+    made.quantization = source.quantization;
     lowering.define_view(made, variant.desc, variant.place);
     lowering.note_optimized_out(node);
     return true;

@@ -25,11 +25,8 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
     // Columns side by side: a vector of columns at a time, where oneDNN walks each column alone.
     const std::size_t extent = made.shape[axis];
     const Place from = lowering.plain(source);
-    Place to = from;
-    if (lowering.may_overwrite(from))
-      lowering.define_at(made, plain_desc(made.type, made.shape), from);
-    else
-      to = lowering.define_plain(made);
+    const Place to = lowering.define_over(made, plain_desc(made.type, made.shape),
+                                          {from, *checked_size_bytes(made.type, made.shape)});
     lowering.add_kernel(node, "column softmax", {from}, {to}, [outer, extent, inner](std::span<void* const> p) {
       kernels::softmax_columns(static_cast<const float*>(p[0]), static_cast<float*>(p[1]), outer, extent, inner);
     });
@@ -45,11 +42,7 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
                                                  is_log ? algorithm::softmax_log : algorithm::softmax_accurate, desc,
                                                  desc, static_cast<int>(axis), attributes, true);
   if (!pd) return false;
-  Place to = from;
-  if (lowering.may_overwrite(from))
-    lowering.define_at(made, desc, from);
-  else
-    to = lowering.define(made, desc);
+  const Place to = lowering.define_over(made, desc, {from, desc.get_size()});
   auto& step = lowering.add_primitive(node, dnnl::softmax_forward(pd), pd.impl_info_str());
   lowering.add_argument(step, DNNL_ARG_SRC, from, desc);
   lowering.add_argument(step, DNNL_ARG_DST, to, desc, true);

@@ -41,12 +41,16 @@ bool lower_assign(Lowering& lowering, const Chain& chain) {
   Value& source = lowering.input(node, 0);
   const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
   const std::size_t index = variable_index(lowering, node);
-  const Place from = lowering.plain(source), next = lowering.state_next_place(index);
-  if (node->get_output_size() > 0) {
-    Value& made = lowering.value(node->output(0));
-    lowering.define_view(made, plain_desc(made.type, made.shape), from);
+  Variable& variable = lowering.plan().variables[index];
+  if (source.type != variable.type || source.shape != variable.shape) {
+    throw Error(Code::kFailedPrecondition, "CPU: " + node->describe() + " assigns " + std::string(name(source.type)) +
+                                               " " + to_string(source.shape) + " to the variable '" + variable.id +
+                                               "', which its ReadValue declares as " +
+                                               std::string(name(variable.type)) + " " + to_string(variable.shape) +
+                                               "; a plan's variables keep their type and shape");
   }
-  lowering.plan().variables[index].is_assigned = true;
+  const Place from = lowering.plain(source), next = lowering.state_next_place(index);
+  variable.is_assigned = true;
   lowering.add_kernel(node, "write state", {from}, {next},
                       [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
   // Whoever makes the value writes it there at once, where it is a whole buffer of the arena.

@@ -204,7 +204,7 @@ void Lowering::lower_single(const std::shared_ptr<Node>& node) {
 }
 
 void Lowering::use_inputs(const std::shared_ptr<Node>& node, int change) {
-  for (const auto& source : node->input_values()) value(source).remaining_uses += change;
+  for (const auto& source : node->input_values()) change_uses(value(source), change);
 }
 
 void Lowering::lower_chain(const Chain& chain) {
@@ -229,12 +229,20 @@ void Lowering::lower_parameter(const std::shared_ptr<Node>& node, std::size_t in
 
 void Lowering::lower_result(const std::shared_ptr<Node>& node, std::size_t index) {
   Value& source = input(node, 0);
-  --source.remaining_uses;
+  change_uses(source, -1);
   const Place from = plain(source);
   const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
   const Place to{add_buffer(BufferKind::kOutput, bytes, static_cast<std::uint32_t>(index)), 0};
   add_kernel(node, "copy", {from}, {to}, [bytes](std::span<void* const> p) { std::memcpy(p[1], p[0], bytes); });
   request_part(from, bytes, to, step_count() - 1);
+}
+
+void Lowering::pass_on(const std::shared_ptr<Node>& node) {
+  if (node->get_output_size() == 0) return;
+  Value &source = input(node, 0), &made = value(node->output(0));
+  const Value::Variant from = native(source);
+  made.quantization = source.quantization;
+  define_view(made, from.desc, from.place);
 }
 
 void Lowering::run(const TimeLimit& time) {
@@ -277,15 +285,18 @@ void Lowering::run(const TimeLimit& time) {
     states_.push_back(add_buffer(BufferKind::kState, bytes, static_cast<std::uint32_t>(i)));
   }
   const ChainFinder chains(*this, order_);
-  NodeVector assignments;
+  std::set<const Chain*> folded;                             // Known in part: the rest is lowered node by node.
+  std::map<std::string, std::shared_ptr<Node>> assignments;  // The last one of a variable is what counts.
   for (const auto& node : order_) {
     if (is_plumbing(*node)) continue;
     time.check("compiling", model_.get_friendly_name(), limit_property::kCompileSeconds);
     // Variables change when everything has read them, whatever the order of the nodes.
     if (std::string_view(node->get_type_name()) == "Assign") {
-      assignments.push_back(node);
+      pass_on(node);
+      assignments[node->get_attributes().get_string("variable_id")] = node;
       continue;
     }
+    const Chain* chain = chains.chain_of(node);
     bool known = node->get_output_size() > 0;
     for (std::size_t i = 0; i < node->get_output_size(); ++i)
       known &= static_cast<bool>(value(node->output(i)).constant);
@@ -293,16 +304,16 @@ void Lowering::run(const TimeLimit& time) {
       use_inputs(node, -1);
       drop_folded(*this, node);
       note_optimized_out(node);
+      if (chain) folded.insert(chain);
       continue;
     }
-    const Chain* chain = chains.chain_of(node);
     const Chain alone{{node}};
-    const Chain& whole = chain ? *chain : alone;
+    const Chain& whole = chain && !folded.count(chain) ? *chain : alone;
     if (whole.last() != node) continue;
     lower_chain(whole);
     for (const auto& lowered : whole.nodes) drop_folded(*this, lowered);
   }
-  for (const auto& node : assignments) lower_chain({{node}});
+  for (const auto& [id, node] : assignments) lower_chain({{node}});
   for (std::size_t i = 0; i < results.size(); ++i) lower_result(results[i], i);
   grant_parts();
 }

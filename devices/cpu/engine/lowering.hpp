@@ -40,6 +40,14 @@ struct Value {
   int remaining_uses = 0;                    ///< Readers that are not lowered yet.
 };
 
+/// Bytes that a step reads.
+struct Read {
+  Place place;
+  std::size_t size_bytes = 0;
+  /// Element i of the result is made of element i of these and is written after they are read.
+  bool in_step = false;
+};
+
 /// The nodes that an anchor computes in one step: itself and the element-wise nodes after it.
 struct Chain {
   std::vector<std::shared_ptr<Node>> nodes;  ///< nodes[0] is the anchor.
@@ -90,11 +98,14 @@ class Lowering {
   /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
   Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
 
-  /// True when nothing still to be lowered reads the buffer under `place` or anything that may share memory with it,
-  /// and the buffer is the arena's: a step may then write its result over it. Call it while lowering the last reader.
-  bool may_overwrite(Place place);
-  /// True when a variant of the value lies, or may come to lie, in the same memory as `place`.
-  bool shares_memory(const Value& value, Place place);
+  /// Where the bytes of `value` lie now, in every layout: what a step may read of it.
+  std::vector<Read> reads_of(const Value& value) const;
+  /// A step that reads `over`, and `others` while it writes, may write its result over it: the memory is the arena's,
+  /// nothing that is still to be lowered reads a byte of it, and what the step itself reads there it reads element by
+  /// element. Call it while lowering the step. @cost amortised constant.
+  bool may_overwrite(const Read& over, const std::vector<Read>& others = {});
+  /// Over `over` when that is allowed, else in memory of its own.
+  Place define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others = {});
   /// Says that the bytes of both places will be the same memory (in-place concatenation).
   void may_share(Place a, Place b);
   /// Memory of a variable, of the byte that says whether it has a value, and of the value that it gets in this run.
@@ -136,7 +147,13 @@ class Lowering {
   void define_at(Value& value, const md& desc, Place place, bool by_next_step);
   ValueId id_of(const Output<Node>& output) const;
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
-  void note_value(BufferId buffer, ValueId value);
+  /// Adds a layout that the value lies in, and keeps account of who may still read the memory.
+  void add_variant(Value& value, Value::Variant variant);
+  void change_uses(Value& value, int change);
+  void count_reader(BufferId buffer, int change);
+  /// True when something still to be lowered reads bytes of that range of one buffer; where many values lie, of the
+  /// buffer.
+  bool is_still_read(Place place, std::size_t size_bytes);
   BufferId group(BufferId buffer);
   void check_supported();
   void find_products();
@@ -149,6 +166,8 @@ class Lowering {
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_chain(const Chain& chain);
+  /// The node's output is its input.
+  void pass_on(const std::shared_ptr<Node>& node);
   void use_inputs(const std::shared_ptr<Node>& node, int change);
   void grant_parts();
 
@@ -165,8 +184,14 @@ class Lowering {
   std::unordered_set<const Node*> before_products_;
   std::vector<Value> values_;
   std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
-  std::vector<std::vector<ValueId>> values_of_buffer_;
-  std::vector<BufferId> group_;  // union-find over buffers that may become one memory
+  struct Tenants {
+    std::vector<ValueId> values;  ///< All with a layout in the buffer that is still read, and some that is not.
+    std::size_t read = 0;         ///< Layouts in the buffer whose value has readers left.
+    std::size_t group_read = 0;   ///< The same of all its group; of a group's first buffer.
+    bool is_foreign = false;      ///< The group has memory that is not the arena's; of a group's first buffer.
+  };
+  std::vector<Tenants> tenants_;  // of each buffer
+  std::vector<BufferId> group_;   // union-find over buffers that may become one memory
   std::vector<PartRequest> requests_;
   std::map<const void*, BufferId> constants_;
   std::vector<BufferId> states_;

@@ -59,12 +59,10 @@ BufferId Lowering::add_buffer(BufferKind kind, std::size_t size_bytes, std::uint
   buffer.size_bytes = size_bytes;
   buffer.index = index;
   plan_.buffers.push_back(std::move(buffer));
-  values_of_buffer_.emplace_back();
+  tenants_.emplace_back().is_foreign = kind != BufferKind::kArena;
   group_.push_back(static_cast<BufferId>(group_.size()));
   return static_cast<BufferId>(plan_.buffers.size() - 1);
 }
-
-void Lowering::note_value(BufferId buffer, ValueId value) { values_of_buffer_[buffer].push_back(value); }
 
 BufferId Lowering::group(BufferId buffer) {
   while (group_[buffer] != buffer) buffer = group_[buffer] = group_[group_[buffer]];
@@ -108,7 +106,7 @@ const Value::Variant& Lowering::native(Value& value) {
   if (value.variants.empty()) {
     if (!value.constant) throw Error(Code::kInternal, "CPU engine: a value is read before it is made");
     const Place place = constant_place(value.constant);
-    value.variants.push_back({place, plain_desc(value.type, value.shape), true, true});
+    add_variant(value, {place, plain_desc(value.type, value.shape), true, true});
   }
   return value.variants.front();
 }
@@ -136,15 +134,14 @@ Place Lowering::in_layout(Value& value, const md& desc) {
   }
   if (value.constant && from.plain) {
     const Place place = packed_constant(value.constant, from.desc, desc);
-    value.variants.push_back({place, desc, wants_plain, is_packed(desc, value.shape)});
+    add_variant(value, {place, desc, wants_plain, is_packed(desc, value.shape)});
     return place;
   }
   const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
-  note_value(place.buffer, static_cast<ValueId>(&value - values_.data()));
   add_reorder(value, from, place, desc, value.quantization);
   plan_.steps.back()->info.node_name =
       outputs_[static_cast<std::size_t>(&value - values_.data())].first->get_friendly_name() + "/reorder";
-  value.variants.push_back({place, desc, wants_plain, is_packed(desc, value.shape)});
+  add_variant(value, {place, desc, wants_plain, is_packed(desc, value.shape)});
   return place;
 }
 
@@ -227,6 +224,7 @@ Value::Variant Lowering::real(Value& value) {
 }
 
 Place Lowering::define(Value& value, const md& desc) {
+  if (desc.get_ndims() == 0) return define_plain(value);
   const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
   define_at(value, desc, place);
   return place;
@@ -241,9 +239,8 @@ Place Lowering::define_plain(Value& value) {
 void Lowering::define_at(Value& value, const md& desc, Place place, bool by_next_step) {
   const bool undescribed = desc.get_ndims() == 0;
   const bool packed = undescribed || is_packed(desc, value.shape);
-  value.variants.push_back({place, desc, packed && (undescribed || element_type(desc) == value.type), packed});
+  add_variant(value, {place, desc, packed && (undescribed || element_type(desc) == value.type), packed});
   const auto id = static_cast<ValueId>(&value - values_.data());
-  note_value(place.buffer, id);
   const auto step = static_cast<std::ptrdiff_t>(plan_.steps.size()) - (by_next_step ? 0 : 1);
   plan_.made.push_back(
       {outputs_[id].first, outputs_[id].second, value.type, value.shape, place, desc, step, value.quantization});
@@ -251,25 +248,95 @@ void Lowering::define_at(Value& value, const md& desc, Place place, bool by_next
 
 Place Lowering::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }
 
-bool Lowering::may_overwrite(Place place) {
-  if (!options().fuse || plan_.buffers[place.buffer].kind != BufferKind::kArena) return false;
-  const BufferId mine = group(place.buffer);
-  for (BufferId id = 0; id < plan_.buffers.size(); ++id) {
-    if (group(id) != mine) continue;
-    if (plan_.buffers[id].kind != BufferKind::kArena) return false;
-    for (ValueId value : values_of_buffer_[id])
-      if (values_[value].remaining_uses > 0) return false;
-  }
-  return true;
+// -- Who reads what
+// -----------------------------------------------------------------------------------------------------------
+
+namespace {
+std::size_t extent_bytes(const Value& value, const Value::Variant& variant) {
+  return variant.desc.get_ndims() ? variant.desc.get_size() : *checked_size_bytes(value.type, value.shape);
 }
 
-bool Lowering::shares_memory(const Value& value, Place place) {
-  for (const auto& variant : value.variants)
-    if (group(variant.place.buffer) == group(place.buffer)) return true;
+bool overlap(std::size_t a, std::size_t a_bytes, std::size_t b, std::size_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
+}  // namespace
+
+void Lowering::count_reader(BufferId buffer, int change) {
+  const auto by = static_cast<std::size_t>(change);  // Unsigned arithmetic wraps: -1 takes one away.
+  tenants_[buffer].read += by;
+  tenants_[group(buffer)].group_read += by;
+}
+
+void Lowering::add_variant(Value& value, Value::Variant variant) {
+  tenants_[variant.place.buffer].values.push_back(static_cast<ValueId>(&value - values_.data()));
+  if (value.remaining_uses > 0) count_reader(variant.place.buffer, 1);
+  value.variants.push_back(std::move(variant));
+}
+
+void Lowering::change_uses(Value& value, int change) {
+  const bool was_read = value.remaining_uses > 0;
+  value.remaining_uses += change;
+  const bool is_read = value.remaining_uses > 0;
+  if (was_read == is_read) return;
+  for (const auto& variant : value.variants) {
+    count_reader(variant.place.buffer, is_read ? 1 : -1);
+    if (is_read) tenants_[variant.place.buffer].values.push_back(static_cast<ValueId>(&value - values_.data()));
+  }
+}
+
+bool Lowering::is_still_read(Place place, std::size_t size_bytes) {
+  Tenants& tenants = tenants_[place.buffer];
+  if (tenants.read == 0) return false;
+  // Looking at more each time would cost the square of their number.
+  constexpr std::size_t kMany = 64;
+  if (tenants.read > kMany) return true;
+  if (tenants.values.size() > kMany)
+    std::erase_if(tenants.values, [&](ValueId id) { return values_[id].remaining_uses <= 0; });
+  for (const ValueId id : tenants.values) {
+    const Value& value = values_[id];
+    if (value.remaining_uses <= 0) continue;
+    for (const auto& variant : value.variants)
+      if (variant.place.buffer == place.buffer &&
+          overlap(variant.place.offset, extent_bytes(value, variant), place.offset, size_bytes))
+        return true;
+  }
   return false;
 }
 
-void Lowering::may_share(Place a, Place b) { group_[group(a.buffer)] = group(b.buffer); }
+std::vector<Read> Lowering::reads_of(const Value& value) const {
+  std::vector<Read> reads;
+  for (const auto& variant : value.variants) reads.push_back({variant.place, extent_bytes(value, variant)});
+  return reads;
+}
+
+bool Lowering::may_overwrite(const Read& over, const std::vector<Read>& others) {
+  const BufferId buffer = over.place.buffer;
+  if (!options().fuse || plan_.buffers[buffer].kind != BufferKind::kArena) return false;
+  const Tenants& first = tenants_[group(buffer)];
+  // How buffers of a group will lie to each other is not known yet: whatever is read of another one is in the way.
+  if (first.is_foreign || first.group_read > tenants_[buffer].read) return false;
+  for (const Read& other : others) {
+    if (!other.place || group(other.place.buffer) != group(buffer)) continue;
+    if (other.place.buffer != buffer) return false;
+    if (!overlap(other.place.offset, other.size_bytes, over.place.offset, over.size_bytes)) continue;
+    if (!other.in_step || !(other.place == over.place) || other.size_bytes != over.size_bytes) return false;
+  }
+  return !is_still_read(over.place, over.size_bytes);
+}
+
+Place Lowering::define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others) {
+  if (!may_overwrite(over, others)) return define(value, desc);
+  define_at(value, desc, over.place);
+  return over.place;
+}
+
+void Lowering::may_share(Place a, Place b) {
+  const BufferId from = group(a.buffer), to = group(b.buffer);
+  if (from == to) return;
+  group_[from] = to;
+  tenants_[to].group_read += tenants_[from].group_read;
+  tenants_[to].is_foreign |= tenants_[from].is_foreign;
+}
 
 void Lowering::request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step) {
   may_share(part, whole);

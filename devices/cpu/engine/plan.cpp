@@ -45,29 +45,35 @@ void find_strided_inputs(PlanImpl& plan) {
     if (packed[i]) plan.input_read_strided[i] = false;
 }
 
-/// The step reads buffer `from` and writes buffer `to` element by element, in one layout.
+/// Where the step reads buffer `from`, it does so element by element of buffer `to`, which it writes from its begin.
 bool works_in_place(const PlanImpl& plan, const Step& step, BufferKind from, std::size_t from_index, BufferKind to,
                     std::size_t to_index) {
-  if (step.is_element_wise) return true;
   const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);
-  if (!primitive) return false;
-  const auto kind = primitive->primitive.get_kind();
-  if (kind != dnnl::primitive::kind::eltwise && kind != dnnl::primitive::kind::binary) return false;
+  if (primitive) {
+    const auto kind = primitive->primitive.get_kind();
+    if (kind != dnnl::primitive::kind::eltwise && kind != dnnl::primitive::kind::binary) return false;
+  }
   const md* written = nullptr;
+  std::size_t writes = 0;
   std::vector<const md*> read;
   for (std::size_t i = 0; i < step.operands.size(); ++i) {
-    if (!step.operands[i].place) continue;
-    const Place root = plan.root(step.operands[i].place);
+    const Operand& operand = step.operands[i];
+    if (!operand.place) continue;
+    const Place root = plan.root(operand.place);
     const Buffer& buffer = plan.buffers[root.buffer];
-    if (buffer.kind == to && buffer.index == to_index) {
-      if (written || root.offset != 0) return false;
-      written = &primitive->arguments[i].second;
-    } else if (buffer.kind == from && buffer.index == from_index) {
-      if (root.offset != 0) return false;
+    const bool is_to = buffer.kind == to && buffer.index == to_index;
+    if (!is_to && !(buffer.kind == from && buffer.index == from_index)) continue;
+    if (root.offset != 0) return false;
+    if (is_to) {
+      ++writes;
+      if (primitive) written = &primitive->arguments[i].second;
+    } else if (primitive) {
       read.push_back(&primitive->arguments[i].second);
+    } else if (!operand.in_step) {
+      return false;
     }
   }
-  return written && std::all_of(read.begin(), read.end(), [&](const md* desc) { return *desc == *written; });
+  return writes == 1 && std::all_of(read.begin(), read.end(), [&](const md* desc) { return *desc == *written; });
 }
 
 }  // namespace

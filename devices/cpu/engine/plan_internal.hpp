@@ -55,6 +55,9 @@ struct Buffer {
 struct Operand {
   Place place;
   bool written = false;
+  /// Element i of the result is made of element i of this, which is read before: the result may lie over it. oneDNN's
+  /// element-wise primitives do so without saying it here.
+  bool in_step = false;
 };
 
 /// Of one run: whether it is to end early, for steps that take long.
@@ -85,9 +88,6 @@ class Step {
   std::vector<Operand> operands;
   /// The step can read operand 0 with any byte strides: the execution then tells it the strides (see Strided).
   bool reads_strided = false;
-  /// Element i of the result is made of element i of each operand that has as many elements: the result may lie over
-  /// it.
-  bool is_element_wise = false;
 };
 
 /// A oneDNN primitive with its arguments; operand i is argument arguments[i].

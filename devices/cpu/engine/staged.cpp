@@ -26,6 +26,12 @@ bool is_static(const Node& node) {
   return true;
 }
 
+Tensor copy_of(const Tensor& tensor) {
+  Tensor copy(tensor.element_type(), tensor.shape());
+  tensor.copy_to(copy);
+  return copy;
+}
+
 bool is_static(const Model& model) {
   const auto nodes = model.get_ordered_ops();
   return std::all_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_static(*node); });
@@ -264,7 +270,12 @@ std::vector<Tensor> Staged::run_parts(Stage& stage, const std::vector<Tensor>& i
     for (std::size_t i = 0; i < made.size(); ++i) values[stage.after_outputs[i]] = made[i];
   }
   std::vector<Tensor> results;
-  for (const auto& result : stage.model->get_results()) results.push_back(value_of(key_of(result->input_value(0))));
+  for (const auto& result : stage.model->get_results()) {
+    const Key source = key_of(result->input_value(0));
+    results.push_back(value_of(source));
+    // What goes out is the caller's alone: an input's memory may be an output's too.
+    if (is_op(source.first, "Parameter")) results.back() = copy_of(results.back());
+  }
   return results;
 }
 

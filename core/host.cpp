@@ -92,9 +92,12 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
 }
 
 TENON_INLINE Ref<HostMemory> HostMemory::borrow(void* data, std::size_t size_bytes, bool read_only, Release release) {
+  // Memory without a byte may lie at null (an empty std::vector's does). It is host memory all the same, and that is
+  // known by having an address.
+  alignas(64) static char nowhere[64];
   Properties properties;
   properties.size_bytes = size_bytes;
-  properties.host = data;
+  properties.host = data || size_bytes != 0 ? data : nowhere;
   properties.read_only = read_only;
   return make_ref<HostMemory>(properties, false, std::move(release));
 }

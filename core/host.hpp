@@ -23,7 +23,7 @@ class TENON_API HostMemory final : public Memory {
   /// Owned, aligned to max(64, alignment). @errors kResourceExhausted.
   static Ref<HostMemory> allocate(std::size_t size_bytes, std::size_t alignment = 64);
   /// Borrowed; `release` (may be empty) is called once, when the last reference goes, from any thread; it must not
-  /// throw.
+  /// throw. `data` may be null where the size is 0: the memory then has some address that is nobody else's business.
   static Ref<HostMemory> borrow(void* data, std::size_t size_bytes, bool read_only = false, Release release = {});
   /// True for memory that allocate() made.
   bool owned() const { return owned_; }

@@ -46,29 +46,12 @@ std::map<std::string, Version> Core::get_versions(const std::string& device_name
 
 std::vector<std::string> Core::get_available_devices() const { return impl_->available_devices(); }
 
-std::map<std::string, std::string> Core::get_unavailable_devices() const {
-  std::map<std::string, std::string> reasons;
-  for (const auto& [name, module] : impl_->known()) {
-    try {
-      const auto device = impl_->entry(name).device;
-      if (!device->is_composite() && device->available_ids().empty())
-        reasons[name] = "the module works, but no device is present";
-    } catch (const std::exception& error) {
-      reasons[name] = error.what();
-    }
-  }
-  return reasons;
-}
+std::map<std::string, std::string> Core::get_unavailable_devices() const { return impl_->unavailable_devices(); }
 
 std::shared_ptr<Model> Core::read_model(const std::filesystem::path& model_path, const std::filesystem::path& bin_path,
                                         const AnyMap& properties) const {
-  const auto option = properties.find(enable_mmap.name());
-  bool map = option != properties.end() && option->second.as<bool>();
-  if (option == properties.end()) {
-    std::lock_guard lock(impl_->mutex);
-    map = impl_->map_files;
-  }
-  return tenon::read_model(model_path, bin_path, map);
+  return telling_shortage([&] { return "reading \"" + model_path.string() + '"'; },
+                          [&] { return tenon::read_model(model_path, bin_path, impl_->maps_files(properties)); });
 }
 
 std::shared_ptr<Model> Core::read_model(const std::string& model, const Tensor& weights) const {

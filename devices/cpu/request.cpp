@@ -12,6 +12,7 @@
 #include <tenon/devices/cpu/states_internal.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/limits.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::cpu_device {
 namespace {
@@ -151,7 +152,7 @@ class Request final : public InferRequestImpl {
     std::vector<Tensor> results;
     {
       const HostBudget::Scope scope(*budget_);
-      results = owner_->variables().empty() ? run_stages(inference) : run_nodes();
+      results = owner_->variables().empty() ? run_stages(inference) : run_nodes(inference);
     }
     throw_if_ended(inference);
     for (std::size_t i = 0; i < results.size(); ++i) {
@@ -173,7 +174,7 @@ class Request final : public InferRequestImpl {
     return results;
   }
 
-  std::vector<Tensor> run_nodes() {
+  std::vector<Tensor> run_nodes(Inference& inference) {
     NodeHook hook;
     if (owner_->config().profiling) {
       interpreted_.clear();
@@ -185,7 +186,18 @@ class Request final : public InferRequestImpl {
         last = now;
       };
     }
-    return evaluate(*variant_->interpreted, inputs_, &states_.loose(), hook);
+    NodeRunner runner;
+    runner = [&](const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+      throw_if_ended(inference);
+      const auto* op = as_type<op::util::MultiSubGraphOp>(&node);
+      if (!op) return false;
+      outputs = run_subgraph(*op, inputs, [&](std::size_t body, const std::vector<Tensor>& values) {
+        throw_if_ended(inference);
+        return evaluate(*op->get_function(body), values, nullptr, {}, runner);
+      });
+      return true;
+    };
+    return evaluate(*variant_->interpreted, inputs_, &states_.loose(), hook, runner);
   }
 
   /// What ends an inference before its last step.

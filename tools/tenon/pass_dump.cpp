@@ -65,7 +65,7 @@ void PassDump::see(const Model& model, const std::string& pass, bool changed) {
 
 std::string PassDump::draw_all() {
   if (folder_.empty()) return "";
-  if (!can_draw()) return "the .dot files were not drawn: install graphviz for SVG beside them";
+  if (!can_draw()) return "the .dot files were not drawn: graphviz's dot is not here, or cannot write SVG";
   constexpr std::chrono::seconds kPerGraph{30};
   for (PassChange& change : changes_) {
     if (change.dot.empty()) continue;

@@ -35,6 +35,13 @@ struct Options {
   bool fuse = true;
   /// Off: every tensor is packed row-major. For tests and for finding faults.
   bool blocked_layouts = true;
+  /// How images lie between steps, where blocked_layouts is on. Other than kAuto: for tests and for finding faults.
+  enum class Images : std::uint8_t {
+    kAuto,          ///< As the fastest convolutions of this CPU read them: bf16 with AMX kChannelsLast, else kBlocks.
+    kBlocks,        ///< In blocks of 8 or 16 channels.
+    kChannelsLast,  ///< Channels innermost.
+  };
+  Images images = Images::kAuto;
   /// Every node runs by its reference kernel. For tests.
   bool reference_only = false;
 };

@@ -6,6 +6,7 @@
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
 #include <tenon/devices/cpu/engine/lower_8_bit.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -119,14 +120,15 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   md layout = lowering.real(x).desc;
   if (x.constant || (lowering.native(x).packed && !y.constant && !lowering.native(y).packed))
     layout = lowering.real(y).desc;
+  if (feeds_softmax(*node)) layout = retyped(layout, ElementType::kF32);
   const ElementType lies_in = element_type(layout);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   if (layout.get_ndims() == 0) return false;
   if (const auto what = small_kernel(algo, x.shape, layout)) {
     const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
     const std::size_t bytes = layout.get_size();
-    const Place to = lowering.define_over(lowering.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}});
-    add_small(lowering, node, *what, {a, b}, to);
+    add_small(lowering, node, *what, {a, b},
+              lowering.define_over(lowering.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
     return true;
   }
   dnnl::primitive_attr attributes;

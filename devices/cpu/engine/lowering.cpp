@@ -9,6 +9,8 @@
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/lower_pictures.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/devices/cpu/engine/precise.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -61,7 +63,9 @@ Lowering::Lowering(PlanImpl& plan, const Model& model) : plan_(plan), model_(mod
   // The block that oneDNN's convolutions take on this instruction set.
   const auto isa = dnnl::get_effective_cpu_isa();
   using dnnl::cpu_isa;
-  if (plan.options.blocked_layouts) channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+  if (!plan.options.blocked_layouts) return;
+  channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+  if (plan.options.images != Options::Images::kAuto || isa >= cpu_isa::avx512_core_amx) images_ = plan.options.images;
 }
 
 void Lowering::check_supported() {
@@ -87,8 +91,8 @@ void Lowering::check_supported() {
 void Lowering::find_products() {
   for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
     const std::string_view type = (*node)->get_type_name();
-    const bool leads = type.find("Convolution") != type.npos || type == "MatMul" ||
-                       type == "ScaledDotProductAttention" || is_before_product(node->get());
+    const bool leads = !is_softmax(**node) && (type.find("Convolution") != type.npos || type == "MatMul" ||
+                                               type == "ScaledDotProductAttention" || is_before_product(node->get()));
     for (std::size_t i = 0; leads && i < (*node)->get_input_size(); ++i)
       before_products_.insert((*node)->get_input_node_ptr(i));
   }
@@ -197,10 +201,27 @@ bool Lowering::fold(const std::shared_ptr<Node>& node) {
 void Lowering::lower_single(const std::shared_ptr<Node>& node) {
   const auto found = lowering_table().find(node->get_type_name());
   if (!options().reference_only && found != lowering_table().end()) {
-    Chain chain{{node}};
+    const Chain chain{{node}};
+    begin_anchor(node);
     if (found->second.lower(*this, chain)) return;
   }
   lower_reference(node);
+}
+
+void Lowering::begin_anchor(const std::shared_ptr<Node>& node) {
+  is_precise_ = options().precision != ElementType::kF32 && is_precise(*node);
+  if (!is_precise_) return;
+  for (const auto& source : node->input_values()) {
+    Value& read = value(source);
+    if (read.constant || read.type != ElementType::kF32 || element_type(native(read).desc) != ElementType::kBf16)
+      continue;
+    const md wide = retyped(native(read).desc, ElementType::kF32);
+    if (wide.get_ndims() == 0) continue;
+    in_layout(read, wide);
+    const auto made = std::find_if(read.variants.begin(), read.variants.end(),
+                                   [&](const auto& variant) { return variant.desc == wide; });
+    if (made != read.variants.end()) std::rotate(read.variants.begin(), made, made + 1);
+  }
 }
 
 void Lowering::use_inputs(const std::shared_ptr<Node>& node, int change) {
@@ -211,6 +232,7 @@ void Lowering::lower_chain(const Chain& chain) {
   if (chain.nodes.size() > 1) {
     for (const auto& node : chain.nodes) use_inputs(node, -1);
     const auto& entry = lowering_table().at(chain.anchor()->get_type_name());
+    begin_anchor(chain.anchor());
     if (entry.lower(*this, chain)) return;
     for (const auto& node : chain.nodes) use_inputs(node, +1);
   }

@@ -135,10 +135,16 @@ class Lowering {
 
   /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
   int channel_block() const { return channel_block_; }
+  /// Convolutions of this type read and write images with the channels innermost, not in blocks: oneDNN's kernels for
+  /// AMX take no other layout.
+  bool prefers_channels_last(ElementType type) const {
+    return images_ == Options::Images::kChannelsLast ||
+           (images_ == Options::Images::kAuto && type == ElementType::kBf16);
+  }
   /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
   md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
-  /// What f32 values are computed in; their own type is a layout like any other.
-  ElementType compute_type() const { return plan_.options.precision; }
+  /// What f32 values of the node that is lowered now are computed in; their own type is a layout like any other.
+  ElementType compute_type() const { return is_precise_ ? ElementType::kF32 : plan_.options.precision; }
   /// A convolution, matrix product or attention reads the node's value, be it over other operations.
   bool is_before_product(const Node* node) const { return before_products_.count(node) > 0; }
 
@@ -166,6 +172,8 @@ class Lowering {
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_chain(const Chain& chain);
+  /// Sets what compute_type() says, and has what a precise node reads as f32.
+  void begin_anchor(const std::shared_ptr<Node>& node);
   /// The node's output is its input.
   void pass_on(const std::shared_ptr<Node>& node);
   void use_inputs(const std::shared_ptr<Node>& node, int change);
@@ -196,6 +204,8 @@ class Lowering {
   std::map<const void*, BufferId> constants_;
   std::vector<BufferId> states_;
   int channel_block_ = 0;
+  bool is_precise_ = false;                            ///< The node that is lowered now: see precise.hpp.
+  Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only where the CPU has AMX.
 };
 
 /// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added

@@ -77,8 +77,8 @@ using OpsetMap = std::unordered_map<std::string, std::int64_t>;
 
 class OnnxReader {
  public:
-  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin)
-      : proto_(proto), external_(folder), origin_(std::move(origin)) {}
+  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin, bool map)
+      : proto_(proto), external_(folder, map), origin_(std::move(origin)) {}
 
   std::shared_ptr<Model> read() {
     if (!proto_.has_graph()) invalid("has no graph");
@@ -191,16 +191,20 @@ class OnnxReader {
   // --- values
   // ----------------------------------------------------------------------------------------------------------
   void read_initializers(schema::GraphProto& graph, Values& values) {
-    if (graph.sparse_initializer_size() > 0) {
-      throw Error(Code::kUnimplemented, origin_ + ": sparse initializers are not supported; store them densely");
-    }
-    for (auto& initializer : *graph.mutable_initializer()) {
-      const std::string name = initializer.name();
-      auto constant = std::make_shared<op::v0::Constant>(
-          tensor_from_proto(initializer, external_, origin_ + ": initializer '" + name + "'"));
+    const auto add = [&](const std::string& name, const Tensor& tensor) {
+      auto constant = std::make_shared<op::v0::Constant>(tensor);
       constant->set_friendly_name(name);
       constant->get_output_tensor(0).add_names({name});
       if (!values.emplace(name, constant->output(0)).second) invalid("two initializers are named '" + name + "'");
+    };
+    const auto label = [&](const std::string& name) { return origin_ + ": initializer '" + name + "'"; };
+    for (auto& initializer : *graph.mutable_initializer()) {
+      const std::string name = initializer.name();
+      add(name, tensor_from_proto(initializer, external_, label(name)));
+    }
+    for (auto& initializer : *graph.mutable_sparse_initializer()) {
+      const std::string name = initializer.values().name();
+      add(name, tensor_from_sparse(initializer, external_, label(name)));
     }
   }
 
@@ -216,7 +220,7 @@ class OnnxReader {
       const std::string what = origin_ + ": input '" + input.name() + "'";
       if (!input.type().has_tensor_type()) {
         throw Error(Code::kUnimplemented,
-                    what + " is no tensor (a sequence, an optional or a map), which is not supported");
+                    what + " is a sequence, an optional or a map; models here take tensors: unpack it outside");
       }
       const auto& type = input.type().tensor_type();
       auto parameter =
@@ -356,7 +360,8 @@ class OnnxReader {
       if (static_cast<std::size_t>(i) >= outputs.size() || !outputs[static_cast<std::size_t>(i)]) {
         if (!wanted.count(name)) continue;
         throw Error(Code::kUnimplemented, origin_ + ": " + describe_node(node) + ": its output " + std::to_string(i) +
-                                              " ('" + name + "') is not supported");
+                                              " ('" + name +
+                                              "') is a form of the operation that is not computed here, and is read");
       }
       Out& output = outputs[static_cast<std::size_t>(i)];
       if (depth == 0) name_output(output, name);
@@ -599,7 +604,8 @@ bool parse(const void* data, int size, schema::ModelProto& proto) {
 
 bool has_onnx_reader() { return true; }
 
-std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin) {
+std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin,
+                                 bool map) {
   const std::size_t size = bytes ? bytes.size_bytes() : 0;
   if (size > static_cast<std::size_t>(INT_MAX)) {
     throw Error(Code::kInvalidArgument,
@@ -612,7 +618,7 @@ std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::pat
                     " is no ONNX model, or a truncated or damaged one (its protobuf does not parse, or its graphs are "
                     "nested hundreds of levels deep)");
   }
-  return onnx_reader::OnnxReader(proto, folder, origin).read();
+  return onnx_reader::OnnxReader(proto, folder, origin, map).read();
 }
 
 std::vector<std::string> supported_onnx_operations() {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ONNX reader: what it takes, and what it refuses with which words.
+#include <climits>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -24,7 +28,9 @@ namespace {
 
 namespace fs = std::filesystem;
 namespace schema = ::tenon::onnx_schema;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A model under construction.
 struct Builder {
@@ -237,6 +243,39 @@ class OnnxExternalData : public ::testing::Test {
 TEST_F(OnnxExternalData, IsMapped) {
   const auto model = with("w.bin", "8").read(folder_ / "model");
   EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
+}
+
+TEST_F(OnnxExternalData, IsReadWhereNoMappingIsWanted) {
+  const Builder b = with("w.bin", "8");
+  std::ofstream(folder_ / "model" / "m.onnx", std::ios::binary) << b.model.SerializeAsString();
+  const auto model = read_model(folder_ / "model" / "m.onnx", {}, false);
+  const float other[] = {0, 0, 70, 80};
+  // In place, as an editor or a download would.
+  std::fstream(folder_ / "model" / "w.bin", std::ios::binary | std::ios::in | std::ios::out)
+      .write(reinterpret_cast<const char*>(other), sizeof other);
+  EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
+}
+
+TEST_F(OnnxExternalData, AFifoInAFilesPlaceIsRefusedAndNotWaitedFor) {
+  ::alarm(20);  // A reader that waits for a writer ends here.
+  ASSERT_EQ(::mkfifo((folder_ / "model" / "pipe").c_str(), 0600), 0);
+  const auto refusal = [](auto&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  EXPECT_THAT(refusal([&] { with("pipe", "0").read(folder_ / "model"); }), HasSubstr("it is a FIFO"));
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model" / "pipe"); }), HasSubstr("it is a FIFO"));
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model"); }), HasSubstr("it is a directory"));
+  // An IR whose weights are none.
+  std::ofstream(folder_ / "model" / "m.xml") << "<?xml version=\"1.0\"?><net version=\"11\"/>";
+  ASSERT_EQ(::mkfifo((folder_ / "model" / "m.bin").c_str(), 0600), 0);
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model" / "m.xml"); }), HasSubstr("it is a FIFO"));
+  ::alarm(0);
 }
 
 TEST_F(OnnxExternalData, IsNeitherReadNorDuplicated) {
@@ -460,6 +499,108 @@ TEST(OnnxControlFlow, RefusesBodiesThatReadWhatNothingMakesOrUseUnknownOperation
   Builder short_body = looping_model();
   short_body.model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g()->mutable_input()->RemoveLast();
   EXPECT_EQ(short_body.error().code(), Code::kInvalidArgument);
+}
+
+// --- forms
+
+/// A Resize of [1, 1, 8, 8] to constant scales or sizes.
+Builder resize(const std::string& mode, const std::vector<float>& scales, const std::vector<std::int64_t>& sizes,
+               bool exclude_outside = false) {
+  Builder b(18);
+  b.input("x", {1, 1, 8, 8}).output("y");
+  if (sizes.empty()) {
+    auto& tensor = b.initializer("t", {static_cast<std::int64_t>(scales.size())});
+    for (const float scale : scales) tensor.add_float_data(scale);
+  } else {
+    auto& tensor = b.initializer("t", {static_cast<std::int64_t>(sizes.size())}, schema::TensorProto::INT64);
+    for (const std::int64_t size : sizes) tensor.add_int64_data(size);
+  }
+  auto& node = b.node(
+      "Resize", sizes.empty() ? std::vector<std::string>{"x", "", "t"} : std::vector<std::string>{"x", "", "", "t"},
+      {"y"}, "scaler");
+  const auto integer = [&](const char* name) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(schema::AttributeProto::INT);
+    attribute.set_i(1);
+  };
+  integer(exclude_outside ? "exclude_outside" : "antialias");
+  auto& attribute = *node.add_attribute();
+  attribute.set_name("mode");
+  attribute.set_type(schema::AttributeProto::STRING);
+  attribute.set_s(mode);
+  return b;
+}
+
+TEST(OnnxForms, ResizeRefusesWhatNoPictureCanBe) {
+  for (const char* mode : {"linear", "cubic"}) {
+    for (const float scale : {NAN, INFINITY, -INFINITY, -0.5f, 0.f, 1e12f}) {
+      const Error error = resize(mode, {1, 1, scale, 0.5f}, {}).error();
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("scaler"), HasSubstr("scale")));
+    }
+    EXPECT_THAT(resize(mode, {}, {1, 1, -4, 2}).error().what(), HasSubstr("-4"));
+    for (const bool exclude : {false, true}) {
+      EXPECT_THAT(resize(mode, {1, 0.5f}, {}, exclude).error().what(), HasSubstr("one for each axis"));
+      EXPECT_THAT(resize(mode, {}, {1, 1, 4, 4, 4}, exclude).error().what(), HasSubstr("one for each axis"));
+    }
+    // Nothing is left of an axis, and nothing is computed for it.
+    const auto nothing = resize(mode, {1, 1, 1e-9f, 0.5f}, {}).read();
+    EXPECT_EQ(evaluate(*nothing, {floats(std::vector<float>(64, 1), {1, 1, 8, 8})})[0].shape(), (Shape{1, 1, 0, 4}));
+  }
+}
+
+TEST(OnnxForms, SparseTensorsAreCheckedBeforeTheyAreWrittenOut) {
+  const auto sparse = [](const std::vector<std::int64_t>& dims, const std::vector<std::int64_t>& indices,
+                         std::int64_t values = 2) {
+    Builder b;
+    b.input("x", {2, 3}).output("y");
+    auto& proto = *b.model.mutable_graph()->add_sparse_initializer();
+    proto.mutable_values()->set_name("k");
+    proto.mutable_values()->set_data_type(schema::TensorProto::FLOAT);
+    proto.mutable_values()->add_dims(values);
+    for (std::int64_t i = 0; i < values; ++i) proto.mutable_values()->add_float_data(static_cast<float>(i + 1));
+    proto.mutable_indices()->set_data_type(schema::TensorProto::INT64);
+    proto.mutable_indices()->add_dims(static_cast<std::int64_t>(indices.size()));
+    for (const auto index : indices) proto.mutable_indices()->add_int64_data(index);
+    for (const auto extent : dims) proto.add_dims(extent);
+    b.node("Add", {"x", "k"}, {"y"});
+    return b;
+  };
+  const auto made = evaluate(*sparse({2, 3}, {1, 5}).read(), {floats(std::vector<float>(6, 0), {2, 3})});
+  EXPECT_EQ(values_of(made[0]), (std::vector<float>{0, 1, 0, 0, 0, 2}));
+  EXPECT_THAT(sparse({2, 3}, {1, 6}).error().what(), AllOf(HasSubstr("'k'"), HasSubstr("index 6")));
+  EXPECT_THAT(sparse({2, 3}, {-1, 5}).error().what(), HasSubstr("index -1"));
+  EXPECT_THAT(sparse({2, 3}, {1}).error().what(), HasSubstr("expected i64"));
+  EXPECT_THAT(sparse({2, -3}, {1, 5}).error().what(), HasSubstr("negative extent"));
+  EXPECT_EQ(sparse({1 << 20, 1 << 20}, {1, 5}).error().code(), Code::kResourceExhausted);
+  EXPECT_EQ(sparse({INT64_MAX, INT64_MAX}, {1, 5}).error().code(), Code::kInvalidArgument);
+}
+
+TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
+  Builder text;
+  text.output("y");
+  auto& attribute = *text.node("Constant", {}, {"y"}, "words").add_attribute();
+  attribute.set_name("value_string");
+  attribute.set_type(schema::AttributeProto::STRING);
+  attribute.set_s("hello");
+  const Error error = text.error();
+  EXPECT_EQ(error.code(), Code::kUnimplemented);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("words"), HasSubstr("text"), HasSubstr("take out")));
+  EXPECT_THAT(error.what(), Not(HasSubstr("supported")));
+
+  Builder cropped(18);
+  cropped.input("x", {1, 1, 8, 8}).output("y");
+  auto& scales = cropped.initializer("s", {4});
+  for (int i = 0; i < 4; ++i) scales.add_float_data(1);
+  auto& mode = *cropped.node("Resize", {"x", "", "s"}, {"y"}, "cropper").add_attribute();
+  mode.set_name("coordinate_transformation_mode");
+  mode.set_type(schema::AttributeProto::STRING);
+  mode.set_s("tf_crop_and_resize");
+  EXPECT_THAT(cropped.error().what(),
+              AllOf(HasSubstr("form of Resize"), HasSubstr("Slice"), Not(HasSubstr("supported"))));
+  mode.set_s("sideways");
+  EXPECT_EQ(cropped.error().code(), Code::kInvalidArgument);
 }
 
 /// Limits of this process, put back at the end.

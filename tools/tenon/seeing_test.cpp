@@ -170,7 +170,7 @@ TEST_F(Seeing, ConvertRefusesWithOneMessage) {
   expect_one_message(tool("convert relu.onnx none/out.xml"), "none");
   expect_one_message(tool("convert relu.onnx out.xml --shape 'nope[1,4]'"), "nope");
   ASSERT_EQ(tool("convert relu.onnx out.xml").status, 0);
-  expect_one_message(tool("convert out.xml out.xml"), "input itself");
+  expect_one_message(tool("convert out.xml out.xml"), "one file");
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"out.bin", "out.xml", "relu.onnx"}));
 }
 

@@ -11,3 +11,4 @@ find_package(OpenVINO CONFIG QUIET GLOBAL COMPONENTS Runtime HINTS ${_tenon_open
 unset(_tenon_openvino_hints)
 unset(_tenon_found)
 unset(_tenon_prefix)
+set(OpenVINO_PC_REQUIRES openvino)  # Its pkg-config module, which its packages for systems have.

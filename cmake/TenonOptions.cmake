@@ -22,18 +22,31 @@ string(REPLACE "-O2 -g" "-O1 -g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FL
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
-set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/../lib")
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # Libraries out of Python packages lie in no folder that the loader knows.
+include(GNUInstallDirs)
+# Installed, libraries lie in one folder, and in its folder `tenon` those of others that no package manager put on the system.
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/tenon;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../tenon")
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # Of folders outside this tree: build/venv need not be there any more.
 
 # Headers are included as <tenon/core/tensor.hpp> both here and when installed: inside the build this is a link to the tree.
 set(TENON_INCLUDE_DIR "${CMAKE_BINARY_DIR}/include")
 file(MAKE_DIRECTORY "${TENON_INCLUDE_DIR}")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${TENON_INCLUDE_DIR}/tenon" SYMBOLIC)
 
-find_program(TENON_CCACHE ccache)
-if(TENON_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER "${TENON_CCACHE}")
-  set(CMAKE_CXX_COMPILER_LAUNCHER "${TENON_CCACHE}")
+# Asked once, by compiling through it (its folder may not be writable): one that is installed later would build all anew.
+if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(TENON_CCACHE ccache)
+  set(launcher "")
+  if(TENON_CCACHE)
+    file(WRITE "${PROJECT_BINARY_DIR}/probes/ccache_probe.cpp" "int main() {}\n")
+    tenon_probe_command(TENON_CCACHE_WORKS "${TENON_CCACHE}" "${CMAKE_CXX_COMPILER}" -c ccache_probe.cpp -o ccache_probe.o)
+    if(TENON_CCACHE_WORKS)
+      set(launcher "${TENON_CCACHE}")
+    else()
+      message(STATUS "Tenon: ccache is off: ${TENON_CCACHE} cannot compile, see probes/TENON_CCACHE_WORKS.log")
+    endif()
+  endif()
+  set(CMAKE_C_COMPILER_LAUNCHER "${launcher}" CACHE STRING "Runs C compilers: ccache where it works")
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${launcher}" CACHE STRING "Runs C++ compilers: ccache where it works")
 endif()
 
 add_library(tenon_flags INTERFACE)

@@ -51,6 +51,9 @@ class TENON_API ContextImpl : public RefCounted {
   virtual DeviceIdentity device() const { return {}; }
   /// What tensors must look like to be used here in place, before any one consumer's wishes.
   virtual Requirements requirements() const { return {}; }
+  /// What a user can do so that memory of this context need not be copied elsewhere, for explanations; empty: nothing
+  /// known. A literal.
+  virtual std::string_view remedy() const { return {}; }
   /// Allocates memory that meets `wanted`. @errors kUnimplemented when this context only wraps; kResourceExhausted.
   virtual Ref<Memory> allocate(const Requirements& wanted);
   /// Copies bytes out of / into a tensor of this context through the framework's own calls: the oracle of alias tests,

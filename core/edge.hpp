@@ -47,6 +47,8 @@ struct MapOptions {
   Ledger* ledger = nullptr;             ///< Null: the process's.
   Deadline deadline = Deadline::max();  ///< Max: default_deadline() from the moment of each wait.
 };
+/// Where what happens on the way is booked, waits too.
+inline Ledger& ledger_of(const MapOptions& options) { return options.ledger ? *options.ledger : Ledger::process(); }
 
 /// One way. Edges are static, stateless objects of their framework; `step` and `map` agree: what step reaches, map
 /// yields, and what step refuses, map throws kFailedPrecondition for.

@@ -7,7 +7,9 @@
 #endif
 
 #include <tenon/core/error.cpp>
+#include <tenon/core/file.cpp>
 #include <tenon/core/frame.cpp>
+#include <tenon/core/frame_layout.cpp>
 #include <tenon/core/host.cpp>
 #include <tenon/core/ledger.cpp>
 #include <tenon/core/mapped_file.cpp>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 
@@ -42,8 +43,39 @@ TENON_INLINE Context host_context() {
   return *context;
 }
 
+namespace detail {
+inline const HostBudget*& current_budget() {
+  static thread_local const HostBudget* current = nullptr;
+  return current;
+}
+}  // namespace detail
+
+TENON_INLINE HostBudget::HostBudget(std::uint64_t limit_bytes, std::string remedy)
+    : limit_bytes_(limit_bytes), remedy_(std::move(remedy)), account_(std::make_shared<Account>()) {}
+TENON_INLINE std::uint64_t HostBudget::used_bytes() const { return account_->used.load(std::memory_order_relaxed); }
+TENON_INLINE void HostBudget::take(std::uint64_t size_bytes) const {
+  std::uint64_t used = used_bytes();
+  do {
+    if (used > limit_bytes_ || size_bytes > limit_bytes_ - used)
+      throw Error(Code::kResourceExhausted, "host memory: " + std::to_string(size_bytes) + " bytes are wanted where " +
+                                                std::to_string(used) + " of " + std::to_string(limit_bytes_) +
+                                                " allowed ones are in use" + remedy_);
+  } while (!account_->used.compare_exchange_weak(used, used + size_bytes, std::memory_order_relaxed));
+}
+TENON_INLINE HostBudget::Scope::Scope(const HostBudget& budget)
+    : before_(std::exchange(detail::current_budget(), &budget)) {}
+TENON_INLINE HostBudget::Scope::~Scope() { detail::current_budget() = before_; }
+
 TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::size_t alignment) {
   const std::size_t align = std::max<std::size_t>(alignment, 64);
+  // What is taken is given back with the last owner of this: the memory, or this function where it fails.
+  std::shared_ptr<HostBudget::Account> taken;
+  if (const HostBudget* budget = detail::current_budget()) {
+    budget->take(size_bytes);
+    taken = {budget->account_.get(), [account = budget->account_, size_bytes](HostBudget::Account*) {
+               account->used.fetch_sub(size_bytes, std::memory_order_relaxed);
+             }};
+  }
   void* data = ::operator new(std::max<std::size_t>(size_bytes, 1), std::align_val_t(align), std::nothrow);
   if (!data) {
     throw Error(Code::kResourceExhausted, "host memory: cannot allocate " + std::to_string(size_bytes) + " bytes");
@@ -54,14 +86,18 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
   properties.identity = {MemoryIdentity::Kind::kSerial, 0, detail::next_memory_serial()};
   // The deleter needs the alignment: carried by the callback only when it is not the usual one.
   Release release;
-  if (align != 64) release = [data, align] { ::operator delete(data, std::align_val_t(align)); };
+  if (align != 64 || taken)
+    release = [data, align, taken = std::move(taken)] { ::operator delete(data, std::align_val_t(align)); };
   return make_ref<HostMemory>(properties, true, std::move(release));
 }
 
 TENON_INLINE Ref<HostMemory> HostMemory::borrow(void* data, std::size_t size_bytes, bool read_only, Release release) {
+  // Memory without a byte may lie at null (an empty std::vector's does). It is host memory all the same, and that is
+  // known by having an address.
+  alignas(64) static char nowhere[64];
   Properties properties;
   properties.size_bytes = size_bytes;
-  properties.host = data;
+  properties.host = data || size_bytes != 0 ? data : nowhere;
   properties.read_only = read_only;
   return make_ref<HostMemory>(properties, false, std::move(release));
 }

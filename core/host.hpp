@@ -2,7 +2,11 @@
 // The host context of the process and plain host memory.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <string>
 
 #include <tenon/core/memory.hpp>
 
@@ -19,7 +23,7 @@ class TENON_API HostMemory final : public Memory {
   /// Owned, aligned to max(64, alignment). @errors kResourceExhausted.
   static Ref<HostMemory> allocate(std::size_t size_bytes, std::size_t alignment = 64);
   /// Borrowed; `release` (may be empty) is called once, when the last reference goes, from any thread; it must not
-  /// throw.
+  /// throw. `data` may be null where the size is 0: the memory then has some address that is nobody else's business.
   static Ref<HostMemory> borrow(void* data, std::size_t size_bytes, bool read_only = false, Release release = {});
   /// True for memory that allocate() made.
   bool owned() const { return owned_; }
@@ -30,6 +34,42 @@ class TENON_API HostMemory final : public Memory {
  private:
   bool owned_;
   Release release_;
+};
+
+/// An upper bound on the host memory that tensors may take together, for work whose size a stranger's model decides.
+/// Memory counts from its allocation by a thread within a scope until it is freed, wherever that is.
+/// @thread all members from any thread. @cost outside of scopes one read of a thread's own variable per allocation.
+class TENON_API HostBudget {
+ public:
+  /// @param remedy  Ends the message of what is refused: how to allow more.
+  HostBudget(std::uint64_t limit_bytes, std::string remedy);
+
+  /// Within it HostMemory::allocate() throws kResourceExhausted for what goes beyond the limit. One within another
+  /// takes its place.
+  class TENON_API Scope {
+   public:
+    explicit Scope(const HostBudget& budget);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    const HostBudget* before_;
+  };
+
+  std::uint64_t used_bytes() const;
+
+ private:
+  friend class HostMemory;
+  struct Account {
+    std::atomic<std::uint64_t> used{0};
+  };
+  /// @errors kResourceExhausted.
+  void take(std::uint64_t size_bytes) const;
+
+  std::uint64_t limit_bytes_;
+  std::string remedy_;
+  std::shared_ptr<Account> account_;  ///< Memory may live longer than the budget.
 };
 
 }  // namespace v1

@@ -101,7 +101,7 @@ class TENON_API Trace {
   static void start(std::size_t capacity = 65536);
   static void stop();
   static bool is_open() noexcept { return open_.load(std::memory_order_relaxed); }
-  /// Writes what was recorded as Chrome trace JSON, atomically. @errors kPermissionDenied, naming the path.
+  /// Writes what was recorded as Chrome trace JSON, atomically. @errors those of NewFile, naming the path.
   static void write(const std::filesystem::path& path);
   /// `name` and `category` must be literals.
   static void record(const char* name, const char* category, std::chrono::steady_clock::time_point begin,

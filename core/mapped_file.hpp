@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Read-only file mappings as tensors: weights are neither read nor duplicated.
+// Files as tensors: mapped, so that weights are neither read nor duplicated, or read.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,20 @@ inline namespace v1 {
 /// The file as a read-only u8 tensor [size]; pages are read when touched. The mapping lives as long as any tensor over
 /// it.
 /// @errors kNotFound, kPermissionDenied, kResourceExhausted, kInvalidArgument (not a regular file); all name the path.
+/// What is no file (a FIFO, a socket, a device, a folder) is refused and never waited for.
 /// An empty file gives [0].
 /// @thread any. A file that another process truncates while mapped raises SIGBUS on access: write model files
 /// atomically.
 TENON_API Tensor map_file(const std::filesystem::path& path);
 
-/// Remembers which files map_file mapped in this thread while it lives: all files that a model was read from.
+/// As map_file(), in memory of its own: the file may be changed or removed afterwards.
+/// @errors also kDataLoss: it was shortened meanwhile.
+TENON_API Tensor read_file(const std::filesystem::path& path);
+
+class RegularFile;
+
+/// Remembers which files map_file and read_file saw in this thread while it lives: all files that a model was read
+/// from.
 /// @thread made, asked and destroyed in one thread; several nest.
 class TENON_API MappedFiles {
  public:
@@ -37,6 +45,8 @@ class TENON_API MappedFiles {
 
  private:
   friend TENON_API Tensor map_file(const std::filesystem::path& path);
+  friend TENON_API Tensor read_file(const std::filesystem::path& path);
+  static void note(const std::filesystem::path& path, const RegularFile& file);
   MappedFiles* outer_;
   std::vector<File> files_;
 };

@@ -83,12 +83,25 @@ TENON_API const PixelFormatInfo* all_formats(std::size_t& count);
 enum class ColourSpace : std::uint8_t { kUnknown, kBt601, kBt709, kBt2020 };
 enum class ColourRange : std::uint8_t { kUnknown, kLimited, kFull };
 
+/// How far a stored picture is to be turned, clockwise, to be upright: what a phone writes into its videos instead of
+/// turning the pixels.
+enum class Rotation : std::uint8_t { kNone, k90, k180, k270 };
+/// Degrees.
+constexpr unsigned degrees(Rotation rotation) { return 90u * static_cast<unsigned>(rotation); }
+/// Whether width and height change places.
+constexpr bool is_quarter_turn(Rotation rotation) { return rotation == Rotation::k90 || rotation == Rotation::k270; }
+
 /// What a picture is, independent of where it lies.
 struct FrameInfo {
   PixelFormat format;
-  std::uint32_t width_px = 0, height_px = 0;
+  std::uint32_t width_px = 0, height_px = 0;         ///< As stored: of the planes.
   ColourSpace colour_space = ColourSpace::kUnknown;  ///< Unknown: 709 from 720 rows on, else 601, as decoders assume.
   ColourRange colour_range = ColourRange::kUnknown;  ///< Unknown: limited for YUV, full for RGB.
+  Rotation rotation = Rotation::kNone;               ///< Planes lie as stored; consumers turn what they read.
+
+  /// Extents of the upright picture, which detections and crops are in.
+  std::uint32_t upright_width_px() const { return is_quarter_turn(rotation) ? height_px : width_px; }
+  std::uint32_t upright_height_px() const { return is_quarter_turn(rotation) ? width_px : height_px; }
   friend bool operator==(const FrameInfo&, const FrameInfo&) = default;
 };
 

@@ -29,7 +29,11 @@ TENON_INLINE std::variant<Requirements, Refusal> Requirements::join(const Requir
   both.height_alignment = std::max(height_alignment, other.height_alignment);
   both.tail_padding = std::max(tail_padding, other.tail_padding);
   both.max_pitch = std::min(max_pitch, other.max_pitch);
-  both.fd = std::max(fd, other.fd);
+  if (!fd.serves(other.fd) && !other.fd.serves(fd)) {
+    return Refusal{"one consumer wants a descriptor of kind " + std::string(fd.name()) + ", another one of kind " +
+                   std::string(other.fd.name()) + ", and neither serves as the other"};
+  }
+  both.fd = fd.serves(other.fd) ? fd : other.fd;
   both.host_access = host_access || other.host_access;
   both.contiguous = contiguous || other.contiguous;
   if (both.pitch_alignment > both.max_pitch) {

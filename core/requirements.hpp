@@ -14,8 +14,35 @@
 namespace tenon {
 inline namespace v1 {
 
-/// How an allocation can be handed to another API or process.
-enum class FdKind : std::uint8_t { kNone, kMemfd, kDmabuf };
+/// How an allocation can be handed to another API or process. An open set, as MemoryKind is: a framework defines the
+/// descriptors of its own (`inline constexpr FdKind kOpaqueFd{"opaque"};`), and says which known one they serve as.
+/// Names must be literals: they are not copied.
+class FdKind {
+ public:
+  /// No descriptor: kNone.
+  constexpr FdKind() = default;
+  explicit constexpr FdKind(std::string_view name) : kind_(name) {}
+  /// @param serves_as  What it satisfies besides its like: a dma-buf is mapped as a memfd is.
+  constexpr FdKind(std::string_view name, FdKind serves_as) : kind_(name), serves_as_(serves_as.kind_.hash()) {}
+
+  /// "memfd"; empty for none.
+  constexpr std::string_view name() const { return kind_.name(); }
+  constexpr std::uint64_t hash() const { return kind_.hash(); }
+  /// Whether memory with this descriptor satisfies who asks for `wanted`. Every memory satisfies who asks for none.
+  constexpr bool serves(FdKind wanted) const {
+    return wanted == FdKind() || wanted == *this || wanted.hash() == serves_as_;
+  }
+  friend constexpr bool operator==(const FdKind& a, const FdKind& b) { return a.hash() == b.hash(); }
+
+  static const FdKind kNone, kMemfd, kDmabuf;
+
+ private:
+  MemoryKind kind_;
+  std::uint64_t serves_as_ = 0;
+};
+inline constexpr FdKind FdKind::kNone{};
+inline constexpr FdKind FdKind::kMemfd{"memfd"};
+inline constexpr FdKind FdKind::kDmabuf{"dma-buf", FdKind::kMemfd};
 
 /// Constraints on one allocation. The default accepts everything. Sizes and alignments in bytes; alignments are powers
 /// of two.
@@ -26,7 +53,7 @@ struct TENON_API Requirements {
   std::size_t height_alignment = 1;         ///< Rows per plane are rounded up to this.
   std::size_t tail_padding = 0;             ///< Readable bytes past the end, as SIMD decoders want.
   std::size_t max_pitch = SIZE_MAX;         ///< Longest row that the consumer can express.
-  FdKind fd = FdKind::kNone;                ///< Weakest descriptor that serves; kDmabuf satisfies kMemfd too.
+  FdKind fd;                                ///< Weakest descriptor that serves (FdKind::serves).
   bool host_access = false;                 ///< The CPU reads or writes it in place.
   bool contiguous = false;                  ///< No padding between rows or planes.
   SmallVector<MemoryKind, 4> kinds;         ///< Acceptable kinds; empty means any.

@@ -24,13 +24,12 @@ inline constexpr double kCopyPenaltyNs = 1e15;
 /// for each (3 times slower, in a look-up that is done per frame).
 TENON_INLINE std::uint64_t hash_of(const Description& d, const Context& target, Access access, ZeroCopy policy) {
   const std::uint64_t flags = d.alignment << 16 | static_cast<std::uint64_t>(d.info.type) << 9 |
-                              static_cast<std::uint64_t>(d.fd) << 7 | std::uint64_t{d.host_addressable} << 6 |
-                              std::uint64_t{d.read_only} << 5 | static_cast<std::uint64_t>(access) << 3 |
-                              static_cast<std::uint64_t>(policy);
+                              std::uint64_t{d.host_addressable} << 6 | std::uint64_t{d.read_only} << 5 |
+                              static_cast<std::uint64_t>(access) << 3 | static_cast<std::uint64_t>(policy);
   std::uint64_t hash = d.context->id() * 0x9e3779b97f4a7c15ull + target->id() * 0xbf58476d1ce4e5b9ull +
                        d.kind.hash() * 0x94d049bb133111ebull + d.offset * 0xd6e8feb86659fd93ull +
                        d.memory_bytes * 0xa0761d6478bd642full + d.modifier * 0xe7037ed1a0b428dbull +
-                       flags * 0x8ebc6af09c88c6e3ull;
+                       d.fd.hash() * 0x2545f4914f6cdd1dull + flags * 0x8ebc6af09c88c6e3ull;
   std::uint64_t factor = 0x589965cc75374cc3ull;
   for (std::size_t extent : d.info.shape) hash += (extent + 1) * (factor += 0x1d8e4e27c47d124eull);
   for (std::ptrdiff_t stride : d.info.strides) {
@@ -128,9 +127,12 @@ TENON_INLINE std::string Plan::explain() const {
             (hop.reached.copies ? ", copies, " : ", shares, ") + cost;
   }
   for (const std::string& refusal : refusals_) text += "\n  refused " + refusal;
-  if (!possible_ && refusals_.empty()) {
+  for (const std::string& missing : missing_) text += "\n  missing " + missing;
+  if (!possible_ && refusals_.empty() && missing_.empty()) {
     text += "\n  no edge known to this router leads there; add the framework's context or its bridge";
   }
+  if (const std::string_view remedy = source_.context->remedy(); (!possible_ || copies()) && !remedy.empty())
+    text += "\n  remedy  " + std::string(remedy);
   return text;
 }
 
@@ -148,6 +150,43 @@ TENON_INLINE void Router::add(std::span<const Edge* const> edges) {
   std::unique_lock lock(mutex_);
   cache_.clear();
 }
+
+namespace detail {
+
+/// Contexts that the router was not given, and that ways from `source` to `target` lead through by the kinds that
+/// `edges` join: the shortest such way, each of its kinds that `places` lack with the edge that leads into it.
+TENON_INLINE std::vector<std::string> missing_contexts(const Description& source, const Context& target,
+                                                       const std::vector<const Edge*>& edges,
+                                                       const std::vector<Context>& places) {
+  struct Reached {
+    MemoryKind kind;
+    const Edge* by;
+    std::size_t from;
+  };
+  std::vector<Reached> reached{{source.kind, nullptr, 0}};
+  const auto known = [&](MemoryKind kind) {
+    return std::any_of(reached.begin(), reached.end(), [&](const Reached& r) { return r.kind == kind; });
+  };
+  for (std::size_t i = 0; i < reached.size() && !known(target->kind()); ++i) {
+    for (const Edge* edge : edges)
+      if (edge->from() == reached[i].kind && !known(edge->to())) reached.push_back({edge->to(), edge, i});
+  }
+  std::vector<std::string> missing;
+  const auto end =
+      std::find_if(reached.begin() + 1, reached.end(), [&](const Reached& r) { return r.kind == target->kind(); });
+  if (end == reached.end()) return missing;
+  for (std::size_t i = end->from; i != 0; i = reached[i].from) {
+    const MemoryKind kind = reached[i].kind;
+    if (std::any_of(places.begin(), places.end(), [&](const Context& place) { return place->kind() == kind; }))
+      continue;
+    missing.insert(missing.begin(), "a context of kind " + std::string(kind.name()) + ", where " +
+                                        std::string(reached[i].by->name()) + " leads: add(" +
+                                        (kind == kCpuMemory ? "host_context()" : "the framework's context") + ")");
+  }
+  return missing;
+}
+
+}  // namespace detail
 
 TENON_INLINE Ref<const Plan> Router::search(const Description& source, const Context& target, Access access,
                                             ZeroCopy policy) const {
@@ -224,6 +263,7 @@ TENON_INLINE Ref<const Plan> Router::search(const Description& source, const Con
       }
     }
   }
+  if (!plan->possible_) plan->missing_ = detail::missing_contexts(source, target, edges, places);
   return Ref<const Plan>(plan.get());
 }
 
@@ -363,7 +403,7 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, Acces
 TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, const MapOptions& options) const {
   detail::check_access(source, options.access);
   if (source.context() == target) return source;
-  Ledger& ledger = options.ledger ? *options.ledger : Ledger::process();
+  Ledger& ledger = ledger_of(options);
   if (const View* view = detail::standing_view(source, target, options.access)) {
     ledger.book_map(static_cast<EdgeId>(view->standing_edge()), true);
     return source.through(view);
@@ -390,7 +430,7 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
                   [&](const Tensor& plane) { return plane.context() == target; })) {
     return source;
   }
-  Ledger& ledger = options.ledger ? *options.ledger : Ledger::process();
+  Ledger& ledger = ledger_of(options);
   if (const View* first = detail::standing_view(source.plane(0), target, options.access)) {
     bool standing = true;
     std::array<const View*, 4> views{};

@@ -40,6 +40,7 @@ class TENON_API Plan : public RefCounted {
   bool possible_ = false;
   std::vector<Hop> hops_;
   std::vector<std::string> refusals_;
+  std::vector<std::string> missing_;
 };
 
 /// Where several consumers want one source: which context should allocate, and the way to each.

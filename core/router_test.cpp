@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Routes over made-up contexts: cost, policy, refusals, plans for several consumers, access.
 #include <tenon/core/host.hpp>
+#include <tenon/core/host_edge.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
@@ -115,6 +116,110 @@ struct RouterTest : ::testing::Test {
     for (const Context& context : {cpu, a, b, c}) router.add(context);
   }
 };
+
+TEST_F(RouterTest, SaysWhichContextIsMissing) {
+  const FakeEdge to_host(kA, kCpuMemory, Behaviour::kShares), to_c(kCpuMemory, kC, Behaviour::kShares);
+  const Edge* const known[] = {&to_host, &to_c};
+  Router lacking;
+  lacking.add(known);
+  lacking.add(a);
+  Requirements wanted;
+  wanted.size_bytes = 100;
+  const Tensor there(TensorInfo{element::u8, {100}, {}}, a->allocate(wanted));
+  const std::string text = lacking.explain(describe(there), c);
+  EXPECT_THAT(text, HasSubstr("missing a context of kind cpu, where a->cpu leads: add(host_context())"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("no edge known")));
+  EXPECT_THROW(lacking.map(there, c), Error);
+  lacking.add(host_context());
+  EXPECT_EQ(lacking.map(there, c).context(), c);
+  EXPECT_THAT(lacking.explain(describe(there), c), ::testing::Not(HasSubstr("missing")));
+  // Kinds that nothing joins are another matter.
+  EXPECT_THAT(lacking.explain(describe(there), b), HasSubstr("no edge known to this router leads there"));
+}
+
+TEST_F(RouterTest, SaysEveryContextThatIsMissingOnALongWay) {
+  const FakeEdge first(kCpuMemory, kA, Behaviour::kShares), second(kA, kB, Behaviour::kShares),
+      third(kB, kC, Behaviour::kShares), aside(kCpuMemory, MemoryKind("d"), Behaviour::kShares);
+  const Edge* const known[] = {&first, &aside, &second, &third};
+  Router lacking;
+  lacking.add(known);
+  const std::string text = lacking.explain(describe(source), c);
+  const auto at_a = text.find("kind a,"), at_b = text.find("kind b,");
+  EXPECT_NE(at_a, std::string::npos) << text;
+  EXPECT_NE(at_b, std::string::npos) << text;
+  EXPECT_LT(at_a, at_b) << "in the order of the way\n" << text;
+  EXPECT_EQ(text.find("kind d"), std::string::npos) << "it leads nowhere\n" << text;
+}
+
+TEST_F(RouterTest, NamesTheSourcesRemedyWhereBytesAreCopiedOrNoWayLeads) {
+  class Helpful final : public ContextImpl {
+   public:
+    std::string_view name() const override { return "helpful"; }
+    MemoryKind kind() const override { return kA; }
+    std::string_view remedy() const override { return "allocate elsewhere"; }
+  };
+  const Context helpful{make_ref<Helpful>()};
+  Description there = describe(source);
+  there.context = helpful;
+  there.kind = kA;
+  edge(kA, kB, Behaviour::kCopies);
+  EXPECT_THAT(router.explain(there, b), HasSubstr("remedy  allocate elsewhere"));
+  EXPECT_THAT(router.explain(there, b, Access::kRead, ZeroCopy::kRequire), HasSubstr("remedy  allocate elsewhere"));
+  edge(kA, kB, Behaviour::kShares);
+  EXPECT_THAT(router.explain(there, b), ::testing::Not(HasSubstr("remedy")));
+}
+
+TEST(Requirements, DescriptorsAreAnOpenSet) {
+  constexpr FdKind kOpaque{"opaque fd"}, kTiled{"tiled dma-buf", FdKind::kDmabuf};
+  static_assert(FdKind::kDmabuf.serves(FdKind::kMemfd) && !FdKind::kMemfd.serves(FdKind::kDmabuf));
+  static_assert(kOpaque.serves(kOpaque) && kOpaque.serves(FdKind::kNone) && !kOpaque.serves(FdKind::kMemfd));
+  static_assert(!FdKind::kNone.serves(FdKind::kMemfd) && FdKind::kNone.serves(FdKind::kNone));
+  static_assert(kTiled.serves(FdKind::kDmabuf) && FdKind("opaque fd") == kOpaque);
+  Requirements memfd, dmabuf, opaque, any;
+  memfd.fd = FdKind::kMemfd;
+  dmabuf.fd = FdKind::kDmabuf;
+  opaque.fd = kOpaque;
+  EXPECT_EQ(std::get<Requirements>(memfd.join(dmabuf)).fd, FdKind::kDmabuf);
+  EXPECT_EQ(std::get<Requirements>(dmabuf.join(memfd)).fd, FdKind::kDmabuf);
+  EXPECT_EQ(std::get<Requirements>(any.join(opaque)).fd, kOpaque);
+  EXPECT_EQ(std::get<Requirements>(opaque.join(any)).fd, kOpaque);
+  const auto neither = opaque.join(memfd);
+  ASSERT_TRUE(std::holds_alternative<Refusal>(neither));
+  EXPECT_THAT(std::get<Refusal>(neither).reason, ::testing::AllOf(HasSubstr("opaque fd"), HasSubstr("memfd")));
+}
+
+TEST_F(RouterTest, MapsWithoutALedgerBookInTheProcesses) {
+  // The source's writer is still at work: a copying edge waits, and the wait is booked, where nobody named a ledger
+  // too.
+  class Copying final : public Edge {
+   public:
+    std::string_view name() const override { return "waits->for it"; }
+    MemoryKind from() const override { return kCpuMemory; }
+    MemoryKind to() const override { return kA; }
+    Step step(const Description& from, const Context& to, Access) const override {
+      return packed_copy(from, to, kA, 1, 0, 1, true);
+    }
+    Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
+      source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
+      Requirements wanted;
+      wanted.size_bytes = source.size_bytes();
+      return Tensor(TensorInfo{source.element_type(), source.shape(), {}}, to->allocate(wanted));
+    }
+  };
+  const Copying copying;
+  const Edge* const known = &copying;
+  router.add(std::span(&known, 1));
+  const auto timeline = make_ref<HostTimeline>();
+  source.memory()->hazards().wrote(TimelinePoint(timeline, 1));
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    timeline->advance(1);
+  });
+  const std::uint64_t before = Ledger::process().total().waits;
+  router.map(source, a);
+  writer.join();
+  EXPECT_EQ(Ledger::process().total().waits, before + 1);
+}
 
 TEST_F(RouterTest, TakesTheCheapestSharingChain) {
   edge(kCpuMemory, kC, Behaviour::kCopies, 1);

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring of spans behind Trace, and its Chrome JSON.
-#include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/trace_name.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <mutex>
 #include <set>
 #include <string>
@@ -96,31 +94,21 @@ TENON_INLINE void Trace::record(const char* name, const char* category, std::chr
 TENON_INLINE void Trace::write(const std::filesystem::path& path) {
   auto& ring = detail::trace_ring();
   std::lock_guard lock(ring.mutex);
-  const std::string temporary = path.string() + ".part";
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(temporary.c_str(), "w"), &std::fclose);
-  if (!file) {
-    throw Error(Code::kPermissionDenied, "trace: cannot write '" + path.string() + "': " + std::strerror(errno),
-                "fopen", errno);
-  }
-  std::fputs("{\"traceEvents\":[", file.get());
+  NewFile file(path);
+  std::string text = "{\"traceEvents\":[";
   const std::size_t count = std::min(ring.recorded, ring.events.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto& event = ring.events[(ring.recorded - count + i) % ring.events.size()];
     const auto us = [](auto duration) { return std::chrono::duration<double, std::micro>(duration).count(); };
-    std::fprintf(
-        file.get(), "%s\n{\"ph\":\"X\",\"pid\":1,\"tid\":%llu,\"name\":\"%s\",\"cat\":\"%s\",\"ts\":%.3f,\"dur\":%.3f}",
-        i ? "," : "", static_cast<unsigned long long>(event.thread), detail::json_text(event.name).c_str(),
-        detail::json_text(event.category).c_str(), us(event.begin.time_since_epoch()), us(event.end - event.begin));
+    char times[96];
+    std::snprintf(times, sizeof times, "\",\"ts\":%.3f,\"dur\":%.3f}", us(event.begin.time_since_epoch()),
+                  us(event.end - event.begin));
+    text += (i ? ",\n" : "\n") + ("{\"ph\":\"X\",\"pid\":1,\"tid\":" + std::to_string(event.thread)) + ",\"name\":\"" +
+            detail::json_text(event.name) + "\",\"cat\":\"" + detail::json_text(event.category) + times;
   }
-  std::fputs("\n]}\n", file.get());
-  const bool written = std::ferror(file.get()) == 0;
-  file.reset();
-  if (!written || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const int code = errno;
-    std::remove(temporary.c_str());
-    throw Error(Code::kPermissionDenied, "trace: cannot write '" + path.string() + "': " + std::strerror(code),
-                "rename", code);
-  }
+  text += "\n]}\n";
+  file.write(text.data(), text.size());
+  file.commit();
 }
 
 }  // namespace v1

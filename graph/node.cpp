@@ -135,19 +135,20 @@ class GenericNode final : public Node {
 }  // namespace
 
 Node::Node(const Operation& operation, OutputVector inputs, Attributes attributes, Deferred)
-    : operation_(&operation), inputs_(std::move(inputs)), serial_(next_serial()) {
+    : operation_(&operation), sources_(std::make_unique<Sources>()), serial_(next_serial()) {
+  sources_->outputs = std::move(inputs);
   unique_name_ = operation.type + "_" + std::to_string(serial_);
   try {
-    check_inputs(operation, inputs_);
+    check_inputs(operation, sources());
     attributes_ = checked_attributes(operation, attributes);
   } catch (const Error&) {
     rethrow_naming(describe());
   }
-  std::size_t attached = 0;
+  sources_->places.reserve(sources().size());
   try {
-    for (; attached < inputs_.size(); ++attached) attach(attached);
+    while (sources_->places.size() < sources().size()) attach(sources_->places.size());
   } catch (...) {
-    while (attached-- > 0) detach(attached);
+    for (std::size_t i = sources_->places.size(); i-- > 0;) detach(i);
     throw;
   }
 }
@@ -158,17 +159,20 @@ Node::Node(const Operation& operation, OutputVector inputs, Attributes attribute
 }
 
 Node::~Node() {
-  for (std::size_t i = 0; i < inputs_.size(); ++i) detach(i);
-  // Chains may be a million nodes long: release sources from a list, not by recursion.
-  static thread_local std::vector<std::shared_ptr<Node>>* pending = nullptr;
-  std::vector<std::shared_ptr<Node>> own;
-  const bool outermost = pending == nullptr;
-  if (outermost) pending = &own;
-  for (Output<Node>& input : inputs_) pending->push_back(std::move(input.node_));
-  if (!outermost) return;
-  while (!own.empty()) {
-    const std::shared_ptr<Node> last = std::move(own.back());
-    own.pop_back();
+  for (std::size_t i = 0; i < sources().size(); ++i) detach(i);
+  // Chains may be a million nodes long: the last owners of sources go one after the other, not one within the other.
+  // Nothing is allocated, since models are released when memory is short, too.
+  static thread_local std::unique_ptr<Sources>* pending = nullptr;
+  if (pending) {
+    sources_->next = std::move(*pending);
+    *pending = std::move(sources_);
+    return;
+  }
+  std::unique_ptr<Sources> open = std::move(sources_);
+  pending = &open;
+  while (open) {
+    const std::unique_ptr<Sources> one = std::exchange(open, std::move(open->next));
+    one->outputs.clear();
   }
   pending = nullptr;
 }
@@ -184,16 +188,19 @@ void Node::validate_and_infer_types() {
   }
 }
 
+Node::Readers& Node::readers_of(std::size_t input) const {
+  const Output<Node>& source = sources()[input];
+  return source.get_node()->outputs_[source.get_index()].readers;
+}
+/// Inputs are attached in order.
 void Node::attach(std::size_t index) {
-  const Output<Node>& source = inputs_[index];
-  source.get_node()->outputs_[source.get_index()].users.emplace_back(this, index);
+  Readers& readers = readers_of(index);
+  Readers one;
+  one.emplace_back(this, index);
+  sources_->places.push_back(one.begin());
+  readers.splice(readers.end(), one);  // Nothing fails from here on.
 }
-void Node::detach(std::size_t index) {
-  const Output<Node>& source = inputs_[index];
-  if (!source.get_node()) return;
-  auto& users = source.get_node()->outputs_[source.get_index()].users;
-  users.erase(std::find(users.begin(), users.end(), std::pair<Node*, std::size_t>(this, index)));
-}
+void Node::detach(std::size_t index) noexcept { readers_of(index).erase(sources_->places[index]); }
 
 std::string Node::describe() const {
   return operation_->type + " node '" + get_friendly_name() + "' (" + operation_->version + ")";
@@ -224,21 +231,21 @@ const Node::Port& Node::port(std::size_t index) const {
   return outputs_[index];
 }
 Input<Node> Node::input(std::size_t index) {
-  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
+  if (index >= sources().size()) no_such_port(*this, "input", index, sources().size());
   return {this, index};
 }
 Input<const Node> Node::input(std::size_t index) const {
-  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
+  if (index >= sources().size()) no_such_port(*this, "input", index, sources().size());
   return {this, index};
 }
 std::vector<Input<Node>> Node::inputs() {
   std::vector<Input<Node>> all;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) all.emplace_back(this, i);
+  for (std::size_t i = 0; i < sources().size(); ++i) all.emplace_back(this, i);
   return all;
 }
 std::vector<Input<const Node>> Node::inputs() const {
   std::vector<Input<const Node>> all;
-  for (std::size_t i = 0; i < inputs_.size(); ++i) all.emplace_back(this, i);
+  for (std::size_t i = 0; i < sources().size(); ++i) all.emplace_back(this, i);
   return all;
 }
 Output<Node> Node::output(std::size_t index) {
@@ -260,8 +267,8 @@ std::vector<Output<const Node>> Node::outputs() const {
   return all;
 }
 Output<Node> Node::input_value(std::size_t index) const {
-  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
-  return inputs_[index];
+  if (index >= sources().size()) no_such_port(*this, "input", index, sources().size());
+  return sources()[index];
 }
 Node* Node::get_input_node_ptr(std::size_t index) const { return input_value(index).get_node(); }
 std::shared_ptr<Node> Node::get_input_node_shared_ptr(std::size_t index) const {
@@ -269,8 +276,8 @@ std::shared_ptr<Node> Node::get_input_node_shared_ptr(std::size_t index) const {
 }
 descriptor::Tensor& Node::get_output_tensor(std::size_t index) const { return *port(index).tensor; }
 descriptor::Tensor& Node::get_input_tensor(std::size_t index) const {
-  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
-  return inputs_[index].get_tensor();
+  if (index >= sources().size()) no_such_port(*this, "input", index, sources().size());
+  return sources()[index].get_tensor();
 }
 const element::Type& Node::get_input_element_type(std::size_t index) const {
   return get_input_tensor(index).get_element_type();
@@ -289,18 +296,21 @@ const Shape& Node::get_output_shape(std::size_t index) const { return get_output
 
 std::set<Input<Node>> Node::get_output_target_inputs(std::size_t index) const {
   std::set<Input<Node>> all;
-  for (const auto& [node, input] : port(index).users) all.emplace(node, input);
+  for (const auto& [node, input] : port(index).readers) all.emplace(node, input);
   return all;
 }
 NodeVector Node::get_users() const {
   NodeVector users;
   std::unordered_set<Node*> seen;
   for (const Port& output : outputs_) {
-    for (const auto& user : output.users) {
+    for (const auto& user : output.readers) {
       if (seen.insert(user.first).second) users.push_back(user.first->shared_from_this());
     }
   }
   return users;
+}
+bool Node::has_readers() const {
+  return std::any_of(outputs_.begin(), outputs_.end(), [](const Port& p) { return !p.readers.empty(); });
 }
 bool Node::is_dynamic() const {
   return std::any_of(outputs_.begin(), outputs_.end(),
@@ -308,38 +318,44 @@ bool Node::is_dynamic() const {
 }
 
 void Node::set_argument(std::size_t index, const Output<Node>& source) {
-  if (index >= inputs_.size()) no_such_port(*this, "input", index, inputs_.size());
+  if (index >= sources().size()) no_such_port(*this, "input", index, sources().size());
   if (!source.get_node())
     throw Error(Code::kInvalidArgument,
                 describe() + ": input " + std::to_string(index) + " cannot be joined to nothing");
   static_cast<void>(source.get_node()->port(source.get_index()));  // Throws for an output that is not there.
-  const Output<Node> previous = inputs_[index];  // Kept until the end: it may be what keeps `source` alive.
-  detach(index);
-  inputs_[index] = source;
-  attach(index);
+  const Output<Node> previous = sources()[index];  // Kept until the end: it may be what keeps `source` alive.
+  Readers& left = readers_of(index);
+  sources_->outputs[index] = source;
+  Readers& joined = readers_of(index);
+  joined.splice(joined.end(), left, sources_->places[index]);
   after_arguments_change();
 }
 void Node::append_argument(const Output<Node>& source) {
-  if (inputs_.size() >= operation_->max_inputs || !source.get_node())
+  if (sources().size() >= operation_->max_inputs || !source.get_node())
     throw Error(Code::kInvalidArgument, describe() + ": takes no further input, or one joined to nothing");
   static_cast<void>(source.get_node()->port(source.get_index()));
-  inputs_.push_back(source);
-  attach(inputs_.size() - 1);
-}
-void Node::set_arguments(const OutputVector& sources) {
-  if (sources.size() != inputs_.size()) {
-    throw Error(Code::kInvalidArgument, describe() + ": expected " + std::to_string(inputs_.size()) +
-                                            " arguments, found " + std::to_string(sources.size()));
+  sources_->outputs.push_back(source);
+  try {
+    attach(sources().size() - 1);
+  } catch (...) {
+    sources_->outputs.pop_back();
+    throw;
   }
-  for (std::size_t i = 0; i < sources.size(); ++i) set_argument(i, sources[i]);
+}
+void Node::set_arguments(const OutputVector& arguments) {
+  if (arguments.size() != sources().size()) {
+    throw Error(Code::kInvalidArgument, describe() + ": expected " + std::to_string(sources().size()) +
+                                            " arguments, found " + std::to_string(arguments.size()));
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) set_argument(i, arguments[i]);
 }
 
 void Node::set_output_size(std::size_t count) {
   if (count < outputs_.size()) {
     for (std::size_t i = count; i < outputs_.size(); ++i) {
-      if (!outputs_[i].users.empty()) {
+      if (!outputs_[i].readers.empty()) {
         throw Error(Code::kInvalidArgument, "output " + std::to_string(i) + " would vanish, but " +
-                                                outputs_[i].users[0].first->describe() + " reads it");
+                                                outputs_[i].readers.front().first->describe() + " reads it");
       }
     }
   }

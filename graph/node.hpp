@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <list>
 #include <memory>
 #include <set>
 #include <span>
@@ -228,7 +229,7 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   void set_friendly_name(const std::string& name) { friendly_name_ = name; }
   bool has_friendly_name() const { return !friendly_name_.empty(); }
 
-  std::size_t get_input_size() const { return inputs_.size(); }
+  std::size_t get_input_size() const { return sources().size(); }
   std::size_t get_output_size() const { return outputs_.size(); }
   Input<Node> input(std::size_t index);
   Input<const Node> input(std::size_t index) const;
@@ -240,7 +241,7 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   std::vector<Output<const Node>> outputs() const;
   /// The output that feeds input i.
   Output<Node> input_value(std::size_t index) const;
-  OutputVector input_values() const { return inputs_; }
+  OutputVector input_values() const { return sources(); }
   Node* get_input_node_ptr(std::size_t index) const;
   std::shared_ptr<Node> get_input_node_shared_ptr(std::size_t index) const;
   const element::Type& get_input_element_type(std::size_t index) const;
@@ -255,6 +256,10 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   descriptor::Tensor& get_output_tensor(std::size_t index) const;
   descriptor::Tensor& get_input_tensor(std::size_t index) const;
   std::set<Input<Node>> get_output_target_inputs(std::size_t index) const;
+  /// How many inputs read the output. @cost constant, where the functions around this one list all readers.
+  std::size_t count_output_readers(std::size_t index) const { return port(index).readers.size(); }
+  /// True when any output has a reader. @cost constant for one output.
+  bool has_readers() const;
   /// Distinct nodes that read any output, in order of first use.
   NodeVector get_users() const;
   bool is_dynamic() const;
@@ -295,17 +300,28 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   friend class Output<Node>;
   friend class Output<const Node>;
   friend TENON_API std::shared_ptr<Node> make_node(std::string_view, unsigned, OutputVector, Attributes, std::string);
+  /// Lists, so that one of many readers leaves in constant time, and an input changes its source without memory.
+  using Readers = std::list<std::pair<Node*, std::size_t>>;
   struct Port {
     std::shared_ptr<descriptor::Tensor> tensor;
-    std::vector<std::pair<Node*, std::size_t>> users;
+    Readers readers;
   };
+  /// What the node reads, with each input's place among the source's readers. In memory of its own and with room for a
+  /// link, so that a node that goes can leave its sources to be released later, without memory.
+  struct Sources {
+    OutputVector outputs;
+    std::vector<Readers::iterator> places;
+    std::unique_ptr<Sources> next;
+  };
+  const OutputVector& sources() const { return sources_->outputs; }
+  Readers& readers_of(std::size_t input) const;
   void attach(std::size_t index);
-  void detach(std::size_t index);
+  void detach(std::size_t index) noexcept;
   const Port& port(std::size_t index) const;
 
   const Operation* operation_;
   Attributes attributes_;
-  OutputVector inputs_;
+  std::unique_ptr<Sources> sources_;
   std::vector<Port> outputs_;
   std::string unique_name_;
   std::string friendly_name_;

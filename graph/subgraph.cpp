@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/ops/op_internal.hpp>
 
@@ -22,19 +23,24 @@ const Operation& row(const char* type, unsigned version) {
 /// A body may hold control flow again, and one built by code even itself.
 class Depth {
  public:
-  Depth() {
-    if (++depth() <= util::kMaxBodyDepth) return;
-    --depth();
-    fail("its bodies are nested deeper than " + std::to_string(util::kMaxBodyDepth) + " levels, or in a circle");
+  /// @param what  The node or model that is gone into.
+  explicit Depth(const void* what) {
+    auto& within = path();
+    if (std::find(within.begin(), within.end(), what) != within.end()) fail("its bodies are nested in a circle");
+    const std::uint64_t limit = model_limits().depth;
+    if (within.size() >= limit)
+      throw Error(Code::kResourceExhausted, "its bodies are nested deeper than " + std::to_string(limit) + " levels" +
+                                                limit_text(limit_property::kDepth, limit));
+    within.push_back(what);
   }
-  ~Depth() { --depth(); }
+  ~Depth() { path().pop_back(); }
   Depth(const Depth&) = delete;
   Depth& operator=(const Depth&) = delete;
 
  private:
-  static int& depth() {
-    static thread_local int value = 0;
-    return value;
+  static std::vector<const void*>& path() {
+    static thread_local std::vector<const void*> all;
+    return all;
   }
 };
 
@@ -200,10 +206,10 @@ void MultiSubGraphOp::infer_when_complete() {
 }
 
 std::shared_ptr<Node> MultiSubGraphOp::clone_with_new_inputs(const OutputVector& inputs) const {
-  const Depth depth;
   auto copy = empty_copy(inputs);
   for (std::size_t body = 0; body < m_bodies.size(); ++body) {
     if (!m_bodies[body]) fail("a body is missing");
+    const Depth depth(this);
     copy->m_bodies[body] = m_bodies[body]->clone();
     for (const auto& description : m_input_descriptions[body])
       copy->m_input_descriptions[body].push_back(description->copy());
@@ -218,7 +224,7 @@ std::shared_ptr<Node> MultiSubGraphOp::clone_with_new_inputs(const OutputVector&
 }
 
 void MultiSubGraphOp::infer_bodies() {
-  const Depth depth;
+  const Depth depth(this);
   for (std::size_t body = 0; body < m_bodies.size(); ++body) {
     if (!m_bodies[body]) fail("body " + std::to_string(body) + " is missing");
     for (const auto& node : m_bodies[body]->get_ordered_ops()) {
@@ -491,7 +497,7 @@ void If::infer_outputs() {
 }  // namespace op
 
 void for_each_node(const Model& model, const std::function<void(const std::shared_ptr<Node>&)>& visit) {
-  const op::Depth depth;
+  const op::Depth depth(&model);
   for (const auto& node : model.get_ordered_ops()) {
     visit(node);
     const auto* outer = as_type<op::util::MultiSubGraphOp>(node.get());

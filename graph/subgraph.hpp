@@ -16,10 +16,6 @@ inline namespace v1 {
 namespace op {
 namespace util {
 
-/// Bodies deeper within each other than this are refused: no real model comes near, each level costs call stack, and
-/// inference of shapes within loops may go three rounds on each.
-inline constexpr int kMaxBodyDepth = 8;
-
 /// A node with bodies. Bodies see nothing but their parameters; descriptions say what feeds those, and what becomes of
 /// the results. A clone has bodies of its own, which share the constants' memory.
 /// @thread as Node.

@@ -102,16 +102,20 @@ Compiler::Compiler(Device& device, AnyMap properties, Settings settings)
   device_text_ = "Tenon 0.1.0\n" + describe(device, properties_);
 }
 
-fs::path Compiler::file_of(const std::function<void(ContentHasher&)>& what) const {
+Compiler::Place Compiler::place_of(const std::function<void(ContentHasher&)>& what) const {
+  ContentHasher model;
+  what(model);
+  const ContentHash identity = model.result();
   ContentHasher hasher;
   hasher.add(device_text_);
-  what(hasher);
-  return settings_.folder / (hasher.result().to_text() + kExtension);
+  hasher.add(identity.low);
+  hasher.add(identity.high);
+  return {settings_.folder / (hasher.result().to_text() + kExtension), identity.to_text()};
 }
 
-std::optional<fs::path> Compiler::file_of(const Origin& origin) const {
+std::optional<Compiler::Place> Compiler::place_of(const Origin& origin) const {
   if (settings_.blob_id)
-    return file_of([&](ContentHasher& hasher) {
+    return place_of([&](ContentHasher& hasher) {
       hasher.add("id");
       hasher.add(*settings_.blob_id);
     });
@@ -119,7 +123,7 @@ std::optional<fs::path> Compiler::file_of(const Origin& origin) const {
   const auto model = identify(origin.model);
   if (!model) return std::nullopt;
   const auto weights = identify(origin.weights);
-  return file_of([&](ContentHasher& hasher) {
+  return place_of([&](ContentHasher& hasher) {
     hasher.add("files");
     model->add_to(hasher);
     if (weights) weights->add_to(hasher);
@@ -127,16 +131,20 @@ std::optional<fs::path> Compiler::file_of(const Origin& origin) const {
 }
 
 std::shared_ptr<CompiledModelImpl> Compiler::load(const Origin& origin) {
-  const auto file = file_of(origin);
-  return file ? load(*file, nullptr, origin) : nullptr;
+  const auto place = place_of(origin);
+  return place ? load(*place, nullptr, origin) : nullptr;
 }
 
-std::shared_ptr<CompiledModelImpl> Compiler::load(const fs::path& file, const std::shared_ptr<const Model>& model,
+std::shared_ptr<CompiledModelImpl> Compiler::load(const Place& place, const std::shared_ptr<const Model>& model,
                                                   const Origin& origin) {
+  const fs::path& file = place.file;
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return nullptr;
   try {
     Entry entry = read_entry(file);
+    // Its name has the device and its properties in it too: this is what a wrong output would come from.
+    if (entry.info.identity != place.identity)
+      throw Error(Code::kDataLoss, "it is of another model, '" + entry.info.model + "'");
     if (origin.known() && !settings_.blob_id) {
       for (const FileIdentity& needed : entry.info.files)
         if (identify(needed.path) != needed)
@@ -165,11 +173,12 @@ std::shared_ptr<CompiledModelImpl> Compiler::load(const fs::path& file, const st
   return nullptr;
 }
 
-void Compiler::store(const fs::path& file, const CompiledModelImpl& compiled, const std::string& name,
+void Compiler::store(const Place& place, const CompiledModelImpl& compiled, const std::string& name,
                      const std::vector<FileIdentity>& files) {
   try {
     fs::create_directories(settings_.folder);
     EntryInfo info;
+    info.identity = place.identity;
     info.model = name;
     info.device = device_.name();
     info.created_ns = static_cast<std::uint64_t>(
@@ -178,14 +187,14 @@ void Compiler::store(const fs::path& file, const CompiledModelImpl& compiled, co
     info.encrypted = settings_.callbacks && settings_.callbacks->encrypt;
     const bool weightless = settings_.leaves_weights();
     info.weightless = weightless;
-    write_entry(file, info, [&](std::ostream& stream) {
+    write_entry(place.file, info, [&](std::ostream& stream) {
       if (!info.encrypted) return compiled.export_blob(stream, weightless);
       std::ostringstream plain;
       compiled.export_blob(plain, weightless);
       const std::string text = settings_.callbacks->encrypt(std::move(plain).str());
       stream.write(text.data(), static_cast<std::streamsize>(text.size()));
     });
-    evict(settings_.folder, settings_.size_limit_bytes, file);
+    evict(settings_.folder, settings_.size_limit_bytes, place.file);
   } catch (const std::exception& error) {
     say("model '" + name + "' is not cached in \"" + settings_.folder.string() + "\": " + error.what());
   } catch (...) {
@@ -196,11 +205,11 @@ void Compiler::store(const fs::path& file, const CompiledModelImpl& compiled, co
 
 Outcome Compiler::compile(const std::shared_ptr<const Model>& model, const Origin& origin,
                           const std::vector<FileIdentity>& files) {
-  auto file = file_of(origin);
+  auto place = place_of(origin);
   // A model in memory may have been changed since it was read: its content names it. CACHE_MODEL_PATH spares reading
   // the weights, on the caller's word that they are those of that file.
-  if (!file)
-    file = file_of([&](ContentHasher& hasher) {
+  if (!place)
+    place = place_of([&](ContentHasher& hasher) {
       const auto source = settings_.model_path.empty() ? std::nullopt : identify(settings_.model_path);
       hasher.add(source ? "model of a file" : "model");
       if (source) source->add_to(hasher);
@@ -209,14 +218,14 @@ Outcome Compiler::compile(const std::shared_ptr<const Model>& model, const Origi
       hasher.add(hash.high);
     });
   // Threads that meet here want one compilation, not one each; processes that meet replace each other's equal entries.
-  const std::shared_ptr<std::mutex> mutex = mutex_of(file->string());
+  const std::shared_ptr<std::mutex> mutex = mutex_of(place->file.string());
   const std::lock_guard lock(*mutex);
   Outcome outcome;
-  outcome.compiled = load(*file, model, origin);
+  outcome.compiled = load(*place, model, origin);
   outcome.from_cache = outcome.compiled != nullptr;
   if (outcome.compiled) return outcome;
   outcome.compiled = device_.compile_model(model, told_of_folder(device_, properties_, settings_.folder));
-  if (outcome.compiled) store(*file, *outcome.compiled, model->get_friendly_name(), files);
+  if (outcome.compiled) store(*place, *outcome.compiled, model->get_friendly_name(), files);
   return outcome;
 }
 

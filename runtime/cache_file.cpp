@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cache entries on disk: a header with hashes of everything, written beside its place and renamed into it.
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <ostream>
@@ -15,6 +12,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 #include <tenon/core/mapped_file.hpp>
 #include "cache_internal.hpp"
 
@@ -26,12 +24,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'C', 'C', 'H'};
-constexpr std::uint32_t kFormat = 1;
+constexpr std::uint32_t kFormat = 2;
 constexpr std::uint32_t kEncrypted = 1, kWeightless = 2;
 /// The payload starts on a page, so that devices find what they aligned aligned.
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMostInfoBytes = 1 << 20;
 constexpr std::string_view kTemporary = ".part";
+/// Readable by others, written by nobody: entries are mapped and used in place.
+constexpr unsigned kMode = 0440;
 
 /// Little-endian; 112 bytes.
 struct Header {
@@ -47,58 +47,9 @@ struct Header {
 };
 static_assert(sizeof(Header) == 112);
 
-[[noreturn]] void fail(const char* call, const fs::path& file, int error) {
-  Code code = Code::kUnavailable;
-  if (error == ENOENT || error == ENOTDIR) code = Code::kNotFound;
-  if (error == EACCES || error == EPERM || error == EROFS) code = Code::kPermissionDenied;
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) code = Code::kResourceExhausted;
-  throw Error(code, std::string(call) + " \"" + file.string() + "\": " + std::strerror(error), call, error);
-}
-
 [[noreturn]] void damaged(const fs::path& file, const std::string& what) {
-  throw Error(Code::kDataLoss, "cache entry \"" + file.string() + "\" is damaged or truncated: " + what);
+  throw Error(Code::kDataLoss, "cache entry \"" + file.string() + "\" is damaged, truncated or another's: " + what);
 }
-
-/// A file that does not exist under its name until commit().
-class NewFile {
- public:
-  explicit NewFile(const fs::path& target) : target_(target) {
-    static std::atomic<unsigned> serial{0};
-    temporary_ =
-        target.string() + '.' + std::to_string(::getpid()) + '.' + std::to_string(serial++) + std::string(kTemporary);
-    // Readable by others, written by nobody: entries are mapped and used in place.
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0440);
-    if (fd_ < 0) fail("cannot make", temporary_, errno);
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
-  ~NewFile() {
-    ::close(fd_);
-    if (!committed_) ::unlink(temporary_.c_str());
-  }
-  void write_at(const void* data, std::size_t size, std::uint64_t offset) {
-    const char* bytes = static_cast<const char*>(data);
-    while (size > 0) {
-      const ssize_t written = ::pwrite(fd_, bytes, size, static_cast<off_t>(offset));
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) fail("cannot write", temporary_, errno);
-      bytes += written;
-      size -= static_cast<std::size_t>(written);
-      offset += static_cast<std::uint64_t>(written);
-    }
-  }
-  // No fsync: what a crash leaves behind has another hash than its header, which is a miss.
-  void commit() {
-    if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("cannot rename to", target_, errno);
-    committed_ = true;
-  }
-
- private:
-  fs::path target_;
-  std::string temporary_;
-  int fd_ = -1;
-  bool committed_ = false;
-};
 
 /// What a device exports goes to the file at once, hashed on its way.
 class PayloadBuffer final : public std::streambuf {
@@ -145,6 +96,8 @@ std::string pack(const EntryInfo& info) {
     number(value.size());
     bytes += value;
   };
+  text(info.key);
+  text(info.identity);
   text(info.model);
   text(info.device);
   number(info.files.size());
@@ -171,6 +124,8 @@ EntryInfo unpack(std::string_view bytes, const fs::path& file) {
   };
   const auto text = [&] { return std::string(take(number())); };
   EntryInfo info;
+  info.key = text();
+  info.identity = text();
   info.model = text();
   info.device = text();
   for (std::uint64_t count = number(); count > 0; --count) {
@@ -185,17 +140,6 @@ EntryInfo unpack(std::string_view bytes, const fs::path& file) {
 }
 
 std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
-
-/// The process that a temporary file's name tells is no more.
-bool is_orphan(const fs::path& file) {
-  const std::string name = file.stem().string();  // Without ".part": "<entry>.blob.<pid>.<serial>"
-  const auto last = name.rfind('.');
-  if (last == std::string::npos || last == 0) return false;
-  const auto before = name.rfind('.', last - 1);
-  if (before == std::string::npos) return false;
-  const long pid = std::strtol(name.c_str() + before + 1, nullptr, 10);
-  return pid > 0 && ::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH;
-}
 
 }  // namespace
 
@@ -252,6 +196,8 @@ Entry read_entry(const fs::path& file, bool check_payload) {
   if (header.info != content_hash(info.data(), info.size())) damaged(file, "its description has another hash");
   Entry entry;
   entry.info = unpack(info, file);
+  if (entry.info.key != file.stem().string())
+    damaged(file, "it was made under the name " + entry.info.key + kExtension + " and has been renamed or copied");
   entry.info.created_ns = header.created_ns;
   entry.info.encrypted = header.flags & kEncrypted;
   entry.info.weightless = header.flags & kWeightless;
@@ -263,7 +209,9 @@ Entry read_entry(const fs::path& file, bool check_payload) {
 }
 
 void write_entry(const fs::path& file, const EntryInfo& info, const std::function<void(std::ostream&)>& write) {
-  std::string description = pack(info);
+  EntryInfo sealed = info;
+  sealed.key = file.stem().string();
+  std::string description = pack(sealed);
   // Filled up to the payload, so that every byte before it has a hash.
   description.resize((sizeof(Header) + description.size() + kPage - 1) / kPage * kPage - sizeof(Header));
   Header header{};
@@ -274,7 +222,7 @@ void write_entry(const fs::path& file, const EntryInfo& info, const std::functio
   header.info_bytes = description.size();
   header.info = content_hash(description.data(), description.size());
   header.payload_offset = sizeof header + description.size();
-  NewFile made(file);
+  NewFile made(file, kMode);
   PayloadBuffer buffer(made, header.payload_offset);
   std::ostream stream(&buffer);
   try {
@@ -290,6 +238,7 @@ void write_entry(const fs::path& file, const EntryInfo& info, const std::functio
   header.own = content_hash(&header, offsetof(Header, own));
   made.write_at(description.data(), description.size(), sizeof header);
   made.write_at(&header, sizeof header, 0);
+  // No fsync: what a crash leaves behind has another hash than its header, which is a miss.
   made.commit();
 }
 
@@ -308,12 +257,11 @@ void evict(const fs::path& folder, std::uint64_t limit_bytes, const fs::path& ke
   std::vector<Candidate> all;
   std::uint64_t total = 0;
   std::error_code error;
-  for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
-    const fs::path& file = item->path();
+  for (const fs::path& file : list_folder(folder, error)) {
     struct stat status {};
     if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     if (is_temporary(file)) {
-      if (is_orphan(file)) ::unlink(file.c_str());
+      NewFile::remove_if_abandoned(file);
       continue;
     }
     if (!is_entry_name(file)) continue;

@@ -36,6 +36,8 @@ std::string absolute(const std::filesystem::path& path);
 
 /// What an entry says of itself besides its payload.
 struct EntryInfo {
+  std::string key;       ///< The name that it was made under, without extension: write_entry() fills it in.
+  std::string identity;  ///< Of the model alone, whatever the device: the files or the content that it was made from.
   std::string model, device;
   std::uint64_t created_ns = 0;  ///< Since 1970.
   bool encrypted = false;
@@ -49,9 +51,8 @@ struct Entry {
 };
 
 /// Reads and checks an entry; with `check_payload` its bytes too. Files that it depends on are not looked at.
-/// @errors kNotFound: no such file; kDataLoss: truncated or damaged; kFailedPrecondition: of another format version.
-/// All
-///         name the file and what is wrong.
+/// @errors kNotFound: no such file; kDataLoss: truncated, damaged, or under another name than it was made under;
+///         kFailedPrecondition: of another format version. All name the file and what is wrong.
 Entry read_entry(const std::filesystem::path& file, bool check_payload = true);
 
 /// Writes an entry: a temporary file beside it, then a rename, so that no reader in any process ever sees a part of it.
@@ -73,7 +74,7 @@ bool is_entry_name(const std::filesystem::path& file);
 void say(const std::string& message);
 
 inline constexpr const char* kExtension = ".blob";
-/// True for what write_entry() has under way: an entry's name, the process and a number, and ".part".
+/// True for what write_entry() has under way: an entry's name, a number, and ".part".
 bool is_temporary(const std::filesystem::path& file);
 
 /// What a model is: its nodes, names where the author gave them, attributes, edges, types, shapes, and the constants'
@@ -126,11 +127,16 @@ class Compiler {
                   const std::vector<FileIdentity>& files);
 
  private:
-  std::filesystem::path file_of(const std::function<void(ContentHasher&)>& what) const;
-  std::optional<std::filesystem::path> file_of(const Origin& origin) const;
-  std::shared_ptr<CompiledModelImpl> load(const std::filesystem::path& file, const std::shared_ptr<const Model>& model,
+  /// Where an entry lies, and of which model it must be.
+  struct Place {
+    std::filesystem::path file;
+    std::string identity;
+  };
+  Place place_of(const std::function<void(ContentHasher&)>& what) const;
+  std::optional<Place> place_of(const Origin& origin) const;
+  std::shared_ptr<CompiledModelImpl> load(const Place& place, const std::shared_ptr<const Model>& model,
                                           const Origin& origin);
-  void store(const std::filesystem::path& file, const CompiledModelImpl& compiled, const std::string& name,
+  void store(const Place& place, const CompiledModelImpl& compiled, const std::string& name,
              const std::vector<FileIdentity>& files);
   Device& device_;
   AnyMap properties_;

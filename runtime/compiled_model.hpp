@@ -9,6 +9,7 @@
 
 #include <tenon/core/any.hpp>
 #include <tenon/core/pixel_format.hpp>
+#include <tenon/core/requirements.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/infer_request.hpp>
 #include <tenon/runtime/property.hpp>
@@ -43,6 +44,10 @@ class TENON_API CompiledModel {
 
   /// Where a frame of `info` goes in input `tensor_name` (the first when empty): maps results back to the picture.
   FrameGeometry frame_geometry(const FrameInfo& info, const std::string& tensor_name = {}) const;
+
+  /// What memory must be like that the CPU fills and the device reads in place: for a decoder's pool, as in
+  /// `video.use_pool(compiled.requirements())`. @cost none; @thread any.
+  Requirements requirements() const;
 
   /// @errors kUnimplemented when the device lacks the capability EXPORT_IMPORT
   void export_model(std::ostream& stream);

@@ -6,6 +6,7 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/mapped_file.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/runtime/general_properties.hpp>
@@ -45,29 +46,12 @@ std::map<std::string, Version> Core::get_versions(const std::string& device_name
 
 std::vector<std::string> Core::get_available_devices() const { return impl_->available_devices(); }
 
-std::map<std::string, std::string> Core::get_unavailable_devices() const {
-  std::map<std::string, std::string> reasons;
-  for (const auto& [name, module] : impl_->known()) {
-    try {
-      const auto device = impl_->entry(name).device;
-      if (!device->is_composite() && device->available_ids().empty())
-        reasons[name] = "the module works, but no device is present";
-    } catch (const std::exception& error) {
-      reasons[name] = error.what();
-    }
-  }
-  return reasons;
-}
+std::map<std::string, std::string> Core::get_unavailable_devices() const { return impl_->unavailable_devices(); }
 
 std::shared_ptr<Model> Core::read_model(const std::filesystem::path& model_path, const std::filesystem::path& bin_path,
                                         const AnyMap& properties) const {
-  const auto option = properties.find(enable_mmap.name());
-  bool map = option != properties.end() && option->second.as<bool>();
-  if (option == properties.end()) {
-    std::lock_guard lock(impl_->mutex);
-    map = impl_->map_files;
-  }
-  return tenon::read_model(model_path, bin_path, map);
+  return telling_shortage([&] { return "reading \"" + model_path.string() + '"'; },
+                          [&] { return tenon::read_model(model_path, bin_path, impl_->maps_files(properties)); });
 }
 
 std::shared_ptr<Model> Core::read_model(const std::string& model, const Tensor& weights) const {
@@ -143,7 +127,21 @@ SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, con
   return impl_->query(model, device_name, properties);
 }
 
+namespace {
+/// The member of `limits` that a property names; null for others.
+std::uint64_t* find_limit(ModelLimits& limits, const std::string& name) {
+  if (name == limit::nodes.name()) return &limits.nodes;
+  if (name == limit::depth.name()) return &limits.depth;
+  if (name == limit::bytes.name()) return &limits.bytes;
+  if (name == limit::compile_seconds.name()) return &limits.compile_seconds;
+  if (name == limit::infer_seconds.name()) return &limits.infer_seconds;
+  return nullptr;
+}
+}  // namespace
+
 void Core::set_property(const AnyMap& properties) {
+  ModelLimits limits = model_limits();
+  bool has_limits = false;
   ZeroCopy policy = ZeroCopy::kPrefer;
   bool has_policy = false;
   std::optional<bool> map_files, tbb_terminate;
@@ -158,6 +156,8 @@ void Core::set_property(const AnyMap& properties) {
       policy = value.as<ZeroCopy>(), has_policy = true;
     else if (cache::is_cache_property(key))
       cache::apply(settings, key, value);
+    else if (std::uint64_t* limit = find_limit(limits, key))
+      *limit = value.as<std::uint64_t>(), has_limits = true;
     else if (key == enable_mmap.name())
       map_files = value.as<bool>();
     else if (key == force_tbb_terminate.name())
@@ -171,6 +171,7 @@ void Core::set_property(const AnyMap& properties) {
                                        "device: set_property(\"CPU\", ...)");
     }
   }
+  if (has_limits) set_model_limits(limits);
   impl_->set_for_all(for_all);
   std::lock_guard lock(impl_->mutex);
   if (map_files) impl_->map_files = *map_files;
@@ -216,10 +217,13 @@ Any Core::get_property(const std::string& device_name, const std::string& name, 
     std::lock_guard lock(impl_->mutex);
     return Any(name == enable_mmap.name() ? impl_->map_files : impl_->tbb_terminate);
   }
+  ModelLimits limits = model_limits();
+  if (const std::uint64_t* limit = find_limit(limits, name)) return Any(*limit);
   if (name == available_devices) return Any(get_available_devices());
   if (name == supported_properties) {
     return Any(std::vector<PropertyName>{supported_properties, available_devices, zero_copy, cache_dir, cache_path,
-                                         cache_mode, cache_size_limit, enable_mmap, force_tbb_terminate});
+                                         cache_mode, cache_size_limit, enable_mmap, force_tbb_terminate, limit::nodes,
+                                         limit::depth, limit::bytes, limit::compile_seconds, limit::infer_seconds});
   }
   throw Error(Code::kNotFound, "Core has no property " + name + " of its own; for a device's property name the device");
 }

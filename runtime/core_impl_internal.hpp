@@ -21,6 +21,7 @@
 #include "core_internal.hpp"
 #include "model_state_internal.hpp"
 #include "registry_internal.hpp"
+#include "shortage_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -54,8 +55,8 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
     const DeviceModule* module = nullptr;
   };
 
-  std::map<std::string, KnownModule> known() {
-    auto modules = known_modules();
+  std::map<std::string, KnownModule> known(std::string* unread = nullptr) {
+    auto modules = known_modules(unread);
     std::lock_guard lock(mutex);
     for (const auto& [name, module] : registered) modules[name] = module;
     return modules;
@@ -66,14 +67,16 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
       std::lock_guard lock(mutex);
       if (const auto found = entries.find(name); found != entries.end()) return found->second;
     }
-    const auto modules = known();
+    std::string unread;
+    const auto modules = known(&unread);
     const auto found = modules.find(name);
     if (found == modules.end()) {
       std::string names;
       for (const auto& [other, module] : modules) names += (names.empty() ? "" : ", ") + other;
       throw AssertFailure(
           "Device with \"" + name + "\" name is not registered in the Tenon Runtime; known: " +
-              (names.empty() ? "none (TENON_DEVICE_PATH names folders with libtenon_device_<name>.so)" : names),
+              (names.empty() ? "none (TENON_DEVICE_PATH names folders with libtenon_device_<name>.so)" : names) +
+              unread,
           Code::kNotFound);
     }
     const DeviceModule& module = load_module(name, found->second);
@@ -164,6 +167,8 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
         options.frames = value.as<FrameOption>();
       else if (cache::is_cache_property(key))
         cache::apply(options.cache, key, value);
+      else if (key == enable_mmap.name())
+        static_cast<void>(value.as<bool>());  // How files are read, which is over where a device comes in.
       else if (key == tenon::device::properties.name())
         add_nested(value, device_name, for_device);
       else if (key.compare(0, prefix.size(), prefix) == 0) {
@@ -212,7 +217,14 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
     auto device = this->device(name, nullptr);
     CompileOptions options = options_for(name, device, properties);
     this->device(name, &options.device);
-    return CompiledModel(compile_state(shared, std::move(device), std::move(source), std::move(options)));
+    return telling_shortage(
+        [&] {
+          const auto what = source.model ? "model '" + source.model->get_friendly_name() + "'"
+                                         : "\"" + source.origin.model.string() + '"';
+          return "compiling " + what + " for " + device->name();
+        },
+        // A copy: the message needs what the compilation has consumed.
+        [&] { return CompiledModel(compile_state(shared, device, source, std::move(options))); });
   }
 
   CompiledModel compile(const std::shared_ptr<const Model>& model, const std::string& device_name,
@@ -229,7 +241,10 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
     // Beside an IR, its weights; read_model looks for them in the same place.
     source.origin.weights = path;
     source.origin.weights.replace_extension(".bin");
-    source.read = [path] { return std::shared_ptr<const Model>(tenon::read_model(path)); };
+    source.read = [path, map = maps_files(properties)] {
+      return telling_shortage([&] { return "reading \"" + path.string() + '"'; },
+                              [&] { return std::shared_ptr<const Model>(tenon::read_model(path, {}, map)); });
+    };
     // Without the device module AUTO the choice needs the model.
     if ((device_name.empty() || DeviceName(device_name).base == "AUTO") && !known().count("AUTO")) {
       source.model = source.read();
@@ -289,6 +304,29 @@ class Core::Impl final : public DeviceHost, public std::enable_shared_from_this<
   }
   std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const override {
     return model.state_->main_variant()->impl;
+  }
+
+  std::map<std::string, std::string> unavailable_devices() const override {
+    auto* self = const_cast<Impl*>(this);
+    std::map<std::string, std::string> reasons;
+    for (const auto& [name, module] : self->known()) {
+      try {
+        const auto device = self->entry(name).device;
+        if (!device->is_composite() && device->available_ids().empty())
+          reasons[name] = "the module works, but no device is present";
+      } catch (const std::exception& error) {
+        reasons[name] = error.what();
+      }
+    }
+    return reasons;
+  }
+
+  /// Whether model files are mapped: what the call says, else what was set.
+  bool maps_files(const AnyMap& properties) {
+    if (const auto given = properties.find(enable_mmap.name()); given != properties.end())
+      return given->second.as<bool>();
+    std::lock_guard lock(mutex);
+    return map_files;
   }
 
   /// The first available device that runs the whole model.

@@ -83,6 +83,12 @@ std::optional<Refusal> CompiledModelImpl::refuses_output(std::size_t, const Tens
   return refuses_unless_packed_host(tensor);
 }
 Context CompiledModelImpl::memory_context() const { return host_context(); }
+Requirements CompiledModelImpl::requirements() const {
+  Requirements wanted;
+  wanted.host_access = true;
+  wanted.alignment = wanted.pitch_alignment = 64;
+  return wanted;
+}
 Tensor CompiledModelImpl::allocate_input(std::size_t index, const Shape& shape) const {
   return Tensor(ports_.inputs.at(index).get_element_type(), shape);
 }

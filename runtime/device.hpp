@@ -129,7 +129,8 @@ class TENON_API CompiledModelImpl {
   const Ports& ports() const noexcept { return ports_; }
   virtual std::unique_ptr<InferRequestImpl> create_request() = 0;
 
-  /// Workers of the runtime's executor for start_async; 0 runs start_async in the caller's thread. Ask for it once.
+  /// Workers of the runtime's executor for start_async; 0 runs start_async in the caller's thread. Asked at every
+  /// start_async: no lock, no look-up. It may grow (AUTO moves to another device); workers do not become fewer.
   virtual std::size_t stream_count() const { return 1; }
 
   /// Why a tensor can't be used where it lies, as input or output `index`; nothing when it can. What is refused the
@@ -155,6 +156,9 @@ class TENON_API CompiledModelImpl {
   virtual void export_blob(std::ostream& stream, bool weightless) const;
   virtual void release_memory() {}
   virtual std::shared_ptr<RemoteContextImpl> context() const;
+  /// Memory that the CPU fills and this device then reads in place, for who allocates it: a decoder's pool. What meets
+  /// it refuses_input() takes. The default is host memory with rows of whole cache lines.
+  virtual Requirements requirements() const;
 
  private:
   Ports ports_;
@@ -182,7 +186,7 @@ class TENON_API Device {
   virtual std::string name() const = 0;
   /// Ids of the physical devices behind this module, as they are appended after a dot ("GPU.0"); {""} when there is
   /// just one without an id; empty when the module works but no device is present.
-  virtual std::vector<std::string> available_ids() const { return {""}; }
+  virtual std::vector<std::string> available_ids() const { return std::vector<std::string>(1); }
 
   /// @param properties  merged: those set on the device, then the call's. DEVICE_ID names the physical device.
   /// @errors kUnimplemented  an operation is not supported: names each such operation, node and what would be supported
@@ -222,7 +226,7 @@ class TENON_API Device {
 TENON_API Tensor read_all(std::istream& stream);
 
 /// Counts up with every change of the classes above: a module of another version is refused with both numbers named.
-inline constexpr std::uint32_t kDeviceAbiVersion = 2;
+inline constexpr std::uint32_t kDeviceAbiVersion = 3;
 
 /// What a module's factory symbol returns; a static object of the module.
 struct DeviceModule {

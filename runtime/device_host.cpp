@@ -6,6 +6,7 @@
 
 #include <tenon/runtime/properties.hpp>
 #include "cache_internal.hpp"
+#include "request_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -13,9 +14,10 @@ inline namespace v1 {
 DeviceHost::~DeviceHost() = default;
 
 void run_member(InferRequest& request, const Inference& inference) {
-  if (inference.stream() == Inference::kCallerThread) return request.infer();
-  request.start_async();
-  request.wait();
+  RequestState& state = state_of(request.handle_);
+  if (inference.stream() == Inference::kCallerThread) return state.infer(&inference);
+  state.start_async(&inference);
+  state.wait();
 }
 
 std::vector<std::string> split_devices(const std::string& text) {
@@ -48,8 +50,15 @@ AnyMap properties_for(const DeviceHost& host, const std::string& member, const s
       mine[key] = value;
       continue;
     }
-    const bool known =
-        std::any_of(members.begin(), members.end(), [&](const auto& other) { return knows(other, key); });
+    const bool known = std::any_of(members.begin(), members.end(), [&](const auto& other) {
+      try {
+        return knows(other, key);
+      } catch (const Error& error) {
+        // It may be meant for a device that is not there, which others stand in for.
+        if (error.code() != Code::kUnavailable) throw;
+        return true;
+      }
+    });
     if (!known) {
       std::string names;
       for (const auto& other : members) names += (names.empty() ? "" : ", ") + other;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <istream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,10 +35,13 @@ class TENON_API DeviceHost {
   virtual Any get_property(const std::string& device, const std::string& name) const = 0;
   /// The device's half of a model: what tensors it takes in place, how many streams it has.
   virtual std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const = 0;
+  /// Devices that are known by name and are not there, each with the reason.
+  virtual std::map<std::string, std::string> unavailable_devices() const = 0;
 };
 
 /// Runs a member's request inside an inference of the composite device. On one of the runtime's streams the member's
-/// own streams do it: its inferences run side by side there, while callers of infer() share one set of workers.
+/// own streams do it: its inferences run side by side there, while callers of infer() share one set of workers. When
+/// the inference is cancelled before the member has begun, the member is cancelled as it begins.
 /// @errors as InferRequest::infer().
 TENON_API void run_member(InferRequest& request, const Inference& inference);
 

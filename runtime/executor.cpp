@@ -9,6 +9,11 @@
 namespace tenon {
 inline namespace v1 {
 
+namespace {
+/// The queue whose worker this thread is.
+thread_local const void* worker_of = nullptr;
+}  // namespace
+
 Executor::Executor(std::size_t streams) : streams_(streams), queue_(std::make_shared<Queue>()) {}
 
 Executor::~Executor() {
@@ -28,9 +33,10 @@ Executor::~Executor() {
 
 void Executor::start_workers() {
   std::lock_guard lock(start_mutex_);
-  if (started_.load(std::memory_order_relaxed)) return;
+  const std::size_t wanted = stream_count();
+  if (started_.load(std::memory_order_relaxed) >= wanted) return;
   try {
-    while (workers_.size() < streams_) {
+    while (workers_.size() < wanted) {
       const int stream = static_cast<int>(workers_.size());
       workers_.emplace_back([queue = queue_, stream] { work(queue, stream); });
     }
@@ -38,15 +44,16 @@ void Executor::start_workers() {
     // Fewer streams than asked for still make progress; none do not.
     if (workers_.empty()) {
       throw Error(Code::kResourceExhausted,
-                  "cannot start a worker thread for asynchronous inference; use infer(), or fewer threads",
+                  "cannot start a worker thread for asynchronous inference: " + error.code().message() +
+                      "; use infer(), or fewer threads",
                   "pthread_create", error.code().value());
     }
   }
-  started_.store(true, std::memory_order_release);
+  started_.store(wanted, std::memory_order_release);
 }
 
 void Executor::post(Task& task) {
-  if (!started_.load(std::memory_order_acquire)) start_workers();
+  if (started_.load(std::memory_order_acquire) < stream_count()) start_workers();
   bool wake = false;
   {
     std::lock_guard lock(queue_->mutex);
@@ -85,7 +92,10 @@ bool Executor::take(Task& task) {
   return false;
 }
 
+bool Executor::is_worker() const noexcept { return worker_of == queue_.get(); }
+
 void Executor::work(const std::shared_ptr<Queue>& queue, int stream) noexcept {
+  worker_of = queue.get();
   for (;;) {
     spin_until([&] {
       return queue->length.load(std::memory_order_relaxed) > 0 || queue->stop.load(std::memory_order_relaxed);

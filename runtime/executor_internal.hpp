@@ -45,7 +45,15 @@ class Executor {
   /// As take(), but only when nothing else is queued or running: a waiting thread may then do the work itself without
   /// adding to the number of inferences that run at once, and saves the hand-off.
   bool take_if_idle(Task& task);
-  std::size_t stream_count() const noexcept { return streams_; }
+  /// From now on this many workers, if they are more than before: they start with the next post().
+  void grow(std::size_t streams) noexcept {
+    std::size_t now = streams_.load(std::memory_order_relaxed);
+    while (now < streams && !streams_.compare_exchange_weak(now, streams, std::memory_order_relaxed)) {
+    }
+  }
+  std::size_t stream_count() const noexcept { return streams_.load(std::memory_order_relaxed); }
+  /// True on one of its own workers.
+  bool is_worker() const noexcept;
 
  private:
   // Held by the workers too: a worker may outlive the Executor by the few instructions that end it.
@@ -63,9 +71,9 @@ class Executor {
   static void work(const std::shared_ptr<Queue>& queue, int stream) noexcept;
   void start_workers();
 
-  std::size_t streams_;
+  std::atomic<std::size_t> streams_;
   std::shared_ptr<Queue> queue_;
-  std::atomic<bool> started_{false};
+  std::atomic<std::size_t> started_{0};  ///< Workers that were asked for.
   std::mutex start_mutex_;
   std::vector<std::thread> workers_;
 };

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include <tenon/core/host.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
@@ -65,6 +67,30 @@ TEST_F(Frames, OfEveryCommonFormatGiveTheSameGrey) {
     request.infer();
     EXPECT_NEAR(first_value(request), 90, 1);
   }
+}
+
+TEST_F(Frames, CancelFromAnotherThreadMeetsNewPlans) {
+  // Every frame of a new size adds a plan to the request while the other thread asks for the plan to cancel: what the
+  // thread sanitizer watches.
+  std::atomic<bool> stop{false};
+  auto request = compile().create_infer_request();
+  request.set_frame("x", grey_frame(kNv12, 8, 8, 50));
+  request.infer();
+  std::thread other([&] {
+    while (!stop) request.cancel();
+  });
+  for (std::uint32_t i = 0; i < 60; ++i) {
+    request.set_frame("x", grey_frame(kNv12, 8 + 2 * i, 8, 50));
+    try {
+      request.infer();
+      EXPECT_NEAR(first_value(request), 50, 1);
+    } catch (const Cancelled&) {
+    }
+  }
+  stop = true;
+  other.join();
+  request.infer();
+  EXPECT_NEAR(first_value(request), 50, 1);
 }
 
 TEST_F(Frames, NewSizeReplansOnceAndIsCounted) {
@@ -157,6 +183,79 @@ TEST_F(Frames, ThatNoInputTakesAreRefusedAndChangeNothing) {
   lenient.infer();
   EXPECT_NEAR(first_value(lenient), 33, 1);
   EXPECT_GT(lenient.ledger().total().copied, 0u);
+}
+
+TEST_F(Frames, AreTurnedUprightWithoutACopy) {
+  // A picture of 16x8 as a phone stores it: lying down, with the turn beside it.
+  Frame upright = grey_frame(kNv12, 16, 8, 0);
+  const auto luma = [](const Frame& frame, std::size_t x, std::size_t y) -> std::uint8_t& {
+    return static_cast<std::uint8_t*>(
+        frame.plane(0).data())[static_cast<std::size_t>(frame.plane(0).byte_strides()[0]) * y + x];
+  };
+  for (std::size_t y = 0; y < 8; ++y)
+    for (std::size_t x = 0; x < 16; ++x) luma(upright, x, y) = static_cast<std::uint8_t>(10 + 7 * x + 13 * y);
+  const auto compiled = compile({zero_copy(ZeroCopy::kRequire)});
+  const auto outputs = [&](InferRequest& request, const Frame& frame) {
+    request.set_frame("x", frame);
+    request.infer();
+    const Tensor output = request.get_output_tensor();
+    return std::vector<float>(output.data<float>(), output.data<float>() + output.element_count());
+  };
+  auto model = compiled;
+  auto request = model.create_infer_request();
+  const auto wanted = outputs(request, upright);
+  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270, Rotation::kNone}) {
+    const bool quarter = is_quarter_turn(rotation);
+    Frame stored = grey_frame(kNv12, quarter ? 8 : 16, quarter ? 16 : 8, 0);
+    FrameInfo info = stored.info();
+    info.rotation = rotation;
+    const std::size_t w = info.width_px, h = info.height_px;
+    for (std::size_t y = 0; y < h; ++y)
+      for (std::size_t x = 0; x < w; ++x)
+        luma(stored, x, y) = rotation == Rotation::k90    ? luma(upright, h - 1 - y, x)
+                             : rotation == Rotation::k180 ? luma(upright, w - 1 - x, h - 1 - y)
+                             : rotation == Rotation::k270 ? luma(upright, y, w - 1 - x)
+                                                          : luma(upright, x, y);
+    const Frame frame(info, std::vector<Tensor>(stored.planes().begin(), stored.planes().end()));
+    const std::uint64_t converted = request.ledger().total().converted;
+    const auto found = outputs(request, frame);
+    ASSERT_EQ(found.size(), wanted.size());
+    for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 1e-3) << degrees(rotation);
+    EXPECT_EQ(request.ledger().total().copied, 0u);
+    EXPECT_EQ(request.ledger().total().converted - converted, frame.size_bytes());
+    const FrameGeometry there = model.frame_geometry(info), plain = model.frame_geometry(upright.info());
+    EXPECT_EQ(there.crop, plain.crop) << "results are in the upright picture";
+    EXPECT_EQ(there.placed, plain.placed);
+  }
+}
+
+TEST_F(Frames, TheRefusalOfAPlaneNamesTheRemedyOfWhoHasIt) {
+  class Helpful final : public ContextImpl {
+   public:
+    std::string_view name() const override { return "helpful"; }
+    MemoryKind kind() const override { return MemoryKind("helpful"); }
+    std::string_view remedy() const override { return "let the decoder write elsewhere"; }
+  };
+  struct HelpfulMemory final : Memory {
+    HelpfulMemory(Context context, Ref<Memory> bytes)
+        : Memory(context, context->kind(), {bytes->size_bytes(), bytes->host(), false, FdKind::kNone, 0, {}}),
+          bytes(std::move(bytes)) {}
+    Ref<Memory> bytes;
+  };
+  const Frame host = grey_frame(kNv12, 16, 8, 1);
+  const Ref<Memory> memory = make_ref<HelpfulMemory>(Context(make_ref<Helpful>()), host.plane(0).memory());
+  std::vector<Tensor> planes;
+  for (const Tensor& plane : host.planes()) planes.emplace_back(plane.info(), memory, plane.offset());
+  auto strict = core.compile_model(picture_model(), "REFERENCE", zero_copy(ZeroCopy::kRequire)).create_infer_request();
+  EXPECT_THAT([&] { strict.set_frame(Frame(host.info(), std::move(planes))); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("let the decoder write elsewhere")));
+}
+
+TEST_F(Frames, AModelSaysWhatMemoryItReadsInPlace) {
+  const Requirements wanted = compile().requirements();
+  EXPECT_TRUE(wanted.host_access);
+  EXPECT_EQ(wanted.fd, FdKind::kNone);
+  EXPECT_EQ(wanted.pitch_alignment, 64u);
 }
 
 TEST_F(Frames, GeometryLeadsBackToThePicture) {

@@ -13,27 +13,17 @@
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
 #include "request_internal.hpp"
+#include "shortage_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
-
-/// What handles share. Apart from the state, because a worker may hold that a little longer.
-class RequestHandle {
- public:
-  explicit RequestHandle(std::shared_ptr<ModelState> model) : state(std::make_shared<RequestState>(std::move(model))) {}
-  ~RequestHandle() { state->abandon(); }
-  RequestHandle(const RequestHandle&) = delete;
-  RequestHandle& operator=(const RequestHandle&) = delete;
-
-  const std::shared_ptr<RequestState> state;
-};
-
-namespace {
 
 RequestState& state_of(const std::shared_ptr<RequestHandle>& handle) {
   if (!handle) throw AssertFailure("InferRequest was not initialized.");
   return *handle->state;
 }
+
+namespace {
 
 PortRef only_port(RequestState& state, bool is_input) {
   const std::size_t count = is_input ? state.model().inputs().size() : state.model().outputs().size();
@@ -263,9 +253,12 @@ const Output<const Node>& CompiledModel::output(const std::string& tensor_name) 
 
 InferRequest CompiledModel::create_infer_request() {
   state();
-  auto handle = std::make_shared<RequestHandle>(state_);
-  handle->state->prime();
-  return InferRequest(std::move(handle));
+  return telling_shortage([&] { return "making a request on " + state_->device().name(); },
+                          [&] {
+                            auto handle = std::make_shared<RequestHandle>(state_);
+                            handle->state->prime();
+                            return InferRequest(std::move(handle));
+                          });
 }
 
 FrameGeometry CompiledModel::frame_geometry(const FrameInfo& info, const std::string& tensor_name) const {
@@ -277,6 +270,8 @@ FrameGeometry CompiledModel::frame_geometry(const FrameInfo& info, const std::st
   }
   return state().frame_geometry(info, state().check_index(true, index));
 }
+
+Requirements CompiledModel::requirements() const { return state().main_variant()->impl->requirements(); }
 
 void CompiledModel::export_model(std::ostream& stream) {
   const auto impl = state().main_variant()->impl;

@@ -20,10 +20,12 @@ namespace tenon {
 inline namespace v1 {
 
 class CompiledModel;
+class Inference;
 class RequestHandle;
 
 /// OpenVINO's InferRequest. A handle: copies are the same request. When the last one goes, a running inference is
-/// cancelled and waited for, so that no memory of the caller is touched afterwards.
+/// waited for: its outputs hold their results then, no memory of the caller is touched afterwards, and the callback is
+/// not called any more. cancel() first where nobody wants the results.
 ///
 /// Tensors that the device can use lie where they are; others are copied at every inference and booked in the ledger,
 /// or refused with the reason under zero_copy(ZeroCopy::kRequire). Names are tensor names, else friendly names of
@@ -102,6 +104,7 @@ class TENON_API InferRequest {
 
  private:
   friend class CompiledModel;
+  friend TENON_API void run_member(InferRequest& request, const Inference& inference);
   explicit InferRequest(std::shared_ptr<RequestHandle> handle);
   std::shared_ptr<RequestHandle> handle_;
 };

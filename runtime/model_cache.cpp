@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 #include "cache_internal.hpp"
 
 namespace tenon {
@@ -36,12 +37,12 @@ std::chrono::system_clock::time_point time_of(std::int64_t ns) {
 template <typename Visit>
 void each_file(const fs::path& folder, Visit&& visit) {
   std::error_code error;
-  fs::directory_iterator item(folder, error);
+  const auto files = list_folder(folder, error);
   if (error) {
     const Code code = error == std::errc::permission_denied ? Code::kPermissionDenied : Code::kNotFound;
     throw Error(code, "cannot read the cache folder \"" + folder.string() + "\": " + error.message());
   }
-  for (const fs::directory_iterator end; !error && item != end; item.increment(error)) visit(item->path());
+  for (const fs::path& file : files) visit(file);
 }
 
 std::vector<EntryReport> report(const fs::path& folder, bool check_payload) {

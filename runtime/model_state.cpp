@@ -239,12 +239,12 @@ std::size_t ModelState::variant_count() const {
 
 FrameGeometry ModelState::frame_geometry(const FrameInfo& info, std::size_t input) const {
   if (!model()) throw Error(Code::kFailedPrecondition, "an imported model takes no frames");
-  return make_spec(options_from(*model(), info, inputs_[input].label)).geometry;
+  return make_spec(options_from(*model(), info, inputs_[input].label)).upright;
 }
 
-Executor& ModelState::executor() {
-  std::call_once(executor_once_,
-                 [this] { executor_ = std::make_unique<Executor>(main_variant()->impl->stream_count()); });
+Executor& ModelState::executor(std::size_t streams) {
+  std::call_once(executor_once_, [&] { executor_ = std::make_unique<Executor>(streams); });
+  executor_->grow(streams);
   return *executor_;
 }
 

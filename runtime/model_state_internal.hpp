@@ -105,7 +105,8 @@ class ModelState {
   std::size_t variant_count() const;
   FrameGeometry frame_geometry(const FrameInfo& info, std::size_t input) const;
 
-  Executor& executor();
+  /// @param streams  How many it is to have at least; it is made with the first call and never has fewer later.
+  Executor& executor(std::size_t streams = 0);
 
  private:
   void read_ports();

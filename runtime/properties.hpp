@@ -291,6 +291,15 @@ inline constexpr Property<element::Type> value_cache_precision{"VALUE_CACHE_PREC
 inline constexpr Property<std::uint64_t> key_cache_group_size{"KEY_CACHE_GROUP_SIZE"};
 inline constexpr Property<std::uint64_t> value_cache_group_size{"VALUE_CACHE_GROUP_SIZE"};
 
+/// What models may ask of the machine, for the whole process: graph/limits.hpp says what each means. Core's own.
+namespace limit {
+inline constexpr Property<std::uint64_t> nodes{"TENON_LIMIT_NODES"};
+inline constexpr Property<std::uint64_t> depth{"TENON_LIMIT_DEPTH"};
+inline constexpr Property<std::uint64_t> bytes{"TENON_LIMIT_BYTES"};
+inline constexpr Property<std::uint64_t> compile_seconds{"TENON_LIMIT_COMPILE_SECONDS"};
+inline constexpr Property<std::uint64_t> infer_seconds{"TENON_LIMIT_INFER_SECONDS"};
+}  // namespace limit
+
 enum class CompatibilityCheck { NOT_APPLICABLE = 0, SUPPORTED = 1, UNSUPPORTED = 2 };
 TENON_ENUM_TEXT(CompatibilityCheck, "CompatibilityCheck value",
                 {{CompatibilityCheck::NOT_APPLICABLE, "NOT_APPLICABLE"},

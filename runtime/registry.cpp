@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 #include <tenon/runtime/device_registry.hpp>
 
 namespace tenon {
@@ -101,7 +102,7 @@ void check_module(const std::string& what, const DeviceModule& module) {
   if (!module.create || !module.name) throw Error(Code::kUnavailable, what + " has no factory or no name");
 }
 
-std::map<std::string, KnownModule> known_modules() {
+std::map<std::string, KnownModule> known_modules(std::string* unread) {
   std::map<std::string, KnownModule> known;
   {
     std::lock_guard lock(modules().mutex);
@@ -109,16 +110,17 @@ std::map<std::string, KnownModule> known_modules() {
   }
   for (const auto& folder : folders()) {
     std::error_code error;
-    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-         entry.increment(error)) {
-      const std::string file = entry->path().filename().string();
+    for (const std::filesystem::path& path : list_folder(folder, error)) {
+      const std::string file = path.filename().string();
       if (file.size() <= kPrefix.size() + kSuffix.size() || file.compare(0, kPrefix.size(), kPrefix) != 0 ||
           file.compare(file.size() - kSuffix.size(), kSuffix.size(), kSuffix) != 0) {
         continue;
       }
       const std::string name = upper(file.substr(kPrefix.size(), file.size() - kPrefix.size() - kSuffix.size()));
-      known.emplace(name, KnownModule{nullptr, entry->path()});  // The first folder wins.
+      known.emplace(name, KnownModule{nullptr, path});  // The first folder wins.
     }
+    if (unread && error && error != std::errc::no_such_file_or_directory)
+      *unread += "; \"" + folder.string() + "\" cannot be read: " + error.message();
   }
   return known;
 }
@@ -133,6 +135,8 @@ const DeviceModule& load_module(const std::string& name, const KnownModule& know
     auto [entry, is_new] = modules().loaded.try_emplace(known.path.string());
     if (is_new) entry->second = load(known.path);
     loaded = entry->second;
+    // Descriptors or memory may have been short: the next one tries again.
+    if (!loaded.module) modules().loaded.erase(entry);
   }
   if (!loaded.module) throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: " + loaded.error);
   return *loaded.module;

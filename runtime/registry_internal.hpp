@@ -20,10 +20,11 @@ struct KnownModule {
 };
 
 /// Names in upper case to what stands behind them, from a scan of the folders now.
-std::map<std::string, KnownModule> known_modules();
+/// @param unread  Gets the folders that are there and could not be read, with the reason; may be null.
+std::map<std::string, KnownModule> known_modules(std::string* unread = nullptr);
 
 /// Loads a module, once per path and process; modules are never unloaded, because code of theirs may still run or be
-/// pointed to. A failure is remembered and given again. @errors kUnavailable with the loader's words.
+/// pointed to. @errors kUnavailable with the loader's words; the next call tries again.
 const DeviceModule& load_module(const std::string& name, const KnownModule& known);
 
 /// @errors kUnavailable: the module was built for another version of the device interface (both numbers).

@@ -3,6 +3,7 @@
 #include "request_internal.hpp"
 
 #include "inference_trace_internal.hpp"
+#include "shortage_internal.hpp"
 
 #include <tenon/runtime/exception.hpp>
 
@@ -21,7 +22,7 @@ void RequestState::check_not_busy() const {
   if (phase == Phase::kRunning || phase == Phase::kDeferred) throw Busy("Infer Request is busy");
 }
 
-void RequestState::begin() {
+void RequestState::begin(const Inference* within) {
   Phase phase = Phase::kIdle;
   if (!phase_.compare_exchange_strong(phase, Phase::kRunning)) {
     if (phase != Phase::kCallback || !phase_.compare_exchange_strong(phase, Phase::kRunning)) {
@@ -29,6 +30,11 @@ void RequestState::begin() {
     }
   }
   cancelled_.store(false, std::memory_order_relaxed);
+  if (within) {
+    // Either who cancels the whole sees this part run, or this part sees that the whole is cancelled.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (within->cancelled()) cancelled_.store(true, std::memory_order_relaxed);
+  }
   if (has_error_.load(std::memory_order_acquire)) {
     std::lock_guard lock(mutex_);
     error_ = nullptr;
@@ -39,15 +45,29 @@ void RequestState::begin() {
 void RequestState::run_now(int stream) {
   stream_ = stream;
   throw_if_cancelled();
-  prepare();
-  const InferenceTrace trace;
-  plan().impl->run(*this);
-  trace.finish(*plan().impl);
-  complete_outputs();
+  telling_shortage([this] { return subject(); },
+                   [this] {
+                     prepare();
+                     const InferenceTrace trace;
+                     plan().impl->run(*this);
+                     trace.finish(*plan().impl);
+                     complete_outputs();
+                   });
 }
 
-void RequestState::infer() {
-  begin();
+void RequestState::start_on_device() {
+  telling_shortage([this] { return subject(); },
+                   [this] {
+                     stream_ = kCallerThread;
+                     prepare();
+                     plan().impl->start(*this);
+                   });
+}
+
+std::string RequestState::subject() const { return "an inference on " + model_->device().name(); }
+
+void RequestState::infer(const Inference* within) {
+  begin(within);
   sync_.store(true, std::memory_order_relaxed);
   try {
     if (plan().impl->runs_in_caller()) {
@@ -55,10 +75,8 @@ void RequestState::infer() {
       over(nullptr);
       return;
     }
-    prepare();
-    stream_ = kCallerThread;
     self_ = shared_from_this();
-    plan().impl->start(*this);
+    start_on_device();
   } catch (...) {
     self_.reset();
     over(nullptr);
@@ -67,8 +85,8 @@ void RequestState::infer() {
   wait();
 }
 
-void RequestState::start_async() {
-  begin();
+void RequestState::start_async(const Inference* within) {
+  begin(within);
   sync_.store(false, std::memory_order_relaxed);
   // The inference may be over, and its callback may have dropped the last handle, before start() or post() returns
   // here.
@@ -77,12 +95,11 @@ void RequestState::start_async() {
     self_ = keep;
     if (plan().impl->is_asynchronous()) {
       // Everything is enqueued when this returns: users put their own work on the same queue behind it.
-      stream_ = kCallerThread;
-      prepare();
-      plan().impl->start(*this);
-    } else if (Executor& executor = model_->executor(); executor.stream_count() > 0) {
+      start_on_device();
+    } else if (Executor& executor = model_->executor(plan().variant->impl->stream_count());
+               executor.stream_count() > 0) {
       posted_.store(true, std::memory_order_release);
-      executor.post(*this);
+      telling_shortage([this] { return subject(); }, [&] { executor.post(*this); });
     } else {
       execute(kCallerThread);
     }
@@ -193,8 +210,9 @@ bool RequestState::is_over(bool own_callback) const noexcept {
 
 bool RequestState::wait_until(Deadline deadline) {
   const bool own_callback = in_own_callback();
-  if (own_callback && posted_.load(std::memory_order_acquire) && model_->executor().take(*this)) {
-    // The worker that would run it may be the one that is in this callback.
+  if (posted_.load(std::memory_order_acquire) && (own_callback || model_->executor().is_worker()) &&
+      model_->executor().take(*this)) {
+    // The worker that would run it may be the one that is in this callback, or in another request's.
     execute(kCallerThread);
   } else if (deadline == Deadline::max() && !own_callback && posted_.load(std::memory_order_acquire) &&
              !has_callback_.load(std::memory_order_acquire) && model_->executor().take_if_idle(*this)) {
@@ -233,7 +251,8 @@ void RequestState::raise() {
 void RequestState::cancel() noexcept {
   if (phase_.load() != Phase::kRunning) return;
   cancelled_.store(true, std::memory_order_relaxed);
-  if (active_plan_ < plans_.size()) plans_[active_plan_].impl->cancel();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // See begin(): parts of this one.
+  if (InferRequestImpl* impl = active_.load(std::memory_order_acquire)) impl->cancel();
 }
 
 void RequestState::set_callback(Callback callback) {
@@ -264,7 +283,6 @@ void RequestState::abandon() noexcept {
     old = std::move(callback_);
     has_callback_.store(false, std::memory_order_release);
   }
-  cancel();
   const bool own_callback = in_own_callback();
   try {
     wait_until(Deadline::max());
@@ -273,6 +291,7 @@ void RequestState::abandon() noexcept {
   if (own_callback) return;
   // Released here, not on the worker that may hold the state for some instructions more: users count on their memory
   // being free again after the request is gone.
+  active_.store(nullptr, std::memory_order_relaxed);
   plans_.clear();
   inputs_.clear();
   outputs_.clear();

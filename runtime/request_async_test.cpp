@@ -160,17 +160,35 @@ TEST_P(Async, RequestIsUsableAfterCancel) {
   EXPECT_EQ(request.get_output_tensor().data<float>()[0], 3);
 }
 
-TEST_P(Async, DestroyingARunningRequestWaitsForTheDevice) {
-  std::vector<float> memory(4);
-  auto model = compile(delay_us(30'000'000));
+TEST_P(Async, DestroyingARunningRequestFillsItsOutputsAndLetsGoOfTheirMemory) {
+  std::vector<float> memory(4, -1);
+  auto model = compile(delay_us(30'000));
   const int before = live_requests;
-  {
+  Tensor kept;
+  std::atomic<int> calls{0};
+  for (const bool own_memory : {false, true}) {
     auto request = model.create_infer_request();
-    request.set_output_tensor(Tensor(element::f32, {1, 4}, memory.data()));
+    if (own_memory) request.set_output_tensor(Tensor(element::f32, {1, 4}, memory.data()));
+    kept = request.get_output_tensor();
+    std::fill_n(request.get_input_tensor().data<float>(), 4, 7.f);
+    request.set_callback([&](std::exception_ptr) { ++calls; });
     request.start_async();
-    std::this_thread::sleep_for(2ms);
+    request = {};
+    EXPECT_EQ(live_requests, before) << "the device must be done with the memory when the handle is gone";
+    EXPECT_EQ(kept.data<float>()[3], 7);
   }
-  EXPECT_EQ(live_requests, before) << "the device must be done with the memory when the handle is gone";
+  EXPECT_EQ(memory[3], 7);
+  EXPECT_EQ(calls, 0) << "what it refers to may be gone already";
+}
+
+TEST_P(Async, DestroyingACancelledRequestEndsItsRun) {
+  auto request = compile(delay_us(30'000'000)).create_infer_request();
+  request.start_async();
+  std::this_thread::sleep_for(2ms);
+  const auto begin = std::chrono::steady_clock::now();
+  request.cancel();
+  request = {};
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
 TEST_P(Async, LastHandleMayGoInTheCallback) {
@@ -249,6 +267,29 @@ TEST(AsyncStreams, RunInParallel) {
   for (auto& request : requests) request.wait();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 300ms)
       << "four runs of 100 ms one after another would take 400 ms";
+}
+
+TEST(AsyncStreams, ACallbackMayWaitForOrDropAnotherRequestOfTheOnlyStream) {
+  Core core;
+  auto model = core.compile_model(relu_model(), "REFERENCE", num_streams(1), delay_us(5000));
+  for (const bool drops : {false, true}) {
+    auto first = model.create_infer_request(), second = model.create_infer_request();
+    std::promise<void> started, done;
+    first.set_callback([&](std::exception_ptr) {
+      started.get_future().wait();
+      if (drops)
+        second = {};
+      else
+        second.wait();
+      done.set_value();
+    });
+    first.start_async();
+    second.start_async();
+    started.set_value();
+    ASSERT_EQ(done.get_future().wait_for(20s), std::future_status::ready)
+        << "the worker that would run it is the one that waits for it";
+    first.wait();
+  }
 }
 
 TEST(AsyncStreams, ZeroRunsInTheCallersThread) {

@@ -55,10 +55,11 @@ void RequestState::set_frame(std::size_t input, const Frame& frame) {
     bound[i] = as_picture(plane);
     if (const auto refused = compiled.refuses_input(first + i, bound[i])) {
       if (model_->policy() == ZeroCopy::kRequire) {
-        throw Error(
-            Code::kFailedPrecondition,
-            "plane " + std::to_string(i) + " of the frame for input '" + info.label +
-                "' can't be read where it lies, which the zero-copy policy 'require' asks for: " + refused->reason);
+        const std::string_view remedy = frame.plane(i).memory()->context()->remedy();
+        throw Error(Code::kFailedPrecondition,
+                    "plane " + std::to_string(i) + " of the frame for input '" + info.label +
+                        "' can't be read where it lies, which the zero-copy policy 'require' asks for: " +
+                        refused->reason + (remedy.empty() ? "" : "; " + std::string(remedy)));
       }
       Tensor packed = compiled.allocate_input(first + i, bound[i].shape());
       copy_strided(packed.element_type(), packed.shape(), bound[i].data(), bound[i].byte_strides(), packed.data(),

@@ -42,8 +42,9 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   Tensor get(PortRef port);
   void set_frame(std::size_t input, const Frame& frame);
 
-  void infer();
-  void start_async();
+  /// @param within  The inference of a composite device that this is a part of, or null: cancelled with it.
+  void infer(const Inference* within = nullptr);
+  void start_async(const Inference* within = nullptr);
   void wait();
   bool wait_until(Deadline deadline);
   void cancel() noexcept;
@@ -54,8 +55,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   /// @errors Busy
   void check_not_busy() const;
 
-  /// The last handle went: cancels, and waits until the device no longer touches the request's memory, unless the
-  /// request's own callback is what dropped the handle.
+  /// The last handle went: waits until the inference is over and the device no longer touches the request's memory,
+  /// unless the request's own callback is what dropped the handle.
   void abandon() noexcept;
 
   // Inference
@@ -120,12 +121,15 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   /// Takes over what set_shape() made of tensors that were lent.
   void follow_shapes();
 
-  void begin();
+  void begin(const Inference* within);
   void prepare();
   void prepare_input(std::size_t index, bool host_waits);
   void copy_batch(Slot& slot);
   void complete_outputs();
   void run_now(int stream);
+  void start_on_device();
+  /// What shortages are told of.
+  std::string subject() const;
   void over(std::exception_ptr error) noexcept;
   void settle_phase(Phase phase) noexcept;
   bool is_over(bool own_callback) const noexcept;
@@ -138,6 +142,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::vector<Slot> outputs_;
   std::vector<Plan> plans_;
   std::size_t active_plan_ = 0;
+  /// That plan's, for cancel() from other threads, while plans_ may grow. Plans stay as long as there are handles.
+  std::atomic<InferRequestImpl*> active_{nullptr};
   /// Some slot needs work at every inference, or at the next one.
   bool needs_prepare_ = true;
   bool needs_complete_ = false;
@@ -158,6 +164,20 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::atomic<std::thread::id> callback_thread_{};
   std::shared_ptr<RequestState> self_;  ///< Keeps the state while a worker or device has it.
 };
+
+/// What handles share. Apart from the state, because a worker may hold that a little longer.
+class RequestHandle {
+ public:
+  explicit RequestHandle(std::shared_ptr<ModelState> model) : state(std::make_shared<RequestState>(std::move(model))) {}
+  ~RequestHandle() { state->abandon(); }
+  RequestHandle(const RequestHandle&) = delete;
+  RequestHandle& operator=(const RequestHandle&) = delete;
+
+  const std::shared_ptr<RequestState> state;
+};
+
+/// @errors kInvalidArgument: an empty handle.
+RequestState& state_of(const std::shared_ptr<RequestHandle>& handle);
 
 }  // namespace v1
 }  // namespace tenon

@@ -95,6 +95,7 @@ void RequestState::use_variant(const Variant::Key& key) {
   } else {
     active_plan_ = static_cast<std::size_t>(known - plans_.begin());
   }
+  active_.store(plans_[active_plan_].impl.get(), std::memory_order_release);
   if (first || active_plan_ == before) return;
   // The plan that is left must hold nobody's memory.
   InferRequestImpl& left = *plans_[before].impl;

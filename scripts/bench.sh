@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build. ./dev bench peers: whole programs and models beside
-# what else one would use. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
+# what else one would use. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench graphs: models of many small nodes. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
 
 bench_peers() {
   setup test
@@ -17,6 +17,24 @@ bench_zoo() {
   build release tenon_peers
   say "zoo: quiet the machine for honest figures; about 20 minutes"
   "$(venv_python)" bench/peers/zoo.py --build build/release "$@"
+}
+
+# For a machine that cannot build: what bench/peers/zoo.py needs there.
+bench_pack() {
+  [ $# = 1 ] || { echo "usage: ./dev bench pack FILE.tar.xz" >&2; return 2; }
+  setup test
+  configure release -DTENON_BUILD_BENCH=ON
+  build release tenon_peers tenon_device_cpu
+  "$(venv_python)" bench/peers/pack.py --build build/release "$1"
+}
+
+# Models of many small nodes: what compiling and inferring cost per node.
+bench_graphs() {
+  setup test
+  configure release -DTENON_BUILD_BENCH=ON
+  build release tenon_peers
+  say "graphs: about 6 minutes, most of them OpenVINO's and ONNX Runtime's"
+  "$(venv_python)" bench/peers/graphs.py --build build/release "$@"
 }
 
 # First inference latency, in fresh processes: without a cache, writing it, and through it.
@@ -59,7 +77,7 @@ bench_matrix() {
   "$tool" matrix --json >out/matrix.json
   source scripts/vm.sh
   rm -f "$VM/matrix.json"
-  vm_build && vm_run 300 "exec $tool matrix --json >/dev/ttyS2" "$tool" && mv "$VM/out" "$VM/matrix.json"
+  vm_build && vm_run 300 "exec $tool matrix --json >/dev/ttyS2" "$tool" "$PWD"/build/release/lib/libtenon_contexts_*.so && mv "$VM/out" "$VM/matrix.json"
   python3 scripts/matrix.py "This machine, where a sealed memfd stands in for dma-bufs=out/matrix.json" \
     "A virtual machine with real dma-bufs (Linux 6.12, emulated, so that times mean little)=$VM/matrix.json"
 }
@@ -69,7 +87,9 @@ bench() {
   if [ "${1:-}" = matrix ]; then bench_matrix; return; fi
   if [ "${1:-}" = peers ]; then shift; bench_peers "$@"; return; fi
   if [ "${1:-}" = zoo ]; then shift; bench_zoo "$@"; return; fi
+  if [ "${1:-}" = pack ]; then shift; bench_pack "$@"; return; fi
   if [ "${1:-}" = npu ]; then shift; bench_npu "$@"; return; fi
+  if [ "${1:-}" = graphs ]; then shift; bench_graphs "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
   setup test
   configure release

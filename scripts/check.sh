@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang asan tsan frameworks-off deletable tidy abi fuzz graphs zoo npu vm chroot12 chroot13 npu13)
+PARTS=(clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu vm chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -20,9 +20,23 @@ record_check() {
   sed -i "s|^Last full check: .*|Last full check: $(date -u +%F), commit $(git rev-parse --short HEAD).|" README.md
 }
 
-with_clang() {
+# The first clang++ here that builds a program of today's C++ with the flags given: an old one, or one without its sanitizers'
+# libraries, counts as none.
+find_clang() {
+  local name probe=build/clang_probe
+  printf '#include <source_location>\n#include <string>\nextern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) {\n  return %s;\n}\n' \
+    'std::string(std::source_location::current().file_name()).empty()' >"$probe.cpp"
+  [[ "$*" == *fuzzer* ]] || echo 'int main() { return LLVMFuzzerTestOneInput(nullptr, 0); }' >>"$probe.cpp"
+  for name in clang++-16 clang++-19 clang++; do
+    if command -v "$name" >/dev/null && "$name" -std=c++20 "$@" "$probe.cpp" -o "$probe" >"$probe.log" 2>&1; then command -v "$name"; return; fi
+  done
+  echo "check: no clang++ here builds C++20 with '$*'; install one of: ${CHOICES_CHECK[0]} with its libclang-rt; the last one's words are in $probe.log" >&2
+  return 1
+}
+
+with_clang() {  # PRESET FLAGS...: what the preset will ask of it
   local clang
-  clang=$(command -v clang++-16 || command -v clang++-19)
+  clang=$(find_clang "${@:2}") || return
   configure "$1" -DCMAKE_C_COMPILER="${clang/clang++/clang}" -DCMAKE_CXX_COMPILER="$clang"
 }
 
@@ -59,7 +73,8 @@ check_deletable() { python3 tests/deletable/deletable_test.py; }
 
 check_tidy() {
   local tidy
-  tidy=$(command -v clang-tidy-16 || command -v clang-tidy-19)
+  tidy=$(command -v clang-tidy-16 || command -v clang-tidy-19) ||
+    { echo "check: clang-tidy 16 or 19 is needed: others judge differently" >&2; return 1; }
   configure release
   git ls-files 'core/*.cpp' 'graph/*.cpp' 'runtime/*.cpp' 'vision/*.cpp' 'tools/*.cpp' 'devices/*.cpp' \
     'drivers/*.cpp' 'frameworks/*.cpp' 'bindings/*.cpp' |
@@ -90,7 +105,7 @@ sees_libraries() {
 }
 
 check_fuzz() {
-  with_clang fuzz && build fuzz tenon_fuzzers && fuzz_seeds || return 1
+  with_clang fuzz -fsanitize=address,undefined,fuzzer && build fuzz tenon_fuzzers && fuzz_seeds || return 1
   local target name failed=0
   for target in build/fuzz/fuzz/*_fuzz; do
     name=$(basename "$target")
@@ -112,6 +127,9 @@ check_graphs() {
     TENON_GRAPHS="${TENON_GRAPHS:-50000}" TENON_GRAPHS_SEED="${TENON_GRAPHS_SEED:-$(date +%s)000000}" build/release/tests/graphs_test
 }
 
+# Fifty defects, planted one at a time: how many do the fast tests find?
+check_mutants() { python3 scripts/mutate.py; }
+
 # Every full model of the zoo, both formats, on the CPU device beside ONNX Runtime and OpenVINO; and how many of ONNX's node
 # tests each of the three passes.
 check_zoo() {
@@ -128,7 +146,9 @@ check_zoo() {
 
 # OpenVINO's own NPU plugin on the software NPU: every model of the zoo, full size, beside its CPU plugin.
 check_npu() {
-  configure release && build release tenon tenon_npu_driver &&
+  configure release && build release tenon tenon_npu_driver npu_driver_test &&
+    TENON_NPU_SOAK=5000 ZE_ENABLE_ALT_DRIVERS="$PWD/build/release/lib/libze_tenon_npu.so" \
+      build/release/tests/npu_driver_test --gtest_filter='*CyclesLeave*' &&
     "$(venv_python)" models/zoo/generate.py --out build/release/zoo --missing >/dev/null &&
     TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/release/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
 }
@@ -142,6 +162,7 @@ check_npu13() {
 
 check_vm() { source scripts/vm.sh; test_vm; }
 
-# ./dev demo and ./dev test from a fresh clone where nothing is installed.
+# ./dev demo and ./dev test from a fresh clone: where nothing is installed, and beside what developers have of Debian 12 itself.
 check_chroot12() { scripts/chroot.sh bookworm; }
 check_chroot13() { scripts/chroot.sh trixie; }
+check_chroot12_full() { scripts/chroot.sh bookworm full; }

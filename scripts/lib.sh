@@ -19,7 +19,7 @@ PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
 
 # PyPI packages, pinned where the build depends on the version.
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
-PYPI_TEST=("openvino==2026.4.1" "onnxruntime" "onnx" "numpy")
+PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx" "numpy")
 # A second OpenCL platform for the tests, with USM and images over buffers. 230 MB: the slow tier alone downloads it. Its
 # version is that of the compiler runtime above.
 PYPI_CHECK=("intel-opencl-rt==2023.2.0")
@@ -109,11 +109,26 @@ configure() {
   grep 'Tenon:.*is off' "$folder.configure.log" || true
 }
 
+# Reads ninja's output and says how far it is: on one line of a terminal, else a line each 30 s, also while one step takes long.
+build_progress() {
+  local line place="" started=$SECONDS said=$SECONDS code
+  while true; do
+    code=0; IFS= read -r -t 10 line || code=$?
+    if [ "$code" = 0 ]; then [[ "$line" =~ ^\[([1-9][0-9]*)/([0-9]+)\] ]] && place="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
+    elif [ "$code" -le 128 ]; then break; fi  # Above: only the time was up.
+    [ -n "$place" ] || continue
+    if [ -t 1 ]; then printf '\r\033[K    %s, %d s' "$place" $((SECONDS - started))
+    elif [ $((SECONDS - said)) -ge 30 ]; then said=$SECONDS; echo "    $place, $((SECONDS - started)) s"; fi
+  done
+  if [ -t 1 ] && [ -n "$place" ]; then printf '\r\033[K'; fi
+}
+
 build() {
   local preset="$1" folder="build/$1" log warnings
   shift
   log="$folder${1:+.$1}.build.log"
-  cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} >"$log" 2>&1 ||
+  # Without pipefail a failed build would end as its progress does.
+  (set -o pipefail; cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} 2>&1 | tee "$log" | build_progress) ||
     { grep -E -A5 'error:|FAILED' "$log" | head -60; echo "dev: building '$preset' failed; the log is $log" >&2; return 1; }
   warnings=$(grep -c 'warning:' "$log" || true)
   [ "$warnings" = 0 ] || echo "$warnings compiler warnings (errors in CI): $log"

@@ -178,7 +178,7 @@ vm_suite() {
     script+="; ZE_ENABLE_ALT_DRIVERS=$driver $tests/level_zero_test || status=1
       ZE_ENABLE_ALT_DRIVERS=$driver $tests/conformance_test --gtest_filter='*dmabuf*evel_zero*' || status=1"
   fi
-  if [ -x "$tool" ]; then binaries+=("$tool"); script+="; $tool matrix --json >/dev/ttyS2 || status=1"; fi
+  if [ -x "$tool" ]; then binaries+=("$tool" "$PWD"/build/release/lib/libtenon_contexts_*.so); script+="; $tool matrix --json >/dev/ttyS2 || status=1"; fi
   script+="; exit \$status"
   vm_run "$seconds" "$script" "${binaries[@]}" || return
   [ ! -x "$tool" ] || mv "$VM/out" "$VM/matrix.json"

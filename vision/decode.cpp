@@ -76,11 +76,11 @@ void set_input_size(const Model& model, DecodeOptions& options) {
 }
 
 void set_frame(const InputStageSpec& spec, DecodeOptions& options) {
-  options.input_width = spec.width;
-  options.input_height = spec.height;
-  options.geometry = spec.geometry;
-  options.frame_width = spec.source_width;
-  options.frame_height = spec.source_height;
+  options.input_width = spec.model_width();
+  options.input_height = spec.model_height();
+  options.geometry = spec.upright;
+  options.frame_width = spec.upright_width();
+  options.frame_height = spec.upright_height();
 }
 
 /// The tensor's values as floats, in place where they are floats.

@@ -54,11 +54,13 @@ Canvas::Canvas(const Frame& frame) : layout_(frame_layout(frame.info())) {
   shape.source_width = info.width_px;
   shape.source_height = info.height_px;
   planes_ = plane_views(shape, frame.planes());
-  width_ = static_cast<int>(info.width_px);
-  height_ = static_cast<int>(info.height_px);
-  const ColourSpace space = resolved_colour_space(info);
-  if (space == ColourSpace::kBt709) luma_red_ = 0.2126, luma_blue_ = 0.0722;
-  if (space == ColourSpace::kBt2020) luma_red_ = 0.2627, luma_blue_ = 0.0593;
+  stored_width_ = static_cast<int>(info.width_px);
+  stored_height_ = static_cast<int>(info.height_px);
+  width_ = static_cast<int>(info.upright_width_px());
+  height_ = static_cast<int>(info.upright_height_px());
+  rotation_ = info.rotation;
+  const LumaWeights luma = luma_weights(resolved_colour_space(info));
+  luma_red_ = luma.red, luma_blue_ = luma.blue;
   full_range_ = resolved_colour_range(info) == ColourRange::kFull;
 }
 
@@ -86,14 +88,21 @@ Canvas::Paint Canvas::paint(Colour colour) const {
 void Canvas::fill_samples(int x1, int y1, int x2, int y2, const Paint& paint) {
   x1 = std::max(x1, 0), y1 = std::max(y1, 0), x2 = std::min(x2, width_), y2 = std::min(y2, height_);
   if (x1 >= x2 || y1 >= y2) return;
+  if (rotation_ != Rotation::kNone) {
+    const auto at = [](int value) { return static_cast<std::size_t>(value); };
+    const PixelRect r =
+        stored_rect({at(x1), at(y1), at(x2 - x1), at(y2 - y1)}, rotation_, at(stored_width_), at(stored_height_));
+    x1 = static_cast<int>(r.x), y1 = static_cast<int>(r.y);
+    x2 = static_cast<int>(r.x + r.width), y2 = static_cast<int>(r.y + r.height);
+  }
   // A shared chroma sample is painted when its centre is inside; the last of an odd extent has no second half.
   const auto begin = [](int at, int shift) { return shift ? at / 2 : at; };
   const auto end = [](int at, int extent, int shift) { return shift ? (at == extent ? (at + 1) / 2 : at / 2) : at; };
   for (std::size_t k = 0; k < layout_.component_count; ++k) {
     const FrameComponent& c = layout_.components[k];
     const PlaneView& plane = planes_[c.plane];
-    const int left = begin(x1, c.shift_x), right = end(x2, width_, c.shift_x);
-    for (int y = begin(y1, c.shift_y); y < end(y2, height_, c.shift_y); ++y) {
+    const int left = begin(x1, c.shift_x), right = end(x2, stored_width_, c.shift_x);
+    for (int y = begin(y1, c.shift_y); y < end(y2, stored_height_, c.shift_y); ++y) {
       auto* row = static_cast<std::uint8_t*>(const_cast<void*>(plane.data)) + y * plane.pitch_bytes;
       if (layout_.bits > 8) {
         auto* samples = reinterpret_cast<std::uint16_t*>(row);

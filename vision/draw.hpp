@@ -30,6 +30,7 @@ class TENON_API Canvas {
   ///         kUnimplemented: a format that is not known plane by plane.
   explicit Canvas(const Frame& frame);
 
+  /// Of the upright picture. All coordinates are in that, however the frame is stored.
   int width() const { return width_; }
   int height() const { return height_; }
   /// Fills pixels [x1, x2) x [y1, y2).
@@ -50,7 +51,8 @@ class TENON_API Canvas {
 
   FrameLayout layout_;
   std::array<PlaneView, 3> planes_;
-  int width_ = 0, height_ = 0;
+  int width_ = 0, height_ = 0, stored_width_ = 0, stored_height_ = 0;
+  Rotation rotation_ = Rotation::kNone;
   double luma_red_ = 0.299, luma_blue_ = 0.114;
   bool full_range_ = false;
 };

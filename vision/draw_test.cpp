@@ -39,7 +39,46 @@ std::vector<float> rgb(const Frame& frame) {
   return out;
 }
 
+/// The same, upright, whatever way it is stored.
+std::vector<float> upright_rgb(const Frame& frame) {
+  InputStageOptions options;
+  options.source = frame.info();
+  options.width = frame.info().upright_width_px();
+  options.height = frame.info().upright_height_px();
+  const InputStageSpec spec = make_spec(options);
+  std::vector<float> written(element_count(spec.target_shape())), out(written.size());
+  run_input_stage_reference(spec, plane_views(spec, frame.planes()), written.data());
+  for (std::size_t c = 0; c < 3; ++c)
+    for (std::size_t y = 0; y < spec.height; ++y)
+      for (std::size_t x = 0; x < spec.width; ++x)
+        out[spec.transposed ? (c * spec.width + x) * spec.height + y : (c * spec.height + y) * spec.width + x] =
+            written[(c * spec.height + y) * spec.width + x];
+  return out;
+}
+
 class EveryFormat : public testing::TestWithParam<PixelFormat> {};
+
+TEST_P(EveryFormat, WhatIsDrawnOnAFrameThatLiesDownStandsUpright) {
+  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+    const bool quarter = is_quarter_turn(rotation);
+    Frame upright = grey_frame(GetParam(), 48, 32);
+    const Frame stored = grey_frame(GetParam(), quarter ? 32 : 48, quarter ? 48 : 32);
+    FrameInfo info = stored.info();
+    info.rotation = rotation;
+    const Frame lying(info, std::vector<Tensor>(stored.planes().begin(), stored.planes().end()));
+    for (const Frame& frame : {upright, lying}) {
+      Canvas canvas(frame);
+      ASSERT_EQ(canvas.width(), 48);
+      ASSERT_EQ(canvas.height(), 32);
+      canvas.fill(4, 2, 16, 10, {200, 40, 90});
+      canvas.outline(20, 4, 44, 28, 2, {20, 240, 90});
+      canvas.fill(40, 28, 60, 60, {250, 250, 250});
+    }
+    const auto found = upright_rgb(lying), wanted = upright_rgb(upright);
+    for (std::size_t i = 0; i < wanted.size(); ++i)
+      ASSERT_NEAR(found[i], wanted[i], 1e-3) << degrees(rotation) << " at " << i % 48 << ' ' << i / 48 % 32;
+  }
+}
 
 TEST_P(EveryFormat, FillsTheRectangleInItsColourAndNothingElse) {
   Frame frame = grey_frame(GetParam(), 22, 14);

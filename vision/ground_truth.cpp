@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/mapped_file.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -121,12 +120,10 @@ GroundTruth parse_ground_truth(std::string_view text, const std::string& origin)
 }
 
 GroundTruth read_ground_truth(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || text.empty())
-    throw Error(Code::kNotFound,
-                "ground truth: cannot read \"" + path + "\"; expected a JSON file like models/demo.json");
-  return parse_ground_truth(text, path);
+  const Tensor bytes = map_file(path);  // Opened as models are: what is no file is refused, not waited for.
+  if (bytes.size_bytes() == 0)
+    throw Error(Code::kNotFound, "ground truth: \"" + path + "\" is empty; expected a JSON file like models/demo.json");
+  return parse_ground_truth({static_cast<const char*>(bytes.data()), bytes.size_bytes()}, path);
 }
 
 }  // namespace vision

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+import agreement
 import stats
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -14,7 +15,7 @@ MODELS = ["resnet50", "mobilenetv2", "yolo", "unet", "vit", "bert"]
 AIMS = {"openvino": 0.95, "onnxruntime": 1.0}
 NAMES = {"tenon": "Tenon", "openvino": "OpenVINO", "onnxruntime": "ONNX Runtime"}
 CALLS = {"infer": "one inference of 16 floats (1 thread), infer()", "async": "the same, start_async() + wait()",
-         "set": "set_tensor, in turn with 4 tensors set before"}
+         "set": "set_tensor, in turn with 4 tensors set before", "set_infer": "the same, and the infer() that uses it"}
 THREADS = 2
 
 
@@ -63,15 +64,11 @@ def workers(build, say):
     return found
 
 
-def agree(model, answers):
-    """Every output's sum and sum of magnitudes, against Tenon's."""
-    ours = [float(v) for v in answers["tenon"].split()]
-    for name, answer in answers.items():
-        theirs = [float(v) for v in answer.split()]
-        for k in range(0, len(ours), 3):
-            near = abs(ours[k + 1] - theirs[k + 1]) <= 1e-3 * theirs[k + 2] and abs(ours[k + 2] - theirs[k + 2]) <= 1e-3 * theirs[k + 2]
-            if len(ours) != len(theirs) or ours[k] != theirs[k] or not near:
-                raise SystemExit(f"cpu: {model}: {name} gives other outputs: {answer}, Tenon {answers['tenon']}")
+def agree(model, team):
+    """All outputs in f32, against Tenon's."""
+    found = {name: agreement.outputs_of(worker) for name, worker in team.items()}
+    for name, outputs in found.items():
+        agreement.check(f"cpu: {model}", name, outputs, found["tenon"], 0.9999, 1e-2)
 
 
 def calls_in(worker, verb, seconds):
@@ -107,7 +104,7 @@ def measure_models(build, zoo, rounds, say, models):
     for model in models:
         path = zoo / f"{model}.onnx"
         compile_ms = {name: float(worker.ask(f"load {path} {THREADS}").split()[1]) for name, worker in team.items()}
-        agree(model, {name: worker.ask("outputs") for name, worker in team.items()})
+        agree(model, team)
         found[model] = summary(rounds_of(team, "infer", rounds, 0.25)) | {"compile_ms": compile_ms}
         say(f"cpu: {model}: " + ", ".join(f"{name} {ns / 1e6:.2f} ms" for name, ns in found[model]["ns"].items()) + "; "
             + ", ".join(f"against {name} {stats.shown(r)}" for name, r in found[model]["ratio"].items()))
@@ -122,7 +119,7 @@ def measure_calls(build, zoo, rounds, say):
         team.pop("onnxruntime").close()  # Its Python binding would be measured.
     for worker in team.values():
         worker.ask(f"load {zoo / 'relu1.onnx'} 1")  # The best for both: there is nothing to share out.
-    agree("relu1", {name: worker.ask("outputs") for name, worker in team.items()})
+    agree("relu1", team)
     for verb in CALLS:
         found[verb] = summary(rounds_of(team, verb, rounds, 0.05))
         say(f"cpu: {verb}: " + ", ".join(f"{name} {ns:.0f} ns" for name, ns in found[verb]["ns"].items()) + "; "

@@ -10,14 +10,15 @@
 //                       model's own batch; own is the precision that a device other than the CPU chooses; answers "ok"
 //                       and the ms that compiling took
 //   profiled yes|no     whether models loaded from now on measure their operations; answers "ok"
-//   outputs             infers; answers, per output, its size, sum and sum of magnitudes
-//   dump PATH           infers and writes all outputs, f32, one behind the other; answers "ok" and their sizes
+//   dump PATH           infers and writes all outputs, f32, one behind the other; answers "ok" and their shapes (1x3x5)
 //   profile N           infers N times; answers one line of JSON: of the fastest, [node type, kernel, calls, us]...
 //   throughput MS       keeps every request of the device's choice busy for that time; answers inferences, ns, requests
 //   peak                answers the peak resident kB
 //   allocations N       infers N times; answers calls of malloc and its kin in all
 //   infer N | async N   N times infer(), or start_async() and wait(); answers ns in all
-//   set N               N times set_tensor, in turn with 4 tensors that were set before; answers ns in all
+//   set N | set_infer N N times set_tensor, in turn with 4 tensors that were set before, or that and infer(), which may
+//   have
+//                       to do what set_tensor put off; answers ns in all
 //   quit
 #include <algorithm>
 #include <array>
@@ -154,20 +155,6 @@ class Worker {
     std::printf("ok %.1f\n", taken.count());
   }
 
-  void outputs() {
-    request_.infer();
-    for (std::size_t i = 0; i < model_.outputs().size(); ++i) {
-      const api::Tensor tensor = request_.get_output_tensor(i);
-      const auto* values = tensor.data<float>();
-      double sum = 0, magnitude = 0;
-      for (std::size_t k = 0; k < tensor.get_size(); ++k) {
-        sum += static_cast<double>(values[k]);
-        magnitude += std::fabs(static_cast<double>(values[k]));
-      }
-      std::printf("%zu %.9g %.9g%s", tensor.get_size(), sum, magnitude, i + 1 < model_.outputs().size() ? " " : "\n");
-    }
-  }
-
   void device(const std::string& name) {
     device_ = name;
     std::printf("ok\n");
@@ -191,7 +178,10 @@ class Worker {
       const api::Tensor tensor = request_.get_output_tensor(i);
       file.write(reinterpret_cast<const char*>(tensor.data<float>()),
                  static_cast<std::streamsize>(tensor.get_byte_size()));
-      std::printf(" %zu", tensor.get_size());
+      std::printf(" ");
+      const auto shape = tensor.get_shape();
+      for (std::size_t k = 0; k < shape.size(); ++k) std::printf(k ? "x%zu" : "%zu", shape[k]);
+      if (shape.empty()) std::printf("1");
     }
     std::printf("\n");
   }
@@ -271,8 +261,11 @@ class Worker {
       request_.wait();
     });
   }
-  void set(long count) {
-    time(count, [&](long i) { request_.set_tensor(name_, known_[static_cast<std::size_t>(i) % known_.size()][0]); });
+  void set(long count, bool and_infer) {
+    time(count, [&](long i) {
+      request_.set_tensor(name_, known_[static_cast<std::size_t>(i) % known_.size()][0]);
+      if (and_infer) request_.infer();
+    });
   }
 
  private:
@@ -313,8 +306,6 @@ int main() {
         worker.dump(path);
       else if (verb == "peak")
         std::printf("%ld\n", peak_kb());
-      else if (verb == "outputs")
-        worker.outputs();
       else if (words >> count && verb == "infer")
         worker.infer(count);
       else if (words && verb == "profile")
@@ -325,8 +316,8 @@ int main() {
         worker.allocated(count);
       else if (words && verb == "async")
         worker.async(count);
-      else if (words && verb == "set")
-        worker.set(count);
+      else if (words && (verb == "set" || verb == "set_infer"))
+        worker.set(count, verb == "set_infer");
       else
         std::printf("error: what is \"%s\"?\n", line.c_str());
     }

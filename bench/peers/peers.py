@@ -30,12 +30,14 @@ def say(text):
 
 def machine():
     names = re.findall(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text()) or ["unknown CPU"]
-    versions = []
+    packed = pathlib.Path(__file__).resolve().parent / "versions.json"  # Of what pack.py brought along.
+    known = json.loads(packed.read_text()) if packed.exists() else {}
     for package in ("openvino", "onnxruntime"):
         try:
-            versions.append(f"{package} {importlib.metadata.version(package)}")
+            known.setdefault(package, importlib.metadata.version(package))
         except importlib.metadata.PackageNotFoundError:
             pass
+    versions = [f"{package} {version}" for package, version in known.items()]
     cores = len(os.sched_getaffinity(0))
     return {"cpu": names[0], "cores": cores, "load": os.getloadavg()[0], "date": str(datetime.date.today()), "versions": ", ".join(versions)}
 

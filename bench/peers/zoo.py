@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The CPU device beside OpenVINO's over the zoo, precision by precision, and writes README's table. Started by ./dev bench zoo.
+"""The CPU device beside OpenVINO's over the zoo, precision by precision, and writes README's tables. Started by ./dev bench zoo.
 
-usage: zoo.py --build build/release [--only latency|throughput|busy]... [--rounds N] [--models resnet50,...] [--precisions f32,bf16,int8]
-              [--no-readme]
+usage: zoo.py --build build/release [--only latency|throughput|busy|cores]... [--rounds N] [--models resnet50,...] [--precisions f32,bf16,int8]
+              [--threads 1,4,16] [--figures FILE] [--no-readme] [--tables]
 
 Both run the same program (cpu_worker.cpp), at the same precision, on the same two processors, in turn. A case is measured in fresh
 processes, so that peak memory is its own. Cases that are not measured now keep their last figures, with their date, from
-out/peers/zoo.json.
+out/peers/zoo.json. `cores` is for a machine with many: the same at each number of threads on as many processors, and throughput on
+all of them; not measured unless asked for. --tables measures nothing and writes the tables of the figures that are kept: those of a
+machine that cannot build come from there (pack.py) by --figures.
 """
 import argparse
 import json
@@ -17,17 +19,20 @@ import re
 import subprocess
 import sys
 
+import agreement
 import cpu_peers
 import peers
 import stats
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PARTS = ("latency", "throughput", "busy")
+CORES = "cores"
 NAMES = ("tenon", "openvino")
-REAL = ["resnet50", "mobilenetv2", "yolo", "unet", "vit", "bert", "vit_b16"]
+REAL = ["resnet50", "mobilenetv2", "yolo", "unet", "vit", "bert", "vit_b16", "lstm", "gru_step", "loop"]
 INT8 = ["resnet50_int8", "mobilenetv2_int8", "yolo_int8"]
 AIMS = {("latency", "f32"): 0.97, ("latency", "bf16"): 0.97}
 OTHER_AIM, LEAST = 0.9, 0.75
+LEAST_ON_CORES = 0.7
 THREADS = cpu_peers.THREADS
 
 
@@ -56,56 +61,40 @@ def cases_of(options):
                 yield precision, model
 
 
-def values_of(worker, folder):
-    """All outputs, one behind the other."""
-    import numpy  # pylint: disable=import-outside-toplevel
-    path = folder / "outputs.bin"
-    worker.ask(f"dump {path}")
-    values = numpy.fromfile(path, numpy.float32).astype(numpy.float64)
-    path.unlink()
-    return values
-
-
-def nearness(ours, theirs):
-    """Cosine, and the largest difference relative to the largest value."""
-    scale = float((ours @ ours) ** 0.5 * (theirs @ theirs) ** 0.5) or 1.0
-    return {"cosine": float(ours @ theirs) / scale, "relative": float(abs(ours - theirs).max() / (abs(theirs).max() or 1.0))}
-
-
 def hint(precision):
     return "bf16" if precision == "bf16" else "f32"
 
 
-def loaded(build, path, precision, mode, batch):
+def loaded(build, path, precision, mode, batch, threads=THREADS):
     """Both workers with the model in them, and the ms that compiling took."""
     team = team_of(build)
     try:
-        ms = {name: float(worker.ask(f"load {path} {THREADS} {hint(precision)} {mode} {batch}").split()[1]) for name, worker in team.items()}
+        ms = {name: float(worker.ask(f"load {path} {threads} {hint(precision)} {mode} {batch}").split()[1]) for name, worker in team.items()}
     except RuntimeError:
         close(team)
         raise
     return team, ms
 
 
-def accuracy(build, path, precision, team, folder):
+def accuracy(build, path, precision, team):
     """Outputs against OpenVINO's at the same precision, and against its f32."""
-    found = {name: values_of(worker, folder) for name, worker in team.items()}
-    result = {"peer": nearness(found["tenon"], found["openvino"])}
+    found = {name: agreement.outputs_of(worker) for name, worker in team.items()}
+    result = {"peer": agreement.nearness(found["tenon"], found["openvino"])}
     if precision == "bf16":
         judge = team_of(build)
         judge["openvino"].ask(f"load {path} {THREADS} f32")
-        exact = values_of(judge["openvino"], folder)
+        exact = agreement.outputs_of(judge["openvino"])
         close(judge)
-        result |= {f"{name} to f32": nearness(values, exact) for name, values in found.items()}
+        result |= {f"{name} to f32": agreement.nearness(values, exact) for name, values in found.items()}
     return result
 
 
-def measure_latency(build, path, precision, batch, rounds, folder):
+def measure_latency(build, path, precision, batch, rounds):
     team, ms = loaded(build, path, precision, "latency", batch)
     try:
         found = {"compile_ms": ms}
         if batch == 0:
-            found["accuracy"] = accuracy(build, path, precision, team, folder)
+            found["accuracy"] = accuracy(build, path, precision, team)
         found |= cpu_peers.summary(cpu_peers.rounds_of(team, "infer", rounds, 0.25 if batch == 0 else 0.05))
         found["peak_kb"] = {name: int(worker.ask("peak")) for name, worker in team.items()}
         found["allocations"] = {name: int(worker.ask("allocations 5")) / 5 for name, worker in team.items()}
@@ -114,8 +103,8 @@ def measure_latency(build, path, precision, batch, rounds, folder):
         close(team)
 
 
-def measure_throughput(build, path, precision, rounds):
-    team, _ = loaded(build, path, precision, "throughput", 0)
+def measure_throughput(build, path, precision, rounds, threads=THREADS):
+    team, _ = loaded(build, path, precision, "throughput", 0, threads)
     try:
         ns, requests = {name: [] for name in team}, {}
         for name, worker in team.items():
@@ -125,6 +114,15 @@ def measure_throughput(build, path, precision, rounds):
                 done, taken, requests[name] = (int(v) for v in team[name].ask("throughput 500").split())
                 ns[name].append(taken / done)
         return cpu_peers.summary(ns) | {"requests": requests}
+    finally:
+        close(team)
+
+
+def measure_cores(build, path, precision, threads, rounds):
+    """One inference at a time on that many processors."""
+    team, _ = loaded(build, path, precision, "latency", 0, threads)
+    try:
+        return cpu_peers.summary(cpu_peers.rounds_of(team, "infer", rounds, 0.2))
     finally:
         close(team)
 
@@ -202,13 +200,45 @@ def row_of(model, precision, entry):
     return cells + [text]
 
 
+def cores_text(result):
+    """A table for each precision: a row a model, a column a number of threads, throughput on all processors last."""
+    if CORES not in result:
+        return ""
+    on, cases = result[CORES]["machine"], result[CORES]["cases"]
+    lines = [f"{on['date']}, {on['cores']} cores of an {on['cpu']}, load {on['load']:.1f} before; {on['versions']}.", ""]
+    for precision in ("f32", "bf16", "int8"):
+        rows = {key.split("/")[1]: entry for key, entry in cases.items() if key.startswith(precision + "/")}
+        if not rows:
+            continue
+        columns = sorted({key for entry in rows.values() for key in entry if key != "throughput"}, key=int)
+        head = [f"{precision}: Tenon, its speed / OpenVINO's"] + [f"{n} threads" if n != "1" else "1 thread" for n in columns] + ["throughput, all cores"]
+        body = []
+        for model, entry in rows.items():
+            cells = [model]
+            for key in columns + ["throughput"]:
+                if key not in entry:
+                    cells.append("")
+                    continue
+                ratio, ns = entry[key]["ratio"]["openvino"], entry[key]["ns"]["tenon"]
+                text = f"{1e9 / ns:.0f}/s" if key == "throughput" else f"{ns / 1e6:.2f} ms"
+                cells.append(f"{text}, {stats.shown(ratio)}" + (f" (below {LEAST_ON_CORES})" if ratio["median"] < LEAST_ON_CORES else ""))
+            body.append(cells)
+        means = ["geometric mean"]
+        for key in columns + ["throughput"]:
+            ratios = [entry[key]["ratio"]["openvino"]["median"] for entry in rows.values() if key in entry]
+            mean = stats.geometric_mean(ratios) if ratios else None
+            means.append("" if mean is None else f"**{mean:.2f}**, aim {OTHER_AIM}" + ("" if mean >= OTHER_AIM else ", missed"))
+        lines += stats.table(head, body + [means]) + [""]
+    return "\n".join(lines).rstrip()
+
+
 def text_of(result):
     lines = []
     if "machine" in result:
         on = result["machine"]
         lines += [f"{on['date']}, {on['cores']} cores of an {on['cpu']}, load {on['load']:.1f} before; {on['versions']}.", ""]
     head = ["model", "latency, batch 1: Tenon, its speed / OpenVINO's", "latency, batch 8", "throughput", "compile time / OpenVINO's",
-            "peak memory / OpenVINO's", "allocations per inference, Tenon / OpenVINO", "outputs against OpenVINO's: cosine, largest relative difference"]
+            "peak memory / OpenVINO's", "allocations per inference, Tenon / OpenVINO", "outputs against OpenVINO's: least cosine, largest difference relative to its channel"]
     rows = []
     for precision in ("f32", "bf16", "int8"):
         entries = {key.split("/")[1]: entry for key, entry in result.get("cases", {}).items() if key.startswith(precision + "/")}
@@ -250,8 +280,8 @@ def measure(result, options, build, save):
         entry = cases.setdefault(f"{precision}/{model}", {})
         path = folder / f"{model}.onnx"
         for key, run in (
-            ("latency", lambda p=path, q=precision: measure_latency(build, p, q, 0, options.rounds, folder)),
-            ("latency8", lambda p=path, q=precision: measure_latency(build, p, q, 8, max(3, options.rounds // 3), folder)),
+            ("latency", lambda p=path, q=precision: measure_latency(build, p, q, 0, options.rounds)),
+            ("latency8", lambda p=path, q=precision: measure_latency(build, p, q, 8, max(3, options.rounds // 3))),
             ("throughput", lambda p=path, q=precision: measure_throughput(build, p, q, max(3, options.rounds // 2))),
         ):
             if key.rstrip("8") not in options.only:
@@ -270,31 +300,68 @@ def measure(result, options, build, save):
         save()
 
 
+def measure_on_cores(result, options, build, save):
+    found = result[CORES] = {"machine": peers.machine(), "cases": result.get(CORES, {}).get("cases", {})}
+    cpus = sorted(os.sched_getaffinity(0))
+    for precision, model in cases_of(options):
+        entry = found["cases"].setdefault(f"{precision}/{model}", {})
+        path = build / f"zoo/{model}.onnx"
+        for threads in [n for n in options.threads if n <= len(cpus)] + ["throughput"]:
+            try:
+                if threads == "throughput":
+                    entry[threads] = measure_throughput(build, path, precision, max(3, options.rounds // 2), len(cpus))
+                else:
+                    os.sched_setaffinity(0, cpus[:threads])
+                    entry[str(threads)] = measure_cores(build, path, precision, threads, options.rounds)
+            except RuntimeError as error:
+                entry.pop(str(threads), None)
+                peers.say(f"zoo: {precision} {model}: not measured at {threads}: {str(error)[:160]}")
+                continue
+            finally:
+                os.sched_setaffinity(0, cpus)
+            shown = entry[str(threads)]
+            peers.say(f"zoo: {precision} {model}: {threads}: {shown['ns']['tenon'] / 1e6:.2f} / {shown['ns']['openvino'] / 1e6:.2f} ms, Tenon's speed / "
+                      f"OpenVINO's {stats.shown(shown['ratio']['openvino'])}")
+            save()
+
+
+def write_readme(name, text):
+    readme = ROOT / "README.md"
+    block = f"<!-- {name} -->\n{text}\n<!-- end of {name} -->"
+    readme.write_text(re.sub(rf"<!-- {name} -->.*<!-- end of {name} -->", lambda _: block, readme.read_text(), flags=re.S))
+
+
 def main():
     parser = argparse.ArgumentParser(description="Tenon beside OpenVINO over the zoo.")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
-    parser.add_argument("--only", action="append", choices=PARTS)
+    parser.add_argument("--only", action="append", choices=PARTS + (CORES,))
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--models", type=lambda text: text.split(","), default=REAL + INT8)
     parser.add_argument("--precisions", type=lambda text: text.split(","), default=["f32", "bf16", "int8"])
+    parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 4, 16])
+    parser.add_argument("--figures", type=pathlib.Path, default=ROOT / "out/peers/zoo.json", help="where figures are kept")
     parser.add_argument("--no-readme", action="store_true")
+    parser.add_argument("--tables", action="store_true", help="measure nothing")
     options = parser.parse_args()
-    options.only = options.only or PARTS
-    build = options.build.resolve()
-    # The same processors for everybody, and as many as there are threads.
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
-    store = ROOT / "out/peers/zoo.json"
+    options.only = [] if options.tables else options.only or PARTS
+    build, store = options.build.resolve(), options.figures
     store.parent.mkdir(parents=True, exist_ok=True)
     result = json.loads(store.read_text()) if store.exists() else {}
-    result["machine"] = peers.machine()
-    options.models = known_models(build, options.models, peers.say)
-    measure(result, options, build, lambda: store.write_text(json.dumps(result, indent=1)))
-    text = text_of(result)
-    print("\n" + text)
-    if not options.no_readme:
-        readme = ROOT / "README.md"
-        block = f"<!-- zoo -->\n{text}\n<!-- end of zoo -->"
-        readme.write_text(re.sub(r"<!-- zoo -->.*<!-- end of zoo -->", lambda _: block, readme.read_text(), flags=re.S))
+    save = lambda: store.write_text(json.dumps(result, indent=1))  # noqa: E731
+    if options.only:
+        options.models = known_models(build, options.models, peers.say)
+    if CORES in options.only:
+        measure_on_cores(result, options, build, save)
+    if set(options.only) & set(PARTS):
+        # The same processors for everybody, and as many as there are threads.
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
+        result["machine"] = peers.machine()
+        measure(result, options, build, save)
+    for name, text in (("zoo", text_of(result) if "cases" in result else ""), (CORES, cores_text(result))):
+        if text:
+            print("\n" + text)
+            if not options.no_readme:
+                write_readme(name, text)
     return 0
 
 

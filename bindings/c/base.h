@@ -56,7 +56,7 @@ typedef struct tenon_ledger_entries tenon_ledger_entries_t;
 typedef struct tenon_variable_states tenon_variable_states_t;
 /* One state; keeps its request alive. */
 typedef struct tenon_variable_state tenon_variable_state_t;
-/* A request. Freeing it cancels a running inference and waits for it. */
+/* A request. */
 typedef struct tenon_infer_request tenon_infer_request_t;
 /* Times of the last inference, node by node, in order of execution. */
 typedef struct tenon_profiling tenon_profiling_t;

@@ -64,6 +64,31 @@ TEST_F(CApi, InfersOnTheCallersMemory) {
   EXPECT_EQ(released, 2);
 }
 
+// tensor.h: "data NULL: only for a shape without elements".
+TEST_F(CApi, TensorsWithoutElementsMayLieAtNull) {
+  const std::string empty = tenon::c_api_test::relu_ir(0);
+  const size_t shape[2] = {1, 0};
+  tenon_tensor_t *in = nullptr, *out = nullptr;
+  tenon_model_t* nothing = nullptr;
+  tenon_compiled_model_t* compiled_nothing = nullptr;
+  tenon_infer_request_t* asking = nullptr;
+  ASSERT_EQ(tenon_core_read_model_from_memory(core, empty.data(), empty.size(), nullptr, &nothing), TENON_OK)
+      << tenon_last_error_message();
+  ASSERT_EQ(tenon_core_compile_model(core, nothing, "REFERENCE", nullptr, &compiled_nothing), TENON_OK);
+  ASSERT_EQ(tenon_compiled_model_create_infer_request(compiled_nothing, &asking), TENON_OK);
+  ASSERT_EQ(tenon_tensor_wrap(TENON_TYPE_F32, 2, shape, nullptr, nullptr, nullptr, nullptr, &in), TENON_OK);
+  ASSERT_EQ(tenon_tensor_wrap(TENON_TYPE_F32, 2, shape, nullptr, nullptr, nullptr, nullptr, &out), TENON_OK);
+  EXPECT_TRUE(tenon_tensor_is_host_addressable(in));
+  EXPECT_EQ(tenon_infer_request_set_input_tensor(asking, 0, in), TENON_OK) << tenon_last_error_message();
+  EXPECT_EQ(tenon_infer_request_set_output_tensor(asking, 0, out), TENON_OK) << tenon_last_error_message();
+  EXPECT_EQ(tenon_infer_request_infer(asking), TENON_OK) << tenon_last_error_message();
+  tenon_tensor_free(in);
+  tenon_tensor_free(out);
+  tenon_infer_request_free(asking);
+  tenon_compiled_model_free(compiled_nothing);
+  tenon_model_free(nothing);
+}
+
 TEST_F(CApi, PortsAreDescribed) {
   ASSERT_EQ(tenon_compiled_model_input_count(compiled), 1u);
   tenon_port_info_t info{};
@@ -242,6 +267,56 @@ TEST_F(CApi, PropertiesAreText) {
   EXPECT_EQ(tenon_infer_request_wait(waiting), TENON_CANCELLED);
   EXPECT_EQ(seen.status, TENON_CANCELLED);
   tenon_infer_request_free(waiting);
+  tenon_compiled_model_free(slow);
+}
+
+TEST_F(CApi, EveryStartIsCalledBackEvenWhenTheRequestIsFreedInFlight) {
+  constexpr int kTimes = 1000;
+  const tenon_property_t properties[] = {{"TEST_DELAY_US", "200"}, {"NUM_STREAMS", "2"}};
+  tenon_compile_options_t options{};
+  options.struct_size = sizeof options;
+  options.properties = properties;
+  options.property_count = 2;
+  tenon_compiled_model_t* slow = nullptr;
+  ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", &options, &slow), TENON_OK);
+  struct Seen {
+    int calls = 0;
+    bool freed = false;
+  };
+  std::vector<Seen> seen(kTimes);
+  float values[8] = {1, -1, 2, -2, 3, -3, 4, -4};
+  int filled = 0;
+  for (Seen& one : seen) {
+    tenon_infer_request_t* running = nullptr;
+    ASSERT_EQ(tenon_compiled_model_create_infer_request(slow, &running), TENON_OK);
+    const tenon_callback_t callback = [](tenon_status_t status, const char*, void* user) {
+      Seen& told = *static_cast<Seen*>(user);
+      EXPECT_EQ(status, TENON_OK);
+      EXPECT_FALSE(told.freed) << "nothing comes after the free";
+      ++told.calls;
+    };
+    ASSERT_EQ(tenon_infer_request_set_callback(running, callback, &one), TENON_OK);
+    tenon_tensor_t *in = nullptr, *out = nullptr;
+    ASSERT_EQ(tenon_infer_request_get_input_tensor(running, 0, &in), TENON_OK);
+    ASSERT_EQ(tenon_infer_request_get_output_tensor(running, 0, &out), TENON_OK);
+    void *from = nullptr, *to = nullptr;
+    ASSERT_EQ(tenon_tensor_data(in, &from), TENON_OK);
+    ASSERT_EQ(tenon_tensor_data(out, &to), TENON_OK);
+    std::memcpy(from, values, sizeof(float));
+    std::memset(to, 0, sizeof(float));
+    ASSERT_EQ(tenon_infer_request_start_async(running), TENON_OK);
+    tenon_infer_request_free(running);
+    one.freed = true;
+    float result = 0;
+    std::memcpy(&result, to, sizeof result);
+    filled += result == 1;
+    tenon_tensor_free(in);
+    tenon_tensor_free(out);
+  }
+  int called = 0;
+  for (const Seen& one : seen) called += one.calls == 1;
+  EXPECT_EQ(called, kTimes);
+  EXPECT_EQ(filled, kTimes) << "an output that was kept holds its result";
   tenon_compiled_model_free(slow);
 }
 

@@ -138,7 +138,16 @@ tenon_status_t tenon_infer_request_get_compiled_model(const tenon_infer_request_
                                                       tenon_compiled_model_t** out) {
   return make(out, [&] { return value_of(request).get_compiled_model(); });
 }
-void tenon_infer_request_free(tenon_infer_request_t* request) { free_handle(request); }
+void tenon_infer_request_free(tenon_infer_request_t* request) {
+  // The handle's end would drop the callback of what still runs, and C callers count on one for each start.
+  if (request && is_handle(request)) {
+    try {
+      request->value.wait();
+    } catch (...) {  // Its callback was told.
+    }
+  }
+  free_handle(request);
+}
 
 tenon_status_t tenon_infer_request_get_profiling(const tenon_infer_request_t* request, tenon_profiling_t** out) {
   return make(out, [&] { return value_of(request).get_profiling_info(); });

@@ -184,7 +184,11 @@ TENON_C_API tenon_status_t tenon_profiling_get(const tenon_profiling_t* profilin
 TENON_C_API tenon_status_t tenon_infer_request_get_compiled_model(const tenon_infer_request_t* request,
     tenon_compiled_model_t** out);
 
-/* Frees the handle. */
+/*
+ * Waits for a running inference and its callback, whose outputs hold their results then, and frees the handle;
+ * tenon_infer_request_cancel first ends it early. Freed from within its own callback it waits for the inference
+ * alone, and is not called back any more.
+ */
 TENON_C_API void tenon_infer_request_free(tenon_infer_request_t* infer_request);
 
 /* Frees the handle. */

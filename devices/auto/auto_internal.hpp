@@ -74,6 +74,8 @@ class Choice {
   std::shared_ptr<const Target> current() const;
   /// Changes when current() does; cheap to ask at every inference.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+  /// Of current(), without a lock.
+  std::size_t stream_count() const noexcept { return streams_.load(std::memory_order_relaxed); }
   /// The device of `failed` failed in use: goes on to the next one. @return false when there is none left.
   bool give_up(const Target& failed, const std::string& why);
   /// True while the helper runs in place of a device that still compiles.
@@ -99,6 +101,7 @@ class Choice {
   std::string helper_;
   std::shared_ptr<const Target> current_;
   std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::size_t> streams_{0};
   std::atomic<bool> waiting_{false};
   std::atomic<bool> stop_{false};
   std::thread background_;
@@ -112,6 +115,7 @@ class AutoModel final : public CompiledModelImpl, public std::enable_shared_from
   std::unique_ptr<InferRequestImpl> create_request() override;
   std::size_t stream_count() const override;
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
+  Requirements requirements() const override;
   Any get_property(const std::string& name) const override;
   void set_property(const AnyMap& properties) override;
   std::shared_ptr<const Model> runtime_model() const override;

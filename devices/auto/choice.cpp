@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Choosing: in order, in the background, and again after failures.
 #include <algorithm>
+#include <system_error>
 
 #include <tenon/devices/auto/auto_internal.hpp>
 #include <tenon/runtime/exception.hpp>
@@ -77,6 +78,7 @@ void Choice::use(std::shared_ptr<const Target> target) {
   if (target == current_) return;
   if (current_) occupancy_->leave(current_->device, config_.priority);
   occupancy_->take(target->device, config_.priority);
+  streams_.store(target->impl->stream_count(), std::memory_order_relaxed);
   current_ = std::move(target);
   generation_.fetch_add(1, std::memory_order_release);
 }
@@ -93,13 +95,18 @@ void Choice::start(const std::string& helper) {
     }
   }
   if (current_) {
-    waiting_ = true;
-    background_ = std::thread([this] {
+    const auto follow_up = [this] {
       auto target = compile_next();
       // When nothing else compiles, the helper goes on.
       if (target && !stop_) use(std::move(target));
       waiting_ = false;
-    });
+    };
+    waiting_ = true;
+    try {
+      background_ = std::thread(follow_up);
+    } catch (const std::system_error&) {  // No thread to be had: then the start takes longer.
+      follow_up();
+    }
     return;
   }
   auto target = compile_next();

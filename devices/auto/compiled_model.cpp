@@ -42,16 +42,12 @@ class Request final : public InferRequestImpl {
     for (;;) {
       inference.throw_if_cancelled();
       follow();
-      running_.store(true);
       try {
         run_member(request_, inference);
-        running_.store(false);
         break;
       } catch (const Cancelled&) {
-        running_.store(false);
         throw;
       } catch (const std::exception& error) {
-        running_.store(false);
         if (!choice_->config().runtime_fallback || !choice_->give_up(*target_, error.what())) throw;
       }
     }
@@ -67,9 +63,13 @@ class Request final : public InferRequestImpl {
   }
 
   void cancel() noexcept override {
-    if (!running_.load()) return;
     try {
-      request_.cancel();
+      InferRequest running;
+      {
+        const std::lock_guard lock(mutex_);
+        running = request_;  // Held: run() may move on to another device meanwhile.
+      }
+      running.cancel();
     } catch (...) {  // It ended by itself.
     }
   }
@@ -104,7 +104,10 @@ class Request final : public InferRequestImpl {
     for (std::size_t i = 0; i < outputs_.size(); ++i)
       if (outputs_[i] && is_static(i)) moved.set_output_tensor(i, outputs_[i]);
     if (request_) carry_states(moved);
-    request_ = std::move(moved);
+    {
+      const std::lock_guard lock(mutex_);
+      std::swap(request_, moved);
+    }
     target_ = target;
     generation_ = generation;
   }
@@ -119,9 +122,9 @@ class Request final : public InferRequestImpl {
   std::vector<Tensor> inputs_, outputs_;
   std::uint64_t generation_ = 0;
   std::shared_ptr<const Target> target_;
+  std::mutex mutex_;  ///< Of request_, which run() replaces while another thread cancels.
   InferRequest request_;
   std::map<std::string, bool> holds_;  ///< Which states have a value that no initialiser gives.
-  std::atomic<bool> running_{false};
   bool ran_ = false;
 };
 
@@ -203,7 +206,7 @@ std::unique_ptr<InferRequestImpl> AutoModel::create_request() {
 
 std::size_t AutoModel::stream_count() const {
   std::size_t count = 0;
-  for (const auto& choice : choices_) count += choice->current()->impl->stream_count();
+  for (const auto& choice : choices_) count += choice->stream_count();
   return std::max<std::size_t>(count, 1);
 }
 
@@ -211,6 +214,13 @@ std::optional<Refusal> AutoModel::refuses_input(std::size_t index, const Tensor&
   for (const auto& choice : choices_)
     if (auto refusal = choice->current()->impl->refuses_input(index, tensor)) return refusal;
   return std::nullopt;
+}
+
+Requirements AutoModel::requirements() const {
+  Requirements wanted = CompiledModelImpl::requirements();
+  // Whichever device comes to run it: what starts on the CPU may go on where whole pages are wanted.
+  wanted.fd = FdKind::kMemfd;
+  return wanted;
 }
 
 Any AutoModel::get_property(const std::string& name) const {

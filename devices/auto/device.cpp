@@ -44,8 +44,15 @@ class AutoDevice final : public Device {
     const auto choice = [&](std::vector<std::string> devices) {
       return std::make_shared<Choice>(host, model, std::move(devices), rest, config, occupancy_);
     };
-    // Unknown properties are told now, not by the background thread.
-    for (const auto& candidate : candidates) properties_for(*host, candidate, candidates, rest);
+    // Unknown properties are told now, not by the background thread; what is not there is passed over when its turn
+    // comes.
+    for (const auto& candidate : candidates) {
+      try {
+        properties_for(*host, candidate, candidates, rest);
+      } catch (const Error& error) {
+        if (error.code() != Code::kUnavailable) throw;
+      }
+    }
     std::vector<std::shared_ptr<Choice>> choices;
     if (config.mode == hint::PerformanceMode::CUMULATIVE_THROUGHPUT) {
       std::string reasons;
@@ -141,8 +148,13 @@ class AutoDevice final : public Device {
     if (candidates.empty()) {
       std::string names;
       for (const auto& name : available) names += (names.empty() ? "" : ", ") + name;
-      throw Error(Code::kUnavailable, "AUTO: no device is left of \"" + config.priorities +
-                                          "\"; available: " + (names.empty() ? "none" : names));
+      std::string reasons;
+      for (const auto& [device, reason] : host.unavailable_devices()) reasons += "; " + device + ": " + reason;
+      throw Error(
+          Code::kUnavailable,
+          "AUTO: " +
+              (config.priorities.empty() ? "there is no device" : "no device is left of \"" + config.priorities + '"') +
+              "; available: " + (names.empty() ? "none" : names) + reasons);
     }
     return candidates;
   }

@@ -253,6 +253,62 @@ TEST_F(ModelCache, EveryTruncationIsAMiss) {
   EXPECT_FALSE(hit(compile()));
 }
 
+TEST_F(ModelCache, AnEntryUnderAnothersNameIsFoundOut) {
+  const auto other = [] { return network(PartialShape{1, 3, 16, 16}, 5); };
+  const auto expected = scores(compile());
+  const fs::path one = entry();
+  const auto expected_of_other = scores(compile({}, other()));
+  ASSERT_NE(expected, expected_of_other);
+  fs::path two;
+  for (const fs::path& file : entries())
+    if (file != one) two = file;
+  fs::copy_file(two, folder / "kept");
+  fs::rename(two, one);
+  fs::copy_file(folder / "kept", two);
+  int unsound = 0;
+  for (const auto& report : cache::verify(folder / "c")) {
+    unsound += !report.sound;
+    EXPECT_EQ(report.sound, report.file != one) << report.reason;
+    if (!report.sound) {
+      EXPECT_THAT(report.reason, HasSubstr(two.stem().string()));
+    }
+  }
+  EXPECT_EQ(unsound, 1);
+  auto model = compile();
+  EXPECT_FALSE(hit(model));
+  EXPECT_THAT(messages, HasSubstr("renamed or copied"));
+  EXPECT_EQ(scores(model), expected);
+  EXPECT_TRUE(hit(compile())) << "it was written anew";
+  auto found = compile({}, other());
+  EXPECT_TRUE(hit(found)) << messages;
+  EXPECT_EQ(scores(found), expected_of_other);
+}
+
+TEST_F(ModelCache, LeftoversOfAKilledWriterOfTheSameNumberBlockNothing) {
+  compile();
+  const std::string name = entry().string();
+  fs::remove(name);
+  // What a process of this number left when it was killed: in containers every first process has the number 1.
+  for (int serial = 0; serial < 64; ++serial)
+    write_file(name + '.' + std::to_string(::getpid()) + '.' + std::to_string(serial) + ".part", "half");
+  compile();
+  EXPECT_EQ(messages, "");
+  EXPECT_TRUE(hit(compile()));
+  EXPECT_EQ(entry(), name) << "and they are gone";
+}
+
+TEST_F(ModelCache, AFifoAtAnEntrysPlaceHoldsNobodyUp) {
+  compile();
+  const fs::path file = entry();
+  fs::remove(file);
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  ::alarm(60);  // A reader that waits for somebody who writes into it ends here.
+  EXPECT_FALSE(hit(compile()));
+  ::alarm(0);
+  EXPECT_THAT(messages, HasSubstr("FIFO"));
+  EXPECT_TRUE(hit(compile())) << "the entry took its place";
+}
+
 TEST_F(ModelCache, ForeignBlobsAreRefusedWithTheReason) {
   std::stringstream blob;
   compile().export_model(blob);

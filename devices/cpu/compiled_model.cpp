@@ -7,6 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/compiled_model_internal.hpp>
+#include <tenon/graph/passes/pass.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::cpu_device {
@@ -59,7 +60,10 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
     static_variant_ = make_variant(model, std::move(shapes));
   } else {
     check_supported(*model);
-    model_ = model->clone();
+    // Before it is cut into stages, so that what goes from one to the next is not rounded either.
+    const auto mine = model->clone();
+    pass::Manager().add(pass::widen_reals()).run(mine);
+    model_ = mine;
   }
   declare_properties();
 }
@@ -132,7 +136,7 @@ void CompiledModel::declare_properties() {
   table_.add_constant(enable_profiling, config_.profiling);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
   table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
-  table_.add_constant(runtime_requirements, requirements());
+  table_.add_constant(runtime_requirements, cpu_device::requirements());
   config_.placement.describe(table_);
   config_.inert.describe(table_);
 }

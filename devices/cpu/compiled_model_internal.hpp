@@ -47,6 +47,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
   }
   const Config& config() const { return config_; }
+  const std::string& name() const { return name_; }
   engine::Options engine_options() const;
   /// As it was given, with open shapes; null for a static model.
   const std::shared_ptr<const Model>& dynamic_model() const { return model_; }

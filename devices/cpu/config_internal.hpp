@@ -41,7 +41,8 @@ struct Config {
     if (num_streams >= 0) return num_streams;
     if (mode == hint::PerformanceMode::LATENCY) return 1;
     const int total = total_threads();
-    const int each = total <= 4 ? 1 : total <= 16 ? 2 : 4;
+    // One each while all working sets fit into the caches: on 16 cores 16 streams of the zoo beat 8 of two threads.
+    const int each = total <= 16 ? 1 : total <= 32 ? 2 : 4;
     int count = std::max(1, total / each);
     if (num_requests > 0) count = std::min(count, static_cast<int>(num_requests));
     return count;

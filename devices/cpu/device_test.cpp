@@ -13,6 +13,7 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/op.hpp>
+#include <tenon/graph/subgraph.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
@@ -206,6 +207,35 @@ TEST(CpuDevice, PrecisionFollowsTheCpuTheModeAndWhatIsAsked) {
     EXPECT_GT(difference, 0);
   }
   EXPECT_LE(difference, 0.01f * largest);
+}
+
+TEST(CpuDevice, CancelEndsAModelThatIsInterpreted) {
+  // A state of open shape that grows, and a loop that takes seconds.
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
+  const Attributes variable{
+      {"variable_id", "all"}, {"variable_shape", PartialShape{Dimension(), 2}}, {"variable_type", element::f32}};
+  const auto none = op::v0::Constant::create(element::f32, Shape{1, 2}, {0, 0});
+  const auto read = make_node("ReadValue", 6, {none->output(0)}, variable);
+  const auto grown = make_node("Concat", 1, {read->output(0), x->output(0)}, Attributes{{"axis", 0}});
+  const auto assign = make_node("Assign", 6, {grown->output(0)}, Attributes{{"variable_id", "all"}});
+  const auto state = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{Dimension(), 2});
+  const auto next = std::make_shared<op::v0::Relu>(state);
+  const auto truth = [] { return op::v0::Constant::create(element::boolean, Shape{}, {1}); };
+  const auto turns = op::v0::Constant::create(element::i64, Shape{}, {1'000'000});
+  const auto loop = std::make_shared<op::v5::Loop>(turns->output(0), truth()->output(0));
+  loop->set_function(
+      std::make_shared<Model>(OutputVector{truth()->output(0), next->output(0)}, ParameterVector{state}));
+  loop->set_special_body_ports({-1, 0});
+  loop->set_merged_input(state, grown->output(0), next->output(0));
+  const auto model = std::make_shared<Model>(OutputVector{loop->get_iter_value(next->output(0))}, SinkVector{assign},
+                                             ParameterVector{x}, "slow");
+  auto request = Core().compile_model(model, "CPU").create_infer_request();
+  request.start_async();
+  EXPECT_FALSE(request.wait_for(std::chrono::milliseconds(20))) << "too fast to be cancelled";
+  const auto begin = std::chrono::steady_clock::now();
+  request.cancel();
+  EXPECT_THROW(request.wait(), Cancelled);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(500));
 }
 
 TEST(CpuDevice, QueriesWhatItSupports) {

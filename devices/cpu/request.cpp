@@ -2,13 +2,17 @@
 // One request on the CPU: bindings, the choice of a plan, states, times.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/cpu/compiled_model_internal.hpp>
 #include <tenon/devices/cpu/engine/staged_internal.hpp>
 #include <tenon/devices/cpu/states_internal.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/limits.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::cpu_device {
 namespace {
@@ -59,6 +63,8 @@ class Request final : public InferRequestImpl {
 
   void run(Inference& inference) override {
     ran_ = false;
+    const TimeLimit time(model_limits().infer_seconds);
+    time_ = &time;
     if (!owner_->static_variant()) select(inference);
     if (execution_)
       run_plan(inference);
@@ -130,17 +136,25 @@ class Request final : public InferRequestImpl {
   }
 
   void run_plan(Inference& inference) {
-    const bool finished = execution_->run(
-        owner_->workers(inference.stream()),
-        [](void* context) { return static_cast<Inference*>(context)->cancelled(); }, &inference);
+    Ending ending{inference, *time_};
+    const bool finished = execution_->run(owner_->workers(inference.stream()), ending.asked(), &ending);
     if (const auto bytes = execution_->packed_bytes()) inference.ledger().book_copied(pack_edge(), bytes);
-    if (!finished) inference.throw_if_cancelled();
+    if (!finished) throw_if_ended(inference);
   }
 
   /// Shapes that depend on values: in stages, or (with states) node by node by the reference kernels.
   void interpret(Inference& inference) {
-    const std::vector<Tensor> results = owner_->variables().empty() ? run_stages(inference) : run_nodes();
-    inference.throw_if_cancelled();
+    const std::uint64_t bytes = allowed_bytes();
+    if (!budget_ || budget_bytes_ != bytes) {
+      budget_.emplace(bytes, limit_text(limit_property::kBytes, bytes));
+      budget_bytes_ = bytes;
+    }
+    std::vector<Tensor> results;
+    {
+      const HostBudget::Scope scope(*budget_);
+      results = owner_->variables().empty() ? run_stages(inference) : run_nodes(inference);
+    }
+    throw_if_ended(inference);
     for (std::size_t i = 0; i < results.size(); ++i) {
       const bool is_fixed = owner_->ports().outputs[i].get_partial_shape().is_static();
       Tensor target = is_fixed ? outputs_[i] : inference.output(i, results[i].shape());
@@ -151,16 +165,16 @@ class Request final : public InferRequestImpl {
 
   std::vector<Tensor> run_stages(Inference& inference) {
     if (!staged_) staged_ = std::make_unique<Staged>(owner_->engine_options());
+    Ending ending{inference, *time_};
     auto results =
-        staged_->run(owner_->dynamic_model(), inputs_, owner_->workers(inference.stream()),
-                     {[](void* context) { return static_cast<Inference*>(context)->cancelled(); }, &inference});
+        staged_->run(owner_->dynamic_model(), inputs_, owner_->workers(inference.stream()), {ending.asked(), &ending});
     interpreted_.clear();
     for (const TimedStep& timed : staged_->timed_steps())
       interpreted_.push_back(executed(timed.step, timed.start, timed.duration));
     return results;
   }
 
-  std::vector<Tensor> run_nodes() {
+  std::vector<Tensor> run_nodes(Inference& inference) {
     NodeHook hook;
     if (owner_->config().profiling) {
       interpreted_.clear();
@@ -172,10 +186,42 @@ class Request final : public InferRequestImpl {
         last = now;
       };
     }
-    return evaluate(*variant_->interpreted, inputs_, &states_.loose(), hook);
+    NodeRunner runner;
+    runner = [&](const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+      throw_if_ended(inference);
+      const auto* op = as_type<op::util::MultiSubGraphOp>(&node);
+      if (!op) return false;
+      outputs = run_subgraph(*op, inputs, [&](std::size_t body, const std::vector<Tensor>& values) {
+        throw_if_ended(inference);
+        return evaluate(*op->get_function(body), values, nullptr, {}, runner);
+      });
+      return true;
+    };
+    return evaluate(*variant_->interpreted, inputs_, &states_.loose(), hook, runner);
+  }
+
+  /// What ends an inference before its last step.
+  struct Ending {
+    Inference& inference;
+    const TimeLimit& time;
+    /// A clock is read only where there is a limit.
+    bool (*asked() const)(void*) {
+      if (!time.is_set()) return [](void* self) { return static_cast<Ending*>(self)->inference.cancelled(); };
+      return [](void* self) {
+        const auto& ending = *static_cast<Ending*>(self);
+        return ending.inference.cancelled() || ending.time.is_over();
+      };
+    }
+  };
+  void throw_if_ended(Inference& inference) const {
+    inference.throw_if_cancelled();
+    time_->check("an inference of", owner_->name(), limit_property::kInferSeconds);
   }
 
   std::shared_ptr<CompiledModel> owner_;
+  const TimeLimit* time_ = nullptr;   ///< Of the inference that runs.
+  std::optional<HostBudget> budget_;  ///< Of what has no plan: that has a size, which was looked at when it was made.
+  std::uint64_t budget_bytes_ = 0;
   std::vector<Tensor> inputs_, outputs_;
   std::shared_ptr<const Variant> variant_;
   std::unique_ptr<engine::Execution> execution_;

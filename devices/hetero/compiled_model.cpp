@@ -292,4 +292,13 @@ std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Ten
   return is_read && !passes ? std::nullopt : CompiledModelImpl::refuses_input(index, tensor);
 }
 
+Requirements CompiledModel::requirements() const {
+  Requirements all = CompiledModelImpl::requirements();
+  for (const Compiled& part : parts_) {
+    const auto both = all.join(part.impl->requirements());
+    if (const auto* joined = std::get_if<Requirements>(&both)) all = *joined;
+  }
+  return all;
+}
+
 }  // namespace tenon::inline v1::hetero

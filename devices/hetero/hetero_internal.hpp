@@ -70,6 +70,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::unique_ptr<InferRequestImpl> create_request() override;
   std::size_t stream_count() const override { return streams_; }
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
+  Requirements requirements() const override;
   Any get_property(const std::string& name) const override { return table_.get(name); }
   /// The model with the device of each node as rt_info "affinity".
   std::shared_ptr<const Model> runtime_model() const override;

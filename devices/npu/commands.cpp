@@ -4,8 +4,15 @@
 #include <cstring>
 
 #include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {
+namespace {
+
+/// How long a driver that was told to end an inference may take, and one that cannot be told when a request goes.
+constexpr std::chrono::seconds kFarewell{1};
+
+}  // namespace
 
 Commands::Commands(std::shared_ptr<Graph> graph, Queue queue, bool profile, bool timestamps)
     : graph_(std::move(graph)),
@@ -32,24 +39,21 @@ Commands::Commands(std::shared_ptr<Graph> graph, Queue queue, bool profile, bool
 
 Commands::~Commands() {
   if (!running_) return;
+  cancel();
+  if (settle(kFarewell)) return;
   // A device that hangs may come to life again: what it may touch is left to it, for ever.
-  try {
-    wait();
-  } catch (const Error&) {
-    if (running_) {
-      auto* kept = new std::vector<Tensor>;
-      for (Binding& binding : bindings_) kept->push_back(std::move(binding.tensor));
-      new std::shared_ptr<Graph>(graph_);
-      new Queue(queue_);
-      for (List& list : lists_) (void)new Handle<ze_command_list_handle_t>(std::move(list.handle));
-      (void)new Handle<ze_fence_handle_t>(std::move(fence_));
-    }
-  }
+  auto* kept = new std::vector<Tensor>(std::move(abandoned_));
+  for (Binding& binding : bindings_) kept->push_back(std::move(binding.tensor));
+  new std::shared_ptr<Graph>(graph_);
+  new Queue(queue_);
+  for (List& list : lists_) (void)new Handle<ze_command_list_handle_t>(std::move(list.handle));
+  (void)new Handle<ze_fence_handle_t>(std::move(fence_));
 }
 
 void Commands::bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
                     const ByteStrides* byte_strides) {
   Binding& binding = bindings_[argument];
+  if (running_) abandoned_.push_back(std::move(binding.tensor));
   binding.tensor = tensor;
   abi::ArgumentStrides strides;
   if (byte_strides) {
@@ -148,12 +152,20 @@ void Commands::update(List& list, std::size_t item) {
   check(call(zeCommandListClose, list.handle.get()), "zeCommandListClose", "giving a request other tensors");
 }
 
+void Commands::require_idle() {
+  if (running_ && !settle(kFarewell))
+    throw Busy("Infer Request is busy: the device has not ended the inference that was cancelled");
+}
+
 void Commands::use(Queue queue) {
+  require_idle();
   fence_.reset();
   queue_ = std::move(queue);
 }
 
 void Commands::submit(std::size_t items) {
+  require_idle();
+  const std::lock_guard lock(mutex_);
   if (!fence_) fence_ = make_fence(queue_->get());
   if (lists_.size() < items) {
     lists_.resize(items);
@@ -183,19 +195,57 @@ void Commands::submit(std::size_t items) {
   check(call(zeCommandQueueExecuteCommandLists, queue_->get(), static_cast<std::uint32_t>(items), raw_.data(),
              fence_.get()),
         "zeCommandQueueExecuteCommandLists", "starting an inference");
+  submitted_ = items;
+  slices_ = 0;
   running_ = true;
 }
 
-void Commands::wait() {
+void Commands::cancel() noexcept {
+  const abi::CancelTable* table = graph_->npu().cancel_table;
+  if (!table) return;
+  const std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < submitted_; ++i) table->cancel(lists_[i].own);
+}
+
+bool Commands::give_up(const Inference& inference) noexcept {
+  if (!inference.cancelled()) return false;
+  // Cancelled before it was submitted, perhaps: nobody told the driver then.
+  if (slices_++ == 0) cancel();
+  // A driver that ends inferences does so when the step that runs is done; memory is better left alone until then.
+  const auto grace = graph_->npu().cancel_table ? std::chrono::milliseconds(kFarewell) : kWaitSlice;
+  return slices_ > grace / kWaitSlice;
+}
+
+bool Commands::settle(std::chrono::nanoseconds limit) noexcept {
+  const ze_result_t result = zeFenceHostSynchronize(fence_.get(), static_cast<std::uint64_t>(limit.count()));
+  running_ = result == ZE_RESULT_NOT_READY;
+  stale_ = true;
+  if (running_) return false;
+  fence_.reset();
+  abandoned_.clear();
+  return true;
+}
+
+bool Commands::may_run() const noexcept {
+  // The fence says so; where it cannot be asked, the queue. A lost device runs nothing any more.
+  if (zeFenceQueryStatus(fence_.get()) != ZE_RESULT_NOT_READY) return false;
+  constexpr std::uint64_t limit_ns = std::chrono::nanoseconds(std::chrono::seconds(10)).count();
+  return zeCommandQueueSynchronize(queue_->get(), limit_ns) == ZE_RESULT_NOT_READY;
+}
+
+void Commands::wait(const Inference& inference) {
   try {
-    wait_and_reset(fence_.get());
+    if (!wait_and_reset(fence_.get(), [this, &inference] { return give_up(inference); })) {
+      stale_ = true;  // And running.
+      inference.throw_if_cancelled();
+    }
+  } catch (const Cancelled&) {
+    throw;
   } catch (const Error&) {
-    // The fence told nothing: what the queue says decides whether memory may be touched again. A lost device runs
-    // nothing any more.
-    constexpr std::uint64_t limit_ns = std::chrono::nanoseconds(std::chrono::seconds(10)).count();
-    running_ = zeCommandQueueSynchronize(queue_->get(), limit_ns) == ZE_RESULT_NOT_READY;
+    running_ = may_run();
     stale_ = true;
     if (!running_) fence_.reset();
+    inference.throw_if_cancelled();  // Then that is why.
     throw;
   }
   running_ = false;

@@ -217,6 +217,14 @@ std::optional<Refusal> CompiledModel::refuses_output(std::size_t index, const Te
 
 Context CompiledModel::memory_context() const { return npu_device::memory_context(*npu()); }
 
+Requirements CompiledModel::requirements() const {
+  Requirements wanted = CompiledModelImpl::requirements();
+  if (!npu()->imports_system_memory && !native_of(*npu())->imports_memfd) return wanted;
+  // Whole pages, which a memfd has, by the descriptor or by their addresses.
+  wanted.fd = FdKind::kMemfd;
+  return wanted;
+}
+
 Tensor CompiledModel::allocate_input(std::size_t index, const Shape& shape) const {
   const PortPlan& plan = inputs_.at(index);
   return allocate_tensor(*npu(), plan.type, shape, true,

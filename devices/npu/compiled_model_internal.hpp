@@ -43,6 +43,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const override;
   Context memory_context() const override;
+  Requirements requirements() const override;
   Tensor allocate_input(std::size_t index, const Shape& shape) const override;
   Tensor allocate_output(std::size_t index, const Shape& shape) const override;
   Any get_property(const std::string& name) const override;

@@ -182,12 +182,16 @@ TEST_F(NpuOwnContext, WhatIsNoneOfTheNpusIsRefused) {
 
 TEST_F(NpuOwnContext, EveryCallMayFail) {
   float* const data = allocate(UsmType::kHost);
-  fail_each_call([&] {
-    ZeroContext context(core, native);
-    auto request = core.compile_model(relu(kShape), context).create_infer_request();
-    request.set_tensor("x", context.create_tensor(element::f32, kShape, data, MemType::CPU_VA));
-    request.infer();
-  });
+  std::fill_n(data, element_count(kShape), 9.f);
+  fail_each_call(
+      [&] {
+        ZeroContext context(core, native);
+        auto request = core.compile_model(relu(kShape), context).create_infer_request();
+        request.set_tensor("x", context.create_tensor(element::f32, kShape, data, MemType::CPU_VA));
+        request.infer();
+        return values_of(request.get_tensor("y"));
+      },
+      [](const std::vector<float>& y) { ASSERT_THAT(y, ::testing::Each(9)); });
 }
 
 }  // namespace

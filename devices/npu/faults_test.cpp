@@ -10,52 +10,101 @@ namespace {
 using level_zero::detail::Probe;
 using ::testing::HasSubstr;
 
+/// y = max(x, 0), whoever made the request.
+void expect_it_computes(InferRequest& request) {
+  Tensor x = request.get_tensor("x");
+  for (std::size_t i = 0; i < x.element_count(); ++i) x.data<float>()[i] = i % 2 ? 3.f : -3.f;
+  request.infer();
+  const auto y = values_of(request.get_tensor("y"));
+  ASSERT_EQ(y.size(), x.element_count());
+  for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], i % 2 ? 3.f : 0.f) << i;
+}
+
 TEST_F(Npu, EveryCallOfACompilationMayFail) {
-  fail_each_call([&] { core.compile_model(relu(), "NPU"); });
+  fail_each_call([&] { return core.compile_model(relu(), "NPU"); },
+                 [](CompiledModel& made) {
+                   auto request = made.create_infer_request();
+                   expect_it_computes(request);
+                 });
 }
 
 TEST_F(Npu, EveryCallOfARequestMayFail) {
   auto compiled = core.compile_model(relu({1, 1024}), "NPU");
   const Pages pages(4096);
-  fail_each_call([&] {
-    auto request = compiled.create_infer_request();
-    request.set_tensor("x", Tensor(element::f32, {1, 1024}, pages.data()));
-    request.infer();
-    request.start_async();
-    request.wait();
-    request.set_tensor("x", floats({1, 1024}, std::vector<float>(1024, 1)));
-    request.infer();
-  });
+  using Outputs = std::vector<std::vector<float>>;
+  fail_each_call(
+      [&] {
+        Outputs outputs;
+        auto request = compiled.create_infer_request();
+        const auto run = [&](float value, bool is_async) {
+          Tensor x = request.get_tensor("x");
+          std::fill_n(x.data<float>(), 1024, value);
+          std::fill_n(request.get_tensor("y").data<float>(), 1024, -7.f);
+          is_async ? (request.start_async(), request.wait()) : request.infer();
+          outputs.push_back(values_of(request.get_tensor("y")));
+        };
+        request.set_tensor("x", Tensor(element::f32, {1, 1024}, pages.data()));
+        run(5, false);
+        run(6, true);
+        request.set_tensor("x", floats({1, 1024}, std::vector<float>(1024, 1)));
+        run(-1, false);
+        return outputs;
+      },
+      [](const Outputs& outputs) {
+        const float expected[] = {5, 6, 0};
+        ASSERT_EQ(outputs.size(), 3u);
+        for (std::size_t i = 0; i < 3; ++i) ASSERT_THAT(outputs[i], ::testing::Each(expected[i])) << i;
+      });
 }
 
 TEST_F(Npu, EveryCallOfAProfileMayFail) {
   TENON_NEEDS("profiling");
   auto compiled = core.compile_model(relu(), "NPU", enable_profiling(true));
-  fail_each_call([&] {
-    auto request = compiled.create_infer_request();
-    request.infer();
-    request.get_profiling_info();
-  });
+  fail_each_call(
+      [&] {
+        auto request = compiled.create_infer_request();
+        request.infer();
+        return request.get_profiling_info();
+      },
+      [](const std::vector<ProfilingInfo>& infos) {
+        ASSERT_TRUE(std::any_of(infos.begin(), infos.end(), [](const ProfilingInfo& info) {
+          return info.status == ProfilingInfo::Status::EXECUTED && info.node_type == "Relu";
+        }));
+      });
 }
 
 TEST_F(Npu, EveryCallOfBlobsMayFail) {
-  fail_each_call([&] {
-    std::stringstream blob;
-    core.compile_model(relu(), "NPU").export_model(blob);
-    core.import_model(blob, "NPU").create_infer_request().infer();
-  });
+  fail_each_call(
+      [&] {
+        std::stringstream blob;
+        core.compile_model(relu(), "NPU").export_model(blob);
+        return core.import_model(blob, "NPU").create_infer_request();
+      },
+      expect_it_computes);
 }
 
 TEST_F(Npu, EveryCallOfRemoteTensorsMayFail) {
   TENON_NEEDS("sysmem");
   auto context = core.get_default_context("NPU");
   const Pages pages(4096);
-  fail_each_call([&] {
-    context.create_tensor(element::f32, {1, 4});
-    context.create_host_tensor(element::f32, {1, 4});
-    context.create_tensor(element::f32, {1024},
-                          {intel_npu::mem_type(intel_npu::MemType::CPU_VA), intel_npu::mem_handle(pages.data())});
-  });
+  fail_each_call(
+      [&] {
+        return std::vector<Tensor>{
+            context.create_tensor(element::f32, {1, 4}), context.create_host_tensor(element::f32, {1, 4}),
+            context.create_tensor(
+                element::f32, {1024},
+                {intel_npu::mem_type(intel_npu::MemType::CPU_VA), intel_npu::mem_handle(pages.data())})};
+      },
+      [&](const std::vector<Tensor>& made) {
+        ASSERT_EQ(made.size(), 3u);
+        const Tensor four = floats({1, 4}, {1, 2, 3, 4});
+        Tensor device = made[0];
+        RemoteTensor(device).copy_from(four);
+        ASSERT_THAT(values_of(device), ::testing::ElementsAre(1, 2, 3, 4));
+        ASSERT_EQ(made[1].size_bytes(), 16u);
+        pages.floats()[1000] = 17;
+        ASSERT_EQ(values_of(made[2])[1000], 17) << "it is the user's own memory";
+      });
 }
 
 TEST_F(Npu, ARequestWhoseInferenceFailedWorksAgain) {
@@ -63,17 +112,25 @@ TEST_F(Npu, ARequestWhoseInferenceFailedWorksAgain) {
   Tensor x = request.get_tensor("x");
   std::fill_n(x.data<float>(), 4, 5.f);
   request.infer();
+  int failed = 0;
   for (int call = 1; call < 6; ++call) {
+    Probe::failed = false;
     Probe::countdown = call;
+    x.data<float>()[0] = static_cast<float>(-call);
+    bool has_thrown = false;
     try {
       request.infer();
     } catch (const Error&) {
+      has_thrown = true;
     }
     Probe::countdown = 0;
+    EXPECT_EQ(has_thrown, Probe::failed.load()) << "no call of an inference can be done without, call " << call;
+    failed += has_thrown;
     x.data<float>()[0] = static_cast<float>(call);
     request.infer();
     ASSERT_EQ(request.get_tensor("y").data<float>()[0], static_cast<float>(call));
   }
+  EXPECT_GE(failed, 3) << "submitting, waiting, making the fence ready";
 }
 
 /// Run in an environment without a driver: ctest does, with ZE_ENABLE_ALT_DRIVERS naming nothing.

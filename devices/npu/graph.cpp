@@ -178,13 +178,23 @@ Handle<ze_fence_handle_t> make_fence(ze_command_queue_handle_t queue) {
   return Handle<ze_fence_handle_t>(fence);
 }
 
-void wait_and_reset(ze_fence_handle_t fence) {
-  // One wait without a look at the clock; what is not done then has its error from a wait that is over.
-  constexpr std::uint64_t limit_ns = std::chrono::nanoseconds(kSubmissionLimit).count();
-  if (call(zeFenceHostSynchronize, fence, limit_ns) != ZE_RESULT_SUCCESS)
-    level_zero::detail::synchronize("zeFenceHostSynchronize", zeFenceHostSynchronize, fence, Clock::now(),
-                                    "waiting for an inference on the NPU");
+bool wait_and_reset(ze_fence_handle_t fence, const std::function<bool()>& give_up) {
+  constexpr const char* kWhat = "waiting for an inference on the NPU";
+  // Slices are counted: no look at the clock. What is not done in the end has its error from a wait that is over.
+  const std::chrono::nanoseconds slice = give_up ? std::chrono::nanoseconds(kWaitSlice) : kSubmissionLimit;
+  std::chrono::nanoseconds left = kSubmissionLimit;
+  for (ze_result_t result = ZE_RESULT_NOT_READY; result != ZE_RESULT_SUCCESS; left -= slice) {
+    if (left.count() <= 0)
+      level_zero::detail::synchronize("zeFenceHostSynchronize", zeFenceHostSynchronize, fence, Clock::now(), kWhat);
+    if (give_up && give_up()) return false;
+    result = call(zeFenceHostSynchronize, fence, static_cast<std::uint64_t>(slice.count()));
+    // What failed did so in a thread of the driver's: its last words to this one are about something else.
+    if (result != ZE_RESULT_SUCCESS && result != ZE_RESULT_NOT_READY)
+      throw Error(level_zero::detail::code_of(result), std::string("level_zero: ") + kWhat + ": " + result_name(result),
+                  "zeFenceHostSynchronize", static_cast<std::int64_t>(result));
+  }
   check(call(zeFenceReset, fence), "zeFenceReset", "making a fence ready for the next inference");
+  return true;
 }
 
 Graph::Graph(std::shared_ptr<const Npu> npu, abi::GraphHandle handle, Tensor kept)

@@ -2,6 +2,7 @@
 // A graph of the driver's: compiled or imported, its arguments, its blob.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -16,6 +17,8 @@ namespace tenon::inline v1::npu_device {
 
 /// How long the device may take for one submission before it counts as hung.
 inline constexpr std::chrono::seconds kSubmissionLimit{300};
+/// How soon an inference that was cancelled is noticed where the driver cannot end it.
+inline constexpr std::chrono::milliseconds kWaitSlice{20};
 
 /// One argument of a graph.
 struct Argument {
@@ -48,9 +51,9 @@ struct QueueOptions {
 Handle<ze_command_queue_handle_t> make_queue(const Npu& npu, const QueueOptions& options);
 Handle<ze_command_list_handle_t> make_list(const Npu& npu);
 Handle<ze_fence_handle_t> make_fence(ze_command_queue_handle_t queue);
-/// Waits until the fence is signalled, at most kSubmissionLimit, and resets it. @errors kDeadlineExceeded; what the
-/// driver gives.
-void wait_and_reset(ze_fence_handle_t fence);
+/// Waits until the fence is signalled, at most kSubmissionLimit, and resets it. `give_up` (may be empty) is asked every
+/// kWaitSlice. @return false: it said so. @errors kDeadlineExceeded; what the driver gives.
+bool wait_and_reset(ze_fence_handle_t fence, const std::function<bool()>& give_up = {});
 
 /// @thread const members from any thread; set_argument and what records it under mutex().
 class Graph {

@@ -111,6 +111,7 @@ Npu read_driver(const level_zero::Driver& driver) {
       table_of<abi::CommandQueueNpuTable>(driver, abi::kCommandQueueNpuExtension, abi::kCommandQueueNpuVersion);
   if (npu.queue_table) npu.queue_version = *driver.extension(abi::kCommandQueueNpuExtension);
   npu.context_table = table_of<abi::ContextNpuTable>(driver, abi::kContextNpuExtension, abi::kContextNpuVersion);
+  npu.cancel_table = table_of<abi::CancelTable>(driver, abi::kCancelExtension, abi::kCancelVersion);
   find_mutable_calls(npu, driver);
   return npu;
 }

@@ -32,6 +32,7 @@ struct Npu {
   const abi::CommandQueueNpuTable* queue_table = nullptr;
   std::uint32_t queue_version = 0;
   const abi::ContextNpuTable* context_table = nullptr;
+  const abi::CancelTable* cancel_table = nullptr;
   abi::CommandListGetNextCommandIdExp next_command_id = nullptr;
   abi::CommandListUpdateMutableCommandsExp update_commands = nullptr;
   bool mutable_by_driver = false;  ///< The two are the driver's own functions, and want its handles.

@@ -125,7 +125,7 @@ std::unique_ptr<level_zero::UsmView> import_descriptor(const Npu& npu, const Con
   const Memory& memory = *tensor.memory();
   const int fd = memory.borrow_fd();
   const bool is_dmabuf = memory.fd_kind() == FdKind::kDmabuf;
-  if (fd < 0 || memory.fd_kind() == FdKind::kNone || memory.modifier() != 0) return nullptr;
+  if (fd < 0 || !memory.fd_kind().serves(FdKind::kMemfd) || memory.modifier() != 0) return nullptr;
   if (is_dmabuf ? !npu.facts.imports_dmabuf() : !native_of(npu)->imports_memfd) return nullptr;
   try {
     Block block = level_zero::detail::import_fd(native_of(npu), fd, memory.size_bytes(), is_dmabuf);

@@ -55,7 +55,7 @@ class Request final : public InferRequestImpl, public Pending {
       throw Error(Code::kFailedPrecondition,
                   "Only start async is supported when RUN_INFERENCES_SEQUENTIALLY is enabled!");
     begin(inference);
-    commands_.wait();
+    commands_.wait(inference);
     end(inference);
   }
   bool runs_in_caller() const noexcept override { return true; }
@@ -81,11 +81,13 @@ class Request final : public InferRequestImpl, public Pending {
     owner_->completion().add(*this);
   }
 
+  void cancel() noexcept override { commands_.cancel(); }
+
   void complete() noexcept override {
     Inference& inference = *inference_;
     std::exception_ptr error;
     try {
-      commands_.wait();
+      commands_.wait(inference);
       end(inference);
     } catch (...) {
       error = std::current_exception();

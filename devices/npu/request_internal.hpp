@@ -2,7 +2,9 @@
 // Requests of the NPU: a command list each, bound once and changed only where tensors change.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include <tenon/devices/npu/compiled_model_internal.hpp>
@@ -39,9 +41,11 @@ class Commands {
   /// Brings the lists up to date for `items` and hands them to the queue. @errors what the driver gives; then nothing
   /// was handed over.
   void submit(std::size_t items);
-  /// Waits for the submission's end. @errors kDeadlineExceeded: it may still be running, and nothing may be freed;
-  /// what the driver gives.
-  void wait();
+  /// Waits for the submission's end. @errors kCancelled, kDeadlineExceeded: it may still be running, and its memory is
+  /// kept as far as it is ours to keep; what the driver gives.
+  void wait(const Inference& inference);
+  /// Has the driver end the submission, if it can; wait() tells. @thread any
+  void cancel() noexcept;
   /// Of the last submission. @errors what the driver gives.
   std::vector<abi::LayerInfo> layers() const;
   /// Device time of the last submission, by its own clock. @pre timestamps
@@ -58,6 +62,13 @@ class Commands {
   void record(List& list, std::size_t item);
   void update(List& list, std::size_t item);
   void append_timestamp(List& list, std::size_t which);
+  bool give_up(const Inference& inference) noexcept;
+  /// After an error: whether the device may still touch memory.
+  bool may_run() const noexcept;
+  /// Waits a moment for what a cancelled inference left running. @return false: it still runs.
+  bool settle(std::chrono::nanoseconds limit) noexcept;
+  /// @errors Busy: it runs for longer than a moment.
+  void require_idle();
 
   std::shared_ptr<Graph> graph_;
   Queue queue_;
@@ -69,6 +80,10 @@ class Commands {
   Owned<abi::ProfilingPoolHandle> pool_;
   Owned<abi::ProfilingQueryHandle> query_;
   Tensor stamps_;
+  std::mutex mutex_;  ///< Of lists_ and submitted_, which cancel() reads.
+  std::size_t submitted_ = 0;
+  std::vector<Tensor> abandoned_;  ///< What was bound to a submission that still runs.
+  int slices_ = 0;                 ///< Since the inference that is waited for was cancelled.
   std::size_t updated_items_ = 0;
   bool stale_ = false;  ///< An update failed half-way: lists are recorded anew.
   bool running_ = false;

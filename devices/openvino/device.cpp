@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <istream>
 #include <mutex>
+#include <new>
 
 #include <openvino/runtime/core.hpp>
 
@@ -21,12 +22,19 @@ namespace {
 /// Tenon's own. Without an id, CPU is meant, or the first where there is none.
 class OpenVinoDevice final : public Device {
  public:
+  ~OpenVinoDevice() override {
+    try {
+      keep_plugins_loaded();
+    } catch (const std::bad_alloc&) {  // Then they go as OpenVINO lets them.
+    }
+  }
   std::string name() const override { return "OPENVINO"; }
 
   std::vector<std::string> available_ids() const override {
     std::call_once(listed_, [this] {
       try {
         ids_ = core_.get_available_devices();
+        keep_plugins_loaded();
       } catch (...) {
         rethrow("ov::Core::get_available_devices", "listing devices");
       }

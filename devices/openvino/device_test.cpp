@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <future>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -46,6 +48,25 @@ std::shared_ptr<Model> two_by_two(PartialShape shape = PartialShape{2, 3}) {
   twice->output(0).set_names({"twice"});
   // The results in the order that is not the inputs'.
   return std::make_shared<Model>(OutputVector{twice->output(0), sum->output(0)}, ParameterVector{b, a}, "two_by_two");
+}
+
+TEST(OpenVinoDevice, PluginsThatRanStayLoadedWhenTheCoreGoes) {
+  const auto loaded = [] {
+    std::ifstream maps("/proc/self/maps");
+    std::set<std::string> plugins;
+    for (std::string line; std::getline(maps, line);)
+      if (const auto at = line.find("libopenvino_"); at != line.npos) plugins.insert(line.substr(at));
+    return plugins;
+  };
+  std::set<std::string> before;
+  {
+    Core core;
+    core.get_available_devices();
+    core.compile_model(two_by_two(), kDevice).create_infer_request().infer();
+    before = loaded();
+  }
+  EXPECT_GE(before.size(), 2u);
+  EXPECT_EQ(loaded(), before) << "threads and exceptions of theirs may outlive the Core";
 }
 
 TEST(OpenVinoDevice, StandsBesideTenonsOwnAndShadowsNone) {

@@ -20,6 +20,10 @@ AnyMap from_native(const ov::AnyMap& values);
 ov::Any to_native(const Any& value);
 ov::AnyMap to_native(const AnyMap& values);
 
+/// The plugins that OpenVINO has loaded are never unloaded from now on: threads that they started, callbacks that
+/// others hold of them, and exceptions of theirs may outlive the ov::Core that would take their code away.
+void keep_plugins_loaded();
+
 /// Turns the exception in flight into Tenon's class for it, with OpenVINO's words. In catch blocks only.
 /// @errors Cancelled, Busy, kNotFound for properties, else as openvino::detail::raise.
 [[noreturn]] void rethrow(const char* call, const std::string& what);

@@ -76,8 +76,13 @@ class Request final : public InferRequestImpl {
 
   ~Request() override {
     // OpenVINO's destructor waits for its callbacks, also for the one that it may be called from.
-    if (callback_thread_.load() == std::this_thread::get_id())
-      std::thread([native = std::move(native_)]() mutable { native = {}; }).detach();
+    if (callback_thread_.load() != std::this_thread::get_id()) return;
+    try {
+      auto native = std::make_unique<ov::InferRequest>(std::move(native_));
+      // Where no thread is to be had it stays for ever: here it would wait for itself.
+      std::thread([last = native.release()] { delete last; }).detach();
+    } catch (const std::exception&) {
+    }
   }
 
   void bind_input(std::size_t index, const Tensor& tensor) override {

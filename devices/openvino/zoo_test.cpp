@@ -77,8 +77,7 @@ TEST(OpenVinoZoo, AgreesWithTenonsCpuAndCopiesNothing) {
       ASSERT_EQ(actual.shape(), expected.shape());
       ASSERT_EQ(actual.element_type(), expected.element_type());
       if (actual.element_type() != element::f32) continue;
-      const Agreement a =
-          agreement({actual.data<float>(), actual.element_count()}, {expected.data<float>(), expected.element_count()});
+      const Agreement a = agreement(actual, expected);
       std::printf("%s, output %zu: 1 - cosine %.1e, max relative error %.1e\n", path.filename().c_str(), i,
                   1 - a.cosine, a.max_relative_error);
       // A sum that lies between two of 256 steps may be rounded to either.

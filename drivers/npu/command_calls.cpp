@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include <tenon/drivers/npu/copy_region_internal.hpp>
 #include <tenon/drivers/npu/queue_calls_internal.hpp>
 
 namespace tenon::npu {
@@ -10,22 +11,19 @@ namespace {
 
 using Memory = std::shared_ptr<Allocation>;
 
-class Barrier final : public Command {
- public:
-  /// Commands run one after the other, and what submits and signals them orders memory: nothing is left to do.
-  ze_result_t run(Device&) noexcept override { return ZE_RESULT_SUCCESS; }
-};
-
 class Copy final : public Command {
  public:
   Copy(Memory to, Memory from, void* destination, const void* source, std::size_t size)
       : to_(std::move(to)), from_(std::move(from)), destination_(destination), source_(source), size_(size) {}
-  ze_result_t run(Device&) noexcept override {
+  ze_result_t run(Device&, StopCheck) noexcept override {
     if (const ze_result_t result = check_intact(*from_)) return result;
     if (const ze_result_t result = check_intact(*to_)) return result;
     std::memcpy(destination_, source_, size_);
     return ZE_RESULT_SUCCESS;
   }
+  bool uses(const Allocation& memory) const noexcept override { return to_.get() == &memory || from_.get() == &memory; }
+
+  const char* name() const noexcept override { return "copy"; }
 
  private:
   const Memory to_, from_;
@@ -34,13 +32,41 @@ class Copy final : public Command {
   const std::size_t size_;
 };
 
+class CopyRegion final : public Command {
+ public:
+  /// The data are those that the boxes count from.
+  CopyRegion(Memory to, std::byte* destination, const Box& to_box, Memory from, const std::byte* source,
+             const Box& from_box)
+      : to_(std::move(to)),
+        from_(std::move(from)),
+        destination_(destination),
+        source_(source),
+        to_box_(to_box),
+        from_box_(from_box) {}
+  ze_result_t run(Device&, StopCheck) noexcept override {
+    if (const ze_result_t result = check_intact(*from_)) return result;
+    if (const ze_result_t result = check_intact(*to_)) return result;
+    copy_box(destination_, to_box_, source_, from_box_);
+    return ZE_RESULT_SUCCESS;
+  }
+  bool uses(const Allocation& memory) const noexcept override { return to_.get() == &memory || from_.get() == &memory; }
+
+  const char* name() const noexcept override { return "copy region"; }
+
+ private:
+  const Memory to_, from_;
+  std::byte* const destination_;
+  const std::byte* const source_;
+  const Box to_box_, from_box_;
+};
+
 class Fill final : public Command {
  public:
   Fill(Memory memory, void* data, std::size_t size, const void* pattern, std::size_t pattern_size)
       : memory_(std::move(memory)), data_(static_cast<std::byte*>(data)), size_(size), pattern_size_(pattern_size) {
     std::memcpy(pattern_.data(), pattern, pattern_size);
   }
-  ze_result_t run(Device&) noexcept override {
+  ze_result_t run(Device&, StopCheck) noexcept override {
     if (const ze_result_t result = check_intact(*memory_)) return result;
     if (pattern_size_ == 1) {
       std::memset(data_, std::to_integer<int>(pattern_[0]), size_);
@@ -49,6 +75,9 @@ class Fill final : public Command {
     for (std::size_t at = 0; at < size_; at += pattern_size_) std::memcpy(data_ + at, pattern_.data(), pattern_size_);
     return ZE_RESULT_SUCCESS;
   }
+  bool uses(const Allocation& memory) const noexcept override { return memory_.get() == &memory; }
+
+  const char* name() const noexcept override { return "fill"; }
 
  private:
   const Memory memory_;
@@ -60,10 +89,12 @@ class Fill final : public Command {
 class ResetEvent final : public Command {
  public:
   explicit ResetEvent(Ref<Event> event) : event_(std::move(event)) {}
-  ze_result_t run(Device&) noexcept override {
+  ze_result_t run(Device&, StopCheck) noexcept override {
     event_->reset();
     return ZE_RESULT_SUCCESS;
   }
+
+  const char* name() const noexcept override { return "event reset"; }
 
  private:
   const Ref<Event> event_;
@@ -72,12 +103,15 @@ class ResetEvent final : public Command {
 class WriteTimestamp final : public Command {
  public:
   WriteTimestamp(Memory memory, std::uint64_t* destination) : memory_(std::move(memory)), destination_(destination) {}
-  ze_result_t run(Device&) noexcept override {
+  ze_result_t run(Device&, StopCheck) noexcept override {
     if (const ze_result_t result = check_intact(*memory_)) return result;
     const std::uint64_t now = now_ns();
     std::memcpy(destination_, &now, sizeof now);
     return ZE_RESULT_SUCCESS;
   }
+  bool uses(const Allocation& memory) const noexcept override { return memory_.get() == &memory; }
+
+  const char* name() const noexcept override { return "timestamp"; }
 
  private:
   const Memory memory_;
@@ -88,7 +122,7 @@ class QueryTimestamps final : public Command {
  public:
   QueryTimestamps(Memory memory, std::vector<Ref<Event>> events, std::vector<std::byte*> places)
       : memory_(std::move(memory)), events_(std::move(events)), places_(std::move(places)) {}
-  ze_result_t run(Device&) noexcept override {
+  ze_result_t run(Device&, StopCheck) noexcept override {
     if (const ze_result_t result = check_intact(*memory_)) return result;
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const Timestamps when = events_[i]->timestamps();
@@ -98,6 +132,9 @@ class QueryTimestamps final : public Command {
     }
     return ZE_RESULT_SUCCESS;
   }
+  bool uses(const Allocation& memory) const noexcept override { return memory_.get() == &memory; }
+
+  const char* name() const noexcept override { return "timestamps of events"; }
 
  private:
   const Memory memory_;
@@ -108,7 +145,9 @@ class QueryTimestamps final : public Command {
 class GraphInitialize final : public Command {
  public:
   explicit GraphInitialize(std::shared_ptr<GraphObject> graph) : graph_(std::move(graph)) {}
-  ze_result_t run(Device&) noexcept override { return graph_->initialize(); }
+  ze_result_t run(Device&, StopCheck) noexcept override { return graph_->initialize(); }
+
+  const char* name() const noexcept override { return "graph initialisation"; }
 
  private:
   const std::shared_ptr<GraphObject> graph_;
@@ -117,16 +156,19 @@ class GraphInitialize final : public Command {
 class GraphExecute final : public Command {
  public:
   explicit GraphExecute(std::unique_ptr<GraphRun> run) : run_(std::move(run)) {}
-  ze_result_t run(Device& device) noexcept override { return run_->execute(device.workers()); }
+  ze_result_t run(Device& device, StopCheck stop) noexcept override { return run_->execute(device.workers(), stop); }
+  bool uses(const Allocation& memory) const noexcept override { return run_->uses(memory); }
   GraphRun* graph_run() noexcept override { return run_.get(); }
+
+  const char* name() const noexcept override { return "graph"; }
 
  private:
   const std::unique_ptr<GraphRun> run_;
 };
 
-/// Memory of the list's context that holds the range. @return null, and fail() was called.
-Memory memory_of(const CommandList& list, const void* data, std::size_t size, bool written) {
-  Memory memory = memory_table().find_range(&list.context(), data, size);
+/// Memory of a context that holds the range. @return null, and fail() was called.
+Memory memory_of(const Context& context, const void* data, std::size_t size, bool written) {
+  Memory memory = memory_table().find_range(&context, data, size);
   if (!memory) {
     fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
          "the range is no memory that was allocated or imported in the list's context");
@@ -136,19 +178,55 @@ Memory memory_of(const CommandList& list, const void* data, std::size_t size, bo
   }
   return memory;
 }
+Memory memory_of(const CommandList& list, const void* data, std::size_t size, bool written) {
+  return memory_of(list.context(), data, size, written);
+}
 
-/// Adds what `make(list, &command)` makes, with the events of the call.
 template <class Make>
-ze_result_t append(ze_command_list_handle_t handle, ze_event_handle_t signal, std::uint32_t wait_count,
-                   const ze_event_handle_t* waits, Make make) noexcept try {
+ze_result_t try_append(ze_command_list_handle_t handle, ze_event_handle_t signal, std::uint32_t wait_count,
+                       const ze_event_handle_t* waits, Make make) noexcept try {
   Ref<CommandList> list;
   if (const ze_result_t result = acquire(handle, &list)) return result;
   std::unique_ptr<Command> command;
   if (const ze_result_t result = make(*list, &command)) return result;
   if (const ze_result_t result = acquire_events(signal, wait_count, waits, command.get())) return result;
-  return list->append(std::move(command));
+  const Ref<Event> signalled = command->signal;
+  const ze_result_t result = list->append(std::move(command));
+  if (result == ZE_RESULT_SUCCESS && signalled) signalled->expect();
+  return result;
 } catch (...) {
   return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+/// Adds what `make(list, &command)` makes, with the events of the call.
+template <class Make>
+ze_result_t append(ze_command_list_handle_t handle, ze_event_handle_t signal, std::uint32_t wait_count,
+                   const ze_event_handle_t* waits, Make make) noexcept {
+  return or_refuse(signal, try_append(handle, signal, wait_count, waits, make));
+}
+
+/// Copies, of which the destination is the list's and the source of any context.
+ze_result_t append_copy(ze_command_list_handle_t handle, void* destination, const Context* source_context,
+                        const void* source, std::size_t size, ze_event_handle_t signal, std::uint32_t wait_count,
+                        ze_event_handle_t* waits) {
+  return append(handle, signal, wait_count, waits, [&](CommandList& list, std::unique_ptr<Command>* command) {
+    if (!destination || !source) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    const auto to = reinterpret_cast<std::uintptr_t>(destination), from = reinterpret_cast<std::uintptr_t>(source);
+    if (size != 0 && (to > from ? to - from : from - to) < size) return ZE_RESULT_ERROR_OVERLAPPING_REGIONS;
+    Memory written = memory_of(list, destination, size, true);
+    Memory read = written ? memory_of(source_context ? *source_context : list.context(), source, size, false) : nullptr;
+    if (!read) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+    *command = std::make_unique<Copy>(std::move(written), std::move(read), destination, source, size);
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+ze_result_t check_same(const CommandList& list, const GraphObject& graph) {
+  if (&list.context() != &graph.context())
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the graph is of another context than the command list");
+  if (&list.device() != &graph.device())
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the graph is of another device than the command list");
+  return ZE_RESULT_SUCCESS;
 }
 
 }  // namespace
@@ -156,7 +234,8 @@ ze_result_t append(ze_command_list_handle_t handle, ze_event_handle_t signal, st
 ze_result_t append_graph_initialize(ze_command_list_handle_t handle, std::shared_ptr<GraphObject> graph,
                                     ze_event_handle_t signal, std::uint32_t wait_count,
                                     ze_event_handle_t* waits) noexcept {
-  return append(handle, signal, wait_count, waits, [&](CommandList&, std::unique_ptr<Command>* command) {
+  return append(handle, signal, wait_count, waits, [&](CommandList& list, std::unique_ptr<Command>* command) {
+    if (const ze_result_t result = check_same(list, *graph)) return result;
     *command = std::make_unique<GraphInitialize>(std::move(graph));
     return ZE_RESULT_SUCCESS;
   });
@@ -165,7 +244,8 @@ ze_result_t append_graph_initialize(ze_command_list_handle_t handle, std::shared
 ze_result_t append_graph_execute(ze_command_list_handle_t handle, std::shared_ptr<GraphObject> graph,
                                  std::shared_ptr<ProfilingQuery> query, ze_event_handle_t signal,
                                  std::uint32_t wait_count, ze_event_handle_t* waits) noexcept {
-  return append(handle, signal, wait_count, waits, [&](CommandList&, std::unique_ptr<Command>* command) {
+  return append(handle, signal, wait_count, waits, [&](CommandList& list, std::unique_ptr<Command>* command) {
+    if (const ze_result_t result = check_same(list, *graph)) return result;
     std::unique_ptr<GraphRun> run;
     if (const ze_result_t result = graph->make_run(std::move(query), run)) return result;
     *command = std::make_unique<GraphExecute>(std::move(run));
@@ -186,22 +266,52 @@ ze_result_t append_barrier(ze_command_list_handle_t handle, ze_event_handle_t si
 ze_result_t append_memory_ranges_barrier(ze_command_list_handle_t handle, std::uint32_t count, const std::size_t* sizes,
                                          const void** ranges, ze_event_handle_t signal, std::uint32_t wait_count,
                                          ze_event_handle_t* waits) {
-  if (!handle) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
-  if (!sizes || !ranges) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  if (count == 0) return ZE_RESULT_ERROR_INVALID_SIZE;
+  if (!handle) return or_refuse(signal, ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
+  if (!sizes || !ranges) return or_refuse(signal, ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+  if (count == 0) return or_refuse(signal, ZE_RESULT_ERROR_INVALID_SIZE);
   return append_barrier(handle, signal, wait_count, waits);
 }
 
 ze_result_t append_memory_copy(ze_command_list_handle_t handle, void* destination, const void* source, std::size_t size,
                                ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) {
+  return append_copy(handle, destination, nullptr, source, size, signal, wait_count, waits);
+}
+
+ze_result_t append_memory_copy_from_context(ze_command_list_handle_t handle, void* destination,
+                                            ze_context_handle_t source_context, const void* source, std::size_t size,
+                                            ze_event_handle_t signal, std::uint32_t wait_count,
+                                            ze_event_handle_t* waits) {
+  Ref<Context> context;
+  if (!handle) return or_refuse(signal, ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
+  if (source_context) {  // None: the list's.
+    if (const ze_result_t result = acquire(source_context, &context)) return or_refuse(signal, result);
+  }
+  return append_copy(handle, destination, context.get(), source, size, signal, wait_count, waits);
+}
+
+ze_result_t append_memory_copy_region(ze_command_list_handle_t handle, void* destination,
+                                      const ze_copy_region_t* to_region, std::uint32_t to_pitch,
+                                      std::uint32_t to_slice_pitch, const void* source,
+                                      const ze_copy_region_t* from_region, std::uint32_t from_pitch,
+                                      std::uint32_t from_slice_pitch, ze_event_handle_t signal,
+                                      std::uint32_t wait_count, ze_event_handle_t* waits) {
   return append(handle, signal, wait_count, waits, [&](CommandList& list, std::unique_ptr<Command>* command) {
-    if (!destination || !source) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    const auto to = reinterpret_cast<std::uintptr_t>(destination), from = reinterpret_cast<std::uintptr_t>(source);
-    if (size != 0 && (to > from ? to - from : from - to) < size) return ZE_RESULT_ERROR_OVERLAPPING_REGIONS;
-    Memory written = memory_of(list, destination, size, true);
-    Memory read = written ? memory_of(list, source, size, false) : nullptr;
+    if (!destination || !source || !to_region || !from_region) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+    Box to_box, from_box;
+    if (const ze_result_t result = read_box(*to_region, to_pitch, to_slice_pitch, &to_box)) return result;
+    if (const ze_result_t result = read_box(*from_region, from_pitch, from_slice_pitch, &from_box)) return result;
+    if (to_box.width != from_box.width || to_box.height != from_box.height || to_box.depth != from_box.depth)
+      return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the two regions are of different sizes");
+    auto* const to = static_cast<std::byte*>(destination);
+    const auto* const from = static_cast<const std::byte*>(source);
+    Memory written = memory_of(list, to + to_box.first, to_box.extent(), true);
+    Memory read = written ? memory_of(list, from + from_box.first, from_box.extent(), false) : nullptr;
     if (!read) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-    *command = std::make_unique<Copy>(std::move(written), std::move(read), destination, source, size);
+    if (overlap(to, to_box, from, from_box)) return ZE_RESULT_ERROR_OVERLAPPING_REGIONS;
+    if (to_box.is_empty())
+      *command = std::make_unique<Barrier>();
+    else
+      *command = std::make_unique<CopyRegion>(std::move(written), to, to_box, std::move(read), from, from_box);
     return ZE_RESULT_SUCCESS;
   });
 }
@@ -236,7 +346,8 @@ ze_result_t append_mem_advise(ze_command_list_handle_t handle, ze_device_handle_
   if (!handle) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   Ref<Device> device;
   if (const ze_result_t result = acquire(device_handle, &device)) return result;
-  if (static_cast<std::uint32_t>(advice) > ZE_MEMORY_ADVICE_BIAS_UNCACHED) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
+  constexpr std::uint32_t kLast = 9;  // Since 1.7: system memory is, or is no longer, where the data are best.
+  if (static_cast<std::uint32_t>(advice) > kLast) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   return append_memory_prefetch(handle, data, size);
 }
 

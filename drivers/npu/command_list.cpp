@@ -22,11 +22,19 @@ ze_result_t acquire_events(ze_event_handle_t signal, std::uint32_t wait_count, c
   return ZE_RESULT_SUCCESS;
 }
 
+ze_result_t or_refuse(ze_event_handle_t signal, ze_result_t result) noexcept {
+  if (result == ZE_RESULT_SUCCESS || !signal) return result;
+  Object* event = nullptr;
+  if (acquire_object(signal, Kind::kEvent, &event) != ZE_RESULT_SUCCESS) return result;
+  Ref<Event>::adopt(static_cast<Event*>(event))->refuse(result);
+  return result;
+}
+
 CommandList::CommandList(Ref<Context> context, Ref<Device> device, ze_command_list_flags_t flags, bool is_mutable)
     : context_(std::move(context)), device_(std::move(device)), flags_(flags), is_mutable_(is_mutable) {}
 
 CommandList::CommandList(Ref<Context> context, Ref<Device> device, const ze_command_queue_desc_t& queue,
-                         std::unique_ptr<Executor> executor)
+                         std::shared_ptr<Executor> executor)
     : context_(std::move(context)),
       device_(std::move(device)),
       flags_(0),
@@ -39,8 +47,12 @@ CommandList::~CommandList() = default;
 
 ze_result_t CommandList::append(std::unique_ptr<Command> command) {
   if (executor_) {
-    if (!executor_->submit(std::move(command))) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-    return is_synchronous_ ? executor_->wait(Deadline()) : ZE_RESULT_SUCCESS;
+    Executor::Outcome outcome;
+    Executor::Submission submission;
+    submission.before = std::move(command);
+    if (is_synchronous_) submission.outcome = &outcome;
+    if (!executor_->submit(std::move(submission))) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    return is_synchronous_ ? executor_->wait(outcome) : ZE_RESULT_SUCCESS;
   }
   if (const ze_result_t result = begin_change()) return result;
   ze_result_t result = ZE_RESULT_SUCCESS;
@@ -75,7 +87,7 @@ ze_result_t CommandList::begin_change() noexcept {
 }
 
 ze_result_t CommandList::close() noexcept {
-  if (executor_) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "an immediate command list is never closed");
+  if (executor_) return ZE_RESULT_SUCCESS;
   if (const ze_result_t result = begin_change()) return result;
   before_change_ = State::kClosed;
   end_change();
@@ -83,7 +95,7 @@ ze_result_t CommandList::close() noexcept {
 }
 
 ze_result_t CommandList::reset() noexcept {
-  if (executor_) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "an immediate command list is never reset");
+  if (executor_) return ZE_RESULT_SUCCESS;
   if (const ze_result_t result = begin_change()) return result;
   commands_.clear();
   announced_.clear();
@@ -132,7 +144,13 @@ Command* CommandList::mutable_command(std::uint64_t id, std::uint32_t flags) noe
 bool CommandList::take() noexcept {
   if (executor_) return false;
   State expected = State::kClosed;
-  return state_.compare_exchange_strong(expected, State::kInFlight, std::memory_order_acq_rel);
+  if (!state_.compare_exchange_strong(expected, State::kInFlight, std::memory_order_acq_rel)) return false;
+  cancelled_.store(false, std::memory_order_relaxed);
+  return true;
+}
+
+void CommandList::cancel() noexcept {
+  if (state_.load(std::memory_order_acquire) == State::kInFlight) cancelled_.store(true, std::memory_order_relaxed);
 }
 
 ze_result_t CommandList::why_not_taken() const noexcept {

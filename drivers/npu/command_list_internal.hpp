@@ -18,8 +18,12 @@ class Executor;
 class Command {
  public:
   virtual ~Command() = default;
-  /// In the thread of the queue. Never throws.
-  virtual ze_result_t run(Device& device) noexcept = 0;
+  /// In the thread of the queue. Never throws. @return kStopped: `stop` ended it.
+  virtual ze_result_t run(Device& device, StopCheck stop) noexcept = 0;
+  /// Whether it reads or writes this memory. While it is submitted, from any thread.
+  virtual bool uses(const Allocation&) const noexcept { return false; }
+  /// For the trace.
+  virtual const char* name() const noexcept = 0;
   /// Null for all but executions of graphs.
   virtual GraphRun* graph_run() noexcept { return nullptr; }
 
@@ -28,10 +32,21 @@ class Command {
   std::uint32_t mutable_flags = 0;  ///< abi::MutableCommandFlag bits that may change.
 };
 
+/// Waits and signals only: commands run one after the other, and what submits and signals them orders memory.
+class Barrier final : public Command {
+ public:
+  ze_result_t run(Device&, StopCheck) noexcept override { return ZE_RESULT_SUCCESS; }
+  const char* name() const noexcept override { return "barrier"; }
+};
+
 /// Events of a call's arguments. @errors as acquire(); ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT: a count without
 /// events.
 ze_result_t acquire_events(ze_event_handle_t signal, std::uint32_t wait_count, const ze_event_handle_t* waits,
                            Command* command);
+
+/// Gives the result back; where it is a failure of what was to signal the event, nobody waits for that in vain any more
+/// (Event::refuse). @param signal  any value that a client gave.
+ze_result_t or_refuse(ze_event_handle_t signal, ze_result_t result) noexcept;
 
 /// @thread any; calls that change it exclude each other, and a running list.
 class CommandList final : public Object {
@@ -42,7 +57,7 @@ class CommandList final : public Object {
   CommandList(Ref<Context> context, Ref<Device> device, ze_command_list_flags_t flags, bool is_mutable);
   /// An immediate one, which runs commands as they come.
   CommandList(Ref<Context> context, Ref<Device> device, const ze_command_queue_desc_t& queue,
-              std::unique_ptr<Executor> executor);
+              std::shared_ptr<Executor> executor);
   ~CommandList() override;
 
   ze_command_list_handle_t handle() const noexcept { return static_cast<ze_command_list_handle_t>(Object::handle()); }
@@ -55,9 +70,13 @@ class CommandList final : public Object {
   bool is_synchronous() const noexcept { return is_synchronous_; }
 
   ze_result_t append(std::unique_ptr<Command> command);
-  /// Closing a closed list changes nothing.
+  /// Closing a closed list changes nothing, and neither does closing or resetting an immediate one.
   ze_result_t close() noexcept;
   ze_result_t reset() noexcept;
+  /// Ends the submission that it is part of, if there is one: what computes stops, what waits for an event waits no
+  /// more, the rest does not run, and whatever would have been signalled is, with ZE_RESULT_ERROR_NOT_AVAILABLE.
+  void cancel() noexcept;
+  bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
   ze_result_t next_command_id(std::uint32_t flags, std::uint64_t* id);
   /// Calls `change(command)` on the command with this id, which must have been announced with one of `flags`.
   template <class Change>
@@ -92,13 +111,14 @@ class CommandList final : public Object {
   const std::uint32_t queue_index_ = 0;
   const bool is_synchronous_ = false;
   std::atomic<State> state_{State::kRecording};
+  std::atomic<bool> cancelled_{false};  ///< Of the submission that it is in, or was last.
   State before_change_ = State::kRecording;
   std::vector<std::unique_ptr<Command>> commands_;
   std::vector<std::size_t> announced_;  ///< By id - 1: the command's index.
   bool is_announced_ = false;           ///< The next command has the last id.
   std::uint32_t announced_flags_ = 0;
   std::uint64_t last_run_ns_ = UINT64_MAX;
-  std::unique_ptr<Executor> executor_;
+  std::shared_ptr<Executor> executor_;
 };
 
 /// What the graph extension's table calls: graph_table.cpp looks the graph and the query up, everything else is done

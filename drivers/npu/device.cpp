@@ -22,6 +22,7 @@ std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> Device::uuid() const noexcept 
 }
 
 Driver::Driver() {
+  guard_against_fork();
   report_unknown_settings();
   const char* text = std::getenv("TENON_NPU_PLATFORM");
   std::string_view mistake;
@@ -43,5 +44,19 @@ Driver* Driver::get() noexcept {
 }
 
 Context::~Context() { memory_table().remove_all(this); }
+
+void Driver::add_executor(std::weak_ptr<Executor> executor) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(executors_, [](const auto& each) { return each.expired(); });
+  executors_.push_back(std::move(executor));
+}
+
+std::vector<std::shared_ptr<Executor>> Driver::executors() const {
+  std::vector<std::shared_ptr<Executor>> found;
+  std::lock_guard lock(mutex_);
+  for (const auto& each : executors_)
+    if (auto executor = each.lock()) found.push_back(std::move(executor));
+  return found;
+}
 
 }  // namespace tenon::npu

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include <tenon/drivers/npu/workers_internal.hpp>
 
 namespace tenon::npu {
+
+class Executor;
 
 /// Lives as long as the process.
 class Device final : public Object {
@@ -48,9 +51,14 @@ class Driver final : public Object {
   static Driver* get() noexcept;
   std::span<Device* const> devices() const noexcept { return devices_; }
   ze_driver_handle_t handle() const noexcept { return static_cast<ze_driver_handle_t>(Object::handle()); }
+  /// Those of queues and immediate lists that are still there. @thread any
+  void add_executor(std::weak_ptr<Executor> executor);
+  std::vector<std::shared_ptr<Executor>> executors() const;
 
  private:
   std::vector<Device*> devices_;
+  mutable std::mutex mutex_;
+  std::vector<std::weak_ptr<Executor>> executors_;
 };
 
 class Context final : public Object {

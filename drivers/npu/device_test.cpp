@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What driver and devices say of themselves; TENON_NPU_PLATFORM of this test is "4000,4000,3720".
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <set>
@@ -110,6 +111,41 @@ TEST_F(NpuDevices, ThePackagedLoaderIsToldOfNoExtensionThatItCannotServe) {
             ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeDriverGetExtensionFunctionAddress(driver, "zeNothing", &address), ZE_RESULT_ERROR_UNSUPPORTED_FEATURE);
   EXPECT_EQ(zeDriverGetExtensionFunctionAddress(driver, nullptr, &address), ZE_RESULT_ERROR_INVALID_NULL_POINTER);
+}
+
+/// Run with TENON_NPU_WITHOUT=mutable,timestamps: what is left out answers by no way.
+TEST_F(NpuDevices, WhatIsLeftOutIsNotThereByNameEither) {
+  const char* without = std::getenv("TENON_NPU_WITHOUT");
+  if (!without) GTEST_SKIP() << "nothing is left out";
+  for (const char* name : {"zeCommandListGetNextCommandIdExp", "zeCommandListUpdateMutableCommandsExp",
+                           "zeCommandListUpdateMutableCommandSignalEventExp",
+                           "zeCommandListUpdateMutableCommandWaitEventsExp", "zeEventQueryKernelTimestampsExt"}) {
+    void* address = nullptr;
+    EXPECT_EQ(zeDriverGetExtensionFunctionAddress(driver, name, &address), ZE_RESULT_ERROR_UNSUPPORTED_FEATURE) << name;
+  }
+  void* address = nullptr;
+  EXPECT_EQ(zeDriverGetExtensionFunctionAddress(driver, "zeCommandListHostSynchronize", &address), ZE_RESULT_SUCCESS);
+  abi::MutableListProperties lists;
+  properties(device, &lists);
+  EXPECT_EQ(lists.command_flags, 0u);
+}
+
+TEST_F(NpuDevices, AQueueTakesNoListOfAnotherDevice) {
+  ze_command_queue_handle_t queue = make_queue();
+  ze_device_handle_t first = device;
+  device = devices[1];
+  ze_command_list_handle_t list = make_list();
+  device = first;
+  ze_command_list_handle_t own = make_list();
+  EXPECT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandListClose(own), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &list, nullptr), ZE_RESULT_ERROR_INVALID_ARGUMENT);
+  ze_command_list_handle_t both[] = {own, list};
+  EXPECT_EQ(zeCommandQueueExecuteCommandLists(queue, 2, both, nullptr), ZE_RESULT_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &own, nullptr), ZE_RESULT_SUCCESS) << "it was given back";
+  EXPECT_EQ(zeCommandQueueSynchronize(queue, 5 * kSecond), ZE_RESULT_SUCCESS);
+  for (ze_command_list_handle_t each : both) EXPECT_EQ(zeCommandListDestroy(each), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
 }
 
 TEST_F(NpuDevices, MutableListsAreAPropertyOfTheDevice) {

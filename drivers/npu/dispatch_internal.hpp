@@ -15,19 +15,13 @@ namespace tenon::npu {
 /// Of the API that this driver serves; places of calls that came later stay as they are.
 inline constexpr std::uint32_t kApiVersion = level_zero::abi::version(1, 13);
 
-/// One place of a table: the call, and the minor version of the API since which tables have it. Null: the place is left
-/// alone, and the loader says itself that the call is unsupported.
+/// One place of a table: the call, the minor version of the API since which tables have it, and its whole name. Null:
+/// the place is left alone, and the loader says itself that the call is unsupported.
 struct TableEntry {
   const void* call;
   std::uint32_t minor;
+  const char* name;
 };
-
-template <class Function>
-TableEntry entry(std::uint32_t minor, Function* call) {
-  return {reinterpret_cast<const void*>(call), minor};
-}
-/// A call that this driver has not: it returns ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, whatever it is given.
-TableEntry unsupported(std::uint32_t minor);
 
 /// Writes the places that a table of this version has, and no more: it may be shorter than ours.
 ze_result_t fill_table(ze_api_version_t version, void* table, std::span<const TableEntry> entries) noexcept;
@@ -37,7 +31,7 @@ struct Places {
   std::uint32_t minor;
   std::uint32_t count;
 };
-/// A table of which this driver has nothing.
+/// A table of which this driver has nothing, and whose calls nobody traces.
 ze_result_t fill_unsupported(ze_api_version_t version, void* table, std::initializer_list<Places> places) noexcept;
 
 /// Fills in what a handle begins with (four pointers), from which newer loaders call without knowing its driver.

@@ -51,6 +51,7 @@ namespace calls {
 ze_result_t init(ze_init_flags_t flags) {
   constexpr ze_init_flags_t kKnown = ZE_INIT_FLAG_GPU_ONLY | ZE_INIT_FLAG_VPU_ONLY;
   if (flags & ~kKnown) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
+  if (const ze_result_t result = check_not_forked()) return result;
   if (flags == ZE_INIT_FLAG_GPU_ONLY) return ZE_RESULT_ERROR_UNINITIALIZED;
   return make_driver();
 }
@@ -58,6 +59,7 @@ ze_result_t init(ze_init_flags_t flags) {
 ze_result_t init_drivers(std::uint32_t* count, ze_driver_handle_t* drivers, abi::InitDriverTypeDescriptor* descriptor) {
   if (!count || !descriptor) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (descriptor->flags == 0) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
+  if (const ze_result_t result = check_not_forked()) return result;
   if (!(descriptor->flags & abi::kInitNpu)) {
     *count = 0;
     return ZE_RESULT_SUCCESS;
@@ -68,6 +70,7 @@ ze_result_t init_drivers(std::uint32_t* count, ze_driver_handle_t* drivers, abi:
 
 ze_result_t driver_get(std::uint32_t* count, ze_driver_handle_t* drivers) {
   if (!initialised.load()) return ZE_RESULT_ERROR_UNINITIALIZED;
+  if (const ze_result_t result = check_not_forked()) return result;
   return give_driver(count, drivers);
 }
 
@@ -113,7 +116,9 @@ ze_result_t driver_get_extension_function_address(ze_driver_handle_t handle, con
 
 ze_result_t driver_get_last_error_description(ze_driver_handle_t handle, const char** text) {
   Ref<Driver> driver;
-  if (const ze_result_t result = acquire(handle, &driver)) return result;
+  if (check_not_forked() == ZE_RESULT_SUCCESS) {  // A forked process is told that it is one.
+    if (const ze_result_t result = acquire(handle, &driver)) return result;
+  }
   if (!text) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   *text = last_error().c_str();
   return ZE_RESULT_SUCCESS;

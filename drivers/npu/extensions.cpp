@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +13,9 @@
 #include <tenon/drivers/npu/calls_internal.hpp>
 #include <tenon/drivers/npu/device_internal.hpp>
 #include <tenon/drivers/npu/extensions_internal.hpp>
+#include <tenon/drivers/npu/instrument_internal.hpp>
 #include <tenon/drivers/npu/queue_calls_internal.hpp>
+#include <tenon/frameworks/level_zero/abi/cancel.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
 #include <tenon/frameworks/level_zero/abi/profiling.hpp>
 
@@ -38,6 +41,7 @@ std::span<const Extension> extensions() {
       {abi::kEventTimestampsExtension, abi::version(1, 0), "timestamps", abi::version(1, 6)},
       {abi::kDriverHandlesExtension, abi::version(1, 0), "ddi", 0},
       {abi::kInputStageExtension, abi::version(1, 0), "input_stage", 0},
+      {abi::kCancelExtension, abi::kCancelVersion, "cancel", 0},
   };
   return all;
 }
@@ -53,32 +57,51 @@ ze_result_t get_extension(ze_driver_handle_t driver, abi::DriverNpuExtension* ex
   return calls::driver_get_extension_function_address(driver, extension->name, extension->table);
 }
 
-struct Call {
-  std::string_view name;
-  void* address;
-};
-
-template <class Function>
-void* address_of(Function* function) {
-  return reinterpret_cast<void*>(function);
+/// Calls that came after the loader of Debian 12, for clients of that loader.
+std::span<const TableEntry> calls_by_name() {
+  static const TableEntry entries[] = {
+      entry<"zeInitDrivers", calls::init_drivers>(0),
+      entry<"zeDriverGetLastErrorDescription", calls::driver_get_last_error_description>(0),
+      entry<"zeCommandListHostSynchronize", calls::list_host_synchronize>(0),
+      entry<"zeCommandListGetNextCommandIdExp", calls::list_get_next_command_id>(0),
+      entry<"zeCommandListUpdateMutableCommandsExp", calls::list_update_mutable_commands>(0),
+      entry<"zeCommandListUpdateMutableCommandSignalEventExp", calls::list_update_mutable_signal_event>(0),
+      entry<"zeCommandListUpdateMutableCommandWaitEventsExp", calls::list_update_mutable_wait_events>(0),
+      entry<"zeCommandListImmediateAppendCommandListsExp", calls::list_append_lists>(0),
+      entry<"zeEventQueryKernelTimestampsExt", calls::event_query_kernel_timestamps_ext>(0),
+  };
+  return entries;
 }
 
-/// Calls that came after the loader of Debian 12, for clients of that loader.
-void* call_by_name(std::string_view name) {
-  static const Call all[] = {
-      {"zeInitDrivers", address_of(calls::init_drivers)},
-      {"zeDriverGetLastErrorDescription", address_of(calls::driver_get_last_error_description)},
-      {"zeCommandListHostSynchronize", address_of(calls::list_host_synchronize)},
-      {"zeCommandListGetNextCommandIdExp", address_of(calls::list_get_next_command_id)},
-      {"zeCommandListUpdateMutableCommandsExp", address_of(calls::list_update_mutable_commands)},
-      {"zeCommandListUpdateMutableCommandSignalEventExp", address_of(calls::list_update_mutable_signal_event)},
-      {"zeCommandListUpdateMutableCommandWaitEventsExp", address_of(calls::list_update_mutable_wait_events)},
-      {"zeCommandListImmediateAppendCommandListsExp", address_of(calls::list_append_lists)},
-      {"zeEventQueryKernelTimestampsExt", address_of(calls::event_query_kernel_timestamps_ext)},
+/// The short name of the extension that has the call; empty where none does.
+std::string_view extension_of(std::string_view call) {
+  if (call.find("MutableCommand") != call.npos || call.find("NextCommandId") != call.npos) return "mutable";
+  return call == "zeEventQueryKernelTimestampsExt" ? "timestamps" : "";
+}
+
+/// Calls of extensions whose tables are made here.
+std::span<const TableEntry> calls_of_extensions() {
+  static const TableEntry entries[] = {
+      entry<"pfnSetWorkloadType", calls::queue_set_workload_type>(0),
+      entry<"pfnSetProperties", calls::context_set_properties>(0),
+      entry<"pfnReleaseMemory", calls::context_release_memory>(0),
+      entry<"pfnGetExtension", get_extension>(0),
+      entry<"pfnCancel", calls::list_cancel>(0),
   };
-  for (const Call& call : all)
-    if (call.name == name) return call.address;
-  return nullptr;
+  return entries;
+}
+
+/// The table whose first call is called that.
+template <typename Table>
+Table* table_from(std::string_view first) {
+  static Table table = [first] {
+    const auto all = calls_of_extensions();
+    auto call = std::ranges::find(all, first, [](const TableEntry& each) { return std::string_view(each.name); });
+    std::array<const void*, sizeof(Table) / sizeof(void*)> places{};
+    for (const void*& place : places) place = (call++)->call;
+    return std::bit_cast<Table>(places);
+  }();
+  return &table;
 }
 
 }  // namespace
@@ -94,7 +117,7 @@ bool is_offered(std::string_view short_name) noexcept {
   return true;
 }
 
-void report_unknown_settings() noexcept {
+void report_unknown_settings() {
   const char* const without = std::getenv("TENON_NPU_WITHOUT");
   std::string_view rest = without ? without : "";
   while (!rest.empty()) {
@@ -109,6 +132,10 @@ void report_unknown_settings() noexcept {
     for (const Extension& each : all) std::fprintf(stderr, " %s", each.short_name.data());
     std::fputs("\n", stderr);
   }
+  if (!is_instrumented()) return;
+  auto tables = named_tables();
+  tables.insert(tables.end(), {calls_by_name(), calls_of_extensions(), named_graph_calls(), named_profiling_calls()});
+  report_unknown_failures(tables);
 }
 
 std::uint32_t graph_extension_version() noexcept {
@@ -138,19 +165,22 @@ void note_loader_version(std::uint32_t version) noexcept {
 }
 
 void* extension_function(const char* name) noexcept {
-  static abi::CommandQueueNpuTable queue_table = {calls::queue_set_workload_type};
-  static abi::ContextNpuTable context_table = {calls::context_set_properties, calls::context_release_memory};
-  static abi::DriverNpuTable driver_table = {get_extension};
   for (const Extension& extension : extensions()) {
     // Clients add versions to names: "ZE_extension_graph_1_8".
     if (std::strncmp(name, extension.name, std::strlen(extension.name)) != 0) continue;
     if (!is_available(extension)) return nullptr;
-    if (extension.short_name == "command_queue") return &queue_table;
-    if (extension.short_name == "context") return &context_table;
-    if (extension.short_name == "driver") return &driver_table;
+    if (extension.short_name == "command_queue") return table_from<abi::CommandQueueNpuTable>("pfnSetWorkloadType");
+    if (extension.short_name == "context") return table_from<abi::ContextNpuTable>("pfnSetProperties");
+    if (extension.short_name == "driver") return table_from<abi::DriverNpuTable>("pfnGetExtension");
+    if (extension.short_name == "cancel") return table_from<abi::CancelTable>("pfnCancel");
     return graph_extension_table(name);
   }
-  return call_by_name(name);
+  for (const TableEntry& call : calls_by_name())
+    if (std::string_view(call.name) == name) {
+      const std::string_view owner = extension_of(name);
+      return owner.empty() || is_offered(owner) ? const_cast<void*>(call.call) : nullptr;
+    }
+  return nullptr;
 }
 
 namespace calls {

@@ -30,6 +30,15 @@ bool convert_strides(const compiler::Argument& argument, std::span<const std::ui
   return true;
 }
 
+/// Nothing else than the argument's elements one behind the other.
+bool is_packed(const compiler::Argument& argument, const std::vector<std::uint64_t>& strides) {
+  const Shape shape = argument.max_shape();
+  const ByteStrides packed = packed_strides(argument.type, shape);
+  for (std::size_t i = 0; i < strides.size(); ++i)
+    if (shape[i] > 1 && strides[i] != static_cast<std::uint64_t>(packed[i])) return false;
+  return true;
+}
+
 /// From the first byte to one past the last.
 std::size_t extent_of(const compiler::Argument& argument, const std::vector<std::uint64_t>& strides) {
   const Shape shape = argument.max_shape();
@@ -41,16 +50,25 @@ std::size_t extent_of(const compiler::Argument& argument, const std::vector<std:
 
 }  // namespace
 
-ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, BoundArgument* bound) {
+ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, const Context& context,
+                          BoundArgument* bound) {
   if (!value.data) return fail(ZE_RESULT_ERROR_INVALID_NULL_POINTER, "argument '" + argument.name + "' is set to null");
   bound->data = value.data;
   if (!value.element_strides.empty() && !convert_strides(argument, value.element_strides, bound->byte_strides))
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "strides that do not fit argument '" + argument.name + "'");
+  if (!argument.reads_strides && !is_packed(argument, bound->byte_strides))
+    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                "argument '" + argument.name +
+                    "' takes no strides; the build option NPU_ENABLE_STRIDES_FOR names arguments that are to");
   const std::size_t extent = extent_of(argument, bound->byte_strides);
-  bound->allocation = memory_table().find_range(nullptr, value.data, std::max<std::size_t>(extent, 1));
+  const std::size_t least = std::max<std::size_t>(extent, 1);
+  bound->allocation = memory_table().find_range(&context, value.data, least);
   if (!bound->allocation)
-    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "argument '" + argument.name + "' wants " + std::to_string(extent) +
-                                                      " bytes of memory that was allocated or imported here");
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                "argument '" + argument.name + "' wants " + std::to_string(extent) +
+                    (memory_table().find_range(nullptr, value.data, least)
+                         ? " bytes of memory of the graph's context, and these are another context's"
+                         : " bytes of memory that was allocated or imported here"));
   if (!argument.is_input && !bound->allocation->writable())
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "output '" + argument.name + "' is set to read-only memory");
   return ZE_RESULT_SUCCESS;
@@ -93,24 +111,33 @@ class ProgramRun final : public GraphRun {
       BoundArgument bound;
       const std::lock_guard lock(mutex_);
       if (owner_->keeps_strides_) bound.byte_strides = kept_[index].byte_strides;
-      if (const ze_result_t result = bind_argument(owner_->program().arguments()[index], value, &bound)) return result;
+      const compiler::Argument& argument = owner_->program().arguments()[index];
+      if (const ze_result_t result = bind_argument(argument, value, owner_->context(), &bound)) return result;
       bind(index, bound);
       return ZE_RESULT_SUCCESS;
     });
   }
 
-  ze_result_t execute(Workers& workers) noexcept override {
+  ze_result_t execute(Workers& workers, StopCheck stop) noexcept override {
     return guarded([&] {
       const std::lock_guard lock(mutex_);
       if (const ze_result_t result = owner_->initialize()) return result;
       if (const ze_result_t result = check_memory()) return result;
       const compiler::Target& target = owner_->program().settings().target;
       const auto tiles = static_cast<std::uint32_t>(target.turbo ? target.max_tiles : target.tiles);
-      workers.run(tiles, [&](engine::Workers& bounded) { run_.execute(bounded); });
+      bool is_whole = true;
+      workers.run(tiles, [&](engine::Workers& bounded) {
+        is_whole = run_.execute(bounded, {stop.asked, stop.context});
+      });
+      if (!is_whole) return kStopped;
       account(run_.working_bytes());
       if (query_) query_->record(run_.profile());
       return ZE_RESULT_SUCCESS;
     });
+  }
+
+  bool uses(const Allocation& memory) const noexcept override {
+    return std::any_of(kept_.begin(), kept_.end(), [&](const auto& each) { return each.allocation.get() == &memory; });
   }
 
   /// @return false: it is executing.
@@ -171,8 +198,8 @@ ze_result_t ProgramGraph::set_argument(std::uint32_t index, const ArgumentValue&
   BoundArgument bound;
   const std::lock_guard lock(mutex_);
   if (keeps_strides_) bound.byte_strides = arguments_[index].byte_strides;
-  if (const ze_result_t result = bind_argument(program_->arguments()[index], value, &bound)) return result;
-  arguments_[index] = std::move(bound);
+  if (const ze_result_t result = bind_argument(program_->arguments()[index], value, *context_, &bound)) return result;
+  arguments_[index] = {bound.data, std::move(bound.byte_strides), bound.allocation};
   return ZE_RESULT_SUCCESS;
 }
 
@@ -203,16 +230,18 @@ ze_result_t ProgramGraph::make_run(std::shared_ptr<ProfilingQuery> query, std::u
     std::vector<BoundArgument> bound;
     {
       const std::lock_guard lock(mutex_);
-      bound = arguments_;
+      for (const SetArgument& set : arguments_) bound.push_back({set.data, set.byte_strides, set.allocation.lock()});
       runs_.push_back(made.get());
     }
     for (std::size_t i = 0; i < bound.size(); ++i) {
+      const std::string name = "argument " + std::to_string(i) + " '" + program_->arguments()[i].name + "' ";
+      if (bound[i].data && !bound[i].allocation)
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, name + "is set to memory that was freed since");
       // Shapes may be left out: the largest is meant then.
       if (bound[i].data)
         made->bind(i, bound[i]);
       else if (program_->arguments()[i].role != compiler::Argument::Role::kShape)
-        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                    "argument " + std::to_string(i) + " '" + program_->arguments()[i].name + "' is not set");
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, name + "is not set");
     }
     made->prepare();
     run = std::move(made);

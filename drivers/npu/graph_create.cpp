@@ -96,21 +96,12 @@ struct Made {
 Made from_ir(const Source& source, const Device& device) {
   check_standard(source);
   const compiler::Request request = request_of(source, device);
-  const compiler::CompileCache* cache = source.flags & abi::kGraphDisableCaching ? nullptr : &compile_cache();
+  // What is compiled in secret is not put on a disk in the clear.
+  const bool is_cached = !(source.flags & (abi::kGraphDisableCaching | abi::kGraphSecureCompile));
   Made made;
-  compiler::Compiled compiled = compiler::compile(request, cache);
-  if (compiled.from_cache) {
-    try {
-      made.program = std::make_shared<compiler::Program>(compiled.bytes);
-      made.flags = abi::kGraphLoadedFromCache | abi::kGraphPreCompiled;
-    } catch (const Error&) {  // A damaged entry is a miss.
-      compiled = compiler::compile(request, nullptr);
-    }
-  }
-  if (!made.program) {
-    made.program = std::make_shared<compiler::Program>(compiled.bytes);
-    made.flags = abi::kGraphCompiled;
-  }
+  compiler::Compiled compiled = compiler::compile(request, is_cached ? &compile_cache() : nullptr);
+  made.program = std::move(compiled.program);
+  made.flags = compiled.from_cache ? abi::kGraphLoadedFromCache | abi::kGraphPreCompiled : abi::kGraphCompiled;
   made.flags |= abi::kGraphNoStandardAllocation;
   made.log = std::move(compiled.log);
   check_describable(*made.program);

@@ -27,9 +27,13 @@ struct BoundArgument {
   std::shared_ptr<Allocation> allocation;
 };
 
+/// @param context  The graph's: memory of another is not the device's to reach.
 /// @param bound  Its strides stay where the value has none.
-/// @return ZE_RESULT_ERROR_INVALID_ARGUMENT: not memory of a client's that holds the argument, strides that do not fit.
-ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, BoundArgument* bound);
+/// @return ZE_RESULT_ERROR_INVALID_ARGUMENT: not memory of the context that holds the argument, strides that do not
+/// fit;
+///         ZE_RESULT_ERROR_UNSUPPORTED_FEATURE: strides of an argument that announces none.
+ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, const Context& context,
+                          BoundArgument* bound);
 
 class ProgramRun;
 
@@ -43,7 +47,8 @@ class ProgramGraph final : public GraphObject {
 
   const compiler::Program& program() const noexcept { return *program_; }
   const std::shared_ptr<compiler::Program>& shared_program() const noexcept { return program_; }
-  Context& context() const noexcept { return *context_; }
+  Context& context() const noexcept override { return *context_; }
+  Device& device() const noexcept override { return *device_; }
   std::uint32_t property_flags() const noexcept { return property_flags_; }
 
   ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value);
@@ -61,8 +66,14 @@ class ProgramGraph final : public GraphObject {
   const Ref<Device> device_;
   const std::uint32_t property_flags_;
   const bool keeps_strides_;
+  /// As BoundArgument, and holds nothing: what a client frees is gone unless a list needs it.
+  struct SetArgument {
+    void* data = nullptr;
+    std::vector<std::uint64_t> byte_strides;
+    std::weak_ptr<Allocation> allocation;
+  };
   std::mutex mutex_;
-  std::vector<BoundArgument> arguments_;
+  std::vector<SetArgument> arguments_;
   std::vector<ProgramRun*> runs_;
   std::size_t accounted_ = 0;  ///< Bytes of the blob and of plans.
 };

@@ -11,6 +11,9 @@
 
 namespace tenon::npu {
 
+class Allocation;
+class Context;
+class Device;
 class Workers;         // The device's compute threads: workers_internal.hpp.
 class ProfilingQuery;  // Where a run leaves what it measured; null when the list was given none.
 
@@ -23,6 +26,14 @@ struct ArgumentValue {
   std::span<const std::uint32_t> element_strides;
 };
 
+/// Asked between two steps of what computes whether it is to end before its time. @thread that of the run.
+struct StopCheck {
+  bool (*asked)(void*) = nullptr;
+  void* context = nullptr;
+};
+/// What a run returns that a StopCheck ended; never told to a client.
+inline constexpr auto kStopped = static_cast<ze_result_t>(0x70ffffff);
+
 /// One place of a command list where a graph is executed: its bindings and its own working memory.
 /// @thread one thread at a time; a run is never executed twice at once.
 class GraphRun {
@@ -30,8 +41,11 @@ class GraphRun {
   virtual ~GraphRun() = default;
   /// For mutable lists: takes effect at the next execute(). @return ZE_RESULT_ERROR_INVALID_ARGUMENT for a bad index.
   virtual ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value) = 0;
-  /// Computes on the device's workers and returns when the outputs are written. Never throws.
-  virtual ze_result_t execute(Workers& workers) noexcept = 0;
+  /// Computes on the device's workers and returns when the outputs are written. Never throws. @return kStopped: `stop`
+  /// asked for it, and the outputs are not whole.
+  virtual ze_result_t execute(Workers& workers, StopCheck stop) noexcept = 0;
+  /// Whether an argument lies in this memory. While the run's list is submitted, from any thread.
+  virtual bool uses(const Allocation& memory) const noexcept = 0;
 };
 
 /// A compiled graph, shared by the handle that the client has and by the runs that lists keep.
@@ -39,6 +53,9 @@ class GraphRun {
 class GraphObject : public std::enable_shared_from_this<GraphObject> {
  public:
   virtual ~GraphObject() = default;
+  /// Those that it was made for: no list of others executes it.
+  virtual Context& context() const noexcept = 0;
+  virtual Device& device() const noexcept = 0;
   /// Brings the weights to the device; does nothing the second time.
   virtual ze_result_t initialize() noexcept = 0;
   /// A run with the arguments that are set now. `query` may be null, and is kept by the run.

@@ -92,7 +92,7 @@ class NpuGraphQueue : public NpuTest {
     descriptor.input = reinterpret_cast<const std::uint8_t*>(bytes.data());
     descriptor.build_flags =
         "--inputs_precisions=\"0:FP32\" --inputs_layouts=\"0:NC\" --outputs_precisions=\"0:FP32\" "
-        "--outputs_layouts=\"0:NC\"";
+        "--outputs_layouts=\"0:NC\" --config NPU_ENABLE_STRIDES_FOR=\"in\"";
     abi::GraphHandle made = nullptr;
     EXPECT_EQ(table->create_2(context, device, &descriptor, &made), ZE_RESULT_SUCCESS) << log();
     return made;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The graph extension's table, and the calls that need no file of their own.
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
 #include <tenon/drivers/npu/command_list_internal.hpp>
 #include <tenon/drivers/npu/extensions_internal.hpp>
 #include <tenon/drivers/npu/graph_internal.hpp>
+#include <tenon/drivers/npu/instrument_internal.hpp>
 #include <tenon/drivers/npu/profiling_internal.hpp>
 
 namespace tenon::npu {
@@ -60,7 +64,7 @@ ze_result_t append_initialize(ze_command_list_handle_t list, abi::GraphHandle ha
                               std::uint32_t wait_count, ze_event_handle_t* waits) {
   return guarded([&] {
     Ref<Graph> graph;
-    if (const ze_result_t result = acquire(handle, &graph)) return result;
+    if (const ze_result_t result = acquire(handle, &graph)) return or_refuse(signal, result);
     return append_graph_initialize(list, graph->object, signal, wait_count, waits);
   });
 }
@@ -69,11 +73,11 @@ ze_result_t append_execute(ze_command_list_handle_t list, abi::GraphHandle handl
                            ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) {
   return guarded([&] {
     Ref<Graph> graph;
-    if (const ze_result_t result = acquire(handle, &graph)) return result;
+    if (const ze_result_t result = acquire(handle, &graph)) return or_refuse(signal, result);
     std::shared_ptr<ProfilingQuery> query;
     if (profiling) {
       Ref<ProfilingQueryObject> object;
-      if (const ze_result_t result = acquire(profiling, &object)) return result;
+      if (const ze_result_t result = acquire(profiling, &object)) return or_refuse(signal, result);
       query = object->query;
     }
     return append_graph_execute(list, graph->object, std::move(query), signal, wait_count, waits);
@@ -102,39 +106,9 @@ ze_result_t get_native_binary_2(abi::GraphHandle handle, std::size_t* size, cons
 }
 
 abi::GraphTable make_table(std::uint32_t version) {
-  namespace calls = graph_calls;
-  abi::GraphTable table = {};
-  table.create = calls::create;
-  table.destroy = destroy;
-  table.get_properties = calls::get_properties;
-  table.get_argument_properties = calls::get_argument_properties;
-  table.set_argument_value = set_argument_value;
-  table.append_graph_initialize = append_initialize;
-  table.append_graph_execute = append_execute;
-  table.get_native_binary = get_native_binary;
-  table.device_get_graph_properties = calls::device_get_graph_properties;
-  table.get_argument_metadata = calls::get_argument_metadata;
-  table.get_argument_properties_2 = calls::get_argument_properties_2;
-  table.get_argument_properties_3 = calls::get_argument_properties_3;
-  table.query_network_create = calls::query_create;
-  table.query_network_destroy = calls::query_destroy;
-  table.query_network_get_supported_layers = calls::query_layers;
-  table.build_log_get_string = calls::build_log_get_string;
-  table.create_2 = calls::create_2;
-  table.query_network_create_2 = calls::query_create_2;
-  table.query_context_memory = calls::query_context_memory;
-  table.device_get_graph_properties_2 = calls::device_get_graph_properties_2;
-  table.get_native_binary_2 = get_native_binary_2;
-  table.get_properties_2 = calls::get_properties_2;
-  table.graph_initialize = graph_initialize;
-  table.get_supported_options = calls::get_supported_options;
-  table.is_option_supported = calls::is_option_supported;
-  table.create_3 = calls::create_3;
-  table.get_properties_3 = calls::get_properties_3;
-  table.build_log_get_string_2 = calls::build_log_get_string_2;
-  table.build_log_destroy = calls::build_log_destroy;
-  table.set_argument_value_2 = set_argument_value_2;
-  table.evict = evict;
+  std::array<const void*, sizeof(abi::GraphTable) / sizeof(void*)> places{};
+  std::ranges::transform(named_graph_calls(), places.begin(), &TableEntry::call);
+  auto table = std::bit_cast<abi::GraphTable>(places);
   // An older version ends earlier: a client that reaches behind its end finds nothing there.
   const std::size_t size = abi::graph_entries(version) * sizeof(void*);
   std::memset(reinterpret_cast<char*>(&table) + size, 0, sizeof table - size);
@@ -142,6 +116,44 @@ abi::GraphTable make_table(std::uint32_t version) {
 }
 
 }  // namespace
+
+/// In the order of abi::GraphTable, with the names of the published header.
+std::span<const TableEntry> named_graph_calls() {
+  namespace calls = graph_calls;
+  static const TableEntry entries[] = {entry<"pfnCreate", calls::create>(0),
+                                       entry<"pfnDestroy", destroy>(0),
+                                       entry<"pfnGetProperties", calls::get_properties>(0),
+                                       entry<"pfnGetArgumentProperties", calls::get_argument_properties>(0),
+                                       entry<"pfnSetArgumentValue", set_argument_value>(0),
+                                       entry<"pfnAppendGraphInitialize", append_initialize>(0),
+                                       entry<"pfnAppendGraphExecute", append_execute>(0),
+                                       entry<"pfnGetNativeBinary", get_native_binary>(0),
+                                       entry<"pfnDeviceGetGraphProperties", calls::device_get_graph_properties>(0),
+                                       entry<"pfnGraphGetArgumentMetadata", calls::get_argument_metadata>(0),
+                                       entry<"pfnGetArgumentProperties2", calls::get_argument_properties_2>(0),
+                                       entry<"pfnGetArgumentProperties3", calls::get_argument_properties_3>(0),
+                                       entry<"pfnQueryNetworkCreate", calls::query_create>(0),
+                                       entry<"pfnQueryNetworkDestroy", calls::query_destroy>(0),
+                                       entry<"pfnQueryNetworkGetSupportedLayers", calls::query_layers>(0),
+                                       entry<"pfnBuildLogGetString", calls::build_log_get_string>(0),
+                                       entry<"pfnCreate2", calls::create_2>(0),
+                                       entry<"pfnQueryNetworkCreate2", calls::query_create_2>(0),
+                                       entry<"pfnQueryContextMemory", calls::query_context_memory>(0),
+                                       entry<"pfnDeviceGetGraphProperties2", calls::device_get_graph_properties_2>(0),
+                                       entry<"pfnGetNativeBinary2", get_native_binary_2>(0),
+                                       entry<"pfnGetProperties2", calls::get_properties_2>(0),
+                                       entry<"pfnGraphInitialize", graph_initialize>(0),
+                                       entry<"pfnCompilerGetSupportedOptions", calls::get_supported_options>(0),
+                                       entry<"pfnCompilerIsOptionSupported", calls::is_option_supported>(0),
+                                       entry<"pfnCreate3", calls::create_3>(0),
+                                       entry<"pfnGetProperties3", calls::get_properties_3>(0),
+                                       entry<"pfnBuildLogGetString2", calls::build_log_get_string_2>(0),
+                                       entry<"pfnBuildLogDestroy", calls::build_log_destroy>(0),
+                                       entry<"pfnSetArgumentValue2", set_argument_value_2>(0),
+                                       entry<"pfnEvict", evict>(0)};
+  static_assert(std::size(entries) * sizeof(void*) == sizeof(abi::GraphTable));
+  return entries;
+}
 
 void* graph_extension_table(const char* name) noexcept {
   const auto begins_with = [name](const char* extension) {

@@ -3,103 +3,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <thread>
 
-#include <gmock/gmock.h>
-
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
-#include <tenon/drivers/npu/driver_test_internal.hpp>
-#include <tenon/frameworks/level_zero/abi/graph_table.hpp>
+#include <tenon/drivers/npu/graph_test_internal.hpp>
 
 namespace tenon::npu::test {
 namespace {
-
-namespace abi = level_zero::abi;
-using compiler::Bytes;
-using ::testing::HasSubstr;
-
-class NpuGraph : public NpuTest {
- protected:
-  void SetUp() override {
-    NpuTest::SetUp();
-    ASSERT_EQ(zeDriverGetExtensionFunctionAddress(driver, abi::kGraphExtension, reinterpret_cast<void**>(&graphs)),
-              ZE_RESULT_SUCCESS);
-    ASSERT_EQ(
-        zeDriverGetExtensionFunctionAddress(driver, abi::kProfilingExtension, reinterpret_cast<void**>(&profiling)),
-        ZE_RESULT_SUCCESS);
-  }
-  struct Made {
-    ze_result_t result;
-    abi::GraphHandle graph = nullptr;
-    std::string log;
-  };
-  Made make(const void* data, std::size_t size, abi::GraphFormat format, const char* flags = nullptr,
-            std::uint32_t bits = abi::kGraphDisableCaching) {
-    abi::GraphDescriptor2 descriptor;
-    descriptor.format = static_cast<std::uint32_t>(format);
-    descriptor.input = static_cast<const std::uint8_t*>(data);
-    descriptor.input_size = size;
-    descriptor.build_flags = flags;
-    descriptor.flags = bits;
-    Made made;
-    abi::GraphBuildLogHandle log = nullptr;
-    made.result = graphs->create_3(context, device, &descriptor, &made.graph, &log);
-    if (log) {
-      std::uint32_t length = 0;
-      EXPECT_EQ(graphs->build_log_get_string_2(log, &length, nullptr), ZE_RESULT_SUCCESS);
-      std::vector<char> text(length);
-      EXPECT_EQ(graphs->build_log_get_string_2(log, &length, text.data()), ZE_RESULT_SUCCESS);
-      made.log = text.data();
-      EXPECT_EQ(graphs->build_log_destroy(log), ZE_RESULT_SUCCESS);
-    }
-    return made;
-  }
-  Made make_ir(const Bytes& ir, const char* flags = nullptr, std::uint32_t bits = abi::kGraphDisableCaching) {
-    return make(ir.data(), ir.size(), abi::GraphFormat::kNgraphLite, flags, bits);
-  }
-  abi::GraphHandle small(const char* flags = nullptr) {
-    const Made made = make_ir(compiler::in_memory(*compiler::small_model()), flags);
-    EXPECT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;
-    return made.graph;
-  }
-  Bytes binary_of(abi::GraphHandle graph) {
-    std::size_t size = 0;
-    EXPECT_EQ(graphs->get_native_binary(graph, &size, nullptr), ZE_RESULT_SUCCESS);
-    Bytes bytes(size);
-    EXPECT_EQ(graphs->get_native_binary(graph, &size, bytes.data()), ZE_RESULT_SUCCESS);
-    return bytes;
-  }
-  ze_result_t execute(abi::GraphHandle graph, abi::ProfilingQueryHandle query = nullptr) {
-    ze_command_queue_handle_t queue = make_queue();
-    ze_command_list_handle_t list = make_list();
-    ze_fence_handle_t fence = make_fence(queue);
-    ze_result_t result = graphs->append_graph_execute(list, graph, query, nullptr, 0, nullptr);
-    if (result == ZE_RESULT_SUCCESS) result = zeCommandListClose(list);
-    if (result == ZE_RESULT_SUCCESS) result = zeCommandQueueExecuteCommandLists(queue, 1, &list, fence);
-    if (result == ZE_RESULT_SUCCESS) result = zeFenceHostSynchronize(fence, 20 * kSecond);
-    EXPECT_EQ(zeFenceDestroy(fence), ZE_RESULT_SUCCESS);
-    EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
-    EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
-    return result;
-  }
-  /// Runs the small model on 0, 1, 2, 3.
-  void expect_it_computes(abi::GraphHandle graph) {
-    auto* x = static_cast<float*>(allocate_host(16));
-    auto* y = static_cast<float*>(allocate_host(16));
-    for (int i = 0; i < 4; ++i) x[i] = static_cast<float>(i);
-    EXPECT_EQ(graphs->set_argument_value(graph, 0, x), ZE_RESULT_SUCCESS);
-    EXPECT_EQ(graphs->set_argument_value(graph, 1, y), ZE_RESULT_SUCCESS);
-    EXPECT_EQ(graphs->graph_initialize(graph), ZE_RESULT_SUCCESS);
-    EXPECT_EQ(execute(graph), ZE_RESULT_SUCCESS);
-    for (int i = 0; i < 4; ++i) EXPECT_EQ(y[i], static_cast<float>(i + 1));
-    zeMemFree(context, x);
-    zeMemFree(context, y);
-  }
-
-  abi::GraphTable* graphs = nullptr;
-  abi::ProfilingTable* profiling = nullptr;
-};
 
 TEST_F(NpuGraph, SaysWhatItsArgumentsAre) {
   const abi::GraphHandle graph = small("--inputs_precisions=\"0:FP16\" --config NPU_ENABLE_STRIDES_FOR=\"x\"");
@@ -125,29 +34,6 @@ TEST_F(NpuGraph, SaysWhatItsArgumentsAre) {
   EXPECT_STREQ(argument.tensor_names[0], "y_tensor");
   EXPECT_EQ(graphs->get_argument_properties_3(graph, 2, &argument), ZE_RESULT_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
-}
-
-TEST_F(NpuGraph, AnInputsFileThatIsShrunkIsAnErrorUntilItGrowsBack) {
-  const abi::GraphHandle graph = small();
-  const int fd = ::memfd_create("client", MFD_CLOEXEC);
-  ASSERT_EQ(::ftruncate(fd, 4096), 0);
-  const ze_external_memory_import_fd_t import = {ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD, nullptr,
-                                                 ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF, fd};
-  auto* x = static_cast<float*>(allocate_host(4096, &import));
-  auto* y = static_cast<float*>(allocate_host(16));
-  EXPECT_EQ(graphs->set_argument_value(graph, 0, x), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(graphs->set_argument_value(graph, 1, y), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(execute(graph), ZE_RESULT_SUCCESS);
-  ASSERT_EQ(::ftruncate(fd, 0), 0);
-  EXPECT_EQ(execute(graph), ZE_RESULT_ERROR_INVALID_SIZE);
-  ASSERT_EQ(::ftruncate(fd, 4096), 0);
-  x[0] = 6;
-  EXPECT_EQ(execute(graph), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(y[0], 7);
-  EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zeMemFree(context, x), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zeMemFree(context, y), ZE_RESULT_SUCCESS);
-  ::close(fd);
 }
 
 TEST_F(NpuGraph, DynamicExtentsAreMarkedInItsMetadata) {
@@ -223,71 +109,6 @@ TEST_F(NpuGraph, PersistentBinaryIsUsedWhereItLies) {
   ::munmap(pages, good.size() + 4096);
 }
 
-TEST_F(NpuGraph, RefusesArgumentsThatAreNoMemoryOfItsOwn) {
-  const abi::GraphHandle graph = small();
-  float on_stack[4];
-  EXPECT_EQ(graphs->set_argument_value(graph, 0, on_stack), ZE_RESULT_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(graphs->set_argument_value(graph, 0, nullptr), ZE_RESULT_ERROR_INVALID_NULL_POINTER);
-  auto* page = static_cast<char*>(allocate_host(4096));
-  EXPECT_EQ(graphs->set_argument_value(graph, 0, page + 4096 - 8), ZE_RESULT_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(graphs->set_argument_value(graph, 9, page), ZE_RESULT_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(graphs->set_argument_value(graph, 0, page), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(execute(graph), ZE_RESULT_ERROR_INVALID_ARGUMENT) << "argument 1 is not set";
-  EXPECT_EQ(zeMemFree(context, page), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
-}
-
-TEST_F(NpuGraph, TakesStridesInnermostFirst) {
-  const Made made = make_ir(compiler::in_memory(*compiler::small_model(PartialShape{2, 3})));
-  ASSERT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;
-  auto* x = static_cast<float*>(allocate_host(64));
-  auto* y = static_cast<float*>(allocate_host(64));
-  for (int i = 0; i < 16; ++i) x[i] = static_cast<float>(i), y[i] = -1;
-  abi::ArgumentTensor tensor;
-  abi::ArgumentStrides strides;
-  tensor.data = x;
-  tensor.next = &strides;
-  strides.strides[0] = 1;
-  strides.strides[1] = 5;
-  ASSERT_EQ(graphs->set_argument_value_2(made.graph, 0, &tensor), ZE_RESULT_SUCCESS);
-  ASSERT_EQ(graphs->set_argument_value(made.graph, 1, y), ZE_RESULT_SUCCESS);
-  ASSERT_EQ(execute(made.graph), ZE_RESULT_SUCCESS);
-  for (int row = 0; row < 2; ++row)
-    for (int k = 0; k < 3; ++k) EXPECT_EQ(y[3 * row + k], static_cast<float>(5 * row + k + 1));
-  // Set anew without strides it is packed again.
-  ASSERT_EQ(graphs->set_argument_value(made.graph, 0, x), ZE_RESULT_SUCCESS);
-  ASSERT_EQ(execute(made.graph), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(y[3], 4);
-  strides.strides[1] = 5000;
-  EXPECT_EQ(graphs->set_argument_value_2(made.graph, 0, &tensor), ZE_RESULT_ERROR_INVALID_ARGUMENT);
-  EXPECT_EQ(zeMemFree(context, x), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zeMemFree(context, y), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(graphs->destroy(made.graph), ZE_RESULT_SUCCESS);
-}
-
-TEST_F(NpuGraph, KeepsStridesWhenItWasMadeForChangingShapes) {
-  const Made made = make_ir(compiler::in_memory(*compiler::small_model(PartialShape{2, 3})), nullptr,
-                            abi::kGraphDisableCaching | abi::kGraphOptimizeForDynamicShapes);
-  ASSERT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;
-  auto* x = static_cast<float*>(allocate_host(64));
-  auto* y = static_cast<float*>(allocate_host(64));
-  for (int i = 0; i < 16; ++i) x[i] = static_cast<float>(i);
-  abi::ArgumentTensor tensor;
-  abi::ArgumentStrides strides;
-  tensor.data = y;  // Elsewhere first: what stays is the strides.
-  tensor.next = &strides;
-  strides.strides[0] = 1;
-  strides.strides[1] = 5;
-  ASSERT_EQ(graphs->set_argument_value_2(made.graph, 0, &tensor), ZE_RESULT_SUCCESS);
-  ASSERT_EQ(graphs->set_argument_value(made.graph, 0, x), ZE_RESULT_SUCCESS);
-  ASSERT_EQ(graphs->set_argument_value(made.graph, 1, y), ZE_RESULT_SUCCESS);
-  ASSERT_EQ(execute(made.graph), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(y[3], 6) << "row 1 begins five elements on";
-  EXPECT_EQ(zeMemFree(context, x), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(zeMemFree(context, y), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(graphs->destroy(made.graph), ZE_RESULT_SUCCESS);
-}
-
 TEST_F(NpuGraph, CacheHitIsReportedAndBypassed) {
   const auto model = compiler::small_model();
   model->set_friendly_name("small" + std::to_string(::getpid()));  // Not what an earlier run of this test compiled.
@@ -311,43 +132,39 @@ TEST_F(NpuGraph, CacheHitIsReportedAndBypassed) {
   EXPECT_GT(query.allocated, 0u);
 }
 
-TEST_F(NpuGraph, MemoryIsAccountedAndEvictGivesItBack) {
-  const auto used = [&] {
+TEST_F(NpuGraph, WhatIsCompiledInSecretIsNotCached) {
+  const auto model = compiler::small_model();
+  model->set_friendly_name("secret" + std::to_string(::getpid()));
+  const Bytes ir = compiler::in_memory(*model);
+  const auto cached = [&] {
     abi::MemoryQuery query;
-    EXPECT_EQ(graphs->query_context_memory(context, abi::MemoryQueryType::kDdr, &query), ZE_RESULT_SUCCESS);
-    EXPECT_GT(query.total, query.allocated);
+    EXPECT_EQ(graphs->query_context_memory(context, abi::MemoryQueryType::kDriverCache, &query), ZE_RESULT_SUCCESS);
     return query.allocated;
   };
-  const std::uint64_t before = used();
-  const abi::GraphHandle graph = small();
-  EXPECT_GE(used(), before + 4096);
-  expect_it_computes(graph);
-  EXPECT_EQ(graphs->evict(graph), ZE_RESULT_SUCCESS);
-  expect_it_computes(graph);
-  EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
-  EXPECT_EQ(used(), before);
+  const std::uint64_t before = cached();
+  for (int i = 0; i < 2; ++i) {
+    const Made made = make_ir(ir, nullptr, abi::kGraphSecureCompile);
+    ASSERT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;
+    abi::GraphProperties3 properties;
+    EXPECT_EQ(graphs->get_properties_3(made.graph, &properties), ZE_RESULT_SUCCESS);
+    EXPECT_TRUE(properties.flags & abi::kGraphCompiled);
+    expect_it_computes(made.graph);
+    EXPECT_EQ(graphs->destroy(made.graph), ZE_RESULT_SUCCESS);
+  }
+  EXPECT_EQ(cached(), before);
+  const Made open = make_ir(ir, nullptr, 0);
+  EXPECT_EQ(open.result, ZE_RESULT_SUCCESS);
+  EXPECT_GT(cached(), before);
+  EXPECT_EQ(graphs->destroy(open.graph), ZE_RESULT_SUCCESS);
 }
 
-TEST_F(NpuGraph, EvictingLeavesListsThatAreBeingRecordedAlone) {
-  const abi::GraphHandle graph = small();
-  expect_it_computes(graph);
-  void* const memory = allocate_host(16);
-  for (const std::uint32_t index : {0u, 1u})
-    EXPECT_EQ(graphs->set_argument_value(graph, index, memory), ZE_RESULT_SUCCESS);
-  std::atomic<bool> done{false};
-  std::thread evicting([&] {
-    while (!done) EXPECT_EQ(graphs->evict(graph), ZE_RESULT_SUCCESS);
-  });
-  for (int i = 0; i < 3000; ++i) {
-    ze_command_list_handle_t list = make_list();
-    EXPECT_EQ(graphs->graph_initialize(graph), ZE_RESULT_SUCCESS);
-    ASSERT_EQ(graphs->append_graph_execute(list, graph, nullptr, nullptr, 0, nullptr), ZE_RESULT_SUCCESS) << i;
-    EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
-  }
-  done = true;
-  evicting.join();
-  zeMemFree(context, memory);
-  EXPECT_EQ(graphs->destroy(graph), ZE_RESULT_SUCCESS);
+TEST_F(NpuGraph, WhatACompilerDoesNotKnowIsAWarningInTheLog) {
+  const Made made = make_ir(compiler::in_memory(*compiler::small_model()),
+                            "--config NPU_COMPILATION_MODE_PARAMS=\"enable-magic=true optimization-level=3\"");
+  ASSERT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;
+  EXPECT_THAT(made.log, HasSubstr("warning: "));
+  EXPECT_THAT(made.log, HasSubstr("enable-magic"));
+  EXPECT_EQ(graphs->destroy(made.graph), ZE_RESULT_SUCCESS);
 }
 
 TEST_F(NpuGraph, MoreTilesThanTheDeviceHasAreForExportAlone) {

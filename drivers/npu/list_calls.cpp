@@ -33,6 +33,34 @@ ze_result_t change_graph_argument(CommandList& list, const abi::MutableGraphArgu
                      });
 }
 
+/// One submission: where the wait fails the lists do not run, and where a list fails the event says so.
+ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, ze_command_list_handle_t* handles,
+                         ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) noexcept try {
+  Ref<CommandList> immediate;
+  if (const ze_result_t result = acquire(handle, &immediate)) return result;
+  if (!immediate->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is no immediate one");
+  if (!handles) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
+  if (count == 0) return ZE_RESULT_ERROR_INVALID_SIZE;
+  auto before = std::make_unique<Barrier>(), after = std::make_unique<Barrier>();
+  if (const ze_result_t result = acquire_events(nullptr, wait_count, waits, before.get())) return result;
+  if (const ze_result_t result = acquire_events(signal, 0, nullptr, after.get())) return result;
+  const Ref<Event> signalled = after->signal;
+  TakenLists lists;
+  if (const ze_result_t result = lists.take(count, handles, immediate->context(), immediate->device())) return result;
+  Executor::Outcome outcome;
+  Executor::Submission submission;
+  if (wait_count != 0) submission.before = std::move(before);
+  submission.lists = lists.lists();
+  if (signal) submission.after = std::move(after);
+  if (immediate->is_synchronous()) submission.outcome = &outcome;
+  if (!immediate->executor()->submit(std::move(submission))) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  lists.hand_on();
+  if (signalled) signalled->expect();
+  return immediate->is_synchronous() ? immediate->executor()->wait(outcome) : ZE_RESULT_SUCCESS;
+} catch (...) {
+  return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+}
+
 }  // namespace
 
 ze_result_t list_create(ze_context_handle_t context_handle, ze_device_handle_t device_handle,
@@ -68,10 +96,11 @@ ze_result_t list_create_immediate(ze_context_handle_t context_handle, ze_device_
   Priority priority{};
   std::uint64_t spin_ns = 0;
   if (const ze_result_t result = read_queue_descriptor(*descriptor, &priority, &spin_ns)) return result;
-  auto executor = std::make_unique<Executor>(device, priority, spin_ns);
+  auto executor = make_executor(*context, device, priority, spin_ns);
   const CommandList* made =
       make_object<CommandList>(std::move(context), std::move(device), *descriptor, std::move(executor));
   if (!made) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  made->executor()->set_owner(made->handle());
   *list = made->handle();
   return ZE_RESULT_SUCCESS;
 } catch (...) {
@@ -147,23 +176,15 @@ ze_result_t list_is_immediate(ze_command_list_handle_t handle, ze_bool_t* immedi
 }
 
 ze_result_t list_append_lists(ze_command_list_handle_t handle, std::uint32_t count, ze_command_list_handle_t* handles,
-                              ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) try {
-  Ref<CommandList> immediate;
-  if (const ze_result_t result = acquire(handle, &immediate)) return result;
-  if (!immediate->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is no immediate one");
-  if (!handles) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  if (count == 0) return ZE_RESULT_ERROR_INVALID_SIZE;
-  TakenLists lists;
-  if (const ze_result_t result = lists.take(count, handles, immediate->context())) return result;
-  if (wait_count != 0) {
-    if (const ze_result_t result = append_barrier(handle, nullptr, wait_count, waits)) return result;
-  }
-  if (!immediate->executor()->submit(lists.lists(), {}, 0)) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  lists.hand_on();
-  if (signal) return append_barrier(handle, signal, 0, nullptr);
-  return immediate->is_synchronous() ? immediate->executor()->wait(Deadline()) : ZE_RESULT_SUCCESS;
-} catch (...) {
-  return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+                              ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) {
+  return or_refuse(signal, append_lists(handle, count, handles, signal, wait_count, waits));
+}
+
+ze_result_t list_cancel(ze_command_list_handle_t handle) {
+  Ref<CommandList> list;
+  if (const ze_result_t result = acquire(handle, &list)) return result;
+  list->cancel();
+  return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t list_get_next_command_id(ze_command_list_handle_t handle, const abi::MutableCommandId* descriptor,
@@ -206,6 +227,7 @@ ze_result_t list_update_mutable_signal_event(ze_command_list_handle_t handle, st
     if (const ze_result_t result = acquire(signal, &event)) return result;
   }
   return list->change(id, abi::kMutableSignalEvent, [&](Command& command) {
+    if (event) event->expect();
     command.signal = std::move(event);
     return ZE_RESULT_SUCCESS;
   });

@@ -5,6 +5,7 @@
 
 #include <tenon/drivers/npu/calls_internal.hpp>
 #include <tenon/drivers/npu/device_internal.hpp>
+#include <tenon/drivers/npu/executor_internal.hpp>
 #include <tenon/drivers/npu/extensions_internal.hpp>
 
 namespace tenon::npu {
@@ -168,6 +169,12 @@ ze_result_t mem_free_ext(ze_context_handle_t handle, const ze_memory_free_ext_de
   constexpr ze_driver_memory_free_policy_ext_flags_t kKnown =
       ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE | ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE;
   if (descriptor->freePolicy & ~kKnown) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
+  if (!(descriptor->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE)) return mem_free(handle, data);
+  Ref<Context> context;
+  if (const ze_result_t result = acquire(handle, &context)) return result;
+  // What is no allocation is for mem_free() to say. Copies from this context may run in queues of others.
+  if (const auto memory = memory_table().find(context.get(), data); memory && memory->data() == data)
+    for (const auto& executor : context->driver().executors()) executor->wait_for_users_of(*memory);
   return mem_free(handle, data);
 }
 

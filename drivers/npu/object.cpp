@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slots: carved from pages that stay mapped, reused only after many others were, so that a stale handle stays one.
+#include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <array>
 #include <cstddef>
 #include <deque>
 #include <mutex>
+#include <string>
 
 #include <tenon/drivers/npu/calls_internal.hpp>
 #include <tenon/drivers/npu/dispatch_internal.hpp>
@@ -35,6 +38,7 @@ class Slots {
       return nullptr;
     return first_ + offset / sizeof(Slot);
   }
+  std::int64_t number(const Slot* slot) const noexcept { return slot ? slot - first_ : -1; }
   Slot* take() {
     std::lock_guard lock(mutex_);
     const std::size_t used = used_.load(std::memory_order_relaxed);
@@ -67,12 +71,32 @@ Slots& slots() {
   return all;
 }
 std::atomic<std::size_t> live{0};
+std::atomic<bool> is_forked{false};
+pid_t maker = 0;  ///< The process that made the driver.
 
 ze_result_t no_such_handle() noexcept {
   return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "a handle was destroyed before, is of another kind, or never was one");
 }
 
 }  // namespace
+
+void guard_against_fork() noexcept {
+  maker = ::getpid();
+  ::pthread_atfork(nullptr, nullptr, [] { is_forked.store(true, std::memory_order_relaxed); });
+}
+
+bool is_forked_process() noexcept { return is_forked.load(std::memory_order_relaxed); }
+
+ze_result_t check_not_forked() noexcept {
+  if (!is_forked_process()) return ZE_RESULT_SUCCESS;
+  try {
+    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                "the driver was initialised by process " + std::to_string(maker) +
+                    ", and this one was forked from it: fork before zeInit, or exec another program");
+  } catch (...) {
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+  }
+}
 
 bool attach_slot(Object* object, Kind kind) noexcept try {
   Slot* slot = slots().take();
@@ -100,6 +124,7 @@ void Object::drop_reference() const noexcept {
 }
 
 ze_result_t acquire_object(const void* handle, Kind kind, Object** object) noexcept {
+  if (const ze_result_t result = check_not_forked()) return result;
   if (!handle) return fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "a handle is null");
   Slot* slot = slots().find(handle);
   if (!slot) return no_such_handle();
@@ -112,6 +137,7 @@ ze_result_t acquire_object(const void* handle, Kind kind, Object** object) noexc
 }
 
 ze_result_t destroy_handle(void* handle, Kind kind) noexcept {
+  if (const ze_result_t result = check_not_forked()) return result;
   if (!handle) return fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "a handle is null");
   Slot* slot = slots().find(handle);
   if (!slot) return no_such_handle();
@@ -123,6 +149,8 @@ ze_result_t destroy_handle(void* handle, Kind kind) noexcept {
   slot->object->drop_reference();
   return ZE_RESULT_SUCCESS;
 }
+
+std::int64_t handle_number(const void* handle) noexcept { return slots().number(slots().find(handle)); }
 
 std::size_t live_handles() noexcept { return live.load(std::memory_order_relaxed); }
 

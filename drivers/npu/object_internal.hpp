@@ -100,6 +100,17 @@ ze_result_t destroy_handle(void* handle, Kind kind) noexcept;
 /// Handles that are valid now, by kind; for tests of leaks.
 std::size_t live_handles() noexcept;
 
+/// From now on processes that this one forks get errors for every handle and every way to one: they have none of the
+/// threads behind them, and locks as they were. Called when the driver is made.
+void guard_against_fork() noexcept;
+/// In a process forked after guard_against_fork(). @return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE there, and fail() was
+/// called; else ZE_RESULT_SUCCESS.
+ze_result_t check_not_forked() noexcept;
+
+bool is_forked_process() noexcept;
+/// Which slot a handle names, whether it is valid or not; -1 for what never was one.
+std::int64_t handle_number(const void* handle) noexcept;
+
 /// T has `static constexpr Kind kKind` and `using Handle`.
 template <class T, class Handle>
 ze_result_t acquire(Handle handle, Ref<T>* ref) noexcept {

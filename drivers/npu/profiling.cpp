@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profiling extension: pools of slots, and times by layer and by task.
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstring>
 
+#include <tenon/drivers/npu/extensions_internal.hpp>
+#include <tenon/drivers/npu/instrument_internal.hpp>
 #include <tenon/drivers/npu/profiling_internal.hpp>
 
 namespace tenon::npu {
@@ -170,9 +174,24 @@ std::shared_ptr<ProfilingQuery> ProfilingPool::query(std::uint32_t index) const 
   return index < queries_.size() ? queries_[index] : nullptr;
 }
 
+std::span<const TableEntry> named_profiling_calls() {
+  static const TableEntry entries[] = {entry<"pfnProfilingPoolCreate", pool_create>(0),
+                                       entry<"pfnProfilingPoolDestroy", pool_destroy>(0),
+                                       entry<"pfnProfilingQueryCreate", query_create>(0),
+                                       entry<"pfnProfilingQueryDestroy", query_destroy>(0),
+                                       entry<"pfnProfilingQueryGetData", query_get_data>(0),
+                                       entry<"pfnDeviceGetProfilingDataProperties", device_get_properties>(0),
+                                       entry<"pfnProfilingLogGetString", log_get_string>(0)};
+  static_assert(std::size(entries) * sizeof(void*) == sizeof(abi::ProfilingTable));
+  return entries;
+}
+
 abi::ProfilingTable* profiling_table() noexcept {
-  static abi::ProfilingTable table = {pool_create,    pool_destroy,          query_create,  query_destroy,
-                                      query_get_data, device_get_properties, log_get_string};
+  static abi::ProfilingTable table = [] {
+    std::array<const void*, sizeof(abi::ProfilingTable) / sizeof(void*)> places{};
+    std::ranges::transform(named_profiling_calls(), places.begin(), &TableEntry::call);
+    return std::bit_cast<abi::ProfilingTable>(places);
+  }();
   return &table;
 }
 

@@ -44,6 +44,13 @@ ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Pri
   return result;
 }
 
+std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device, Priority priority,
+                                        std::uint64_t spin_ns) {
+  auto executor = std::make_shared<Executor>(device, priority, spin_ns);
+  context.driver().add_executor(executor);
+  return executor;
+}
+
 namespace calls {
 
 ze_result_t queue_create(ze_context_handle_t context_handle, ze_device_handle_t device_handle,
@@ -56,8 +63,9 @@ ze_result_t queue_create(ze_context_handle_t context_handle, ze_device_handle_t 
   Priority priority{};
   std::uint64_t spin_ns = 0;
   if (const ze_result_t result = read_queue_descriptor(*descriptor, &priority, &spin_ns)) return result;
-  const CommandQueue* made = make_object<CommandQueue>(std::move(context), device, *descriptor, priority, spin_ns);
+  CommandQueue* made = make_object<CommandQueue>(std::move(context), device, *descriptor, priority, spin_ns);
   if (!made) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  made->executor().set_owner(made->handle());
   *queue = made->handle();
   return ZE_RESULT_SUCCESS;
 }
@@ -83,16 +91,22 @@ ze_result_t queue_execute_command_lists(ze_command_queue_handle_t handle, std::u
       return fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, "the fence was made for another queue");
   }
   TakenLists taken;
-  if (const ze_result_t result = taken.take(count, list_handles, queue->context())) return result;
+  if (const ze_result_t result = taken.take(count, list_handles, queue->context(), queue->device())) return result;
   std::uint32_t token = 0;
   if (fence && !fence->begin(&token))
     return fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "the fence is that of a submission that is not done");
-  if (!queue->executor().submit(taken.lists(), fence, token)) {
+  Executor::Outcome outcome;
+  Executor::Submission submission;
+  submission.lists = taken.lists();
+  submission.fence = fence;
+  submission.token = token;
+  if (queue->is_synchronous()) submission.outcome = &outcome;
+  if (!queue->executor().submit(std::move(submission))) {
     if (fence) fence->abandon(token);
     return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   }
   taken.hand_on();
-  return queue->is_synchronous() ? queue->executor().wait(Deadline()) : ZE_RESULT_SUCCESS;
+  return queue->is_synchronous() ? queue->executor().wait(outcome) : ZE_RESULT_SUCCESS;
 } catch (...) {
   return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }

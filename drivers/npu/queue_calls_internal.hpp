@@ -19,6 +19,10 @@ inline constexpr std::uint32_t kMutableChanges =     ///< What mutable lists can
 ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Priority* priority,
                                   std::uint64_t* spin_ns);
 
+/// One that the driver knows, for those who ask what memory is used by. @errors std::bad_alloc
+std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device, Priority priority,
+                                        std::uint64_t spin_ns);
+
 class CommandQueue final : public Object {
  public:
   using Handle = ze_command_queue_handle_t;
@@ -27,23 +31,26 @@ class CommandQueue final : public Object {
   CommandQueue(Ref<Context> context, const Ref<Device>& device, const ze_command_queue_desc_t& descriptor,
                Priority priority, std::uint64_t spin_ns)
       : context_(std::move(context)),
+        device_(device),
         index_(descriptor.index),
         is_synchronous_(descriptor.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS),
         priority_(priority),
-        executor_(device, priority, spin_ns) {}
+        executor_(make_executor(*context_, device, priority, spin_ns)) {}
   ze_command_queue_handle_t handle() const noexcept { return static_cast<ze_command_queue_handle_t>(Object::handle()); }
   const Context& context() const noexcept { return *context_; }
+  const Device& device() const noexcept { return *device_; }
   std::uint32_t index() const noexcept { return index_; }
   bool is_synchronous() const noexcept { return is_synchronous_; }
   Priority priority() const noexcept { return priority_; }
-  Executor& executor() noexcept { return executor_; }
+  Executor& executor() noexcept { return *executor_; }
 
  private:
   const Ref<Context> context_;
+  const Ref<Device> device_;
   const std::uint32_t index_;
   const bool is_synchronous_;
   const Priority priority_;
-  Executor executor_;
+  const std::shared_ptr<Executor> executor_;
 };
 
 /// The lists of a submission, taken; given back unless they are handed on.
@@ -56,7 +63,9 @@ class TakenLists {
     for (const auto& list : kept_) give_back(list);
     for (const auto& list : many_) give_back(list);
   }
-  ze_result_t take(std::uint32_t count, const ze_command_list_handle_t* handles, const Context& context) {
+  /// @param context, device  of the queue that they are for.
+  ze_result_t take(std::uint32_t count, const ze_command_list_handle_t* handles, const Context& context,
+                   const Device& device) {
     if (count > kFewLists) {
       many_.resize(count);
       pointers_many_.reserve(count);
@@ -66,6 +75,8 @@ class TakenLists {
       if (const ze_result_t result = acquire(handles[i], &list)) return result;
       if (&list->context() != &context)
         return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is of another context");
+      if (&list->device() != &device)
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is of another device");
       if (!list->take()) return list->why_not_taken();
       if (count > kFewLists) {
         pointers_many_.push_back(list.get());
@@ -137,6 +148,9 @@ ze_result_t list_update_mutable_signal_event(ze_command_list_handle_t list, std:
 ze_result_t list_update_mutable_wait_events(ze_command_list_handle_t list, std::uint64_t id, std::uint32_t count,
                                             ze_event_handle_t* waits);
 
+/// Ends the submission that the list is part of: CommandList::cancel. Of the extension abi::kCancelExtension.
+ze_result_t list_cancel(ze_command_list_handle_t list);
+
 // command_calls.cpp
 ze_result_t append_barrier(ze_command_list_handle_t list, ze_event_handle_t signal, std::uint32_t wait_count,
                            ze_event_handle_t* waits);
@@ -145,6 +159,16 @@ ze_result_t append_memory_ranges_barrier(ze_command_list_handle_t list, std::uin
                                          ze_event_handle_t* waits);
 ze_result_t append_memory_copy(ze_command_list_handle_t list, void* destination, const void* source, std::size_t size,
                                ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits);
+ze_result_t append_memory_copy_from_context(ze_command_list_handle_t list, void* destination,
+                                            ze_context_handle_t source_context, const void* source, std::size_t size,
+                                            ze_event_handle_t signal, std::uint32_t wait_count,
+                                            ze_event_handle_t* waits);
+ze_result_t append_memory_copy_region(ze_command_list_handle_t list, void* destination,
+                                      const ze_copy_region_t* to_region, std::uint32_t to_pitch,
+                                      std::uint32_t to_slice_pitch, const void* source,
+                                      const ze_copy_region_t* from_region, std::uint32_t from_pitch,
+                                      std::uint32_t from_slice_pitch, ze_event_handle_t signal,
+                                      std::uint32_t wait_count, ze_event_handle_t* waits);
 ze_result_t append_memory_fill(ze_command_list_handle_t list, void* data, const void* pattern, std::size_t pattern_size,
                                std::size_t size, ze_event_handle_t signal, std::uint32_t wait_count,
                                ze_event_handle_t* waits);

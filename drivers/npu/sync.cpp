@@ -35,7 +35,10 @@ void Fence::reset() noexcept {
 ze_result_t Fence::wait(Deadline deadline) noexcept {
   const bool signalled =
       state_.wait([](std::uint32_t state) { return (state & kStates) == kSignalled; }, deadline, default_spin_ns());
-  return signalled ? result_.load(std::memory_order_relaxed) : ZE_RESULT_NOT_READY;
+  if (!signalled) return ZE_RESULT_NOT_READY;
+  const ze_result_t result = result_.load(std::memory_order_relaxed);
+  if (result != ZE_RESULT_SUCCESS) told_.store(state_.load() & ~std::uint32_t{kStates});
+  return result;
 }
 
 bool EventPool::has_timestamps() const noexcept {
@@ -59,12 +62,24 @@ void Event::signal(ze_result_t result, Timestamps when) noexcept {
   result_.store(result, std::memory_order_relaxed);
   start_ns_.store(when.start_ns, std::memory_order_relaxed);
   end_ns_.store(when.end_ns, std::memory_order_relaxed);
-  state_.store(1);
+  state_.store(kSignalled);
+}
+
+void Event::refuse(ze_result_t result) noexcept {
+  refusal_.store(result, std::memory_order_relaxed);
+  std::uint32_t expected = kReset;
+  state_.compare_exchange(expected, kRefused);
+}
+
+void Event::expect() noexcept {
+  std::uint32_t expected = kRefused;
+  state_.compare_exchange(expected, kReset);
 }
 
 ze_result_t Event::wait(Deadline deadline, std::uint64_t spin_ns) noexcept {
-  const bool signalled = state_.wait([](std::uint32_t state) { return state != 0; }, deadline, spin_ns);
-  return signalled ? result_.load(std::memory_order_relaxed) : ZE_RESULT_NOT_READY;
+  const bool is_over = state_.wait([](std::uint32_t state) { return state != kReset; }, deadline, spin_ns);
+  if (!is_over) return ZE_RESULT_NOT_READY;
+  return (state_.load() == kRefused ? refusal_ : result_).load(std::memory_order_relaxed);
 }
 
 Timestamps Event::timestamps() const noexcept {

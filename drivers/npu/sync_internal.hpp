@@ -30,12 +30,15 @@ class Fence final : public Object {
   bool is_signalled() const noexcept { return (state_.load() & kStates) == kSignalled; }
   /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise what became of the submission.
   ze_result_t wait(Deadline deadline) noexcept;
+  /// wait() has told somebody how that submission failed.
+  bool has_told(std::uint32_t token) const noexcept { return told_.load() == (token & ~std::uint32_t{kStates}); }
 
  private:
   enum : std::uint32_t { kReset = 0, kPending = 1, kSignalled = 2, kStates = 3, kNextEpoch = 4 };
   const void* const queue_;
   WaitWord state_;  ///< One of the states, and above it which submission it is about.
   std::atomic<ze_result_t> result_{ZE_RESULT_SUCCESS};
+  std::atomic<std::uint32_t> told_{kReset};  ///< Of which submission a failure was told; the first one is kNextEpoch.
 };
 
 class EventPool final : public Object {
@@ -83,7 +86,12 @@ class Event final : public Object {
   ze_event_scope_flags_t wait_scope() const noexcept { return wait_scope_; }
 
   void signal(ze_result_t result, Timestamps when) noexcept;
-  void reset() noexcept { state_.store(0); }
+  void reset() noexcept { state_.store(kReset); }
+  /// What was to signal it was refused: unless it is signalled, those who wait for it get that result and no longer
+  /// wait in vain, until something else is to signal it.
+  void refuse(ze_result_t result) noexcept;
+  /// A command that signals it was recorded or submitted.
+  void expect() noexcept;
   /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise what the command that signalled it came to.
   ze_result_t wait(Deadline deadline, std::uint64_t spin_ns) noexcept;
   Timestamps timestamps() const noexcept;
@@ -92,8 +100,9 @@ class Event final : public Object {
   const Ref<EventPool> pool_;
   const std::uint32_t index_;
   const ze_event_scope_flags_t signal_scope_, wait_scope_;
+  enum : std::uint32_t { kReset = 0, kSignalled = 1, kRefused = 2 };
   WaitWord state_;
-  std::atomic<ze_result_t> result_{ZE_RESULT_SUCCESS};
+  std::atomic<ze_result_t> result_{ZE_RESULT_SUCCESS}, refusal_{ZE_RESULT_SUCCESS};
   std::atomic<std::uint64_t> start_ns_{0}, end_ns_{0};
 };
 

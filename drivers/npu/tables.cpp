@@ -6,222 +6,294 @@
 
 #include <tenon/drivers/npu/dispatch_internal.hpp>
 #include <tenon/drivers/npu/extensions_internal.hpp>
+#include <tenon/drivers/npu/instrument_internal.hpp>
 #include <tenon/drivers/npu/queue_calls_internal.hpp>
 
 namespace tenon::npu {
 namespace {
 
-/// Arguments are the caller's to clear away (x86-64 and AArch64 calling conventions), so one function serves every
-/// type.
-ze_result_t unsupported_call() {
-  return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-              "an NPU runs graphs: it has no kernels, modules, images or samplers");
-}
-
 using Table = std::span<const TableEntry>;
 
 Table global_table() {
-  static const TableEntry entries[] = {entry(0, calls::init), entry(10, calls::init_drivers)};
+  static const TableEntry entries[] = {entry<"zeInit", calls::init>(0),
+                                       entry<"zeInitDrivers", calls::init_drivers>(10)};
   return entries;
 }
 
 Table driver_table() {
   static const TableEntry entries[] = {
-      entry(0, calls::driver_get),
-      entry(0, calls::driver_get_api_version),
-      entry(0, calls::driver_get_properties),
-      entry(0, calls::driver_get_ipc_properties),
-      entry(0, calls::driver_get_extension_properties),
-      entry(1, calls::driver_get_extension_function_address),
-      entry(6, calls::driver_get_last_error_description),
-      unsupported(13),  // RTAS format compatibility
-                        // The default context is a handle, not a result: its place stays empty.
+      entry<"zeDriverGet", calls::driver_get>(0),
+      entry<"zeDriverGetApiVersion", calls::driver_get_api_version>(0),
+      entry<"zeDriverGetProperties", calls::driver_get_properties>(0),
+      entry<"zeDriverGetIpcProperties", calls::driver_get_ipc_properties>(0),
+      entry<"zeDriverGetExtensionProperties", calls::driver_get_extension_properties>(0),
+      entry<"zeDriverGetExtensionFunctionAddress", calls::driver_get_extension_function_address>(1),
+      entry<"zeDriverGetLastErrorDescription", calls::driver_get_last_error_description>(6),
+      unsupported<"zeDriverRTASFormatCompatibilityCheckExt">(13)
+      // The default context is a handle, not a result: its place stays empty.
   };
   return entries;
 }
 
 Table device_table() {
   static const TableEntry entries[] = {
-      entry(0, calls::device_get),
-      entry(0, calls::device_get_sub_devices),
-      entry(0, calls::device_get_properties),
-      entry(0, calls::device_get_compute_properties),
-      entry(0, calls::device_get_module_properties),
-      entry(0, calls::device_get_command_queue_group_properties),
-      entry(0, calls::device_get_memory_properties),
-      entry(0, calls::device_get_memory_access_properties),
-      entry(0, calls::device_get_cache_properties),
-      entry(0, calls::device_get_image_properties),
-      entry(0, calls::device_get_external_memory_properties),
-      entry(0, calls::device_get_p2p_properties),
-      entry(0, calls::device_can_access_peer),
-      entry(0, calls::device_get_status),
-      entry(1, calls::device_get_global_timestamps),
-      unsupported(2),  // reserve cache
-      unsupported(2),  // cache advice
-      entry(3, calls::device_pci_get_properties),
-      entry(7, calls::device_get_root_device),
-      unsupported(12),  // import external semaphore
-      unsupported(12),  // release external semaphore
-      unsupported(13),  // vector width
+      entry<"zeDeviceGet", calls::device_get>(0),
+      entry<"zeDeviceGetSubDevices", calls::device_get_sub_devices>(0),
+      entry<"zeDeviceGetProperties", calls::device_get_properties>(0),
+      entry<"zeDeviceGetComputeProperties", calls::device_get_compute_properties>(0),
+      entry<"zeDeviceGetModuleProperties", calls::device_get_module_properties>(0),
+      entry<"zeDeviceGetCommandQueueGroupProperties", calls::device_get_command_queue_group_properties>(0),
+      entry<"zeDeviceGetMemoryProperties", calls::device_get_memory_properties>(0),
+      entry<"zeDeviceGetMemoryAccessProperties", calls::device_get_memory_access_properties>(0),
+      entry<"zeDeviceGetCacheProperties", calls::device_get_cache_properties>(0),
+      entry<"zeDeviceGetImageProperties", calls::device_get_image_properties>(0),
+      entry<"zeDeviceGetExternalMemoryProperties", calls::device_get_external_memory_properties>(0),
+      entry<"zeDeviceGetP2PProperties", calls::device_get_p2p_properties>(0),
+      entry<"zeDeviceCanAccessPeer", calls::device_can_access_peer>(0),
+      entry<"zeDeviceGetStatus", calls::device_get_status>(0),
+      entry<"zeDeviceGetGlobalTimestamps", calls::device_get_global_timestamps>(1),
+      unsupported<"zeDeviceReserveCacheExt">(2),
+      unsupported<"zeDeviceSetCacheAdviceExt">(2),
+      entry<"zeDevicePciGetPropertiesExt", calls::device_pci_get_properties>(3),
+      entry<"zeDeviceGetRootDevice", calls::device_get_root_device>(7),
+      unsupported<"zeDeviceImportExternalSemaphoreExt">(12),
+      unsupported<"zeDeviceReleaseExternalSemaphoreExt">(12),
+      unsupported<"zeDeviceGetVectorWidthPropertiesExt">(13),
   };
   return entries;
 }
 
 Table context_table() {
   static const TableEntry entries[] = {
-      entry(0, calls::context_create),
-      entry(0, calls::context_destroy),
-      entry(0, calls::context_get_status),
-      entry(0, calls::context_system_barrier),
-      entry(0, calls::context_make_memory_resident),
-      entry(0, calls::context_evict_memory),
-      unsupported(0),  // make image resident
-      unsupported(0),  // evict image
-      entry(1, calls::context_create_ex),
+      entry<"zeContextCreate", calls::context_create>(0),
+      entry<"zeContextDestroy", calls::context_destroy>(0),
+      entry<"zeContextGetStatus", calls::context_get_status>(0),
+      entry<"zeContextSystemBarrier", calls::context_system_barrier>(0),
+      entry<"zeContextMakeMemoryResident", calls::context_make_memory_resident>(0),
+      entry<"zeContextEvictMemory", calls::context_evict_memory>(0),
+      unsupported<"zeContextMakeImageResident">(0),
+      unsupported<"zeContextEvictImage">(0),
+      entry<"zeContextCreateEx", calls::context_create_ex>(1),
   };
   return entries;
 }
 
 Table queue_table() {
   static const TableEntry entries[] = {
-      entry(0, calls::queue_create),
-      entry(0, calls::queue_destroy),
-      entry(0, calls::queue_execute_command_lists),
-      entry(0, calls::queue_synchronize),
-      entry(9, calls::queue_get_ordinal),
-      entry(9, calls::queue_get_index),
+      entry<"zeCommandQueueCreate", calls::queue_create>(0),
+      entry<"zeCommandQueueDestroy", calls::queue_destroy>(0),
+      entry<"zeCommandQueueExecuteCommandLists", calls::queue_execute_command_lists>(0),
+      entry<"zeCommandQueueSynchronize", calls::queue_synchronize>(0),
+      entry<"zeCommandQueueGetOrdinal", calls::queue_get_ordinal>(9),
+      entry<"zeCommandQueueGetIndex", calls::queue_get_index>(9),
   };
   return entries;
 }
 
 Table list_table() {
   static const TableEntry entries[] = {
-      entry(0, calls::list_create),
-      entry(0, calls::list_create_immediate),
-      entry(0, calls::list_destroy),
-      entry(0, calls::list_close),
-      entry(0, calls::list_reset),
-      entry(0, calls::append_write_global_timestamp),
-      entry(0, calls::append_barrier),
-      entry(0, calls::append_memory_ranges_barrier),
-      entry(0, calls::append_memory_copy),
-      entry(0, calls::append_memory_fill),
-      unsupported(0),  // copy region
-      unsupported(0),  // copy from context
-      unsupported(0),  // image copy
-      unsupported(0),  // image copy region
-      unsupported(0),  // image to memory
-      unsupported(0),  // memory to image
-      entry(0, calls::append_memory_prefetch),
-      entry(0, calls::append_mem_advise),
-      entry(0, calls::append_signal_event),
-      entry(0, calls::append_wait_on_events),
-      entry(0, calls::append_event_reset),
-      entry(0, calls::append_query_kernel_timestamps),
-      unsupported(0),  // launch kernel
-      unsupported(0),  // launch cooperative kernel
-      unsupported(0),  // launch kernel indirect
-      unsupported(0),  // launch multiple kernels indirect
-      unsupported(3),  // image to memory, with pitches
-      unsupported(3),  // memory to image, with pitches
-      entry(6, calls::list_host_synchronize),
-      entry(9, calls::list_get_device),
-      entry(9, calls::list_get_context),
-      entry(9, calls::list_get_ordinal),
-      entry(9, calls::list_get_index),
-      entry(9, calls::list_is_immediate),
-      unsupported(12),  // signal external semaphore
-      unsupported(12),  // wait for external semaphore
+      entry<"zeCommandListCreate", calls::list_create>(0),
+      entry<"zeCommandListCreateImmediate", calls::list_create_immediate>(0),
+      entry<"zeCommandListDestroy", calls::list_destroy>(0),
+      entry<"zeCommandListClose", calls::list_close>(0),
+      entry<"zeCommandListReset", calls::list_reset>(0),
+      entry<"zeCommandListAppendWriteGlobalTimestamp", calls::append_write_global_timestamp>(0),
+      entry<"zeCommandListAppendBarrier", calls::append_barrier>(0),
+      entry<"zeCommandListAppendMemoryRangesBarrier", calls::append_memory_ranges_barrier>(0),
+      entry<"zeCommandListAppendMemoryCopy", calls::append_memory_copy>(0),
+      entry<"zeCommandListAppendMemoryFill", calls::append_memory_fill>(0),
+      entry<"zeCommandListAppendMemoryCopyRegion", calls::append_memory_copy_region>(0),
+      entry<"zeCommandListAppendMemoryCopyFromContext", calls::append_memory_copy_from_context>(0),
+      unsupported<"zeCommandListAppendImageCopy">(0),
+      unsupported<"zeCommandListAppendImageCopyRegion">(0),
+      unsupported<"zeCommandListAppendImageCopyToMemory">(0),
+      unsupported<"zeCommandListAppendImageCopyFromMemory">(0),
+      entry<"zeCommandListAppendMemoryPrefetch", calls::append_memory_prefetch>(0),
+      entry<"zeCommandListAppendMemAdvise", calls::append_mem_advise>(0),
+      entry<"zeCommandListAppendSignalEvent", calls::append_signal_event>(0),
+      entry<"zeCommandListAppendWaitOnEvents", calls::append_wait_on_events>(0),
+      entry<"zeCommandListAppendEventReset", calls::append_event_reset>(0),
+      entry<"zeCommandListAppendQueryKernelTimestamps", calls::append_query_kernel_timestamps>(0),
+      unsupported<"zeCommandListAppendLaunchKernel">(0),
+      unsupported<"zeCommandListAppendLaunchCooperativeKernel">(0),
+      unsupported<"zeCommandListAppendLaunchKernelIndirect">(0),
+      unsupported<"zeCommandListAppendLaunchMultipleKernelsIndirect">(0),
+      unsupported<"zeCommandListAppendImageCopyToMemoryExt">(3),
+      unsupported<"zeCommandListAppendImageCopyFromMemoryExt">(3),
+      entry<"zeCommandListHostSynchronize", calls::list_host_synchronize>(6),
+      entry<"zeCommandListGetDeviceHandle", calls::list_get_device>(9),
+      entry<"zeCommandListGetContextHandle", calls::list_get_context>(9),
+      entry<"zeCommandListGetOrdinal", calls::list_get_ordinal>(9),
+      entry<"zeCommandListImmediateGetIndex", calls::list_get_index>(9),
+      entry<"zeCommandListIsImmediate", calls::list_is_immediate>(9),
+      unsupported<"zeCommandListAppendSignalExternalSemaphoreExt">(12),
+      unsupported<"zeCommandListAppendWaitExternalSemaphoreExt">(12),
   };
   return entries;
 }
 
 Table list_exp_table() {
   static const TableEntry entries[] = {
-      unsupported(9),  // clone
-      entry(9, calls::list_append_lists),
-      entry(9, calls::list_get_next_command_id),
-      entry(9, calls::list_update_mutable_commands),
-      entry(9, calls::list_update_mutable_signal_event),
-      entry(9, calls::list_update_mutable_wait_events),
-      unsupported(10),  // ids with kernels
-      unsupported(10),  // change kernels
+      unsupported<"zeCommandListCreateCloneExp">(9),
+      entry<"zeCommandListImmediateAppendCommandListsExp", calls::list_append_lists>(9),
+      entry<"zeCommandListGetNextCommandIdExp", calls::list_get_next_command_id>(9),
+      entry<"zeCommandListUpdateMutableCommandsExp", calls::list_update_mutable_commands>(9),
+      entry<"zeCommandListUpdateMutableCommandSignalEventExp", calls::list_update_mutable_signal_event>(9),
+      entry<"zeCommandListUpdateMutableCommandWaitEventsExp", calls::list_update_mutable_wait_events>(9),
+      unsupported<"zeCommandListGetNextCommandIdWithKernelsExp">(10),
+      unsupported<"zeCommandListUpdateMutableCommandKernelsExp">(10),
   };
   return entries;
 }
 
 Table memory_table_of_calls() {
   static const TableEntry entries[] = {
-      entry(0, calls::mem_alloc_shared),
-      entry(0, calls::mem_alloc_device),
-      entry(0, calls::mem_alloc_host),
-      entry(0, calls::mem_free),
-      entry(0, calls::mem_get_alloc_properties),
-      entry(0, calls::mem_get_address_range),
-      unsupported(0),  // get IPC handle
-      unsupported(0),  // open IPC handle
-      unsupported(0),  // close IPC handle
-      entry(3, calls::mem_free_ext),
-      unsupported(6),  // put IPC handle
-      unsupported(9),  // pitch of images
+      entry<"zeMemAllocShared", calls::mem_alloc_shared>(0),
+      entry<"zeMemAllocDevice", calls::mem_alloc_device>(0),
+      entry<"zeMemAllocHost", calls::mem_alloc_host>(0),
+      entry<"zeMemFree", calls::mem_free>(0),
+      entry<"zeMemGetAllocProperties", calls::mem_get_alloc_properties>(0),
+      entry<"zeMemGetAddressRange", calls::mem_get_address_range>(0),
+      unsupported<"zeMemGetIpcHandle">(0),
+      unsupported<"zeMemOpenIpcHandle">(0),
+      unsupported<"zeMemCloseIpcHandle">(0),
+      entry<"zeMemFreeExt", calls::mem_free_ext>(3),
+      unsupported<"zeMemPutIpcHandle">(6),
+      unsupported<"zeMemGetPitchFor2dImage">(9),
   };
   return entries;
 }
 
 Table fence_table() {
   static const TableEntry entries[] = {
-      entry(0, calls::fence_create),       entry(0, calls::fence_destroy), entry(0, calls::fence_host_synchronize),
-      entry(0, calls::fence_query_status), entry(0, calls::fence_reset),
+      entry<"zeFenceCreate", calls::fence_create>(0),
+      entry<"zeFenceDestroy", calls::fence_destroy>(0),
+      entry<"zeFenceHostSynchronize", calls::fence_host_synchronize>(0),
+      entry<"zeFenceQueryStatus", calls::fence_query_status>(0),
+      entry<"zeFenceReset", calls::fence_reset>(0),
   };
   return entries;
 }
 
 Table event_pool_table() {
   static const TableEntry entries[] = {
-      entry(0, calls::event_pool_create),
-      entry(0, calls::event_pool_destroy),
-      unsupported(0),  // get IPC handle
-      unsupported(0),  // open IPC handle
-      unsupported(0),  // close IPC handle
-      unsupported(6),  // put IPC handle
-      entry(9, calls::event_pool_get_context),
-      entry(9, calls::event_pool_get_flags),
+      entry<"zeEventPoolCreate", calls::event_pool_create>(0),
+      entry<"zeEventPoolDestroy", calls::event_pool_destroy>(0),
+      unsupported<"zeEventPoolGetIpcHandle">(0),
+      unsupported<"zeEventPoolOpenIpcHandle">(0),
+      unsupported<"zeEventPoolCloseIpcHandle">(0),
+      unsupported<"zeEventPoolPutIpcHandle">(6),
+      entry<"zeEventPoolGetContextHandle", calls::event_pool_get_context>(9),
+      entry<"zeEventPoolGetFlags", calls::event_pool_get_flags>(9),
   };
   return entries;
 }
 
 Table event_table() {
   static const TableEntry entries[] = {
-      entry(0, calls::event_create),
-      entry(0, calls::event_destroy),
-      entry(0, calls::event_host_signal),
-      entry(0, calls::event_host_synchronize),
-      entry(0, calls::event_query_status),
-      entry(0, calls::event_host_reset),
-      entry(0, calls::event_query_kernel_timestamp),
-      entry(6, calls::event_query_kernel_timestamps_ext),
-      entry(9, calls::event_get_pool),
-      entry(9, calls::event_get_signal_scope),
-      entry(9, calls::event_get_wait_scope),
+      entry<"zeEventCreate", calls::event_create>(0),
+      entry<"zeEventDestroy", calls::event_destroy>(0),
+      entry<"zeEventHostSignal", calls::event_host_signal>(0),
+      entry<"zeEventHostSynchronize", calls::event_host_synchronize>(0),
+      entry<"zeEventQueryStatus", calls::event_query_status>(0),
+      entry<"zeEventHostReset", calls::event_host_reset>(0),
+      entry<"zeEventQueryKernelTimestamp", calls::event_query_kernel_timestamp>(0),
+      entry<"zeEventQueryKernelTimestampsExt", calls::event_query_kernel_timestamps_ext>(6),
+      entry<"zeEventGetEventPool", calls::event_get_pool>(9),
+      entry<"zeEventGetSignalScope", calls::event_get_signal_scope>(9),
+      entry<"zeEventGetWaitScope", calls::event_get_wait_scope>(9),
   };
   return entries;
 }
 
-/// A table in the form that handles refer to, as long as any version knows it.
-const void* const* whole_table(Table entries) {
-  auto* places = new std::array<const void*, 64>{};  // Once per table, for as long as there are handles.
+// What an NPU has not.
+Table image_table() {
+  static const TableEntry entries[] = {unsupported<"zeImageGetProperties">(0), unsupported<"zeImageCreate">(0),
+                                       unsupported<"zeImageDestroy">(0), unsupported<"zeImageGetAllocPropertiesExt">(3),
+                                       unsupported<"zeImageViewCreateExt">(5)};
+  return entries;
+}
+
+Table image_exp_table() {
+  static const TableEntry entries[] = {unsupported<"zeImageGetMemoryPropertiesExp">(2),
+                                       unsupported<"zeImageViewCreateExp">(2),
+                                       unsupported<"zeImageGetDeviceOffsetExp">(9)};
+  return entries;
+}
+
+Table memory_exp_table() {
+  static const TableEntry entries[] = {unsupported<"zeMemGetIpcHandleFromFileDescriptorExp">(6),
+                                       unsupported<"zeMemGetFileDescriptorFromIpcHandleExp">(6),
+                                       unsupported<"zeMemSetAtomicAccessAttributeExp">(7),
+                                       unsupported<"zeMemGetAtomicAccessAttributeExp">(7)};
+  return entries;
+}
+
+Table event_exp_table() {
+  static const TableEntry entries[] = {unsupported<"zeEventQueryTimestampsExp">(2)};
+  return entries;
+}
+
+Table module_table() {
+  static const TableEntry entries[] = {
+      unsupported<"zeModuleCreate">(0),           unsupported<"zeModuleDestroy">(0),
+      unsupported<"zeModuleDynamicLink">(0),      unsupported<"zeModuleGetNativeBinary">(0),
+      unsupported<"zeModuleGetGlobalPointer">(0), unsupported<"zeModuleGetKernelNames">(0),
+      unsupported<"zeModuleGetProperties">(0),    unsupported<"zeModuleGetFunctionPointer">(0),
+      unsupported<"zeModuleInspectLinkageExt">(3)};
+  return entries;
+}
+
+Table kernel_table() {
+  static const TableEntry entries[] = {unsupported<"zeKernelCreate">(0),
+                                       unsupported<"zeKernelDestroy">(0),
+                                       unsupported<"zeKernelSetCacheConfig">(0),
+                                       unsupported<"zeKernelSetGroupSize">(0),
+                                       unsupported<"zeKernelSuggestGroupSize">(0),
+                                       unsupported<"zeKernelSuggestMaxCooperativeGroupCount">(0),
+                                       unsupported<"zeKernelSetArgumentValue">(0),
+                                       unsupported<"zeKernelSetIndirectAccess">(0),
+                                       unsupported<"zeKernelGetIndirectAccess">(0),
+                                       unsupported<"zeKernelGetSourceAttributes">(0),
+                                       unsupported<"zeKernelGetProperties">(0),
+                                       unsupported<"zeKernelGetName">(0)};
+  return entries;
+}
+
+Table sampler_table() {
+  static const TableEntry entries[] = {unsupported<"zeSamplerCreate">(0), unsupported<"zeSamplerDestroy">(0)};
+  return entries;
+}
+
+Table physical_mem_table() {
+  static const TableEntry entries[] = {unsupported<"zePhysicalMemCreate">(0), unsupported<"zePhysicalMemDestroy">(0)};
+  return entries;
+}
+
+Table virtual_mem_table() {
+  static const TableEntry entries[] = {unsupported<"zeVirtualMemReserve">(0),
+                                       unsupported<"zeVirtualMemFree">(0),
+                                       unsupported<"zeVirtualMemQueryPageSize">(0),
+                                       unsupported<"zeVirtualMemMap">(0),
+                                       unsupported<"zeVirtualMemUnmap">(0),
+                                       unsupported<"zeVirtualMemSetAccessAttribute">(0),
+                                       unsupported<"zeVirtualMemGetAccessAttribute">(0)};
+  return entries;
+}
+
+using WholeTable = std::array<const void*, 64>;
+
+/// A table in the form that handles refer to, as long as any version knows it. @param rest  what stands behind it.
+const void* const* whole_table(Table entries, const void* rest = nullptr) {
+  auto* places = new WholeTable;  // Once per table, for as long as there are handles.
+  places->fill(rest);
   for (std::size_t i = 0; i < entries.size(); ++i) (*places)[i] = entries[i].call;
   return places->data();  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks)
 }
 
-const void* const* whole_unsupported_table() {
-  static const auto* const places = [] {
-    auto* all = new std::array<const void*, 64>;
-    all->fill(unsupported(0).call);
-    return all;
-  }();
-  return places->data();  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks)
+/// One of which this driver has nothing, nor of what newer versions add to it.
+const void* const* unsupported_table(Table entries = {}) {
+  return whole_table(entries, reinterpret_cast<const void*>(unsupported_call));
 }
 
 /// What a handle's first pointer refers to: a version, whether it is valid, then one pointer per table.
@@ -239,7 +311,7 @@ struct NoDispatch {
 
 /// The tables in the order of the struct. Loaders before 1.13 have no tables for the ray-tracing builder's first form.
 const CoreDispatch* make_dispatch(bool has_first_builders) {
-  const void* const* const none = whole_unsupported_table();
+  const void* const* const none = unsupported_table();
   std::vector<const void* const*> tables;
   if (has_first_builders) tables.push_back(none);
   tables.push_back(none);  // RTASBuilderExp
@@ -254,14 +326,22 @@ const CoreDispatch* make_dispatch(bool has_first_builders) {
   tables.push_back(whole_table(queue_table()));
   tables.push_back(whole_table(list_table()));
   tables.push_back(whole_table(list_exp_table()));
-  tables.insert(tables.end(), 2, none);  // Image, ImageExp
+  tables.push_back(unsupported_table(image_table()));
+  tables.push_back(unsupported_table(image_exp_table()));
   tables.push_back(whole_table(memory_table_of_calls()));
-  tables.push_back(none);  // MemExp
+  tables.push_back(unsupported_table(memory_exp_table()));
   tables.push_back(whole_table(fence_table()));
   tables.push_back(whole_table(event_pool_table()));
   tables.push_back(whole_table(event_table()));
-  tables.insert(tables.end(), 12,
-                none);  // EventExp and what follows: modules, kernels, samplers, virtual memory, graphs
+  tables.push_back(unsupported_table(event_exp_table()));
+  tables.push_back(unsupported_table(module_table()));
+  tables.push_back(none);  // ModuleBuildLog
+  tables.push_back(unsupported_table(kernel_table()));
+  tables.push_back(none);  // KernelExp
+  tables.push_back(unsupported_table(sampler_table()));
+  tables.push_back(unsupported_table(physical_mem_table()));
+  tables.push_back(unsupported_table(virtual_mem_table()));
+  tables.insert(tables.end(), 4, none);  // Fabrics, and what follows
   auto* dispatch = new CoreDispatch;
   for (std::size_t i = 0; i < tables.size() && i < dispatch->tables.size(); ++i) dispatch->tables[i] = tables[i];
   return dispatch;
@@ -269,7 +349,17 @@ const CoreDispatch* make_dispatch(bool has_first_builders) {
 
 }  // namespace
 
-TableEntry unsupported(std::uint32_t minor) { return entry(minor, unsupported_call); }
+ze_result_t unsupported_call() {
+  return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+              "an NPU runs graphs: it has no kernels, modules, images or samplers");
+}
+
+std::vector<std::span<const TableEntry>> named_tables() {
+  return {global_table(), driver_table(),   device_table(),    context_table(),         queue_table(),
+          list_table(),   list_exp_table(), fence_table(),     memory_table_of_calls(), event_pool_table(),
+          event_table(),  image_table(),    image_exp_table(), memory_exp_table(),      event_exp_table(),
+          module_table(), kernel_table(),   sampler_table(),   physical_mem_table(),    virtual_mem_table()};
+}
 
 ze_result_t fill_table(ze_api_version_t version, void* table, std::span<const TableEntry> entries) noexcept {
   const auto asked = static_cast<std::uint32_t>(version);
@@ -287,7 +377,7 @@ ze_result_t fill_unsupported(ze_api_version_t version, void* table, std::initial
   std::size_t count = 0;
   for (const Places& group : places)
     for (std::uint32_t i = 0; i < group.count && count < entries.size(); ++i)
-      entries[count++] = unsupported(group.minor);
+      entries[count++] = {reinterpret_cast<const void*>(unsupported_call), group.minor, ""};
   return fill_table(version, table, std::span(entries).first(count));
 }
 
@@ -321,18 +411,18 @@ TENON_NPU_EXPORT(zeGetRTASParallelOperationProcAddrTable) { return npu::fill_uns
 TENON_NPU_EXPORT(zeGetRTASParallelOperationExpProcAddrTable) { return npu::fill_unsupported(version, table, {{7, 4}}); }
 TENON_NPU_EXPORT(zeGetDriverExpProcAddrTable) { return npu::fill_unsupported(version, table, {{7, 1}}); }
 TENON_NPU_EXPORT(zeGetDeviceExpProcAddrTable) { return npu::fill_unsupported(version, table, {{4, 1}}); }
-TENON_NPU_EXPORT(zeGetImageProcAddrTable) { return npu::fill_unsupported(version, table, {{0, 3}, {3, 1}, {5, 1}}); }
-TENON_NPU_EXPORT(zeGetImageExpProcAddrTable) { return npu::fill_unsupported(version, table, {{2, 2}, {9, 1}}); }
-TENON_NPU_EXPORT(zeGetMemExpProcAddrTable) { return npu::fill_unsupported(version, table, {{6, 2}, {7, 2}}); }
-TENON_NPU_EXPORT(zeGetEventExpProcAddrTable) { return npu::fill_unsupported(version, table, {{2, 1}}); }
-TENON_NPU_EXPORT(zeGetModuleProcAddrTable) { return npu::fill_unsupported(version, table, {{0, 8}, {3, 1}}); }
+TENON_NPU_EXPORT(zeGetImageProcAddrTable) { return npu::fill_table(version, table, npu::image_table()); }
+TENON_NPU_EXPORT(zeGetImageExpProcAddrTable) { return npu::fill_table(version, table, npu::image_exp_table()); }
+TENON_NPU_EXPORT(zeGetMemExpProcAddrTable) { return npu::fill_table(version, table, npu::memory_exp_table()); }
+TENON_NPU_EXPORT(zeGetEventExpProcAddrTable) { return npu::fill_table(version, table, npu::event_exp_table()); }
+TENON_NPU_EXPORT(zeGetModuleProcAddrTable) { return npu::fill_table(version, table, npu::module_table()); }
 TENON_NPU_EXPORT(zeGetModuleBuildLogProcAddrTable) { return npu::fill_unsupported(version, table, {{0, 2}}); }
-TENON_NPU_EXPORT(zeGetKernelProcAddrTable) { return npu::fill_unsupported(version, table, {{0, 12}}); }
+TENON_NPU_EXPORT(zeGetKernelProcAddrTable) { return npu::fill_table(version, table, npu::kernel_table()); }
 TENON_NPU_EXPORT(zeGetKernelExpProcAddrTable) {
   return npu::fill_unsupported(version, table, {{1, 1}, {2, 1}, {11, 1}});
 }
-TENON_NPU_EXPORT(zeGetSamplerProcAddrTable) { return npu::fill_unsupported(version, table, {{0, 2}}); }
-TENON_NPU_EXPORT(zeGetPhysicalMemProcAddrTable) { return npu::fill_unsupported(version, table, {{0, 2}}); }
-TENON_NPU_EXPORT(zeGetVirtualMemProcAddrTable) { return npu::fill_unsupported(version, table, {{0, 7}}); }
+TENON_NPU_EXPORT(zeGetSamplerProcAddrTable) { return npu::fill_table(version, table, npu::sampler_table()); }
+TENON_NPU_EXPORT(zeGetPhysicalMemProcAddrTable) { return npu::fill_table(version, table, npu::physical_mem_table()); }
+TENON_NPU_EXPORT(zeGetVirtualMemProcAddrTable) { return npu::fill_table(version, table, npu::virtual_mem_table()); }
 TENON_NPU_EXPORT(zeGetFabricVertexExpProcAddrTable) { return npu::fill_unsupported(version, table, {{4, 4}}); }
 TENON_NPU_EXPORT(zeGetFabricEdgeExpProcAddrTable) { return npu::fill_unsupported(version, table, {{4, 3}}); }

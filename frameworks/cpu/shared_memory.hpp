@@ -134,13 +134,14 @@ class SharedMemory final : public Memory {
 };
 
 /// Host memory that meets `wanted`: plain, or a memfd where a descriptor is asked for.
-/// @errors kUnimplemented: dma-bufs, which frameworks/dmabuf makes; kResourceExhausted.
+/// @errors kUnimplemented: other descriptors (dma-bufs: frameworks/dmabuf makes them); kResourceExhausted.
 inline Ref<Memory> allocate_memory(const Requirements& wanted) {
   const std::size_t size = wanted.size_bytes + wanted.tail_padding;
   if (wanted.fd == FdKind::kNone) return HostMemory::allocate(size, wanted.alignment);
-  if (wanted.fd == FdKind::kDmabuf) {
-    throw Error(Code::kUnimplemented,
-                "host memory: a dma-buf was asked for; allocate it with frameworks/dmabuf, or accept a memfd");
+  if (!FdKind::kMemfd.serves(wanted.fd)) {
+    throw Error(Code::kUnimplemented, "host memory: a descriptor of kind " + std::string(wanted.fd.name()) +
+                                          " was asked for; allocate it with the framework that makes them "
+                                          "(frameworks/dmabuf for dma-bufs), or accept a memfd");
   }
   if (wanted.alignment > static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))) {
     throw Error(Code::kUnimplemented, "host memory: a memfd aligned to " + std::to_string(wanted.alignment) +

@@ -283,10 +283,11 @@ std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const Expor
                                                "; allow a copy, or pad rows to whole elements");
   }
   copied = !refusal.empty() || options.copy == Copy::kAlways;
+  Ledger& booked = options.ledger ? *options.ledger : Ledger::process();
   // The consumer knows nothing of our timelines: whatever is under way must be over before it gets the pointer.
   const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
   tensor.memory()->hazards().wait_for(!copied && tensor.is_writable() ? Access::kReadWrite : Access::kRead, deadline,
-                                      options.ledger);
+                                      &booked);
   if (copied) {
     Tensor copy(tensor.element_type(), tensor.shape());
     tensor.copy_to(copy);
@@ -307,7 +308,6 @@ std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const Expor
   dl.byte_offset = 0;
   made->managed.manager_ctx = made.get();
   made->managed.deleter = &Exported<Managed>::destroy;
-  Ledger& booked = options.ledger ? *options.ledger : Ledger::process();
   booked.book_map(export_edge(), false);
   if (copied) booked.book_copied(export_edge(), tensor.size_bytes());
   return made;

@@ -152,6 +152,9 @@ class MappedView final : public View {
   std::size_t size_bytes_;
 };
 
+/// Whether what the context allocates are dma-bufs, or memfds that stand in for them.
+inline bool makes_dmabufs(const Context& context);
+
 inline bool has_udmabuf() {
   static const bool found = static_cast<bool>(UniqueFd(::open(kUdmabufDevice, O_RDWR | O_CLOEXEC)));
   return found;
@@ -180,6 +183,9 @@ class CpuToDmabuf final : public Edge {
     }
     reached.result.info.strides = packed_strides(from.info.type, from.info.shape);
     reached.result.offset = 0;
+    reached.result.memory_bytes = whole_pages(
+        std::max<std::size_t>(checked_size_bytes(from.info.type, from.info.shape).value_or(0), 1), "a copy");
+    reached.result.fd = makes_dmabufs(to) ? FdKind::kDmabuf : FdKind::kMemfd;
     reached.result.read_only = false;
     return reached;
   }
@@ -216,11 +222,11 @@ class CpuToDmabuf final : public Edge {
     return access ? access->inner() : lease;
   }
   static Tensor copy(const Tensor& source, const Context& to, const MapOptions& options) {
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Requirements wanted;
     wanted.size_bytes = std::max<std::size_t>(source.size_bytes(), 1);
     const Tensor made({source.element_type(), source.shape(), {}}, to->allocate(wanted));
-    CpuAccess access(made, Access::kWrite, deadline_of(options), options.ledger);
+    CpuAccess access(made, Access::kWrite, deadline_of(options), &ledger_of(options));
     Tensor target = access.tensor();
     source.copy_to(target);
     access.end();
@@ -251,8 +257,8 @@ class DmabufToCpu final : public Edge {
     require_linear(place);
     if (place.stand_in) return source.through(view_for(source, place, to, options.access));
     const Deadline deadline = deadline_of(options);
-    source.memory()->hazards().wait_for(options.access, deadline, options.ledger);
-    Lease lease = AccessLease::begin(source, place.fd, options.access, deadline, options.ledger);
+    source.memory()->hazards().wait_for(options.access, deadline, &ledger_of(options));
+    Lease lease = AccessLease::begin(source, place.fd, options.access, deadline, &ledger_of(options));
     return source.through(view_for(source, place, to, options.access)).with_lease(std::move(lease));
   }
 
@@ -320,6 +326,10 @@ class DmabufContext final : public ContextImpl {
   /// CpuAccess. @errors kUnavailable: a dma-buf is asked for and this kernel makes none; kUnimplemented: aligned to
   /// more than a page; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override {
+    if (!FdKind::kDmabuf.serves(wanted.fd)) {
+      throw Error(Code::kUnimplemented, "dmabuf: a descriptor of kind " + std::string(wanted.fd.name()) +
+                                            " was asked for; this makes dma-bufs");
+    }
     if (wanted.fd == FdKind::kDmabuf && allocator_.kind == Allocator::Kind::kStandIn) {
       throw Error(Code::kUnavailable,
                   "dmabuf: this process can open neither a heap below /dev/dma_heap nor /dev/udmabuf (the kernel lacks "
@@ -356,6 +366,11 @@ class DmabufContext final : public ContextImpl {
  private:
   Allocator allocator_;
 };
+
+inline bool detail::makes_dmabufs(const Context& context) {
+  const auto* dmabufs = context.as<DmabufContext>();
+  return dmabufs && dmabufs->allocator().kind != Allocator::Kind::kStandIn;
+}
 
 inline Context context() {
   static const Context* the_one = new Context(make_ref<DmabufContext>());  // Outlives static destructors.

@@ -7,6 +7,7 @@
 #include <new>
 
 #include <tenon/core/host_edge.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 
 namespace tenon {
@@ -25,16 +26,18 @@ class BufferMemory final : public Memory {
   /// Owns `buffer`. @errors none
   static Ref<BufferMemory> adopt(AVBufferRef* buffer) {
     return Ref<BufferMemory>(
-        new BufferMemory(buffer->data, buffer->size, av_buffer_is_writable(buffer) == 0, buffer, {}));
+        new BufferMemory(buffer->data, buffer->size, av_buffer_is_writable(buffer) == 0, buffer, buffer, {}));
   }
   /// The bytes of `buffer`, which `keeper` keeps alive.
   static Ref<BufferMemory> over(const AVBufferRef* buffer, Lease keeper) {
-    return Ref<BufferMemory>(new BufferMemory(buffer->data, buffer->size, false, nullptr, std::move(keeper)));
+    return Ref<BufferMemory>(new BufferMemory(buffer->data, buffer->size, false, buffer, nullptr, std::move(keeper)));
   }
   ~BufferMemory() override {
     drop_views();
     av_buffer_unref(&buffer_);
   }
+  /// As FFmpeg has it. Belongs to this memory or to its keeper.
+  const AVBufferRef* buffer() const { return source_; }
 
  private:
   static Properties properties(std::uint8_t* data, std::size_t size, bool read_only) {
@@ -44,14 +47,79 @@ class BufferMemory final : public Memory {
     properties.read_only = read_only;
     return properties;
   }
-  BufferMemory(std::uint8_t* data, std::size_t size, bool read_only, AVBufferRef* buffer, Lease keeper)
+  BufferMemory(std::uint8_t* data, std::size_t size, bool read_only, const AVBufferRef* source, AVBufferRef* owned,
+               Lease keeper)
       : Memory(ffmpeg::context(), kFfmpegMemory, properties(data, size, read_only)),
-        buffer_(buffer),
+        source_(source),
+        buffer_(owned),
         keeper_(std::move(keeper)) {}
 
+  const AVBufferRef* source_;
   AVBufferRef* buffer_;
   Lease keeper_;
 };
+
+namespace detail {
+
+/// The AVBuffer that FFmpeg reads `tensor` by: the one that it came from, else one made over it, as av_frame() does.
+class BufferOf {
+ public:
+  explicit BufferOf(const Tensor& tensor) {
+    if (const auto* memory = dynamic_cast<const BufferMemory*>(tensor.memory().get())) {
+      first_ = memory->buffer()->data + tensor.offset();
+      return;
+    }
+    auto* const base = static_cast<std::uint8_t*>(tensor.data()) - tensor.offset();
+    made_ = av_buffer_create(
+        base, tensor.memory()->size_bytes(), [](void*, std::uint8_t*) {}, nullptr, 0);
+    if (!made_) throw make_error(AVERROR(ENOMEM), "ffmpeg: no AVBuffer over host memory", "av_buffer_create");
+    first_ = made_->data + tensor.offset();
+  }
+  ~BufferOf() { av_buffer_unref(&made_); }
+  BufferOf(const BufferOf&) = delete;
+  BufferOf& operator=(const BufferOf&) = delete;
+  std::uint8_t* first() const { return first_; }
+
+ private:
+  AVBufferRef* made_ = nullptr;
+  std::uint8_t* first_ = nullptr;
+};
+
+/// Copies between `tensor`, at FFmpeg's address, and packed bytes, row by row by FFmpeg's own function.
+inline void copy_by_ffmpeg(const Tensor& tensor, std::byte* packed, bool to_packed) {
+  const BufferOf buffer(tensor);
+  const ByteStrides& strides = tensor.byte_strides();
+  const Shape& shape = tensor.shape();
+  // What lies side by side is a row; the axis above it are the rows of one plane; the rest are planes.
+  std::size_t row = size_bytes(tensor.element_type()), axis = shape.size();
+  while (axis > 0 && (shape[axis - 1] == 1 || strides[axis - 1] == static_cast<std::ptrdiff_t>(row)))
+    row *= shape[--axis];
+  const std::size_t rows = axis > 0 ? shape[axis - 1] : 1;
+  const std::ptrdiff_t pitch = axis > 0 ? strides[axis - 1] : static_cast<std::ptrdiff_t>(row);
+  std::size_t planes = 1;
+  for (std::size_t a = 0; a + 1 < axis; ++a) planes *= shape[a];
+  for (std::size_t plane = 0; plane < planes; ++plane) {
+    std::ptrdiff_t offset = 0;
+    for (std::size_t a = axis - (axis > 0), rest = plane; a-- > 0; rest /= shape[a])
+      offset += strides[a] * static_cast<std::ptrdiff_t>(rest % shape[a]);
+    auto* const outside = reinterpret_cast<std::uint8_t*>(packed) + plane * rows * row;
+    auto* const inside = buffer.first() + offset;
+    const auto line = static_cast<int>(pitch), bytes = static_cast<int>(row), count = static_cast<int>(rows);
+    if (to_packed)
+      av_image_copy_plane(outside, bytes, inside, line, bytes, count);
+    else
+      av_image_copy_plane(inside, line, outside, bytes, bytes, count);
+  }
+}
+
+/// Whether FFmpeg's ints can say how `tensor` lies.
+inline bool fits_ffmpeg(const Tensor& tensor) {
+  if (size_bytes(tensor.element_type()) == 0 || tensor.size_bytes() > INT_MAX) return false;
+  return std::all_of(tensor.byte_strides().begin(), tensor.byte_strides().end(),
+                     [](std::ptrdiff_t stride) { return stride >= 0 && stride <= INT_MAX; });
+}
+
+}  // namespace detail
 
 /// AVBuffers are host memory: the same bytes, shared.
 class FfmpegToCpu final : public HostEdge {
@@ -93,6 +161,10 @@ class ContextImpl final : public tenon::ContextImpl {
     wanted.max_pitch = INT_MAX;
     return wanted;
   }
+  std::string_view remedy() const override {
+    return "let the decoder write where the consumer reads: Video::use_pool() with what it requires "
+           "(CompiledModel::requirements())";
+  }
   /// An AVBuffer aligned to max(64, wanted.alignment). @errors kResourceExhausted; kUnimplemented for memory with a
   /// descriptor.
   Ref<Memory> allocate(const Requirements& wanted) override {
@@ -115,6 +187,15 @@ class ContextImpl final : public tenon::ContextImpl {
                                "av_buffer_create");
     }
     return BufferMemory::adopt(buffer);
+  }
+  /// Through FFmpeg's pointers, not core's: what a proof of sharing compares.
+  void read(const Tensor& tensor, std::span<std::byte> out) const override {
+    if (tensor.size_bytes() == 0 || !detail::fits_ffmpeg(tensor)) return tenon::ContextImpl::read(tensor, out);
+    detail::copy_by_ffmpeg(tensor, out.data(), true);
+  }
+  void write(const Tensor& tensor, std::span<const std::byte> in) const override {
+    if (tensor.size_bytes() == 0 || !detail::fits_ffmpeg(tensor)) return tenon::ContextImpl::write(tensor, in);
+    detail::copy_by_ffmpeg(tensor, const_cast<std::byte*>(in.data()), false);
   }
 };
 

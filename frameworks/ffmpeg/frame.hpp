@@ -13,6 +13,7 @@
 #include <tenon/frameworks/ffmpeg/context.hpp>
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/pool.hpp>
+#include <tenon/frameworks/ffmpeg/rotation.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -126,7 +127,8 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
       throw make_error(error, describe(frame) + ": its cropping leaves the picture", "av_frame_apply_cropping");
     }
   }
-  const FrameInfo info = make_info(mapping, frame.width, frame.height, frame.colorspace, frame.color_range);
+  FrameInfo info = make_info(mapping, frame.width, frame.height, frame.colorspace, frame.color_range);
+  if (frame.nb_side_data != 0) info.rotation = rotation_of(frame);
   const PixelFormatInfo& format = format_info(info.format);
   const auto sample = static_cast<int>(size_bytes(format.sample));
   std::array<PlanePlace, 4> planes;
@@ -252,7 +254,7 @@ inline void set_planes(AVFrame& out, const Frame& frame, const FormatMapping& ma
 
 /// `frame` as an AVFrame over the same bytes. Its buffers hold the memory and the lease: a pool buffer returns when
 /// FFmpeg lets go of it too. Buffers are read-only to FFmpeg when the planes are not writable. Timestamp in nanoseconds
-/// (time_base is set), colour space and range are carried over. Waits for the last write to the memory.
+/// (time_base is set), colour space, range and rotation are carried over. Waits for the last write to the memory.
 /// @errors kUnimplemented: no such format in FFmpeg; kFailedPrecondition: no host address, or strides that AVFrame
 /// cannot say;
 ///         kInvalidArgument: an empty frame or a batch; kResourceExhausted; kDeadlineExceeded.
@@ -298,6 +300,7 @@ inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadlin
     out->best_effort_timestamp = frame.timestamp_ns();
     out->time_base = AVRational{1, 1'000'000'000};
   }
+  set_rotation(*out, frame.info().rotation);
   return out;
 }
 

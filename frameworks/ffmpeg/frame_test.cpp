@@ -417,6 +417,70 @@ TEST(FfmpegEdges, AreProvedBothWays) {
   }
 }
 
+TEST(FfmpegEdges, AreProvedByFfmpegsPointers) {
+  // What the proof reads and writes FFmpeg's side by must be the AVBuffer, strided or not, whatever core's pointer
+  // says.
+  ff::FramePtr av = picture(AV_PIX_FMT_GRAY8, 40, 6);
+  std::uint8_t* const data = av->data[0];
+  const int pitch = av->linesize[0];
+  const Frame frame = ff::adopt(av.get());
+  const tenon::Tensor part = frame.plane(0).slice({1, 3}, {5, 20});
+  std::vector<std::byte> in(part.size_bytes()), out(part.size_bytes());
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::byte>(3 * i + 1);
+  std::memset(data, 0, static_cast<std::size_t>(pitch) * 6);
+  ff::context()->write(part, in);
+  for (int y = 0; y < 6; ++y) {
+    for (int x = 0; x < 40; ++x) {
+      const bool inside = y >= 1 && y < 5 && x >= 3 && x < 20;
+      EXPECT_EQ(data[y * pitch + x], inside ? static_cast<std::uint8_t>(in[(y - 1) * 17 + x - 3]) : 0) << x << ' ' << y;
+    }
+  }
+  data[2 * pitch + 4] = 201;
+  ff::context()->read(part, out);
+  EXPECT_EQ(out[17 + 1], static_cast<std::byte>(201));
+  out[17 + 1] = in[17 + 1];
+  EXPECT_EQ(in, out);
+  // Any rank and any strides: [planes, rows, columns] with gaps.
+  std::vector<std::uint8_t> bytes(4 * 200);
+  const tenon::Tensor deep({tenon::ElementType::kU16, {4, 3, 5}, {200, 40, 4}},
+                           tenon::HostMemory::borrow(bytes.data(), bytes.size(), false));
+  std::vector<std::byte> deep_in(4 * 3 * 5 * 2), deep_out(deep_in.size());
+  for (std::size_t i = 0; i < deep_in.size(); ++i) deep_in[i] = static_cast<std::byte>(5 * i + 2);
+  ff::context()->write(deep, deep_in);
+  tenon::host_context()->read(deep, deep_out);
+  EXPECT_EQ(deep_in, deep_out);
+  EXPECT_EQ(bytes[200 + 2 * 40 + 4], static_cast<std::uint8_t>(deep_in[(15 + 10 + 1) * 2]));
+}
+
+TEST(FfmpegFrame, CarriesTheDisplayMatrixBothWays) {
+  ff::FramePtr av = picture(AV_PIX_FMT_NV12, 64, 48);
+  const std::int32_t quarter[9] = {0, 1 << 16, 0, -(1 << 16), 0, 0, 0, 0, 1 << 30};  // 90 degrees clockwise.
+  std::memcpy(av_frame_new_side_data(av.get(), AV_FRAME_DATA_DISPLAYMATRIX, sizeof quarter)->data, quarter,
+              sizeof quarter);
+  const Frame wrapped = ff::wrap(av.get());
+  EXPECT_EQ(wrapped.info().rotation, tenon::Rotation::k90);
+  EXPECT_EQ(wrapped.info().width_px, 64u) << "planes lie as they are stored";
+  EXPECT_EQ(wrapped.info().upright_width_px(), 48u);
+  const auto same_matrix = [&](const AVFrame* frame) {
+    const AVFrameSideData* side = av_frame_get_side_data(frame, AV_FRAME_DATA_DISPLAYMATRIX);
+    return side && side->size >= sizeof quarter && std::memcmp(side->data, quarter, 6 * sizeof(std::int32_t)) == 0;
+  };
+  EXPECT_TRUE(same_matrix(ff::av_frame(wrapped).get()));
+  // A frame that never was FFmpeg's says it too.
+  tenon::FrameInfo info = wrapped.info();
+  const Frame own = Frame::allocate(info);
+  EXPECT_TRUE(same_matrix(ff::av_frame(own).get()));
+  info.rotation = tenon::Rotation::kNone;
+  EXPECT_EQ(av_frame_get_side_data(ff::av_frame(Frame::allocate(info)).get(), AV_FRAME_DATA_DISPLAYMATRIX), nullptr);
+  // Mirrored pictures, and those turned by other angles, are left as they are stored.
+  for (const std::array<std::int32_t, 4>& other :
+       {std::array<std::int32_t, 4>{-(1 << 16), 0, 0, 1 << 16}, {46341, 46341, -46341, 46341}, {0, 0, 0, 0}}) {
+    auto* matrix = reinterpret_cast<std::int32_t*>(av_frame_get_side_data(av.get(), AV_FRAME_DATA_DISPLAYMATRIX)->data);
+    matrix[0] = other[0], matrix[1] = other[1], matrix[3] = other[2], matrix[4] = other[3];
+    EXPECT_EQ(ff::wrap(av.get()).info().rotation, tenon::Rotation::kNone) << other[0] << ' ' << other[1];
+  }
+}
+
 TEST(FfmpegEdges, MapAFrameOnceAndThenLookItUp) {
   tenon::Router router;
   router.add(ff::context());

@@ -180,10 +180,11 @@ class DecodePool final : public RefCounted {
       throw Error(Code::kFailedPrecondition, "decoder pool: memory of " + std::string(allocator->name()) +
                                                  " has no host address, and a software decoder writes with the CPU");
     }
-    if (wanted.fd > memory->fd_kind()) {
-      throw Error(Code::kFailedPrecondition,
-                  "decoder pool: " + std::string(allocator->name()) +
-                      " gave memory without the descriptor asked for; give use_pool() another allocator");
+    if (!memory->fd_kind().serves(wanted.fd)) {
+      throw Error(Code::kFailedPrecondition, "decoder pool: " + std::string(allocator->name()) +
+                                                 " gave memory without the descriptor asked for (" +
+                                                 std::string(wanted.fd.name()) +
+                                                 "); give use_pool() another allocator");
     }
     if (memory->read_only())
       throw Error(Code::kFailedPrecondition,

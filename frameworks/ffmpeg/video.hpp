@@ -82,8 +82,7 @@ class Decoder {
   std::string pool_name() const {
     std::lock_guard lock(mutex_);
     if (!allocator_) return "none";
-    if (wanted_.fd == FdKind::kMemfd) return "memfd";
-    return wanted_.fd == FdKind::kDmabuf ? "dma-buf" : std::string(allocator_->kind().name());
+    return std::string(wanted_.fd == FdKind::kNone ? allocator_->kind().name() : wanted_.fd.name());
   }
   /// Gives `frame` (format, width, height set) a pool buffer, aligned for this decoder. @errors as DecodePool.
   void fill(AVCodecContext* codec, AVFrame& frame) {
@@ -153,7 +152,9 @@ class Video {
   explicit Video(const std::string& name, Options options = {})
       : impl_(std::make_unique<Impl>(name, std::move(options))) {}
 
-  /// Format, size and colour of the last frame read; before that, what the stream's head says.
+  /// Format, size, colour and rotation of the last frame read; before that, what the stream's head says. A rotated
+  /// video's planes lie as they were stored: FrameInfo::rotation says how to turn them, and the input stage does.
+  /// Matrices that mirror, or turn by other than quarters, are left unsaid.
   const FrameInfo& info() const { return impl_->info; }
   /// Frames per second by the stream's head or statistics; 0 when unknown.
   double fps() const { return impl_->fps; }
@@ -180,8 +181,8 @@ class Video {
     impl_->use_pool(wanted, allocator, limit);
   }
 
-  /// The next frame; nothing at the end. A change of size or format in mid-stream appears in the frame's info() and,
-  /// once, as metadata "size_changed".
+  /// The next frame; nothing at the end. A change of size, format or rotation in mid-stream appears in the frame's
+  /// info() and, once, as metadata "size_changed".
   /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the
   /// file is
   ///         truncated or damaged; kUnavailable: the camera or connection is gone; what an allocator of use_pool()
@@ -248,6 +249,7 @@ class Video {
     PacketPtr packet = detail::new_packet();
     FramePtr frame = detail::new_frame();
     FrameInfo info;
+    Rotation rotation = Rotation::kNone;  ///< The container's.
     double fps = 0;
     std::uint64_t frames = 0, size_changes = 0, damaged = 0;
     std::exception_ptr source_failure;

@@ -27,6 +27,7 @@ inline Video::Impl::Impl(const std::string& name, Options given)
   if (!mapping) mapping = find_mapping(AV_PIX_FMT_YUV420P);  // Not known before the first frame.
   info =
       detail::make_info(*mapping, parameters.width, parameters.height, parameters.color_space, parameters.color_range);
+  info.rotation = rotation = rotation_of(*input.stream());
   const AVRational rate = av_guess_frame_rate(input.format(), input.stream(), nullptr);
   if (rate.num > 0 && rate.den > 0) fps = av_q2d(rate);
 }
@@ -77,8 +78,9 @@ inline void Video::Impl::use_pool(const Requirements& wanted, Context allocator,
       std::find(wanted.modifiers.begin(), wanted.modifiers.end(), kModifierLinear) == wanted.modifiers.end()) {
     throw refuse("the consumer takes tiled pictures only, and software decoders write linear ones");
   }
-  if (wanted.fd == FdKind::kDmabuf && allocator == host_context()) {
-    throw refuse("host memory has no dma-buf; pass an allocator that makes them");
+  if (!FdKind::kMemfd.serves(wanted.fd) && allocator == host_context()) {
+    throw refuse("host memory has no descriptor of kind " + std::string(wanted.fd.name()) +
+                 "; pass an allocator that makes them");
   }
   if (options.policy == ZeroCopy::kRequire && !decoder.direct()) {
     throw refuse("decoder " + std::string(decoder.codec()->codec->name) +
@@ -207,6 +209,9 @@ inline void Video::Impl::copy_into_pool() {
 }
 
 inline std::optional<Frame> Video::Impl::deliver() {
+  // A picture that says nothing of its own lies as the container says.
+  if (rotation != Rotation::kNone && !av_frame_get_side_data(frame.get(), AV_FRAME_DATA_DISPLAYMATRIX))
+    set_rotation(*frame, rotation);
   convert_if_needed();
   const bool in_pool = frame->buf[0] && detail::PoolRegistry::process().find(frame->buf[0]->data);
   // Under `require` use_pool() admits direct decoders only; the few pictures that such a one began before use_pool()
@@ -214,7 +219,7 @@ inline std::optional<Frame> Video::Impl::deliver() {
   if (decoder.pooled() && !in_pool && !frame->hw_frames_ctx && options.policy != ZeroCopy::kRequire) copy_into_pool();
   Frame result = adopt(frame.get(), input.stream()->time_base);
   const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px ||
-                       !(result.info().format == info.format);
+                       !(result.info().format == info.format) || result.info().rotation != info.rotation;
   if (changed && frames != 0) {
     ++size_changes;
     result.metadata()["size_changed"] = true;

@@ -51,6 +51,34 @@ class CountingContext final : public tenon::ContextImpl {
   int limit = INT_MAX;
 };
 
+TEST(FfmpegVideo, SaysHowItsPicturesAreToBeTurned) {
+  Folder folder;
+  tenon_test::ClipSpec spec;
+  spec.width = 64;
+  spec.height = 48;
+  spec.frames = 5;
+  tenon_test::make_clip(folder.file("stored.mp4"), spec);
+  for (const int clockwise : {0, 90, 180, 270}) {
+    const std::string path = folder.file("turned" + std::to_string(clockwise) + ".mp4");
+    tenon_test::remux_turned(folder.file("stored.mp4"), path, clockwise);
+    const auto decoded = tenon_test::decode_by_ffmpeg(path);
+    for (const bool pool : {false, true}) {
+      ff::Video video = ff::open(path);
+      if (pool) video.use_pool();
+      EXPECT_EQ(degrees(video.info().rotation), static_cast<unsigned>(clockwise)) << "before the first picture";
+      std::size_t frames = 0;
+      for (const Frame& frame : video) {
+        EXPECT_EQ(degrees(frame.info().rotation), static_cast<unsigned>(clockwise));
+        EXPECT_EQ(frame.info().width_px, 64u);
+        EXPECT_EQ(frame.info().upright_width_px(), clockwise % 180 ? 48u : 64u);
+        EXPECT_EQ(bytes_of(frame), decoded[frames++]) << "the pixels lie as they are stored";
+      }
+      EXPECT_EQ(frames, 5u);
+      EXPECT_EQ(video.size_changes(), 0u);
+    }
+  }
+}
+
 /// frame threads, slice threads, pool or not.
 struct DecodeCase {
   const char* name;

@@ -41,7 +41,7 @@ class Writer {
   ///              as they are; others are converted to I420 and booked as "ffmpeg.swscale".
   /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension FFmpeg has no
   /// container for,
-  ///         odd extents; kUnimplemented: no such encoder.
+  ///         odd extents; kUnimplemented: no such encoder, or a container that cannot say info.rotation.
   Writer(const std::filesystem::path& path, const FrameInfo& info, WriterOptions options = {})
       : path_(path), info_(info), options_(std::move(options)) {
     try {
@@ -57,9 +57,15 @@ class Writer {
   ~Writer() { discard(); }
 
   /// Encodes `frame`. Its bytes are read where they lie; the encoder may hold them until finish().
-  /// @errors kInvalidArgument: another size than the first; kFailedPrecondition: after finish(), or no host address.
+  /// @errors kInvalidArgument: another size or rotation than the first; kFailedPrecondition: after finish(), or no host
+  /// address.
   void write(const Frame& frame) {
     if (!format_) throw Error(Code::kFailedPrecondition, what() + ": it is finished; open another one");
+    if (frame.info().rotation != info_.rotation) {
+      throw Error(Code::kInvalidArgument,
+                  what() + ": a frame to be turned by " + std::to_string(degrees(frame.info().rotation)) +
+                      " degrees cannot go into a video turned by " + std::to_string(degrees(info_.rotation)));
+    }
     if (frame.info().width_px != info_.width_px || frame.info().height_px != info_.height_px) {
       throw Error(Code::kInvalidArgument, what() + ": a frame of " + std::to_string(frame.info().width_px) + "x" +
                                               std::to_string(frame.info().height_px) + " cannot go into a video of " +
@@ -105,6 +111,8 @@ class Writer {
   std::uint64_t frames_written() const { return frames_; }
   /// "libx264".
   std::string codec() const { return encoder_name_; }
+  /// Where the file is built until finish(), for programs that remove it when a signal ends them; empty afterwards.
+  const std::string& temporary_path() const { return partial_; }
 
  private:
   std::string what() const { return "output \"" + path_.string() + "\""; }
@@ -124,6 +132,11 @@ class Writer {
     if (!container || container->video_codec == AV_CODEC_ID_NONE) {
       throw Error(Code::kInvalidArgument, what() + ": no video container goes by that extension; use .mp4 or .mkv");
     }
+    if (info_.rotation != Rotation::kNone && !says_rotation(*container)) {
+      throw Error(Code::kUnimplemented, what() + ": this container cannot say that its pictures are to be turned by " +
+                                            std::to_string(degrees(info_.rotation)) +
+                                            " degrees; use .mp4 or .mov, or write upright frames");
+    }
     const std::string name = make_partial(folder);
     if (const int error = avformat_alloc_output_context2(&format_, container, nullptr, name.c_str()); error < 0) {
       throw detail::make_error(error, what(), "avformat_alloc_output_context2");
@@ -134,6 +147,7 @@ class Writer {
     if (const int error = avcodec_parameters_from_context(stream->codecpar, codec_.get()); error < 0) {
       throw detail::make_error(error, what(), "avcodec_parameters_from_context");
     }
+    set_rotation(*stream, info_.rotation);
     stream->time_base = codec_->time_base;
     stream->avg_frame_rate = codec_->framerate;
     if (const int error = avio_open(&format_->pb, ("file:" + name).c_str(), AVIO_FLAG_WRITE); error < 0) {
@@ -228,6 +242,12 @@ class Writer {
     }
     if (error != AVERROR(EAGAIN) && error != AVERROR_EOF)
       throw detail::make_error(error, what() + ": encoder " + encoder_name_, "avcodec_receive_packet");
+  }
+
+  /// The muxers of MP4 and QuickTime write display matrices in every version of FFmpeg.
+  static bool says_rotation(const AVOutputFormat& container) {
+    const std::string_view name = container.name;
+    return name == "mov" || name == "mp4" || name == "3gp" || name == "3g2" || name == "ipod" || name == "ismv";
   }
 
   /// An empty file beside the target, so that the rename stays within one file system.

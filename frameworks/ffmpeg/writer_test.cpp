@@ -48,6 +48,31 @@ std::size_t files_in(const Folder& folder) {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
 }
 
+TEST(FfmpegWriter, SaysThatItsPicturesAreToBeTurned) {
+  Folder folder;
+  for (const tenon::Rotation rotation :
+       {tenon::Rotation::kNone, tenon::Rotation::k90, tenon::Rotation::k180, tenon::Rotation::k270}) {
+    Frame frame = gradient(tenon::kI420, 64, 48, 1);
+    FrameInfo info = frame.info();
+    info.rotation = rotation;
+    frame = Frame(info, std::vector<tenon::Tensor>(frame.planes().begin(), frame.planes().end()));
+    const std::string path = folder.file("turned.mp4");
+    ff::Writer writer(path, info);
+    for (int i = 0; i < 3; ++i) writer.write(frame);
+    writer.finish();
+    ff::Video video = ff::open(path);
+    EXPECT_EQ(video.info().rotation, rotation);
+    const auto read = video.read();
+    ASSERT_TRUE(read);
+    EXPECT_EQ(read->info().rotation, rotation);
+    EXPECT_EQ(read->info().width_px, 64u);
+    if (rotation == tenon::Rotation::kNone) continue;
+    EXPECT_EQ(code_of([&] { ff::Writer(folder.file("turned.avi"), info); }, "turned by"), Code::kUnimplemented);
+    ff::Writer upright(folder.file("upright.mp4"), gradient(tenon::kI420, 64, 48, 1).info());
+    EXPECT_EQ(code_of([&] { upright.write(frame); }, "degrees"), Code::kInvalidArgument);
+  }
+}
+
 TEST(FfmpegWriter, WritesWhatCanBeReadBack) {
   Folder folder;
   for (const auto& [format, codec] :

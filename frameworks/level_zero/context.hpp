@@ -329,12 +329,13 @@ class UsmContext final : public ContextImpl {
   }
   std::uint32_t export_type(FdKind wanted) const {
     const Device& device = native_->device;
-    if (device.exports_dmabuf()) return ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
+    if (FdKind::kDmabuf.serves(wanted) && device.exports_dmabuf()) return ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
     if (wanted == FdKind::kMemfd && device.exports_opaque() && native_->imports_memfd)
       return ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
-    throw Error(Code::kUnavailable, "level_zero: " + device.name + " exports no " +
-                                        (wanted == FdKind::kDmabuf ? "dma-bufs" : "descriptors that others can map") +
-                                        " (its external memory properties); allocate with frameworks/dmabuf");
+    throw Error(Code::kUnavailable,
+                "level_zero: " + device.name + " exports no " +
+                    (wanted == FdKind::kMemfd ? "descriptors that others can map" : std::string(wanted.name()) + "s") +
+                    " (its external memory properties); allocate with frameworks/dmabuf");
   }
   Memory::Properties properties(UsmType type, void* data, std::size_t size, std::uint64_t id, FdKind fd) const {
     Memory::Properties properties;

@@ -55,17 +55,16 @@ class UsmToCpu final : public Edge {
     reach(*this, source, to, options);
     const Deadline deadline = deadline_of(options);
     if (source.is_host_addressable()) {
-      source.memory()->hazards().wait_for(options.access, deadline, options.ledger);
+      source.memory()->hazards().wait_for(options.access, deadline, &ledger_of(options));
       return host_view(source, to, kCpuMemory, options.access,
                        nullptr);  // Not standing: each map waits for the device.
     }
-    source.memory()->hazards().wait_for(Access::kRead, deadline, options.ledger);
+    source.memory()->hazards().wait_for(Access::kRead, deadline, &ledger_of(options));
     const TensorInfo packed{source.element_type(), source.shape(), {}};
     if (source.size_bytes() == 0) return Tensor(source.element_type(), source.shape());
     const auto& context = *source.context().as<UsmContext>();
     Ref<Memory> staged = context.read_now(source, deadline);
-    if (!context.native().device.integrated)
-      (options.ledger ? *options.ledger : Ledger::process()).book_transferred(id(), source.size_bytes());
+    if (!context.native().device.integrated) ledger_of(options).book_transferred(id(), source.size_bytes());
     return Tensor(packed, as_host_memory(std::move(staged)));
   }
 };
@@ -147,7 +146,7 @@ class CpuToUsmCopy final : public Edge {
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Requirements wanted;
     wanted.size_bytes = source.size_bytes();
     Tensor copy({source.element_type(), source.shape(), {}}, to.as<UsmContext>()->allocate(wanted, UsmType::kHost));

@@ -28,51 +28,8 @@ namespace level_zero {
 
 /// "ZE_RESULT_ERROR_INVALID_SIZE", for messages; "a Level Zero code" for those that nobody published.
 inline std::string result_name(ze_result_t result) {
-  const auto code = static_cast<std::uint32_t>(result);
-  constexpr std::string_view device[] = {
-      "DEVICE_LOST",         "OUT_OF_HOST_MEMORY",    "OUT_OF_DEVICE_MEMORY",     "MODULE_BUILD_FAILURE",
-      "MODULE_LINK_FAILURE", "DEVICE_REQUIRES_RESET", "DEVICE_IN_LOW_POWER_STATE"};
-  constexpr std::string_view usage[] = {"UNINITIALIZED",
-                                        "UNSUPPORTED_VERSION",
-                                        "UNSUPPORTED_FEATURE",
-                                        "INVALID_ARGUMENT",
-                                        "INVALID_NULL_HANDLE",
-                                        "HANDLE_OBJECT_IN_USE",
-                                        "INVALID_NULL_POINTER",
-                                        "INVALID_SIZE",
-                                        "UNSUPPORTED_SIZE",
-                                        "UNSUPPORTED_ALIGNMENT",
-                                        "INVALID_SYNCHRONIZATION_OBJECT",
-                                        "INVALID_ENUMERATION",
-                                        "UNSUPPORTED_ENUMERATION",
-                                        "UNSUPPORTED_IMAGE_FORMAT",
-                                        "INVALID_NATIVE_BINARY",
-                                        "INVALID_GLOBAL_NAME",
-                                        "INVALID_KERNEL_NAME",
-                                        "INVALID_FUNCTION_NAME",
-                                        "INVALID_GROUP_SIZE_DIMENSION",
-                                        "INVALID_GLOBAL_WIDTH_DIMENSION",
-                                        "INVALID_KERNEL_ARGUMENT_INDEX",
-                                        "INVALID_KERNEL_ARGUMENT_SIZE",
-                                        "INVALID_KERNEL_ATTRIBUTE_VALUE",
-                                        "INVALID_MODULE_UNLINKED",
-                                        "INVALID_COMMAND_LIST_TYPE",
-                                        "OVERLAPPING_REGIONS",
-                                        "ACTION_REQUIRED",
-                                        "INVALID_KERNEL_HANDLE"};
-  const std::string prefix = "ZE_RESULT_ERROR_";
-  if (code == 0) return "ZE_RESULT_SUCCESS";
-  if (code == 1) return "ZE_RESULT_NOT_READY";
-  if (code >= 0x70000001 && code < 0x70000001 + std::size(device))
-    return prefix + std::string(device[code - 0x70000001]);
-  if (code == 0x70010000) return prefix + "INSUFFICIENT_PERMISSIONS";
-  if (code == 0x70010001) return prefix + "NOT_AVAILABLE";
-  if (code == 0x70020000) return prefix + "DEPENDENCY_UNAVAILABLE";
-  if (code == 0x7800001b) return "ZE_RESULT_WARNING_ACTION_REQUIRED";
-  if (code >= 0x78000001 && code < 0x78000001 + std::size(usage)) return prefix + std::string(usage[code - 0x78000001]);
-  if (code == abi::kErrorSurvivabilityMode) return prefix + "SURVIVABILITY_MODE_DETECTED";
-  if (code == abi::kErrorAddressNotFound) return prefix + "ADDRESS_NOT_FOUND";
-  return code == 0x7ffffffe ? prefix + "UNKNOWN" : "a Level Zero code";
+  const char* name = abi::find_result_name(static_cast<std::uint32_t>(result));
+  return name ? name : "a Level Zero code";
 }
 
 namespace detail {

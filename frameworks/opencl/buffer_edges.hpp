@@ -14,8 +14,6 @@ inline namespace v1 {
 namespace opencl {
 namespace detail {
 
-inline Ledger& ledger_of(const MapOptions& options) { return options.ledger ? *options.ledger : Ledger::process(); }
-
 inline const Native* native_of(const Context& context) {
   const FacetContext* facet = facet_of(context);
   return facet ? &facet->native() : nullptr;
@@ -106,7 +104,7 @@ class CpuToBuffer final : public Edge {
   static Tensor lend(const Tensor& source, void* host, const Context& to, const MapOptions& options) {
     const Memory& memory = *source.memory();
     const Deadline deadline = deadline_of(options);
-    memory.hazards().wait_for(options.access, deadline, options.ledger);
+    memory.hazards().wait_for(options.access, deadline, &ledger_of(options));
     const View* view = memory.find_view(*to, kBufferMemory, options.access);
     if (!view) {
       view = &memory.add_view(
@@ -144,7 +142,7 @@ class CpuToBufferCopy final : public Edge {
     reach(*this, source, to, options);
     auto& target = *to.as<BufferContext>();
     const Native& native = target.native();
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Requirements wanted;
     wanted.size_bytes = source.size_bytes();
     Tensor copy(TensorInfo{source.element_type(), source.shape(), {}}, target.allocate(wanted));
@@ -218,7 +216,7 @@ class BufferToCpu final : public Edge {
     reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     check_host_limits(source, options.access);
-    memory.hazards().wait_for(options.access, deadline_of(options), options.ledger);
+    memory.hazards().wait_for(options.access, deadline_of(options), &ledger_of(options));
     const Native& native = *native_of(source.context());
     if (native.coherency == Coherency::kMapped) return borrow(source, to, options);
     // Back to where it came from: host memory needs no view of itself.
@@ -303,7 +301,7 @@ class BufferToCpuCopy final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     check_host_limits(source, Access::kRead);
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy(source.element_type(), source.shape());
     if (source.size_bytes() == 0) return copy;
     const Native& native = source.context().as<FacetContext>()->native();

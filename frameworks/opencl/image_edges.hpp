@@ -125,7 +125,7 @@ class ImageToCpu final : public Edge {
     Tensor copy(source.element_type(), source.shape());
     if (copy.size_bytes() == 0) return copy;
     read_image(native, source, {static_cast<std::byte*>(copy.data()), copy.size_bytes()}, deadline_of(options),
-               options.ledger);
+               &ledger_of(options));
     if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;
   }
@@ -148,7 +148,7 @@ class CpuToImage final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     const Native& native = to.as<FacetContext>()->native();
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     Tensor copy = allocate_image(to, source.element_type(), source.shape());
     Tensor packed = source;
     if (!source.is_contiguous()) {
@@ -157,7 +157,7 @@ class CpuToImage final : public Edge {
     }
     Handle<cl_event> written =
         write_image(native, copy, {static_cast<const std::byte*>(packed.data()), packed.size_bytes()},
-                    deadline_of(options), options.ledger);
+                    deadline_of(options), &ledger_of(options));
     copy.memory()->hazards().wrote(TimelinePoint(EventTimeline::over(std::move(written)), 1));
     if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;

@@ -20,7 +20,7 @@ inline Reached host_copy(const Description& from, const Context& to, const Nativ
 
 /// The host's view of memory that has an address for it already. Not standing: each map waits for the device.
 inline Tensor through_host_view(const Tensor& source, const Context& to, const MapOptions& options) {
-  source.memory()->hazards().wait_for(options.access, deadline_of(options), options.ledger);
+  source.memory()->hazards().wait_for(options.access, deadline_of(options), &ledger_of(options));
   return host_view(source, to, kCpuMemory, options.access, nullptr);
 }
 
@@ -40,7 +40,7 @@ class UsmToCpu final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     if (source.is_host_addressable()) return through_host_view(source, to, options);
-    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+    source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
     const auto& context = *source.context().as<UsmContext>();
     Tensor copy(source.element_type(), source.shape());
     if (copy.size_bytes() == 0) return copy;
@@ -64,6 +64,7 @@ class CpuToUsm final : public Edge {
     if (!context->usm()->functions.host_type)
       return Refusal{context->native().device.name + " takes neither host pointers as USM nor has host USM to copy to"};
     Reached reached = copied(from, to, kUsmMemory, 20'000, 0.1);
+    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // There is no empty USM.
     reached.result.host_addressable = true;
     reached.result.alignment = 64;
     return reached;
@@ -74,7 +75,7 @@ class CpuToUsm final : public Edge {
     auto& context = *to.as<UsmContext>();
     const Memory& memory = *source.memory();
     if (reached.copies) {
-      memory.hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+      memory.hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
       Tensor copy = opencl::allocate_usm(to, UsmType::kHost, {source.element_type(), source.shape(), {}});
       source.copy_to(copy);
       return copy;
@@ -144,7 +145,7 @@ class SvmToCpu final : public Edge {
     if (source.is_host_addressable()) return through_host_view(source, to, options);
     const Memory& memory = *source.memory();
     const auto& context = *source.context().as<SvmContext>();
-    memory.hazards().wait_for(options.access, deadline_of(options), options.ledger);
+    memory.hazards().wait_for(options.access, deadline_of(options), &ledger_of(options));
     if (reached.copies) {
       Tensor copy(source.element_type(), source.shape());
       if (copy.size_bytes() == 0) return copy;
@@ -180,6 +181,7 @@ class CpuToSvm final : public Edge {
     if (!context) return Refusal{"the target is no context of this framework"};
     if (context->has_system()) return shared_in_place(from, to, kSvmMemory, 100);
     Reached reached = copied(from, to, kSvmMemory, 20'000, 0.1);
+    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // There is no empty SVM.
     reached.result.host_addressable = context->has_fine_grained();
     return reached;
   }
@@ -189,7 +191,7 @@ class CpuToSvm final : public Edge {
     auto& context = *to.as<SvmContext>();
     const Memory& memory = *source.memory();
     if (reached.copies) {
-      memory.hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+      memory.hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
       const bool fine = context.has_fine_grained();
       Tensor copy = opencl::allocate_svm(to, fine ? SvmGrain::kFine : SvmGrain::kCoarse,
                                          {source.element_type(), source.shape(), {}});

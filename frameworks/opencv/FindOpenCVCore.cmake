@@ -18,3 +18,7 @@ if(OpenCVCore_FOUND AND NOT TARGET OpenCVCore::core)
   target_include_directories(OpenCVCore::core INTERFACE ${OpenCVCore_INCLUDE_DIR})
   target_link_libraries(OpenCVCore::core INTERFACE ${OpenCVCore_LIBRARY})
 endif()
+# Not the module opencv4, which Debian has with all fifty libraries only and which names each of them.
+set(OpenCVCore_PC_CFLAGS ${OpenCVCore_INCLUDE_DIR})
+list(TRANSFORM OpenCVCore_PC_CFLAGS PREPEND "-isystem ")
+set(OpenCVCore_PC_LIBS -lopencv_core)

@@ -118,7 +118,8 @@ inline cv::Mat plane_mat(const Frame& frame, std::size_t plane, const MatOptions
 
 /// The whole picture in one cv::Mat, in the forms that wrap_frame() takes: packed formats, and 4:2:0 whose planes lie
 /// under each other without a gap.
-/// @errors kFailedPrecondition: planes that lie elsewhere (take them one by one by plane_mat()); as mat().
+/// @errors kFailedPrecondition: planes that lie elsewhere (take them one by one by plane_mat(), or convert with bgr());
+/// as mat().
 inline cv::Mat mat(const Frame& frame, const MatOptions& options = {}) {
   if (frame.plane_count() == 1) return mat(frame.plane(0), options);
   if (frame.plane_count() == 0)
@@ -139,7 +140,8 @@ inline cv::Mat mat(const Frame& frame, const MatOptions& options = {}) {
   if (!fits) {
     throw Error(Code::kFailedPrecondition, "opencv::mat of frame " + detail::describe(frame.info()) +
                                                ": its planes do not lie under each other as OpenCV's one-Mat formats "
-                                               "do; take them one by one with plane_mat()");
+                                               "do; take them one by one with plane_mat(), or convert "
+                                               "the picture with bgr() of bgr.hpp");
   }
   TensorInfo whole{format.sample, {rows / 2 * 3, luma.shape()[1]}, luma.byte_strides()};
   return mat(Tensor(whole, luma.memory(), luma.offset(), luma.lease(), luma.view()), options);

@@ -2,6 +2,7 @@
 // OpenCV: everything of this folder.
 #pragma once
 
+#include <tenon/frameworks/opencv/bgr.hpp>
 #include <tenon/frameworks/opencv/context.hpp>
 #include <tenon/frameworks/opencv/frame.hpp>
 #include <tenon/frameworks/opencv/mat.hpp>

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <openvino/core/except.hpp>
+#include <openvino/runtime/allocator.hpp>
 #include <openvino/runtime/remote_tensor.hpp>
 #include <openvino/runtime/tensor.hpp>
 

@@ -5,6 +5,8 @@
 //   request.set_input_tensor(tenon::openvino::tensor(t));                  // The very bytes, kept alive.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <string>
@@ -34,12 +36,15 @@ inline ov::Tensor for_copies(const Tensor& tensor) {
   }
   return as_bytes(tensor);
 }
-/// OpenVINO's own allocator aligns to 16 bytes and asks for no more.
+/// OpenVINO's own allocator promises 16 bytes and asks for no more: whether others can share such memory in place is
+/// the heap's luck.
 struct AlignedAllocator {
   std::size_t alignment = 64;
-  void* allocate(std::size_t bytes, std::size_t) { return ::operator new(bytes, std::align_val_t(alignment)); }
-  void deallocate(void* data, std::size_t, std::size_t) noexcept {
-    ::operator delete(data, std::align_val_t(alignment));
+  void* allocate(std::size_t bytes, std::size_t asked) {
+    return ::operator new(bytes, std::align_val_t(std::max(alignment, asked)));
+  }
+  void deallocate(void* data, std::size_t, std::size_t asked) noexcept {
+    ::operator delete(data, std::align_val_t(std::max(alignment, asked)));
   }
   bool is_equal(const AlignedAllocator& other) const { return alignment == other.alignment; }
 };
@@ -124,6 +129,11 @@ class HostTensors : public ContextImpl {
   std::span<const Edge* const> edges() const override { return detail::kEdges; }
   /// False for a device's own memory.
   virtual bool is_host() const { return true; }
+  std::string_view remedy() const override {
+    if (!is_host()) return {};
+    return "OpenVINO's own allocator promises 16 bytes of alignment, more is chance: make the ov::Tensor with "
+           "openvino::allocator() or, for a context that asks for more, openvino::allocator(context)";
+  }
   /// An ov::Tensor of bytes, aligned to 64 at least. @errors kUnimplemented: descriptors; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override;
   /// Through ov::Tensor::copy_to.
@@ -134,6 +144,22 @@ class HostTensors : public ContextImpl {
 inline const Context& context() {
   static const Context* the_one = new Context(make_ref<HostTensors>());  // Outlives static destructors' tensors.
   return *the_one;
+}
+
+/// For ov::Tensors whose memory others are to share in place: ov::Tensor(type, shape, openvino::allocator()).
+/// @param alignment  bytes, a power of two. 64 serves processors' cache lines and most devices; memory that is imported
+///                   by pages wants 4096.
+/// @errors kInvalidArgument: no power of two.
+inline ov::Allocator allocator(std::size_t alignment = 64) {
+  if (!std::has_single_bit(alignment))
+    throw Error(Code::kInvalidArgument,
+                "openvino::allocator: an alignment of " + std::to_string(alignment) + " bytes is no power of two");
+  return ov::Allocator(detail::AlignedAllocator{alignment});
+}
+/// As above, aligned as `consumer` wants memory that it uses in place.
+inline ov::Allocator allocator(const Context& consumer) {
+  if (!consumer) throw Error(Code::kInvalidArgument, "openvino::allocator: a null context");
+  return allocator(std::max<std::size_t>(consumer->requirements().alignment, 64));
 }
 
 namespace detail {
@@ -218,7 +244,7 @@ inline Step OpenVinoToCpu::step(const Description& from, const Context& to, Acce
 inline Tensor OpenVinoToCpu::map(const Tensor& source, const Context& to, const MapOptions& options) const {
   if (source.is_host_addressable()) return host_view(source, to, kCpuMemory, options.access, this);
   reach(*this, source, to, options);
-  source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), options.ledger);
+  source.memory()->hazards().wait_for(Access::kRead, deadline_of(options), &ledger_of(options));
   Tensor copy(source.element_type(), source.shape());
   detail::copy_out(source, copy.data());
   return copy;

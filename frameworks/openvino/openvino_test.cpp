@@ -30,6 +30,36 @@ struct Watched {
   }
 };
 
+TEST(OpenVinoAllocator, GivesTheAlignmentThatItsNameSays) {
+  class Demanding final : public ContextImpl {
+   public:
+    std::string_view name() const override { return "demanding"; }
+    MemoryKind kind() const override { return MemoryKind("demanding"); }
+    Requirements requirements() const override {
+      Requirements wanted;
+      wanted.alignment = 512;
+      return wanted;
+    }
+  };
+  const Context demanding{make_ref<Demanding>()};
+  const std::pair<ov::Allocator, std::size_t> all[] = {{openvino::allocator(), 64},
+                                                       {openvino::allocator(4096), 4096},
+                                                       {openvino::allocator(host_context()), 64},
+                                                       {openvino::allocator(demanding), 512}};
+  for (const auto& [allocator, alignment] : all) {
+    std::vector<ov::Tensor> kept;  // Held, so that each is another place.
+    for (std::size_t i = 1; i <= 64; ++i) {
+      kept.emplace_back(ov::element::f32, ov::Shape{i, 7}, allocator);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back().data()) % alignment, 0u);
+      EXPECT_GE(describe(openvino::wrap(kept.back())).alignment, alignment);
+    }
+    kept.front().set_shape({100, 100});
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.front().data()) % alignment, 0u) << "grown";
+  }
+  EXPECT_EQ(error_of([] { openvino::allocator(48); }).code(), Code::kInvalidArgument);
+  EXPECT_EQ(error_of([] { openvino::allocator(Context()); }).code(), Code::kInvalidArgument);
+}
+
 TEST(OpenVinoTypes, MapBothWaysWithTheSameWidth) {
   for (const auto& [type, native] : openvino::kTypes) {
     EXPECT_EQ(openvino::to_native(type), native);

@@ -24,10 +24,7 @@ void attempt(Body body) {
 }
 
 void try_ir(const Bytes& ir) {
-  attempt([&] {
-    compiler::Program program(compiler::compile(compiler::request_for(ir), nullptr).bytes);
-    program.load();
-  });
+  attempt([&] { compiler::compile(compiler::request_for(ir), nullptr).program->load(); });
   attempt([&] { compiler::supported_layers(compiler::request_for(ir)); });
 }
 
@@ -53,7 +50,7 @@ void write_seeds(const std::string& folder) {
     write_seed(folder, name + ".ir", ir.data(), ir.size());
     const std::string xml = tenon::serialize(*model).xml;
     write_seed(folder, name + ".xml", xml.data(), xml.size());
-    const tenon::Tensor blob = compiler::compile(compiler::request_for(ir), nullptr).bytes;
+    const tenon::Tensor blob = compiler::compile(compiler::request_for(ir), nullptr).program->bytes();
     write_seed(folder, name + ".blob", blob.data(), blob.size_bytes());
   }
   const std::string flags = "--inputs_precisions=\"0:FP16\" --config NPU_TILES=\"2\" PERF_COUNT=\"YES\"";

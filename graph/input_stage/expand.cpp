@@ -162,11 +162,23 @@ class Expansion {
   Output<Node> resized(const Output<Node>& value) {
     const PixelRect& to = spec_.geometry.placed;
     const Shape shape = value.get_shape();
-    if (shape[2] == to.height && shape[3] == to.width) return value;
+    if (shape[2] == to.height && shape[3] == to.width) return flipped(value);
     // Where single pixels are taken their numbers say which: Interpolate might round a tie the other way.
     if (spec_.columns.low == spec_.columns.high && spec_.rows.low == spec_.rows.high)
       return taken(taken(value, spec_.rows.low, spec_.geometry.crop.y, 2), spec_.columns.low, spec_.geometry.crop.x, 3);
-    return interpolated(value, to.height, to.width, "linear_onnx", "half_pixel", "round_prefer_floor");
+    return flipped(interpolated(value, to.height, to.width, "linear_onnx", "half_pixel", "round_prefer_floor"));
+  }
+  /// Rows and columns of a frame that is to be turned, from the other end.
+  Output<Node> flipped(Output<Node> value) {
+    const auto backwards = [](std::size_t count) {
+      std::vector<std::int32_t> positions(count);
+      for (std::size_t i = 0; i < count; ++i) positions[i] = static_cast<std::int32_t>(count - 1 - i);
+      return positions;
+    };
+    const PixelRect& to = spec_.geometry.placed;
+    if (spec_.flip_y) value = taken(value, backwards(to.height), 0, 2);
+    if (spec_.flip_x) value = taken(value, backwards(to.width), 0, 3);
+    return value;
   }
   Output<Node> taken(const Output<Node>& value, const std::vector<std::int32_t>& positions, std::size_t begin,
                      std::int64_t axis) {

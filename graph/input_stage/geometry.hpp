@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/pixel_format.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -33,6 +34,20 @@ struct PixelRect {
   std::size_t x = 0, y = 0, width = 0, height = 0;
   friend bool operator==(const PixelRect&, const PixelRect&) = default;
 };
+
+/// `rect` of the upright picture as a part of the stored one, whose extents are `width` x `height`.
+inline PixelRect stored_rect(const PixelRect& rect, Rotation rotation, std::size_t width, std::size_t height) {
+  switch (rotation) {
+    case Rotation::k90:
+      return {rect.y, height - rect.x - rect.width, rect.height, rect.width};
+    case Rotation::k180:
+      return {width - rect.x - rect.width, height - rect.y - rect.height, rect.width, rect.height};
+    case Rotation::k270:
+      return {width - rect.y - rect.height, rect.x, rect.height, rect.width};
+    default:
+      return rect;
+  }
+}
 
 /// The part of the source that is used, and the part of the target that it fills.
 struct FrameGeometry {
@@ -118,6 +133,19 @@ inline AxisTaps make_taps(std::size_t begin, std::size_t count, std::size_t targ
     taps.weight[i] = static_cast<float>(weight);
   }
   return taps;
+}
+
+/// The same taps over the same positions, seen from the other end.
+inline void mirror_taps(AxisTaps& taps, std::size_t begin, std::size_t count) {
+  const auto mirrored = [&](std::int32_t position) {
+    return static_cast<std::int32_t>(2 * begin + count - 1) - position;
+  };
+  for (std::size_t i = 0; i < taps.low.size(); ++i) {
+    const std::int32_t low = taps.low[i], high = taps.high[i];
+    taps.low[i] = mirrored(high);
+    taps.high[i] = mirrored(low);
+    if (low != high) taps.weight[i] = 1 - taps.weight[i];
+  }
 }
 
 }  // namespace v1

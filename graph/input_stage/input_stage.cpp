@@ -33,6 +33,8 @@ constexpr Named<Fit> kFits[] = {{Fit::kStretch, "standard"},
                                 {Fit::kTopLeft, "fit_to_window"},
                                 {Fit::kLetterbox, "fit_to_window_letterbox"},
                                 {Fit::kCrop, "crop"}};
+constexpr Named<Rotation> kRotations[] = {
+    {Rotation::kNone, "0"}, {Rotation::k90, "90"}, {Rotation::k180, "180"}, {Rotation::k270, "270"}};
 constexpr Named<ColourRule> kRules[] = {{ColourRule::kBlended, "blended"},
                                         {ColourRule::kPerPixel, "per_pixel"},
                                         {ColourRule::kPerPixelRounded, "per_pixel_rounded"}};
@@ -142,7 +144,8 @@ Attributes attributes_of(const InputStageOptions& o) {
           {"crop", rect(o.crop)},
           {"placed", rect(o.placed)},
           {"colour_rule", text_of(kRules, o.colour_rule)},
-          {"packed", o.packed}};
+          {"packed", o.packed},
+          {"rotation", text_of(kRotations, o.source.rotation)}};
 }
 
 std::size_t extent(const Node& node, const char* name) {
@@ -195,6 +198,7 @@ InputStageOptions options_of(const Node& node) {
   o.placed = rect_of(node, "placed");
   o.colour_rule = value_of(kRules, a.get_string("colour_rule"), node.describe() + ": colour_rule");
   o.packed = a.get_bool("packed");
+  o.source.rotation = value_of(kRotations, a.get_string("rotation"), node.describe() + ": rotation");
   return o;
 }
 
@@ -228,7 +232,14 @@ void evaluate_input_stage(const Node& node, std::span<const Tensor> inputs, std:
 
 std::shared_ptr<Node> make_input_stage(const OutputVector& planes, const InputStageOptions& options,
                                        const std::string& friendly_name) {
-  return make_node("InputStage", 1, planes, attributes_of(options), friendly_name);
+  if (!is_quarter_turn(options.source.rotation))
+    return make_node("InputStage", 1, planes, attributes_of(options), friendly_name);
+  const auto stage = make_node("InputStage", 1, planes, attributes_of(options), friendly_name + "/planes");
+  const std::vector<std::int64_t> order = options.layout == ImageLayout::kNchw ? std::vector<std::int64_t>{0, 1, 3, 2}
+                                                                               : std::vector<std::int64_t>{0, 2, 1, 3};
+  const auto axes = op::v0::Constant::create(element::i64, Shape{4}, order);
+  axes->set_friendly_name(friendly_name + "/axes");
+  return make_node("Transpose", 1, {stage->output(0), axes->output(0)}, {}, friendly_name);
 }
 
 std::vector<std::string> plane_suffixes(PixelFormat format) {
@@ -269,8 +280,8 @@ InputStageOptions options_from(const Model& model, const FrameInfo& source, cons
   const auto size = [&](std::size_t axis, std::size_t dynamic) {
     return shape[axis].is_static() ? static_cast<std::size_t>(shape[axis].get_length()) : dynamic;
   };
-  options.height = size(planar ? 2 : 1, source.height_px);
-  options.width = size(planar ? 3 : 2, source.width_px);
+  options.height = size(planar ? 2 : 1, source.upright_height_px());
+  options.width = size(planar ? 3 : 2, source.upright_width_px());
   options.type = parameter->get_element_type();
   options.channels = order_of(model, channels);
   if ((options.channels == ChannelOrder::kGray) != (channels == 1))
@@ -288,9 +299,9 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
   const InputStageSpec spec = make_spec(options);
   std::shared_ptr<Model> staged = model.clone();
   const auto old = find_parameter(*staged, input);
-  if (old->get_element_type() != spec.type || !old->get_partial_shape().compatible(PartialShape(spec.target_shape())))
+  if (old->get_element_type() != spec.type || !old->get_partial_shape().compatible(PartialShape(spec.model_shape())))
     throw Error(Code::kInvalidArgument,
-                "input stage: it makes " + std::string(name(spec.type)) + " " + to_string(spec.target_shape()) +
+                "input stage: it makes " + std::string(name(spec.type)) + " " + to_string(spec.model_shape()) +
                     ", but input \"" + old->get_friendly_name() + "\" takes " +
                     old->get_element_type().get_type_name() + " " + to_string(old->get_partial_shape()));
   const auto suffixes = options.packed ? std::vector<std::string>{""} : plane_suffixes(options.source.format);
@@ -327,7 +338,7 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
 
 std::optional<FrameGeometry> geometry_of(const Model& model) {
   for (const auto& node : model.get_ordered_ops()) {
-    if (is_op(node, "InputStage")) return spec_of(*node).geometry;
+    if (is_op(node, "InputStage")) return spec_of(*node).upright;
   }
   return std::nullopt;
 }
@@ -355,7 +366,8 @@ void add_input_stage_rows(OperationTable& table) {
       .ints("crop", std::vector<std::int64_t>{0, 0, 0, 0})
       .ints("placed", std::vector<std::int64_t>{0, 0, 0, 0})
       .text("colour_rule", "blended", all_names(kRules))
-      .flag("packed", false);
+      .flag("packed", false)
+      .text("rotation", "0", all_names(kRotations));
 }
 
 }  // namespace v1

@@ -31,8 +31,9 @@ enum class ImageLayout : std::uint8_t { kNchw, kNhwc };
 
 /// What a frame must go through to become a model's input. Pitches are no part of it: they come with each tensor.
 struct InputStageOptions {
-  FrameInfo
-      source;  ///< Unknown colour space and range follow core's rules (resolved_colour_space, resolved_colour_range).
+  /// Unknown colour space and range follow core's rules (resolved_colour_space, resolved_colour_range). Pictures are
+  /// turned as source.rotation says.
+  FrameInfo source;
   std::size_t width = 0, height = 0;
   ElementType type = ElementType::kF32;  ///< f32, f16 or u8 (rounded to nearest, saturated).
   ImageLayout layout = ImageLayout::kNchw;
@@ -42,7 +43,7 @@ struct InputStageOptions {
   ResizeMode resize = ResizeMode::kLinear;
   Fit fit = Fit::kStretch;
   std::array<double, 3> pad{0, 0, 0};  ///< What lies beside a letterboxed picture, 0..255 before mean and scale.
-  PixelRect crop;                      ///< Part of the source to use; all of it when empty.
+  PixelRect crop;                      ///< Part of the upright source to use; all of it when empty.
   PixelRect placed;                    ///< Part of the target to fill; by `fit` when empty.
   ColourRule colour_rule = ColourRule::kBlended;
   bool packed = false;  ///< The planes come in one tensor: I420 and NV12 of even size, planar RGB.
@@ -79,7 +80,8 @@ TENON_API InputStageSpec make_spec(const InputStageOptions& options);
 TENON_API std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input,
                                                   const InputStageOptions& options);
 
-/// The operation alone, over the planes (one input when options.packed). @errors as make_spec; inputs that do not fit.
+/// The operation over the planes (one input when options.packed), and for a quarter turn the Transpose that follows
+/// it. @errors as make_spec; inputs that do not fit.
 TENON_API std::shared_ptr<Node> make_input_stage(const std::vector<Output<Node>>& planes,
                                                  const InputStageOptions& options, const std::string& friendly_name);
 

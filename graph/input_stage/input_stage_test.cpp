@@ -126,6 +126,112 @@ TEST(InputStage, ConvertsTheCornersOfEveryColourSpace) {
   }
 }
 
+/// `stored` turned clockwise, pixel by pixel: what a player shows.
+std::vector<std::uint8_t> turned(const std::vector<std::uint8_t>& stored, std::size_t width, std::size_t height,
+                                 std::size_t pixel, unsigned quarters) {
+  std::vector<std::uint8_t> now = stored;
+  for (; quarters > 0; --quarters, std::swap(width, height)) {
+    std::vector<std::uint8_t> next(now.size());
+    for (std::size_t y = 0; y < height; ++y)
+      for (std::size_t x = 0; x < width; ++x)
+        std::copy_n(&now[(y * width + x) * pixel], pixel, &next[(x * height + (height - 1 - y)) * pixel]);
+    now = std::move(next);
+  }
+  return now;
+}
+
+/// [.., rows, columns] of the kernel as the model gets it.
+std::vector<float> as_model_input(const InputStageSpec& spec, const std::vector<float>& written) {
+  if (!spec.transposed) return written;
+  std::vector<float> out(written.size());
+  for (std::size_t c = 0; c < spec.channels; ++c)
+    for (std::size_t y = 0; y < spec.height; ++y)
+      for (std::size_t x = 0; x < spec.width; ++x) {
+        const std::size_t from = spec.planar ? (c * spec.height + y) * spec.width + x
+                                             : (y * spec.width + x) * spec.channels + c,
+                          to = spec.planar ? (c * spec.width + x) * spec.height + y
+                                           : (x * spec.height + y) * spec.channels + c;
+        out[to] = written[from];
+      }
+  return out;
+}
+
+TEST(InputStage, TurnsStoredPicturesUpright) {
+  for (const PixelFormat format : {kI420, kNv12, kI444, kP010, kGray8, kBgr24, kRgba, kGbrPlanar}) {
+    for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+      for (const Fit fit : {Fit::kStretch, Fit::kLetterbox, Fit::kTopLeft, Fit::kCrop}) {
+        for (const ResizeMode mode : {ResizeMode::kLinear, ResizeMode::kNearest}) {
+          for (const ImageLayout layout : {ImageLayout::kNchw, ImageLayout::kNhwc}) {
+            for (const PixelRect crop : {PixelRect{}, PixelRect{2, 6, 17, 9}}) {
+              SCOPED_TRACE(to_string(format) + " " + std::to_string(degrees(rotation)) + " fit " +
+                           std::to_string(static_cast<int>(fit)) + " mode " + std::to_string(static_cast<int>(mode)));
+              auto stored = basic(format, 36, 22, 25, 30);
+              stored.source.rotation = rotation;
+              stored.fit = fit;
+              stored.resize = mode;
+              stored.layout = layout;
+              stored.crop = crop;
+              stored.pad = {10, 20, 30};
+              stored.mean = {1, 2, 3};
+              auto upright = stored;
+              upright.source.rotation = Rotation::kNone;
+              upright.source.width_px = stored.source.upright_width_px();
+              upright.source.height_px = stored.source.upright_height_px();
+              const InputStageSpec spec = make_spec(stored), plain = make_spec(upright);
+              std::vector<std::vector<std::uint8_t>> bytes, shown;
+              std::vector<PlaneView> planes, shown_planes;
+              for (std::size_t p = 0; p < spec.layout.plane_count; ++p) {
+                const Shape shape = spec.plane_shape(p), other = plain.plane_shape(p);
+                const std::size_t pixel = shape[3] * size_bytes(spec.layout.sample_type());
+                bytes.push_back(
+                    noise(shape[1], shape[2] * pixel, shape[2] * pixel, static_cast<std::uint32_t>(7 + p), 0, 255, 0));
+                shown.push_back(turned(bytes.back(), shape[2], shape[1], pixel, static_cast<unsigned>(rotation)));
+                planes.push_back({bytes.back().data(), static_cast<std::ptrdiff_t>(shape[2] * pixel)});
+                shown_planes.push_back({shown.back().data(), static_cast<std::ptrdiff_t>(other[2] * pixel)});
+              }
+              EXPECT_EQ(spec.model_shape(), plain.target_shape());
+              EXPECT_EQ(spec.upright.crop, plain.geometry.crop);
+              EXPECT_EQ(spec.upright.placed, plain.geometry.placed);
+              const auto found = as_model_input(spec, run(stored, planes)), wanted = run(upright, shown_planes);
+              ASSERT_EQ(found.size(), wanted.size());
+              double worst = 0;
+              for (std::size_t i = 0; i < found.size(); ++i)
+                worst = std::max(worst, std::abs(static_cast<double>(found[i]) - static_cast<double>(wanted[i])));
+              ASSERT_LE(worst, 1e-3);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(InputStage, TurnsHalvedColumnsToo) {
+  // 4:2:2 turned by a quarter is no 4:2:2: compared with the same samples as 4:4:4.
+  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+    auto halved = basic(kI422, 20, 10, 16, 16), full = basic(kI444, 20, 10, 16, 16);
+    halved.resize = full.resize = ResizeMode::kNearest;
+    halved.source.rotation = full.source.rotation = rotation;
+    const auto y = noise(10, 20, 20, 1, 0, 255, 0), u = noise(10, 10, 10, 2, 0, 255, 0),
+               v = noise(10, 10, 10, 3, 0, 255, 0);
+    std::vector<std::uint8_t> all_u(200), all_v(200);
+    for (std::size_t i = 0; i < 200; ++i) all_u[i] = u[i / 2], all_v[i] = v[i / 2];
+    const PlaneView few[] = {{y.data(), 20}, {u.data(), 10}, {v.data(), 10}},
+                    all[] = {{y.data(), 20}, {all_u.data(), 20}, {all_v.data(), 20}};
+    EXPECT_EQ(run(halved, few), run(full, all));
+  }
+}
+
+TEST(InputStage, APartOfATurnedPictureIsTheSameInBothPictures) {
+  // By hand: the stored picture is 4 wide and 3 high.
+  EXPECT_EQ(stored_rect({0, 0, 1, 1}, Rotation::k90, 4, 3), (PixelRect{0, 2, 1, 1}));
+  EXPECT_EQ(stored_rect({2, 3, 1, 1}, Rotation::k90, 4, 3), (PixelRect{3, 0, 1, 1}));
+  EXPECT_EQ(stored_rect({0, 0, 1, 1}, Rotation::k180, 4, 3), (PixelRect{3, 2, 1, 1}));
+  EXPECT_EQ(stored_rect({0, 0, 1, 1}, Rotation::k270, 4, 3), (PixelRect{3, 0, 1, 1}));
+  EXPECT_EQ(stored_rect({1, 0, 2, 3}, Rotation::k270, 4, 3), (PixelRect{1, 1, 3, 2}));
+  EXPECT_EQ(stored_rect({1, 0, 2, 3}, Rotation::kNone, 4, 3), (PixelRect{1, 0, 2, 3}));
+}
+
 TEST(InputStage, UnknownColourFollowsTheHeight) {
   std::uint8_t y = 120;
   std::uint8_t u = 90, v = 170;

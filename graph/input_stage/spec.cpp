@@ -12,100 +12,25 @@ namespace tenon {
 inline namespace v1 {
 namespace {
 
-using Components = std::array<FrameComponent, 3>;
-
-/// Which component lies where; the planes' own extents come from core's table.
-struct Placement {
-  PixelFormat format;
-  std::uint8_t count;
-  Components components;  // {plane, step, offset, shift_x, shift_y}
-};
-
-constexpr FrameComponent at(std::uint8_t plane, std::uint8_t step = 1, std::uint8_t offset = 0,
-                            std::uint8_t shift_x = 0, std::uint8_t shift_y = 0) {
-  return {plane, step, offset, shift_x, shift_y};
-}
-
-constexpr Placement kPlacements[] = {
-    {kI420, 3, {at(0), at(1, 1, 0, 1, 1), at(2, 1, 0, 1, 1)}},
-    {kYv12, 3, {at(0), at(2, 1, 0, 1, 1), at(1, 1, 0, 1, 1)}},
-    {kI422, 3, {at(0), at(1, 1, 0, 1, 0), at(2, 1, 0, 1, 0)}},
-    {kI444, 3, {at(0), at(1), at(2)}},
-    {kNv12, 3, {at(0), at(1, 2, 0, 1, 1), at(1, 2, 1, 1, 1)}},
-    {kNv21, 3, {at(0), at(1, 2, 1, 1, 1), at(1, 2, 0, 1, 1)}},
-    {kNv16, 3, {at(0), at(1, 2, 0, 1, 0), at(1, 2, 1, 1, 0)}},
-    {kP010, 3, {at(0), at(1, 2, 0, 1, 1), at(1, 2, 1, 1, 1)}},
-    {kYuy2, 3, {at(0, 2, 0), at(0, 4, 1, 1, 0), at(0, 4, 3, 1, 0)}},
-    {kUyvy, 3, {at(0, 2, 1), at(0, 4, 0, 1, 0), at(0, 4, 2, 1, 0)}},
-    {kGray8, 1, {at(0)}},
-    {kRgb24, 3, {at(0, 3, 0), at(0, 3, 1), at(0, 3, 2)}},
-    {kBgr24, 3, {at(0, 3, 2), at(0, 3, 1), at(0, 3, 0)}},
-    {kRgba, 3, {at(0, 4, 0), at(0, 4, 1), at(0, 4, 2)}},
-    {kRgbx, 3, {at(0, 4, 0), at(0, 4, 1), at(0, 4, 2)}},
-    {kBgra, 3, {at(0, 4, 2), at(0, 4, 1), at(0, 4, 0)}},
-    {kBgrx, 3, {at(0, 4, 2), at(0, 4, 1), at(0, 4, 0)}},
-    {kRgbPlanar, 3, {at(0), at(1), at(2)}},
-    {kBgrPlanar, 3, {at(2), at(1), at(0)}},
-    {kGbrPlanar, 3, {at(2), at(0), at(1)}},
-};
-
-struct Luma {
-  double red, blue;
-};
-
-Luma luma_of(ColourSpace space) {
-  switch (space) {  // @source ITU-R BT.601-7, BT.709-6, BT.2020-2 (non-constant luminance)
-    case ColourSpace::kBt709:
-      return {0.2126, 0.0722};
-    case ColourSpace::kBt2020:
-      return {0.2627, 0.0593};
-    default:
-      return {0.299, 0.114};
-  }
-}
-
-/// Rows R, G, B of the affine map from samples to 0..255.
-void yuv_to_rgb(InputStageSpec& spec, ColourSpace space, ColourRange range) {
-  const auto [kr, kb] = luma_of(space);
-  const double kg = 1 - kr - kb;
-  const double unit = static_cast<double>(1 << (spec.layout.bits - 8));
-  const bool full = range == ColourRange::kFull;
-  const double top = unit * 256 - 1;
-  const double luma = full ? 255 / top : 255 / (219 * unit), chroma = full ? 255 / top : 255 / (224 * unit);
-  const double black = full ? 0 : 16 * unit, grey = 128 * unit;
-  const double u[3] = {0, -2 * kb * (1 - kb) / kg, 2 * (1 - kb)}, v[3] = {2 * (1 - kr), -2 * kr * (1 - kr) / kg, 0};
-  for (std::size_t c = 0; c < 3; ++c) {
-    spec.matrix[c] = {luma, chroma * u[c], chroma * v[c]};
-    spec.offset[c] = -luma * black - chroma * (u[c] + v[c]) * grey;
-  }
-}
-
 /// @source OpenVINO's operations NV12toRGB-8 and I420toRGB-8: BT.601 of limited range, three digits.
 void yuv_to_rgb_three_digits(InputStageSpec& spec) {
   spec.matrix = {{{1.164, 0, 1.596}, {1.164, -0.391, -0.813}, {1.164, 2.018, 0}}};
 }
 
 void set_matrix(InputStageSpec& spec, const InputStageOptions& options) {
-  const ColourSpace space = resolved_colour_space(options.source);
-  const ColourRange range = resolved_colour_range(options.source);
   if (spec.convert_first) {
     yuv_to_rgb_three_digits(spec);
-  } else if (spec.layout.is_yuv) {
-    yuv_to_rgb(spec, space, range);
-  } else if (spec.layout.component_count == 1) {
-    const bool full = range == ColourRange::kFull;
-    for (std::size_t c = 0; c < 3; ++c) {
-      spec.matrix[c] = {full ? 1.0 : 255.0 / 219, 0, 0};
-      spec.offset[c] = full ? 0.0 : -16 * 255.0 / 219;
-    }
   } else {
-    for (std::size_t c = 0; c < 3; ++c) spec.matrix[c][c] = 1;
+    const ColourMap map = rgb_from(options.source, spec.layout);
+    spec.matrix = map.matrix;
+    spec.offset = map.offset;
   }
   if (options.channels == ChannelOrder::kBgr) {
     std::swap(spec.matrix[0], spec.matrix[2]);
     std::swap(spec.offset[0], spec.offset[2]);
   } else if (options.channels == ChannelOrder::kGray) {
-    const auto [kr, kb] = luma_of(spec.layout.component_count == 1 ? ColourSpace::kBt601 : space);
+    const auto [kr, kb] =
+        luma_weights(spec.layout.component_count == 1 ? ColourSpace::kBt601 : resolved_colour_space(options.source));
     const double weight[3] = {kr, 1 - kr - kb, kb};
     std::array<double, 3> row{};
     double offset = 0;
@@ -119,16 +44,36 @@ void set_matrix(InputStageSpec& spec, const InputStageOptions& options) {
 }
 
 /// An explicit part of the target goes before the fit.
-void place(InputStageSpec& spec, const InputStageOptions& options) {
+void place(FrameGeometry& geometry, const InputStageOptions& options) {
   const PixelRect& to = options.placed;
   if (to == PixelRect{}) return;
-  if (to.width == 0 || to.height == 0 || to.x > spec.width || to.y > spec.height || to.width > spec.width - to.x ||
-      to.height > spec.height - to.y)
+  if (to.width == 0 || to.height == 0 || to.x > options.width || to.y > options.height ||
+      to.width > options.width - to.x || to.height > options.height - to.y)
     throw Error(Code::kInvalidArgument, "input stage: " + std::to_string(to.width) + "x" + std::to_string(to.height) +
                                             " pixels at (" + std::to_string(to.x) + "," + std::to_string(to.y) +
-                                            ") leave the target of " + std::to_string(spec.width) + "x" +
-                                            std::to_string(spec.height));
-  spec.geometry.placed = to;
+                                            ") leave the target of " + std::to_string(options.width) + "x" +
+                                            std::to_string(options.height));
+  geometry.placed = to;
+}
+
+/// From the upright picture and the model's input to what the kernel reads and writes.
+void turn(InputStageSpec& spec, const InputStageOptions& options) {
+  const Rotation rotation = options.source.rotation;
+  spec.flip_x = rotation == Rotation::k180 || rotation == Rotation::k270;
+  spec.flip_y = rotation == Rotation::k180 || rotation == Rotation::k90;
+  spec.transposed = is_quarter_turn(rotation);
+  spec.geometry.crop = stored_rect(spec.upright.crop, rotation, spec.source_width, spec.source_height);
+  spec.geometry.placed = spec.upright.placed;
+  if (spec.transposed) {
+    std::swap(spec.width, spec.height);
+    std::swap(spec.geometry.placed.x, spec.geometry.placed.y);
+    std::swap(spec.geometry.placed.width, spec.geometry.placed.height);
+  }
+  const FrameGeometry& g = spec.geometry;
+  spec.columns = make_taps(g.crop.x, g.crop.width, g.placed.width, options.resize);
+  spec.rows = make_taps(g.crop.y, g.crop.height, g.placed.height, options.resize);
+  if (spec.flip_x) mirror_taps(spec.columns, g.crop.x, g.crop.width);
+  if (spec.flip_y) mirror_taps(spec.rows, g.crop.y, g.crop.height);
 }
 
 void set_rules(InputStageSpec& spec, const InputStageOptions& options) {
@@ -183,35 +128,10 @@ bool matches(const Shape& shape, const Shape& wanted) {
 
 }  // namespace
 
-FrameLayout frame_layout(const FrameInfo& info) {
-  const Placement* found = nullptr;
-  std::string known;
-  for (const Placement& entry : kPlacements) {
-    if (entry.format == info.format) found = &entry;
-    known += " " + to_string(entry.format);
-  }
-  if (!found)
-    throw Error(Code::kUnimplemented,
-                "input stage: cannot read frames of " + to_string(info.format) + "; it reads" + known);
-  const PixelFormatInfo& format = format_info(info.format);
-  FrameLayout layout;
-  layout.is_yuv = format.model == ColourModel::kYuv;
-  layout.pairs = info.format == kYuy2 || info.format == kUyvy;
-  layout.component_count = found->count;
-  layout.components = found->components;
-  layout.plane_count = format.plane_count;
-  layout.bits = format.sample == ElementType::kU16 ? 10 : 8;
-  for (std::size_t plane = 0; plane < format.plane_count; ++plane) {
-    const PlaneLayout& p = format.planes[plane];
-    layout.planes[plane] = {p.channels, p.width_shift, p.height_shift};
-  }
-  return layout;
-}
-
 InputStageSpec make_spec(const InputStageOptions& options) {
   InputStageSpec spec;
-  spec.geometry = make_geometry(options.source.width_px, options.source.height_px, options.crop, options.width,
-                                options.height, options.fit);
+  spec.upright = make_geometry(options.source.upright_width_px(), options.source.upright_height_px(), options.crop,
+                               options.width, options.height, options.fit);
   spec.layout = frame_layout(options.source);
   spec.source_width = options.source.width_px;
   spec.source_height = options.source.height_px;
@@ -234,10 +154,8 @@ InputStageSpec make_spec(const InputStageOptions& options) {
   spec.mean = options.mean;
   spec.scale = options.scale;
   spec.pad = options.pad;
-  place(spec, options);
-  const FrameGeometry& g = spec.geometry;
-  spec.columns = make_taps(g.crop.x, g.crop.width, g.placed.width, options.resize);
-  spec.rows = make_taps(g.crop.y, g.crop.height, g.placed.height, options.resize);
+  place(spec.upright, options);
+  turn(spec, options);
   set_rules(spec, options);
   set_matrix(spec, options);
   return spec;

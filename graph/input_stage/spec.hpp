@@ -10,38 +10,12 @@
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/export.hpp>
+#include <tenon/core/frame_layout.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>
 
 namespace tenon {
 inline namespace v1 {
-
-/// Where one colour component lies: sample (x >> shift_x) * step + offset of row y >> shift_y of a plane.
-struct FrameComponent {
-  std::uint8_t plane = 0, step = 1, offset = 0, shift_x = 0, shift_y = 0;
-};
-
-/// One plane as the model's input: [1, rows, columns, step], rows and columns rounded up where chroma is halved.
-struct FramePlaneLayout {
-  std::uint8_t step = 1, shift_x = 0, shift_y = 0;
-};
-
-/// Components in the order Y U V, R G B or grey.
-struct FrameLayout {
-  bool is_yuv = false;
-  bool pairs = false;  ///< YUYV and UYVY: columns come in twos, an odd width is rounded up.
-  std::uint8_t component_count = 0, plane_count = 0;
-  /// Significant bits; more than 8 means 16-bit samples with the value in the high bits (P010).
-  std::uint8_t bits = 8;
-  std::array<FrameComponent, 3> components;
-  std::array<FramePlaneLayout, 3> planes;
-
-  ElementType sample_type() const { return bits > 8 ? ElementType::kU16 : ElementType::kU8; }
-};
-
-struct FrameInfo;
-/// @errors kUnimplemented: a format or modifier that the stage does not read; the message lists those it reads.
-TENON_API FrameLayout frame_layout(const FrameInfo& info);
 
 /// Everything a kernel needs. target channel c before normalisation is
 ///   clamp(offset[c] + sum over k of matrix[c][k] * sample[k], 0, 255)
@@ -52,10 +26,16 @@ TENON_API FrameLayout frame_layout(const FrameInfo& info);
 ///   matrix[c][0] * (Y - 16) + matrix[c][1] * (U - 128) + matrix[c][2] * (V - 128).
 /// Outside geometry.placed the value is pad[c]. mean,
 /// scale and pad are in the order of the target's channels.
+///
+/// Of a frame that is to be turned the taps run backwards along an axis (flip_x, flip_y), and for a quarter turn the
+/// target is written with rows and columns changed places (transposed): source_*, width, height, geometry and taps are
+/// as the kernel reads and writes, upright and the members below it are what the picture and the model's input are.
 struct InputStageSpec {
   FrameLayout layout;
   std::size_t source_width = 0, source_height = 0;
   std::size_t width = 0, height = 0;
+  bool transposed = false, flip_x = false, flip_y = false;
+  FrameGeometry upright;  ///< Maps the model's results back to the upright picture.
   std::size_t channels = 3;
   bool planar = true;  ///< NCHW, else NHWC.
   bool convert_first = false, round_first = false;
@@ -82,6 +62,16 @@ struct InputStageSpec {
   }
   std::size_t input_count() const { return packed ? 1 : layout.plane_count; }
   Shape input_shape(std::size_t input) const { return packed ? packed_shape() : plane_shape(input); }
+  std::size_t model_width() const { return transposed ? height : width; }
+  std::size_t model_height() const { return transposed ? width : height; }
+  std::size_t upright_width() const { return transposed ? source_height : source_width; }
+  std::size_t upright_height() const { return transposed ? source_width : source_height; }
+  /// Of the model's input, after the transposition.
+  Shape model_shape() const {
+    return planar ? Shape{1, channels, model_height(), model_width()}
+                  : Shape{1, model_height(), model_width(), channels};
+  }
+  /// What the kernel writes.
   Shape target_shape() const { return planar ? Shape{1, channels, height, width} : Shape{1, height, width, channels}; }
 };
 

@@ -140,9 +140,11 @@ void evaluate_reduce(const Node&, std::span<const Tensor> inputs, std::span<Tens
   }
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
+    // A sum of f32 stands still where it is 2^24 times what is added.
+    using Held = std::conditional_t<std::is_same_v<T, float>, double, T>;
     const Read<T> x(inputs[0]);
     Write<T> y(outputs[0]);
-    std::vector<T> held(y.size(), F::template start<T>());
+    std::vector<Held> held(y.size(), F::template start<Held>());
     if (x.size() > 0) {
       const std::size_t row = shape.empty() ? 1 : shape.back(), row_step = shape.empty() ? 0 : steps.back();
       Shape outer(shape.begin(), shape.empty() ? shape.end() : shape.end() - 1);
@@ -152,16 +154,16 @@ void evaluate_reduce(const Node&, std::span<const Tensor> inputs, std::span<Tens
         std::size_t at = 0;
         for (std::size_t axis = 0; axis < outer.size(); ++axis) at += index[axis] * steps[axis];
         if (row_step == 0) {
-          T value = held[at];
-          for (std::size_t i = 0; i < row; ++i) value = F::step(value, from[i]);
+          Held value = held[at];
+          for (std::size_t i = 0; i < row; ++i) value = F::step(value, static_cast<Held>(from[i]));
           held[at] = value;
         } else {
-          for (std::size_t i = 0; i < row; ++i) held[at + i] = F::step(held[at + i], from[i]);
+          for (std::size_t i = 0; i < row; ++i) held[at + i] = F::step(held[at + i], static_cast<Held>(from[i]));
         }
         from += row;
       } while (advance(index, outer));
     }
-    for (std::size_t i = 0; i < y.size(); ++i) y[i] = F::template finish<T>(held[i], reduced);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<T>(F::template finish<Held>(held[i], reduced));
     y.commit();
   });
 }

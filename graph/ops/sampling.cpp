@@ -2,6 +2,7 @@
 // Operations that read between pixels or gather columns: ROIAlign, DeformableConvolution, Col2Im.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include <tenon/graph/ops/kernel_internal.hpp>
 #include <tenon/graph/ops/op_internal.hpp>
@@ -65,7 +66,8 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
   const std::string aligned = attributes.get_string("aligned_mode", "asymmetric");
   const double before = aligned == "half_pixel" ? 0.5 : 0, after = aligned == "asymmetric" ? 0 : -0.5;
   const double scale = attributes.get_double("spatial_scale");
-  const bool is_max = attributes.get_string("mode") == "max";
+  const std::string& mode = attributes.get_string("mode");
+  const bool is_max = mode == "max", by_corners = mode == "max_corners";
   const std::int64_t ratio = attributes.get_int("sampling_ratio");
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
   const auto height = static_cast<std::int64_t>(in[2]), width = static_cast<std::int64_t>(in[3]);
@@ -107,13 +109,20 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
           double value = 0;
           for (std::size_t s = 0; s < samples.size(); ++s) {
             const Corners& corners = samples[s];
-            double sum = 0;
-            for (int i = 0; i < 4; ++i) sum += corners.weight[i] * static_cast<double>(plane[corners.at[i]]);
-            // The greatest of what was read and 0, as OpenVINO has it; ONNX's tests take the greatest of weighted
-            // pixels.
-            value = is_max ? std::max(value, sum) : value + sum;
+            double sum = 0, greatest = std::numeric_limits<double>::lowest();
+            for (int i = 0; i < 4; ++i) {
+              const double part = corners.weight[i] * static_cast<double>(plane[corners.at[i]]);
+              sum += part;
+              greatest = std::max(greatest, part);
+            }
+            // "max": the greatest of what was read and 0, as OpenVINO has it. "max_corners": the greatest weighted
+            // pixel, as ONNX has it.
+            if (by_corners)
+              value = s == 0 ? greatest : std::max(value, greatest);
+            else
+              value = is_max ? std::max(value, sum) : value + sum;
           }
-          if (!is_max && !samples.empty()) value /= static_cast<double>(samples.size());
+          if (!is_max && !by_corners && !samples.empty()) value /= static_cast<double>(samples.size());
           result[((roi * out[1] + c) * out[2] + py) * out[3] + px] = static_cast<float>(value);
         }
       }
@@ -322,7 +331,7 @@ void add_sampling_rows(OperationTable& table) {
         .integer("pooled_w")
         .integer("sampling_ratio")
         .real("spatial_scale")
-        .text("mode", {}, {"avg", "max"});
+        .text("mode", {}, {"avg", "max", "max_corners"});  // The last is ONNX's, which IR has no word for.
     if (opset >= 9) row.text("aligned_mode", "asymmetric", {"asymmetric", "half_pixel_for_nn", "half_pixel"});
   };
   add_roi(3);

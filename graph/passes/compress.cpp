@@ -44,7 +44,7 @@ Compressed compress_to_f16(Model& model, const CompressOptions& options) {
     const auto constant = as_type_ptr<op::v0::Constant>(node);
     if (!constant || constant->get_output_element_type(0) != ElementType::kF32) continue;
     const Tensor& before = constant->get_tensor();
-    if (before.element_count() < options.min_elements || constant->get_users().empty()) continue;
+    if (before.element_count() < options.min_elements || !constant->has_readers()) continue;
     if (!fits(before)) {
       ++done.kept;
       continue;

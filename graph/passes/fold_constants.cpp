@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constant folding.
 #include <algorithm>
+#include <unordered_set>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
@@ -19,8 +20,9 @@ bool is_decompression(const Node& node) {
   return to == ElementType::kF32 && (from == ElementType::kF16 || from == ElementType::kBf16);
 }
 
-/// A part of scale * (Convert(8-bit Constant) - zero point), or FakeQuantize of a Constant.
-bool is_dequantization(const Node& node) {
+/// A part of scale * (Convert(8-bit Constant) - zero point), or FakeQuantize of a Constant. `parts`: those found among
+/// the nodes before it in order, so that each node looks at its source only.
+bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& parts) {
   const auto from_8_bits = [](const Node& convert) {
     if (!is_op(&convert, "Convert") || !as_type<op::v0::Constant>(convert.get_input_node_ptr(0))) return false;
     const ElementType from = convert.get_input_element_type(0);
@@ -33,7 +35,7 @@ bool is_dequantization(const Node& node) {
     return true;
   };
   if (is_op(&node, "FakeQuantize")) return as_type<op::v0::Constant>(node.get_input_node_ptr(0)) != nullptr;
-  if (is_op(&node, "Multiply") || is_op(&node, "Subtract")) return is_dequantization(*node.get_input_node_ptr(0));
+  if (is_op(&node, "Multiply") || is_op(&node, "Subtract")) return parts.count(node.get_input_node_ptr(0)) > 0;
   return from_8_bits(node);
 }
 
@@ -111,8 +113,9 @@ bool takes_long(const Node& node) {
 
 bool fold(Model& model, const FoldOptions& options) {
   bool changed = false;
+  std::unordered_set<const Node*> dequantization;
   for (const auto& node : model.get_ordered_ops()) {
-    if (!node->operation().evaluate || node->get_users().empty()) continue;
+    if (!node->operation().evaluate || !node->has_readers()) continue;
     if (const auto* outer = as_type<op::util::MultiSubGraphOp>(node.get())) {
       if (inline_branch(node)) {
         changed = true;
@@ -125,7 +128,10 @@ bool fold(Model& model, const FoldOptions& options) {
       node->get_rt_info()["decompression"] = true;
       continue;
     }
-    if (options.keep_dequantization && is_dequantization(*node)) continue;
+    if (options.keep_dequantization && is_dequantization(*node, dequantization)) {
+      dequantization.insert(node.get());
+      continue;
+    }
     std::vector<Tensor> values;
     for (std::size_t i = 0; i < node->get_output_size(); ++i) {
       if (const auto& value = node->get_output_tensor(i).value()) values.push_back(*value);

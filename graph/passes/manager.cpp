@@ -60,9 +60,8 @@ bool scalar_input(const Node& node, std::size_t index, double& value) {
 }
 
 std::shared_ptr<Node> only_user(const Node& node) {
-  if (node.get_output_size() != 1) return nullptr;
-  const auto inputs = node.get_output_target_inputs(0);
-  return inputs.size() == 1 ? inputs.begin()->get_node()->shared_from_this() : nullptr;
+  if (node.get_output_size() != 1 || node.count_output_readers(0) != 1) return nullptr;
+  return node.get_output_target_inputs(0).begin()->get_node()->shared_from_this();
 }
 
 bool match_bias(const Node& convolution, BiasMatch& match) {

@@ -67,7 +67,7 @@ bool bypass(const std::shared_ptr<Node>& node, const Output<Node>& source) {
 }
 
 bool eliminate(const std::shared_ptr<Node>& node) {
-  if (node->get_users().empty()) return false;
+  if (!node->has_readers()) return false;
   if (changes_nothing(*node)) return bypass(node, node->input_value(0));
   const auto before = node->get_input_size() > 0 ? node->get_input_node_shared_ptr(0) : nullptr;
   if (is_op(node, "Transpose") && is_op(before, "Transpose")) {

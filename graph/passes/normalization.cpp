@@ -75,6 +75,10 @@ bool fuse_one(const std::shared_ptr<Node>& node) {
     const auto mvn = make_node("MVN", 6, {x, deviation->variance->input_value(1)},
                                {{"normalize_variance", true}, {"eps", deviation->epsilon}, {"eps_mode", "INSIDE_SQRT"}},
                                node->get_friendly_name());
+    // What is said of the parts (how precise they are to be) is said of the whole.
+    const Node* root = node->get_input_node_ptr(1 - i);
+    for (const Node* part : {deviation->variance, square, centred, root})
+      mvn->get_rt_info().insert(part->get_rt_info().begin(), part->get_rt_info().end());
     replace_node(node, mvn->output(0));
     return true;
   }

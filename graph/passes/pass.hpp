@@ -79,6 +79,11 @@ TENON_API Pass fuse_attention();
 /// FakeQuantize. Run it before constants are folded.
 TENON_API Pass fuse_quantize_dequantize();
 
+/// Values of f16 and bf16 in f32, for devices that compute in it: a file's type is how it is stored. Parameters,
+/// results and states keep their types, with conversions beside them; so do constants, which a device converts once. A
+/// conversion to a narrow type rounds only where nothing but conversions and outputs read it.
+TENON_API Pass widen_reals();
+
 /// The passes that every device wants, in a good order.
 TENON_API Manager common_passes(FoldOptions options = {});
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/weights_internal.hpp>
@@ -156,7 +157,7 @@ std::string nested_branches(int levels) {
 TEST(DamagedIr, BodiesAreNestedOnlySoDeep) {
   EXPECT_NO_THROW(read_ir(nested_branches(3), {}));
   try {
-    read_ir(nested_branches(op::util::kMaxBodyDepth + 2), {});
+    read_ir(nested_branches(static_cast<int>(model_limits().depth) + 2), {});
     ADD_FAILURE() << "bodies at any depth were taken";
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("nested deeper"), std::string::npos) << error.what();

@@ -33,13 +33,7 @@ bool looks_like_onnx(std::string_view bytes) {
 }  // namespace
 
 std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std::filesystem::path& weights, bool map) {
-  const auto open = [map](const std::filesystem::path& path) {
-    const Tensor mapped = map_file(path);
-    if (map || mapped.size_bytes() == 0) return mapped;
-    Tensor read;
-    mapped.copy_to(read);
-    return read;
-  };
+  const auto open = [map](const std::filesystem::path& path) { return map ? map_file(path) : read_file(path); };
   const Tensor bytes = open(model);
   const std::string origin = "\"" + model.string() + "\"";
   if (bytes.size_bytes() == 0) throw Error(Code::kInvalidArgument, origin + " is empty; a model file is expected");
@@ -50,7 +44,8 @@ std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std:
       bin = model;
       bin.replace_extension(".bin");
       // A model without constants needs no weights; one with constants names what it misses.
-      if (!std::filesystem::exists(bin)) bin.clear();
+      std::error_code error;
+      if (std::filesystem::status(bin, error).type() == std::filesystem::file_type::not_found) bin.clear();
     }
     return read_ir(text, bin.empty() ? Tensor() : open(bin), origin);
   }
@@ -60,7 +55,7 @@ std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std:
                                               weights.string() +
                                               "\" was given; external data is found through the model itself");
     }
-    return read_onnx(bytes, model.has_parent_path() ? model.parent_path() : std::filesystem::path("."), origin);
+    return read_onnx(bytes, model.has_parent_path() ? model.parent_path() : std::filesystem::path("."), origin, map);
   }
   throw Error(Code::kInvalidArgument,
               origin +

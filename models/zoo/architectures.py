@@ -270,6 +270,7 @@ MODELS = {
     "loop_tiny": (loop, dict(features=16, steps=5)),
     "resnet50_int8": (resnet50, {}),
     "resnet50_int8_tiny": (resnet50, dict(width=0.25, size=64, depths=(1, 1, 1, 1), classes=100)),
+    "mobilenetv2_int8": (mobilenetv2, {}),
     "yolo_int8": (yolo, {}),
     "yolo_int8_tiny": (yolo, dict(width=0.125, size=160, classes=8)),
     "relu1": (relu1, {}),

@@ -3,10 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include <tenon/runtime/auto/properties.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
 #include "gated_device_test.hpp"
 
 namespace tenon::testing {
@@ -103,6 +107,67 @@ TEST_F(Auto, StatesMoveWithTheRequest) {
     request.infer();
     EXPECT_EQ(request.get_tensor("y").data<float>()[0], expected) << change;
   }
+}
+
+TEST_F(Auto, AsynchronousRequestsUseTheStreamsOfTheDeviceThatTookOver) {
+  gate.set_open(false);
+  gate.streams = 3;
+  auto model = core.compile_model(relu_model(), "AUTO:GATED,CPU");
+  std::vector<InferRequest> requests;
+  for (int i = 0; i < 3; ++i) requests.push_back(model.create_infer_request());
+  requests[0].start_async();  // On the helper, which has one stream.
+  requests[0].wait();
+  gate.together = 3;
+  gate.set_open(true);
+  ASSERT_TRUE(becomes(model, "GATED"));
+  for (auto& request : requests) request.start_async();
+  for (auto& request : requests) request.wait();
+  EXPECT_EQ(gate.most_inside, 3);
+}
+
+TEST_F(Auto, CancelMeetsARequestThatMoves) {
+  for (int round = 0; round < 20; ++round) {
+    gate.set_open(false);
+    auto model = core.compile_model(relu_model(), "AUTO:GATED,CPU");
+    auto request = model.create_infer_request();
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+      while (!stop) request.cancel();
+    });
+    const auto infer = [&] {
+      try {
+        request.infer();
+      } catch (const Cancelled&) {
+      }
+    };
+    for (int i = 0; i < 20; ++i) infer();
+    gate.set_open(true);
+    EXPECT_TRUE(becomes(model, "GATED"));
+    for (int i = 0; i < 20; ++i) infer();
+    stop = true;
+    other.join();
+    expect_right(request);
+  }
+}
+
+TEST_F(Auto, WhatCannotLoadIsNamedWithItsReason) {
+  const TemporaryFolder folder;
+  const std::string before = std::getenv("TENON_DEVICE_PATH");
+  std::ofstream(folder.path() / "libtenon_device_broken.so") << "no library";
+  ::setenv("TENON_DEVICE_PATH", (folder.path().string() + ':' + before).c_str(), 1);
+  const std::string none = failure([&] { core.compile_model(relu_model(), "AUTO:-CPU,-OPENVINO,-TEMPLATE,-GATED"); });
+  EXPECT_THAT(none, HasSubstr("no device is left of \"-CPU"));
+  EXPECT_THAT(none, HasSubstr("BROKEN: "));
+  EXPECT_THAT(none, HasSubstr("libtenon_device_broken.so: "));
+  const std::string all = failure([&] { core.compile_model(relu_model(), "AUTO:BROKEN"); });
+  EXPECT_THAT(all, HasSubstr("libtenon_device_broken.so: "));
+  // It is passed over where there is another, whatever properties the call has.
+  auto model = core.compile_model(relu_model(), "AUTO:BROKEN,CPU", enable_profiling(true));
+  ::setenv("TENON_DEVICE_PATH", before.c_str(), 1);
+  ASSERT_TRUE(becomes(model, "CPU"));
+  auto request = model.create_infer_request();
+  expect_right(request);
+  EXPECT_FALSE(request.get_profiling_info().empty());
 }
 
 TEST_F(Auto, WithoutStartupFallbackItWaits) {

@@ -2,6 +2,7 @@
 // A device that compiles when it is let, fails when it is told to, and runs only some operations.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -23,6 +24,9 @@ struct Gate {
   bool fail_infer = false;
   std::set<std::string> only;  ///< Types of operations that it runs; empty: all.
   int compiled = 0, inferred = 0;
+  std::size_t streams = 1;
+  int together = 0;  ///< Inferences that wait for each other, at most some seconds.
+  int inside = 0, most_inside = 0;
 
   void reset() {
     const std::lock_guard lock(mutex);
@@ -30,6 +34,8 @@ struct Gate {
     fail_compile = fail_infer = false;
     only.clear();
     compiled = inferred = 0;
+    streams = 1;
+    together = inside = most_inside = 0;
     changed.notify_all();
   }
   void set_open(bool value) {
@@ -47,9 +53,13 @@ class GatedRequest final : public InferRequestImpl {
   void bind_output(std::size_t index, const Tensor& tensor) override { inner_->bind_output(index, tensor); }
   void run(Inference& inference) override {
     {
-      const std::lock_guard lock(gate.mutex);
+      std::unique_lock lock(gate.mutex);
       if (gate.fail_infer) throw Error(Code::kInternal, "GATED lost its device");
       ++gate.inferred;
+      gate.most_inside = std::max(gate.most_inside, ++gate.inside);
+      gate.changed.notify_all();
+      gate.changed.wait_for(lock, std::chrono::seconds(5), [] { return gate.most_inside >= gate.together; });
+      --gate.inside;
     }
     inner_->run(inference);
   }
@@ -66,9 +76,11 @@ class GatedModel final : public CompiledModelImpl {
   std::unique_ptr<InferRequestImpl> create_request() override {
     return std::make_unique<GatedRequest>(inner_.create_request());
   }
+  std::size_t stream_count() const override { return streams_; }
   Any get_property(const std::string& name) const override { return inner_.get_property(name); }
 
  private:
+  const std::size_t streams_ = gate.streams;
   ReferenceModel inner_;
 };
 

@@ -186,6 +186,11 @@ TEST_P(EdgeTest, StepAndMapAgree) {
       EXPECT_EQ(actual.info.strides, reached.result.info.strides) << what << ": other strides than announced";
       EXPECT_EQ(actual.offset, reached.result.offset) << what;
       EXPECT_EQ(actual.host_addressable, reached.result.host_addressable) << what;
+      EXPECT_EQ(actual.info, reached.result.info) << what;
+      EXPECT_EQ(actual.memory_bytes, reached.result.memory_bytes) << what << ": another size than announced";
+      EXPECT_EQ(actual.fd.name(), reached.result.fd.name()) << what << ": another descriptor than announced";
+      EXPECT_EQ(actual.modifier, reached.result.modifier) << what;
+      EXPECT_EQ(actual.read_only, reached.result.read_only) << what << ": other rights than announced";
       EXPECT_GE(actual.alignment, reached.result.alignment) << what << ": less aligned than announced";
       EXPECT_EQ(content(mapped), pattern(source.size_bytes(), 1)) << what;
     }

@@ -1,26 +1,46 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs a build tree into a scratch prefix and builds consumers against it: run.sh BUILD_DIR
+# Installs a build tree, moves what was installed, and uses it where neither build nor clone can be seen: run.sh BUILD_DIR
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
-top=$(cd "$here/../.." && pwd)
+top=$(cd "$here/../.." && pwd -P)
 build=$(readlink -f "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cmake --install "$build" --prefix "$work/prefix" >"$work/install.log" 2>&1 || { tail "$work/install.log"; exit 1; }
-libdir=$(dirname "$(find "$work/prefix" -name 'libtenon_core.so' | head -1)")
+cmake --install "$build" --prefix "$work/first" >"$work/install.log" 2>&1 || { tail "$work/install.log"; exit 1; }
+mv "$work/first" "$work/prefix"
+mkdir "$work/in"
+cp -r "$here/consumer" "$here/moved.sh" "$top/models/demo.onnx" "$top/models/demo.mp4" "$top/examples/c_infer/c_infer.c" "$work/in"
+ffmpeg -v error -nostdin -t 1 -i "$work/in/demo.mp4" -c copy "$work/in/short.mp4" || cp "$work/in/demo.mp4" "$work/in/short.mp4"
+python3 "$here/readme.py" "$top/README.md" "$work/in/readme"
+# What must not be needed: the clone, the build, and the Python packages, which may lie elsewhere.
+hidden=("$top" "$build")
+[ ! -e "$top/build/venv" ] || hidden+=("$(readlink -f "$top/build/venv")")
 
-cmake -S "$here/consumer" -B "$work/cmake" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix;$top/build/venv" >"$work/cmake.log" 2>&1 &&
-  cmake --build "$work/cmake" >>"$work/cmake.log" 2>&1 || { tail -20 "$work/cmake.log"; exit 1; }
-"$work/cmake/consumer" "$top/models/demo.onnx"
+# No path of the build is in what was installed: not where the loader looks, and not where CMake or pkg-config do.
+cd "$work"
+inside() { HIDDEN=$(printf '%s\n' "${hidden[@]}") awk 'BEGIN {n = split(ENVIRON["HIDDEN"], h, "\n")} {for (i = 1; i <= n; i++) if (h[i] != "" && index($0 "/", h[i] "/") == 1) print}'; }
+while read -r file; do
+  found=$(readelf -d "$file" 2>/dev/null | sed -nE 's/.*\((RPATH|RUNPATH)\).*\[(.*)\]/\2/p' | tr ':' '\n' | inside)
+  [ -z "$found" ] || { echo "install: the loader would look in the build for what $file needs: $found"; exit 1; }
+done < <(find prefix -type f \( -name '*.so*' -o -path '*/bin/*' \))
+found=$(grep -rohE --include='*.cmake' --include='*.pc' '(^|[[:space:]"=;:]|-I|-L)/[^"; ]+' prefix | sed -E 's|^[^/]*||' | inside)
+[ -z "$found" ] || { echo "install: package files name the build: $found"; exit 1; }
 
-flags=$(PKG_CONFIG_PATH="$libdir/pkgconfig" pkg-config --cflags --libs tenon)
-# shellcheck disable=SC2086
-g++ -DTENON_CONSUMER_RUNTIME "$here/consumer/consumer.cpp" $flags -Wl,-rpath,"$libdir" -o "$work/consumer_pc"
-"$work/consumer_pc" "$top/models/demo.onnx"
-
-if cmake -S "$here/consumer" -B "$work/none" -G Ninja -DCMAKE_PREFIX_PATH="$work/prefix;$top/build/venv" -DCONSUMER_COMPONENTS=no_such_part >"$work/none.log" 2>&1; then
-  echo "install: find_package accepted a component that does not exist"; exit 1
+# In a mount namespace empty folders lie over them; nothing outside changes, whatever happens. Where none can be had, the loader
+# tells what it loaded.
+clean=(env -u LD_LIBRARY_PATH -u LD_PRELOAD -u TENON_DEVICE_PATH -u ZE_ENABLE_ALT_DRIVERS -u PKG_CONFIG_PATH -u CMAKE_PREFIX_PATH)
+shell=(bash "$work/in/moved.sh" "$work")
+hide='for folder in "${@:2:$1}"; do [ ! -d "$folder" ] || mount -t tmpfs none "$folder" || exit 1; done; exec "${@:$1 + 2}"'
+for namespace in "unshare -m" "unshare -rm"; do
+  if [[ "$work" != "$top"/* ]] && $namespace bash -c "$hide" hide "${#hidden[@]}" "${hidden[@]}" true 2>/dev/null; then
+    "${clean[@]}" $namespace bash -c "$hide" hide "${#hidden[@]}" "${hidden[@]}" "${shell[@]}"
+    echo "install: all of this without clone and build"
+    exit 0
+  fi
+done
+"${clean[@]}" LD_DEBUG=libs LD_DEBUG_OUTPUT="$work/loaded" "${shell[@]}"
+if grep -h 'calling init' "$work"/loaded.* | grep -F "${hidden[@]/#/-e}" | sort -u | head -5 | grep .; then
+  echo "install: these were loaded out of the clone or the build"; exit 1
 fi
-grep -q no_such_part "$work/none.log" || { echo "install: the error does not name the missing component"; exit 1; }
-echo "install: consumers by CMake and by pkg-config run"
+echo "install: all of this without a library of the clone or the build (no namespace could be had to hide them)"

@@ -77,6 +77,8 @@ class Device(NpuTest):
     def test_takes_settings_and_keeps_them(self):
         for name, value in (("PERFORMANCE_HINT", "LATENCY"), ("NPU_TURBO", True), ("NPU_TILES", 2), ("NPU_DEFER_WEIGHTS_LOAD", True),
                             ("NPU_COMPILATION_MODE_PARAMS", "optimization-level=2 performance-hint-override=latency"),
+                            ("NPU_COMPILATION_MODE_PARAMS", "compute-layers-with-higher-precision=Sqrt,Power,ReduceMean,Add_RMSNorm"),
+                            ("NPU_COMPILATION_MODE_PARAMS", "optimization-level=3 enable-activation-sparsity=true no-such-thing=1"),
                             ("MODEL_PRIORITY", "HIGH"), ("PERF_COUNT", True), ("NPU_BYPASS_UMD_CACHING", True),
                             ("COMPILATION_NUM_THREADS", 2), ("WORKLOAD_TYPE", "EFFICIENT")):
             with self.subTest(name):

@@ -25,6 +25,7 @@
 #include <tenon/runtime/intel_npu/level_zero/level_zero.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/support/named_driver.hpp>
+#include <tenon/tests/support/opencl_installed.hpp>
 #include <tenon/tests/zero_copy/witness_internal.hpp>
 
 namespace {
@@ -80,7 +81,10 @@ class Witness {
 class OneFd : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (opencl::contexts().empty()) GTEST_SKIP() << "no OpenCL device is here";
+    if (opencl::contexts().empty()) {
+      ASSERT_FALSE(opencl_is_installed()) << "a driver of OpenCL is installed, and gives no device";
+      GTEST_SKIP() << "no OpenCL device is here";
+    }
     try {
       context.emplace(core);
     } catch (const std::exception& error) {

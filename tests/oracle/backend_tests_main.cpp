@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs ONNX backend-test folders through the reference interpreter, or through the runtime on a device:
-// backend_tests [--device CPU] [--at-least N] [--list] FOLDER...
+// backend_tests [--device CPU] [--at-least N] [--all] [--faults FILE] [--list] FOLDER...
+// With --all every test must pass, and there must be some. With --faults no output may differ from the recorded one,
+// but for tests that FILE names ("name: why the test is wrong"), and each of those must be there and differ.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,12 +47,26 @@ struct DeviceRun {
   }
 };
 
+/// Tests that are wrong themselves, by name; # begins a comment.
+std::map<std::string, std::string> read_faults(const std::string& path) {
+  std::map<std::string, std::string> faults;
+  std::ifstream file(path);
+  if (!file) throw tenon::Error(tenon::Code::kNotFound, "no list of faults \"" + path + "\"");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.empty() || line[0] == '#' || colon == line.npos) continue;
+    faults[line.substr(0, colon)] = line.substr(colon + 2);
+  }
+  return faults;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   namespace fs = std::filesystem;
   int at_least = 0;
-  bool list = false;
+  bool list = false, all = false, has_faults = false;
+  std::map<std::string, std::string> faults;
   std::unique_ptr<DeviceRun> device;
   std::vector<fs::path> folders;
   for (int i = 1; i < count; ++i) {
@@ -58,6 +76,11 @@ int main(int count, char** arguments) {
     } else if (argument == "--device" && i + 1 < count) {
       device = std::make_unique<DeviceRun>();
       device->device = arguments[++i];
+    } else if (argument == "--faults" && i + 1 < count) {
+      faults = read_faults(arguments[++i]);
+      has_faults = true;
+    } else if (argument == "--all") {
+      all = true;
     } else if (argument == "--list") {
       list = true;
     } else if (fs::exists(fs::path(argument) / "model.onnx")) {
@@ -67,7 +90,7 @@ int main(int count, char** arguments) {
     }
   }
   std::sort(folders.begin(), folders.end());
-  int passed = 0, failed = 0, skipped = 0, by_reference = 0;
+  int passed = 0, failed = 0, skipped = 0, by_reference = 0, unexpected = 0;
   for (const fs::path& folder : folders) {
     if (device) device->by_reference.clear();
     const auto result = tenon::run_backend_test(folder, [&](const auto& model, const auto& inputs) {
@@ -78,6 +101,12 @@ int main(int count, char** arguments) {
     by_reference += is_passed && device && !device->by_reference.empty();
     failed += result.outcome == tenon::BackendTestOutcome::kFailed;
     skipped += result.outcome == tenon::BackendTestOutcome::kSkipped;
+    if (has_faults && result.is_mismatch != (faults.erase(result.name) > 0)) {
+      ++unexpected;
+      std::fprintf(stderr, "%s: %s\n", result.name.c_str(),
+                   result.is_mismatch ? result.reason.c_str() : "is listed as wrong itself, and does not differ");
+    }
+    if (all && !is_passed) std::fprintf(stderr, "%s: %s\n", result.name.c_str(), result.reason.c_str());
     if (list) {
       std::string reason = is_passed && device ? device->by_reference : result.reason.substr(0, 400);
       std::replace(reason.begin(), reason.end(), '\n', ' ');
@@ -94,5 +123,9 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "fewer than the %d that passed before\n", at_least);
     return 1;
   }
-  return 0;
+  for (const auto& [name, why] : faults) {
+    ++unexpected;
+    std::fprintf(stderr, "%s: is listed as wrong itself, and is not there\n", name.c_str());
+  }
+  return unexpected > 0 || (all && (passed == 0 || failed + skipped > 0)) ? 1 : 0;
 }

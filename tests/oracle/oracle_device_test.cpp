@@ -49,15 +49,17 @@ TEST_P(OracleCpu, AgreesWithBothJudges) {
       const Tensor actual = request.get_output_tensor(i);
       const Tensor expected = read_npy(data / (judge + "_" + std::to_string(i) + ".npy"));
       ASSERT_EQ(to_string(actual.shape()), to_string(expected.shape()));
-      const Agreement a =
-          agreement({actual.data<float>(), actual.element_count()}, {expected.data<float>(), expected.element_count()});
-      std::printf("%s%s on CPU, output %zu against %s: 1 - cosine %.1e, max relative error %.1e\n", name.c_str(),
-                  format.c_str(), i, judge.c_str(), 1 - a.cosine, a.max_relative_error);
+      const Agreement a = agreement(actual, expected);
+      std::printf("%s%s on CPU, output %zu against %s: 1 - cosine %.1e, max relative error %.1e, of what varies %.1e\n",
+                  name.c_str(), format.c_str(), i, judge.c_str(), 1 - a.cosine, a.max_relative_error,
+                  a.deviation_error);
       const Limits limits = limits_of(name);
       EXPECT_GE(a.cosine, is_rounded ? std::min(0.9999, limits.min_cosine) : limits.min_cosine)
           << judge << ", output " << i;
       EXPECT_LE(a.max_relative_error,
                 is_rounded ? std::max(1e-2, limits.max_relative_error) : limits.max_relative_error)
+          << judge << ", output " << i;
+      EXPECT_LE(a.deviation_error, is_rounded ? std::max(2e-2, limits.max_deviation_error) : limits.max_deviation_error)
           << judge << ", output " << i;
     }
   }
@@ -78,10 +80,10 @@ TEST(OracleCpuState, AgreesWithBothJudgesOverSeveralSteps) {
       const Tensor actual = request.get_output_tensor(0);
       for (const std::string judge : {"onnxruntime", "openvino"}) {
         const Tensor expected = read_npy(data / (judge + "_0.npy"));
-        const Agreement a = agreement({actual.data<float>(), actual.element_count()},
-                                      {expected.data<float>(), expected.element_count()});
+        const Agreement a = agreement(actual, expected);
         EXPECT_GE(a.cosine, limits_of(name).min_cosine) << judge << ", step " << steps;
         EXPECT_LE(a.max_relative_error, limits_of(name).max_relative_error) << judge << ", step " << steps;
+        EXPECT_LE(a.deviation_error, limits_of(name).max_deviation_error) << judge << ", step " << steps;
       }
     }
     EXPECT_GE(steps, 2) << name;

@@ -96,12 +96,12 @@ Profile look_inside(Core& core, const std::shared_ptr<Model>& model, const Bench
   return profile;
 }
 
-Measured measure(const BenchOptions& options) {
+Measured measure(const BenchOptions& options, CommandFiles& files) {
   Measured measured;
   Core core;
   check_device(core, options.device);
   auto begin = Clock::now();
-  const auto model = core.read_model(options.model);
+  const auto model = read_model(core, files, options.model);
   measured.read_ms = ms_since(begin);
   reshape(*model, options.model_options);
   begin = Clock::now();
@@ -157,6 +157,7 @@ nlohmann::json json_of(const Measured& m, const BenchOptions& options, double ow
            {"requests", m.requests},
            {"inferences", m.latency_ms.size()},
            {"seconds", m.seconds},
+           {"interrupted", Interrupt::requested()},
            {"latency_ms", quantiles},
            {"histogram", bands},
            {"fps", m.fps()},
@@ -172,15 +173,23 @@ nlohmann::json json_of(const Measured& m, const BenchOptions& options, double ow
 }
 
 void bench(const BenchOptions& options) {
-  const OutputFile trace_file = options.trace.empty() ? OutputFile() : OutputFile(options.trace, "--trace");
-  const Measured m = measure(options);
-  if (m.latency_ms.empty()) throw Error(Code::kAborted, "bench was interrupted before the first inference ended");
-  if (!options.trace.empty()) Trace::write(options.trace);
+  CommandFiles files;
+  OutputFile trace_file(options.trace, "--trace", files);
+  const Measured m = measure(options, files);
+  if (m.latency_ms.empty()) {
+    std::fputs("tenon: bench was interrupted before the first inference ended\n", stderr);
+    throw CLI::RuntimeError(Interrupt::requested() ? Interrupt::status() : 70);
+  }
+  if (trace_file) {
+    Trace::write(trace_file.partial());
+    trace_file.commit();
+  }
   const double runs = static_cast<double>(std::max<std::uint64_t>(1, m.allocation_runs));
   const double own = static_cast<double>(m.allocations.own) / runs,
                libraries = static_cast<double>(m.allocations.libraries) / runs;
   if (options.json) {
     fmt::print("{}\n", json_of(m, options, own, libraries).dump(2));
+    if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
     return;
   }
   fmt::print("{} on {}, hint {}, {} request{} in flight\n", options.model, options.device, options.hint, m.requests,
@@ -199,6 +208,10 @@ void bench(const BenchOptions& options) {
   if (options.profile) fmt::print("\n{}", m.profile->to_text(20));
   if (!options.trace.empty())
     fmt::print("\n{}: spans of requests and nodes, for chrome://tracing or ui.perfetto.dev\n", options.trace);
+  if (!Interrupt::requested()) return;
+  fmt::print("  interrupted: this is what ran until then\n");
+  std::fflush(stdout);
+  throw CLI::RuntimeError(Interrupt::status());
 }
 
 }  // namespace

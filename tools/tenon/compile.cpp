@@ -92,17 +92,18 @@ void print_text(const Compiled& done, const CompileOptions& options, const PassD
 void compile(const CompileOptions& options) {
   Core core;
   check_device(core, options.device);
-  OutputFile file = options.output.empty() ? OutputFile() : OutputFile(options.output, "--output");
+  CommandFiles files;
+  OutputFile file(options.output, "--output", files);
   Compiled done;
   auto begin = Clock::now();
   const auto model = [&] {
     const Stage stage("reading " + options.model);
-    return core.read_model(options.model);
+    return read_model(core, files, options.model);
   }();
   done.read_ms = ms_since(begin);
   reshape(*model, options.model_options);
   done.dynamic = model->is_dynamic();
-  PassDump passes(options.dump);
+  PassDump passes(options.dump, files);
   begin = Clock::now();
   CompiledModel compiled = [&] {
     const Stage stage("compiling for " + options.device);

@@ -13,6 +13,7 @@
 
 #include "commands.hpp"
 #include "model_options.hpp"
+#include "output_file.hpp"
 #include "progress.hpp"
 #include "stage.hpp"
 
@@ -43,14 +44,12 @@ void convert(const ConvertOptions& options) {
   }
   fs::path bin = xml;
   bin.replace_extension(".bin");
-  std::error_code ignored;
-  // The weights stay mapped from the input while they are written.
-  if (fs::equivalent(options.input, xml, ignored) || fs::equivalent(options.input, bin, ignored))
-    throw Error(Code::kInvalidArgument, "OUT \"" + options.output + "\" is the input itself; give another name");
+  CommandFiles files;
+  OutputFile xml_file(xml.string(), "OUT", files), bin_file(bin.string(), "OUT", files);
   Core core;
   const auto model = [&] {
     const Stage stage("reading " + options.input);
-    return core.read_model(options.input, options.weights);
+    return read_model(core, files, options.input, options.weights);
   }();
   reshape(*model, options.model_options);
   pass::Compressed compressed;
@@ -60,7 +59,10 @@ void convert(const ConvertOptions& options) {
   }
   {
     const Stage stage("writing " + options.output);
-    serialize(*model, xml, bin);
+    const HeldSignals held;
+    serialize(*model, xml_file.partial(), bin_file.partial());
+    bin_file.commit();
+    xml_file.commit();
   }
   const std::size_t nodes = model->get_ordered_ops().size();
   if (options.json) {

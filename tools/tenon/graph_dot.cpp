@@ -3,6 +3,7 @@
 #include "graph_dot.hpp"
 
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -85,8 +86,6 @@ std::string dot_of(const Model& model, const std::string& title, const std::set<
   return text + "}\n";
 }
 
-bool can_draw() { return !program("dot").empty(); }
-
 bool draw(const std::filesystem::path& dot_file, const std::filesystem::path& svg_file, std::chrono::seconds limit) {
   const std::string dot = program("dot"), input = dot_file.string(), output = svg_file.string();
   if (dot.empty()) return false;
@@ -115,6 +114,22 @@ bool draw(const std::filesystem::path& dot_file, const std::filesystem::path& sv
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool can_draw() {
+  static const bool works = [] {
+    if (program("dot").empty()) return false;
+    std::error_code ignored;
+    const std::string base =
+        (std::filesystem::temp_directory_path(ignored) / ("tenon_dot_" + std::to_string(::getpid()))).string();
+    std::ofstream(base + ".dot") << "digraph { a -> b; }\n";
+    const bool drew = draw(base + ".dot", base + ".svg", std::chrono::seconds(30)) &&
+                      std::filesystem::file_size(base + ".svg", ignored) > 0 && !ignored;
+    std::filesystem::remove(base + ".dot", ignored);
+    std::filesystem::remove(base + ".svg", ignored);
+    return drew;
+  }();
+  return works;
 }
 
 }  // namespace tenon::tool

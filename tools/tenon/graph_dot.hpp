@@ -15,7 +15,7 @@ namespace tenon::tool {
 /// @param highlighted  Friendly names of nodes to draw in colour: what a pass made.
 std::string dot_of(const Model& model, const std::string& title, const std::set<std::string>& highlighted = {});
 
-/// Whether `dot` is on the PATH.
+/// Whether `dot` is on the PATH and writes SVG, tried once.
 bool can_draw();
 /// Runs dot over a file. @return false when it failed or took longer than `limit` (it is ended then): layout of some
 /// thousand nodes takes minutes.

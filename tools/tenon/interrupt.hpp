@@ -1,39 +1,59 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C ends a command cleanly; a second one ends it at once.
+// Signals: Ctrl-C ends a command cleanly, a second one ends it at once, and neither leaves a half-written file.
 #pragma once
 
-#include <atomic>
-#include <csignal>
+#include <filesystem>
 
 namespace tenon::tool {
 
-/// While it lives, SIGINT and SIGTERM set a flag. One at a time in a process.
-class Interrupt {
+/// While it lives, signals that end a process first remove what Unfinished names. The tool's main() holds one.
+/// Signals that the caller ignores (nohup) stay ignored.
+class SignalCleanup {
  public:
-  Interrupt() {
-    flag() = false;
-    struct sigaction action {};
-    action.sa_handler = [](int) { flag() = true; };
-    // The second signal finds the default action again: whoever insists is obeyed.
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    ::sigaction(SIGINT, &action, &before_int_);
-    ::sigaction(SIGTERM, &action, &before_term_);
-  }
-  ~Interrupt() {
-    ::sigaction(SIGINT, &before_int_, nullptr);
-    ::sigaction(SIGTERM, &before_term_, nullptr);
-  }
-  Interrupt(const Interrupt&) = delete;
-  Interrupt& operator=(const Interrupt&) = delete;
-  static bool requested() { return flag().load(std::memory_order_relaxed); }
+  SignalCleanup();
+  ~SignalCleanup();
+  SignalCleanup(const SignalCleanup&) = delete;
+  SignalCleanup& operator=(const SignalCleanup&) = delete;
+};
+
+/// A file that must not outlive the process half-written. Registers its path for SignalCleanup, until it goes.
+/// @thread made and destroyed in any thread.
+class Unfinished {
+ public:
+  Unfinished() = default;
+  /// @errors kResourceExhausted: more files at once, or a longer path, than a signal handler can know.
+  explicit Unfinished(const std::filesystem::path& path);
+  Unfinished(Unfinished&& other) noexcept;
+  Unfinished& operator=(Unfinished&& other) noexcept;
+  ~Unfinished() { forget(); }
+  /// The file has its name, or is gone.
+  void forget() noexcept;
 
  private:
-  static std::atomic<bool>& flag() {
-    static std::atomic<bool> value{false};
-    return value;
-  }
-  struct sigaction before_int_ {};
-  struct sigaction before_term_ {};
+  int slot_ = -1;
+};
+
+/// While it lives, the first SIGINT, SIGTERM or SIGHUP sets a flag; a second one ends the process. One at a time.
+class Interrupt {
+ public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  /// True from the signal on, also after the object went.
+  static bool requested();
+  /// What a shell expects of a program that a signal ended: 130 for Ctrl-C. 0 without a signal.
+  static int status();
+};
+
+/// Signals that SignalCleanup answers wait while it lives: for files whose temporary names are not known here.
+/// One at a time.
+class HeldSignals {
+ public:
+  HeldSignals();
+  ~HeldSignals();
+  HeldSignals(const HeldSignals&) = delete;
+  HeldSignals& operator=(const HeldSignals&) = delete;
 };
 
 }  // namespace tenon::tool

@@ -59,18 +59,24 @@ void Load::run(Clock::time_point until, std::uint64_t most, std::vector<double>*
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return running_ == 0; });
   lock.unlock();
-  for (Slot& slot : slots_) slot.request.wait();
   if (failure_) std::rethrow_exception(failure_);
+  for (Slot& slot : slots_) slot.request.wait();
 }
 
 void Load::start(Slot& slot) {
-  const bool over = Clock::now() >= until_.load() || Interrupt::requested() || left_.fetch_sub(1) <= 0;
-  if (!over) {
+  std::exception_ptr refused;
+  if (Clock::now() < until_.load() && !Interrupt::requested() && left_.fetch_sub(1) > 0) {
     slot.begin = Clock::now();
-    slot.request.start_async();
-    return;
+    try {
+      return slot.request.start_async();
+    } catch (...) {
+      // Called from a callback there is nobody above to hear of it, and no other callback will come: this one is over.
+      refused = std::current_exception();
+      until_ = Clock::time_point::min();
+    }
   }
   std::lock_guard lock(mutex_);
+  if (refused && !failure_) failure_ = refused;
   if (--running_ == 0) idle_.notify_all();
 }
 

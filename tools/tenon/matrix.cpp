@@ -76,7 +76,11 @@ void print_json(const Matrix& matrix) {
                      {"repeat_ns", proof.repeat_ns},
                      {"edges", proof.edges}});
   }
-  fmt::print("{}\n", nlohmann::json{{"pairs", pairs}}.dump(2));
+  nlohmann::json absent = nlohmann::json::array();
+  for (const AbsentFramework& framework : known_contexts().absent) {
+    absent.push_back({{"framework", framework.name}, {"reason", framework.reason}});
+  }
+  fmt::print("{}\n", nlohmann::json{{"pairs", pairs}, {"absent", absent}}.dump(2));
 }
 
 void print_list(const Matrix& matrix) {
@@ -136,6 +140,9 @@ void print_markdown(const Matrix& matrix) {
 void show_matrix(const MatrixOptions& options) {
   const Matrix matrix = measure(options.only);
   if (options.json) return print_json(matrix);
+  for (const AbsentFramework& framework : known_contexts().absent) {
+    fmt::print(stderr, "{} is absent: {}\n", framework.name, framework.reason);
+  }
   if (options.list) return print_list(matrix);
   if (options.markdown) return print_markdown(matrix);
   print_grid(matrix);
@@ -147,8 +154,8 @@ void add_matrix(CLI::App& app) {
   auto* command = app.add_subcommand("matrix", "Test which pairs of frameworks truly share memory on this machine");
   auto options = std::make_shared<MatrixOptions>();
   command->add_option("contexts", options->only, "Only these contexts, by name or kind of memory");
-  auto* json =
-      command->add_flag("--json", options->json, "Print {pairs: [{from, to, result, reason, first_ns, repeat_ns}]}");
+  auto* json = command->add_flag("--json", options->json,
+                                 "Print {pairs: [{from, to, result, reason, first_ns, repeat_ns}], absent}");
   auto* list = command->add_flag("--list", options->list, "Print a line for each pair, with its way or the reason");
   auto* markdown = command->add_flag("--markdown", options->markdown, "Print the grid as a Markdown table");
   list->excludes(json);

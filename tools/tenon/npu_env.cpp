@@ -31,7 +31,7 @@ constexpr const char* kLoaderFile = "libze_loader.so.1";
 constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
 
 struct Options {
-  std::string platforms, driver;
+  std::string platforms, driver, failures, trace;
   std::vector<std::string> words;  ///< The program and its arguments.
   bool print = false;
 };
@@ -94,6 +94,11 @@ Environment environment_of(const Options& options) {
   if (!options.platforms.empty()) check_platforms(options.platforms);
   Environment environment{{"ZE_ENABLE_ALT_DRIVERS", find_driver(options.driver)}};
   if (!options.platforms.empty()) environment.emplace_back("TENON_NPU_PLATFORM", options.platforms);
+  if (!options.failures.empty()) environment.emplace_back("TENON_NPU_FAIL", options.failures);
+  // The program may go to another folder before it meets the driver.
+  if (!options.trace.empty())
+    environment.emplace_back("TENON_NPU_TRACE",
+                             options.trace == "stderr" ? options.trace : fs::absolute(options.trace).string());
   if (const std::string folder = find_shim(); !folder.empty()) {
     const char* before = std::getenv("LD_LIBRARY_PATH");
     environment.emplace_back("LD_LIBRARY_PATH", before && *before ? folder + ":" + before : folder);
@@ -142,19 +147,29 @@ void add_npu_env(CLI::App& app) {
   command->add_option("-p,--platform", options->platforms,
                       "What the NPU is: 4000 (default) or 3720; a comma list makes several devices");
   command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");
+  command->add_option("--fail", options->failures,
+                      "Calls that are to fail, as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
+                      "(names may end in *), =CODE, with commas between them");
+  command->add_option(
+      "--trace", options->trace,
+      "Trace the program's calls and what the device executes: FILE.json (Chrome, Perfetto), FILE (lines) "
+      "or stderr; %p in a name is the process's number");
   command->add_flag("--print", options->print, "Print the environment for a shell's eval, and run nothing");
   // From the first word that is no option on, all is the program's.
   command->add_option("program", options->words, "What to run, and its own arguments, best after --");
   command->positionals_at_end();
   command->footer(
       "\nThe program finds one Level Zero driver, the software NPU; drivers of real hardware are hidden from it. What\n"
-      "it sees: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, and on systems whose Level Zero loader is too old for\n"
+      "it sees: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, _FAIL and _TRACE, and on systems whose Level Zero loader is "
+      "too old for\n"
       "OpenVINO's NPU plugin a shim in front of it on LD_LIBRARY_PATH. Its exit status is passed on.\n"
       "docs/guide/npu_without_an_npu.md tells more.\n"
       "\nExamples:\n"
       "  tenon npu-env -- python3 -c \"import openvino as ov; print(ov.Core().available_devices)\"\n"
       "  tenon npu-env --platform 3720 -- benchmark_app -m model.xml -d NPU\n"
       "  tenon npu-env --platform 4000,3720 -- tenon devices      two NPUs\n"
+      "  tenon npu-env --trace calls.json -- ./my_program         which calls it makes, and when\n"
+      "  tenon npu-env --fail execution:3=ZE_RESULT_ERROR_DEVICE_LOST -- ./my_program     the third inference fails\n"
       "  eval \"$(tenon npu-env --print)\"                          for the rest of this shell\n");
   command->callback([options] { npu_env(*options); });
 }

@@ -41,6 +41,16 @@ TEST_F(NpuEnv, LeavesPlatformAndSearchPathOfTheCallerInPlace) {
   EXPECT_TRUE(done.out.ends_with(folder.string() + "\n")) << done.out;
 }
 
+TEST_F(NpuEnv, PassesFailuresAndTraceOn) {
+  const Outcome done = npu_env(
+      "--fail execution:2=ERROR_DEVICE_LOST --trace t.json -- sh -c 'echo $TENON_NPU_FAIL; echo "
+      "$TENON_NPU_TRACE'");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(done.out, "execution:2=ERROR_DEVICE_LOST\n" + (fs::canonical(folder) / "t.json").string() + "\n");
+  EXPECT_EQ(npu_env("--trace stderr -- sh -c 'echo $TENON_NPU_TRACE; echo ${TENON_NPU_FAIL-none}'").out,
+            "stderr\nnone\n");
+}
+
 TEST_F(NpuEnv, HandsOverEveryWordAsItIs) {
   const std::string expected = "<a b>\n<-x>\n<-->\n<--print>\n<$HOME>\n";
   EXPECT_EQ(npu_env("-- printf '<%s>\\n' 'a b' -x -- --print '$HOME'").out, expected);
@@ -101,7 +111,8 @@ TEST_F(NpuEnv, SaysThatTheLoaderCannotBeLoaded) {
 TEST_F(NpuEnv, HelpTeaches) {
   const Outcome help = tool("npu-env --help");
   EXPECT_EQ(help.status, 0);
-  for (const char* part : {"--platform", "--driver", "--print", "eval", "python3", "benchmark_app", "exit status"})
+  for (const char* part :
+       {"--platform", "--driver", "--print", "--fail", "--trace", "eval", "python3", "benchmark_app", "exit status"})
     EXPECT_NE(help.out.find(part), std::string::npos) << part << "\n" << help.out;
 }
 

@@ -2,7 +2,6 @@
 // Graphs before and after each pass: what went, what came, and the picture.
 #include "pass_dump.hpp"
 
-#include <fstream>
 #include <set>
 
 #include <fmt/core.h>
@@ -15,7 +14,7 @@
 namespace tenon::tool {
 namespace fs = std::filesystem;
 
-PassDump::PassDump(const fs::path& folder) : folder_(folder) {
+PassDump::PassDump(const fs::path& folder, CommandFiles& files) : folder_(folder), files_(files) {
   if (!folder_.empty()) {
     std::error_code failure;
     fs::create_directories(folder_, failure);
@@ -54,10 +53,10 @@ void PassDump::see(const Model& model, const std::string& pass, bool changed) {
   }
   if (!folder_.empty() && (pass.empty() || changed)) {
     const fs::path file = folder_ / fmt::format("{:02}_{}.dot", changes_.size(), change.pass);
-    std::ofstream out(file, std::ios::binary);
-    out << dot_of(model, fmt::format("{} after {}", model.get_friendly_name(), change.pass), made);
-    out.close();
-    if (out) change.dot = file.string();
+    OutputFile out(file.string(), "--dump-graph", files_);
+    files_.add_output(fs::path(file).replace_extension(".svg"), "--dump-graph");
+    out.commit(dot_of(model, fmt::format("{} after {}", model.get_friendly_name(), change.pass), made));
+    change.dot = file.string();
   }
   before_ = std::move(now);
   changes_.push_back(std::move(change));
@@ -65,7 +64,7 @@ void PassDump::see(const Model& model, const std::string& pass, bool changed) {
 
 std::string PassDump::draw_all() {
   if (folder_.empty()) return "";
-  if (!can_draw()) return "the .dot files were not drawn: install graphviz for SVG beside them";
+  if (!can_draw()) return "the .dot files were not drawn: graphviz's dot is not here, or cannot write SVG";
   constexpr std::chrono::seconds kPerGraph{30};
   for (PassChange& change : changes_) {
     if (change.dot.empty()) continue;

@@ -11,6 +11,8 @@
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/passes/observer.hpp>
 
+#include "output_file.hpp"
+
 namespace tenon::tool {
 
 /// One pass, or the model as it came to the passes (name "input").
@@ -27,8 +29,9 @@ struct PassChange {
 /// written again.
 class PassDump {
  public:
+  /// @param files  Outlives this. What is written is noted there, and no input is written over.
   /// @errors kPermissionDenied, kNotFound: the folder cannot be made
-  explicit PassDump(const std::filesystem::path& folder);
+  PassDump(const std::filesystem::path& folder, CommandFiles& files);
   ~PassDump();
   /// Draws the files by Graphviz, where it is installed. @return why some were not drawn; empty otherwise
   std::string draw_all();
@@ -40,6 +43,7 @@ class PassDump {
   void see(const Model& model, const std::string& pass, bool changed);
 
   std::filesystem::path folder_;
+  CommandFiles& files_;
   std::vector<PassChange> changes_;
   Names before_;
   std::unique_ptr<pass::Observer> observer_;

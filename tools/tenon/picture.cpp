@@ -43,11 +43,82 @@ void fill_black(const Frame& frame) {
   }
 }
 
-/// Encoders want even extents: the last column or row of an odd picture is cut.
-FrameInfo even(FrameInfo info) {
-  info.width_px = std::max<std::uint32_t>(2, info.width_px & ~1u);
-  info.height_px = std::max<std::uint32_t>(2, info.height_px & ~1u);
+/// Whether a plane that is turned by a quarter is a plane of the same format again: chroma halved in both axes or none.
+bool turns_into_itself(PixelFormat format) {
+  const PixelFormatInfo& info = format_info(format);
+  if (format == kYuy2 || format == kUyvy) return false;
+  return std::all_of(info.planes.begin(), info.planes.begin() + info.plane_count,
+                     [](const PlaneLayout& plane) { return plane.width_shift == plane.height_shift; });
+}
+
+/// What is saved is upright, so that every player shows it as it is. Encoders want even extents: the last column or row
+/// of an odd picture is cut.
+FrameInfo picture_info(const FrameInfo& given) {
+  FrameInfo info = given;
+  info.rotation = Rotation::kNone;
+  info.width_px = std::max<std::uint32_t>(2, given.upright_width_px() & ~1u);
+  info.height_px = std::max<std::uint32_t>(2, given.upright_height_px() & ~1u);
+  if (is_quarter_turn(given.rotation) && !turns_into_itself(given.format)) info.format = kI420;
   return info;
+}
+
+/// Where a plane's pixel at the top left of the upright picture lies, and the bytes from it to the next to the right
+/// and below.
+struct Walk {
+  const std::byte* first;
+  std::ptrdiff_t right, down;
+  std::size_t width_px, height_px;
+};
+
+Walk upright_walk(const Tensor& plane, const PlaneExtent& extent, Rotation rotation) {
+  const std::ptrdiff_t row = plane.byte_strides()[0], pixel = plane.byte_strides()[1];
+  const auto* const base = static_cast<const std::byte*>(plane.data());
+  const std::size_t w = extent.width_px, h = extent.height_px;
+  const std::ptrdiff_t last_row = row * static_cast<std::ptrdiff_t>(h - 1);
+  const std::ptrdiff_t last_pixel = pixel * static_cast<std::ptrdiff_t>(w - 1);
+  switch (rotation) {
+    case Rotation::k90:
+      return {base + last_row, -row, pixel, h, w};
+    case Rotation::k180:
+      return {base + last_row + last_pixel, -pixel, -row, w, h};
+    case Rotation::k270:
+      return {base + last_pixel, row, -pixel, h, w};
+    default:
+      return {base, pixel, row, w, h};
+  }
+}
+
+/// In tiles, so that a cache line that is walked across serves several rows.
+template <std::size_t kPixel>
+void copy_turned(const Walk& from, std::byte* to, std::ptrdiff_t pitch, std::size_t width, std::size_t height) {
+  constexpr std::size_t kTile = 32;
+  for (std::size_t top = 0; top < height; top += kTile) {
+    for (std::size_t left = 0; left < width; left += kTile) {
+      for (std::size_t y = top; y < std::min(top + kTile, height); ++y) {
+        const std::byte* source =
+            from.first + from.down * static_cast<std::ptrdiff_t>(y) + from.right * static_cast<std::ptrdiff_t>(left);
+        std::byte* target = to + pitch * static_cast<std::ptrdiff_t>(y) + left * kPixel;
+        for (std::size_t x = left; x < std::min(left + kTile, width); ++x, source += from.right, target += kPixel)
+          std::memcpy(target, source, kPixel);
+      }
+    }
+  }
+}
+
+/// @param pixel_bytes  1 to 4: a sample of up to 16 bits, or all of a packed pixel.
+void copy_upright(const Walk& from, std::size_t pixel_bytes, std::byte* to, std::ptrdiff_t pitch, std::size_t width,
+                  std::size_t height) {
+  if (from.right == static_cast<std::ptrdiff_t>(pixel_bytes)) {
+    for (std::size_t y = 0; y < height; ++y)
+      std::memcpy(to + pitch * static_cast<std::ptrdiff_t>(y), from.first + from.down * static_cast<std::ptrdiff_t>(y),
+                  width * pixel_bytes);
+    return;
+  }
+  if (pixel_bytes == 1) return copy_turned<1>(from, to, pitch, width, height);
+  if (pixel_bytes == 2) return copy_turned<2>(from, to, pitch, width, height);
+  if (pixel_bytes == 3) return copy_turned<3>(from, to, pitch, width, height);
+  if (pixel_bytes == 4) return copy_turned<4>(from, to, pitch, width, height);
+  throw Error(Code::kUnimplemented, "a picture of " + std::to_string(pixel_bytes) + " bytes a pixel is not turned");
 }
 
 /// Many sure detections make a good picture; doubtful ones hardly count.
@@ -90,10 +161,26 @@ std::vector<char> to_png(const Frame& frame) {
   return {packet->data, packet->data + packet->size};
 }
 
-Pictures::Pictures(const std::string& video_path, const std::string& snapshot_path, const FrameInfo& info, double fps)
-    : info_(even(info)), pool_(info_, pool_requirements(), 256) {
-  if (!snapshot_path.empty()) snapshot_ = OutputFile(snapshot_path, "--snapshot");
-  if (!video_path.empty()) writer_.emplace(video_path, info_, writer_options(fps, ledger_));
+Pictures::Pictures(const std::string& video_path, const std::string& snapshot_path, CommandFiles& files,
+                   const FrameInfo& info, double fps)
+    : info_(picture_info(info)), pool_(info_, pool_requirements(), 256) {
+  snapshot_ = OutputFile(snapshot_path, "--snapshot", files);
+  if (video_path.empty()) return;
+  files.add_output(video_path, "--save");
+  writer_.emplace(video_path, info_, writer_options(fps, ledger_));
+  unfinished_ = Unfinished(writer_->temporary_path());
+}
+
+Frame Pictures::as_i420(const Frame& frame) {
+  const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
+  const ffmpeg::FramePtr out = ffmpeg::detail::new_frame();
+  out->format = AV_PIX_FMT_YUV420P;
+  out->width = picture->width;
+  out->height = picture->height;
+  if (const int error = av_frame_get_buffer(out.get(), 0); error < 0)
+    throw ffmpeg::detail::make_error(error, "a picture to draw on", "av_frame_get_buffer");
+  converter_.convert(*picture, *out, ledger_);
+  return ffmpeg::wrap(out.get());
 }
 
 Frame Pictures::canvas(const Frame& frame) {
@@ -101,20 +188,18 @@ Frame Pictures::canvas(const Frame& frame) {
   Frame out = pool_.acquire();
   out.set_timestamp_ns(frame.timestamp_ns());
   const FrameInfo& given = frame.info();
-  const bool covers = given.width_px >= info_.width_px && given.height_px >= info_.height_px;
+  const bool covers = given.upright_width_px() >= info_.width_px && given.upright_height_px() >= info_.height_px;
   if (!covers) fill_black(out);
   std::uint64_t bytes = 0;
   for (std::size_t p = 0; p < frame.plane_count(); ++p) {
     const Tensor &from = frame.plane(p), &to = out.plane(p);
-    const PlaneExtent a = plane_extent(given, p), b = plane_extent(info_, p);
-    const std::size_t row = std::min(a.row_bytes, b.row_bytes), rows = std::min(a.height_px, b.height_px);
-    const auto* source = static_cast<const std::byte*>(from.data());
-    auto* target = static_cast<std::byte*>(to.data());
-    for (std::size_t y = 0; y < rows; ++y) {
-      std::memcpy(target + to.byte_strides()[0] * static_cast<std::ptrdiff_t>(y),
-                  source + from.byte_strides()[0] * static_cast<std::ptrdiff_t>(y), row);
-    }
-    bytes += row * rows;
+    const PlaneExtent extent = plane_extent(info_, p);
+    const Walk walk = upright_walk(from, plane_extent(given, p), given.rotation);
+    const std::size_t width = std::min<std::size_t>(walk.width_px, extent.width_px);
+    const std::size_t height = std::min<std::size_t>(walk.height_px, extent.height_px);
+    const std::size_t pixel = extent.row_bytes / extent.width_px;
+    copy_upright(walk, pixel, static_cast<std::byte*>(to.data()), to.byte_strides()[0], width, height);
+    bytes += width * height * pixel;
   }
   ledger_.book_map(edge, false);
   ledger_.book_copied(edge, bytes);
@@ -125,12 +210,15 @@ void Pictures::show(const Frame& frame, std::span<const vision::Detection> detec
   const double clarity = clarity_of(detections);
   const bool is_best = snapshot_ && clarity > best_clarity_;
   if (!writer_ && !is_best) return;
-  if (!(frame.info().format == info_.format)) {
+  const TraceSpan span("draw and encode", "picture");
+  Frame shown = frame;
+  const bool turns = !is_quarter_turn(frame.info().rotation) || turns_into_itself(frame.info().format);
+  if (!turns && info_.format == kI420) shown = as_i420(frame);
+  if (!(shown.info().format == info_.format) || (!turns && !(info_.format == kI420))) {
     ++left_out_;
     return;
   }
-  const TraceSpan span("draw and encode", "picture");
-  const Frame picture = canvas(frame);
+  const Frame picture = canvas(shown);
   vision::draw(picture, detections);
   if (is_best) {
     best_ = picture;
@@ -141,6 +229,7 @@ void Pictures::show(const Frame& frame, std::span<const vision::Detection> detec
 
 void Pictures::finish() {
   if (writer_) writer_->finish();
+  unfinished_.forget();
   if (!snapshot_) return;
   if (!best_)
     throw Error(Code::kFailedPrecondition,

@@ -10,6 +10,7 @@
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/writer.hpp>
 #include <tenon/vision/detection.hpp>
 
@@ -25,11 +26,12 @@ std::vector<char> to_png(const Frame& frame);
 class Pictures {
  public:
   /// Either path may be empty. @errors as ffmpeg::Writer and OutputFile
-  Pictures(const std::string& video_path, const std::string& snapshot_path, const FrameInfo& info, double fps);
+  Pictures(const std::string& video_path, const std::string& snapshot_path, CommandFiles& files, const FrameInfo& info,
+           double fps);
 
   bool wanted() const { return writer_ || snapshot_; }
-  /// Copies `frame`, draws, hands it to the encoder. After a change of size pictures keep the first one's: cut, or with
-  /// a black rim.
+  /// Copies `frame`, upright, draws, hands it to the encoder. After a change of size pictures keep the first one's:
+  /// cut, or with a black rim.
   void show(const Frame& frame, std::span<const vision::Detection> detections);
   /// Writes the files. Without it they do not appear.
   void finish();
@@ -41,6 +43,7 @@ class Pictures {
   std::uint64_t left_out() const { return left_out_; }
 
  private:
+  Frame as_i420(const Frame& frame);
   Frame canvas(const Frame& frame);
 
   Ledger ledger_;
@@ -48,6 +51,8 @@ class Pictures {
   OutputFile snapshot_;
   cpu::FramePool pool_;
   std::optional<ffmpeg::Writer> writer_;
+  Unfinished unfinished_;
+  ffmpeg::detail::Converter converter_;
   Frame best_;
   double best_clarity_ = -1;
   std::uint64_t left_out_ = 0;

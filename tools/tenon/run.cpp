@@ -64,10 +64,11 @@ class Results {
     }
     shown_.emplace(shown);
     if (!truth_) return;
-    if (truth_->width != info.width_px || truth_->height != info.height_px) {
-      throw Error(Code::kInvalidArgument,
-                  fmt::format("--ground-truth \"{}\" describes pictures of {}x{}, the video has {}x{}",
-                              options_.ground_truth, truth_->width, truth_->height, info.width_px, info.height_px));
+    if (truth_->width != info.upright_width_px() || truth_->height != info.upright_height_px()) {
+      throw Error(
+          Code::kInvalidArgument,
+          fmt::format("--ground-truth \"{}\" describes pictures of {}x{}, the video has {}x{}", options_.ground_truth,
+                      truth_->width, truth_->height, info.upright_width_px(), info.upright_height_px()));
     }
     vision::DecodeOptions measured = shown;
     // The whole curve counts, so nearly everything is kept and each label of a box stands for itself.
@@ -135,12 +136,10 @@ class Results {
   std::uint64_t total_ = 0;
 };
 
-/// What decoder and input stage agree on: host memory behind a descriptor, which any other device could import.
-Requirements pool_requirements() {
-  Requirements wanted;
-  wanted.fd = FdKind::kMemfd;
-  wanted.host_access = true;
-  wanted.pitch_alignment = 64;
+/// What decoder and device agree on, always behind a descriptor: any other device could import it.
+Requirements pool_requirements(const CompiledModel& compiled) {
+  Requirements wanted = compiled.requirements();
+  if (wanted.fd == FdKind::kNone) wanted.fd = FdKind::kMemfd;
   return wanted;
 }
 
@@ -148,14 +147,16 @@ ffmpeg::Video open_video(const RunOptions& options, Ledger& ledger) {
   ffmpeg::Options wanted;
   wanted.policy = policy_of(options.policy);
   wanted.ledger = &ledger;
-  ffmpeg::Video video = ffmpeg::open(options.input, wanted);
+  return ffmpeg::open(options.input, wanted);
+}
+
+void use_pool(ffmpeg::Video& video, const RunOptions& options, const CompiledModel& compiled) {
   try {
-    video.use_pool(pool_requirements());
+    video.use_pool(pool_requirements(compiled));
   } catch (const Error& error) {
     // A decoder with memory of its own only, under require: its pictures are read where it puts them.
-    if (wanted.policy != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;
+    if (policy_of(options.policy) != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;
   }
-  return video;
 }
 
 bool keeps_state(const Model& model) {
@@ -200,6 +201,7 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   }
   Ledger plain, forced;
   ffmpeg::Video videos[2] = {open_video(options, plain), open_video(options, forced)};
+  for (ffmpeg::Video& video : videos) use_pool(video, options, compiled);
   Source sources[2] = {Source(videos[0], 0, std::chrono::seconds(10)), Source(videos[1], 0, std::chrono::seconds(10))};
   sources[1].force_copy(forced);
   Pipeline pipeline(compiled, requests);
@@ -260,16 +262,19 @@ void prove_hops(RunReport& report, const Frame& frame, CompiledModel& compiled, 
 
 void run(const RunOptions& options) {
   ffmpeg::silence_log();
-  OutputFile report_file = options.report.empty() ? OutputFile() : OutputFile(options.report, "--report");
-  OutputFile trace_file = options.trace.empty() ? OutputFile() : OutputFile(options.trace, "--trace");
+  CommandFiles files;
+  files.add_input(options.input, "the video");
+  files.add_input(options.ground_truth, "--ground-truth");
+  OutputFile report_file(options.report, "--report", files);
+  OutputFile trace_file(options.trace, "--trace", files);
   Core core;
   check_device(core, options.device);
-  const auto model = core.read_model(options.model);
+  const auto model = read_model(core, files, options.model);
   Results results(options, model);
   Ledger decoding;
   auto video = std::make_unique<ffmpeg::Video>(open_video(options, decoding));
   const FrameInfo info = video->info();
-  Pictures pictures(options.save, options.snapshot, info, video->fps());
+  Pictures pictures(options.save, options.snapshot, files, info, video->fps());
   results.prepare(info);
   if (!options.quiet && !results.decodes()) {
     fmt::print(
@@ -289,6 +294,7 @@ void run(const RunOptions& options) {
   if (trace_file) properties[enable_profiling.name()] = Any(true);
   CompiledModel compiled = core.compile_model(model, options.device, properties);
   report.compile_ms = ms_since(compile_begin);
+  use_pool(*video, options, compiled);
   report.device = chosen_device(compiled, options.device);
   try {
     report.device_name = core.get_property(report.device, device::full_name);
@@ -375,9 +381,11 @@ void run(const RunOptions& options) {
   std::fflush(stdout);
   if (keep) report_file.commit(report.to_json());
   if (trace_file) {
-    Trace::write(trace_file.path());
+    Trace::write(trace_file.partial());
+    trace_file.commit();
   }
   if (failure) std::rethrow_exception(failure);
+  if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
 }
 
 }  // namespace

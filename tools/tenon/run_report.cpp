@@ -90,6 +90,7 @@ std::string RunReport::to_json() const {
               {"model", model},
               {"width", info.width_px},
               {"height", info.height_px},
+              {"rotation", degrees(info.rotation)},
               {"format", to_string(info.format)},
               {"frames", frames},
               {"seconds", seconds},
@@ -128,9 +129,11 @@ std::string RunReport::to_json() const {
 }
 
 std::string RunReport::to_text() const {
-  std::string text = fmt::format("{} frames of {} ({}x{} {}) in {:.1f} s on {}: {:.1f} frames/s, {} detections", frames,
-                                 input, info.width_px, info.height_px, to_string(info.format), seconds,
-                                 device_name.empty() ? device : device_name, fps(), detections);
+  std::string text =
+      fmt::format("{} frames of {} ({}x{} {}{}) in {:.1f} s on {}: {:.1f} frames/s, {} detections", frames, input,
+                  info.width_px, info.height_px, to_string(info.format),
+                  info.rotation == Rotation::kNone ? "" : fmt::format(", turned by {}", degrees(info.rotation)),
+                  seconds, device_name.empty() ? device : device_name, fps(), detections);
   if (map50) text += fmt::format(", mAP@0.5 {:.4f}", *map50);
   if (interrupted) text += "  (interrupted)";
   text += "\n";

@@ -106,6 +106,19 @@ TEST_F(Seeing, CompileListsPassesAndDrawsGraphs) {
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"graphs"})) << "nothing is written unasked";
 }
 
+/// A dot without its plugins, say: it is there, and counts as absent.
+TEST_F(Seeing, ADotThatCannotDrawCountsAsNone) {
+  write("bin/dot", "#!/bin/sh\nexit 1\n");
+  fs::permissions(folder / "bin/dot", fs::perms::owner_all);
+  const Outcome done =
+      tool("compile '" + model("demo.onnx") + "' --dump-graph graphs", "PATH='" + file("bin") + "':$PATH");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE((done.out + done.err).find("dot is not here, or cannot write SVG"), std::string::npos)
+      << done.out << done.err;
+  for (const auto& entry : fs::directory_iterator(folder / "graphs"))
+    EXPECT_EQ(entry.path().extension(), ".dot") << entry;
+}
+
 TEST_F(Seeing, CompileSaysWhyNoBlobIsWritten) {
   const Outcome done = tool("compile '" + model("demo.onnx") + "' -o blob");
   // A device without a format for blobs says so and leaves nothing; one with a format writes a file.
@@ -157,7 +170,7 @@ TEST_F(Seeing, ConvertRefusesWithOneMessage) {
   expect_one_message(tool("convert relu.onnx none/out.xml"), "none");
   expect_one_message(tool("convert relu.onnx out.xml --shape 'nope[1,4]'"), "nope");
   ASSERT_EQ(tool("convert relu.onnx out.xml").status, 0);
-  expect_one_message(tool("convert out.xml out.xml"), "input itself");
+  expect_one_message(tool("convert out.xml out.xml"), "one file");
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"out.bin", "out.xml", "relu.onnx"}));
 }
 

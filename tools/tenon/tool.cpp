@@ -8,6 +8,7 @@
 #include <tenon/core/error.hpp>
 
 #include "commands.hpp"
+#include "interrupt.hpp"
 
 namespace tenon::tool {
 namespace {
@@ -59,6 +60,7 @@ int main(int argc, const char* const* argv) {
   add_verify(app);
   add_cache(app);
   add_npu_env(app);
+  const SignalCleanup cleanup;
   try {
     app.parse(argc, argv);
     return 0;

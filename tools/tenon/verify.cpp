@@ -85,7 +85,8 @@ std::vector<Tensor> run_on(Core& core, const std::string& device, const std::sha
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 void verify(const VerifyOptions& options) {
-  OutputFile json_file = options.json.empty() ? OutputFile() : OutputFile(options.json, "--json");
+  CommandFiles files;
+  OutputFile json_file(options.json, "--json", files);
   Core core;
   check_device(core, options.device);
   std::vector<fs::path> tests;
@@ -95,6 +96,12 @@ void verify(const VerifyOptions& options) {
       return path.filename().string().find(options.filter) == std::string::npos;
     });
     if (tests.empty()) throw Error(Code::kNotFound, "verify: no test's name contains \"" + options.filter + "\"");
+  }
+  for (const fs::path& test : tests) {
+    std::error_code unreadable;  // Said by the test itself.
+    for (fs::recursive_directory_iterator entry(test, unreadable), end; !unreadable && entry != end;
+         entry.increment(unreadable))
+      files.add_input(entry->path().string(), "a test's file");
   }
   const Interrupt interrupt;
   Progress progress(options.quiet, tests.size(), stdout, "tests");
@@ -131,7 +138,7 @@ void verify(const VerifyOptions& options) {
                        .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
                    "\n");
   fmt::print("{} passed, {} failed, {} skipped\n", counts[0], counts[1], counts[2]);
-  if (Interrupt::requested()) throw CLI::RuntimeError(130);
+  if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/quantization.hpp>
+#include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -168,10 +169,8 @@ ChainFinder::ChainFinder(Lowering& lowering, const NodeVector& order) {
     auto chain = std::make_unique<Chain>();
     chain->nodes.push_back(node);
     while (chain->nodes.size() < kLongestChain) {
-      const auto readers = chain->last()->get_output_target_inputs(0);
-      if (readers.size() != 1) break;
-      const auto next = readers.begin()->get_node()->shared_from_this();
-      if (by_node_.count(next.get()) || !is_fusible(lowering, next, chain->last(), node)) break;
+      const auto next = pass::only_user(*chain->last());
+      if (!next || by_node_.count(next.get()) || !is_fusible(lowering, next, chain->last(), node)) break;
       chain->nodes.push_back(next);
     }
     // Only what is rounded again has 8 bits.

@@ -3,8 +3,8 @@
 // post-ops.
 #pragma once
 
-#include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include <tenon/devices/cpu/engine/lowering.hpp>
@@ -31,7 +31,7 @@ class ChainFinder {
 
  private:
   std::vector<std::unique_ptr<Chain>> chains_;
-  std::map<const Node*, const Chain*> by_node_;
+  std::unordered_map<const Node*, const Chain*> by_node_;
 };
 
 /// The post-ops of a chain, first described, then (once a kernel was found) given their places.

@@ -14,6 +14,11 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 
+namespace tenon::inline v1 {
+class HostBudget;
+class TimeLimit;
+}  // namespace tenon::inline v1
+
 namespace tenon::inline v1::engine {
 
 struct Options {
@@ -30,6 +35,13 @@ struct Options {
   bool fuse = true;
   /// Off: every tensor is packed row-major. For tests and for finding faults.
   bool blocked_layouts = true;
+  /// How images lie between steps, where blocked_layouts is on. Other than kAuto: for tests and for finding faults.
+  enum class Images : std::uint8_t {
+    kAuto,          ///< As the fastest convolutions of this CPU read them: bf16 with AMX kChannelsLast, else kBlocks.
+    kBlocks,        ///< In blocks of 8 or 16 channels.
+    kChannelsLast,  ///< Channels innermost.
+  };
+  Images images = Images::kAuto;
   /// Every node runs by its reference kernel. For tests.
   bool reference_only = false;
 };
@@ -97,6 +109,7 @@ class Plan {
   /// @param model  static shapes only; not changed, and kept alive for the constants that are used in place.
   /// @errors kUnimplemented   operations without any kernel: the message names every node of them
   ///         kFailedPrecondition  a dynamic shape (names the node): reshape the model first
+  ///         kResourceExhausted, kDeadlineExceeded  more memory or time than model_limits() allow
   static std::shared_ptr<const Plan> compile(std::shared_ptr<const Model> model, const Options& options = {});
   /// From a model whose passes are done, with the constants that were packed before; see restore_plan().
   static std::shared_ptr<const Plan> compile_prepared(const PreparedModel& prepared, const Options& options);
@@ -125,7 +138,8 @@ class Plan {
   friend class Execution;
   Plan() = default;
   static std::shared_ptr<const Plan> build(std::shared_ptr<const Model> prepared, const Options& options,
-                                           const PreparedModel* packed);
+                                           const PreparedModel* packed, const HostBudget& budget,
+                                           const TimeLimit& time);
   std::unique_ptr<PlanImpl> impl_;
 };
 

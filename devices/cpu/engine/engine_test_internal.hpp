@@ -95,16 +95,19 @@ inline std::vector<Tensor> random_inputs(const Model& model, unsigned seed = 1) 
   return inputs;
 }
 
-/// Compiles and runs the model fused, unfused and without blocked layouts; every output, and in a further run every
-/// value that a step makes, must be the reference's. Each plan runs twice on other inputs, over a poisoned arena.
+/// Compiles and runs the model fused, unfused, without blocked layouts and with the channels last; every output, and in
+/// a further run every value that a step makes, must be the reference's. Each plan runs twice on other inputs, over a
+/// poisoned arena.
 inline Judged judge(const std::shared_ptr<Model>& model, double tolerance = 2e-4) {
   Judged judged;
-  for (const int variant : {0, 1, 2}) {
+  constexpr const char* kLabels[] = {"fused", "unfused", "plain", "channels last"};
+  for (const int variant : {0, 1, 2, 3}) {
     engine::Options options;
     options.threads = 2;
     options.fuse = variant != 1;
     options.blocked_layouts = variant != 2;
-    const std::string label = variant == 0 ? "fused" : variant == 1 ? "unfused" : "plain";
+    if (variant == 3) options.images = engine::Options::Images::kChannelsLast;
+    const std::string label = kLabels[variant];
     const auto plan = engine::Plan::compile(model, options);
     engine::Workers workers(2);
     engine::Execution execution(plan);

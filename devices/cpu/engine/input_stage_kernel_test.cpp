@@ -103,7 +103,11 @@ TEST_P(EveryFormat, MatchesReferenceAtManySizes) {
   for (const auto& s : sizes) {
     SCOPED_TRACE(std::to_string(s[0]) + "x" + std::to_string(s[1]) + " -> " + std::to_string(s[2]) + "x" +
                  std::to_string(s[3]));
-    EXPECT_LE(worst_error(basic(GetParam(), s[0], s[1], s[2], s[3])), kTolerance);
+    for (const Rotation rotation : {Rotation::kNone, Rotation::k90, Rotation::k180, Rotation::k270}) {
+      auto options = basic(GetParam(), s[0], s[1], s[2], s[3]);
+      options.source.rotation = rotation;
+      EXPECT_LE(worst_error(options), kTolerance) << degrees(rotation);
+    }
   }
 }
 
@@ -120,6 +124,25 @@ TEST_P(EveryFormat, MatchesReferenceForEveryFitCropAndMode) {
         options.scale = {58.395, 57.12, -57.375};
         EXPECT_LE(worst_error(options), kTolerance)
             << static_cast<int>(fit) << ' ' << static_cast<int>(mode) << ' ' << crop.x;
+      }
+    }
+  }
+}
+
+TEST_P(EveryFormat, MatchesReferenceForEveryTurnFitCropAndMode) {
+  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+    for (Fit fit : {Fit::kStretch, Fit::kLetterbox, Fit::kCrop}) {
+      for (ResizeMode mode : {ResizeMode::kLinear, ResizeMode::kNearest}) {
+        for (const PixelRect crop : {PixelRect{}, PixelRect{3, 5, 20, 21}}) {
+          auto options = basic(GetParam(), 67, 33, 45, 50);
+          options.source.rotation = rotation;
+          options.fit = fit;
+          options.resize = mode;
+          options.crop = crop;
+          options.pad = {114, 10, 200};
+          EXPECT_LE(worst_error(options), kTolerance)
+              << degrees(rotation) << ' ' << static_cast<int>(fit) << ' ' << static_cast<int>(mode) << ' ' << crop.x;
+        }
       }
     }
   }

@@ -52,7 +52,9 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
     const md desc = lowering.native(value).desc;
     return !value.constant && element_type(desc) == type ? desc : plain_desc(type, value.shape);
   };
-  const md scores = plain_desc(type, score_shape), result = plain_desc(type, made.shape);
+  // Scores are f32 until they are probabilities: see result_type().
+  const md scores = plain_desc(ElementType::kF32, score_shape), shares = plain_desc(type, score_shape),
+           result = plain_desc(type, made.shape);
   const md mask_desc = mask ? plain_desc(ElementType::kF32, with_rank(mask->shape, rank)) : md();
 
   dnnl::primitive_attr first_attr, attr;
@@ -65,7 +67,7 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
   const auto products = [&](const md& queries, const md& keys, const md& values) {
     return std::pair{dnnl::matmul::primitive_desc(lowering.engine(), queries, keys.permute_axes(swap), md(), scores,
                                                   first_attr, true),
-                     dnnl::matmul::primitive_desc(lowering.engine(), scores, values, md(), result, attr, true)};
+                     dnnl::matmul::primitive_desc(lowering.engine(), shares, values, md(), result, attr, true)};
   };
   const auto is_fast = [](const auto& pair) {
     return pair.first && pair.second && !is_slow(pair.first.impl_info_str()) && !is_slow(pair.second.impl_info_str());
@@ -81,14 +83,15 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
   }
   const md k_desc = k_read.permute_axes(swap);
   const dnnl::softmax_forward::primitive_desc middle(lowering.engine(), dnnl::prop_kind::forward_inference,
-                                                     algorithm::softmax_accurate, scores, scores,
+                                                     algorithm::softmax_accurate, scores, shares,
                                                      static_cast<int>(rank) - 1, attr, true);
   if (!middle) return false;
 
   const Place q_place = lowering.in_layout(q, q_desc), k_place = lowering.in_layout(k, k_read),
               v_place = lowering.in_layout(v, v_desc);
   const Place mask_place = mask ? lowering.plain(*mask) : Place{};
-  const Place score_place = lowering.scratch(scores.get_size());
+  const Place score_place = lowering.scratch(scores.get_size()),
+              share_place = scores == shares ? score_place : lowering.scratch(shares.get_size());
   auto& product = lowering.add_primitive(node, dnnl::matmul(first), std::string(first.impl_info_str()) + "+scale");
   lowering.add_argument(product, DNNL_ARG_SRC, q_place, q_desc);
   lowering.add_argument(product, DNNL_ARG_WEIGHTS, k_place, k_desc);
@@ -97,11 +100,11 @@ bool lower_sdpa(Lowering& lowering, const Chain& chain) {
   lowering.add_scratchpad(product, first.scratchpad_desc());
   auto& softmax = lowering.add_primitive(node, dnnl::softmax_forward(middle), middle.impl_info_str());
   lowering.add_argument(softmax, DNNL_ARG_SRC, score_place, scores);
-  lowering.add_argument(softmax, DNNL_ARG_DST, score_place, scores, true);
+  lowering.add_argument(softmax, DNNL_ARG_DST, share_place, shares, true);
   lowering.add_scratchpad(softmax, middle.scratchpad_desc());
   const Place to = lowering.define(made, result);
   auto& mix = lowering.add_primitive(node, dnnl::matmul(second), second.impl_info_str());
-  lowering.add_argument(mix, DNNL_ARG_SRC, score_place, scores);
+  lowering.add_argument(mix, DNNL_ARG_SRC, share_place, shares);
   lowering.add_argument(mix, DNNL_ARG_WEIGHTS, v_place, v_desc);
   lowering.add_argument(mix, DNNL_ARG_DST, to, result, true);
   lowering.add_scratchpad(mix, second.scratchpad_desc());

@@ -101,8 +101,9 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
   }
   problem.has_bias = static_cast<bool>(bias);
 
-  // Layouts in order of preference: blocks of channels (in-place concatenation and splits work on them), what oneDNN
-  // likes, packed. A convolution of few channels reads the packed image itself.
+  // Layouts in order of preference: channels innermost where that is fastest, blocks of channels (in-place
+  // concatenation and splits work on them), what oneDNN likes, packed. A convolution of few channels reads the packed
+  // image itself.
   const std::size_t in = problem.src[1], out = problem.dst[1],
                     block = static_cast<std::size_t>(lowering.channel_block());
   const bool depthwise = groups == in && groups == out;
@@ -117,9 +118,13 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
   std::vector<std::pair<md, md>> layouts;
   if (in_8_bits) {
     layouts.emplace_back(channels_last(problem.type, problem.src), channels_last(problem.result, problem.dst));
-  } else if (block && blocks_fit && src_block.get_ndims()) {
-    if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);
-    layouts.emplace_back(src_block, dst_block);
+  } else {
+    if (lowering.prefers_channels_last(type))
+      layouts.emplace_back(channels_last(type, problem.src), channels_last(problem.result, problem.dst));
+    if (block && blocks_fit && src_block.get_ndims()) {
+      if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);
+      layouts.emplace_back(src_block, dst_block);
+    }
   }
   if (lowering.options().blocked_layouts) layouts.emplace_back(src_any, dst_any);
   layouts.emplace_back(src_plain, dst_plain);
@@ -185,7 +190,7 @@ bool lower_8_bit(Lowering& lowering, const Chain& chain, Problem<Primitive> prob
   problem.type = lies_in;
   const Filter filter = filter_of(weights->values, grouped, false);
   const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
-  std::vector<ElementType> results{result_type(chain.last(), lowering.compute_type())};
+  std::vector<ElementType> results{result_type(lowering, chain, lowering.compute_type())};
   if (results[0] != ElementType::kF32) results.push_back(ElementType::kF32);
   if (rounded) results = {rounded->type};
   for (const ElementType result : results) {
@@ -200,7 +205,7 @@ bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, c
            std::size_t groups) {
   if (lower_8_bit(lowering, chain, problem, groups, filter.grouped, filter.transposed)) return true;
   problem.type = lowering.compute_type();
-  problem.result = result_type(chain.last(), problem.type);
+  problem.result = result_type(lowering, chain, problem.type);
   if (problem.result != problem.type && lower_in(lowering, chain, problem, filter, groups)) return true;
   problem.result = problem.type;
   if (lower_in(lowering, chain, problem, filter, groups)) return true;

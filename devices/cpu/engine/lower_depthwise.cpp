@@ -42,13 +42,13 @@ bool lower_depthwise(Lowering& lowering, const Chain& chain, const Window& windo
   for (auto extent : window.kernel)
     if (extent > static_cast<std::int64_t>(Depthwise::kLargestKernel)) return false;
   const ChannelAffine affine = channel_affine(lowering, chain, dst);
-  const std::size_t channels = dst[1], blocks = (channels + kBlock - 1) / kBlock;
   Depthwise problem;
   if (!bounds_of(lowering, chain, affine.end, problem)) return false;
+  const std::size_t channels = problem.channels = dst[1], blocks = problem.blocks();
+  problem.channels_last = lowering.prefers_channels_last(ElementType::kBf16);
   // Channels that only fill up the last block must stay 0.
-  if (channels % kBlock != 0 && (problem.low > 0 || problem.high < 0)) return false;
-  problem.blocks = blocks;
-  problem.planes = src[0] * blocks;
+  if (!problem.channels_last && channels % kBlock != 0 && (problem.low > 0 || problem.high < 0)) return false;
+  problem.batch = src[0];
   problem.in_height = src[2];
   problem.in_width = src[3];
   problem.out_height = dst[2];
@@ -69,10 +69,13 @@ bool lower_depthwise(Lowering& lowering, const Chain& chain, const Window& windo
       to[(c / kBlock * taps + tap) * kBlock + c % kBlock] = weights.data<float>()[c * taps + tap] * affine.scale[c];
     bias.data<float>()[c] = affine.shift[c];
   }
-  const Place from = lowering.in_layout(source, lowering.blocked_desc(src, ElementType::kBf16));
+  const auto layout = [&](const Shape& shape) {
+    return problem.channels_last ? channels_last(ElementType::kBf16, shape)
+                                 : lowering.blocked_desc(shape, ElementType::kBf16);
+  };
+  const Place from = lowering.in_layout(source, layout(src));
   const Place weights_place = lowering.constant_place(packed), bias_place = lowering.constant_place(bias);
-  const Place result =
-      lowering.define(lowering.value(chain.last()->output(0)), lowering.blocked_desc(dst, ElementType::kBf16));
+  const Place result = lowering.define(lowering.value(chain.last()->output(0)), layout(dst));
   lowering.add_kernel(
       node, "depthwise:bf16", {from, weights_place, bias_place}, {result}, [problem](std::span<void* const> p) {
         kernels::depthwise_bf16(problem, static_cast<const std::uint16_t*>(p[0]), static_cast<const float*>(p[1]),

@@ -6,11 +6,77 @@
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
 #include <tenon/devices/cpu/engine/lower_8_bit.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
 using dnnl::algorithm;
+
+/// Of what oneDNN calls so, where there is a kernel of ours.
+std::optional<kernels::Elementwise> small_kernel(algorithm algo) {
+  using kernels::Elementwise;
+  switch (algo) {
+    case algorithm::eltwise_relu:
+      return Elementwise::kRelu;
+    case algorithm::eltwise_logistic:
+      return Elementwise::kSigmoid;
+    case algorithm::eltwise_tanh:
+      return Elementwise::kTanh;
+    case algorithm::eltwise_clip:
+      return Elementwise::kClip;
+    case algorithm::eltwise_elu:
+      return Elementwise::kElu;
+    case algorithm::eltwise_abs:
+      return Elementwise::kAbs;
+    case algorithm::eltwise_sqrt:
+      return Elementwise::kSqrt;
+    case algorithm::eltwise_exp:
+      return Elementwise::kExp;
+    case algorithm::eltwise_linear:
+      return Elementwise::kLinear;
+    case algorithm::eltwise_hardsigmoid:
+      return Elementwise::kHardSigmoid;
+    case algorithm::eltwise_hardswish:
+      return Elementwise::kHardSwish;
+    case algorithm::eltwise_swish:
+      return Elementwise::kSwish;
+    case algorithm::binary_add:
+      return Elementwise::kAdd;
+    case algorithm::binary_sub:
+      return Elementwise::kSubtract;
+    case algorithm::binary_mul:
+      return Elementwise::kMultiply;
+    case algorithm::binary_div:
+      return Elementwise::kDivide;
+    case algorithm::binary_max:
+      return Elementwise::kMaximum;
+    case algorithm::binary_min:
+      return Elementwise::kMinimum;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Tensors in one layout, so few elements that calling oneDNN would cost more than they. The elements must lie without
+/// padding: these kernels would not leave it zero.
+std::optional<kernels::Elementwise> small_kernel(algorithm algo, const Shape& shape, const md& layout) {
+  if (element_count(shape) > kernels::kSmallElements || element_type(layout) != ElementType::kF32 || !is_dense(layout))
+    return std::nullopt;
+  return small_kernel(algo);
+}
+
+void add_small(Lowering& lowering, const std::shared_ptr<Node>& node, kernels::Elementwise what,
+               const std::vector<Place>& from, Place to, float alpha = 0, float beta = 0) {
+  auto step = std::make_unique<ElementwiseStep>();
+  step->function = kernels::elementwise(what);
+  step->count = element_count(node->get_output_shape(0));
+  step->alpha = alpha;
+  step->beta = beta;
+  for (const Place place : from) step->operands.push_back({place, false, true});
+  step->operands.push_back({to, true});
+  lowering.add_step(node, std::move(step), "small");
+}
 
 bool lower_activation(Lowering& lowering, const Chain& chain) {
   if (chain.nodes.size() > 1) return lower_8_bit_activation(lowering, chain);
@@ -21,6 +87,12 @@ bool lower_activation(Lowering& lowering, const Chain& chain) {
   const auto variant = lowering.real(source);
   const ElementType lies_in = element_type(variant.desc);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
+  if (const auto what = small_kernel(activation->algorithm, source.shape, variant.desc)) {
+    const Place to =
+        lowering.define_over(lowering.value(node->output(0)), variant.desc, {variant.place, variant.desc.get_size()});
+    add_small(lowering, node, *what, {variant.place}, to, activation->alpha, activation->beta);
+    return true;
+  }
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::eltwise_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
@@ -48,11 +120,19 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   md layout = lowering.real(x).desc;
   if (x.constant || (lowering.native(x).packed && !y.constant && !lowering.native(y).packed))
     layout = lowering.real(y).desc;
+  if (feeds_softmax(*node)) layout = retyped(layout, ElementType::kF32);
   const ElementType lies_in = element_type(layout);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   if (layout.get_ndims() == 0) return false;
   // What fills blocks up is 0 and must stay so, since the next kernel multiplies it: 0 / 0 would be no number.
   if (algo == algorithm::binary_div && !is_dense(layout)) layout = plain_desc(lies_in, x.shape);
+  if (const auto what = small_kernel(algo, x.shape, layout)) {
+    const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
+    const std::size_t bytes = layout.get_size();
+    add_small(lowering, node, *what, {a, b},
+              lowering.define_over(lowering.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
+    return true;
+  }
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::binary::primitive_desc pd(lowering.engine(), algo, layout, layout, layout, attributes, true);

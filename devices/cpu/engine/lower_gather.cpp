@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <tenon/devices/cpu/engine/kernels/copy.hpp>
+#include <tenon/devices/cpu/engine/kernels/half.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
 
 namespace tenon::inline v1::engine {
@@ -157,6 +158,8 @@ KernelStep::Kernel to_float(std::size_t count) {
   };
 }
 
+bool converts_halves() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx2; }
+
 bool lower_convert(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
@@ -168,8 +171,15 @@ bool lower_convert(Lowering& lowering, const Chain& chain) {
     lowering.note_optimized_out(node);
     return true;
   }
-  if (made.type != ElementType::kF32) return false;
   const std::size_t count = element_count(made.shape);
+  if (source.type == ElementType::kF32 && made.type == ElementType::kF16 && converts_halves()) {
+    const Place from = lowering.plain(source), to = lowering.define_plain(made);
+    lowering.add_kernel(node, "convert", {from}, {to}, [count](std::span<void* const> p) {
+      kernels::float_to_half(static_cast<const float*>(p[0]), static_cast<std::uint16_t*>(p[1]), count);
+    });
+    return true;
+  }
+  if (made.type != ElementType::kF32) return false;
   KernelStep::Kernel kernel;
   switch (source.type) {
     case ElementType::kI64:
@@ -186,6 +196,12 @@ bool lower_convert(Lowering& lowering, const Chain& chain) {
       break;
     case ElementType::kU16:
       kernel = to_float<std::uint16_t>(count);
+      break;
+    case ElementType::kF16:
+      if (!converts_halves()) return false;
+      kernel = [count](std::span<void* const> p) {
+        kernels::half_to_float(static_cast<const std::uint16_t*>(p[0]), static_cast<float*>(p[1]), count);
+      };
       break;
     default:
       return false;

@@ -230,7 +230,7 @@ bool lower_8_bit(Lowering& lowering, const Chain& chain) {
   if (!weights) return false;
   const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
   if (rounded) return lower_in(lies_in, rounded->type, &*weights, lowering, chain);
-  const ElementType real = result_type(chain.last(), lowering.compute_type());
+  const ElementType real = result_type(lowering, chain, lowering.compute_type());
   return lower_in(lies_in, real, &*weights, lowering, chain) ||
          (real != ElementType::kF32 && lower_in(lies_in, ElementType::kF32, &*weights, lowering, chain));
 }
@@ -239,7 +239,7 @@ bool lower_matmul(Lowering& lowering, const Chain& chain) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
   const ElementType type = lowering.compute_type();
-  const ElementType result = result_type(chain.last(), type);
+  const ElementType result = result_type(lowering, chain, type);
   return lower_8_bit(lowering, chain) || (result != type && lower_in(type, result, nullptr, lowering, chain)) ||
          lower_in(type, type, nullptr, lowering, chain) ||
          (type != ElementType::kF32 && lower_in(ElementType::kF32, ElementType::kF32, nullptr, lowering, chain));

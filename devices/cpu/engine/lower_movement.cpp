@@ -140,15 +140,27 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
   const ElementType type = concat_type(lowering, node, made);
   const md blocked = made.type == ElementType::kF32 ? lowering.blocked_desc(made.shape, type) : md();
   bool blocks_fit = blocked.get_ndims() && axis == 1;
-  std::size_t blocked_bytes = 0, plain_bytes = 0;
+  std::size_t blocked_bytes = 0, last_bytes = 0, plain_bytes = 0;
   const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
     Value& part = lowering.input(node, i);
     blocks_fit = blocks_fit && part.shape[1] % block == 0;
-    (lowering.real(part).packed ? plain_bytes : blocked_bytes) += element_count(part.shape);
+    const auto variant = lowering.real(part);
+    const bool last =
+        made.type == ElementType::kF32 && variant.desc == channels_last(type_of(part, variant), part.shape);
+    (variant.packed ? plain_bytes : last ? last_bytes : blocked_bytes) += element_count(part.shape);
   }
-  const bool use_blocks = blocks_fit && blocked_bytes > plain_bytes;
-  const std::size_t outer = product(made.shape, 0, axis);
+  const bool use_last = last_bytes > plain_bytes + blocked_bytes;
+  const bool use_blocks = !use_last && blocks_fit && blocked_bytes > plain_bytes;
+  const auto layout = [&](const Shape& shape) {
+    return use_last     ? channels_last(type, shape)
+           : use_blocks ? lowering.blocked_desc(shape, type)
+                        : plain_desc(type, shape);
+  };
+  // A row of the result is a piece of each part, one behind the other; with the channels last, theirs is the last axis.
+  const std::size_t rank = made.shape.size();
+  std::size_t outer = product(made.shape, 0, axis);
+  if (use_last && axis > 0) outer = made.shape[0] * product(made.shape, 2, axis == 1 ? rank : axis);
   struct Part {
     std::size_t bytes, offset;  // per outer row
   };
@@ -159,30 +171,27 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
     Value& part = lowering.input(node, i);
     if (element_count(part.shape) == 0) continue;
     const std::size_t bytes = element_count(part.shape) * size_bytes(type) / outer;
-    places.push_back(use_blocks          ? lowering.in_layout(part, lowering.blocked_desc(part.shape, type))
-                     : type == part.type ? lowering.plain(part)
-                                         : lowering.in_layout(part, plain_desc(type, part.shape)));
+    const bool plain = !use_last && !use_blocks && type == part.type;
+    places.push_back(plain ? lowering.plain(part) : lowering.in_layout(part, layout(part.shape)));
     parts.push_back({bytes, row_bytes});
     row_bytes += bytes;
   }
-  const Place to = use_blocks          ? lowering.define(made, blocked)
-                   : type == made.type ? lowering.define_plain(made)
-                                       : lowering.define(made, plain_desc(type, made.shape));
+  const bool plain = !use_last && !use_blocks && type == made.type;
+  const Place to = plain ? lowering.define_plain(made) : lowering.define(made, layout(made.shape));
   const std::size_t count = parts.size();
   lowering.add_kernel(node, "copy", places, {to}, [parts, outer, row_bytes, count](std::span<void* const> p) {
     char* out = static_cast<char*>(p[count]);
-    for (std::size_t i = 0; i < count; ++i) {
-      const char* from = static_cast<const char*>(p[i]);
-      if (outer == 1) {
-        kernels::copy_bytes(out + parts[i].offset, from, parts[i].bytes);
-        continue;
-      }
-      const Part part = parts[i];
-      kernels::parallel(outer, 2 * outer * part.bytes, [&](std::size_t begin, std::size_t end) {
-        for (std::size_t row = begin; row < end; ++row)
-          std::memcpy(out + row * row_bytes + part.offset, from + row * part.bytes, part.bytes);
-      });
+    if (outer == 1) {
+      for (std::size_t i = 0; i < count; ++i) kernels::copy_bytes(out + parts[i].offset, p[i], parts[i].bytes);
+      return;
     }
+    // Row by row, so that each line of the result is written while it is in the cache.
+    kernels::parallel(outer, 2 * outer * row_bytes, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t row = begin; row < end; ++row)
+        for (std::size_t i = 0; i < count; ++i)
+          std::memcpy(out + row * row_bytes + parts[i].offset, static_cast<const char*>(p[i]) + row * parts[i].bytes,
+                      parts[i].bytes);
+    });
   });
   if (outer == 1) {
     const std::size_t step = lowering.step_count() - 1;

@@ -35,16 +35,18 @@ bool lower_softmax(Lowering& lowering, const Chain& chain) {
   // Sums and exponentials of real numbers, which may lie as bf16.
   const ElementType lies_in = element_type(lowering.real(source).desc);
   const Place from = lowering.in_layout(source, plain_desc(lies_in, source.shape));
-  const md desc = plain_desc(lies_in, made.shape);
+  const md read = plain_desc(lies_in, source.shape),
+           desc = plain_desc(result_type(lowering, chain, lowering.compute_type()), made.shape);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::softmax_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
-                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, desc,
+                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, read,
                                                  desc, static_cast<int>(axis), attributes, true);
   if (!pd) return false;
-  const Place to = lowering.define_over(made, desc, {from, desc.get_size()});
+  const Place to =
+      read == desc ? lowering.define_over(made, desc, {from, desc.get_size()}) : lowering.define(made, desc);
   auto& step = lowering.add_primitive(node, dnnl::softmax_forward(pd), pd.impl_info_str());
-  lowering.add_argument(step, DNNL_ARG_SRC, from, desc);
+  lowering.add_argument(step, DNNL_ARG_SRC, from, read);
   lowering.add_argument(step, DNNL_ARG_DST, to, desc, true);
   lowering.add_scratchpad(step, pd.scratchpad_desc());
   return true;
@@ -89,7 +91,7 @@ bool lower_mvn(Lowering& lowering, const Chain& chain) {
   if (scale) flags |= dnnl::normalization_flags::use_scale;
   if (shift) flags |= dnnl::normalization_flags::use_shift;
   // What reads it computes in that type.
-  const ElementType type = result_type(chain.last(), lowering.compute_type());
+  const ElementType type = result_type(lowering, chain, lowering.compute_type());
   const md desc = plain_desc(type, Shape{rows, columns});
   const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});
   dnnl::primitive_attr attr;

@@ -21,6 +21,10 @@ struct Layer {
   std::int64_t directions = 1, steps = 1, batch = 0, features = 0, hidden = 0;
   dnnl::rnn_direction direction = dnnl::rnn_direction::unidirectional_left2right;
   dnnl::algorithm activation = dnnl::algorithm::eltwise_tanh;  ///< Of the plain layer.
+  /// Of source, weights, hidden state and result; an LSTM's cell state and the sums are f32.
+  ElementType type = ElementType::kF32;
+  ElementType state_type(std::size_t state) const { return state == 0 ? type : ElementType::kF32; }
+  std::size_t row_bytes(ElementType of) const { return static_cast<std::size_t>(hidden) * size_bytes(of); }
   std::size_t states() const { return kind == Kind::kLstm ? 2 : 1; }
   std::size_t lengths_input() const { return 1 + states(); }
   std::size_t weights_input() const { return 1 + states() + (is_sequence ? 1 : 0); }
@@ -111,17 +115,19 @@ Tensor turned_bias(const Tensor& bias, const Layer& layer) {
 }
 
 struct Descs {
-  md source, state, weights_layer, weights_iter, bias, result;
+  md source, state, cell, weights_layer, weights_iter, bias, result;
 };
 
 Descs describe_tensors(const Layer& layer) {
   const std::int64_t d = layer.directions, h = layer.hidden;
-  return {md({layer.steps, layer.batch, layer.features}, kF32, tag::ntc),
+  const auto type = data_type(layer.type);
+  return {md({layer.steps, layer.batch, layer.features}, type, tag::ntc),
+          md({1, d, layer.batch, h}, type, tag::ldnc),
           md({1, d, layer.batch, h}, kF32, tag::ldnc),
-          md({1, d, layer.features, layer.gates(), h}, kF32, tag::any),
-          md({1, d, h, layer.gates(), h}, kF32, tag::any),
+          md({1, d, layer.features, layer.gates(), h}, type, tag::any),
+          md({1, d, h, layer.gates(), h}, type, tag::any),
           md({1, d, layer.bias_gates(), h}, kF32, tag::ldgo),
-          md({layer.steps, layer.batch, d * h}, kF32, tag::ntc)};
+          md({layer.steps, layer.batch, d * h}, type, tag::ntc)};
 }
 
 struct Made {
@@ -142,8 +148,8 @@ Made make(const dnnl::engine& engine, const Layer& layer, const Descs& t) {
   const auto inference = dnnl::prop_kind::forward_inference;
   switch (layer.kind) {
     case Layer::Kind::kLstm: {
-      const dnnl::lstm_forward::primitive_desc pd(engine, inference, layer.direction, t.source, t.state, t.state,
-                                                  t.weights_layer, t.weights_iter, t.bias, t.result, t.state, t.state,
+      const dnnl::lstm_forward::primitive_desc pd(engine, inference, layer.direction, t.source, t.state, t.cell,
+                                                  t.weights_layer, t.weights_iter, t.bias, t.result, t.state, t.cell,
                                                   attributes);
       return made_of(pd, dnnl::lstm_forward(pd));
     }
@@ -179,10 +185,8 @@ KernelStep::Kernel swap_axes(std::int64_t a, std::int64_t b, std::size_t bytes) 
   };
 }
 
-bool lower_recurrent(Lowering& lowering, const Chain& chain) {
-  const auto& node = chain.anchor();
-  Layer layer;
-  if (!describe(lowering, node, layer)) return false;
+bool lower_in(ElementType type, Lowering& lowering, const std::shared_ptr<Node>& node, Layer layer) {
+  layer.type = type;
   const Descs descs = describe_tensors(layer);
   Made made;
   try {
@@ -190,10 +194,20 @@ bool lower_recurrent(Lowering& lowering, const Chain& chain) {
   } catch (const dnnl::error&) {
     return false;
   }
+  if (type != ElementType::kF32 && is_slow(made.kernel.c_str())) return false;
   const std::int64_t d = layer.directions;
-  const std::size_t row = static_cast<std::size_t>(layer.hidden) * sizeof(float);
-  const std::size_t state_bytes = static_cast<std::size_t>(d * layer.batch) * row;
+  const auto state_bytes = [&](std::size_t s) {
+    return static_cast<std::size_t>(d * layer.batch) * layer.row_bytes(layer.state_type(s));
+  };
   const bool states_differ = d > 1 && layer.batch > 1;
+  const auto read = [&](std::size_t index, ElementType in) {
+    Value& value = lowering.input(node, index);
+    return lowering.in_layout(value, plain_desc(in, value.shape));
+  };
+  const auto define = [&](std::size_t output, ElementType in) {
+    Value& value = lowering.value(node->output(output));
+    return in == value.type ? lowering.define_plain(value) : lowering.define(value, plain_desc(in, value.shape));
+  };
 
   // Weights, packed now.
   const std::size_t w = layer.weights_input();
@@ -209,35 +223,33 @@ bool lower_recurrent(Lowering& lowering, const Chain& chain) {
   // States come and go as [batch, direction, hidden].
   Place states[2], last[2];
   for (std::size_t s = 0; s < layer.states(); ++s) {
-    states[s] = lowering.plain(lowering.input(node, 1 + s));
+    states[s] = read(1 + s, layer.state_type(s));
     if (!states_differ) continue;
-    const Place turned = lowering.scratch(state_bytes);
-    lowering.add_kernel(node, "copy state", {states[s]}, {turned}, swap_axes(layer.batch, d, row));
+    const Place turned = lowering.scratch(state_bytes(s));
+    lowering.add_kernel(node, "copy state", {states[s]}, {turned},
+                        swap_axes(layer.batch, d, layer.row_bytes(layer.state_type(s))));
     states[s] = turned;
   }
-  const Place source = lowering.plain(lowering.input(node, 0));
-  const std::size_t first_state = layer.is_sequence ? 1 : 0;
+  const Place source = read(0, type);
+  const std::size_t first_state = layer.is_sequence ? 1 : 0, row = layer.row_bytes(type);
   const std::size_t result_bytes = static_cast<std::size_t>(layer.steps * layer.batch * d) * row;
-  Place result = d == 1 && layer.is_sequence ? lowering.define_plain(lowering.value(node->output(0)))
-                                             : lowering.scratch(result_bytes);
-  for (std::size_t s = 0; s < layer.states(); ++s) {
-    last[s] = states_differ ? lowering.scratch(state_bytes)
-                            : lowering.define_plain(lowering.value(node->output(first_state + s)));
-  }
+  Place result = d == 1 && layer.is_sequence ? define(0, type) : lowering.scratch(result_bytes);
+  for (std::size_t s = 0; s < layer.states(); ++s)
+    last[s] = states_differ ? lowering.scratch(state_bytes(s)) : define(first_state + s, layer.state_type(s));
   PrimitiveStep& step = lowering.add_primitive(node, made.primitive, made.kernel);
   lowering.add_argument(step, DNNL_ARG_SRC_LAYER, source, descs.source);
   lowering.add_argument(step, DNNL_ARG_SRC_ITER, states[0], descs.state);
-  if (layer.states() == 2) lowering.add_argument(step, DNNL_ARG_SRC_ITER_C, states[1], descs.state);
+  if (layer.states() == 2) lowering.add_argument(step, DNNL_ARG_SRC_ITER_C, states[1], descs.cell);
   lowering.add_argument(step, DNNL_ARG_WEIGHTS_LAYER, weights_layer, made.weights_layer);
   lowering.add_argument(step, DNNL_ARG_WEIGHTS_ITER, weights_iter, made.weights_iter);
   lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, descs.bias);
   lowering.add_argument(step, DNNL_ARG_DST_LAYER, result, descs.result, true);
   lowering.add_argument(step, DNNL_ARG_DST_ITER, last[0], descs.state, true);
-  if (layer.states() == 2) lowering.add_argument(step, DNNL_ARG_DST_ITER_C, last[1], descs.state, true);
+  if (layer.states() == 2) lowering.add_argument(step, DNNL_ARG_DST_ITER_C, last[1], descs.cell, true);
   lowering.add_scratchpad(step, made.scratchpad);
   if (d > 1) {
     // [batch, steps, direction, hidden] to [batch, direction, steps, hidden].
-    const Place y = lowering.define_plain(lowering.value(node->output(0)));
+    const Place y = define(0, type);
     const std::int64_t batch = layer.batch, steps = layer.steps;
     const auto one = swap_axes(steps, d, row);
     const std::size_t bytes = static_cast<std::size_t>(steps * d) * row;
@@ -250,10 +262,21 @@ bool lower_recurrent(Lowering& lowering, const Chain& chain) {
     });
   }
   for (std::size_t s = 0; states_differ && s < layer.states(); ++s) {
-    const Place to = lowering.define_plain(lowering.value(node->output(first_state + s)));
-    lowering.add_kernel(node, "copy state", {last[s]}, {to}, swap_axes(d, layer.batch, row));
+    const Place to = define(first_state + s, layer.state_type(s));
+    lowering.add_kernel(node, "copy state", {last[s]}, {to},
+                        swap_axes(d, layer.batch, layer.row_bytes(layer.state_type(s))));
   }
   return true;
+}
+
+bool lower_recurrent(Lowering& lowering, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Layer layer;
+  if (!describe(lowering, node, layer)) return false;
+  // A step reads all its weights, so that half as many bytes are half the time.
+  const ElementType type = lowering.compute_type();
+  return (type != ElementType::kF32 && lower_in(type, lowering, node, layer)) ||
+         lower_in(ElementType::kF32, lowering, node, layer);
 }
 
 }  // namespace

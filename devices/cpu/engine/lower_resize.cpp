@@ -61,53 +61,57 @@ bool make_taps(Taps& taps, const Attributes& attributes, bool nearest, std::size
 float to_float(float value) { return value; }
 float to_float(Bf16 value) { return value.to_float(); }
 
+// `pixel` channels lie side by side; where their number is known when this is compiled, it is kLanes.
 template <std::size_t kLanes, typename T>
-void resize_row(const T* top, const T* bottom, float vertical, const Taps& columns, T* out) {
+void resize_row(const T* top, const T* bottom, float vertical, const Taps& columns, std::size_t pixel, T* out) {
+  const std::size_t lanes = kLanes ? kLanes : pixel;
   for (const Tap& tap : columns) {
-    const T *a = top + tap.first * kLanes, *b = top + tap.second * kLanes;
-    const T *c = bottom + tap.first * kLanes, *d = bottom + tap.second * kLanes;
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+    const T *a = top + tap.first * lanes, *b = top + tap.second * lanes;
+    const T *c = bottom + tap.first * lanes, *d = bottom + tap.second * lanes;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
       const float left = to_float(a[lane]), low_left = to_float(c[lane]);
       const float upper = left + (to_float(b[lane]) - left) * tap.weight,
                   lower = low_left + (to_float(d[lane]) - low_left) * tap.weight;
       out[lane] = T(upper + (lower - upper) * vertical);
     }
-    out += kLanes;
+    out += lanes;
   }
 }
 
 template <std::size_t kLanes, typename T>
-void nearest_row(const T* from, const Taps& columns, T* out) {
+void nearest_row(const T* from, const Taps& columns, std::size_t pixel, T* out) {
+  const std::size_t lanes = kLanes ? kLanes : pixel;
   for (const Tap& tap : columns) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) out[lane] = from[tap.first * kLanes + lane];
-    out += kLanes;
+    for (std::size_t lane = 0; lane < lanes; ++lane) out[lane] = from[tap.first * lanes + lane];
+    out += lanes;
   }
 }
 
 template <std::size_t kLanes, typename T>
-KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, Taps rows,
-                                 Taps columns, bool nearest) {
+KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, std::size_t pixel,
+                                 Taps rows, Taps columns, bool nearest) {
   return [=](std::span<void* const> p) {
     const T* x = static_cast<const T*>(p[0]);
     T* out = static_cast<T*>(p[1]);
-    const std::size_t in_row = in_width * kLanes, out_row = columns.size() * kLanes, height = rows.size();
-    kernels::parallel(
-        pictures * height, pictures * height * out_row * 2 * sizeof(T), [&](std::size_t begin, std::size_t end) {
-          for (std::size_t i = begin; i < end; ++i) {
-            const Tap& tap = rows[i % height];
-            const T* picture = x + i / height * in_height * in_row;
-            T* to = out + i * out_row;
-            if (nearest) {
-              // Rows that repeat are copied from the one above, when that is this worker's own.
-              if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
-                std::copy(to - out_row, to, to);
-              else
-                nearest_row<kLanes>(picture + tap.first * in_row, columns, to);
-            } else {
-              resize_row<kLanes>(picture + tap.first * in_row, picture + tap.second * in_row, tap.weight, columns, to);
-            }
-          }
-        });
+    const std::size_t in_row = in_width * pixel, out_row = columns.size() * pixel, height = rows.size();
+    kernels::parallel(pictures * height, pictures * height * out_row * 2 * sizeof(T),
+                      [&](std::size_t begin, std::size_t end) {
+                        for (std::size_t i = begin; i < end; ++i) {
+                          const Tap& tap = rows[i % height];
+                          const T* picture = x + i / height * in_height * in_row;
+                          T* to = out + i * out_row;
+                          if (nearest) {
+                            // Rows that repeat are copied from the one above, when that is this worker's own.
+                            if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
+                              std::copy(to - out_row, to, to);
+                            else
+                              nearest_row<kLanes>(picture + tap.first * in_row, columns, pixel, to);
+                          } else {
+                            resize_row<kLanes>(picture + tap.first * in_row, picture + tap.second * in_row, tap.weight,
+                                               columns, pixel, to);
+                          }
+                        }
+                      });
   };
 }
 
@@ -174,18 +178,25 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
   const auto variant = lowering.real(source);
   const ElementType type = element_type(variant.desc) == ElementType::kBf16 ? ElementType::kBf16 : ElementType::kF32;
   const bool blocked = !variant.packed && variant.desc == lowering.blocked_desc(source.shape, type);
-  const std::size_t lanes = blocked ? block : 1;
+  const bool last = !variant.packed && variant.desc == channels_last(type, source.shape);
+  const std::size_t lanes = blocked ? block : last ? source.shape[1] : 1;
   const std::size_t pictures = source.shape[0] * ((source.shape[1] + lanes - 1) / lanes);
   const std::size_t height = source.shape[2], width = source.shape[3];
   const auto make = [&]<typename T>(T) {
-    return lanes == 16  ? resize_kernel<16, T>(pictures, height, width, rows, columns, nearest)
-           : lanes == 8 ? resize_kernel<8, T>(pictures, height, width, rows, columns, nearest)
-                        : resize_kernel<1, T>(pictures, height, width, rows, columns, nearest);
+    const auto compiled = [&]<std::size_t kLanes>(std::integral_constant<std::size_t, kLanes>) {
+      return resize_kernel<kLanes, T>(pictures, height, width, lanes, rows, columns, nearest);
+    };
+    return lanes == 16  ? compiled(std::integral_constant<std::size_t, 16>())
+           : lanes == 8 ? compiled(std::integral_constant<std::size_t, 8>())
+           : lanes == 1 ? compiled(std::integral_constant<std::size_t, 1>())
+                        : compiled(std::integral_constant<std::size_t, 0>());
   };
   KernelStep::Kernel kernel = type == ElementType::kBf16 ? make(Bf16()) : make(0.f);
-  const Place from = blocked ? variant.place : lowering.in_layout(source, plain_desc(type, source.shape));
-  const Place to =
-      lowering.define(made, blocked ? lowering.blocked_desc(made.shape, type) : plain_desc(type, made.shape));
+  const auto layout = [&](const Shape& shape) {
+    return blocked ? lowering.blocked_desc(shape, type) : last ? channels_last(type, shape) : plain_desc(type, shape);
+  };
+  const Place from = blocked || last ? variant.place : lowering.in_layout(source, layout(source.shape));
+  const Place to = lowering.define(made, layout(made.shape));
   lowering.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
   return true;
 }

@@ -41,7 +41,25 @@ KernelStep::Kernel spread_kernel(const Spread& s) {
   };
 }
 
-bool lower_in(ElementType type, Lowering& lowering, const Chain& chain, const Window& window, const Tensor& weights) {
+/// The same with the channels innermost: the points of a window's row lie side by side in source and result.
+KernelStep::Kernel spread_channels_last(const Spread& s, std::size_t pixel_bytes) {
+  return [s, pixel_bytes](std::span<void* const> p) {
+    const char* from = static_cast<const char*>(p[0]);
+    char* to = static_cast<char*>(p[1]);
+    const std::size_t part = s.window_width * pixel_bytes, wide = s.window_height * part, row = s.width * part,
+                      rows = s.batch * s.height;
+    kernels::parallel(rows, 2 * rows * s.window_height * row, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i)
+        for (std::size_t wy = 0; wy < s.window_height; ++wy)
+          for (std::size_t x = 0; x < s.width; ++x)
+            std::memcpy(to + (i * s.window_height + wy) * row + x * part, from + (i * s.width + x) * wide + wy * part,
+                        part);
+    });
+  };
+}
+
+bool lower_in(ElementType type, bool last, Lowering& lowering, const Chain& chain, const Window& window,
+              const Tensor& weights) {
   const auto& node = chain.anchor();
   Value& source = lowering.input(node, 0);
   Value& made = lowering.value(chain.last()->output(0));
@@ -61,10 +79,13 @@ bool lower_in(ElementType type, Lowering& lowering, const Chain& chain, const Wi
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attributes.set_post_ops(ops);
-  // All points of the window as channels, each point's filled up to whole blocks.
-  const std::size_t channels = points * blocks * block;
+  // All points of the window as channels, each point's filled up to whole blocks where there are blocks.
+  const std::size_t point_channels = last ? outputs : blocks * block, channels = points * point_channels;
   const Shape wide{src[0], channels, src[2], src[3]};
-  const md src_desc = lowering.blocked_desc(src, type), wide_desc = lowering.blocked_desc(wide, type);
+  const auto layout = [&](const Shape& shape) {
+    return last ? channels_last(type, shape) : lowering.blocked_desc(shape, type);
+  };
+  const md src_desc = layout(src), wide_desc = layout(wide);
   const dims filter{static_cast<std::int64_t>(channels), static_cast<std::int64_t>(inputs), 1, 1};
   const dnnl::convolution_forward::primitive_desc pd(
       lowering.engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src_desc,
@@ -78,7 +99,7 @@ bool lower_in(ElementType type, Lowering& lowering, const Chain& chain, const Wi
   std::fill(shift, shift + channels, 0.f);
   for (std::size_t point = 0; point < points; ++point) {
     for (std::size_t o = 0; o < outputs; ++o) {
-      const std::size_t channel = point * blocks * block + o;
+      const std::size_t channel = point * point_channels + o;
       shift[channel] = affine.shift[o];
       for (std::size_t i = 0; i < inputs; ++i)
         to[channel * inputs + i] = weights.data<float>()[(i * outputs + o) * points + point] * affine.scale[o];
@@ -96,7 +117,7 @@ bool lower_in(ElementType type, Lowering& lowering, const Chain& chain, const Wi
   lowering.add_argument(step, DNNL_ARG_DST, middle, wide_desc, true);
   lowering.add_scratchpad(step, pd.scratchpad_desc());
   lowering.note_fused(chain);
-  const Place result = lowering.define(made, lowering.blocked_desc(dst, type));
+  const Place result = lowering.define(made, layout(dst));
   const Spread spread{src[0],
                       blocks,
                       src[2],
@@ -105,7 +126,8 @@ bool lower_in(ElementType type, Lowering& lowering, const Chain& chain, const Wi
                       static_cast<std::size_t>(window.kernel[1])};
   const std::size_t bytes = block * size_bytes(type);
   lowering.add_kernel(node, "spread", {middle}, {result},
-                      bytes == 64   ? spread_kernel<64>(spread)
+                      last          ? spread_channels_last(spread, outputs * size_bytes(type))
+                      : bytes == 64 ? spread_kernel<64>(spread)
                       : bytes == 32 ? spread_kernel<32>(spread)
                                     : spread_kernel<16>(spread));
   return true;
@@ -121,8 +143,9 @@ bool lower_upsampling(Lowering& lowering, const Chain& chain, const Window& wind
     if (dst[2 + i] != src[2 + i] * static_cast<std::size_t>(window.kernel[i])) return false;
   }
   const ElementType type = lowering.compute_type();
-  return lower_in(type, lowering, chain, window, weights) ||
-         (type != ElementType::kF32 && lower_in(ElementType::kF32, lowering, chain, window, weights));
+  return (lowering.prefers_channels_last(type) && lower_in(type, true, lowering, chain, window, weights)) ||
+         lower_in(type, false, lowering, chain, window, weights) ||
+         (type != ElementType::kF32 && lower_in(ElementType::kF32, false, lowering, chain, window, weights));
 }
 
 }  // namespace tenon::inline v1::engine

@@ -3,11 +3,14 @@
 // lowering_values.cpp.
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/engine/chain.hpp>
 #include <tenon/devices/cpu/engine/lower_pictures.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/devices/cpu/engine/precise.hpp>
+#include <tenon/devices/cpu/engine/precision.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -60,7 +63,9 @@ Lowering::Lowering(PlanImpl& plan, const Model& model) : plan_(plan), model_(mod
   // The block that oneDNN's convolutions take on this instruction set.
   const auto isa = dnnl::get_effective_cpu_isa();
   using dnnl::cpu_isa;
-  if (plan.options.blocked_layouts) channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+  if (!plan.options.blocked_layouts) return;
+  channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+  if (plan.options.images != Options::Images::kAuto || isa >= cpu_isa::avx512_core_amx) images_ = plan.options.images;
 }
 
 void Lowering::check_supported() {
@@ -80,6 +85,16 @@ void Lowering::check_supported() {
   if (count) {
     throw Error(Code::kUnimplemented, "CPU: " + std::to_string(count) + " node(s) have no kernel: " + missing +
                                           "; rewrite them with operations of the table (see operations())");
+  }
+}
+
+void Lowering::find_products() {
+  for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
+    const std::string_view type = (*node)->get_type_name();
+    const bool leads = !is_softmax(**node) && (type.find("Convolution") != type.npos || type == "MatMul" ||
+                                               type == "ScaledDotProductAttention" || is_before_product(node->get()));
+    for (std::size_t i = 0; leads && i < (*node)->get_input_size(); ++i)
+      before_products_.insert((*node)->get_input_node_ptr(i));
   }
 }
 
@@ -104,6 +119,11 @@ PrimitiveStep& Lowering::add_primitive(const std::shared_ptr<Node>& node, const 
   PrimitiveStep& added = *step;
   plan_.steps.push_back(std::move(step));
   return added;
+}
+
+void Lowering::add_step(const std::shared_ptr<Node>& node, std::unique_ptr<Step> step, std::string kernel) {
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  plan_.steps.push_back(std::move(step));
 }
 
 KernelStep& Lowering::add_kernel(const std::shared_ptr<Node>& node, std::string kernel, const std::vector<Place>& read,
@@ -181,10 +201,27 @@ bool Lowering::fold(const std::shared_ptr<Node>& node) {
 void Lowering::lower_single(const std::shared_ptr<Node>& node) {
   const auto found = lowering_table().find(node->get_type_name());
   if (!options().reference_only && found != lowering_table().end()) {
-    Chain chain{{node}};
+    const Chain chain{{node}};
+    begin_anchor(node);
     if (found->second.lower(*this, chain)) return;
   }
   lower_reference(node);
+}
+
+void Lowering::begin_anchor(const std::shared_ptr<Node>& node) {
+  is_precise_ = options().precision != ElementType::kF32 && is_precise(*node);
+  if (!is_precise_) return;
+  for (const auto& source : node->input_values()) {
+    Value& read = value(source);
+    if (read.constant || read.type != ElementType::kF32 || element_type(native(read).desc) != ElementType::kBf16)
+      continue;
+    const md wide = retyped(native(read).desc, ElementType::kF32);
+    if (wide.get_ndims() == 0) continue;
+    in_layout(read, wide);
+    const auto made = std::find_if(read.variants.begin(), read.variants.end(),
+                                   [&](const auto& variant) { return variant.desc == wide; });
+    if (made != read.variants.end()) std::rotate(read.variants.begin(), made, made + 1);
+  }
 }
 
 void Lowering::use_inputs(const std::shared_ptr<Node>& node, int change) {
@@ -195,6 +232,7 @@ void Lowering::lower_chain(const Chain& chain) {
   if (chain.nodes.size() > 1) {
     for (const auto& node : chain.nodes) use_inputs(node, -1);
     const auto& entry = lowering_table().at(chain.anchor()->get_type_name());
+    begin_anchor(chain.anchor());
     if (entry.lower(*this, chain)) return;
     for (const auto& node : chain.nodes) use_inputs(node, +1);
   }
@@ -229,19 +267,20 @@ void Lowering::pass_on(const std::shared_ptr<Node>& node) {
   define_view(made, from.desc, from.place);
 }
 
-void Lowering::run() {
+void Lowering::run(const TimeLimit& time) {
   check_supported();
+  find_products();
   for (const auto& node : order_) {
+    ids_[node.get()] = static_cast<ValueId>(values_.size());
     for (std::size_t i = 0; i < node->get_output_size(); ++i) {
       Value value;
       value.type = node->get_output_element_type(i);
       value.shape = node->get_output_shape(i);
-      value.remaining_uses = static_cast<int>(node->get_output_target_inputs(i).size());
+      value.remaining_uses = static_cast<int>(node->count_output_readers(i));
       if (const auto* constant = as_type<op::v0::Constant>(node.get()))
         value.constant = constant->get_tensor();
       else if (const auto known = node->get_output_tensor(i).value())
         value.constant = *known;
-      ids_[{node.get(), i}] = static_cast<ValueId>(values_.size());
       values_.push_back(std::move(value));
       outputs_.emplace_back(node, i);
     }
@@ -250,7 +289,7 @@ void Lowering::run() {
   const auto& results = model_.get_results();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     // A parameter that nothing reads is still a port.
-    if (!ids_.count({parameters[i].get(), 0})) continue;
+    if (!ids_.count(parameters[i].get())) continue;
     lower_parameter(parameters[i], i);
   }
   for (const auto& node : order_) {
@@ -272,6 +311,7 @@ void Lowering::run() {
   std::map<std::string, std::shared_ptr<Node>> assignments;  // The last one of a variable is what counts.
   for (const auto& node : order_) {
     if (is_plumbing(*node)) continue;
+    time.check("compiling", model_.get_friendly_name(), limit_property::kCompileSeconds);
     // Variables change when everything has read them, whatever the order of the nodes.
     if (std::string_view(node->get_type_name()) == "Assign") {
       pass_on(node);
@@ -311,30 +351,32 @@ void Lowering::grant_parts() {
   std::vector<bool> granted(requests_.size(), false);
   for (auto& [buffer, all] : by_buffer) {
     if (plan_.buffers[buffer].kind != BufferKind::kArena || !options().fuse) continue;
+    // Requests of one step for one buffer at one distance belong together, in the order of their first ones.
+    std::vector<std::vector<std::size_t>> groups;
+    std::map<std::tuple<std::size_t, BufferId, std::size_t>, std::size_t> group_of;
+    for (std::size_t i : all) {
+      const PartRequest& request = requests_[i];
+      if (request.whole.offset < request.part.offset) continue;
+      const auto [entry, is_new] = group_of.emplace(
+          std::tuple(request.step, request.whole.buffer, request.whole.offset - request.part.offset), groups.size());
+      if (is_new) groups.emplace_back();
+      groups[entry->second].push_back(i);
+    }
     // The first reader that takes the whole buffer wins; others go on copying.
-    for (std::size_t lead : all) {
-      const PartRequest& first = requests_[lead];
-      if (first.whole.offset < first.part.offset) continue;
-      const std::size_t distance = first.whole.offset - first.part.offset;
-      std::vector<std::size_t> members;
+    for (const std::vector<std::size_t>& members : groups) {
+      const PartRequest& first = requests_[members.front()];
       std::vector<std::pair<std::size_t, std::size_t>> ranges;
-      for (std::size_t i : all) {
-        const PartRequest& request = requests_[i];
-        if (request.step != first.step || request.whole.buffer != first.whole.buffer) continue;
-        if (request.whole.offset < request.part.offset || request.whole.offset - request.part.offset != distance)
-          continue;
-        members.push_back(i);
-        ranges.emplace_back(request.part.offset, request.part.offset + request.size_bytes);
-      }
+      for (std::size_t i : members)
+        ranges.emplace_back(requests_[i].part.offset, requests_[i].part.offset + requests_[i].size_bytes);
       std::sort(ranges.begin(), ranges.end());
       std::size_t covered = 0;
       for (const auto& [begin, end] : ranges)
         if (begin <= covered) covered = std::max(covered, end);
       if (covered < plan_.buffers[buffer].size_bytes) continue;
       // No rings: the whole must not already lie inside the part.
-      if (plan_.root({first.whole.buffer, 0}).buffer == buffer) continue;
+      if (plan_.settle_root(first.whole.buffer) == buffer) continue;
       plan_.buffers[buffer].parent = first.whole.buffer;
-      plan_.buffers[buffer].parent_offset = distance;
+      plan_.buffers[buffer].parent_offset = first.whole.offset - first.part.offset;
       for (std::size_t i : members) {
         granted[i] = true;
         if (--open_copies[requests_[i].step] == 0) dropped[requests_[i].step] = true;
@@ -342,6 +384,7 @@ void Lowering::grant_parts() {
       break;
     }
   }
+  for (BufferId id = 0; id < plan_.buffers.size(); ++id) plan_.settle_root(id);
   std::vector<std::unique_ptr<Step>> kept;
   std::vector<std::ptrdiff_t> new_index;
   for (std::size_t i = 0; i < plan_.steps.size(); ++i) {

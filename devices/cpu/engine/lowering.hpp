@@ -8,11 +8,14 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include <tenon/devices/cpu/engine/kernels/quantize.hpp>
 #include <tenon/devices/cpu/engine/plan_internal.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/operation.hpp>
 
@@ -55,8 +58,8 @@ struct Chain {
 class Lowering {
  public:
   Lowering(PlanImpl& plan, const Model& model);
-  /// Fills the plan's buffers and steps.
-  void run();
+  /// Fills the plan's buffers and steps. @errors kDeadlineExceeded: `time` is over.
+  void run(const TimeLimit& time);
 
   PlanImpl& plan() { return plan_; }
   const Options& options() const { return plan_.options; }
@@ -117,6 +120,7 @@ class Lowering {
   PrimitiveStep& add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive, std::string kernel);
   void add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written = false);
   void add_scratchpad(PrimitiveStep& step, const md& scratchpad);
+  void add_step(const std::shared_ptr<Node>& node, std::unique_ptr<Step> step, std::string kernel);
   KernelStep& add_kernel(const std::shared_ptr<Node>& node, std::string kernel, const std::vector<Place>& read,
                          const std::vector<Place>& written, KernelStep::Kernel function);
   std::size_t step_count() const { return plan_.steps.size(); }
@@ -131,10 +135,18 @@ class Lowering {
 
   /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
   int channel_block() const { return channel_block_; }
+  /// Convolutions of this type read and write images with the channels innermost, not in blocks: oneDNN's kernels for
+  /// AMX take no other layout.
+  bool prefers_channels_last(ElementType type) const {
+    return images_ == Options::Images::kChannelsLast ||
+           (images_ == Options::Images::kAuto && type == ElementType::kBf16);
+  }
   /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
   md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
-  /// What f32 values are computed in; their own type is a layout like any other.
-  ElementType compute_type() const { return plan_.options.precision; }
+  /// What f32 values of the node that is lowered now are computed in; their own type is a layout like any other.
+  ElementType compute_type() const { return is_precise_ ? ElementType::kF32 : plan_.options.precision; }
+  /// A convolution, matrix product or attention reads the node's value, be it over other operations.
+  bool is_before_product(const Node* node) const { return before_products_.count(node) > 0; }
 
  private:
   friend class ChainFinder;
@@ -150,6 +162,7 @@ class Lowering {
   bool is_still_read(Place place, std::size_t size_bytes);
   BufferId group(BufferId buffer);
   void check_supported();
+  void find_products();
   /// From a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
   void add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
                    const std::optional<Quantization>& quantization);
@@ -159,6 +172,8 @@ class Lowering {
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_chain(const Chain& chain);
+  /// Sets what compute_type() says, and has what a precise node reads as f32.
+  void begin_anchor(const std::shared_ptr<Node>& node);
   /// The node's output is its input.
   void pass_on(const std::shared_ptr<Node>& node);
   void use_inputs(const std::shared_ptr<Node>& node, int change);
@@ -173,7 +188,8 @@ class Lowering {
   PlanImpl& plan_;
   const Model& model_;
   NodeVector order_;
-  std::map<std::pair<const Node*, std::size_t>, ValueId> ids_;
+  std::unordered_map<const Node*, ValueId> ids_;  ///< Of each node's first output; the others follow.
+  std::unordered_set<const Node*> before_products_;
   std::vector<Value> values_;
   std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
   struct Tenants {
@@ -188,6 +204,8 @@ class Lowering {
   std::map<const void*, BufferId> constants_;
   std::vector<BufferId> states_;
   int channel_block_ = 0;
+  bool is_precise_ = false;                            ///< The node that is lowered now: see precise.hpp.
+  Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only where the CPU has AMX.
 };
 
 /// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added
@@ -219,7 +237,7 @@ void register_recurrent(LoweringTable& table);
 void register_quantization(LoweringTable& table);
 
 /// A copy of the model with the passes run that kernels of this engine profit from.
-std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options);
+std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options, const TimeLimit& time);
 
 // -- Descriptions
 // ------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,9 @@
 
 namespace tenon::inline v1::engine {
 
-ValueId Lowering::id_of(const Output<Node>& output) const { return ids_.at({output.get_node(), output.get_index()}); }
+ValueId Lowering::id_of(const Output<Node>& output) const {
+  return ids_.at(output.get_node()) + static_cast<ValueId>(output.get_index());
+}
 Value& Lowering::value(const Output<Node>& output) { return values_[id_of(output)]; }
 
 Tensor Lowering::constant_input(const std::shared_ptr<Node>& node, std::size_t index) {

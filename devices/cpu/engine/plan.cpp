@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/graph/limits.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -78,15 +80,24 @@ bool works_in_place(const PlanImpl& plan, const Step& step, BufferKind from, std
 
 std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, const Options& options) {
   if (!model) throw Error(Code::kInvalidArgument, "CPU: no model to compile");
-  return build(prepare_model(*model, options), options, nullptr);
+  const ModelLimits limits = model_limits();
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  const TimeLimit time(limits.compile_seconds);
+  std::shared_ptr<const Model> prepared;
+  {
+    const HostBudget::Scope scope(budget);
+    prepared = prepare_model(*model, options, time);
+  }
+  return build(std::move(prepared), options, nullptr, budget, time);
 }
 
 std::shared_ptr<const Plan> Plan::compile_prepared(const PreparedModel& prepared, const Options& options) {
-  return build(prepared.model, options, &prepared);
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  return build(prepared.model, options, &prepared, budget, TimeLimit(model_limits().compile_seconds));
 }
 
 std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, const Options& options,
-                                        const PreparedModel* packed) {
+                                        const PreparedModel* packed, const HostBudget& budget, const TimeLimit& time) {
   std::shared_ptr<Plan> plan(new Plan);
   plan->impl_ = std::make_unique<PlanImpl>();
   PlanImpl& impl = *plan->impl_;
@@ -108,7 +119,8 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
   Workers workers(making);
   workers.run([&] {
     try {
-      Lowering(impl, *impl.model).run();
+      const HostBudget::Scope scope(budget);
+      Lowering(impl, *impl.model).run(time);
     } catch (const dnnl::error& error) {
       failure = std::make_exception_ptr(
           Error(Code::kInternal,
@@ -122,6 +134,10 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
   if (failure) std::rethrow_exception(failure);
   find_strided_inputs(impl);
   impl.arena_bytes = plan_memory(impl);
+  if (impl.arena_bytes > allowed_bytes())
+    throw Error(Code::kResourceExhausted,
+                "CPU: '" + impl.model->get_friendly_name() + "' needs " + std::to_string(impl.arena_bytes) +
+                    " bytes for the values between its nodes" + limit_text(limit_property::kBytes, allowed_bytes()));
   return plan;
 }
 

@@ -7,12 +7,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <dnnl.hpp>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/devices/cpu/engine/kernels/elementwise.hpp>
 #include <tenon/devices/cpu/engine/prepared_internal.hpp>
 #include <tenon/graph/node.hpp>
 
@@ -106,6 +108,15 @@ class KernelStep final : public Step {
   Kernel kernel;
 };
 
+/// A function of one or two small tensors of packed f32; operands are these and the result.
+class ElementwiseStep final : public Step {
+ public:
+  std::unique_ptr<StepState> make_state() const override;
+  kernels::ElementwiseFunction function = nullptr;
+  std::size_t count = 0;
+  float alpha = 0, beta = 0;
+};
+
 /// A node of the operation table run by its reference kernel on packed tensors.
 class ReferenceStep final : public Step {
  public:
@@ -180,11 +191,27 @@ struct PlanImpl {
     }
     return place;
   }
+  /// The same for a whole buffer, which lies in its root directly from then on: parts of parts of parts are not walked
+  /// again.
+  BufferId settle_root(BufferId buffer) {
+    const Place found = root({buffer, 0});
+    std::size_t offset = found.offset;
+    while (buffer != found.buffer) {
+      Buffer& part = buffers[buffer];
+      const std::size_t inner = part.parent_offset;
+      buffer = std::exchange(part.parent, found.buffer);
+      part.parent_offset = offset;
+      offset -= inner;
+    }
+    return found.buffer;
+  }
 };
 
 /// Gives every root buffer of the arena an offset so that no two that live at the same time overlap. @return arena
 /// size.
 std::size_t plan_memory(PlanImpl& plan);
+/// The same with another number of pairs up to which it looks at each pair of buffers that live at the same time.
+std::size_t plan_memory(PlanImpl& plan, std::size_t max_pairs);
 
 /// Alignment of buffers: a cache line, and the widest vector.
 inline constexpr std::size_t kAlignment = 64;

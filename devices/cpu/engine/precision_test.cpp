@@ -24,13 +24,16 @@ Nearness nearness(const Tensor& a, const Tensor& b) {
   return {aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 1, worst / std::max(largest, 1e-30)};
 }
 
+using Images = engine::Options::Images;
+
 /// The model at a precision against the reference at f32. @return its steps.
 std::vector<engine::StepInfo> near_reference(const Out& last, const ParameterVector& inputs, ElementType precision,
-                                             double cosine, double relative) {
+                                             double cosine, double relative, Images images = Images::kBlocks) {
   const auto model = std::make_shared<Model>(OutputVector{last}, inputs);
   engine::Options options;
   options.threads = 2;
   options.precision = precision;
+  options.images = images;
   const auto plan = engine::Plan::compile(model, options);
   engine::Workers workers(2);
   engine::Execution execution(plan);
@@ -69,24 +72,51 @@ TEST(Bf16, ConvolutionsAndWhatLiesBetweenThemStayInIt) {
   const Out body = relu(convolution(stem, 32, 3, 1, 1, 8));
   const Out joined = op1("Add", 1, {convolution(body, 32, 1, 1, 0, 9), stem});
   const Out wide = op1("Concat", 1, {joined, body}, {{"axis", std::int64_t{1}}});
-  const auto steps = near_reference(convolution(wide, 16, 1), {x}, kBf16, 0.9995, 0.03);
-  EXPECT_EQ(count(steps, "bf16"), 4u);
-  EXPECT_EQ(count(steps, "Concat"), 0u);
-  // In from f32 and out to f32, and nowhere between.
-  EXPECT_EQ(count(steps, "Reorder"), 2u);
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast}) {
+    const auto steps = near_reference(convolution(wide, 16, 1), {x}, kBf16, 0.9995, 0.03, images);
+    EXPECT_EQ(count(steps, "bf16"), 4u);
+    // Blocks join in place; channels that lie side by side do not.
+    EXPECT_EQ(count(steps, "Concat"), images == Images::kBlocks ? 0u : 1u);
+    // In from f32 and out to f32, and nowhere between.
+    EXPECT_EQ(count(steps, "Reorder"), 2u);
+  }
 }
 
 TEST(Bf16, DepthwiseConvolutionsAgreeForAllWindowsAndWidths) {
   NEEDS_BF16();
-  for (const std::size_t channels : {16, 24, 96})
-    for (const std::int64_t kernel : {3, 5, 7})
-      for (const std::int64_t stride : {1, 2})
-        for (const std::size_t width : {7, 33, 70}) {
-          const auto x = parameter({2, channels, 9, width});
-          const Out y = op1("Clamp", 1, {depthwise(x, kernel, stride, kernel / 2)}, {{"min", 0.0}, {"max", 6.0}});
-          const auto steps = near_reference(y, {x}, kBf16, 0.9999, 0.01);
-          EXPECT_EQ(count(steps, "depthwise:bf16"), 1u);
-        }
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast})
+    for (const std::size_t channels : {16, 24, 96})
+      for (const std::int64_t kernel : {3, 5, 7})
+        for (const std::int64_t stride : {1, 2})
+          for (const std::size_t width : {7, 33, 70}) {
+            const auto x = parameter({2, channels, 9, width});
+            const Out y = op1("Clamp", 1, {depthwise(x, kernel, stride, kernel / 2)}, {{"min", 0.0}, {"max", 6.0}});
+            const auto steps = near_reference(y, {x}, kBf16, 0.9999, 0.01, images);
+            EXPECT_EQ(count(steps, "depthwise:bf16"), 1u);
+          }
+}
+
+TEST(Bf16, DepthwiseConvolutionsWriteNothingBeyondTheirChannels) {
+  using engine::kernels::Depthwise;
+  Depthwise problem;
+  problem.channels = 19;
+  problem.channels_last = true;
+  problem.in_height = problem.in_width = problem.out_height = problem.out_width = 9;
+  problem.kernel_height = problem.kernel_width = 3;
+  problem.pad_top = problem.pad_left = 1;
+  const std::size_t count = 9 * 9 * 19;
+  // Exactly as long as they must be: address sanitizers see what goes beyond.
+  const std::vector<std::uint16_t> src(count, 0x3f80);
+  std::vector<std::uint16_t> dst(count + 16, 0x1234);
+  const std::vector<float> weights(2 * 9 * 16, 1), bias(2 * 16, 0);
+  engine::kernels::depthwise_bf16(problem, src.data(), weights.data(), bias.data(), dst.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool edge_y = i / 19 / 9 % 8 == 0, edge_x = i / 19 % 9 % 8 == 0;
+    engine::kernels::Bf16 result;
+    result.bits = dst[i];
+    EXPECT_EQ(result.to_float(), edge_y && edge_x ? 4.f : edge_y || edge_x ? 6.f : 9.f) << i;
+  }
+  for (std::size_t i = count; i < dst.size(); ++i) EXPECT_EQ(dst[i], 0x1234);
 }
 
 TEST(Bf16, TransformersAgree) {
@@ -124,7 +154,59 @@ TEST(Bf16, PoolingResizingAndReductionsReadItAsItLies) {
   Out y = relu(convolution(x, 32, 3, 1, 1));
   y = op1("MaxPool", 1, {y}, {{"kernel", {2, 2}}, {"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}});
   y = op1("ReduceMean", 1, {y, ints({2, 3})}, {{"keep_dims", true}});
-  near_reference(op1("Sigmoid", 1, {y}), {x}, kBf16, 0.9999, 0.01);
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast})
+    near_reference(op1("Sigmoid", 1, {y}), {x}, kBf16, 0.9999, 0.01, images);
+}
+
+TEST(Bf16, NetsOfManyScalesKeepTheirChannelsLast) {
+  NEEDS_BF16();
+  const auto x = parameter({2, 16, 16, 16});
+  const Out wide = relu(convolution(x, 24, 3, 1, 1));
+  const Out low = op1("MaxPool", 1, {wide},
+                      {{"kernel", {2, 2}}, {"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}});
+  const Out learned = op1("ConvolutionBackpropData", 1, {low, weights({24, 20, 2, 2}, 3)},
+                          {{"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"dilations", {1, 1}}});
+  const auto resized = [&](const char* mode) {
+    return op1("Interpolate", 11, {low, ints({16, 16}), ints({2, 3})},
+               {{"mode", mode},
+                {"shape_calculation_mode", "sizes"},
+                {"coordinate_transformation_mode", "half_pixel"},
+                {"nearest_mode", "floor"}});
+  };
+  const Out joined =
+      op1("Concat", 1, {wide, relu(learned), resized("nearest"), resized("linear_onnx")}, {{"axis", std::int64_t{1}}});
+  const auto steps = near_reference(convolution(joined, 16, 3, 1, 1), {x}, kBf16, 0.9995, 0.03, Images::kChannelsLast);
+  EXPECT_EQ(count(steps, "Reorder"), 2u);
+  EXPECT_EQ(count(steps, "reference"), 0u);
+}
+
+TEST(Bf16, RecurrentLayersKeepTheirStatesInIt) {
+  NEEDS_BF16();
+  struct Kind {
+    const char* type;
+    std::size_t gates;
+    bool has_cell;
+  };
+  for (const Kind& kind : {Kind{"LSTMSequence", 4, true}, Kind{"GRUSequence", 3, false}})
+    for (const std::size_t batch : {1, 3})
+      for (const char* direction : {"forward", "bidirectional"}) {
+        const std::size_t steps = 9, features = 16, hidden = 32, d = std::string_view(direction) == "forward" ? 1 : 2;
+        const auto x = parameter({batch, steps, features}), h = parameter({batch, d, hidden}),
+                   c = parameter({batch, d, hidden});
+        OutputVector inputs{x, h};
+        ParameterVector parameters{x, h};
+        if (kind.has_cell) inputs.push_back(c), parameters.push_back(c);
+        const auto lengths = std::vector<std::int64_t>(batch, static_cast<std::int64_t>(steps));
+        inputs.insert(inputs.end(),
+                      {op::v0::Constant::create(element::i32, Shape{batch}, lengths),
+                       weights({d, kind.gates * hidden, features}, 3), weights({d, kind.gates * hidden, hidden}, 4),
+                       weights({d, kind.gates * hidden}, 5)});
+        const auto node = make_node(kind.type, 5, inputs, {{"hidden_size", hidden}, {"direction", direction}});
+        for (std::size_t output = 0; output < node->get_output_size(); ++output) {
+          const auto steps_of = near_reference(node->output(output), parameters, kBf16, 0.999, 0.05);
+          EXPECT_EQ(count(steps_of, "reference"), 0u);
+        }
+      }
 }
 
 // -- 8 bits
@@ -237,6 +319,198 @@ TEST(Kernels, Bf16RoundsToNearestEven) {
   EXPECT_EQ(Bf16(std::bit_cast<float>(0x3f808001u)).bits, 0x3f81);
   EXPECT_TRUE(std::isnan(Bf16(std::bit_cast<float>(0x7f800001u)).to_float()));
   EXPECT_TRUE(std::isinf(Bf16(3.4e38f).to_float()));
+}
+
+// -- Masks
+
+/// Attention of 2 heads over 12 places, of which the first row may see none: all its scores are masked.
+struct Masked {
+  std::shared_ptr<op::v0::Parameter> x = parameter({1, 2, 12, 16}), mask = parameter({1, 1, 12, 12});
+  Out q = op1("MatMul", 1, {x, weights({16, 16}, 1)}), k = op1("MatMul", 1, {x, weights({16, 16}, 2)}),
+      v = op1("MatMul", 1, {x, weights({16, 16}, 3)});
+  Out scores() const { return op1("MatMul", 1, {q, k}, {{"transpose_a", false}, {"transpose_b", true}}); }
+  Out after(const Out& masked) const {
+    const Out mixed = op1("MatMul", 1, {op1("Softmax", 8, {masked}, {{"axis", -1}}), v});
+    return op1("MatMul", 1, {op1("Relu", 1, {mixed}), weights({16, 4}, 4)});
+  }
+  /// No number may come out that is none, nor another mean of the rows than the reference's.
+  void expect_right(const Out& y, double lowest) const {
+    ParameterVector inputs{x};
+    std::vector<Tensor> tensors{random_tensor(kF32, {1, 2, 12, 16}, 5)};
+    const auto reader = mask->get_users();
+    if (!reader.empty()) {
+      Tensor hidden(kF32, {1, 1, 12, 12});
+      for (std::size_t i = 0; i < 144; ++i)
+        hidden.data<float>()[i] = i < 12 || i % 12 > i / 12 ? static_cast<float>(lowest) : 0.f;
+      inputs.push_back(mask);
+      tensors.push_back(hidden);
+    }
+    const auto model = std::make_shared<Model>(OutputVector{y}, inputs);
+    const auto wanted = evaluate(*model, tensors);
+    engine::Options options;
+    options.threads = 2;
+    options.precision = kBf16;
+    const auto plan = engine::Plan::compile(model, options);
+    engine::Workers workers(2);
+    engine::Execution execution(plan);
+    for (std::size_t i = 0; i < tensors.size(); ++i) execution.bind_input(i, tensors[i]);
+    EXPECT_TRUE(execution.run(workers));
+    expect_close(wanted[0], execution.output(0), "masked by " + std::to_string(lowest), 0.02);
+    EXPECT_GE(count(plan->steps(), "bf16"), 4u) << "nothing was computed in bf16";
+  }
+};
+
+constexpr double kLowest = std::numeric_limits<float>::lowest();
+
+TEST(Bf16, RowsMaskedByTheLowestNumberStayNumbers) {
+  NEEDS_BF16();
+  for (const double lowest : {kLowest, -1e4}) {
+    const Masked added;
+    added.expect_right(added.after(op1("Add", 1, {added.scores(), added.mask})), lowest);
+    const Masked scaled;
+    scaled.expect_right(scaled.after(op1("Add", 1, {op1("Multiply", 1, {scaled.scores(), scalar(0.25)}), scaled.mask})),
+                        lowest);
+    // Every head has a mask of its own, of the scores' shape.
+    const Masked whole;
+    const Out masks = op1("Concat", 1, {whole.mask, whole.mask}, {{"axis", std::int64_t{1}}});
+    whole.expect_right(whole.after(op1("Add", 1, {whole.scores(), masks})), lowest);
+    // The scores go elsewhere too, so that the sum is a step of its own.
+    const Masked twice;
+    const Out scores = twice.scores(), others = op1("Concat", 1, {twice.mask, twice.mask}, {{"axis", std::int64_t{1}}});
+    const Out y = twice.after(op1("Add", 1, {scores, others}));
+    twice.expect_right(op1("Add", 1, {y, op1("MatMul", 1, {scores, weights({12, 4}, 6)})}), lowest);
+    const Masked chosen;
+    const Out visible = op1("Equal", 1, {chosen.mask, scalar(0)});
+    chosen.expect_right(chosen.after(op1("Select", 1, {visible, chosen.scores(), scalar(lowest)})), lowest);
+    const Masked fused;
+    const Out mixed =
+        op1("ScaledDotProductAttention", 13, {fused.q, fused.k, fused.v, fused.mask}, {{"causal", false}});
+    fused.expect_right(op1("MatMul", 1, {op1("Relu", 1, {mixed}), weights({16, 4}, 4)}), lowest);
+  }
+}
+
+TEST(Bf16, ScoresAreToldApartByMoreThanTheirLeadingDigits) {
+  NEEDS_BF16();
+  // Scores around 256 lie 2 apart in bf16: only in f32 do neighbours keep their shares.
+  const auto x = parameter({1, 1, 4, 8});
+  Tensor keys(kF32, {1, 1, 8, 8});
+  for (std::size_t i = 0; i < 64; ++i)
+    keys.data<float>()[i] = 32.f + (i % 8 == 0 ? static_cast<float>(i / 8) * 0.25f : 0);
+  const Out k = std::make_shared<op::v0::Constant>(keys);
+  const Out ones = op1("Clamp", 1, {x}, {{"min", 1.0}, {"max", 1.0}});
+  const Out scores = op1("MatMul", 1, {ones, k}, {{"transpose_a", false}, {"transpose_b", true}});
+  const Out y = op1("MatMul", 1, {op1("Softmax", 8, {scores}, {{"axis", -1}}), weights({1, 1, 8, 4}, 2)});
+  near_reference(y, {x}, kBf16, 0.999, 0.02);
+}
+
+// -- Files of f16
+
+TEST(F16, FilesAreComputedInF32Throughout) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f16, PartialShape{4, 64});
+  const auto half = [](const Out& value) {
+    const auto constant = as_type_ptr<op::v0::Constant>(value.get_node_shared_ptr());
+    return std::make_shared<op::v0::Constant>(
+               evaluate_node(*make_node("Convert", 1, {value}, {{"destination_type", element::f16}}),
+                             {constant->get_tensor()})[0])
+        ->output(0);
+  };
+  // What the file says, once as it is and once spelled out in f32.
+  const auto network = [&](const Out& in, bool wide) {
+    const auto constant = [&](const Shape& shape, unsigned seed) {
+      const Out value = half(weights(shape, seed, 0.2f));
+      return wide ? op1("Convert", 1, {value}, {{"destination_type", element::f32}}) : value;
+    };
+    Out y = in;
+    for (unsigned layer = 0; layer < 6; ++layer)
+      y = op1("Tanh", 1,
+              {op1("Add", 1, {op1("MatMul", 1, {y, constant({64, 64}, layer)}), constant({64}, 9 + layer)})});
+    return y;
+  };
+  const auto narrow = std::make_shared<Model>(OutputVector{network(x, false)}, ParameterVector{x});
+  const auto z = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{4, 64});
+  const auto wide = std::make_shared<Model>(OutputVector{network(z, true)}, ParameterVector{z});
+  const Tensor in = random_tensor(kF32, {4, 64}, 3);
+  const auto convert = [](const Tensor& from, element::Type type) {
+    const auto constant = std::make_shared<op::v0::Constant>(from);
+    return evaluate_node(*make_node("Convert", 1, {constant}, {{"destination_type", type}}), {from})[0];
+  };
+  const Tensor rounded = convert(in, element::f16);
+  const Tensor wanted = evaluate(*wide, {convert(rounded, element::f32)})[0];
+  const auto worst = [&](const Tensor& made) {
+    const Tensor got = convert(made, element::f32);
+    double found = 0;
+    for (std::size_t i = 0; i < got.element_count(); ++i)
+      found = std::max(found, std::abs(static_cast<double>(got.data<float>()[i]) - wanted.data<float>()[i]));
+    return found;
+  };
+  // The last rounding to f16, and nothing before it.
+  const double last = 0.0003;
+  EXPECT_GT(worst(evaluate(*narrow, {rounded})[0]), 2 * last) << "the test shows nothing";
+  engine::Options options;
+  options.threads = 2;
+  const auto plan = engine::Plan::compile(narrow, options);
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  execution.bind_input(0, rounded);
+  EXPECT_TRUE(execution.run(workers));
+  EXPECT_EQ(plan->outputs()[0].type, ElementType::kF16);
+  EXPECT_LE(worst(execution.output(0)), last);
+  EXPECT_EQ(plan->reference_step_count(), 0u);
+}
+
+TEST(F16, ConversionsRoundAsTheReferenceDoes) {
+  const auto x = parameter({4, 37});
+  const Out y = op1("Convert", 1, {x}, {{"destination_type", element::f16}});
+  const auto model = std::make_shared<Model>(
+      OutputVector{y, op1("Convert", 1, {y}, {{"destination_type", element::f32}})}, ParameterVector{x});
+  Tensor in = random_tensor(kF32, {4, 37}, 3);
+  const float special[] = {65504, 65519, 65520, 1e9f, -1e9f, 5.9e-8f, 2.9e-8f, 1.0004883f, 1.0014648f, -0.f};
+  std::copy(std::begin(special), std::end(special), in.data<float>());
+  const auto wanted = evaluate(*model, {in});
+  const auto plan = engine::Plan::compile(model, {});
+  engine::Workers workers(1);
+  engine::Execution execution(plan);
+  execution.bind_input(0, in);
+  EXPECT_TRUE(execution.run(workers));
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(std::memcmp(wanted[i].data(), execution.output(i).data(), wanted[i].size_bytes()), 0) << i;
+}
+
+// -- Zero
+
+TEST(Int8, WhatStandsForZeroIsZero) {
+  // Quantised, made real again, and looked at by functions that jump at zero, on every path that makes numbers real.
+  const auto x = parameter({1, 16, 4, 4});
+  const double scale = static_cast<double>(0.0474f);
+  for (const double zero_point : {3.0, -100.0, 77.0}) {
+    const Out real = fake(x, (-128 - zero_point) * scale, (127 - zero_point) * scale);
+    const auto model = std::make_shared<Model>(
+        OutputVector{
+            op1("Sign", 1, {real}), real,
+            op1("Sign", 1,
+                {op1("MaxPool", 1, {fake(x, (-128 - zero_point) * scale, (127 - zero_point) * scale)},
+                     {{"strides", {1, 1}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"kernel", {1, 1}}})})},
+        ParameterVector{x});
+    Tensor in = random_tensor(kF32, {1, 16, 4, 4}, 3);
+    for (std::size_t i = 0; i < 64; ++i) in.data<float>()[i] *= 0.02f;
+    const auto wanted = evaluate(*model, {in});
+    const auto plan = engine::Plan::compile(model, {});
+    engine::Workers workers(2);
+    engine::Execution execution(plan);
+    execution.bind_input(0, in);
+    EXPECT_TRUE(execution.run(workers));
+    std::size_t zeros = 0;
+    for (std::size_t i = 0; i < in.element_count(); ++i) {
+      const bool is_zero = std::abs(in.data<float>()[i]) < 0.49f * 0.0474f;
+      if (!is_zero) continue;
+      ++zeros;
+      for (std::size_t output = 0; output < 3; ++output) {
+        EXPECT_EQ(wanted[output].data<float>()[i], 0.f) << "reference, output " << output;
+        EXPECT_EQ(execution.output(output).data<float>()[i], 0.f) << "engine, output " << output;
+      }
+    }
+    EXPECT_GT(zeros, 10u);
+  }
 }
 
 }  // namespace

@@ -22,6 +22,13 @@ bool steps_of(double low, double high, std::int64_t levels, double& scale, doubl
   return std::abs(exact - zero_point) < 1e-2;
 }
 
+/// The k for which base + k * step is zero but for the rounding of both to f32; nothing when zero lies between levels.
+std::optional<double> zero_level(double base, double step) {
+  const double exact = -base / step, level = std::nearbyint(exact);
+  if (!(std::abs(exact - level) <= 1e-6 * std::max(1.0, std::abs(level)))) return std::nullopt;
+  return level;
+}
+
 bool is_type(const Node* node, std::string_view type) { return type == node->get_type_name(); }
 
 const Tensor* constant_of(const Node* node) {
@@ -174,10 +181,12 @@ bool lower_levels(Lowering& lowering, const std::shared_ptr<Node>& node) {
   const double top = static_cast<double>(node->get_attributes().get_int("levels") - 1);
   std::vector<kernels::Levels> levels;
   for (std::size_t c = 0; c < count; ++c) {
-    const double low = limit(0, c), high = limit(1, c), base = limit(2, c);
+    const double low = limit(0, c), high = limit(1, c), base = limit(2, c), step = (limit(3, c) - base) / top;
     if (!(high > low)) return false;
+    const auto zero = zero_level(base, step);
     levels.push_back({static_cast<float>(low), static_cast<float>(top / (high - low)), static_cast<float>(top),
-                      static_cast<float>((limit(3, c) - base) / top), static_cast<float>(base)});
+                      zero ? static_cast<float>(*zero) : 0.f, static_cast<float>(step),
+                      zero ? 0.f : static_cast<float>(base)});
   }
   // Rows of one channel, or where all channels are alike of the last axis.
   const std::size_t all = element_count(made.shape);
@@ -272,16 +281,10 @@ std::optional<QuantizedWeights> quantized_matrix(Lowering& lowering, const std::
 
 kernels::Affine affine_of(const std::optional<Quantization>& from, ElementType from_type,
                           const std::optional<Quantization>& to, ElementType to_type) {
-  double scale = 1, shift = 0;
-  if (from) {
-    scale = from->scale;
-    shift = -scale * from->zero_point;
-  }
-  if (to) {
-    scale /= to->scale;
-    shift = shift / to->scale + to->zero_point;
-  }
-  return {from_type, to_type, static_cast<float>(scale), static_cast<float>(shift)};
+  double scale = from ? from->scale : 1;
+  if (to) scale /= to->scale;
+  return {from_type, to_type, static_cast<float>(scale), to ? static_cast<float>(to->zero_point) : 0.f,
+          from ? static_cast<float>(from->zero_point) : 0.f};
 }
 
 void describe_scale(dnnl::primitive_attr& attributes, int argument, int mask) {

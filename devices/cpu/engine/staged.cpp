@@ -225,11 +225,16 @@ std::vector<Tensor> Staged::run_plan(Stage& stage, const std::vector<Tensor>& in
   return outputs;
 }
 
+void Staged::throw_if_cancelled() const {
+  if (cancellation_.asked && cancellation_.asked(cancellation_.context)) throw Cancelled{};
+}
+
 std::vector<Tensor> Staged::run_node(const Node& node, const std::vector<Tensor>& inputs) {
+  throw_if_cancelled();
   const auto* op = as_type<op::util::MultiSubGraphOp>(&node);
   if (!op) return run_kernel(node, inputs);
   return run_subgraph(*op, inputs, [&](std::size_t body, const std::vector<Tensor>& values) {
-    if (cancellation_.asked && cancellation_.asked(cancellation_.context)) throw Cancelled{};
+    throw_if_cancelled();
     return run_all(op->get_function(body), values);
   });
 }
@@ -292,6 +297,7 @@ std::vector<Tensor> Staged::run_all(const std::shared_ptr<const Model>& model, c
     known.stages.clear();
     return evaluate(*model, inputs, nullptr, {},
                     [this](const Node& node, const std::vector<Tensor>& arguments, std::vector<Tensor>& made) {
+                      throw_if_cancelled();
                       if (!options_.profile && !as_type<op::util::MultiSubGraphOp>(&node)) return false;
                       made = run_node(node, arguments);
                       return true;

@@ -55,6 +55,7 @@ class Staged {
   std::vector<Tensor> run_plan(Stage& stage, const std::vector<Tensor>& inputs);
   std::vector<Tensor> run_parts(Stage& stage, const std::vector<Tensor>& inputs);
   std::vector<Tensor> run_all(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs);
+  void throw_if_cancelled() const;
   std::vector<Tensor> run_node(const Node& node, const std::vector<Tensor>& inputs);
   std::vector<Tensor> run_kernel(const Node& node, const std::vector<Tensor>& inputs);
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - begun_; }

@@ -101,6 +101,21 @@ TEST(Staged, RunsALoopWhoseStateGrows) {
     expect_as_reference(staged, model, {count_tensor(trips), random_tensor(ElementType::kF32, Shape{2, 4}, 3)});
 }
 
+TEST(Staged, InterpretationEndsWhenCancelled) {
+  auto x = parameter(Shape{64});
+  const Out where = op1("NonZero", 3, {op1("Relu", 1, {x})}, {{"output_type", ElementType::kI64}});
+  const Out picked = op1("Gather", 8, {x, op1("Squeeze", 1, {where, ints({0})}), scalar_int(0)});
+  const auto model = std::make_shared<Model>(OutputVector{op1("Sigmoid", 1, {picked})}, ParameterVector{x});
+  Staged staged(two_threads());
+  // Other numbers of positive values until nothing is compiled any more.
+  for (unsigned seed = 1; seed < 30; ++seed)
+    expect_as_reference(staged, model, {random_tensor(ElementType::kF32, Shape{64}, seed)});
+  engine::Workers workers(1);
+  const auto made = staged.run(model, {random_tensor(ElementType::kF32, Shape{64}, 99)}, workers,
+                               {[](void*) { return true; }, nullptr});
+  EXPECT_TRUE(made.empty());
+}
+
 TEST(Staged, GivesNothingWhenCancelled) {
   Staged staged(two_threads());
   engine::Workers workers(1);

@@ -45,6 +45,29 @@ class KernelState final : public StepState {
   std::vector<void*> pointers_;
 };
 
+// All in one cache line: in a long chain of small steps, fetching their states is most of the work.
+class ElementwiseState final : public StepState {
+ public:
+  explicit ElementwiseState(const ElementwiseStep& step)
+      : function_(step.function),
+        count_(static_cast<std::uint32_t>(step.count)),
+        alpha_(step.alpha),
+        beta_(step.beta) {}
+  void rebind(std::span<void* const> pointers) override {
+    x_ = static_cast<const float*>(pointers.front());
+    y_ = static_cast<const float*>(pointers[pointers.size() - 2]);
+    out_ = static_cast<float*>(pointers.back());
+  }
+  void run(const dnnl::stream&) override { function_(x_, y_, out_, count_, alpha_, beta_); }
+
+ private:
+  kernels::ElementwiseFunction function_;
+  const float *x_ = nullptr, *y_ = nullptr;
+  float* out_ = nullptr;
+  std::uint32_t count_;
+  float alpha_, beta_;
+};
+
 // A place for zero-element tensors: kernels never touch it, but a tensor wants an address.
 alignas(kAlignment) std::array<std::byte, kAlignment> nowhere;
 
@@ -87,6 +110,7 @@ class TensorKernelState final : public TensorState {
 
 std::unique_ptr<StepState> PrimitiveStep::make_state() const { return std::make_unique<PrimitiveState>(*this); }
 std::unique_ptr<StepState> KernelStep::make_state() const { return std::make_unique<KernelState>(*this); }
+std::unique_ptr<StepState> ElementwiseStep::make_state() const { return std::make_unique<ElementwiseState>(*this); }
 std::unique_ptr<StepState> ReferenceStep::make_state() const { return std::make_unique<ReferenceState>(*this); }
 std::unique_ptr<StepState> TensorStep::make_state() const { return std::make_unique<TensorKernelState>(*this); }
 

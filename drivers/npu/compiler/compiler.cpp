@@ -12,6 +12,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/drivers/npu/compiler/in_memory_ir.hpp>
+#include <tenon/drivers/npu/compiler/precise_layers.hpp>
 #include <tenon/drivers/npu/compiler/precision_trial.hpp>
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
@@ -37,12 +38,12 @@ void check_supported(const Model& model) {
 /// bf16 where it is asked for and this CPU multiplies it. f16 has more bits of mantissa: only f32 is as exact, unless a
 /// trial shows that bf16 will do.
 ElementType precision_of(const Options& options) {
-  if (options.wants_accuracy || options.precision != Precision::kBf16) return ElementType::kF32;
+  if (options.wants_accuracy || options.keeps_f32 || options.precision != Precision::kBf16) return ElementType::kF32;
   return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
 }
 
 bool leaves_precision_open(const Options& options) {
-  return !options.wants_accuracy && !options.reference_kernels &&
+  return !options.wants_accuracy && !options.keeps_f32 && !options.reference_kernels &&
          (options.precision == Precision::kDefault || options.precision == Precision::kF16);
 }
 
@@ -128,7 +129,7 @@ void mark_strided(std::vector<Argument>& arguments, const engine::Plan* plan, co
   }
 }
 
-Hash key_of(const InMemoryIr& ir, const Request& request, const Target& target) {
+CacheKey key_of(const InMemoryIr& ir, const Request& request, const Target& target) {
   Hasher hasher;
   const Hash model = hash_of(ir);
   hasher.add(&model, sizeof model);
@@ -138,12 +139,19 @@ Hash key_of(const InMemoryIr& ir, const Request& request, const Target& target) 
     hasher.add(static_cast<std::uint64_t>(number));
   hasher.add(cpu_device::blob_identity());
   hasher.add(std::uint64_t{kCompilerMajor} << 32 | kCompilerMinor);
-  return hasher.result();
+  return {hasher.result(), model};
+}
+
+std::string lines(const std::vector<std::string>& warnings) {
+  std::string text;
+  for (const std::string& warning : warnings) text += "warning: " + warning + "\n";
+  return text;
 }
 
 Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target, std::string& log) {
   std::shared_ptr<Model> model = read_in_memory_ir(ir);
   check_supported(*model);
+  log += lines(mark_precise_layers(*model, flags.options.precise_layers));
   Interface interface = make_interface(model, flags);
   std::vector<Argument>& arguments = interface.arguments;
   Settings settings = settings_of(flags.options, target);
@@ -162,6 +170,8 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
     payload.kind = cpu_device::Blob::Kind::kPrepared;
     payload.prepared = engine::prepare_again(*plan);
     if (flags.options.log >= LogLevel::kInfo) log += describe_plan(*plan, settings);
+    for (const std::string& param : flags.options.idle_params)
+      if (flags.options.log >= LogLevel::kInfo) log += "without effect here: " + param + "\n";
   } else {
     payload.kind = cpu_device::Blob::Kind::kModel;
     payload.prepared.model = model;
@@ -183,18 +193,24 @@ Compiled compile(const Request& request, const CompileCache* cache) {
   const Target target = resolve(flags.options, request.device);
   const InMemoryIr ir = parse_in_memory_ir(request.ir);
   Compiled compiled;
+  compiled.log = lines(flags.options.warnings);
   // Whoever asks for the plan in the log wants it made.
   const bool cached = cache && flags.options.log < LogLevel::kInfo;
-  const Hash key = cached ? key_of(ir, request, target) : Hash{};
+  const CacheKey key = cached ? key_of(ir, request, target) : CacheKey{};
   if (cached) {
-    if (auto found = cache->find(key)) {
-      compiled.bytes = std::move(*found);
-      compiled.from_cache = true;
-      return compiled;
+    if (const auto found = cache->find(key)) {
+      try {
+        compiled.program = std::make_shared<Program>(*found);
+        compiled.from_cache = true;
+        return compiled;
+      } catch (const Error&) {
+        cache->remove(key);
+      }
     }
   }
-  compiled.bytes = build(ir, flags, target, compiled.log);
-  if (cached) cache->store(key, compiled.bytes);
+  const Tensor bytes = build(ir, flags, target, compiled.log);
+  compiled.program = std::make_shared<Program>(bytes);
+  if (cached) cache->store(key, bytes);
   return compiled;
 }
 

@@ -10,7 +10,7 @@
 
 #include <tenon/drivers/npu/compiler/build_flags.hpp>
 #include <tenon/drivers/npu/compiler/compile_cache.hpp>
-#include <tenon/drivers/npu/compiler/native_blob.hpp>
+#include <tenon/drivers/npu/compiler/program.hpp>
 
 namespace tenon::npu::compiler {
 
@@ -25,12 +25,14 @@ struct Request {
 };
 
 struct Compiled {
-  Tensor bytes;  ///< The native binary.
+  std::shared_ptr<Program> program;  ///< Parsed and verified; not loaded.
   bool from_cache = false;
-  std::string log;  ///< What LOG_LEVEL asks for; LOG_INFO and more lists the plan's steps.
+  /// Warnings about what was asked for and is not known, and what LOG_LEVEL asks for: LOG_INFO and more lists the
+  /// plan's steps.
+  std::string log;
 };
 
-/// @param cache  Null: neither looked into nor written to.
+/// @param cache  Null: neither looked into nor written to. An entry that is not sound is compiled anew and replaced.
 /// @errors kInvalidArgument, kUnimplemented, kDataLoss: the model or the flags, with every unsupported node named.
 /// @thread any.
 Compiled compile(const Request& request, const CompileCache* cache);

@@ -63,7 +63,7 @@ inline Request request_for(const Bytes& ir, const char* flags = nullptr) {
 }
 
 inline std::shared_ptr<Program> program_of(const Bytes& ir, const char* flags = nullptr) {
-  return std::make_shared<Program>(compile(request_for(ir, flags), nullptr).bytes);
+  return compile(request_for(ir, flags), nullptr).program;
 }
 inline std::shared_ptr<Program> program_of(const Model& model, const char* flags = nullptr) {
   return program_of(in_memory(model), flags);
@@ -123,6 +123,18 @@ inline std::shared_ptr<Model> small_model(const PartialShape& shape = PartialSha
   auto result = std::make_shared<op::v0::Result>(relu->output(0));
   result->set_friendly_name("y");
   return std::make_shared<Model>(ResultVector{result}, ParameterVector{x}, "small");
+}
+
+/// y[0..3] = x[0] * n: [1, 1] times ones [1, n], times ones [n, 4], so that n numbers lie between.
+inline std::shared_ptr<Model> product_model(std::size_t n) {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 1});
+  x->set_friendly_name("x");
+  const auto ones = [](const Shape& shape) {
+    return std::make_shared<op::v0::Constant>(element::f32, shape, std::vector<double>{1})->output(0);
+  };
+  auto wide = std::make_shared<op::v0::MatMul>(x->output(0), ones({1, n}));
+  auto narrow = std::make_shared<op::v0::MatMul>(wide->output(0), ones({n, 4}));
+  return std::make_shared<Model>(OutputVector{narrow->output(0)}, ParameterVector{x}, "product");
 }
 
 /// A running mean: state = 0.75 state + 0.25 x; y = x - state of now.

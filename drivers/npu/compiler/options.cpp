@@ -9,6 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/drivers/npu/compiler/mode_params.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
@@ -71,29 +72,6 @@ bool set_platform(Options& options, std::string_view value) {
   return true;
 }
 
-bool set_mode_params(Options& options, std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t begin = text.find_first_not_of(' ');
-    if (begin == text.npos) break;
-    const std::string_view word = text.substr(begin, text.find(' ', begin) - begin);
-    text.remove_prefix(begin + word.size());
-    const std::size_t equals = word.find('=');
-    if (equals == word.npos) return false;
-    const std::string_view key = word.substr(0, equals), value = word.substr(equals + 1);
-    if (key == "optimization-level") {
-      const auto level = number(value, 0, 2);
-      if (!level) return false;
-      options.optimization_level = *level;
-    } else if (key == "performance-hint-override") {
-      if (value != "latency" && value != "efficiency") return false;
-      options.prefers_latency = value == "latency";
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
 bool set_strided(Options& options, std::string_view text) {
   options.strided.clear();
   while (!text.empty()) {
@@ -130,8 +108,11 @@ const std::vector<Row>& rows() {
       {"NPU_BATCH_MODE", "AUTO, COMPILER, PLUGIN", any_of({"AUTO", "COMPILER", "PLUGIN"})},
       {"NPU_COMPILATION_MODE", "DefaultHW, ReferenceSW",
        choose<bool>(&Options::reference_kernels, {{"", false}, {"DefaultHW", false}, {"ReferenceSW", true}})},
-      {"NPU_COMPILATION_MODE_PARAMS", "optimization-level=0|1|2, performance-hint-override=efficiency|latency",
-       set_mode_params},
+      {"NPU_COMPILATION_MODE_PARAMS", kModeParams,
+       [](Options& options, std::string_view text) {
+         set_mode_params(options, text);
+         return true;
+       }},
       {"NPU_COMPILER_DYNAMIC_QUANTIZATION", "YES, NO", any_of({"YES", "NO", "true", "false"})},
       {"NPU_DMA_ENGINES", "-1, 1, 2", count(&Options::dma_engines, 2)},
       {"NPU_DPU_GROUPS", "a number of tiles, -1: by the hint", count(&Options::tiles, 64)},
@@ -210,7 +191,11 @@ std::vector<std::string> supported_options() {
 bool is_option_supported(std::string_view key, std::optional<std::string_view> value) {
   const Row* row = find_row(key);
   Options ignored;
-  return row && (!value || row->set(ignored, *value));
+  try {
+    return row && (!value || row->set(ignored, *value));
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace tenon::npu::compiler

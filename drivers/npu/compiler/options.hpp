@@ -29,9 +29,13 @@ struct Options {
   std::uint32_t platform = 0;      ///< 0: the device's.
   int tiles = -1, max_tiles = -1, dma_engines = -1;
   int compilation_threads = -1;
-  int optimization_level = 1;        ///< 0 to 2.
-  bool prefers_latency = false;      ///< performance-hint-override=latency.
-  std::vector<std::string> strided;  ///< Arguments that may come with strides: NPU_ENABLE_STRIDES_FOR.
+  int optimization_level = 1;               ///< 0 to 3; 3 is as 2.
+  bool prefers_latency = false;             ///< performance-hint-override=latency.
+  bool keeps_f32 = false;                   ///< convert-precision-to-fp16=false: as wants_accuracy.
+  std::vector<std::string> precise_layers;  ///< compute-layers-with-higher-precision: types, see precise_layers.hpp.
+  std::vector<std::string> idle_params;     ///< Of NPU_COMPILATION_MODE_PARAMS: "name=value", known and without effect.
+  std::vector<std::string> warnings;        ///< For the build log: what was asked for and is not known.
+  std::vector<std::string> strided;         ///< Arguments that may come with strides: NPU_ENABLE_STRIDES_FOR.
   LogLevel log = LogLevel::kNone;
 };
 

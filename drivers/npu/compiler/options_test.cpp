@@ -94,6 +94,92 @@ TEST(OptimizationLevel, ComputesTheSame) {
   }
 }
 
+std::string params(const std::string& text) { return "NPU_COMPILATION_MODE_PARAMS=\"" + text + "\""; }
+
+TEST(ModeParams, ThatClientsSendAreTaken) {
+  // OpenVINO's NPUW and GenAI, ONNX Runtime's provider, LiteRT, and what is passed on from users.
+  for (const char* text :
+       {"compute-layers-with-higher-precision=Sqrt,Power,ReduceMean,Add_RMSNorm", "optimization-level=3",
+        "compute-layers-with-higher-precision=MVN", "compute-layers-with-higher-precision=Sqrt,Power,ReduceMean,Add",
+        "compute-layers-with-higher-precision=Convolution,FullyConnected", "enable-activation-sparsity=true",
+        "enable-wd-blockarg-input=true compute-layers-with-higher-precision=Sqrt,Power,ReduceSum",
+        "write-strategy-to-json=true dpu-profiling=true dma-profiling=true sw-profiling=true "
+        "enable-schedule-trace=true",
+        "write-strategy-to-json", "enable-se-ptrs-operations=1 wlm-rollback=false",
+        "function-outlining='repeating-blocks=min-ops-in-block=16 max-num-iterations=30,naive=num-parts=2' "
+        "optimization-level=2",
+        "debatching-extra-args={a=1 {b}} optimization-level=2", "  weights-sparsity-threshold=-1.0  ", ""}) {
+    const Options options = options_of(params(text));
+    EXPECT_TRUE(options.warnings.empty()) << text << ": " << options.warnings.front();
+    EXPECT_TRUE(is_option_supported("NPU_COMPILATION_MODE_PARAMS", text)) << text;
+  }
+  EXPECT_EQ(options_of(params("debatching-extra-args={a=1 {b}} optimization-level=2")).optimization_level, 2);
+  EXPECT_EQ(options_of(params("debatching-extra-args={a=1 {b}}")).idle_params,
+            std::vector<std::string>{"debatching-extra-args=a=1 {b}"});
+}
+
+TEST(ModeParams, WithAnEffectHaveIt) {
+  EXPECT_EQ(target_of(params("num-of-dpu-groups=3 num-of-dma-ports=1")).tiles, 3);
+  EXPECT_EQ(target_of(params("num-of-dpu-groups=3 num-of-dma-ports=1")).dma_engines, 1);
+  EXPECT_TRUE(program_of(*small_model(), ("--config " + params("profiling=true")).c_str())->settings().profiling);
+  const std::string bf16 = "--config INFERENCE_PRECISION_HINT=\"bf16\" ";
+  EXPECT_EQ(program_of(*conv_model(), (bf16 + params("convert-precision-to-fp16=false")).c_str())->settings().precision,
+            ElementType::kF32);
+  const Bytes ir = in_memory(*conv_model());
+  EXPECT_THAT(log_of(ir, params("optimization-level=3")), HasSubstr("level 2: ")) << "as level 2";
+}
+
+TEST(ModeParams, WithoutOneAreNamedInTheLogAndUnknownOnesAreWarnings) {
+  const Bytes ir = in_memory(*small_model());
+  EXPECT_THAT(log_of(ir, params("enable-weights-sparsity=false")),
+              HasSubstr("without effect here: enable-weights-sparsity=false"));
+  const std::string unknown = "--config " + params("enable-magic=7 optimization-level=0");
+  const Compiled compiled = compile(request_for(ir, unknown.c_str()), nullptr);
+  EXPECT_THAT(compiled.log, HasSubstr("warning: "));
+  EXPECT_THAT(compiled.log, HasSubstr("enable-magic"));
+  EXPECT_EQ(compiled.program->settings().optimization_level, 0) << "what follows is read";
+  EXPECT_TRUE(is_option_supported("NPU_COMPILATION_MODE_PARAMS", "enable-magic=7"));
+  EXPECT_FALSE(is_option_supported("NPU_COMPILATION_MODE_PARAMS", "optimization-level=7"));
+  EXPECT_THAT(log_of(ir, params("compute-layers-with-higher-precision=Relu,Rleu")), HasSubstr("\"Rleu\""));
+}
+
+/// A product, something that bf16 holds as it is, then sums that it does not hold: sqrt(relu(x W) + a + b) v.
+std::shared_ptr<Model> cancelling_model(double a, double b) {
+  auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
+  const auto constant = [](const Shape& shape, const std::vector<double>& values) {
+    return std::make_shared<op::v0::Constant>(element::f32, shape, values)->output(0);
+  };
+  auto product = std::make_shared<op::v0::MatMul>(x->output(0), constant({2, 2}, {1, 1, 1, 1}));
+  auto relu = std::make_shared<op::v0::Relu>(product->output(0));
+  auto first = std::make_shared<op::v1::Add>(relu->output(0), constant({1, 2}, {a, a}));
+  auto second = std::make_shared<op::v1::Add>(first->output(0), constant({1, 2}, {b, b}));
+  auto root = std::make_shared<op::v0::Sqrt>(second->output(0));
+  auto result = std::make_shared<op::v0::MatMul>(root->output(0), constant({2, 2}, {1, 0, 0, 1}));
+  return std::make_shared<Model>(OutputVector{result->output(0)}, ParameterVector{x}, "cancelling");
+}
+
+TEST(PreciseLayers, ComputeInF32WhereTheRestIsRounded) {
+  if (!engine::has_native_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16: all is f32";
+  Tensor x(ElementType::kF32, {1, 2});
+  x.data<float>()[0] = 1000;  // A number of bf16; 1000.25 is none, and becomes 1000.
+  x.data<float>()[1] = 0;
+  const auto result_with = [&](const std::string& config) {
+    const auto program =
+        program_of(*cancelling_model(0.25, -1000), ("--config INFERENCE_PRECISION_HINT=\"bf16\" " + config).c_str());
+    EXPECT_EQ(program->settings().precision, ElementType::kBf16);
+    ProgramRun run(program);
+    return run_once(run, *program, {x})[0].data<float>()[0];
+  };
+  const std::string names = "compute-layers-with-higher-precision=", plain = "optimization-level=0 ";
+  EXPECT_EQ(result_with(params(plain)), 0.f) << "or the test shows nothing";
+  EXPECT_EQ(result_with(params(plain + names + "Add_RMSNorm")), 0.f) << "this is no norm";
+  for (const std::string& level : {plain, std::string("optimization-level=1 ")}) {
+    EXPECT_EQ(result_with(params(level + names + "Add,Sqrt")), 0.5f) << level;
+    EXPECT_EQ(result_with(params(level + names + "ADD")), 0.5f) << level;
+    EXPECT_EQ(result_with(params(level + names + "FullyConnected")), 0.5f) << "all that lies between is f32 then";
+  }
+}
+
 TEST(CompilationMode, ReferenceKernelsRunWhenAsked) {
   const auto program = program_of(*conv_model(), "--config NPU_COMPILATION_MODE=\"ReferenceSW\"");
   program->load();

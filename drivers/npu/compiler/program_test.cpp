@@ -20,7 +20,7 @@ engine::Workers& workers() {
 }
 
 Bytes blob_of(const Model& model, const char* flags = nullptr) {
-  const Tensor bytes = compile(request_for(in_memory(model), flags), nullptr).bytes;
+  const Tensor bytes = compile(request_for(in_memory(model), flags), nullptr).program->bytes();
   const auto* data = static_cast<const std::uint8_t*>(bytes.data());
   return Bytes(data, data + bytes.size_bytes());
 }
@@ -205,56 +205,6 @@ TEST(Profile, HasATimeForEachStep) {
   run_once(run, *program, {random_tensor(ElementType::kF32, {1, 4})});
   ASSERT_TRUE(run.profile().plan);
   EXPECT_EQ(run.profile().timings.size(), run.profile().plan->steps().size());
-}
-
-class CacheTest : public ::testing::Test {
- protected:
-  const TemporaryFolder temporary_;
-  const std::filesystem::path folder_ = temporary_.path();
-};
-
-TEST_F(CacheTest, HitsWhatWasCompiledAndKnowsWhatDiffers) {
-  const CompileCache cache(folder_, 1 << 24);
-  const Bytes ir = in_memory(*small_model()), other = in_memory(*small_model(PartialShape{1, 5}));
-  EXPECT_FALSE(compile(request_for(ir), &cache).from_cache);
-  const Compiled again = compile(request_for(ir), &cache);
-  EXPECT_TRUE(again.from_cache);
-  EXPECT_NO_THROW(Program{again.bytes});
-  EXPECT_FALSE(compile(request_for(ir, "--config NPU_TILES=\"1\""), &cache).from_cache);
-  EXPECT_FALSE(compile(request_for(other), &cache).from_cache);
-  EXPECT_FALSE(compile(request_for(ir), nullptr).from_cache);
-}
-
-TEST_F(CacheTest, ADamagedEntryIsFoundOut) {
-  const CompileCache cache(folder_, 1 << 24);
-  const Bytes ir = in_memory(*small_model());
-  compile(request_for(ir), &cache);
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(5000);
-    file.put('!');
-  }
-  const Compiled found = compile(request_for(ir), &cache);
-  ASSERT_TRUE(found.from_cache);
-  EXPECT_THROW(Program{found.bytes}, Error);
-}
-
-TEST_F(CacheTest, StaysWithinItsSize) {
-  const std::uint64_t size = blob_of(*small_model()).size();
-  const CompileCache cache(folder_, 2 * size + size / 2);
-  Bytes last;
-  for (int i = 1; i <= 5; ++i) {
-    last = in_memory(*small_model(PartialShape{1, i}));
-    compile(request_for(last), &cache);
-    EXPECT_LE(cache.used_bytes(), cache.limit());
-  }
-  EXPECT_GT(cache.used_bytes(), 0u);
-  EXPECT_TRUE(compile(request_for(last), &cache).from_cache);
-}
-
-TEST_F(CacheTest, AFolderThatCannotBeWrittenIsNoError) {
-  const CompileCache cache("/proc/no/such/folder", 1 << 24);
-  EXPECT_FALSE(compile(request_for(in_memory(*small_model())), &cache).from_cache);
 }
 
 }  // namespace

@@ -279,22 +279,25 @@ void ProgramRun::bind(Instance& instance) {
     instance.execution->bind_output(i, tensor(instance.outputs[i]));
 }
 
-void ProgramRun::run_placed(Instance& instance, engine::Workers& workers) {
+bool ProgramRun::run_placed(Instance& instance, engine::Workers& workers, Stop stop) {
   move(instance.inputs, true);
   struct Job {
     engine::Execution& execution;
+    Stop stop;
+    bool is_whole = false;
     std::exception_ptr failure;
-  } job{*instance.execution, nullptr};
+  } job{*instance.execution, stop, false, nullptr};
   // By reference through one pointer: std::function then needs no memory of its own.
   workers.run([&job] {
     try {
-      job.execution.run_placed();
+      job.is_whole = job.execution.run_placed(job.stop.asked, job.stop.context);
     } catch (...) {
       job.failure = std::current_exception();
     }
   });
   if (job.failure) std::rethrow_exception(job.failure);
-  move(instance.outputs, false);
+  if (job.is_whole) move(instance.outputs, false);
+  return job.is_whole;
 }
 
 void ProgramRun::move(const std::vector<Bound>& bounds, bool in) {
@@ -312,7 +315,7 @@ void ProgramRun::move(const std::vector<Bound>& bounds, bool in) {
   }
 }
 
-void ProgramRun::run_staged(const Variant& variant, engine::Workers& workers) {
+bool ProgramRun::run_staged(const Variant& variant, engine::Workers& workers, Stop stop) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     value_of(true, i);
@@ -320,7 +323,8 @@ void ProgramRun::run_staged(const Variant& variant, engine::Workers& workers) {
   }
   auto& staged = instances_.front()->staged;
   if (!staged) staged = std::make_unique<cpu_device::Staged>(program_->settings().engine_options());
-  const std::vector<Tensor> results = staged->run(variant.model, inputs, workers);
+  const std::vector<Tensor> results = staged->run(variant.model, inputs, workers, {stop.asked, stop.context});
+  if (results.empty() && !outputs_.empty()) return false;
   std::vector<Shape> shapes;
   for (std::size_t i = 0; i < results.size(); ++i) {
     check_output(i, results[i].shape());
@@ -334,6 +338,7 @@ void ProgramRun::run_staged(const Variant& variant, engine::Workers& workers) {
     shapes.push_back(bound.shape);
   }
   write_shapes(shapes);
+  return true;
 }
 
 void ProgramRun::write_shapes(const std::vector<Shape>& outputs) {
@@ -350,7 +355,7 @@ void ProgramRun::write_shapes(const std::vector<Shape>& outputs) {
   }
 }
 
-void ProgramRun::execute(engine::Workers& workers) {
+bool ProgramRun::execute(engine::Workers& workers, Stop stop) {
   copied_bytes_ = 0;
   const auto begin = std::chrono::steady_clock::now();
   Instance* instance = nullptr;
@@ -361,14 +366,14 @@ void ProgramRun::execute(engine::Workers& workers) {
   } else {
     const auto variant = program_->variant_for(input_shapes());
     instance = &instance_for(variant);
-    if (!variant->plan) return run_staged(*variant, workers);
+    if (!variant->plan) return run_staged(*variant, workers, stop);
   }
   if (instance->changed) place(*instance);
   if (instance->through_tensors) {
-    instance->execution->run(workers);
+    if (!instance->execution->run(workers, stop.asked, stop.context)) return false;
     copied_bytes_ = instance->execution->packed_bytes();
-  } else {
-    run_placed(*instance, workers);
+  } else if (!run_placed(*instance, workers, stop)) {
+    return false;
   }
   if (!program_->is_static()) {
     std::vector<Shape> shapes;
@@ -377,10 +382,11 @@ void ProgramRun::execute(engine::Workers& workers) {
   } else if (!states_.empty()) {
     states_.keep(addresses_, {});
   }
-  if (!program_->settings().profiling) return;
+  if (!program_->settings().profiling) return true;
   profile_.plan = instance->variant->plan;
   profile_.begin = std::chrono::duration_cast<std::chrono::nanoseconds>(begin.time_since_epoch());
   profile_.timings.assign(instance->execution->timings().begin(), instance->execution->timings().end());
+  return true;
 }
 
 std::size_t ProgramRun::working_bytes() const {

@@ -14,6 +14,12 @@
 
 namespace tenon::npu::compiler {
 
+/// Asked between two steps whether to end early.
+struct Stop {
+  bool (*asked)(void*) = nullptr;
+  void* context = nullptr;
+};
+
 /// What a profiled run leaves: the steps of its plan and how long each took.
 struct Profile {
   std::shared_ptr<const engine::Plan> plan;
@@ -37,9 +43,10 @@ class ProgramRun {
   void prepare();
   /// Computes in the calling thread and `workers`; loads the program when it is not. Of static shapes it allocates
   /// nothing after the first time.
+  /// @return false when `stop` ended the run: outputs and states are not whole.
   /// @errors kFailedPrecondition: an argument is not set; kOutOfRange: an extent outside its bounds; what kernels
   /// throw.
-  void execute(engine::Workers& workers);
+  bool execute(engine::Workers& workers, Stop stop = {});
   /// Lets go of working memory; the next execute() makes it again.
   void release();
   /// Bytes that the last run moved because memory was strided, unaligned or shared.
@@ -62,10 +69,10 @@ class ProgramRun {
   void place_outputs(Instance& instance);
   bool uses_strided_kernels(const Instance& instance) const;
   void bind(Instance& instance);
-  void run_placed(Instance& instance, engine::Workers& workers);
+  bool run_placed(Instance& instance, engine::Workers& workers, Stop stop);
   /// Copies what is staged, by as many threads as the target has DMA engines.
   void move(const std::vector<Bound>& bounds, bool in);
-  void run_staged(const Variant& variant, engine::Workers& workers);
+  bool run_staged(const Variant& variant, engine::Workers& workers, Stop stop);
   Tensor client_tensor(std::size_t argument, const Shape& shape) const;
   void begin_states(engine::Workers& workers);
   void check_output(std::size_t port, const Shape& shape) const;

@@ -71,7 +71,7 @@ TEST(CompilationThreads, BoundWhoTakesPartAndNotThePlan) {
   EXPECT_LT(share_of_others([&] { one = compile_with(" COMPILATION_NUM_THREADS=\"1\""); }), 0.05);
   EXPECT_GT(most_of_others([&] { all = compile_with(""); }), 0.05);
   EXPECT_EQ(one.log, all.log) << "the same kernels, cut for the threads that run them";
-  EXPECT_EQ(Program(one.bytes).settings().target.workers(), 2);
+  EXPECT_EQ(one.program->settings().target.workers(), 2);
 }
 
 TEST(DmaEngines, AreTheThreadsThatMoveArguments) {

@@ -22,11 +22,11 @@ Tensor read_tensor(const fs::path& path) {
   onnx_reader::ExternalData external(path.parent_path());
   const std::string what = "\"" + path.filename().string() + "\"";
   if (!proto.ParseFromArray(bytes.size_bytes() ? bytes.data() : nullptr, static_cast<int>(bytes.size_bytes()))) {
-    throw Error(Code::kUnimplemented, what + " is no tensor (sequences and optionals are not supported)");
+    throw Error(Code::kUnimplemented, what + " is a sequence or an optional, and the runner compares tensors");
   }
   // A serialised sequence parses as a tensor of unknown fields.
   if (proto.data_type() == 0)
-    throw Error(Code::kUnimplemented, what + " is no tensor (sequences and optionals are not supported)");
+    throw Error(Code::kUnimplemented, what + " is a sequence or an optional, and the runner compares tensors");
   return onnx_reader::tensor_from_proto(proto, external, what);
 }
 
@@ -123,7 +123,9 @@ BackendTestResult run_backend_test(const fs::path& folder, const BackendTestRun&
     for (std::size_t i = 0; i < data_sets && result.reason.empty(); ++i) {
       const std::string name = "test_data_set_" + std::to_string(i);
       result.reason = run_data_set(model, folder / name, run, tolerance);
-      if (!result.reason.empty()) result.reason = name + ": " + result.reason;
+      if (result.reason.empty()) continue;
+      result.reason = name + ": " + result.reason;
+      result.is_mismatch = true;
     }
   } catch (const std::exception& error) {
     result.reason = error.what();

@@ -20,6 +20,8 @@ struct BackendTestResult {
   std::string name;  ///< The folder's own name.
   BackendTestOutcome outcome = BackendTestOutcome::kFailed;
   std::string reason;  ///< Empty when passed.
+  /// Failed because outputs differ from the recorded ones, not because something was refused.
+  bool is_mismatch = false;
 };
 
 /// Equal when |actual - expected| <= atol + rtol * |expected|, or both are NaN, or equal infinities. Integers must be

@@ -38,7 +38,10 @@ OutputVector NodeContext::inputs() const {
 std::int64_t NodeContext::rank(std::size_t index) const {
   const PartialShape& shape = input(index).get_partial_shape();
   if (shape.rank().is_dynamic())
-    unimplemented("input " + std::to_string(index) + " has a dynamic rank, which is not supported here");
+    unimplemented(
+        "input " + std::to_string(index) +
+        " has a dynamic rank, and this operation is written out for a known one: give the model's inputs ranks, "
+        "or run ONNX's shape inference over the file");
   return shape.rank().get_length();
 }
 
@@ -98,6 +101,11 @@ std::vector<std::string> NodeContext::get_strings(std::string_view attribute) co
 Tensor NodeContext::get_tensor(std::string_view attribute) const {
   typed(find(attribute), attribute, AttributeProto::TENSOR);
   return tensor_from_proto(*find(attribute)->mutable_t(), external_, "attribute \"" + std::string(attribute) + "\"");
+}
+Tensor NodeContext::get_sparse_tensor(std::string_view attribute) const {
+  typed(find(attribute), attribute, AttributeProto::SPARSE_TENSOR);
+  return tensor_from_sparse(*find(attribute)->mutable_sparse_tensor(), external_,
+                            "attribute \"" + std::string(attribute) + "\"");
 }
 const schema::GraphProto& NodeContext::get_graph(std::string_view attribute) const {
   return typed(find(attribute), attribute, AttributeProto::GRAPH).g();

@@ -73,6 +73,8 @@ class NodeContext {
   std::vector<double> get_floats(std::string_view attribute) const;
   std::vector<std::string> get_strings(std::string_view attribute) const;
   Tensor get_tensor(std::string_view attribute) const;
+  /// A sparse tensor, written out.
+  Tensor get_sparse_tensor(std::string_view attribute) const;
   /// The element type that an integer attribute names.
   ElementType get_type(std::string_view attribute) const;
   /// A graph attribute. @errors kInvalidArgument: missing.

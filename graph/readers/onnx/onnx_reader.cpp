@@ -5,6 +5,10 @@
 #include <set>
 #include <unordered_set>
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_internal.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
@@ -16,8 +20,6 @@ namespace onnx_reader {
 namespace {
 
 constexpr int kMaxFunctionDepth = 16;
-// Functions that call functions can grow without bound from a small file.
-constexpr std::size_t kMaxInlinedNodes = 200'000;
 
 std::string domain_of(const std::string& domain) { return domain == "ai.onnx" ? std::string() : domain; }
 std::string key_of(const schema::NodeProto& node) { return domain_of(node.domain()) + ":" + node.op_type(); }
@@ -75,8 +77,8 @@ using OpsetMap = std::unordered_map<std::string, std::int64_t>;
 
 class OnnxReader {
  public:
-  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin)
-      : proto_(proto), external_(folder), origin_(std::move(origin)) {}
+  OnnxReader(schema::ModelProto& proto, const std::filesystem::path& folder, std::string origin, bool map)
+      : proto_(proto), external_(folder, map), origin_(std::move(origin)) {}
 
   std::shared_ptr<Model> read() {
     if (!proto_.has_graph()) invalid("has no graph");
@@ -86,6 +88,10 @@ class OnnxReader {
     for (auto& function : *proto_.mutable_functions()) {
       functions_.emplace(domain_of(function.domain()) + ":" + function.name(), &function);
     }
+    std::uint64_t in_file = 0;
+    check_graph(proto_.graph(), 0, in_file);
+    for (const auto& function : proto_.functions()) check_nodes(function.node(), 0, in_file);
+    count_nodes(made_, proto_.graph().node_size());
     refuse_missing_operations();
     schema::GraphProto& graph = *proto_.mutable_graph();
     for (const auto& output : graph.output()) output_names_.insert(output.name());
@@ -102,6 +108,35 @@ class OnnxReader {
  private:
   [[noreturn]] void invalid(const std::string& message) const {
     throw Error(Code::kInvalidArgument, origin_ + ": " + message);
+  }
+
+  // --- limits
+  // ----------------------------------------------------------------------------------------------------------
+  /// Before anything is made of the file: what is nested too deep, or too much in all.
+  void check_graph(const schema::GraphProto& graph, std::uint64_t depth, std::uint64_t& found) const {
+    count_nodes(found, graph.node_size());
+    check_nodes(graph.node(), depth, found);
+  }
+  void check_nodes(const google::protobuf::RepeatedPtrField<schema::NodeProto>& nodes, std::uint64_t depth,
+                   std::uint64_t& found) const {
+    for (const auto& node : nodes) {
+      for (const auto& attribute : node.attribute()) {
+        if (!attribute.has_g()) continue;
+        if (depth >= limits_.depth)
+          throw Error(Code::kResourceExhausted, origin_ + ": " + describe_node(node) +
+                                                    " holds a graph that is nested deeper than " +
+                                                    std::to_string(limits_.depth) + " levels" +
+                                                    limit_text(limit_property::kDepth, limits_.depth));
+        check_graph(attribute.g(), depth + 1, found);
+      }
+    }
+  }
+  void count_nodes(std::uint64_t& total, int more) const {
+    total += static_cast<std::uint64_t>(more);
+    if (total > limits_.nodes)
+      throw Error(Code::kResourceExhausted, origin_ + " has more than " + std::to_string(limits_.nodes) +
+                                                " nodes, those in its graphs and functions included" +
+                                                limit_text(limit_property::kNodes, limits_.nodes));
   }
 
   template <typename Imports>
@@ -156,16 +191,20 @@ class OnnxReader {
   // --- values
   // ----------------------------------------------------------------------------------------------------------
   void read_initializers(schema::GraphProto& graph, Values& values) {
-    if (graph.sparse_initializer_size() > 0) {
-      throw Error(Code::kUnimplemented, origin_ + ": sparse initializers are not supported; store them densely");
-    }
-    for (auto& initializer : *graph.mutable_initializer()) {
-      const std::string name = initializer.name();
-      auto constant = std::make_shared<op::v0::Constant>(
-          tensor_from_proto(initializer, external_, origin_ + ": initializer '" + name + "'"));
+    const auto add = [&](const std::string& name, const Tensor& tensor) {
+      auto constant = std::make_shared<op::v0::Constant>(tensor);
       constant->set_friendly_name(name);
       constant->get_output_tensor(0).add_names({name});
       if (!values.emplace(name, constant->output(0)).second) invalid("two initializers are named '" + name + "'");
+    };
+    const auto label = [&](const std::string& name) { return origin_ + ": initializer '" + name + "'"; };
+    for (auto& initializer : *graph.mutable_initializer()) {
+      const std::string name = initializer.name();
+      add(name, tensor_from_proto(initializer, external_, label(name)));
+    }
+    for (auto& initializer : *graph.mutable_sparse_initializer()) {
+      const std::string name = initializer.values().name();
+      add(name, tensor_from_sparse(initializer, external_, label(name)));
     }
   }
 
@@ -181,7 +220,7 @@ class OnnxReader {
       const std::string what = origin_ + ": input '" + input.name() + "'";
       if (!input.type().has_tensor_type()) {
         throw Error(Code::kUnimplemented,
-                    what + " is no tensor (a sequence, an optional or a map), which is not supported");
+                    what + " is a sequence, an optional or a map; models here take tensors: unpack it outside");
       }
       const auto& type = input.type().tensor_type();
       auto parameter =
@@ -321,7 +360,8 @@ class OnnxReader {
       if (static_cast<std::size_t>(i) >= outputs.size() || !outputs[static_cast<std::size_t>(i)]) {
         if (!wanted.count(name)) continue;
         throw Error(Code::kUnimplemented, origin_ + ": " + describe_node(node) + ": its output " + std::to_string(i) +
-                                              " ('" + name + "') is not supported");
+                                              " ('" + name +
+                                              "') is a form of the operation that is not computed here, and is read");
       }
       Out& output = outputs[static_cast<std::size_t>(i)];
       if (depth == 0) name_output(output, name);
@@ -385,9 +425,7 @@ class OnnxReader {
     OutputVector convert(const schema::GraphProto& graph, Values& values) const {
       // A copy: a graph may be converted several times, and constants take their bytes out of it.
       schema::GraphProto copy = graph;
-      reader_.inlined_ += static_cast<std::size_t>(graph.node_size());
-      if (reader_.inlined_ > kMaxInlinedNodes)
-        fail("its graphs expand to more than " + std::to_string(kMaxInlinedNodes) + " nodes");
+      reader_.count_nodes(reader_.made_, graph.node_size());
       reader_.read_initializers(copy, values);
       reader_.convert_nodes(*copy.mutable_node(), values, opsets_, wanted_names(copy), depth_ + 1);
       OutputVector outputs;
@@ -411,8 +449,12 @@ class OnnxReader {
   void name_output(Out& output, const std::string& name) const {
     if (!output_names_.count(name)) {
       const auto& names = output.get_names();
+      // Through the smaller set: a chain of Identity gives one value as many names as it is long.
       const bool is_output =
-          std::any_of(names.begin(), names.end(), [&](const auto& n) { return output_names_.count(n) > 0; });
+          names.size() < output_names_.size()
+              ? std::any_of(names.begin(), names.end(), [&](const auto& n) { return output_names_.count(n) > 0; })
+              : std::any_of(output_names_.begin(), output_names_.end(),
+                            [&](const auto& n) { return names.count(n) > 0; });
       if (!is_output) output.add_names({name});
       return;
     }
@@ -431,9 +473,7 @@ class OnnxReader {
     if (depth > kMaxFunctionDepth) {
       fail("functions call each other deeper than " + std::to_string(kMaxFunctionDepth) + " levels");
     }
-    inlined_ += static_cast<std::size_t>(function.node_size());
-    if (inlined_ > kMaxInlinedNodes)
-      fail("its functions expand to more than " + std::to_string(kMaxInlinedNodes) + " nodes");
+    count_nodes(made_, function.node_size());
     schema::FunctionProto body = function;
     for (auto& node : *body.mutable_node()) substitute_attributes(node, function, call);
     Values values;
@@ -516,62 +556,40 @@ class OnnxReader {
   OpsetMap opsets_;
   std::unordered_set<std::string> output_names_;
   std::unordered_map<std::string, const schema::FunctionProto*> functions_;
-  std::size_t inlined_ = 0;
+  const ModelLimits limits_ = model_limits();
+  std::uint64_t made_ = 0;  ///< Functions that call functions can grow without bound from a small file.
 };
 
-}  // namespace
+/// protobuf gives up at 100 messages within each other, which are 32 graphs: as for a damaged file, without saying so.
+constexpr int kMessagesPerGraph = 3, kParsedGraphs = 300;
 
-const ConverterTable& converters() {
-  static const ConverterTable table = [] {
-    ConverterTable all;
-    add_elementwise(all);
-    add_activations(all);
-    add_reductions(all);
-    add_movement(all);
-    add_indexing(all);
-    add_convolutions(all);
-    add_pooling(all);
-    add_normalization(all);
-    add_linear(all);
-    add_quantization(all);
-    add_resize(all);
-    add_recurrent(all);
-    add_losses(all);
-    add_generators(all);
-    add_detection(all);
-    add_einsum(all);
-    add_signal(all);
-    add_control_flow(all);
-    return all;
-  }();
-  return table;
+bool parse(const void* data, int size, schema::ModelProto& proto) {
+  google::protobuf::io::ArrayInputStream array(data, size);
+  google::protobuf::io::CodedInputStream stream(&array);
+  stream.SetRecursionLimit(kMessagesPerGraph * kParsedGraphs);
+  return proto.ParseFromCodedStream(&stream) && stream.ConsumedEntireMessage();
 }
+}  // namespace
 
 }  // namespace onnx_reader
 
 bool has_onnx_reader() { return true; }
 
-std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin) {
+std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder, const std::string& origin,
+                                 bool map) {
   const std::size_t size = bytes ? bytes.size_bytes() : 0;
   if (size > static_cast<std::size_t>(INT_MAX)) {
     throw Error(Code::kInvalidArgument,
                 origin + " is larger than the 2 GiB that ONNX's format allows; store weights as external data");
   }
   onnx_reader::schema::ModelProto proto;
-  if (size == 0 || !proto.ParseFromArray(bytes.data(), static_cast<int>(size))) {
+  if (size == 0 || !onnx_reader::parse(bytes.data(), static_cast<int>(size), proto)) {
     throw Error(Code::kInvalidArgument,
-                origin + " is no ONNX model, or a truncated or damaged one (its protobuf does not parse)");
+                origin +
+                    " is no ONNX model, or a truncated or damaged one (its protobuf does not parse, or its graphs are "
+                    "nested hundreds of levels deep)");
   }
-  return onnx_reader::OnnxReader(proto, folder, origin).read();
-}
-
-std::vector<std::string> supported_onnx_operations() {
-  std::vector<std::string> names;
-  for (const auto& [key, converter] : onnx_reader::converters()) {
-    names.push_back(key[0] == ':' ? key.substr(1) : key);
-  }
-  std::sort(names.begin(), names.end());
-  return names;
+  return onnx_reader::OnnxReader(proto, folder, origin, map).read();
 }
 
 }  // namespace v1

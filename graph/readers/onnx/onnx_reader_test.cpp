@@ -2,102 +2,28 @@
 // The ONNX reader: what it takes, and what it refuses with which words.
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <tenon_onnx_schema.pb.h>
-
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
+#include <tenon/graph/readers/onnx/onnx_test_internal.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/tests/support/resident.hpp>
 
 namespace tenon {
 namespace {
 
-namespace fs = std::filesystem;
-namespace schema = ::tenon::onnx_schema;
+using namespace onnx_test;
 using ::testing::HasSubstr;
-
-/// A model under construction.
-struct Builder {
-  schema::ModelProto model;
-  explicit Builder(int opset = 17) {
-    model.set_ir_version(8);
-    model.add_opset_import()->set_version(opset);
-    model.mutable_graph()->set_name("g");
-  }
-  static void value(schema::ValueInfoProto& info, const std::string& name, const std::vector<std::int64_t>& shape,
-                    int type) {
-    info.set_name(name);
-    auto* tensor = info.mutable_type()->mutable_tensor_type();
-    tensor->set_elem_type(type);
-    for (std::int64_t extent : shape) {
-      auto* dimension = tensor->mutable_shape()->add_dim();
-      if (extent < 0)
-        dimension->set_dim_param("n");
-      else
-        dimension->set_dim_value(extent);
-    }
-    tensor->mutable_shape();
-  }
-  Builder& input(const std::string& name, const std::vector<std::int64_t>& shape,
-                 int type = schema::TensorProto::FLOAT) {
-    value(*model.mutable_graph()->add_input(), name, shape, type);
-    return *this;
-  }
-  Builder& output(const std::string& name) {
-    model.mutable_graph()->add_output()->set_name(name);
-    return *this;
-  }
-  schema::NodeProto& node(const std::string& type, const std::vector<std::string>& in,
-                          const std::vector<std::string>& out, const std::string& name = "") {
-    auto& proto = *model.mutable_graph()->add_node();
-    proto.set_op_type(type);
-    proto.set_name(name);
-    for (const auto& text : in) proto.add_input(text);
-    for (const auto& text : out) proto.add_output(text);
-    return proto;
-  }
-  schema::TensorProto& initializer(const std::string& name, const std::vector<std::int64_t>& shape,
-                                   int type = schema::TensorProto::FLOAT) {
-    auto& tensor = *model.mutable_graph()->add_initializer();
-    tensor.set_name(name);
-    tensor.set_data_type(type);
-    for (std::int64_t extent : shape) tensor.add_dims(extent);
-    return tensor;
-  }
-  Tensor bytes() const {
-    const std::string text = model.SerializeAsString();
-    Tensor tensor(ElementType::kU8, Shape{text.size()});
-    std::memcpy(tensor.data(), text.data(), text.size());
-    return tensor;
-  }
-  std::shared_ptr<Model> read(const fs::path& folder = {}) const { return read_onnx(bytes(), folder); }
-  Error error(const fs::path& folder = {}) const {
-    try {
-      read(folder);
-    } catch (const Error& error) {
-      return error;
-    }
-    ADD_FAILURE() << "no error was thrown";
-    return Error(Code::kOk, "none");
-  }
-};
-
-Tensor floats(const std::vector<float>& values, const Shape& shape) {
-  Tensor tensor(ElementType::kF32, shape);
-  std::copy(values.begin(), values.end(), tensor.data<float>());
-  return tensor;
-}
-std::vector<float> values_of(const Tensor& tensor) {
-  return {tensor.data<float>(), tensor.data<float>() + tensor.element_count()};
-}
 
 TEST(OnnxReader, KeepsNamesAndSymbolicDimensions) {
   Builder b;
@@ -235,6 +161,39 @@ class OnnxExternalData : public ::testing::Test {
 TEST_F(OnnxExternalData, IsMapped) {
   const auto model = with("w.bin", "8").read(folder_ / "model");
   EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
+}
+
+TEST_F(OnnxExternalData, IsReadWhereNoMappingIsWanted) {
+  const Builder b = with("w.bin", "8");
+  std::ofstream(folder_ / "model" / "m.onnx", std::ios::binary) << b.model.SerializeAsString();
+  const auto model = read_model(folder_ / "model" / "m.onnx", {}, false);
+  const float other[] = {0, 0, 70, 80};
+  // In place, as an editor or a download would.
+  std::fstream(folder_ / "model" / "w.bin", std::ios::binary | std::ios::in | std::ios::out)
+      .write(reinterpret_cast<const char*>(other), sizeof other);
+  EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
+}
+
+TEST_F(OnnxExternalData, AFifoInAFilesPlaceIsRefusedAndNotWaitedFor) {
+  ::alarm(20);  // A reader that waits for a writer ends here.
+  ASSERT_EQ(::mkfifo((folder_ / "model" / "pipe").c_str(), 0600), 0);
+  const auto refusal = [](auto&& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      return std::string(error.what());
+    }
+    return std::string("taken");
+  };
+  EXPECT_THAT(refusal([&] { with("pipe", "0").read(folder_ / "model"); }), HasSubstr("it is a FIFO"));
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model" / "pipe"); }), HasSubstr("it is a FIFO"));
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model"); }), HasSubstr("it is a directory"));
+  // An IR whose weights are none.
+  std::ofstream(folder_ / "model" / "m.xml") << "<?xml version=\"1.0\"?><net version=\"11\"/>";
+  ASSERT_EQ(::mkfifo((folder_ / "model" / "m.bin").c_str(), 0600), 0);
+  EXPECT_THAT(refusal([&] { read_model(folder_ / "model" / "m.xml"); }), HasSubstr("it is a FIFO"));
+  ::alarm(0);
 }
 
 TEST_F(OnnxExternalData, IsNeitherReadNorDuplicated) {
@@ -458,6 +417,133 @@ TEST(OnnxControlFlow, RefusesBodiesThatReadWhatNothingMakesOrUseUnknownOperation
   Builder short_body = looping_model();
   short_body.model.mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g()->mutable_input()->RemoveLast();
   EXPECT_EQ(short_body.error().code(), Code::kInvalidArgument);
+}
+
+/// Limits of this process, put back at the end.
+struct WithLimits {
+  explicit WithLimits(const ModelLimits& limits) { set_model_limits(limits); }
+  ~WithLimits() { set_model_limits(before); }
+  const ModelLimits before = model_limits();
+};
+
+/// An If within an If, `levels` deep; the innermost gives x + 1, or x.
+Builder nested_ifs(int levels) {
+  Builder builder;
+  builder.input("c", {}, schema::TensorProto::BOOL).input("x", {2}).output("y");
+  schema::GraphProto* graph = builder.model.mutable_graph();
+  std::string output = "y";
+  for (int level = 0; level < levels; ++level) {
+    auto& node = *graph->add_node();
+    node.set_op_type("If");
+    node.set_name("if" + std::to_string(level));
+    node.add_input("c");
+    node.add_output(output);
+    schema::GraphProto* taken = nullptr;
+    for (const char* branch : {"then_branch", "else_branch"}) {
+      auto& attribute = *node.add_attribute();
+      attribute.set_name(branch);
+      attribute.set_type(schema::AttributeProto::GRAPH);
+      auto& inner = *attribute.mutable_g();
+      inner.set_name(branch);
+      const std::string name = std::string(branch) + std::to_string(level);
+      inner.add_output()->set_name(name);
+      if (taken) {
+        auto& same = *inner.add_node();
+        same.set_op_type("Identity");
+        same.add_input("x");
+        same.add_output(name);
+      } else {
+        taken = &inner;
+        output = name;
+      }
+    }
+    graph = taken;
+  }
+  auto& last = *graph->add_node();
+  last.set_op_type("Add");
+  last.add_input("x");
+  last.add_input("x");
+  last.add_output(output);
+  return builder;
+}
+
+TEST(OnnxLimits, NestingIsSaidToBeNesting) {
+  const auto depth = static_cast<int>(model_limits().depth);
+  const auto model = nested_ifs(depth).read();
+  Tensor truth(ElementType::kBool, Shape{});
+  *truth.data<bool>() = true;
+  EXPECT_EQ(values_of(evaluate(*model, {truth, floats({1, 2}, {2})})[0]), (std::vector<float>{2, 4}));
+  // Copies are as deep as what they are copies of.
+  EXPECT_NO_THROW(model->clone()->clone());
+  // 33 and more are beyond what protobuf takes by itself.
+  for (const int levels : {depth + 1, 33, 100, 250}) {
+    const Error error = nested_ifs(levels).error();
+    EXPECT_EQ(error.code(), Code::kResourceExhausted) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("nested deeper than 8 levels")) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_DEPTH")) << levels;
+    EXPECT_THAT(error.what(), HasSubstr("'if8'")) << levels;
+  }
+  const Error error = nested_ifs(500).error();
+  EXPECT_THAT(error.what(), HasSubstr("nested hundreds of levels deep"));
+}
+
+TEST(OnnxLimits, DepthMayBeRaised) {
+  ModelLimits limits = model_limits();
+  limits.depth = 40;
+  const WithLimits with(limits);
+  const auto model = nested_ifs(40).read();
+  Tensor truth(ElementType::kBool, Shape{});
+  *truth.data<bool>() = true;
+  EXPECT_EQ(values_of(evaluate(*model->clone(), {truth, floats({1, 2}, {2})})[0]), (std::vector<float>{2, 4}));
+  EXPECT_EQ(nested_ifs(41).error().code(), Code::kResourceExhausted);
+  limits.depth = kMaxModelDepth + 1;
+  EXPECT_THROW(set_model_limits(limits), Error);
+  limits.depth = 0;
+  EXPECT_THROW(set_model_limits(limits), Error);
+  EXPECT_EQ(model_limits().depth, 40U);
+}
+
+TEST(OnnxLimits, NodesAreCounted) {
+  ModelLimits limits = model_limits();
+  limits.nodes = 20;
+  const WithLimits with(limits);
+  const auto chain = [](int length) {
+    Builder builder;
+    builder.input("x", {2}).output("v" + std::to_string(length - 1));
+    for (int i = 0; i < length; ++i)
+      builder.node("Abs", {i ? "v" + std::to_string(i - 1) : "x"}, {"v" + std::to_string(i)});
+    return builder;
+  };
+  EXPECT_NO_THROW(chain(20).read());
+  const Error error = chain(21).error();
+  EXPECT_EQ(error.code(), Code::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr("more than 20 nodes"));
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_NODES"));
+  // Those within graphs count, too.
+  limits.nodes = 11;  // Five times an If and what its other branch does, and the innermost.
+  set_model_limits(limits);
+  EXPECT_NO_THROW(nested_ifs(5).read());
+  EXPECT_EQ(nested_ifs(6).error().code(), Code::kResourceExhausted);
+}
+
+TEST(OnnxLimits, IdentitiesOfOneValueAreReadInLinearTime) {
+  const auto seconds = [](int length) {
+    Builder builder;
+    builder.input("x", {2}).output("y");
+    for (int i = 0; i < length; ++i)
+      builder.node("Identity", {i ? "v" + std::to_string(i - 1) : "x"}, {"v" + std::to_string(i)});
+    builder.node("Abs", {"v" + std::to_string(length - 1)}, {"y"});
+    const Tensor bytes = builder.bytes();
+    const std::clock_t begin = std::clock();
+    read_onnx(bytes);
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  double few = 1e9, many = 1e9;
+  for (int round = 0; round < 2; ++round) {
+    few = std::min(few, seconds(4000));
+    many = std::min(many, seconds(16000));
+  }
+  EXPECT_LT(many, 8 * few + 0.02) << "4000: " << few << " s, 16000: " << many << " s";
 }
 
 }  // namespace

@@ -122,7 +122,8 @@ Ints per_value(const NodeContext& node, std::string_view attribute, std::size_t 
 }
 
 OutputVector convert_scan(const NodeContext& node) {
-  if (node.opset() < 9) unimplemented("Scan of operation set 8 is not supported; 9 and later are");
+  if (node.opset() < 9)
+    unimplemented("has the form of operation set 8, with a batch axis: convert the file to set 9 or later");
   const auto& graph = node.get_graph("body");
   const std::int64_t scanned = node.get_int("num_scan_inputs");
   if (scanned < 1 || static_cast<std::size_t>(scanned) > node.input_count() ||

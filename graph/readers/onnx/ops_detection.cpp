@@ -26,12 +26,14 @@ OutputVector non_max_suppression(const NodeContext& node) {
 OutputVector roi_align(const NodeContext& node) {
   const bool half_pixel =
       node.opset() >= 16 && node.get_string("coordinate_transformation_mode", "half_pixel") == "half_pixel";
+  // The standard's maximum is of the pixels' weighted values, not of what is read between them.
+  const std::string mode = node.get_string("mode", "avg");
   return {op("ROIAlign", 9, {node.input(0), node.input(1), node.input(2)},
              {{"pooled_h", node.get_int("output_height", 1)},
               {"pooled_w", node.get_int("output_width", 1)},
               {"sampling_ratio", node.get_int("sampling_ratio", 0)},
               {"spatial_scale", node.get_float("spatial_scale", 1)},
-              {"mode", node.get_string("mode", "avg")},
+              {"mode", mode == "max" ? "max_corners" : mode},
               {"aligned_mode", half_pixel ? "half_pixel_for_nn" : "asymmetric"}})};
 }
 

@@ -169,7 +169,7 @@ OutputVector dropout_converter(const NodeContext& node) {
   if (node.has_input(2)) {
     const auto training = node.known_ints(2);
     if (!training || training->size() != 1 || (*training)[0] != 0)
-      unimplemented("Dropout in training mode is not supported");
+      unimplemented("drops at random, since training_mode may be true: export the model for inference");
   }
   const Out x = node.input(0);
   if (!node.wants_output(1)) return {x};

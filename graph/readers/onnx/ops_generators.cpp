@@ -16,7 +16,14 @@ OutputVector constant(const NodeContext& node) {
   if (node.has("value_floats")) return {reals(ElementType::kF32, node.get_floats("value_floats"))};
   if (node.has("value_int")) return {int_scalar(node.get_int("value_int"))};
   if (node.has("value_ints")) return {ints(node.get_ints("value_ints"))};
-  unimplemented("supported are value, value_float(s) and value_int(s)");
+  if (node.has("sparse_value"))
+    return {std::make_shared<op::v0::Constant>(node.get_sparse_tensor("sparse_value"))->output(0)};
+  if (node.has("value_string") || node.has("value_strings")) {
+    unimplemented(
+        "value_string holds text, and tensors here hold numbers: take out of the model what reads text, or hand its "
+        "result in as an input");
+  }
+  fail("has no value: one of value, sparse_value, value_int(s), value_float(s) is needed");
 }
 
 OutputVector constant_of_shape(const NodeContext& node) {

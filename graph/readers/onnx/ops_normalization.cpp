@@ -24,7 +24,9 @@ OutputVector batch_normalization(const NodeContext& node) {
   const double epsilon = node.get_float("epsilon", 1e-5);
   const bool training = node.get_int("training_mode", 0) != 0;
   if (!training) {
-    if (node.opset() < 9 && node.get_int("spatial", 1) == 0) unimplemented("spatial 0 is not supported");
+    if (node.opset() < 9 && node.get_int("spatial", 1) == 0)
+      unimplemented(
+          "has statistics per place (spatial 0), a form that operation set 9 dropped: convert the file to it");
     return {op("BatchNormInference", 5, {x, node.input(1), node.input(2), node.input(3), node.input(4)},
                {{"epsilon", epsilon}})};
   }

@@ -59,7 +59,8 @@ OutputVector lp_pool(const NodeContext& node) {
   attributes.set("kernel", kernel);
   attributes.set("exclude-pad", false);
   attributes.set("rounding_type", "floor");
-  if (node.get_int("ceil_mode", 0) != 0) unimplemented("ceil_mode 1 is not supported");
+  if (node.get_int("ceil_mode", 0) != 0)
+    unimplemented("has ceil_mode 1, a form that is not written out: pad the input and use ceil_mode 0");
   double size = 1;
   for (std::int64_t extent : kernel) size *= static_cast<double>(extent);
   const double p = static_cast<double>(node.get_int("p", 2));

@@ -46,7 +46,9 @@ std::pair<double, double> limits(ElementType type) {
     case ElementType::kI4:
       return {-8, 7};
     default:
-      unimplemented("quantisation to " + std::string(name(type)) + " is not supported");
+      unimplemented("quantises to " + std::string(name(type)) +
+                    "; the forms that are written out are those to i4, u4, i8, u8, i16 and u16: store the tensor in "
+                    "one of these, or unquantised");
   }
 }
 
@@ -78,7 +80,9 @@ OutputVector dynamic_quantize_linear(const NodeContext& node) {
   const Out x = node.input(0), zero = scalar_like(x, 0), steps = scalar_like(x, 255);
   const Out low = op("Minimum", 1, {reduce("ReduceMin", x, all_axes(x), false), zero});
   const Out high = op("Maximum", 1, {reduce("ReduceMax", x, all_axes(x), false), zero});
-  const Out scale = div(sub(high, low), steps);
+  // Where all values are 0 any scale would do; ONNX Runtime takes 1.
+  const Out span = div(sub(high, low), steps);
+  const Out scale = select(op("Equal", 1, {span, zero}), scalar_like(x, 1), span);
   const auto round = [](const Out& value) { return op("Round", 5, {value}, {{"mode", "half_to_even"}}); };
   const auto clamp = [](const Out& value) { return op("Clamp", 1, {value}, {{"min", 0.0}, {"max", 255.0}}); };
   const Out zero_point = round(clamp(sub(zero, div(low, scale))));
@@ -89,8 +93,11 @@ OutputVector dynamic_quantize_linear(const NodeContext& node) {
 }  // namespace
 
 void add_quantization(ConverterTable& table) {
-  table[":QuantizeLinear"] = quantize_linear;
-  table[":DequantizeLinear"] = dequantize_linear;
+  // ONNX Runtime's own domain has both under the same rules, and had 16 bits before the standard.
+  for (const char* domain : {"", "com.microsoft"}) {
+    table[std::string(domain) + ":QuantizeLinear"] = quantize_linear;
+    table[std::string(domain) + ":DequantizeLinear"] = dequantize_linear;
+  }
   table[":DynamicQuantizeLinear"] = dynamic_quantize_linear;
 }
 

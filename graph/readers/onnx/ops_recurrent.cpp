@@ -78,10 +78,13 @@ class Recurrence {
     return (is_reverse(direction) ? reversed_inputs_ : inputs_)[static_cast<std::size_t>(step)];
   }
 
+  /// A gate: clipped, then activated.
   Out activate(const Out& x, std::size_t index, std::int64_t direction) const {
+    return activate_whole(clip_ > 0 ? op("Clamp", 1, {x}, {{"min", -clip_}, {"max", clip_}}) : x, index, direction);
+  }
+  /// Activated only: a cell's state is not clipped.
+  Out activate_whole(const Out& in, std::size_t index, std::int64_t direction) const {
     const std::size_t at = static_cast<std::size_t>(direction) * functions_per_direction_ + index;
-    Out in = x;
-    if (clip_ > 0) in = op("Clamp", 1, {in}, {{"min", -clip_}, {"max", clip_}});
     const std::string& name = functions_[at];
     const auto value = [&](const std::vector<double>& values, double fallback) {
       return at < values.size() ? values[at] : fallback;
@@ -95,9 +98,11 @@ class Recurrence {
     if (name == "Affine") return add(mul(in, scalar_like(in, value(alphas_, 1))), scalar_like(in, value(betas_, 0)));
     if (name == "ScaledTanh")
       return mul(unary("Tanh", mul(in, scalar_like(in, value(betas_, 1)))), scalar_like(in, value(alphas_, 1)));
+    if (name == "ThresholdedRelu")
+      return select(op("Greater", 1, {in, scalar_like(in, value(alphas_, 1))}), in, scalar_like(in, 0));
     if (name == "Softplus") return op("SoftPlus", 4, {in});
     if (name == "Softsign") return div(in, add(scalar_like(in, 1), unary("Abs", in)));
-    unimplemented("activation \"" + name + "\" is not supported");
+    fail("activation \"" + name + "\" is none that ONNX knows");
   }
 
   /// The sums of both biases, split in two: of the input and of the recurrence.
@@ -306,7 +311,7 @@ OutputVector gru(const NodeContext& node) {
 OutputVector lstm(const NodeContext& node) {
   if (auto made = as_sequence(node, "LSTMSequence", 2, {2, 0, 3, 1}, {"sigmoid", "tanh", "tanh"})) return *made;
   const Recurrence r(node, 4, 3, {"Sigmoid", "Tanh", "Tanh"});
-  if (node.get_int("input_forget", 0) != 0) unimplemented("input_forget 1 is not supported");
+  const bool couples = node.get_int("input_forget", 0) != 0;  // What is forgotten makes room for what comes in.
   std::vector<OutputVector> finals;
   OutputVector outputs = r.run<OutputVector>(
       [&](std::int64_t direction) {
@@ -322,10 +327,11 @@ OutputVector lstm(const NodeContext& node) {
           return add(gate, mul(r.gate(r.of_direction(7, direction), index), cell));
         };
         const Out in = r.activate(peep(gates[0], state[1], 0), 0, direction);
-        const Out forget = r.activate(peep(gates[2], state[1], 2), 0, direction);
+        const Out forget =
+            couples ? sub(scalar_like(in, 1), in) : r.activate(peep(gates[2], state[1], 2), 0, direction);
         const Out cell = add(mul(forget, state[1]), mul(in, r.activate(gates[3], 1, direction)));
         const Out out = r.activate(peep(gates[1], cell, 1), 0, direction);
-        state[0] = mul(out, r.activate(cell, 2, direction));
+        state[0] = mul(out, r.activate_whole(cell, 2, direction));
         state[1] = cell;
       },
       finals);

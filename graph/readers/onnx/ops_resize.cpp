@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <tenon/graph/operation.hpp>
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/resize_internal.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -24,13 +24,47 @@ bool is_absent(const NodeContext& node, std::size_t index) {
   return shape.rank() == Rank(1) && shape[0] == Dimension(0);
 }
 
+/// Known never to make an axis smaller, where antialiasing would change something.
+bool never_shrinks(const NodeContext& node, const Out& target, bool by_sizes, const Ints& axes) {
+  const auto& value = target.get_tensor().value();
+  if (!value) return false;
+  const std::vector<double> numbers = op::v0::Constant(*value).to_doubles();
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const Dimension& present = node.input(0).get_partial_shape()[static_cast<std::size_t>(axes[i])];
+    const bool shrinks =
+        by_sizes ? present.is_dynamic() || numbers[i] < static_cast<double>(present.get_length()) : !(numbers[i] >= 1);
+    if (shrinks) return false;
+  }
+  return true;
+}
+
+/// The form of a Resize that Interpolate does not have; nothing for others.
+std::optional<ResizeForm> beyond_interpolate(const NodeContext& node, const std::string& coordinates, const Out& target,
+                                             bool by_sizes, const Ints& axes) {
+  const std::string mode = interpolation(node.get_string("mode", "nearest"));
+  ResizeForm form{mode == "cubic" ? "cubic" : "linear", coordinates, node.get_float("cubic_coeff_a", -0.75)};
+  const bool is_symmetric = coordinates == "half_pixel_symmetric";
+  if (mode == "nearest") {
+    if (is_symmetric) {
+      unimplemented(
+          "mode nearest with coordinate_transformation_mode half_pixel_symmetric is a form of Resize that the reader "
+          "does not write out yet; where sizes are whole multiples, half_pixel is the same");
+    }
+    return std::nullopt;
+  }
+  form.antialias = node.get_int("antialias", 0) != 0 && !never_shrinks(node, target, by_sizes, axes);
+  // Of two taps one at the most lies outside: to repeat the border and to leave it out is the same.
+  form.exclude_outside = node.get_int("exclude_outside", 0) != 0 && (mode == "cubic" || form.antialias);
+  if (!form.antialias && !form.exclude_outside && !is_symmetric) return std::nullopt;
+  return form;
+}
+
 OutputVector resize(const NodeContext& node) {
   const Out x = node.input(0);
   const std::int64_t rank = node.rank(0);
   Attributes attributes{{"mode", interpolation(node.get_string("mode", "nearest"))},
                         {"nearest_mode", node.get_string("nearest_mode", "round_prefer_floor")},
-                        {"cube_coeff", node.get_float("cubic_coeff_a", -0.75)},
-                        {"antialias", node.get_int("antialias", 0) != 0}};
+                        {"cube_coeff", node.get_float("cubic_coeff_a", -0.75)}};
   std::string coordinates = node.get_string("coordinate_transformation_mode", "half_pixel");
   std::size_t scales = 2;
   if (node.opset() < 11) {
@@ -39,13 +73,15 @@ OutputVector resize(const NodeContext& node) {
     coordinates = "asymmetric";
     attributes.set("nearest_mode", "floor");
   }
-  if (node.get_int("exclude_outside", 0) != 0) unimplemented("exclude_outside 1 is not supported");
-  static const std::vector<std::string> kSupported = {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners",
-                                                      "tf_half_pixel_for_nn"};
-  if (std::find(kSupported.begin(), kSupported.end(), coordinates) == kSupported.end()) {
-    unimplemented("coordinate_transformation_mode \"" + coordinates + "\" is not supported");
+  static const std::vector<std::string> kKnown = {"half_pixel",    "pytorch_half_pixel",   "asymmetric",
+                                                  "align_corners", "tf_half_pixel_for_nn", "half_pixel_symmetric"};
+  if (coordinates == "tf_crop_and_resize") {
+    unimplemented(
+        "coordinate_transformation_mode tf_crop_and_resize is a form of Resize that the reader does not write out yet; "
+        "crop by a Slice, then resize with \"align_corners\"");
   }
-  attributes.set("coordinate_transformation_mode", coordinates);
+  if (std::find(kKnown.begin(), kKnown.end(), coordinates) == kKnown.end())
+    fail("coordinate_transformation_mode \"" + coordinates + "\" is none that ONNX knows");
   Ints axes = node.get_ints("axes", {});
   if (!node.has("axes")) {
     for (std::int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
@@ -55,6 +91,11 @@ OutputVector resize(const NodeContext& node) {
   if (by_sizes && is_absent(node, 3)) fail("has neither scales nor sizes");
   attributes.set("shape_calculation_mode", by_sizes ? "sizes" : "scales");
   Out target = by_sizes ? convert(node.input(3), ElementType::kI64) : convert(node.input(scales), ElementType::kF32);
+  const PartialShape& targets = target.get_partial_shape();
+  const auto wanted = static_cast<std::int64_t>(axes.size());
+  if (targets.rank() != Rank(1) || !targets[0].compatible(Dimension(wanted)))
+    fail((by_sizes ? "sizes have the shape " : "scales have the shape ") + targets.to_string() + ", expected [" +
+         std::to_string(wanted) + "]: one for each axis");
   const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
   if (by_sizes && policy != "stretch") {
     // One scale for all axes; sizes rounded half up.
@@ -64,6 +105,9 @@ OutputVector resize(const NodeContext& node) {
     const Out scale = reduce(policy == "not_larger" ? "ReduceMin" : "ReduceMax", ratio, ints({0}), false);
     target = convert(unary("Floor", add(mul(present, scale), scalar(ElementType::kF32, 0.5))), ElementType::kI64);
   }
+  if (const auto form = beyond_interpolate(node, coordinates, target, by_sizes, axes))
+    return {resize_by_products(x, target, by_sizes, axes, *form)};
+  attributes.set("coordinate_transformation_mode", coordinates);
   return {op("Interpolate", 11, {x, target, ints(axes)}, attributes)};
 }
 

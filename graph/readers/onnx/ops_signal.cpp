@@ -83,8 +83,10 @@ OutputVector dft(const NodeContext& node) {
 
 // Frames of the signal at every frame_step, times the window, transformed.
 OutputVector stft(const NodeContext& node) {
-  const Out signal = node.input(0);
-  if (node.rank(0) != 3) fail("the signal has rank " + std::to_string(node.rank(0)) + ", expected 3");
+  // [batch, length] is what torch.stft exports: real numbers without an axis of their own.
+  const std::int64_t rank = node.rank(0);
+  if (rank != 2 && rank != 3) fail("the signal has rank " + std::to_string(rank) + ", expected 2 or 3");
+  const Out signal = rank == 2 ? unsqueeze(node.input(0), {2}) : node.input(0);
   const ElementType type = signal.get_element_type();
   const Out step = convert(reshape(node.input(1), Ints{}), ElementType::kI64);
   Out length;

@@ -31,6 +31,9 @@ Tensor adopt_raw(schema::TensorProto& proto, ElementType type, const Shape& shap
   return Tensor(TensorInfo{type, shape, {}}, memory);
 }
 
+// A few bytes of file could ask for any memory.
+constexpr std::size_t kMaxSparseBytes = std::size_t{1} << 30;
+
 template <typename Destination, typename Field>
 void fill(Tensor& tensor, const Field& field) {
   auto* out = static_cast<Destination*>(tensor.data());
@@ -196,7 +199,7 @@ const Tensor& ExternalData::file(const std::string& location, const std::string&
     throw Error(Code::kInvalidArgument,
                 what + " has its data at \"" + location + "\", outside the model's folder; such paths are refused");
   }
-  return files_.emplace(location, map_file(target)).first->second;
+  return files_.emplace(location, map_ ? map_file(target) : read_file(target)).first->second;
 }
 
 Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, const std::string& what) {
@@ -209,7 +212,8 @@ Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, con
   const auto size = checked_size_bytes(type, shape);
   if (!size)
     throw Error(Code::kInvalidArgument, what + " of shape " + to_string(shape) + " has more than 2^62 elements");
-  if (proto.has_segment()) throw Error(Code::kUnimplemented, what + " is stored in segments, which is not supported");
+  if (proto.has_segment())
+    throw Error(Code::kUnimplemented, what + " is stored in segments; save it again in one piece");
   if (proto.data_location() == schema::TensorProto::EXTERNAL)
     return from_external(proto, external, type, shape, *size, what);
   if (!proto.has_raw_data() || *size == 0) {
@@ -221,6 +225,52 @@ Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, con
                                             std::to_string(proto.raw_data().size()));
   }
   return adopt_raw(proto, type, shape);
+}
+
+Tensor tensor_from_sparse(schema::SparseTensorProto& proto, ExternalData& external, const std::string& what) {
+  const auto invalid = [&](const std::string& why) { return Error(Code::kInvalidArgument, what + why); };
+  const Tensor values = tensor_from_proto(*proto.mutable_values(), external, what + ", values");
+  const Tensor indices = tensor_from_proto(*proto.mutable_indices(), external, what + ", indices");
+  Shape shape;
+  for (const auto extent : proto.dims()) {
+    if (extent < 0) throw invalid(" has a negative extent " + std::to_string(extent));
+    shape.push_back(static_cast<std::size_t>(extent));
+  }
+  const std::size_t each = size_bytes(values.element_type()), count = values.element_count();
+  const auto size = checked_size_bytes(values.element_type(), shape);
+  if (!size || each == 0)
+    throw invalid(" is a sparse " + std::string(name(values.element_type())) + " tensor of shape " + to_string(shape) +
+                  ", which cannot be written out");
+  if (*size > kMaxSparseBytes)
+    throw Error(Code::kResourceExhausted, what + " is a sparse tensor of " + std::to_string(*size) +
+                                              " bytes when written out; up to " + std::to_string(kMaxSparseBytes) +
+                                              " are: store it densely");
+  // One linear index per value, or one coordinate per axis.
+  const bool is_linear = indices.shape().size() == 1;
+  const bool fits =
+      values.shape().size() == 1 && indices.element_type() == ElementType::kI64 &&
+      (is_linear ? indices.shape()[0] == count
+                 : indices.shape().size() == 2 && indices.shape()[0] == count && indices.shape()[1] == shape.size());
+  if (!fits)
+    throw invalid(" has indices of " + std::string(name(indices.element_type())) + " " + to_string(indices.shape()) +
+                  " for values of shape " + to_string(values.shape()) + "; expected i64 [values] or [values, rank]");
+  Tensor dense(values.element_type(), shape);
+  if (*size > 0) std::memset(dense.data(), 0, *size);
+  const std::size_t total = element_count(shape), rank = is_linear ? 1 : shape.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t at = 0;
+    for (std::size_t axis = 0; axis < rank; ++axis) {
+      const std::int64_t index = indices.data<std::int64_t>()[i * rank + axis];
+      const std::size_t extent = is_linear ? total : shape[axis];
+      if (index < 0 || static_cast<std::size_t>(index) >= extent)
+        throw invalid(" has the index " + std::to_string(index) + ", outside of " + std::to_string(extent) +
+                      " elements");
+      at = at * extent + static_cast<std::size_t>(index);
+    }
+    if (at >= total) throw invalid(" has an index outside of shape " + to_string(shape));
+    std::memcpy(static_cast<char*>(dense.data()) + at * each, static_cast<const char*>(values.data()) + i * each, each);
+  }
+  return dense;
 }
 
 }  // namespace onnx_reader

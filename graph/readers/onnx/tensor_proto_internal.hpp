@@ -19,21 +19,26 @@ namespace schema = ::tenon::onnx_schema;
 /// @errors kUnimplemented: a type that Tenon's tensors cannot hold (text, complex, 8-bit floats); names `what`.
 ElementType element_type_from_onnx(int type, const std::string& what);
 
-/// Files of external data, each mapped once.
+/// Files of external data, each mapped, or read, once.
 class ExternalData {
  public:
-  explicit ExternalData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+  explicit ExternalData(std::filesystem::path folder, bool map = true) : folder_(std::move(folder)), map_(map) {}
   /// @errors kInvalidArgument: the location leaves the folder. kNotFound.
   const Tensor& file(const std::string& location, const std::string& what);
 
  private:
   std::filesystem::path folder_;
+  bool map_;
   std::map<std::string, Tensor> files_;
 };
 
 /// The tensor's value. Large raw_data is taken out of `proto` rather than copied; external data stays in its mapping.
 /// @errors kInvalidArgument, kDataLoss, kUnimplemented, all naming `what`.
 Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, const std::string& what);
+
+/// A sparse tensor, written out. @errors as tensor_from_proto; also indices that are out of range or do not fit the
+/// values, and a dense size out of all proportion (kResourceExhausted).
+Tensor tensor_from_sparse(schema::SparseTensorProto& proto, ExternalData& external, const std::string& what);
 
 }  // namespace onnx_reader
 }  // namespace v1

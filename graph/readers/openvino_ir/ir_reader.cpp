@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include <pugixml.hpp>
 
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
@@ -20,11 +22,37 @@ namespace {
 
 constexpr int kMaxInfoDepth = 32;
 
+/// Ids of a layer's ports, in order. Most layers have two or three; one that joins has any number.
+class PortIds {
+ public:
+  void add(std::string id) {
+    ids_.push_back(std::move(id));
+    if (ids_.size() < kFew) return;
+    for (std::size_t i = places_.empty() ? 0 : ids_.size() - 1; i < ids_.size(); ++i) places_.emplace(ids_[i], i);
+  }
+  std::size_t size() const { return ids_.size(); }
+  std::optional<std::size_t> find(const std::string& id) const {
+    if (places_.empty()) {
+      const auto found = std::find(ids_.begin(), ids_.end(), id);
+      if (found == ids_.end()) return std::nullopt;
+      return static_cast<std::size_t>(found - ids_.begin());
+    }
+    const auto found = places_.find(id);
+    if (found == places_.end()) return std::nullopt;
+    return found->second;
+  }
+
+ private:
+  static constexpr std::size_t kFew = 16;
+  std::vector<std::string> ids_;
+  std::unordered_map<std::string, std::size_t> places_;  ///< Empty while there are few.
+};
+
 struct Layer {
   pugi::xml_node xml;
   std::string id, type, name;
   unsigned opset = 1;
-  std::vector<std::string> input_ports, output_ports;
+  PortIds input_ports, output_ports;
   // The source of each input: layer and output index; layer -1 while unconnected.
   std::vector<std::pair<std::ptrdiff_t, std::size_t>> sources;
   std::shared_ptr<Node> node;  // null for Identity, which stands for what it reads
@@ -89,10 +117,10 @@ class IrReader {
       layer.type = ir::operation_from_layer(xml.attribute("type").as_string());
       layer.opset = opset_of(xml.attribute("version").as_string("opset1"));
       for (pugi::xml_node port : xml.child("input").children("port")) {
-        layer.input_ports.emplace_back(port.attribute("id").as_string());
+        layer.input_ports.add(port.attribute("id").as_string());
       }
       for (pugi::xml_node port : xml.child("output").children("port")) {
-        layer.output_ports.emplace_back(port.attribute("id").as_string());
+        layer.output_ports.add(port.attribute("id").as_string());
       }
       layer.sources.resize(layer.input_ports.size(), {-1, 0});
       if (!by_id_.emplace(layer.id, layers_.size()).second) fail("two layers have the id \"" + layer.id + "\"");
@@ -119,10 +147,16 @@ class IrReader {
 
   using Missing = std::map<std::string, std::vector<std::string>>;
   /// Of this net and of all bodies in it.
-  void collect_missing(pugi::xml_node net, Missing& missing, int depth) const {
-    if (depth > op::util::kMaxBodyDepth)
-      fail("its bodies are nested deeper than " + std::to_string(op::util::kMaxBodyDepth) + " levels");
+  void collect_missing(pugi::xml_node net, Missing& missing, int depth, std::uint64_t& nodes) const {
+    const ModelLimits limits = model_limits();
+    if (static_cast<std::uint64_t>(depth) > limits.depth)
+      throw Error(Code::kResourceExhausted, origin_ + ": its bodies are nested deeper than " +
+                                                std::to_string(limits.depth) + " levels" +
+                                                limit_text(limit_property::kDepth, limits.depth));
     for (pugi::xml_node xml : net.child("layers").children("layer")) {
+      if (++nodes > limits.nodes)
+        throw Error(Code::kResourceExhausted, origin_ + " has more than " + std::to_string(limits.nodes) + " layers" +
+                                                  limit_text(limit_property::kNodes, limits.nodes));
       const std::string type = ir::operation_from_layer(xml.attribute("type").as_string());
       const unsigned opset = opset_of(xml.attribute("version").as_string("opset1"));
       const auto inputs = xml.child("input").children("port");
@@ -131,14 +165,15 @@ class IrReader {
         missing[type + " of " + xml.attribute("version").as_string("no version")].push_back(
             xml.attribute("name").as_string());
       for (const char* body : {"body", "then_body", "else_body"}) {
-        if (xml.child(body)) collect_missing(xml.child(body), missing, depth + 1);
+        if (xml.child(body)) collect_missing(xml.child(body), missing, depth + 1, nodes);
       }
     }
   }
 
   void refuse_missing_operations() const {
     Missing missing;
-    collect_missing(net_, missing, 0);
+    std::uint64_t nodes = 0;
+    collect_missing(net_, missing, 0, nodes);
     if (missing.empty()) return;
     std::string text = origin_ + " uses operations that are not supported:";
     for (const auto& [type, names] : missing) {
@@ -162,14 +197,13 @@ class IrReader {
     return found->second;
   }
 
-  std::size_t port_index(const std::vector<std::string>& ports, const pugi::xml_attribute& port,
-                         const Layer& layer) const {
-    const auto found = std::find(ports.begin(), ports.end(), port.as_string());
-    if (found == ports.end()) {
+  std::size_t port_index(const PortIds& ports, const pugi::xml_attribute& port, const Layer& layer) const {
+    const auto found = ports.find(port.as_string());
+    if (!found) {
       fail("an edge names port \"" + std::string(port.as_string()) + "\" of " + quoted(layer) +
            ", which does not exist");
     }
-    return static_cast<std::size_t>(found - ports.begin());
+    return *found;
   }
 
   void read_edges() {

@@ -2,6 +2,7 @@
 // The IR reader: what it takes, and what it refuses with which words.
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <regex>
 
@@ -10,7 +11,9 @@
 
 #include <tenon/core/mapped_file.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 #include "support/error_of.hpp"
 
@@ -249,6 +252,47 @@ TEST(IrReader, NamesEveryMissingOperationWithinBodiesToo) {
     EXPECT_THAT(error.what(), HasSubstr("Fancy"));
     EXPECT_THAT(error.what(), HasSubstr("Odd"));
   }
+}
+
+TEST(IrReader, ReadsALayerOfManyInputsInLinearTime) {
+  const auto seconds = [](std::size_t inputs) {
+    const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{1}));
+    const auto joined = std::make_shared<op::v0::Concat>(OutputVector(inputs, x), 0);
+    const SerializedModel text =
+        serialize(*std::make_shared<Model>(OutputVector{joined->output(0)}, ParameterVector{x}));
+    const std::clock_t begin = std::clock();
+    EXPECT_EQ(read_ir(text.xml, text.weights)->output().get_shape(), Shape{inputs});
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  double few = 1e9, many = 1e9;
+  for (int round = 0; round < 2; ++round) {
+    few = std::min(few, seconds(8000));
+    many = std::min(many, seconds(32000));
+  }
+  EXPECT_LT(many, 8 * few + 0.02) << "8,000 inputs: " << few << " s, 32,000: " << many << " s";
+}
+
+TEST(IrReader, CountsLayersOfBodiesToo) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{1}));
+  std::shared_ptr<Node> last = x;
+  for (int i = 0; i < 18; ++i) last = std::make_shared<op::v0::Relu>(last);
+  const SerializedModel text = serialize(*std::make_shared<Model>(OutputVector{last->output(0)}, ParameterVector{x}));
+  const ModelLimits before = model_limits();
+  ModelLimits limits = before;
+  limits.nodes = 20;
+  set_model_limits(limits);
+  EXPECT_NO_THROW(read_ir(text.xml, text.weights));
+  limits.nodes = 19;
+  set_model_limits(limits);
+  try {
+    read_ir(text.xml, text.weights);
+    ADD_FAILURE() << "more nodes than allowed were read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kResourceExhausted);
+    EXPECT_THAT(error.what(), HasSubstr("more than 19 layers"));
+    EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_NODES"));
+  }
+  set_model_limits(before);
 }
 
 }  // namespace

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenVINO IR v11: nodes become the XML's layers and edges, constants the weights.
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <unordered_map>
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <pugixml.hpp>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -351,58 +347,6 @@ std::string write_xml(const Model& model, WeightStore& weights) {
   return std::move(writer.text);
 }
 
-/// A temporary file beside its target: renamed to it by commit(), removed otherwise.
-class AtomicFile {
- public:
-  explicit AtomicFile(const std::filesystem::path& target) : target_(target) {
-    static std::atomic<unsigned> serial{0};
-    temporary_ = target.string() + ".part" + std::to_string(::getpid()) + "." + std::to_string(serial++);
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd_ < 0) {
-      const int error = errno;
-      temporary_.clear();
-      raise("make a temporary file beside", error);
-    }
-  }
-  AtomicFile(const AtomicFile&) = delete;
-  AtomicFile& operator=(const AtomicFile&) = delete;
-  ~AtomicFile() {
-    if (fd_ >= 0) ::close(fd_);
-    if (!committed_ && !temporary_.empty()) ::unlink(temporary_.c_str());
-  }
-
-  void write(const char* data, std::size_t size) {
-    while (size > 0) {
-      const ssize_t written = ::write(fd_, data, size);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) raise("write", errno);
-      data += written;
-      size -= static_cast<std::size_t>(written);
-    }
-  }
-  void close() {
-    const int fd = std::exchange(fd_, -1);
-    if (::close(fd) != 0) raise("write", errno);
-  }
-  void commit() {
-    if (std::rename(temporary_.c_str(), target_.c_str()) != 0) raise("replace", errno);
-    committed_ = true;
-  }
-
- private:
-  [[noreturn]] void raise(const std::string& what, int error) const {
-    const Code code = error == ENOSPC || error == EDQUOT    ? Code::kResourceExhausted
-                      : error == ENOENT || error == ENOTDIR ? Code::kNotFound
-                                                            : Code::kPermissionDenied;
-    throw Error(code, "cannot " + what + " \"" + target_.string() + "\": " + std::strerror(error), "write", error);
-  }
-
-  std::filesystem::path target_;
-  std::string temporary_;
-  int fd_ = -1;
-  bool committed_ = false;
-};
-
 }  // namespace
 
 void serialize(const Model& model, const PlaceWeights& place) {
@@ -443,11 +387,12 @@ void serialize(const Model& model, const std::filesystem::path& xml_path, const 
     throw Error(Code::kInvalidArgument, "\"" + bin.string() + "\" cannot be both the .xml and the .bin file");
   WeightStore weights;
   const std::string xml = write_xml(model, weights);
-  AtomicFile bin_file(bin), xml_file(xml_path);
+  for (const auto& target : {bin, xml_path}) NewFile::remove_abandoned(target);
+  NewFile bin_file(bin), xml_file(xml_path);
   weights.write([&](const char* data, std::size_t size) { bin_file.write(data, size); });
   xml_file.write(xml.data(), xml.size());
-  bin_file.close();
-  xml_file.close();
+  bin_file.flush();
+  xml_file.flush();
   bin_file.commit();
   xml_file.commit();
 }

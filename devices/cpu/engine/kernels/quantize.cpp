@@ -43,14 +43,17 @@ template <typename X, typename Y>
 void AffineLoop(const Affine& what, const X* x, Y* y, std::size_t count) {
   const D d;
   const std::size_t lanes = hn::Lanes(d);
-  const auto scale = hn::Set(d, what.scale), shift = hn::Set(d, what.shift);
+  const auto origin = hn::Set(d, what.origin), scale = hn::Set(d, what.scale), shift = hn::Set(d, what.shift);
+  const auto one = [&](const X* from, Y* to) {
+    Write(hn::MulAdd(hn::Sub(Read(d, from), origin), scale, shift), d, to);
+  };
   std::size_t i = 0;
-  for (; i + lanes <= count; i += lanes) Write(hn::MulAdd(Read(d, x + i), scale, shift), d, y + i);
+  for (; i + lanes <= count; i += lanes) one(x + i, y + i);
   if (i == count) return;
   X in[HWY_MAX_BYTES / sizeof(float)] = {};
   Y out[HWY_MAX_BYTES / sizeof(float)];
   for (std::size_t k = i; k < count; ++k) in[k - i] = x[k];
-  Write(hn::MulAdd(Read(d, in), scale, shift), d, out);
+  one(in, out);
   for (std::size_t k = i; k < count; ++k) y[k] = out[k - i];
 }
 
@@ -85,12 +88,12 @@ void LevelsRow(const Levels& levels, const float* x, float* y, std::size_t count
   const D d;
   const std::size_t lanes = hn::Lanes(d);
   const auto low = hn::Set(d, levels.low), scale = hn::Set(d, levels.scale), top = hn::Set(d, levels.top);
-  const auto step = hn::Set(d, levels.step), base = hn::Set(d, levels.base);
+  const auto origin = hn::Set(d, levels.origin), step = hn::Set(d, levels.step), base = hn::Set(d, levels.base);
   for (std::size_t i = 0; i < count; i += lanes) {
     const auto mask = hn::FirstN(d, count - i < lanes ? count - i : lanes);
     const auto at = hn::Mul(hn::Sub(hn::MaskedLoad(mask, d, x + i), low), scale);
     const auto level = hn::Round(hn::Min(hn::Max(at, hn::Zero(d)), top));
-    hn::BlendedStore(hn::MulAdd(level, step, base), mask, d, y + i);
+    hn::BlendedStore(hn::MulAdd(hn::Sub(level, origin), step, base), mask, d, y + i);
   }
 }
 

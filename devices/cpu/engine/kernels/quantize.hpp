@@ -11,10 +11,11 @@
 
 namespace tenon::inline v1::engine::kernels {
 
-/// y = round(scale * x + shift), cut to what the type holds; from or to real types nothing is rounded or cut.
+/// y = round(scale * (x - origin) + shift), cut to what the type holds; from or to real types nothing is rounded or
+/// cut. The origin is a number's zero point: what stands for zero becomes zero exactly.
 struct Affine {
   ElementType from = ElementType::kF32, to = ElementType::kF32;  ///< f32, bf16, u8 or i8.
-  float scale = 1, shift = 0;
+  float scale = 1, shift = 0, origin = 0;
 };
 /// Over `count` elements in whatever order both lie. In place is fine when the sizes are equal.
 void affine(const Affine& what, const void* x, void* y, std::size_t count);
@@ -35,9 +36,10 @@ struct Combine {
 };
 void combine(const Combine& what, const std::uint8_t* x, const std::uint8_t* y, std::uint8_t* z, std::size_t count);
 
-/// y = base + step * round(cut of (x - low) * scale to [0, top]): real numbers on `top` + 1 levels.
+/// y = base + step * (round(cut of (x - low) * scale to [0, top]) - origin): real numbers on `top` + 1 levels. The
+/// origin is the level that stands for zero, where one does (and then the base is 0).
 struct Levels {
-  float low = 0, scale = 1, top = 255, step = 1, base = 0;
+  float low = 0, scale = 1, top = 255, origin = 0, step = 1, base = 0;
 };
 /// Over rows of `columns`; row i takes levels[i % levels.size()].
 void round_to_levels(const std::vector<Levels>& levels, const float* x, float* y, std::size_t rows,

@@ -13,7 +13,7 @@ namespace {
 }  // namespace
 
 bool has_onnx_reader() { return false; }
-std::shared_ptr<Model> read_onnx(const Tensor&, const std::filesystem::path&, const std::string& origin) {
+std::shared_ptr<Model> read_onnx(const Tensor&, const std::filesystem::path&, const std::string& origin, bool) {
   refuse(origin);
 }
 std::vector<std::string> supported_onnx_operations() { return {}; }

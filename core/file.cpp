@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening, writing and listing files.
+#include <tenon/core/file.hpp>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string_view>
+
+#include <tenon/core/error.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace detail {
+
+inline constexpr std::string_view kTemporary = ".part";
+/// "." and this many hexadecimal digits stand between a target's name and ".part".
+inline constexpr std::size_t kUniqueDigits = 16;
+
+TENON_INLINE Code code_of_errno(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return Code::kNotFound;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return Code::kPermissionDenied;
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return Code::kResourceExhausted;
+    default:
+      return Code::kUnavailable;
+  }
+}
+
+[[noreturn]] TENON_INLINE void fail_file(const std::filesystem::path& path, const char* call, int error) {
+  throw Error(code_of_errno(error), "cannot open \"" + path.string() + "\": " + std::strerror(error), call, error);
+}
+
+TENON_INLINE const char* kind_of(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO (named pipe)";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode)) return "a character device";
+  if (S_ISBLK(mode)) return "a block device";
+  return "of an unknown kind";
+}
+
+TENON_INLINE void expect_regular(const std::filesystem::path& path, mode_t mode) {
+  if (!S_ISREG(mode))
+    throw Error(Code::kInvalidArgument,
+                "cannot read \"" + path.string() + "\": it is " + kind_of(mode) + ", and a regular file is expected");
+}
+
+/// Differs between processes of one number too, as in containers, where every first process is 1.
+TENON_INLINE std::string unique_digits() {
+  static std::atomic<std::uint64_t> serial{0};
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  std::uint64_t value =
+      static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+  value ^= (static_cast<std::uint64_t>(::getpid()) << 40) + serial.fetch_add(1, std::memory_order_relaxed);
+  value *= 0x9e3779b97f4a7c15u;
+  value ^= value >> 29;
+  char text[kUniqueDigits + 1];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+}  // namespace detail
+
+TENON_INLINE RegularFile::RegularFile(const std::filesystem::path& path) {
+  struct stat status {};
+  // Asked before too: opening a device can be an act, and a socket's own error says nothing of a socket.
+  if (::stat(path.c_str(), &status) == 0) detail::expect_regular(path, status.st_mode);
+  // Whoever puts a FIFO in its place meanwhile holds nobody up. No difference to a regular file.
+  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd_ < 0) detail::fail_file(path, "open", errno);
+  try {
+    if (::fstat(fd_, &status) != 0) detail::fail_file(path, "fstat", errno);
+    detail::expect_regular(path, status.st_mode);
+  } catch (...) {
+    ::close(fd_);
+    throw;
+  }
+  const auto ns = [](const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
+  size_bytes_ = static_cast<std::uint64_t>(status.st_size);
+  modified_ns_ = ns(status.st_mtim);
+  changed_ns_ = ns(status.st_ctim);
+}
+
+TENON_INLINE RegularFile::~RegularFile() { ::close(fd_); }
+
+TENON_INLINE void NewFile::fail(const char* what, const char* call, int error) const {
+  throw Error(detail::code_of_errno(error),
+              "cannot " + std::string(what) + " \"" + target_.string() + "\": " + std::strerror(error), call, error);
+}
+
+TENON_INLINE NewFile::NewFile(const std::filesystem::path& target, unsigned mode) : target_(target) {
+  constexpr int kMostAttempts = 100;
+  for (int attempt = 0;; ++attempt) {
+    temporary_ = target.string() + '.' + detail::unique_digits() + std::string(detail::kTemporary);
+    fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode));
+    if (fd_ < 0) {
+      if (errno == EEXIST && attempt < kMostAttempts) continue;
+      fail("make a temporary file beside", "open", errno);
+    }
+    // Where the file system knows no locks, age tells what is abandoned.
+    const bool locked = ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    struct stat status {};
+    // Who cleans up may have found it before it was locked.
+    if (locked && ::fstat(fd_, &status) == 0 && status.st_nlink > 0) return;
+    ::unlink(temporary_.c_str());
+    ::close(fd_);
+    if (attempt >= kMostAttempts) fail("lock a temporary file beside", "flock", EWOULDBLOCK);
+  }
+}
+
+TENON_INLINE NewFile::~NewFile() {
+  if (!committed_) ::unlink(temporary_.c_str());
+  ::close(fd_);
+}
+
+TENON_INLINE void NewFile::write(const void* data, std::size_t size) { write_at(data, size, end_); }
+
+TENON_INLINE void NewFile::write_at(const void* data, std::size_t size, std::uint64_t offset) {
+  const char* bytes = static_cast<const char*>(data);
+  while (size > 0) {
+    const ssize_t written = ::pwrite(fd_, bytes, size, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) fail("write", "pwrite", errno);
+    bytes += written;
+    size -= static_cast<std::size_t>(written);
+    offset += static_cast<std::uint64_t>(written);
+  }
+  end_ = offset;
+}
+
+TENON_INLINE void NewFile::flush() {
+  // Closing a copy tells as much, and keeps the lock.
+  const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  if (copy >= 0 && ::close(copy) != 0 && errno != EINTR) fail("write", "close", errno);
+}
+
+TENON_INLINE void NewFile::commit() {
+  flush();
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("replace", "rename", errno);
+  committed_ = true;
+}
+
+TENON_INLINE bool NewFile::is_temporary(const std::filesystem::path& file) {
+  const std::string name = file.filename().string();
+  constexpr std::size_t kEnd = 1 + detail::kUniqueDigits + detail::kTemporary.size();
+  if (name.size() <= kEnd || !name.ends_with(detail::kTemporary)) return false;
+  const std::string_view digits = std::string_view(name).substr(name.size() - kEnd, 1 + detail::kUniqueDigits);
+  return digits[0] == '.' && digits.find_first_not_of("0123456789abcdef", 1) == std::string_view::npos;
+}
+
+TENON_INLINE bool NewFile::remove_if_abandoned(const std::filesystem::path& temporary) noexcept {
+  const int fd = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return false;
+  struct stat status {};
+  bool abandoned = false;
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
+      abandoned = true;
+    } else if (errno != EWOULDBLOCK) {
+      constexpr std::time_t kDay = 24 * 60 * 60;
+      abandoned = ::time(nullptr) - status.st_mtim.tv_sec > kDay;
+    }
+  }
+  // Under the lock, so that its writer, if it was only just made, sees that it is gone.
+  const bool removed = abandoned && ::unlink(temporary.c_str()) == 0;
+  ::close(fd);
+  return removed;
+}
+
+TENON_INLINE void NewFile::remove_abandoned(const std::filesystem::path& target) {
+  const std::string start = target.filename().string() + '.';
+  std::error_code ignored;
+  const auto folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+  for (const std::filesystem::path& file : list_folder(folder, ignored)) {
+    const std::string name = file.filename().string();
+    if (name.size() == start.size() + detail::kUniqueDigits + detail::kTemporary.size() && name.starts_with(start) &&
+        is_temporary(file))
+      remove_if_abandoned(file);
+  }
+}
+
+TENON_INLINE std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder,
+                                                            std::error_code& error) {
+  error.clear();
+  std::vector<std::filesystem::path> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(folder.c_str()), &::closedir);
+  if (!stream) {
+    error.assign(errno, std::generic_category());
+    return all;
+  }
+  for (;;) {
+    errno = 0;
+    const dirent* item = ::readdir(stream.get());
+    if (!item) {
+      if (errno != 0) error.assign(errno, std::generic_category());
+      return all;
+    }
+    const std::string_view name = item->d_name;
+    if (name != "." && name != "..") all.push_back(folder / name);
+  }
+}
+
+}  // namespace v1
+}  // namespace tenon

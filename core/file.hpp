@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files as all readers and writers here open them: reading never waits, writing leaves nothing half done.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <tenon/core/export.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// A regular file, open for reading. What only has a file's name (a FIFO, a socket, a device, a folder) is refused
+/// before anything can wait for it.
+class TENON_API RegularFile {
+ public:
+  /// @errors kNotFound, kPermissionDenied, kResourceExhausted (descriptors, memory), kInvalidArgument: not a regular
+  ///         file (says what it is); all name the path and the system's reason.
+  explicit RegularFile(const std::filesystem::path& path);
+  ~RegularFile();
+  RegularFile(const RegularFile&) = delete;
+  RegularFile& operator=(const RegularFile&) = delete;
+
+  int fd() const noexcept { return fd_; }
+  /// As of the moment it was opened; times since 1970.
+  std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+  std::int64_t modified_ns() const noexcept { return modified_ns_; }
+  std::int64_t changed_ns() const noexcept { return changed_ns_; }
+
+ private:
+  int fd_ = -1;
+  std::uint64_t size_bytes_ = 0;
+  std::int64_t modified_ns_ = 0, changed_ns_ = 0;
+};
+
+/// A file that appears under its name with commit(), whole, and never otherwise. Until then it is a temporary file
+/// beside its place, locked by this object: one that nobody has locked is what a killed process left, whatever its
+/// name, its process's number or its container says.
+/// @thread one at a time; any number of objects, in any processes, may have the same target: the last commit() stays.
+class TENON_API NewFile {
+ public:
+  /// @param mode  Of the new file, less the umask.
+  /// @errors kNotFound, kPermissionDenied, kResourceExhausted, kUnavailable; all name the path.
+  explicit NewFile(const std::filesystem::path& target, unsigned mode = 0666);
+  /// Removes what was not committed.
+  ~NewFile();
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  /// Behind what was written so far. @errors kResourceExhausted: the disk is full; kUnavailable.
+  void write(const void* data, std::size_t size);
+  /// As write(), in any order; write() goes on behind it.
+  void write_at(const void* data, std::size_t size, std::uint64_t offset);
+  /// What the file system tells only when a file is closed. For several files of which all or none are to be committed:
+  /// all are flushed first. commit() does it too.
+  void flush();
+  /// Renames it to its target. A crash of the machine may lose the bytes, not of the process.
+  void commit();
+
+  /// True for names that such temporary files have.
+  static bool is_temporary(const std::filesystem::path& file);
+  /// Removes a temporary file whose writer is no more. @return false: it is being written, or cannot be removed.
+  static bool remove_if_abandoned(const std::filesystem::path& temporary) noexcept;
+  /// Those beside `target` that were to become it.
+  static void remove_abandoned(const std::filesystem::path& target);
+
+ private:
+  [[noreturn]] void fail(const char* what, const char* call, int error) const;
+  std::filesystem::path target_;
+  std::string temporary_;
+  int fd_ = -1;
+  std::uint64_t end_ = 0;
+  bool committed_ = false;
+};
+
+/// What lies in a folder, in no order. Unlike std::filesystem::directory_iterator, whose steps are noexcept in
+/// libstdc++ and end the program where memory is short.
+/// @param error  Set where the folder can't be read, cleared otherwise. @errors std::bad_alloc alone.
+TENON_API std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder, std::error_code& error);
+
+}  // namespace v1
+}  // namespace tenon

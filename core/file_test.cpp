@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files: what is no file is refused at once, what is written appears whole or not at all, and memory may run out.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
+#include <tenon/core/mapped_file.hpp>
+#include <tenon/tests/support/error_of.hpp>
+#include <tenon/tests/support/temporary_folder.hpp>
+
+namespace {
+/// Allocations of this thread that still succeed; negative: all.
+thread_local long allocations_left = -1;
+
+void* allocate(std::size_t size) {
+  if (allocations_left == 0) return nullptr;
+  if (allocations_left > 0) --allocations_left;
+  return std::malloc(size ? size : 1);
+}
+}  // namespace
+
+// Not inlined: the compiler would take malloc and free for a mismatch with new and delete elsewhere.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  if (void* memory = allocate(size)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return allocate(size); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace tenon {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Files : public ::testing::Test {
+ protected:
+  std::vector<std::string> names() const {
+    std::error_code error;
+    std::vector<std::string> all;
+    for (const auto& file : list_folder(folder, error)) all.push_back(file.filename().string());
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  static std::string text_of(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const TemporaryFolder temporary;
+  const fs::path folder = temporary.path();
+};
+
+TEST_F(Files, WhatIsNoFileIsNamedAndNeverWaitedFor) {
+  ::alarm(20);  // A reader that waits for a writer of the FIFO ends here.
+  const fs::path fifo = folder / "fifo", link = folder / "link", socket = folder / "socket";
+  ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+  ASSERT_EQ(::symlink(fifo.c_str(), link.c_str()), 0);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(socket.string().size(), sizeof address.sun_path);
+  std::copy_n(socket.c_str(), socket.string().size(), address.sun_path);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const std::pair<fs::path, const char*> cases[] = {{fifo, "FIFO"},
+                                                    {link, "FIFO"},
+                                                    {socket, "a socket"},
+                                                    {folder, "a directory"},
+                                                    {"/dev/null", "a character device"}};
+  for (const auto& [path, kind] : cases) {
+    const auto says = AllOf(HasSubstr(path.string()), HasSubstr(kind), HasSubstr("a regular file is expected"));
+    EXPECT_THAT(error_of([&] { map_file(path); }, Code::kInvalidArgument), says);
+    EXPECT_THAT(error_of([&] { read_file(path); }, Code::kInvalidArgument), says);
+  }
+  ::close(fd);
+  ::alarm(0);
+}
+
+TEST_F(Files, ReadingTakesTheBytesOfTheMoment) {
+  const fs::path path = folder / "f";
+  std::ofstream(path) << "before";
+  const Tensor bytes = read_file(path), none = (std::ofstream(folder / "empty"), read_file(folder / "empty"));
+  std::ofstream(path) << "after!";
+  EXPECT_EQ(std::string(static_cast<const char*>(bytes.data()), bytes.size_bytes()), "before");
+  EXPECT_EQ(none.size_bytes(), 0u);
+}
+
+TEST_F(Files, ANewFileAppearsWholeOrNotAtAll) {
+  const fs::path path = folder / "target";
+  {
+    NewFile dropped(path);
+    dropped.write("half", 4);
+    EXPECT_EQ(names().size(), 1u);
+    EXPECT_TRUE(NewFile::is_temporary(folder / names()[0])) << names()[0];
+    EXPECT_FALSE(fs::exists(path));
+  }
+  EXPECT_THAT(names(), ElementsAre());
+  NewFile first(path), second(path, 0440);
+  first.write("fi", 2);
+  first.write("rst", 3);
+  second.write_at("nd", 2, 4);
+  second.write_at("seco", 4, 0);
+  first.commit();
+  EXPECT_EQ(text_of(path), "first");
+  second.flush();
+  second.commit();
+  EXPECT_EQ(text_of(path), "second");
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0440u);
+  EXPECT_THAT(names(), ElementsAre("target"));
+  EXPECT_THAT(error_of([&] { NewFile(folder / "none" / "f"); }, Code::kNotFound), HasSubstr("none/f"));
+}
+
+TEST_F(Files, WhatAKilledWriterLeftIsRemovedAndNothingElse) {
+  const fs::path path = folder / "target";
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    NewFile unfinished(path);
+    unfinished.write("half", 4);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_EQ(names().size(), 1u);
+  // Of another target, and one that only looks alike.
+  NewFile running(path), other(folder / "target.2");
+  std::ofstream(folder / "target.mine.part") << "a user's";
+  NewFile::remove_abandoned(path);
+  EXPECT_EQ(names().size(), 3u) << "the one that is being written, the other target's, and the user's";
+  running.commit();
+  other.commit();
+  EXPECT_THAT(names(), ElementsAre("target", "target.2", "target.mine.part"));
+}
+
+TEST_F(Files, AWriterThatIsStillAtWorkKeepsItsFile) {
+  NewFile writing(folder / "target");
+  const fs::path temporary = folder / names().at(0);
+  EXPECT_FALSE(NewFile::remove_if_abandoned(temporary));
+  writing.flush();
+  EXPECT_FALSE(NewFile::remove_if_abandoned(temporary)) << "flushing must not let go of it";
+  writing.commit();
+  EXPECT_THAT(names(), ElementsAre("target"));
+}
+
+TEST_F(Files, ListingSurvivesAnyFailedAllocation) {
+  for (int i = 0; i < 5; ++i)
+    std::ofstream(folder / ("a file whose name needs memory of its own " + std::to_string(i)));
+  bool failed = false, succeeded = false;
+  for (long allowed = 0; allowed < 200 && !succeeded; ++allowed) {
+    try {
+      std::error_code error;
+      allocations_left = allowed;
+      const auto all = list_folder(folder, error);
+      allocations_left = -1;
+      succeeded = true;
+      EXPECT_EQ(all.size(), 5u);
+    } catch (const std::bad_alloc&) {
+      allocations_left = -1;
+      failed = true;
+    }
+  }
+  EXPECT_TRUE(failed);
+  EXPECT_TRUE(succeeded);
+  std::error_code error;
+  EXPECT_TRUE(list_folder(folder / "none", error).empty());
+  EXPECT_EQ(error, std::errc::no_such_file_or_directory);
+  EXPECT_FALSE(list_folder(folder, error).empty());
+  EXPECT_FALSE(error);
+}
+
+}  // namespace
+}  // namespace tenon

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host memory under a budget.
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/tensor.hpp>
+
+namespace tenon {
+namespace {
+
+Tensor bytes(std::size_t count) { return Tensor(ElementType::kU8, Shape{count}); }
+
+TEST(HostBudget, RefusesWhatGoesBeyondItAndCountsWhatIsGivenBack) {
+  const HostBudget budget(1000, "; ask for more");
+  const HostBudget::Scope scope(budget);
+  Tensor a = bytes(600);
+  EXPECT_EQ(budget.used_bytes(), 600U);
+  try {
+    bytes(401);
+    ADD_FAILURE() << "more than allowed was allocated";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kResourceExhausted);
+    EXPECT_EQ(std::string(error.what()),
+              "host memory: 401 bytes are wanted where 600 of 1000 allowed ones are in use; ask for more");
+  }
+  EXPECT_EQ(budget.used_bytes(), 600U);
+  const Tensor b = bytes(400);
+  const Tensor same = a;
+  a = {};
+  EXPECT_EQ(budget.used_bytes(), 1000U);
+}
+
+TEST(HostBudget, CountsUntilMemoryIsFreedWhereverThatIs) {
+  Tensor kept;
+  {
+    const HostBudget budget(1000, "");
+    {
+      const HostBudget::Scope scope(budget);
+      kept = bytes(700);
+      // Other threads, and what a scope within this one makes, are not its own.
+      std::thread([] { bytes(5000); }).join();
+      const HostBudget inner(100000, "");
+      const HostBudget::Scope within(inner);
+      const Tensor large = bytes(50000);
+      EXPECT_EQ(inner.used_bytes(), 50000U);
+    }
+    EXPECT_NO_THROW(bytes(5000));
+    std::thread([moved = std::exchange(kept, {})]() mutable { moved = {}; }).join();
+    EXPECT_EQ(budget.used_bytes(), 0U);
+    const HostBudget::Scope scope(budget);
+    kept = bytes(1000);
+  }
+  // Memory may live longer than the budget, and be aligned to more than usual.
+  kept = {};
+  const HostBudget budget(1000, "");
+  const HostBudget::Scope scope(budget);
+  const auto aligned = HostMemory::allocate(1000, 4096);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned->host()) % 4096, 0U);
+  EXPECT_THROW(HostMemory::allocate(1), Error);
+}
+
+}  // namespace
+}  // namespace tenon

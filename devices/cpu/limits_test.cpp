@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Models that are valid and ask for more than a machine has: refused in words, at the limits that Core sets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <tenon/graph/limits.hpp>
+#include <tenon/graph/op.hpp>
+#include <tenon/graph/subgraph.hpp>
+#include <tenon/runtime/runtime.hpp>
+
+namespace tenon {
+namespace {
+
+using op::v0::Constant;
+using op::v0::Parameter;
+using ::testing::HasSubstr;
+
+class CpuLimits : public ::testing::Test {
+ protected:
+  ~CpuLimits() override { set_model_limits(before_); }
+  template <typename F>
+  Error error_of(const F& body) {
+    try {
+      body();
+    } catch (const Error& error) {
+      return error;
+    }
+    ADD_FAILURE() << "nothing was refused";
+    return Error(Code::kOk, "none");
+  }
+  const ModelLimits before_ = model_limits();
+  Core core_;
+};
+
+/// A loop whose body gives `next` of its state, for as often as "trips" says.
+std::shared_ptr<Model> loop_model(const std::function<Output<Node>(const Output<Node>&)>& next, bool is_open) {
+  auto trips = std::make_shared<Parameter>(element::i64, PartialShape(Shape{}));
+  auto start = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1024}));
+  auto state = std::make_shared<Parameter>(element::f32, is_open ? PartialShape::dynamic() : PartialShape(Shape{1024}));
+  const auto truth = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+  const auto goes_on = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+  const Output<Node> after = next(state);
+  auto loop = std::make_shared<op::v5::Loop>(trips, truth);
+  loop->set_function(std::make_shared<Model>(OutputVector{goes_on, after}, ParameterVector{state}));
+  loop->set_special_body_ports({-1, 0});
+  loop->set_merged_input(state, start, after);
+  return std::make_shared<Model>(OutputVector{loop->get_iter_value(after)}, ParameterVector{trips, start});
+}
+
+InferRequest request_of(CompiledModel& compiled, std::int64_t trips) {
+  InferRequest request = compiled.create_infer_request();
+  Tensor count(element::i64, Shape{}), start(element::f32, Shape{1024});
+  *count.data<std::int64_t>() = trips;
+  std::fill_n(start.data<float>(), 1024, 0.5f);
+  request.set_input_tensor(0, count);
+  request.set_input_tensor(1, start);
+  return request;
+}
+
+TEST_F(CpuLimits, ALoopThatDoublesItsTensorEndsAtTheMemoryAllowed) {
+  const auto model = loop_model(
+      [](const Output<Node>& x) {
+        return std::make_shared<op::v0::Concat>(OutputVector{x, x}, 0)->output(0);
+      },
+      true);
+  core_.set_property(limit::bytes(std::uint64_t{64} << 20));
+  EXPECT_EQ(core_.get_property("", limit::bytes.name()).as<std::uint64_t>(), std::uint64_t{64} << 20);
+  auto compiled = core_.compile_model(model, "CPU");
+  auto request = request_of(compiled, 60);
+  const Error error = error_of([&] { request.infer(); });
+  EXPECT_EQ(error.code(), Code::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr("of 67108864 allowed ones are in use"));
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_BYTES"));
+  // The request goes on with what fits, as often as one likes: what was used is given back.
+  auto fits = request_of(compiled, 10);
+  for (int i = 0; i < 20; ++i) {
+    fits.infer();
+    EXPECT_EQ(fits.get_output_tensor(0).get_size(), std::size_t{1024} << 10);
+  }
+}
+
+TEST_F(CpuLimits, WhatLiesBetweenTheNodesCounts) {
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1 << 20}));
+  const auto wide = std::make_shared<op::v0::Concat>(OutputVector{x, x, x, x}, 0);
+  const auto sum = make_node(
+      "ReduceSum", 1,
+      {std::make_shared<op::v0::Sigmoid>(wide), Constant::create(element::i64, Shape{1}, std::vector<std::int64_t>{0})},
+      {{"keep_dims", true}});
+  const auto model = std::make_shared<Model>(OutputVector{sum->output(0)}, ParameterVector{x}, "wide");
+  EXPECT_NO_THROW(core_.compile_model(model, "CPU"));
+  core_.set_property(limit::bytes(std::uint64_t{8} << 20));
+  const Error error = error_of([&] { core_.compile_model(model, "CPU"); });
+  EXPECT_EQ(error.code(), Code::kResourceExhausted);
+  EXPECT_THAT(error.what(), HasSubstr("'wide'"));
+  EXPECT_THAT(error.what(), HasSubstr("bytes for the values between its nodes"));
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_BYTES is 8388608"));
+}
+
+TEST_F(CpuLimits, ConstantsThatGrowWhileTheyAreFoldedCount) {
+  // All known: the compiler itself would run it.
+  auto state = std::make_shared<Parameter>(element::f32, PartialShape::dynamic());
+  const auto truth = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+  const auto goes_on = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
+  const auto grown = std::make_shared<op::v0::Concat>(OutputVector{state, state}, 0);
+  auto loop =
+      std::make_shared<op::v5::Loop>(Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{60}), truth);
+  loop->set_function(std::make_shared<Model>(OutputVector{goes_on, grown}, ParameterVector{state}));
+  loop->set_special_body_ports({-1, 0});
+  loop->set_merged_input(state, Constant::create(element::f32, Shape{1024}, std::vector<double>{1}), grown);
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1}));
+  const auto sum =
+      make_node("ReduceSum", 1,
+                {loop->get_iter_value(grown), Constant::create(element::i64, Shape{1}, std::vector<std::int64_t>{0})},
+                {{"keep_dims", true}});
+  const auto model =
+      std::make_shared<Model>(OutputVector{std::make_shared<op::v1::Add>(x, sum)->output(0)}, ParameterVector{x});
+  core_.set_property(limit::bytes(std::uint64_t{64} << 20));
+  const Error error = error_of([&] {
+    auto compiled = core_.compile_model(model, "CPU");
+    auto request = compiled.create_infer_request();
+    request.infer();
+  });
+  EXPECT_EQ(error.code(), Code::kResourceExhausted) << error.what();
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_BYTES"));
+}
+
+TEST_F(CpuLimits, AnEndlessLoopEndsInTime) {
+  core_.set_property(limit::infer_seconds(1));
+  for (const bool is_open : {false, true}) {
+    const auto model =
+        loop_model([](const Output<Node>& x) { return std::make_shared<op::v0::Tanh>(x)->output(0); }, is_open);
+    auto compiled = core_.compile_model(model, "CPU");
+    auto request = request_of(compiled, -1);
+    const Error error = error_of([&] { request.infer(); });
+    EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
+    EXPECT_THAT(error.what(), HasSubstr("takes longer than 1 s"));
+    EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_INFER_SECONDS"));
+    // It has harmed nothing.
+    auto next = request_of(compiled, 3);
+    EXPECT_NO_THROW(next.infer());
+  }
+}
+
+TEST_F(CpuLimits, CompilingEndsInTime) {
+  // Products of constants: seconds by the reference kernel that folds them.
+  const auto matrix = [](double value) {
+    return Constant::create(element::f32, Shape{1024, 1024}, std::vector<double>{value});
+  };
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1024, 1024}));
+  Output<Node> product = matrix(0.5);
+  for (int i = 0; i < 3; ++i) product = std::make_shared<op::v0::MatMul>(product, matrix(0.1))->output(0);
+  const auto model =
+      std::make_shared<Model>(OutputVector{std::make_shared<op::v1::Add>(x, product)->output(0)}, ParameterVector{x});
+  core_.set_property(limit::compile_seconds(1));
+  const Error error = error_of([&] { core_.compile_model(model, "CPU"); });
+  EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
+  EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_COMPILE_SECONDS"));
+}
+
+TEST_F(CpuLimits, AreCoresOwnProperties) {
+  for (const char* name : {"TENON_LIMIT_NODES", "TENON_LIMIT_DEPTH", "TENON_LIMIT_BYTES", "TENON_LIMIT_COMPILE_SECONDS",
+                           "TENON_LIMIT_INFER_SECONDS"}) {
+    const auto listed = core_.get_property("", supported_properties.name()).as<std::vector<PropertyName>>();
+    EXPECT_TRUE(std::find(listed.begin(), listed.end(), name) != listed.end()) << name;
+    core_.set_property({{name, Any(std::string("12"))}});
+    EXPECT_EQ(core_.get_property("", name).as<std::uint64_t>(), 12U) << name;
+  }
+  EXPECT_THROW(core_.set_property({{"TENON_LIMIT_DEPTH", Any(1000)}}), Error);
+  EXPECT_THROW(core_.set_property({{"TENON_LIMIT_NODES", Any(0)}}), Error);
+  EXPECT_THROW(core_.set_property({{"TENON_LIMIT_BYTES", Any(std::string("many"))}}), Error);
+  EXPECT_EQ(core_.get_property("", "TENON_LIMIT_DEPTH").as<std::uint64_t>(), 12U);
+}
+
+}  // namespace
+}  // namespace tenon

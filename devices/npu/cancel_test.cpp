@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inferences that would never end, cancelled: by a driver that can end them, and by one that cannot.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/graph/ops.hpp>
+#include <tenon/graph/subgraph.hpp>
+
+namespace tenon::npu_testing {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// y = x after `trips` turns of adding 1: as long as whoever runs it says.
+std::shared_ptr<Model> turns_model() {
+  using op::v0::Constant;
+  using op::v0::Parameter;
+  auto trips = std::make_shared<Parameter>(element::i64, PartialShape{1});
+  auto x = std::make_shared<Parameter>(element::f32, PartialShape{1, 4});
+  trips->output(0).set_names({"trips"});
+  x->output(0).set_names({"x"});
+  auto state = std::make_shared<Parameter>(element::f32, PartialShape{1, 4});
+  auto next = std::make_shared<op::v1::Add>(state, Constant::create(element::f32, Shape{1}, {1}));
+  const auto yes = [] { return Constant::create(element::boolean, Shape{}, {1}); };
+  auto body = std::make_shared<Model>(OutputVector{yes()->output(0), next->output(0)}, ParameterVector{state});
+  auto loop = std::make_shared<op::v5::Loop>(trips->output(0), yes()->output(0));
+  loop->set_function(body);
+  loop->set_special_body_ports({-1, 0});
+  loop->set_merged_input(state, x->output(0), next->output(0));
+  Output<Node> y = loop->get_iter_value(next->output(0));
+  y.set_names({"y"});
+  return std::make_shared<Model>(OutputVector{y}, ParameterVector{trips, x}, "turns");
+}
+
+class NpuCancel : public Npu {
+ protected:
+  static constexpr std::int64_t kForEver = std::int64_t{1} << 60;
+  void SetUp() override {
+    Npu::SetUp();
+    compiled = core.compile_model(turns_model(), "NPU");
+  }
+  InferRequest request_of(std::int64_t trips) {
+    InferRequest request = compiled.create_infer_request();
+    set(request, trips);
+    return request;
+  }
+  static void set(InferRequest& request, std::int64_t trips) {
+    request.get_tensor("trips").data<std::int64_t>()[0] = trips;
+    std::fill_n(request.get_tensor("x").data<float>(), 4, 2.f);
+  }
+  static void expect_cancelled_soon(const std::function<void()>& wait) {
+    const auto begin = steady_clock::now();
+    EXPECT_THROW(wait(), Cancelled);
+    EXPECT_LT(steady_clock::now() - begin, milliseconds(2000)) << "a busy machine's allowance; alone it is a few";
+  }
+  CompiledModel compiled;
+};
+
+TEST_F(NpuCancel, WaitReturnsAndTheRequestWorksAgain) {
+  InferRequest request = request_of(kForEver), other = request_of(3);
+  for (int round = 0; round < 3; ++round) {
+    set(request, kForEver);
+    request.start_async();
+    std::this_thread::sleep_for(milliseconds(30));
+    EXPECT_FALSE(request.wait_for(milliseconds(1)));
+    request.cancel();
+    expect_cancelled_soon([&] { request.wait(); });
+    if (lacks("cancel")) {  // The device is busy for ever, and the request with it.
+      EXPECT_THROW(request.infer(), Busy);
+      return;
+    }
+    set(request, 5);
+    request.infer();
+    EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(7));
+    other.infer();
+    EXPECT_THAT(values_of(other.get_tensor("y")), ::testing::Each(5)) << "the queue goes on";
+  }
+}
+
+TEST_F(NpuCancel, WhatWaitsBehindAnotherInferenceIsCancelledToo) {
+  TENON_NEEDS("cancel");
+  InferRequest first = request_of(kForEver), second = request_of(kForEver), third = request_of(3);
+  for (InferRequest* each : {&first, &second, &third}) each->start_async();
+  std::this_thread::sleep_for(milliseconds(30));
+  second.cancel();
+  std::this_thread::sleep_for(milliseconds(30));
+  EXPECT_FALSE(third.wait_for(milliseconds(1))) << "the first runs";
+  first.cancel();
+  expect_cancelled_soon([&] { first.wait(); });
+  expect_cancelled_soon([&] { second.wait(); });
+  third.wait();
+  EXPECT_THAT(values_of(third.get_tensor("y")), ::testing::Each(5));
+}
+
+TEST_F(NpuCancel, InferIsCancelledByAnotherThread) {
+  TENON_NEEDS("cancel");
+  InferRequest request = request_of(kForEver);
+  std::atomic<bool> is_over = false;
+  std::thread canceller([&] {
+    // Before it began it would be forgotten: until it is heard.
+    while (!is_over) {
+      std::this_thread::sleep_for(milliseconds(20));
+      request.cancel();
+    }
+  });
+  expect_cancelled_soon([&] { request.infer(); });
+  is_over = true;
+  canceller.join();
+}
+
+TEST_F(NpuCancel, ARequestThatIsDroppedEndsItsInference) {
+  const auto begin = steady_clock::now();
+  {
+    InferRequest request = request_of(kForEver);
+    request.start_async();
+    std::this_thread::sleep_for(milliseconds(30));
+  }
+  compiled = {};
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(8000));
+}
+
+TEST_F(NpuCancel, CancellingNothingIsNothing) {
+  TENON_NEEDS("cancel");
+  InferRequest request = request_of(3);
+  request.cancel();
+  request.infer();
+  request.cancel();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(5));
+  for (int i = 0; i < 200; ++i) {  // At any moment: it is cancelled, or it was done.
+    request.start_async();
+    std::thread canceller([&] { request.cancel(); });
+    try {
+      request.wait();
+      EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(5));
+    } catch (const Cancelled&) {
+    }
+    canceller.join();
+  }
+  request.infer();
+  EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(5));
+}
+
+}  // namespace
+}  // namespace tenon::npu_testing

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tenon's own extension, 1.0: ending what a command list computes. No vendor's driver has it.
+#pragma once
+
+#include <tenon/frameworks/level_zero/abi/base.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace level_zero::abi {
+
+inline constexpr char kCancelExtension[] = "ZE_extension_tenon_cancel";
+inline constexpr std::uint32_t kCancelVersion = version(1, 0);
+
+/// What zeDriverGetExtensionFunctionAddress gives for kCancelExtension.
+struct CancelTable {
+  /// Ends the submission that the list is part of, from any thread: what computes stops between two steps, the rest
+  /// does not run, and fences and events are signalled with ZE_RESULT_ERROR_NOT_AVAILABLE. Does nothing to a list that
+  /// is not submitted, and does not wait.
+  ze_result_t(ZE_APICALL* cancel)(ze_command_list_handle_t list);
+};
+static_assert(sizeof(CancelTable) == sizeof(void*));
+
+}  // namespace level_zero::abi
+}  // namespace v1
+}  // namespace tenon

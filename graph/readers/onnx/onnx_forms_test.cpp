@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forms of operations and tensors: what they must be, and what is said of those that are refused.
+#include <tenon/graph/readers/onnx/onnx_test_internal.hpp>
+
+#include <cmath>
+#include <cstdint>
+
+#include <gmock/gmock.h>
+
+#include <tenon/graph/evaluate.hpp>
+
+namespace tenon::onnx_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A Resize of [1, 1, 8, 8] to constant scales or sizes.
+Builder resize(const std::string& mode, const std::vector<float>& scales, const std::vector<std::int64_t>& sizes,
+               bool exclude_outside = false) {
+  Builder b(18);
+  b.input("x", {1, 1, 8, 8}).output("y");
+  if (sizes.empty()) {
+    auto& tensor = b.initializer("t", {static_cast<std::int64_t>(scales.size())});
+    for (const float scale : scales) tensor.add_float_data(scale);
+  } else {
+    auto& tensor = b.initializer("t", {static_cast<std::int64_t>(sizes.size())}, schema::TensorProto::INT64);
+    for (const std::int64_t size : sizes) tensor.add_int64_data(size);
+  }
+  auto& node = b.node(
+      "Resize", sizes.empty() ? std::vector<std::string>{"x", "", "t"} : std::vector<std::string>{"x", "", "", "t"},
+      {"y"}, "scaler");
+  const auto integer = [&](const char* name) {
+    auto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(schema::AttributeProto::INT);
+    attribute.set_i(1);
+  };
+  integer(exclude_outside ? "exclude_outside" : "antialias");
+  auto& attribute = *node.add_attribute();
+  attribute.set_name("mode");
+  attribute.set_type(schema::AttributeProto::STRING);
+  attribute.set_s(mode);
+  return b;
+}
+
+TEST(OnnxForms, ResizeRefusesWhatNoPictureCanBe) {
+  for (const char* mode : {"linear", "cubic"}) {
+    for (const float scale : {NAN, INFINITY, -INFINITY, -0.5f, 0.f, 1e12f}) {
+      const Error error = resize(mode, {1, 1, scale, 0.5f}, {}).error();
+      EXPECT_EQ(error.code(), Code::kInvalidArgument);
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("scaler"), HasSubstr("scale")));
+    }
+    EXPECT_THAT(resize(mode, {}, {1, 1, -4, 2}).error().what(), HasSubstr("-4"));
+    for (const bool exclude : {false, true}) {
+      EXPECT_THAT(resize(mode, {1, 0.5f}, {}, exclude).error().what(), HasSubstr("one for each axis"));
+      EXPECT_THAT(resize(mode, {}, {1, 1, 4, 4, 4}, exclude).error().what(), HasSubstr("one for each axis"));
+    }
+    // Nothing is left of an axis, and nothing is computed for it.
+    const auto nothing = resize(mode, {1, 1, 1e-9f, 0.5f}, {}).read();
+    EXPECT_EQ(evaluate(*nothing, {floats(std::vector<float>(64, 1), {1, 1, 8, 8})})[0].shape(), (Shape{1, 1, 0, 4}));
+  }
+}
+
+TEST(OnnxForms, SparseTensorsAreCheckedBeforeTheyAreWrittenOut) {
+  const auto sparse = [](const std::vector<std::int64_t>& dims, const std::vector<std::int64_t>& indices,
+                         std::int64_t values = 2) {
+    Builder b;
+    b.input("x", {2, 3}).output("y");
+    auto& proto = *b.model.mutable_graph()->add_sparse_initializer();
+    proto.mutable_values()->set_name("k");
+    proto.mutable_values()->set_data_type(schema::TensorProto::FLOAT);
+    proto.mutable_values()->add_dims(values);
+    for (std::int64_t i = 0; i < values; ++i) proto.mutable_values()->add_float_data(static_cast<float>(i + 1));
+    proto.mutable_indices()->set_data_type(schema::TensorProto::INT64);
+    proto.mutable_indices()->add_dims(static_cast<std::int64_t>(indices.size()));
+    for (const auto index : indices) proto.mutable_indices()->add_int64_data(index);
+    for (const auto extent : dims) proto.add_dims(extent);
+    b.node("Add", {"x", "k"}, {"y"});
+    return b;
+  };
+  const auto made = evaluate(*sparse({2, 3}, {1, 5}).read(), {floats(std::vector<float>(6, 0), {2, 3})});
+  EXPECT_EQ(values_of(made[0]), (std::vector<float>{0, 1, 0, 0, 0, 2}));
+  EXPECT_THAT(sparse({2, 3}, {1, 6}).error().what(), AllOf(HasSubstr("'k'"), HasSubstr("index 6")));
+  EXPECT_THAT(sparse({2, 3}, {-1, 5}).error().what(), HasSubstr("index -1"));
+  EXPECT_THAT(sparse({2, 3}, {1}).error().what(), HasSubstr("expected i64"));
+  EXPECT_THAT(sparse({2, -3}, {1, 5}).error().what(), HasSubstr("negative extent"));
+  EXPECT_EQ(sparse({1 << 20, 1 << 20}, {1, 5}).error().code(), Code::kResourceExhausted);
+  EXPECT_EQ(sparse({INT64_MAX, INT64_MAX}, {1, 5}).error().code(), Code::kInvalidArgument);
+}
+
+TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
+  Builder text;
+  text.output("y");
+  auto& attribute = *text.node("Constant", {}, {"y"}, "words").add_attribute();
+  attribute.set_name("value_string");
+  attribute.set_type(schema::AttributeProto::STRING);
+  attribute.set_s("hello");
+  const Error error = text.error();
+  EXPECT_EQ(error.code(), Code::kUnimplemented);
+  EXPECT_THAT(error.what(), AllOf(HasSubstr("words"), HasSubstr("text"), HasSubstr("take out")));
+  EXPECT_THAT(error.what(), Not(HasSubstr("supported")));
+
+  Builder cropped(18);
+  cropped.input("x", {1, 1, 8, 8}).output("y");
+  auto& scales = cropped.initializer("s", {4});
+  for (int i = 0; i < 4; ++i) scales.add_float_data(1);
+  auto& mode = *cropped.node("Resize", {"x", "", "s"}, {"y"}, "cropper").add_attribute();
+  mode.set_name("coordinate_transformation_mode");
+  mode.set_type(schema::AttributeProto::STRING);
+  mode.set_s("tf_crop_and_resize");
+  EXPECT_THAT(cropped.error().what(),
+              AllOf(HasSubstr("form of Resize"), HasSubstr("Slice"), Not(HasSubstr("supported"))));
+  mode.set_s("sideways");
+  EXPECT_EQ(cropped.error().code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tenon::onnx_test

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fills seed folders for the parser fuzzers: make_seeds.py --out DIR [--zoo DIR] [--node-tests DIR].
 
-Writes DIR/onnx (the smallest zoo models and up to 400 of ONNX's node tests) and DIR/ir (the small models' XML).
+Writes DIR/onnx (the smallest zoo models and up to 400 of ONNX's node tests), DIR/ir (the small models' XML) and DIR/graphs (the
+decisions of random graphs).
 """
 import argparse
+import random
 import shutil
 from pathlib import Path
 
@@ -17,9 +19,12 @@ def main():
     parser.add_argument("--zoo", type=Path)
     parser.add_argument("--node-tests", type=Path)
     options = parser.parse_args()
-    onnx, ir = options.out / "onnx", options.out / "ir"
-    for folder in (onnx, ir):
+    onnx, ir, graphs = options.out / "onnx", options.out / "ir", options.out / "graphs"
+    for folder in (onnx, ir, graphs):
         folder.mkdir(parents=True, exist_ok=True)
+    # Any bytes are a graph.
+    for seed in range(100):
+        (graphs / f"{seed}.bytes").write_bytes(random.Random(seed).randbytes(200))
     if options.zoo:
         for path in options.zoo.glob("*.onnx"):
             if path.stat().st_size <= MAX_SEED_BYTES:

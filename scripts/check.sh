@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(clang asan tsan frameworks-off deletable tidy abi fuzz mutants zoo npu vm chroot12-full chroot12 chroot13 npu13)
+PARTS=(clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu vm chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -119,6 +119,12 @@ check_fuzz() {
     sees_libraries "$target.log" || { echo "$name sees no code but its own: its libraries are built without coverage"; failed=1; }
   done
   [ "$failed" = 0 ]
+}
+
+# Random graphs on the CPU engine beside the reference, from another place each time; a failure says how to see it again.
+check_graphs() {
+  configure release && build release graphs_test &&
+    TENON_GRAPHS="${TENON_GRAPHS:-50000}" TENON_GRAPHS_SEED="${TENON_GRAPHS_SEED:-$(date +%s)000000}" build/release/tests/graphs_test
 }
 
 # Fifty defects, planted one at a time: how many do the fast tests find?

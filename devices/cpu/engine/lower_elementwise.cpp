@@ -124,6 +124,8 @@ bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, alg
   const ElementType lies_in = element_type(layout);
   if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
   if (layout.get_ndims() == 0) return false;
+  // What fills blocks up is 0 and must stay so, since the next kernel multiplies it: 0 / 0 would be no number.
+  if (algo == algorithm::binary_div && !is_dense(layout)) layout = plain_desc(lies_in, x.shape);
   if (const auto what = small_kernel(algo, x.shape, layout)) {
     const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
     const std::size_t bytes = layout.get_size();

@@ -215,6 +215,44 @@ TEST(Places, SaysWhichOutputMayLieOverWhichInput) {
   }
 }
 
+TEST(Places, WhatFillsBlocksStaysZero) {
+  // Channels that only fill a block up are 0 in both operands; 0 / 0 there must not reach the next kernel.
+  for (const ElementType precision : {ElementType::kF32, ElementType::kBf16}) {
+    if (precision == ElementType::kBf16 && !engine::has_native_bf16()) continue;
+    for (const std::size_t channels : {1, 3, 17, 20})
+      for (const bool depthwise : {false, true}) {
+        SCOPED_TRACE(std::string(name(precision)) + " " + std::to_string(channels) + (depthwise ? " depthwise" : ""));
+        const auto x = parameter({1, channels, 8, 5});
+        const Out made =
+            depthwise ? op1("GroupConvolution", 1, {x, weights({channels, 1, 1, 3, 3})},
+                            {{"strides", {1, 1}}, {"pads_begin", {1, 1}}, {"pads_end", {1, 1}}, {"dilations", {1, 1}}})
+                      : convolution(x, channels, 3, 1, 1);
+        const Out divisor = op1("Add", 1, {op1("Abs", 1, {convolution(x, channels, 1)}), scalar(1)});
+        const Out again = op1("Add", 1, {op1("Abs", 1, {x}), scalar(1)});
+        for (const Out& by : {divisor, again}) {
+          // A second reader keeps the division out of the convolution.
+          for (const bool fused : {false, true}) {
+            const Out activated = fused ? relu(made) : made;
+            const Out quotient = op1("Divide", 1, {op1("Divide", 1, {activated, by}), weights({1, channels, 1, 1})});
+            OutputVector outputs{convolution(quotient, 8, 1)};
+            if (!fused) outputs.push_back(convolution(relu(made), 8, 1));
+            const auto model = std::make_shared<Model>(outputs, ParameterVector{x});
+            engine::Options options;
+            options.threads = 1;
+            options.precision = precision;
+            engine::Workers workers(1);
+            engine::Execution execution(engine::Plan::compile(model, options));
+            const auto inputs = random_inputs(*model);
+            execution.bind_input(0, inputs[0]);
+            const auto wanted = evaluate(*model, inputs);
+            EXPECT_TRUE(execution.run(workers));
+            expect_close(wanted[0], execution.output(0), "quotient", precision == ElementType::kBf16 ? 0.03 : 2e-4);
+          }
+        }
+      }
+  }
+}
+
 // -- 8 bits
 
 Out fake(const Out& x, double low, double high) {

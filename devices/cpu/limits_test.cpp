@@ -148,7 +148,8 @@ TEST_F(CpuLimits, CompilingEndsInTime) {
   };
   const auto x = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1024, 1024}));
   Output<Node> product = matrix(0.5);
-  for (int i = 0; i < 3; ++i) product = std::make_shared<op::v0::MatMul>(product, matrix(0.1))->output(0);
+  const auto factor = matrix(0.1);
+  for (int i = 0; i < 100; ++i) product = std::make_shared<op::v0::MatMul>(product, factor)->output(0);
   const auto model =
       std::make_shared<Model>(OutputVector{std::make_shared<op::v1::Add>(x, product)->output(0)}, ParameterVector{x});
   core_.set_property(limit::compile_seconds(1));

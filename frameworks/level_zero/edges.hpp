@@ -141,7 +141,9 @@ class CpuToUsmCopy final : public Edge {
     if (from.fd != FdKind::kNone && std::holds_alternative<Reached>(twin_.step(from, to, access)))
       return Refusal{"the memory can be shared in place"};
     if (!native->device.takes_host()) return Refusal{native->device.name + " takes no host memory to copy into"};
-    return copied(from, to, kUsmMemory, 5'000, 0.1);
+    Reached reached = copied(from, to, kUsmMemory, 5'000, 0.1);
+    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // There is no empty USM.
+    return reached;
   }
 
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {

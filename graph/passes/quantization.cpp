@@ -14,7 +14,8 @@ namespace pass {
 namespace {
 /// One number, whatever the rank; converted or reshaped constants are looked through.
 std::optional<double> number(Node* node) {
-  while (is_op(node, "Convert") || is_op(node, "Reshape")) node = node->get_input_node_ptr(0);
+  // A few, as readers write them: many readers of one long way are not to go it each.
+  for (int i = 0; i < 4 && (is_op(node, "Convert") || is_op(node, "Reshape")); ++i) node = node->get_input_node_ptr(0);
   const auto* constant = as_type<op::v0::Constant>(node);
   if (!constant || constant->get_tensor().element_count() != 1) return std::nullopt;
   return constant->to_doubles()[0];

@@ -60,7 +60,7 @@ double work(const Meter& meter, const Make& make, std::size_t nodes, ElementType
   return meter.now() - begin;
 }
 
-void expect_linear(const char* what, const Make& make, std::size_t nodes = 4000,
+void expect_linear(const char* what, const Make& make, std::size_t nodes = 2000,
                    ElementType precision = ElementType::kF32) {
   const Meter meter;
   work(meter, make, nodes / 4, precision);  // What is made once in a process.

@@ -31,9 +31,9 @@ template <Elementwise kWhat>
 HWY_INLINE V Apply(V x, V y, V alpha, V beta) {
   const D d;
   const V one = hn::Set(d, 1.f), zero = hn::Zero(d);
-  // Without a slope -inf becomes 0, which 0 * -inf is not.
+  // No slope is zero for minus infinity, too.
   if constexpr (kWhat == Elementwise::kRelu)
-    return hn::IfThenElse(hn::Lt(x, zero), hn::IfThenZeroElse(hn::Eq(alpha, zero), hn::Mul(alpha, x)), x);
+    return hn::IfThenElse(hn::Lt(x, zero), hn::IfThenElseZero(hn::Ne(alpha, zero), hn::Mul(alpha, x)), x);
   if constexpr (kWhat == Elementwise::kSigmoid) return hn::Div(one, hn::Add(one, SafeExp(hn::Neg(x))));
   if constexpr (kWhat == Elementwise::kTanh) return KeepNan(x, hn::Tanh(d, x));
   if constexpr (kWhat == Elementwise::kClip) return KeepNan(x, Limit(x, alpha, beta));

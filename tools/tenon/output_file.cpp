@@ -81,6 +81,7 @@ OutputFile::OutputFile(const std::string& path, std::string_view option, Command
   if (fs::exists(path_, ignored) && ::access(path_.c_str(), W_OK) != 0) {
     throw Error(Code::kPermissionDenied, what + " exists and may not be overwritten; choose another name");
   }
+  const HeldSignals held;  // Between the file and its entry among the unfinished ones.
   // A number by chance, not the pid: containers that share a folder are all pid 1.
   std::random_device random;
   int fd = -1, error = EEXIST;

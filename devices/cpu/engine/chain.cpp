@@ -323,6 +323,8 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
           break;
       }
     }
+    // What fills blocks up is 0 and must stay so; kernels for AVX2 divide it, too.
+    if (algorithm == dnnl::algorithm::binary_div && !is_dense(desc)) return false;
     Binary binary;
     binary.value = &other;
     // 8-bit numbers are added as they are, between a division by their scale and a product with it.

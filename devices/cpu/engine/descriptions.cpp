@@ -120,6 +120,12 @@ bool is_plain(const md& desc, const Shape& shape, ElementType type) {
 
 bool has_native_bf16() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16; }
 
+bool has_native_int8() {
+  const auto isa = dnnl::get_effective_cpu_isa();
+  using dnnl::cpu_isa;
+  return isa == cpu_isa::avx2_vnni || isa == cpu_isa::avx2_vnni_2 || isa >= cpu_isa::avx512_core_vnni;
+}
+
 bool is_slow(const char* implementation) {
   const std::string_view name = implementation;
   return name.substr(0, 3) == "ref" || name.find("ref:") != name.npos || name.substr(0, 8) == "simple:a";

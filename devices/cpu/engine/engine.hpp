@@ -202,6 +202,9 @@ class Execution {
 
 /// This CPU multiplies bf16 natively, so that precision kBf16 gains time.
 bool has_native_bf16();
+/// This CPU adds four products of 8-bit numbers exactly. Others add two in 16 bits with saturation, so that weights
+/// beyond -64..64 would give wrong sums: there such layers are computed with real numbers.
+bool has_native_int8();
 
 /// True when the engine can run the node: by a kernel of its own or by the operation table's.
 bool is_supported(const Node& node);

@@ -142,9 +142,18 @@ std::optional<Read> read_fake_quantized(Lowering& lowering, const Node* node) {
   return read;
 }
 
+/// The kernels of this CPU add products with these i8 weights without saturating between: see has_native_int8().
+bool adds_exactly(const Tensor& weights) {
+  if (has_native_int8()) return true;
+  const auto* values = weights.data<std::int8_t>();
+  return std::all_of(values, values + weights.element_count(), [](std::int8_t w) { return w >= -64 && w <= 64; });
+}
+
 std::optional<Read> read_weights(Lowering& lowering, const Node* node) {
-  if (auto read = read_dequantized(node)) return read;
-  return read_fake_quantized(lowering, node);
+  auto read = read_dequantized(node);
+  if (!read) read = read_fake_quantized(lowering, node);
+  if (read && !adds_exactly(read->values)) return std::nullopt;
+  return read;
 }
 
 /// A convolution or pooling reads the node, or what only joins and moves its value does.

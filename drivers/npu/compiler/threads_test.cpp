@@ -68,8 +68,9 @@ TEST(CompilationThreads, BoundWhoTakesPartAndNotThePlan) {
     return compile(request_for(ir, flags.c_str()), nullptr);
   };
   Compiled one, all;
-  EXPECT_LT(share_of_others([&] { one = compile_with(" COMPILATION_NUM_THREADS=\"1\""); }), 0.05);
-  EXPECT_GT(most_of_others([&] { all = compile_with(""); }), 0.05);
+  const double of_one = share_of_others([&] { one = compile_with(" COMPILATION_NUM_THREADS=\"1\""); });
+  EXPECT_LT(of_one, 0.05);
+  EXPECT_GT(most_of_others([&] { all = compile_with(""); }), of_one + 0.02);
   EXPECT_EQ(one.log, all.log) << "the same kernels, cut for the threads that run them";
   EXPECT_EQ(one.program->settings().target.workers(), 2);
 }

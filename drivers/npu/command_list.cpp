@@ -150,7 +150,9 @@ bool CommandList::take() noexcept {
 }
 
 void CommandList::cancel() noexcept {
-  if (state_.load(std::memory_order_acquire) == State::kInFlight) cancelled_.store(true, std::memory_order_relaxed);
+  if (state_.load(std::memory_order_acquire) != State::kInFlight) return;
+  may_run_long_.store(true, std::memory_order_relaxed);
+  cancelled_.store(true, std::memory_order_relaxed);
 }
 
 ze_result_t CommandList::why_not_taken() const noexcept {

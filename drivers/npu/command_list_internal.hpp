@@ -77,6 +77,8 @@ class CommandList final : public Object {
   /// more, the rest does not run, and whatever would have been signalled is, with ZE_RESULT_ERROR_NOT_AVAILABLE.
   void cancel() noexcept;
   bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
+  /// Somebody did not want to wait for it: how long it took the last time does not say how long it will take.
+  bool may_run_long() const noexcept { return may_run_long_.load(std::memory_order_relaxed); }
   ze_result_t next_command_id(std::uint32_t flags, std::uint64_t* id);
   /// Calls `change(command)` on the command with this id, which must have been announced with one of `flags`.
   template <class Change>
@@ -112,6 +114,7 @@ class CommandList final : public Object {
   const bool is_synchronous_ = false;
   std::atomic<State> state_{State::kRecording};
   std::atomic<bool> cancelled_{false};  ///< Of the submission that it is in, or was last.
+  std::atomic<bool> may_run_long_{false};
   State before_change_ = State::kRecording;
   std::vector<std::unique_ptr<Command>> commands_;
   std::vector<std::size_t> announced_;  ///< By id - 1: the command's index.

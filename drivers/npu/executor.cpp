@@ -32,7 +32,7 @@ constexpr std::size_t kKeptFailures = 64;
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
 bool is_short(const CommandList& list) noexcept {
-  return list.last_run_ns() < kShortNs &&
+  return list.last_run_ns() < kShortNs && !list.may_run_long() &&
          std::ranges::all_of(list.commands(), [](const auto& command) { return command->waits.empty(); });
 }
 

@@ -167,6 +167,7 @@ Pictures::Pictures(const std::string& video_path, const std::string& snapshot_pa
   snapshot_ = OutputFile(snapshot_path, "--snapshot", files);
   if (video_path.empty()) return;
   files.add_output(video_path, "--save");
+  const HeldSignals held;  // Between the file and its entry among the unfinished ones.
   writer_.emplace(video_path, info_, writer_options(fps, ledger_));
   unfinished_ = Unfinished(writer_->temporary_path());
 }

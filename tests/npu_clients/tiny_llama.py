@@ -46,7 +46,9 @@ class Weights:
             step = (span / 7).astype(np.float16)
             numbers = np.clip(np.rint(values / step), -8, 7).astype(np.int8)
             packed = (numbers[:, 0::2] & 15) | (numbers[:, 1::2] & 15) << 4
-            stored = ov.op.Constant(ov.Tensor(packed.astype(np.uint8), [rows, columns], ov.Type.i4))
+            tensor = ov.Tensor(ov.Type.i4, ov.Shape([rows, columns]))  # Its own memory: over an array's it would not keep the array.
+            tensor.data[:] = packed.ravel()
+            stored = ov.op.Constant(tensor)
             whole = ops.convert(stored, np.float16)
         return ops.convert(ops.multiply(whole, ops.constant(step)), np.float32)
 

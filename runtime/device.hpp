@@ -37,7 +37,7 @@ class TENON_API Inference {
   int stream() const noexcept { return stream_; }
 
   /// True once the user asked to cancel. Poll it between nodes, then throw_if_cancelled(). @thread any
-  bool cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
+  bool cancelled() const noexcept { return cancelled_.load(); }
   /// @errors kCancelled (class Cancelled)
   void throw_if_cancelled() const;
 

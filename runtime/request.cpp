@@ -31,8 +31,8 @@ void RequestState::begin(const Inference* within) {
   }
   cancelled_.store(false, std::memory_order_relaxed);
   if (within) {
-    // Either who cancels the whole sees this part run, or this part sees that the whole is cancelled.
-    std::atomic_thread_fence(std::memory_order_seq_cst);
+    // Either who cancels the whole sees this part run, or this part sees that the whole is cancelled: phase_ and
+    // cancelled_ are written and read in one order that all threads see.
     if (within->cancelled()) cancelled_.store(true, std::memory_order_relaxed);
   }
   if (has_error_.load(std::memory_order_acquire)) {
@@ -250,8 +250,7 @@ void RequestState::raise() {
 
 void RequestState::cancel() noexcept {
   if (phase_.load() != Phase::kRunning) return;
-  cancelled_.store(true, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // See begin(): parts of this one.
+  cancelled_.store(true);  // Before the parts are asked for: see begin().
   if (InferRequestImpl* impl = active_.load(std::memory_order_acquire)) impl->cancel();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blobs: a header that is checked byte by byte, then sections that are checked as a whole.
-#include <tenon/devices/cpu/engine/blob_internal.hpp>
+#include <tenon/core/version.hpp>
+#include <tenon/engine/blob.hpp>
 
 #include <link.h>
 
@@ -17,7 +18,7 @@
 #include <tenon/runtime/content_hash.hpp>
 #include <tenon/runtime/version.hpp>
 
-namespace tenon::inline v1::cpu_device {
+namespace tenon::inline v1::engine {
 namespace {
 
 constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'C', 'P', 'U'};
@@ -245,7 +246,7 @@ void insert_constants(const std::shared_ptr<Model>& model, std::uint64_t count,
 void insert_packed(Blob& blob, const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header) {
   TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
   insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
-    engine::PreparedModel::Constant constant;
+    engine::PackedModel::Constant constant;
     constant.stand_in = engine::make_stand_in(parameter.get_element_type(), parameter.get_output_shape(0));
     for (std::uint64_t k = table.number(); k > 0; --k) {
       engine::PackedConstant packed;
@@ -338,7 +339,7 @@ void write_weightless(std::ostream& stream, const Blob& blob) {
 }  // namespace
 
 std::string blob_identity() {
-  static const std::string identity = "Tenon 0.1.0 build " + build_id() + ", " + engine::layout_authority();
+  static const std::string identity = "Tenon " TENON_VERSION " build " + build_id() + ", " + engine::layout_authority();
   return identity;
 }
 
@@ -399,4 +400,4 @@ Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& sourc
   return blob;
 }
 
-}  // namespace tenon::inline v1::cpu_device
+}  // namespace tenon::inline v1::engine

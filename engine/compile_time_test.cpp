@@ -9,7 +9,7 @@
 #include <ctime>
 #include <functional>
 
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
 namespace {

@@ -100,7 +100,7 @@ struct StepInfo {
 
 struct PlanImpl;
 struct ExecutionImpl;
-struct PreparedModel;
+struct PackedModel;
 
 /// A model made ready for this CPU: constants packed, kernels made, memory laid out. Shared by its executions.
 /// @thread all members from any thread.
@@ -112,7 +112,7 @@ class Plan {
   ///         kResourceExhausted, kDeadlineExceeded  more memory or time than model_limits() allow
   static std::shared_ptr<const Plan> compile(std::shared_ptr<const Model> model, const Options& options = {});
   /// From a model whose passes are done, with the constants that were packed before; see restore_plan().
-  static std::shared_ptr<const Plan> compile_prepared(const PreparedModel& prepared, const Options& options);
+  static std::shared_ptr<const Plan> compile_packed(const PackedModel& prepared, const Options& options);
   ~Plan();
 
   const std::vector<Port>& inputs() const;
@@ -138,8 +138,7 @@ class Plan {
   friend class Execution;
   Plan() = default;
   static std::shared_ptr<const Plan> build(std::shared_ptr<const Model> prepared, const Options& options,
-                                           const PreparedModel* packed, const HostBudget& budget,
-                                           const TimeLimit& time);
+                                           const PackedModel* packed, const HostBudget& budget, const TimeLimit& time);
   std::unique_ptr<PlanImpl> impl_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stand-ins for constants that are only read packed, and the proof that nothing else reads them.
-#include <tenon/devices/cpu/engine/prepared.hpp>
+#include <tenon/engine/packed_model.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
-#include <tenon/devices/cpu/engine/prepared_internal.hpp>
+#include <tenon/engine/plan/packed_constants.hpp>
+#include <tenon/engine/plan/plan.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -25,12 +25,6 @@ constexpr int kTries = 4;
 std::size_t page_bytes() {
   static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   return size;
-}
-
-std::string joined(const dnnl::memory::dims& values) {
-  std::string text;
-  for (const auto value : values) text += (text.empty() ? "" : "x") + std::to_string(value);
-  return text;
 }
 
 /// Constants that were packed, and whose every reader is a oneDNN primitive: those see memory through the plan's
@@ -76,16 +70,15 @@ std::map<const void*, std::vector<const PackedRecord*>> candidates(const PlanImp
 }
 
 /// The plan's model with stand-ins for those constants.
-PreparedModel with_stand_ins(const PlanImpl& plan,
-                             const std::map<const void*, std::vector<const PackedRecord*>>& which) {
-  PreparedModel prepared;
+PackedModel with_stand_ins(const PlanImpl& plan, const std::map<const void*, std::vector<const PackedRecord*>>& which) {
+  PackedModel prepared;
   const auto model = plan.model->clone();
   for (const auto& node : model->get_ordered_ops()) {
     const auto* constant = as_type<op::v0::Constant>(node.get());
     if (!constant) continue;
     const auto records = which.find(constant->get_byte_size() ? constant->get_data_ptr() : nullptr);
     if (records == which.end()) continue;
-    PreparedModel::Constant made;
+    PackedModel::Constant made;
     made.stand_in = make_stand_in(constant->get_tensor().element_type(), constant->get_tensor().shape());
     for (const PackedRecord* record : records->second) {
       const std::string from = layout_text(record->from), layout = layout_text(record->layout);
@@ -103,14 +96,6 @@ PreparedModel with_stand_ins(const PlanImpl& plan,
 }
 
 }  // namespace
-
-std::string layout_text(const dnnl::memory::desc& desc) {
-  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return {};
-  return std::to_string(static_cast<int>(desc.get_data_type())) + ' ' + joined(desc.get_dims()) + '/' +
-         joined(desc.get_padded_dims()) + " strides " + joined(desc.get_strides()) + " blocks " +
-         joined(desc.get_inner_blks()) + '@' + joined(desc.get_inner_idxs()) + " bytes " +
-         std::to_string(desc.get_size());
-}
 
 std::string layout_authority() {
   const dnnl_version_t* version = dnnl_version();
@@ -140,23 +125,8 @@ bool was_touched(const Tensor& stand_in) {
   return std::any_of(resident.begin(), resident.end(), [](unsigned char page) { return page & 1; });
 }
 
-PackedStore::PackedStore(const PreparedModel& prepared) {
-  for (const auto& constant : prepared.constants) by_address_[constant.stand_in.data()] = &constant;
-}
-
-Tensor PackedStore::find(const void* source, const dnnl::memory::desc& from, const dnnl::memory::desc& layout) const {
-  const std::string from_text = layout_text(from), text = layout_text(layout);
-  for (const PackedConstant& packed : by_address_.at(source)->packed) {
-    if (packed.from == from_text && packed.layout == text && packed.bytes.size_bytes() >= layout.get_size())
-      return packed.bytes;
-  }
-  throw Error(Code::kFailedPrecondition,
-              "CPU: a constant was packed in another layout than the one wanted here (" + text +
-                  "): another number of threads, or another processor; compile the model anew");
-}
-
-std::shared_ptr<const Plan> restore_plan(const PreparedModel& prepared, const Options& options) {
-  auto plan = Plan::compile_prepared(prepared, options);
+std::shared_ptr<const Plan> restore_plan(const PackedModel& prepared, const Options& options) {
+  auto plan = Plan::compile_packed(prepared, options);
   for (const auto& constant : prepared.constants) {
     if (was_touched(constant.stand_in))
       throw Error(Code::kFailedPrecondition,
@@ -165,11 +135,11 @@ std::shared_ptr<const Plan> restore_plan(const PreparedModel& prepared, const Op
   return plan;
 }
 
-PreparedModel prepare_again(const Plan& plan) {
+PackedModel packed_model_of(const Plan& plan) {
   const PlanImpl& impl = plan.impl();
   auto which = candidates(impl);
   for (int attempt = 0; attempt < kTries && !which.empty(); ++attempt) {
-    PreparedModel prepared = with_stand_ins(impl, which);
+    PackedModel prepared = with_stand_ins(impl, which);
     try {
       restore_plan(prepared, impl.options);
       return prepared;

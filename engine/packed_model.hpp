@@ -7,21 +7,15 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/engine/plan/packed_constant.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::engine {
 
-/// One layout of a constant.
-struct PackedConstant {
-  std::string from;    ///< The layout that the bytes were packed from, in words of ours (see layout_text)...
-  std::string layout;  ///< ...and the one that they have.
-  Tensor bytes;        ///< u8, 64-byte aligned.
-};
-
 /// A model from which a plan is made without passes and without packing. Where a constant is only ever read packed, the
 /// model holds a stand-in for it: an address range without memory.
-struct PreparedModel {
+struct PackedModel {
   struct Constant {
     Tensor stand_in;
     std::vector<PackedConstant> packed;
@@ -39,11 +33,11 @@ bool was_touched(const Tensor& stand_in);
 /// Of a compiled plan. It compiles the plan once more from the result, so that what is given here is known to serve:
 /// constants that some kernel reads unpacked keep their values. @cost the time of restore_plan(), memory for nothing
 /// large. @thread any.
-PreparedModel prepare_again(const Plan& plan);
+PackedModel packed_model_of(const Plan& plan);
 
 /// The plan again. @param options  as for Plan::compile; the number of threads may differ.
 /// @errors kFailedPrecondition: a constant is wanted in a layout that is not there, or its values are read.
-std::shared_ptr<const Plan> restore_plan(const PreparedModel& prepared, const Options& options);
+std::shared_ptr<const Plan> restore_plan(const PackedModel& prepared, const Options& options);
 
 /// Name, version and instruction set of what decides on layouts: "oneDNN 3.11.2 (abc) avx512_core_amx".
 std::string layout_authority();

@@ -5,9 +5,9 @@
 #include <cstring>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/prepared.hpp>
+#include <tenon/engine/packed_model.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -61,11 +61,11 @@ TEST(StandIn, KnowsWhetherItWasRead) {
   EXPECT_FALSE(was_touched(untouched)) << "neighbours are not meant";
 }
 
-TEST(PreparedModel, GivesThePlanAgainBitForBit) {
+TEST(PackedModel, GivesThePlanAgainBitForBit) {
   Options options;
   options.threads = 1;
   const auto plan = Plan::compile(network(), options);
-  const PreparedModel prepared = prepare_again(*plan);
+  const PackedModel prepared = packed_model_of(*plan);
   EXPECT_GE(prepared.constants.size(), 2u) << "weights of convolutions must not be kept twice";
   std::size_t packed = 0;
   for (const auto& one : prepared.constants) {
@@ -82,21 +82,21 @@ TEST(PreparedModel, GivesThePlanAgainBitForBit) {
     EXPECT_FALSE(was_touched(one.stand_in)) << "the run must not read what is not there";
 }
 
-TEST(PreparedModel, AConstantThatIsAlsoReadAsItLiesKeepsItsValues) {
+TEST(PackedModel, AConstantThatIsAlsoReadAsItLiesKeepsItsValues) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 32, 8, 8});
   const auto weights = constant({32, 32, 3, 3}, 5);
   auto y = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{32, 32, 3, 3});
   auto conv = convolution(x->output(0), weights);
   auto other = std::make_shared<op::v1::Maximum>(y->output(0), weights);
   const auto model = std::make_shared<Model>(OutputVector{conv->output(0), other->output(0)}, ParameterVector{x, y});
-  const PreparedModel prepared = prepare_again(*Plan::compile(model));
+  const PackedModel prepared = packed_model_of(*Plan::compile(model));
   EXPECT_TRUE(prepared.constants.empty());
   EXPECT_NO_THROW(restore_plan(prepared, {}));
 }
 
-TEST(PreparedModel, AnotherLayoutIsRefused) {
+TEST(PackedModel, AnotherLayoutIsRefused) {
   const auto plan = Plan::compile(network());
-  PreparedModel prepared = prepare_again(*plan);
+  PackedModel prepared = packed_model_of(*plan);
   ASSERT_FALSE(prepared.constants.empty());
   prepared.constants[0].packed[0].layout += " of another machine";
   try {

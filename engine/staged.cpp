@@ -5,10 +5,10 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/staged_internal.hpp>
+#include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>
 
-namespace tenon::inline v1::cpu_device {
+namespace tenon::inline v1::engine {
 namespace {
 
 constexpr std::size_t kKeptStages = 4;
@@ -320,4 +320,4 @@ std::vector<Tensor> Staged::run(const std::shared_ptr<const Model>& model, const
   }
 }
 
-}  // namespace tenon::inline v1::cpu_device
+}  // namespace tenon::inline v1::engine

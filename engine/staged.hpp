@@ -9,10 +9,10 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/graph/subgraph.hpp>
 
-namespace tenon::inline v1::cpu_device {
+namespace tenon::inline v1::engine {
 
 /// Asked between steps whether to end early.
 struct Cancellation {
@@ -69,4 +69,4 @@ class Staged {
   std::size_t compiled_ = 0;
 };
 
-}  // namespace tenon::inline v1::cpu_device
+}  // namespace tenon::inline v1::engine

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models whose shapes depend on values, in stages, against the reference.
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
-#include <tenon/devices/cpu/engine/staged_internal.hpp>
+#include <tenon/engine/staged.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::engine_test {
 namespace {
 
-using cpu_device::Staged;
+using engine::Staged;
 using op::v0::Constant;
 using op::v0::Parameter;
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Classes of operations that carry data or that users write by hand.
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 #include <cstring>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/layout.hpp>
-#include <tenon/graph/operation.hpp>
-#include <tenon/graph/ops/kernel_internal.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
 
 namespace tenon {
 inline namespace v1 {

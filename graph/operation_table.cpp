@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operation table put together from its groups.
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
 
 #include <algorithm>
 #include <unordered_map>
 
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {

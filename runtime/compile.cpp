@@ -4,7 +4,7 @@
 
 #include <tenon/core/mapped_file.hpp>
 #include <tenon/runtime/exception.hpp>
-#include "core_internal.hpp"
+#include <tenon/runtime/internal/compile.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -18,8 +18,8 @@ void read_source(ModelSource& source) {
     source.files.push_back({cache::absolute(file.path), file.size_bytes, file.modified_ns, file.changed_ns});
 }
 
-Variant::Key key_for(const ModelState& state, const std::optional<FrameOption>& frames) {
-  Variant::Key key;
+InputVariant::Key key_for(const ModelState& state, const std::optional<FrameOption>& frames) {
+  InputVariant::Key key;
   if (!frames) return key;
   key.resize(state.inputs().size());
   const PortRef port = frames->input.empty() ? PortRef{true, state.check_index(true, 0)} : state.find(frames->input);

@@ -13,9 +13,9 @@
 
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/auto/properties.hpp>
-#include <tenon/runtime/device_host.hpp>
+#include <tenon/runtime/device/device_host.hpp>
+#include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>
-#include <tenon/runtime/property_table.hpp>
 
 namespace tenon::inline v1::auto_device {
 

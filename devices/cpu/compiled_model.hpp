@@ -8,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include <tenon/devices/cpu/config_internal.hpp>
-#include <tenon/devices/cpu/engine/blob_internal.hpp>
-#include <tenon/devices/cpu/states_internal.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/devices/cpu/config.hpp>
+#include <tenon/devices/cpu/states.hpp>
+#include <tenon/engine/blob.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::cpu_device {
 
 /// A plan, or for models whose shapes depend on values the fact that there is none.
-struct Variant {
+struct ShapeVariant {
   std::vector<Shape> input_shapes;
   std::shared_ptr<const engine::Plan> plan;
   std::shared_ptr<const Model> interpreted;  ///< Run by the reference interpreter when there is no plan.
@@ -30,7 +30,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   /// @errors as engine::Plan::compile
   CompiledModel(const std::shared_ptr<const Model>& model, const Config& config);
   /// An imported one. @errors as engine::restore_plan
-  CompiledModel(Blob blob, const Config& config);
+  CompiledModel(engine::Blob blob, const Config& config);
 
   std::unique_ptr<InferRequestImpl> create_request() override;
   std::size_t stream_count() const override { return static_cast<std::size_t>(config_.stream_count()); }
@@ -40,9 +40,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void export_blob(std::ostream& stream, bool weightless) const override;
 
   /// The plan for these input shapes; compiled on first use, the last few kept.
-  std::shared_ptr<const Variant> variant_for(const std::vector<Shape>& shapes);
+  std::shared_ptr<const ShapeVariant> variant_for(const std::vector<Shape>& shapes);
   /// Null for a model of dynamic shapes.
-  const std::shared_ptr<const Variant>& static_variant() const { return static_variant_; }
+  const std::shared_ptr<const ShapeVariant>& static_variant() const { return static_variant_; }
   engine::Workers& workers(int stream) {
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
   }
@@ -55,8 +55,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::shared_ptr<RemoteContextImpl> context() const override;
 
  private:
-  std::shared_ptr<const Variant> make_variant(const std::shared_ptr<const Model>& model,
-                                              std::vector<Shape> shapes) const;
+  std::shared_ptr<const ShapeVariant> make_variant(const std::shared_ptr<const Model>& model,
+                                                   std::vector<Shape> shapes) const;
   void start_workers();
   void declare_properties();
 
@@ -67,9 +67,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::vector<VariableInfo> variables_;
   std::unique_ptr<Reservation> reservation_;
   std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream, and the last for callers of infer().
-  std::shared_ptr<const Variant> static_variant_;
+  std::shared_ptr<const ShapeVariant> static_variant_;
   std::mutex mutex_;
-  std::list<std::shared_ptr<const Variant>> recent_;
+  std::list<std::shared_ptr<const ShapeVariant>> recent_;
   PropertyTable table_{"compiled model of CPU"};
 };
 

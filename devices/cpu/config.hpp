@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <string>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
-#include <tenon/devices/cpu/placement_internal.hpp>
+#include <tenon/devices/cpu/placement.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>
-#include <tenon/runtime/property_table.hpp>
 
 namespace tenon::inline v1::cpu_device {
 

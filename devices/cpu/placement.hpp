@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
-#include <tenon/devices/cpu/topology_internal.hpp>
+#include <tenon/devices/cpu/topology.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/intel_cpu/properties.hpp>
 #include <tenon/runtime/properties.hpp>
-#include <tenon/runtime/property_table.hpp>
 
 namespace tenon::inline v1::cpu_device {
 

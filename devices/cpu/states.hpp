@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/graph/evaluate.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::cpu_device {
 

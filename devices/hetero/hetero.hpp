@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <tenon/graph/model.hpp>
-#include <tenon/runtime/device_host.hpp>
-#include <tenon/runtime/property_table.hpp>
+#include <tenon/runtime/device/device_host.hpp>
+#include <tenon/runtime/device/property_table.hpp>
 
 namespace tenon::inline v1::hetero {
 

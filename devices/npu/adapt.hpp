@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include <tenon/devices/npu/batch_internal.hpp>
-#include <tenon/devices/npu/hardware_internal.hpp>
-#include <tenon/devices/npu/model_info_internal.hpp>
+#include <tenon/devices/npu/batch.hpp>
+#include <tenon/devices/npu/hardware.hpp>
+#include <tenon/devices/npu/model_info.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <tenon/devices/npu/settings_internal.hpp>
+#include <tenon/devices/npu/settings.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include <tenon/devices/npu/completion_internal.hpp>
-#include <tenon/devices/npu/graph_internal.hpp>
-#include <tenon/devices/npu/model_info_internal.hpp>
-#include <tenon/devices/npu/settings_internal.hpp>
-#include <tenon/runtime/property_table.hpp>
+#include <tenon/devices/npu/completion.hpp>
+#include <tenon/devices/npu/graph.hpp>
+#include <tenon/devices/npu/model_info.hpp>
+#include <tenon/devices/npu/settings.hpp>
+#include <tenon/runtime/device/property_table.hpp>
 
 namespace tenon::inline v1::npu_device {
 

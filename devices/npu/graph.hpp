@@ -10,7 +10,7 @@
 
 #include <tenon/core/policy.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/npu/hardware_internal.hpp>
+#include <tenon/devices/npu/hardware.hpp>
 #include <tenon/graph/partial_shape.hpp>
 
 namespace tenon::inline v1::npu_device {

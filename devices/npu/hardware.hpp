@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/devices/npu/ir_internal.hpp>
-#include <tenon/devices/npu/native_internal.hpp>
-#include <tenon/devices/npu/settings_internal.hpp>
+#include <tenon/devices/npu/ir.hpp>
+#include <tenon/devices/npu/native.hpp>
+#include <tenon/devices/npu/settings.hpp>
 
 namespace tenon::inline v1::npu_device {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <variant>
 
-#include <tenon/devices/npu/hardware_internal.hpp>
+#include <tenon/devices/npu/hardware.hpp>
 #include <tenon/frameworks/level_zero/make.hpp>
 #include <tenon/runtime/intel_npu/remote_properties.hpp>
 

@@ -9,7 +9,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::npu_device {
 
@@ -47,7 +47,7 @@ std::shared_ptr<const Model> take_states(const std::shared_ptr<const Model>& mod
 /// What stands behind a blob's header and ports.
 enum class BlobKind : std::uint32_t {
   kNative = 1,      ///< The driver's own blob.
-  kWeightless = 2,  ///< weightless_internal.hpp: to be compiled again, with weights that are found elsewhere.
+  kWeightless = 2,  ///< weightless.hpp: to be compiled again, with weights that are found elsewhere.
 };
 
 /// Writes a blob: header, ports, states, and the rest, which begins on a page.

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include <tenon/devices/npu/memory_internal.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/devices/npu/memory.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -7,9 +7,9 @@
 #include <mutex>
 #include <vector>
 
-#include <tenon/devices/npu/compiled_model_internal.hpp>
-#include <tenon/devices/npu/graph_internal.hpp>
-#include <tenon/devices/npu/memory_internal.hpp>
+#include <tenon/devices/npu/compiled_model.hpp>
+#include <tenon/devices/npu/graph.hpp>
+#include <tenon/devices/npu/memory.hpp>
 
 namespace tenon::inline v1::npu_device {
 

@@ -9,8 +9,8 @@
 
 #include <openvino/runtime/compiled_model.hpp>
 
-#include <tenon/devices/openvino/frames_internal.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/devices/openvino/frames.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::openvino_device {
 

@@ -8,7 +8,7 @@
 #include <openvino/runtime/remote_context.hpp>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::openvino_device {
 

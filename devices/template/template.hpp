@@ -11,9 +11,9 @@
 #include <tenon/core/context.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>
-#include <tenon/runtime/property_table.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon::inline v1::template_device {

@@ -10,7 +10,7 @@
 
 #include <tenon/core/shape.hpp>
 
-#include "parallel.hpp"
+#include <tenon/engine/kernels/parallel.hpp>
 
 namespace tenon::inline v1::engine::kernels {
 

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
 
 namespace tenon::inline v1::engine::kernels {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element-wise functions: compiled once per instruction set and chosen when a plan is made.
-#include <tenon/devices/cpu/engine/kernels/elementwise.hpp>
+#include <tenon/engine/kernels/elementwise.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/devices/cpu/engine/kernels/elementwise.cpp>
+#define HWY_TARGET_INCLUDE <tenon/engine/kernels/elementwise.cpp>
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
-#include <tenon/devices/cpu/engine/kernels/elementwise.hpp>
+#include <tenon/engine/kernels/elementwise.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
 namespace {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // f16 and f32: compiled once per instruction set and chosen at run time.
-#include <tenon/devices/cpu/engine/kernels/half.hpp>
+#include <tenon/engine/kernels/half.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/devices/cpu/engine/kernels/half.cpp>
+#define HWY_TARGET_INCLUDE <tenon/engine/kernels/half.cpp>
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -45,7 +45,7 @@ void Narrow(const float* x, std::uint16_t* y, std::size_t count) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
 
 namespace tenon::inline v1::engine::kernels {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input stage on the CPU. SIMD by Highway: this file is compiled once per instruction set and chosen at run time.
-#include "input_stage_kernel.hpp"
+#include <tenon/engine/kernels/input_stage.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/devices/cpu/engine/input_stage_kernel.cpp>
+#define HWY_TARGET_INCLUDE <tenon/engine/kernels/input_stage.cpp>
 // What sits between the sets below brings this kernel nothing but compile time.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
@@ -16,9 +16,9 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/parallel.hpp"
+#include <tenon/engine/kernels/parallel.hpp>
 
-#include <tenon/devices/cpu/engine/input_stage_colour.hpp>
+#include <tenon/engine/kernels/input_stage_colour.hpp>
 
 namespace tenon {
 inline namespace v1 {

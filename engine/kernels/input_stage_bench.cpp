@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The input stage beside what people write without it: OpenCV (cvtColor, resize, convertTo) and swscale plus a loop.
-#include "input_stage_kernel.hpp"
+#include <tenon/engine/kernels/input_stage.hpp>
 
 #include <memory>
 #include <vector>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colours of one row, SIMD by Highway: compiled once per instruction set and chosen at run time.
-#include <tenon/devices/cpu/engine/input_stage_colour.hpp>
+#include <tenon/engine/kernels/input_stage_colour.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/devices/cpu/engine/input_stage_colour_kernel.cpp>
+#define HWY_TARGET_INCLUDE <tenon/engine/kernels/input_stage_colour.cpp>
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

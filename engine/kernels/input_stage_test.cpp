@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fast input stage against the reference, for every format, size, fit and output; and against swscale.
-#include "input_stage_kernel.hpp"
+#include <tenon/engine/kernels/input_stage.hpp>
 
 #include <cmath>
 #include <cstdlib>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Between real and 8-bit numbers: compiled once per instruction set and chosen at run time.
-#include <tenon/devices/cpu/engine/kernels/quantize.hpp>
+#include <tenon/engine/kernels/quantize.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/devices/cpu/engine/kernels/quantize.cpp>
+#define HWY_TARGET_INCLUDE <tenon/engine/kernels/quantize.cpp>
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <tenon/devices/cpu/engine/kernels/bf16-inl.hpp>
+#include <tenon/engine/kernels/bf16-inl.hpp>
 
 HWY_BEFORE_NAMESPACE();
 namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
@@ -151,7 +151,7 @@ void CombineRange(const Combine& what, const std::uint8_t* x, const std::uint8_t
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
 
 namespace tenon::inline v1::engine::kernels {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIMD by Highway: compiled once per instruction set and chosen at run time.
-#include <tenon/devices/cpu/engine/kernels/separable_resize.hpp>
+#include <tenon/engine/kernels/separable_resize.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/devices/cpu/engine/kernels/separable_resize.cpp>
+#define HWY_TARGET_INCLUDE <tenon/engine/kernels/separable_resize.cpp>
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -14,7 +14,7 @@
 #include <cmath>
 #include <span>
 
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
 
 namespace tenon::inline v1::engine::kernels {
 /// No instruction set has longer vectors of f32.

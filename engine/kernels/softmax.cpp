@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax over columns: compiled once per instruction set and chosen at run time.
-#include <tenon/devices/cpu/engine/kernels/softmax.hpp>
+#include <tenon/engine/kernels/softmax.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/devices/cpu/engine/kernels/softmax.cpp>
+#define HWY_TARGET_INCLUDE <tenon/engine/kernels/softmax.cpp>
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -48,7 +48,7 @@ void Columns(const float* x, float* out, std::size_t extent, std::size_t inner, 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
 
 namespace tenon::inline v1::engine::kernels {
 

@@ -4,22 +4,22 @@
 #include <cmath>
 #include <cstring>
 
-#include <tenon/devices/cpu/engine/chain.hpp>
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
-#include <tenon/devices/cpu/engine/kernels/quantize.hpp>
-#include <tenon/devices/cpu/engine/lower_8_bit.hpp>
-#include <tenon/devices/cpu/engine/quantization.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/quantize.hpp>
+#include <tenon/engine/lower/8_bit.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/quantization.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
 /// The numbers that a chain of two, the operation and its rounding, ends in.
-std::optional<Quantization> rounding_of(Lowering& lowering, const Chain& chain) {
-  return chain.nodes.size() == 2 ? quantization_of(lowering, chain.last()) : std::nullopt;
+std::optional<Quantization> rounding_of(PlanBuilder& builder, const Chain& chain) {
+  return chain.nodes.size() == 2 ? quantization_of(builder, chain.last()) : std::nullopt;
 }
 
-bool lies_in_8_bits(Lowering& lowering, Value& value) {
-  return !value.constant && value.quantization && is_8_bit(element_type(lowering.native(value).desc));
+bool lies_in_8_bits(PlanBuilder& builder, Value& value) {
+  return !value.constant && value.quantization && is_8_bit(element_type(builder.native(value).desc));
 }
 
 float lowest(const Quantization& q) { return q.type == ElementType::kI8 ? -128.f : 0.f; }
@@ -70,14 +70,14 @@ float combined(dnnl::algorithm algorithm, float a, float b) {
 }
 
 /// What the chain, which ends in a rounding, makes of all 256 numbers of its source.
-std::array<std::uint8_t, 256> table_of(Lowering& lowering, const Chain& chain, const Quantization& in) {
+std::array<std::uint8_t, 256> table_of(PlanBuilder& builder, const Chain& chain, const Quantization& in) {
   const Numbers source = numbers_of(in);
   Numbers values = source;
   for (std::size_t i = 0; i < chain.nodes.size(); ++i) {
     const auto& node = chain.nodes[i];
-    if (const auto activation = activation_of(lowering, node)) {
-      activate(lowering.engine(), *activation, values);
-    } else if (const auto q = quantization_of(lowering, node)) {
+    if (const auto activation = activation_of(builder, node)) {
+      activate(builder.engine(), *activation, values);
+    } else if (const auto q = quantization_of(builder, node)) {
       for (float& value : values) value = q->scale * (rounded_to(*q, value) - static_cast<float>(q->zero_point));
     } else {
       const bool source_first = other_operand(node, chain.nodes[i - 1]) == 0;
@@ -86,7 +86,7 @@ std::array<std::uint8_t, 256> table_of(Lowering& lowering, const Chain& chain, c
                                  : combined(*binary_of(node), values[k], source[k]);
     }
   }
-  const Quantization out = *quantization_of(lowering, chain.last());
+  const Quantization out = *quantization_of(builder, chain.last());
   std::array<std::uint8_t, 256> table{};
   for (std::size_t i = 0; i < 256; ++i)
     table[i] = static_cast<std::uint8_t>(static_cast<int>(rounded_to(out, values[i])) & 0xff);
@@ -95,42 +95,42 @@ std::array<std::uint8_t, 256> table_of(Lowering& lowering, const Chain& chain, c
 
 }  // namespace
 
-bool lower_8_bit_activation(Lowering& lowering, const Chain& chain) {
+bool lower_8_bit_activation(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  const auto rounded = quantization_of(lowering, chain.last());
-  if (!rounded || !lies_in_8_bits(lowering, source)) return false;
-  const auto from = lowering.native(source);
+  Value& source = builder.input(node, 0);
+  const auto rounded = quantization_of(builder, chain.last());
+  if (!rounded || !lies_in_8_bits(builder, source)) return false;
+  const auto from = builder.native(source);
   const md desc = retyped(from.desc, rounded->type);
   if (!is_dense(from.desc) || desc.get_ndims() == 0) return false;
-  const auto table = table_of(lowering, chain, *source.quantization);
-  Value& made = lowering.value(chain.last()->output(0));
+  const auto table = table_of(builder, chain, *source.quantization);
+  Value& made = builder.value(chain.last()->output(0));
   made.quantization = rounded;
-  const Place to = lowering.define_over(made, desc, {from.place, desc.get_size()});
+  const Place to = builder.define_over(made, desc, {from.place, desc.get_size()});
   const std::size_t count = element_count(made.shape);
-  lowering.add_kernel(node, "table", {from.place}, {to}, [table, count](std::span<void* const> p) {
+  builder.add_kernel(node, "table", {from.place}, {to}, [table, count](std::span<void* const> p) {
     kernels::look_up(table, static_cast<const std::uint8_t*>(p[0]), static_cast<std::uint8_t*>(p[1]), count);
   });
-  lowering.note_fused(chain);
+  builder.note_fused(chain);
   return true;
 }
 
-bool lower_8_bit_binary(Lowering& lowering, const Chain& chain) {
+bool lower_8_bit_binary(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  const auto rounded = rounding_of(lowering, chain);
+  const auto rounded = rounding_of(builder, chain);
   const auto algorithm = binary_of(node);
   if (!rounded || !algorithm || node->get_input_size() != 2) return false;
-  Value &x = lowering.input(node, 0), &y = lowering.input(node, 1);
-  Value& made = lowering.value(chain.last()->output(0));
-  if (!lies_in_8_bits(lowering, x) || !lies_in_8_bits(lowering, y)) return false;
+  Value &x = builder.input(node, 0), &y = builder.input(node, 1);
+  Value& made = builder.value(chain.last()->output(0));
+  if (!lies_in_8_bits(builder, x) || !lies_in_8_bits(builder, y)) return false;
   if (x.shape != made.shape || y.shape != made.shape) return false;
   const bool product = *algorithm == dnnl::algorithm::binary_mul,
              difference = *algorithm == dnnl::algorithm::binary_sub;
   if (!product && !difference && *algorithm != dnnl::algorithm::binary_add) return false;
-  const auto left = lowering.native(x);
+  const auto left = builder.native(x);
   const md y_desc = retyped(left.desc, y.quantization->type), desc = retyped(left.desc, rounded->type);
   if (!is_dense(left.desc) || y_desc.get_ndims() == 0) return false;
-  const Place right = lowering.in_layout(y, y_desc);
+  const Place right = builder.in_layout(y, y_desc);
   kernels::Combine what;
   what.product = product;
   what.x_signed = x.quantization->type == ElementType::kI8;
@@ -146,29 +146,29 @@ bool lower_8_bit_binary(Lowering& lowering, const Chain& chain) {
   what.high = highest(*rounded);
   made.quantization = rounded;
   const std::size_t bytes = desc.get_size();
-  const Place to = lowering.define_over(made, desc, {left.place, bytes}, {{right, bytes, true}});
+  const Place to = builder.define_over(made, desc, {left.place, bytes}, {{right, bytes, true}});
   const std::size_t count = element_count(made.shape);
-  lowering.add_kernel(node, "combine", {left.place, right}, {to}, [what, count](std::span<void* const> p) {
+  builder.add_kernel(node, "combine", {left.place, right}, {to}, [what, count](std::span<void* const> p) {
     kernels::combine(what, static_cast<const std::uint8_t*>(p[0]), static_cast<const std::uint8_t*>(p[1]),
                      static_cast<std::uint8_t*>(p[2]), count);
   });
-  lowering.note_fused(chain);
+  builder.note_fused(chain);
   return true;
 }
 
-bool lower_8_bit_concat(Lowering& lowering, const Chain& chain) {
+bool lower_8_bit_concat(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  const auto rounded = rounding_of(lowering, chain);
-  Value& made = lowering.value(chain.last()->output(0));
+  const auto rounded = rounding_of(builder, chain);
+  Value& made = builder.value(chain.last()->output(0));
   const std::size_t rank = made.shape.size();
   if (!rounded || element_count(made.shape) == 0) return false;
   const std::int64_t given = node->get_attributes().get_int("axis");
   const auto axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
   bool images = axis == 1 && rank >= 3 && rank <= 5;
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
-    Value& part = lowering.input(node, i);
-    if (!lies_in_8_bits(lowering, part) || element_count(part.shape) == 0) return false;
-    images = images && lowering.native(part).desc == channels_last(part.quantization->type, part.shape);
+    Value& part = builder.input(node, i);
+    if (!lies_in_8_bits(builder, part) || element_count(part.shape) == 0) return false;
+    images = images && builder.native(part).desc == channels_last(part.quantization->type, part.shape);
   }
   struct Part {
     kernels::Affine what;
@@ -181,18 +181,18 @@ bool lower_8_bit_concat(Lowering& lowering, const Chain& chain) {
   for (std::size_t i = 0; i < rank; ++i)
     if (images ? i != axis : i < axis) rows *= made.shape[i];
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
-    Value& part = lowering.input(node, i);
+    Value& part = builder.input(node, i);
     const ElementType type = part.quantization->type;
     const std::size_t columns = element_count(part.shape) / rows;
-    places.push_back(lowering.in_layout(part, images ? channels_last(type, part.shape) : plain_desc(type, part.shape)));
+    places.push_back(builder.in_layout(part, images ? channels_last(type, part.shape) : plain_desc(type, part.shape)));
     parts.push_back(
         {affine_of(part.quantization, type, rounded, rounded->type), *part.quantization == *rounded, columns, row});
     row += columns;
   }
   made.quantization = rounded;
   const Place to =
-      lowering.define(made, images ? channels_last(rounded->type, made.shape) : plain_desc(rounded->type, made.shape));
-  lowering.add_kernel(node, "join", places, {to}, [parts, rows, row](std::span<void* const> p) {
+      builder.define(made, images ? channels_last(rounded->type, made.shape) : plain_desc(rounded->type, made.shape));
+  builder.add_kernel(node, "join", places, {to}, [parts, rows, row](std::span<void* const> p) {
     auto* out = static_cast<std::uint8_t*>(p[parts.size()]);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Part& part = parts[i];
@@ -207,7 +207,7 @@ bool lower_8_bit_concat(Lowering& lowering, const Chain& chain) {
       });
     }
   });
-  lowering.note_fused(chain);
+  builder.note_fused(chain);
   return true;
 }
 

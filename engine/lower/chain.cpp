@@ -2,8 +2,10 @@
 // Chains of element-wise nodes, and the activations among them.
 #include <cmath>
 
-#include <tenon/devices/cpu/engine/chain.hpp>
-#include <tenon/devices/cpu/engine/quantization.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/quantization.hpp>
+#include <tenon/engine/lower/table.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::engine {
@@ -28,12 +30,12 @@ bool fits(const Shape& shape, const Shape& target) {
 }
 
 /// Per channel of axis 1, with everything known.
-bool is_batch_norm(Lowering& lowering, const std::shared_ptr<Node>& node) {
+bool is_batch_norm(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   if (std::string_view(node->get_type_name()) != "BatchNormInference" || node->get_input_size() != 5) return false;
   const std::size_t data = std::string_view(node->operation().version) == "opset1" ? 2 : 0;
   for (std::size_t i = 0; i < 5; ++i) {
     if (i == data) continue;
-    const Tensor tensor = lowering.constant_input(node, i);
+    const Tensor tensor = builder.constant_input(node, i);
     if (!tensor || tensor.element_type() != ElementType::kF32 || !tensor.is_contiguous()) return false;
   }
   return true;
@@ -46,19 +48,19 @@ bool is_convolution(const std::shared_ptr<Node>& node) {
 bool is_product(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MatMul"; }
 
 /// What only computes between 8-bit numbers, or joins them, takes in the rounding after it.
-bool rounds_8_bits(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+bool rounds_8_bits(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                    const std::shared_ptr<Node>& anchor) {
-  if (previous != anchor || !quantization_of(lowering, node)) return false;
+  if (previous != anchor || !quantization_of(builder, node)) return false;
   for (std::size_t i = 0; i < anchor->get_input_size(); ++i)
-    if (!is_quantized(lowering, anchor->get_input_node_ptr(i))) return false;
+    if (!is_quantized(builder, anchor->get_input_node_ptr(i))) return false;
   return true;
 }
 
 /// What is a function of one 8-bit tensor, as x * sigmoid(x) is, with all its rounding: a table holds it.
-bool continues_table(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+bool continues_table(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                      const std::shared_ptr<Node>& anchor) {
-  if (!is_quantized(lowering, anchor->get_input_node_ptr(0))) return false;
-  if (quantization_of(lowering, node) || activation_of(lowering, node)) return true;
+  if (!is_quantized(builder, anchor->get_input_node_ptr(0))) return false;
+  if (quantization_of(builder, node) || activation_of(builder, node)) return true;
   return binary_of(node) && node->get_input_size() == 2 &&
          node->input_value(other_operand(node, previous)) == anchor->input_value(0);
 }
@@ -66,24 +68,24 @@ bool continues_table(Lowering& lowering, const std::shared_ptr<Node>& node, cons
 bool is_norm(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MVN"; }
 
 /// Scale, then shift, per column of what MVN made: a layer normalization's parameters. Nothing else fuses there.
-bool continues_norm(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous) {
+bool continues_norm(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous) {
   const std::string_view type = node->get_type_name(), before = previous->get_type_name();
   const Shape shape = node->get_output_shape(0);
   if (shape.empty() || !(type == "Multiply" ? before == "MVN" : type == "Add" && before != "Add")) return false;
-  return axis_constant(lowering, node, previous, shape, shape.size() - 1).has_value();
+  return axis_constant(builder, node, previous, shape, shape.size() - 1).has_value();
 }
 
-bool is_fusible(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+bool is_fusible(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                 const std::shared_ptr<Node>& anchor) {
   if (node->get_output_size() != 1 || node->get_output_element_type(0) != element::f32) return false;
   if (node->get_output_shape(0) != previous->get_output_shape(0)) return false;
-  if (is_norm(anchor)) return continues_norm(lowering, node, previous);
-  if (activation_of(lowering, anchor)) return continues_table(lowering, node, previous, anchor);
-  if (!is_convolution(anchor) && !is_product(anchor)) return rounds_8_bits(lowering, node, previous, anchor);
-  if (activation_of(lowering, node)) return true;
+  if (is_norm(anchor)) return continues_norm(builder, node, previous);
+  if (activation_of(builder, anchor)) return continues_table(builder, node, previous, anchor);
+  if (!is_convolution(anchor) && !is_product(anchor)) return rounds_8_bits(builder, node, previous, anchor);
+  if (activation_of(builder, node)) return true;
   if (std::string_view(node->get_type_name()) == "FakeQuantize")
-    return is_quantized(lowering, anchor->get_input_node_ptr(0)) && quantization_of(lowering, node);
-  if (is_batch_norm(lowering, node)) return previous == anchor && is_convolution(anchor);
+    return is_quantized(builder, anchor->get_input_node_ptr(0)) && quantization_of(builder, node);
+  if (is_batch_norm(builder, node)) return previous == anchor && is_convolution(anchor);
   const auto algorithm = binary_of(node);
   if (!algorithm || node->get_input_size() != 2) return false;
   const std::size_t other = other_operand(node, previous);
@@ -101,7 +103,7 @@ std::size_t other_operand(const std::shared_ptr<Node>& node, const std::shared_p
   return node->get_input_node_ptr(0) == previous.get() ? 1 : 0;
 }
 
-std::optional<Activation> activation_of(Lowering& lowering, const std::shared_ptr<Node>& node) {
+std::optional<Activation> activation_of(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   using dnnl::algorithm;
   const std::string_view type = node->get_type_name();
   if (node->get_input_size() == 0 || node->get_input_element_type(0) != element::f32) return std::nullopt;
@@ -127,11 +129,11 @@ std::optional<Activation> activation_of(Lowering& lowering, const std::shared_pt
   }
   if (type == "Swish") {
     if (node->get_input_size() == 1) return Activation{algorithm::eltwise_swish, 1};
-    if (const auto beta = scalar(lowering.constant_input(node, 1))) return Activation{algorithm::eltwise_swish, *beta};
+    if (const auto beta = scalar(builder.constant_input(node, 1))) return Activation{algorithm::eltwise_swish, *beta};
     return std::nullopt;
   }
   if (type == "PRelu") {
-    if (const auto slope = scalar(lowering.constant_input(node, 1))) return Activation{algorithm::eltwise_relu, *slope};
+    if (const auto slope = scalar(builder.constant_input(node, 1))) return Activation{algorithm::eltwise_relu, *slope};
     return std::nullopt;
   }
   return std::nullopt;
@@ -160,8 +162,8 @@ std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node) {
   return found;
 }
 
-ChainFinder::ChainFinder(Lowering& lowering, const NodeVector& order) {
-  if (!lowering.options().fuse || lowering.options().reference_only) return;
+ChainFinder::ChainFinder(PlanBuilder& builder, const NodeVector& order) {
+  if (!builder.options().fuse || builder.options().reference_only) return;
   for (const auto& node : order) {
     const auto found = lowering_table().find(node->get_type_name());
     if (found == lowering_table().end() || !found->second.is_anchor || by_node_.count(node.get())) continue;
@@ -170,11 +172,11 @@ ChainFinder::ChainFinder(Lowering& lowering, const NodeVector& order) {
     chain->nodes.push_back(node);
     while (chain->nodes.size() < kLongestChain) {
       const auto next = pass::only_user(*chain->last());
-      if (!next || by_node_.count(next.get()) || !is_fusible(lowering, next, chain->last(), node)) break;
+      if (!next || by_node_.count(next.get()) || !is_fusible(builder, next, chain->last(), node)) break;
       chain->nodes.push_back(next);
     }
     // Only what is rounded again has 8 bits.
-    while (chain->nodes.size() > 1 && activation_of(lowering, node) && !quantization_of(lowering, chain->last()))
+    while (chain->nodes.size() > 1 && activation_of(builder, node) && !quantization_of(builder, chain->last()))
       chain->nodes.pop_back();
     if (chain->nodes.size() < 2) continue;
     for (const auto& member : chain->nodes) by_node_[member.get()] = chain.get();
@@ -187,11 +189,11 @@ const Chain* ChainFinder::chain_of(const std::shared_ptr<Node>& node) const {
   return found == by_node_.end() ? nullptr : found->second;
 }
 
-std::optional<std::vector<float>> axis_constant(Lowering& lowering, const std::shared_ptr<Node>& node,
+std::optional<std::vector<float>> axis_constant(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                 const std::shared_ptr<Node>& previous, const Shape& shape,
                                                 std::size_t axis) {
   if (node->get_input_size() != 2) return std::nullopt;
-  const Tensor tensor = lowering.constant_input(node, other_operand(node, previous));
+  const Tensor tensor = builder.constant_input(node, other_operand(node, previous));
   if (!tensor || tensor.element_type() != ElementType::kF32 || !tensor.is_contiguous()) return std::nullopt;
   const float* data = tensor.data<float>();
   if (tensor.element_count() == 1) return std::vector<float>(shape[axis], *data);
@@ -210,27 +212,27 @@ Tensor flat(const std::vector<float>& values) {
 }
 }  // namespace
 
-Tensor axis_tensor(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+Tensor axis_tensor(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                    const Shape& shape, std::size_t axis) {
-  const auto values = axis_constant(lowering, node, previous, shape, axis);
+  const auto values = axis_constant(builder, node, previous, shape, axis);
   return values ? flat(*values) : Tensor();
 }
 
-Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+Tensor bias_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                const Shape& shape, std::size_t axis) {
   if (std::string_view(node->get_type_name()) != "Add") return {};
-  return axis_tensor(lowering, node, previous, shape, axis);
+  return axis_tensor(builder, node, previous, shape, axis);
 }
 
-ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape& shape) {
+ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Shape& shape) {
   const std::size_t channels = shape[1];
   ChannelAffine affine{std::vector<float>(channels, 1), std::vector<float>(channels, 0)};
   for (; affine.end < chain.nodes.size(); ++affine.end) {
     const auto& node = chain.nodes[affine.end];
     std::vector<float> scale(channels, 1), shift(channels, 0);
-    if (is_batch_norm(lowering, node)) {
+    if (is_batch_norm(builder, node)) {
       const bool old = std::string_view(node->operation().version) == "opset1";  // gamma, beta, data, mean, variance
-      const auto values = [&](std::size_t index) { return lowering.constant_input(node, index).data<float>(); };
+      const auto values = [&](std::size_t index) { return builder.constant_input(node, index).data<float>(); };
       const float *gamma = values(old ? 0 : 1), *beta = values(old ? 1 : 2), *mean = values(3), *variance = values(4);
       const double epsilon = node->get_attributes().get_double("epsilon");
       for (std::size_t i = 0; i < channels; ++i) {
@@ -240,7 +242,7 @@ ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape
       affine.has_scale = affine.has_shift = true;
     } else {
       const std::string_view type = node->get_type_name();
-      const auto values = axis_constant(lowering, node, chain.nodes[affine.end - 1], shape, 1);
+      const auto values = axis_constant(builder, node, chain.nodes[affine.end - 1], shape, 1);
       if (!values || !binary_of(node)) return affine;
       for (std::size_t i = 0; i < channels; ++i) {
         const float c = (*values)[i];
@@ -267,7 +269,6 @@ ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape
 }
 
 // -- Post-ops
-// ----------------------------------------------------------------------------------------------------------------
 
 bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr& attributes) {
   dnnl::post_ops ops;
@@ -279,11 +280,11 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
     const auto& node = chain_.nodes[i];
     const auto& previous = chain_.nodes[i - 1];
     name_ += "+" + std::string(node->get_type_name());
-    if (const auto activation = activation_of(lowering_, node)) {
+    if (const auto activation = activation_of(builder_, node)) {
       ops.append_eltwise(activation->algorithm, activation->alpha, activation->beta);
       continue;
     }
-    if (const auto rounded = quantization_of(lowering_, node)) {
+    if (const auto rounded = quantization_of(builder_, node)) {
       const bool is_signed = rounded->type == ElementType::kI8;
       const auto zero = static_cast<float>(rounded->zero_point);
       // Last, the kernel rounds and saturates what it stores; before that, the numbers are made real again. Not by
@@ -300,7 +301,7 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       continue;
     }
     const auto algorithm = *binary_of(node);
-    Value& other = lowering_.input(node, other_operand(node, previous));
+    Value& other = builder_.input(node, other_operand(node, previous));
     if (other.constant && other.constant.element_count() == 1) {
       const float c = *other.constant.data<float>();
       constexpr auto kLinear = dnnl::algorithm::eltwise_linear;
@@ -333,17 +334,17 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       // The whole tensor: in the result's own layout, so that both are read alike.
       const bool same_dims = to_dims(shape) == kernel_dims;
       if (!same_dims && !is_packed(desc, Shape(kernel_dims.begin(), kernel_dims.end()))) return false;
-      const ElementType lies_in = element_type(lowering_.native(other).desc);
+      const ElementType lies_in = element_type(builder_.native(other).desc);
       if (is_8_bit(lies_in) && other.quantization && algorithm == dnnl::algorithm::binary_add)
         numbers = &*other.quantization;
       const ElementType read = numbers                        ? lies_in
-                               : is_8_bit(element_type(desc)) ? lowering_.compute_type()
+                               : is_8_bit(element_type(desc)) ? builder_.compute_type()
                                                               : element_type(desc);
       binary.desc = read == element_type(desc) ? desc : retyped(desc, read);
       if (binary.desc.get_ndims() == 0) return false;
       binary.value_desc = same_dims ? binary.desc : plain_desc(read, shape);
       if (algorithm == dnnl::algorithm::binary_add && !sum_ && !other.constant) {
-        const auto& variant = lowering_.native(other);
+        const auto& variant = builder_.native(other);
         const bool same_layout = variant.desc == binary.value_desc ||
                                  (variant.packed && variant.desc.get_data_type() == binary.desc.get_data_type() &&
                                   is_packed(binary.value_desc, shape));
@@ -386,38 +387,38 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
 }
 
 std::optional<Quantization> PostOps::quantization() const {
-  return chain_.nodes.size() > begin_ ? quantization_of(lowering_, chain_.last()) : std::nullopt;
+  return chain_.nodes.size() > begin_ ? quantization_of(builder_, chain_.last()) : std::nullopt;
 }
 
 bool PostOps::may_sum(Value& other, std::size_t at) {
   // The kernel still reads its own inputs, and other operands, while it writes over this one.
   std::vector<Read> others;
   const auto reads = [&](const Value& value) {
-    for (const Read& read : lowering_.reads_of(value)) others.push_back(read);
+    for (const Read& read : builder_.reads_of(value)) others.push_back(read);
   };
-  for (const auto& source : chain_.anchor()->input_values()) reads(lowering_.value(source));
+  for (const auto& source : chain_.anchor()->input_values()) reads(builder_.value(source));
   for (std::size_t i = begin_; i < chain_.nodes.size(); ++i) {
-    if (i == at || activation_of(lowering_, chain_.nodes[i]) || quantization_of(lowering_, chain_.nodes[i])) continue;
-    reads(lowering_.input(chain_.nodes[i], other_operand(chain_.nodes[i], chain_.nodes[i - 1])));
+    if (i == at || activation_of(builder_, chain_.nodes[i]) || quantization_of(builder_, chain_.nodes[i])) continue;
+    reads(builder_.input(chain_.nodes[i], other_operand(chain_.nodes[i], chain_.nodes[i - 1])));
   }
-  const auto& variant = lowering_.native(other);
-  return lowering_.may_overwrite({variant.place, variant.desc.get_size()}, others);
+  const auto& variant = builder_.native(other);
+  return builder_.may_overwrite({variant.place, variant.desc.get_size()}, others);
 }
 
 Place PostOps::define_result(const md& desc) {
-  for (Binary& binary : binaries_) binary.place = lowering_.in_layout(*binary.value, binary.value_desc);
-  Value& result = lowering_.value(chain_.last()->output(0));
+  for (Binary& binary : binaries_) binary.place = builder_.in_layout(*binary.value, binary.value_desc);
+  Value& result = builder_.value(chain_.last()->output(0));
   // The graph's dims may differ from the kernel's; then the layout is packed.
   const md mine = to_dims(result.shape) == desc.get_dims() ? desc : plain_desc(element_type(desc), result.shape);
   if (is_8_bit(element_type(desc))) result.quantization = quantization();
-  if (!sum_) return lowering_.define(result, mine);
-  const Place place = lowering_.native(*sum_).place;
-  lowering_.define_at(result, mine, place);
+  if (!sum_) return builder_.define(result, mine);
+  const Place place = builder_.native(*sum_).place;
+  builder_.define_at(result, mine, place);
   return place;
 }
 
 void PostOps::add_arguments(PrimitiveStep& step) {
-  for (const Binary& binary : binaries_) lowering_.add_argument(step, binary.argument, binary.place, binary.desc);
+  for (const Binary& binary : binaries_) builder_.add_argument(step, binary.argument, binary.place, binary.desc);
 }
 
 }  // namespace tenon::inline v1::engine

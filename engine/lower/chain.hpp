@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/lower/builder.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -18,14 +18,14 @@ struct Activation {
 };
 
 /// The activation that a node computes on its input 0; nothing when it is none, or its parameters are not constant.
-std::optional<Activation> activation_of(Lowering& lowering, const std::shared_ptr<Node>& node);
+std::optional<Activation> activation_of(PlanBuilder& builder, const std::shared_ptr<Node>& node);
 /// oneDNN's algorithm of a binary element-wise node.
 std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node);
 
 /// Finds all chains of a model before lowering.
 class ChainFinder {
  public:
-  ChainFinder(Lowering& lowering, const NodeVector& order);
+  ChainFinder(PlanBuilder& builder, const NodeVector& order);
   /// The chain that holds the node; null when it stands alone.
   const Chain* chain_of(const std::shared_ptr<Node>& node) const;
 
@@ -38,8 +38,8 @@ class ChainFinder {
 class PostOps {
  public:
   /// Index of the first node that the caller has not taken in another way (as its bias).
-  PostOps(Lowering& lowering, const Chain& chain, std::size_t begin)
-      : lowering_(lowering), chain_(chain), begin_(begin) {}
+  PostOps(PlanBuilder& builder, const Chain& chain, std::size_t begin)
+      : builder_(builder), chain_(chain), begin_(begin) {}
 
   /// Describes the post-ops for a result of `shape` in layout `desc`. When the kernel works on other dims than the
   /// graph's (a folded matrix product), `dims` are those; the element order is the same. @return false: cannot be
@@ -64,7 +64,7 @@ class PostOps {
     Place place;
   };
   bool may_sum(Value& other, std::size_t at);
-  Lowering& lowering_;
+  PlanBuilder& builder_;
   const Chain& chain_;
   std::size_t begin_;
   std::vector<Binary> binaries_;
@@ -76,14 +76,14 @@ class PostOps {
 std::size_t other_operand(const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous);
 /// The values that a constant operand of `node` (the one that is not `previous`) has along axis `axis` of `shape`, when
 /// it varies along that axis alone or not at all. @return nothing when there is no such operand.
-std::optional<std::vector<float>> axis_constant(Lowering& lowering, const std::shared_ptr<Node>& node,
+std::optional<std::vector<float>> axis_constant(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                 const std::shared_ptr<Node>& previous, const Shape& shape,
                                                 std::size_t axis);
 /// As a flat tensor; empty when there is none.
-Tensor axis_tensor(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+Tensor axis_tensor(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                    const Shape& shape, std::size_t axis);
 /// The same when the node is an Add: a bias.
-Tensor bias_of(Lowering& lowering, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+Tensor bias_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                const Shape& shape, std::size_t axis);
 
 /// y = scale * x + shift per channel: the leading nodes of a chain that a convolution can take into its weights.
@@ -92,6 +92,6 @@ struct ChannelAffine {
   bool has_scale = false, has_shift = false;
   std::size_t end = 1;  ///< First node that is not part of it.
 };
-ChannelAffine channel_affine(Lowering& lowering, const Chain& chain, const Shape& shape);
+ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Shape& shape);
 
 }  // namespace tenon::inline v1::engine

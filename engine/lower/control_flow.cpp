@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/control_flow_internal.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
+#include <tenon/engine/plan/control_flow.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::engine {
@@ -18,14 +19,14 @@ struct Body {
   std::vector<std::ptrdiff_t> parameters;  ///< New number of each old parameter; -1: became a constant.
 };
 
-Body compile_body(Lowering& lowering, const std::shared_ptr<Node>& node, int index) {
+Body compile_body(PlanBuilder& builder, const std::shared_ptr<Node>& node, int index) {
   const auto& op = *as_type<Op>(node.get());
   const auto model = op.get_function(static_cast<std::size_t>(index))->clone();
   const ParameterVector before = model->get_parameters();
   for (const auto& description : op.get_input_descriptions(index)) {
     const auto* invariant = dynamic_cast<const Op::InvariantInputDescription*>(description.get());
     if (!invariant) continue;
-    const Tensor known = lowering.constant_input(node, invariant->m_input_index);
+    const Tensor known = builder.constant_input(node, invariant->m_input_index);
     if (!known || !(before[invariant->m_body_parameter_index]->get_element_type() == known.element_type())) continue;
     const auto& parameter = before[invariant->m_body_parameter_index];
     auto constant = std::make_shared<op::v0::Constant>(known);
@@ -37,18 +38,18 @@ Body compile_body(Lowering& lowering, const std::shared_ptr<Node>& node, int ind
   Body body;
   for (const auto& parameter : before)
     body.parameters.push_back(static_cast<std::ptrdiff_t>(model->get_parameter_index(parameter)));
-  Options options = lowering.options();
+  Options options = builder.options();
   options.profile = false;
   body.plan = Plan::compile(model, options);
   return body;
 }
 
 /// A body whose shapes change from run to run cannot be planned; the reference runs it.
-bool compile_bodies(Lowering& lowering, const std::shared_ptr<Node>& node, std::span<Body> bodies,
+bool compile_bodies(PlanBuilder& builder, const std::shared_ptr<Node>& node, std::span<Body> bodies,
                     std::span<const bool> wanted) {
   try {
     for (std::size_t i = 0; i < bodies.size(); ++i)
-      if (wanted[i]) bodies[i] = compile_body(lowering, node, static_cast<int>(i));
+      if (wanted[i]) bodies[i] = compile_body(builder, node, static_cast<int>(i));
   } catch (const Error& error) {
     if (error.code() == Code::kFailedPrecondition) return false;
     throw;
@@ -67,11 +68,11 @@ PartLayout part_layout(const Shape& whole, std::size_t axis, std::int64_t part_s
 }
 
 /// Operands: the node's inputs, then its outputs.
-void add_operands(Lowering& lowering, const std::shared_ptr<Node>& node, Step& step) {
+void add_operands(PlanBuilder& builder, const std::shared_ptr<Node>& node, Step& step) {
   for (std::size_t i = 0; i < node->get_input_size(); ++i)
-    step.operands.push_back({lowering.plain(lowering.input(node, i)), false});
+    step.operands.push_back({builder.plain(builder.input(node, i)), false});
   for (std::size_t i = 0; i < node->get_output_size(); ++i)
-    step.operands.push_back({lowering.define_plain(lowering.value(node->output(i))), true});
+    step.operands.push_back({builder.define_plain(builder.value(node->output(i))), true});
   step.info = {node->get_friendly_name(), node->get_type_name(), "compiled body", {}, false};
 }
 
@@ -86,7 +87,7 @@ bool has_packed_types(const Node& node) {
 
 bool fits(const Port& port, ElementType type, const Shape& shape) { return port.type == type && port.shape == shape; }
 
-void join_inputs(Lowering& lowering, const std::shared_ptr<Node>& node, const Body& body, LoopStep& step) {
+void join_inputs(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Body& body, LoopStep& step) {
   for (const auto& description : as_type<op::util::SubGraphOp>(node.get())->get_input_descriptions()) {
     const std::ptrdiff_t at = body.parameters[description->m_body_parameter_index];
     if (at < 0) continue;
@@ -94,7 +95,7 @@ void join_inputs(Lowering& lowering, const std::shared_ptr<Node>& node, const Bo
     if (const auto* merged = dynamic_cast<const Op::MergedInputDescription*>(description.get())) {
       step.merges.push_back({parameter, operand, merged->m_body_value_index});
     } else if (const auto* slice = dynamic_cast<const Op::SliceInputDescription*>(description.get())) {
-      const Value& value = lowering.input(node, operand);
+      const Value& value = builder.input(node, operand);
       const auto axis = static_cast<std::size_t>(
           slice->m_axis < 0 ? slice->m_axis + static_cast<std::int64_t>(value.shape.size()) : slice->m_axis);
       const auto parts = op::util::axis_parts(slice->m_start, slice->m_stride, slice->m_part_size, slice->m_end,
@@ -107,12 +108,12 @@ void join_inputs(Lowering& lowering, const std::shared_ptr<Node>& node, const Bo
   }
 }
 
-void join_outputs(Lowering& lowering, const std::shared_ptr<Node>& node, LoopStep& step) {
+void join_outputs(PlanBuilder& builder, const std::shared_ptr<Node>& node, LoopStep& step) {
   for (const auto& description : as_type<op::util::SubGraphOp>(node.get())->get_output_descriptions()) {
     const auto result = static_cast<std::size_t>(description->m_body_value_index);
     const std::size_t operand = node->get_input_size() + description->m_output_index;
     if (const auto* joint = dynamic_cast<const Op::ConcatOutputDescription*>(description.get())) {
-      const Value& value = lowering.value(node->output(description->m_output_index));
+      const Value& value = builder.value(node->output(description->m_output_index));
       const auto axis = static_cast<std::size_t>(
           joint->m_axis < 0 ? joint->m_axis + static_cast<std::int64_t>(value.shape.size()) : joint->m_axis);
       step.joins.push_back({result, operand, joint->m_part_size,
@@ -139,14 +140,14 @@ bool is_steady(const Node& node, const LoopStep& step) {
 
 bool is_index(ElementType type) { return type == ElementType::kI64 || type == ElementType::kI32; }
 
-bool lower_loop(Lowering& lowering, const Chain& chain) {
+bool lower_loop(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   const auto& op = *as_type<op::util::SubGraphOp>(node.get());
   if (has_packed_types(*node)) return false;
   auto step = std::make_unique<LoopStep>();
   Body body;
   const bool wanted = true;
-  if (!compile_bodies(lowering, node, {&body, 1}, {&wanted, 1})) return false;
+  if (!compile_bodies(builder, node, {&body, 1}, {&wanted, 1})) return false;
   step->body = body.plan;
   step->node_text = node->describe();
   step->iterations = op.get_num_iterations();
@@ -163,22 +164,22 @@ bool lower_loop(Lowering& lowering, const Chain& chain) {
   } else if (step->iterations < 0) {
     return false;
   }
-  join_inputs(lowering, node, body, *step);
+  join_inputs(builder, node, body, *step);
   if (!is_steady(*node, *step)) return false;
-  add_operands(lowering, node, *step);
-  join_outputs(lowering, node, *step);
-  lowering.plan().steps.push_back(std::move(step));
+  add_operands(builder, node, *step);
+  join_outputs(builder, node, *step);
+  builder.plan().steps.push_back(std::move(step));
   return true;
 }
 
-bool lower_branch(Lowering& lowering, const Chain& chain) {
+bool lower_branch(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   const auto& op = *as_type<op::v8::If>(node.get());
   if (has_packed_types(*node)) return false;
   bool wanted[2] = {true, true};
-  if (const Tensor known = lowering.constant_input(node, 0)) wanted[*known.data<bool>() ? 1 : 0] = false;
+  if (const Tensor known = builder.constant_input(node, 0)) wanted[*known.data<bool>() ? 1 : 0] = false;
   Body bodies[2];
-  if (!compile_bodies(lowering, node, bodies, wanted)) return false;
+  if (!compile_bodies(builder, node, bodies, wanted)) return false;
   auto step = std::make_unique<BranchStep>();
   for (int i = 0; i < 2; ++i) {
     if (!wanted[i]) continue;
@@ -200,8 +201,8 @@ bool lower_branch(Lowering& lowering, const Chain& chain) {
     }
     if (std::find(used.begin(), used.end(), false) != used.end()) return false;
   }
-  add_operands(lowering, node, *step);
-  lowering.plan().steps.push_back(std::move(step));
+  add_operands(builder, node, *step);
+  builder.plan().steps.push_back(std::move(step));
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops, branches and recurrent layers against the reference.
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::engine_test {

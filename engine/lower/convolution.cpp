@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution, GroupConvolution and their transposed forms on oneDNN.
-#include <tenon/devices/cpu/engine/chain.hpp>
-#include <tenon/devices/cpu/engine/lower_depthwise.hpp>
-#include <tenon/devices/cpu/engine/lower_upsampling.hpp>
-#include <tenon/devices/cpu/engine/precision.hpp>
-#include <tenon/devices/cpu/engine/quantization.hpp>
-#include <tenon/devices/cpu/engine/window.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/depthwise.hpp>
+#include <tenon/engine/lower/precision.hpp>
+#include <tenon/engine/lower/quantization.hpp>
+#include <tenon/engine/lower/table.hpp>
+#include <tenon/engine/lower/upsampling.hpp>
+#include <tenon/engine/lower/window.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -79,11 +80,11 @@ Tensor scaled(const Filter& filter, const std::vector<float>& factors, std::size
 }
 
 template <typename Primitive>
-bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
+bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
               std::size_t groups, const std::vector<float>& weight_scales = {}) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  const ChannelAffine affine = channel_affine(lowering, chain, problem.dst);
+  Value& source = builder.input(node, 0);
+  const ChannelAffine affine = channel_affine(builder, chain, problem.dst);
   const std::size_t begin = affine.end;
   // In 8 bits, a factor per channel goes to the weights' scales.
   const bool in_8_bits = is_8_bit(problem.type);
@@ -105,7 +106,7 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
   // concatenation and splits work on them), what oneDNN likes, packed. A convolution of few channels reads the packed
   // image itself.
   const std::size_t in = problem.src[1], out = problem.dst[1],
-                    block = static_cast<std::size_t>(lowering.channel_block());
+                    block = static_cast<std::size_t>(builder.channel_block());
   const bool depthwise = groups == in && groups == out;
   const bool blocks_fit =
       groups == 1 || depthwise ||
@@ -113,20 +114,20 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
   const ElementType type = problem.type;
   const md src_any = any_desc(type, problem.src), dst_any = any_desc(problem.result, problem.dst);
   const md src_plain = plain_desc(type, problem.src), dst_plain = plain_desc(problem.result, problem.dst);
-  const md src_block = lowering.blocked_desc(problem.src, type),
-           dst_block = lowering.blocked_desc(problem.dst, problem.result);
+  const md src_block = builder.blocked_desc(problem.src, type),
+           dst_block = builder.blocked_desc(problem.dst, problem.result);
   std::vector<std::pair<md, md>> layouts;
   if (in_8_bits) {
     layouts.emplace_back(channels_last(problem.type, problem.src), channels_last(problem.result, problem.dst));
   } else {
-    if (lowering.prefers_channels_last(type))
+    if (builder.prefers_channels_last(type))
       layouts.emplace_back(channels_last(type, problem.src), channels_last(problem.result, problem.dst));
     if (block && blocks_fit && src_block.get_ndims()) {
       if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);
       layouts.emplace_back(src_block, dst_block);
     }
   }
-  if (lowering.options().blocked_layouts) layouts.emplace_back(src_any, dst_any);
+  if (builder.options().blocked_layouts) layouts.emplace_back(src_any, dst_any);
   layouts.emplace_back(src_plain, dst_plain);
 
   // First a fast kernel with all post-ops; single nodes take any kernel that oneDNN has.
@@ -135,41 +136,41 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
     for (const auto& [src_desc, dst_desc] : layouts) {
       dnnl::primitive_attr attributes;
       attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-      PostOps post_ops(lowering, chain, begin);
+      PostOps post_ops(builder, chain, begin);
       if (in_8_bits) {
         describe_scale(attributes, DNNL_ARG_SRC);
         describe_scale(attributes, DNNL_ARG_WEIGHTS, scales.size() == 1 ? 0 : groups > 1 ? 3 : 1);
         describe_zero_point(attributes, DNNL_ARG_SRC, source.quantization->zero_point);
       }
-      auto bare = problem.make(lowering.engine(), src_desc, dst_desc, attributes);
+      auto bare = problem.make(builder.engine(), src_desc, dst_desc, attributes);
       if (!bare || (is_slow(bare.impl_info_str()) && !accept_slow)) continue;
       if (!post_ops.describe(problem.dst, bare.dst_desc(), attributes)) continue;
       auto pd = chain.nodes.size() > begin
-                    ? problem.make(lowering.engine(), bare.src_desc(), bare.dst_desc(), attributes)
+                    ? problem.make(builder.engine(), bare.src_desc(), bare.dst_desc(), attributes)
                     : bare;
       if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
 
-      const Place src = lowering.in_layout(source, pd.src_desc());
-      const Place filter_place = lowering.packed_constant(weights, filter.view, pd.weights_desc());
-      const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
+      const Place src = builder.in_layout(source, pd.src_desc());
+      const Place filter_place = builder.packed_constant(weights, filter.view, pd.weights_desc());
+      const Place bias_place = bias ? builder.constant_place(bias) : Place{};
       const Place dst = post_ops.define_result(pd.dst_desc());
       auto step = std::make_unique<PrimitiveStep>();
-      step->engine = lowering.engine();
+      step->engine = builder.engine();
       step->primitive = Primitive(pd);
       step->info = {node->get_friendly_name(), node->get_type_name(), pd.impl_info_str() + post_ops.name(), {}, false};
-      lowering.add_argument(*step, DNNL_ARG_SRC, src, pd.src_desc());
-      lowering.add_argument(*step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
-      if (bias) lowering.add_argument(*step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
+      builder.add_argument(*step, DNNL_ARG_SRC, src, pd.src_desc());
+      builder.add_argument(*step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
+      if (bias) builder.add_argument(*step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
       if (in_8_bits) {
-        add_scales(lowering, *step, DNNL_ARG_SRC, {source.quantization->scale});
-        add_scales(lowering, *step, DNNL_ARG_WEIGHTS, scales);
-        add_zero_point(lowering, *step, DNNL_ARG_SRC, source.quantization->zero_point);
+        add_scales(builder, *step, DNNL_ARG_SRC, {source.quantization->scale});
+        add_scales(builder, *step, DNNL_ARG_WEIGHTS, scales);
+        add_zero_point(builder, *step, DNNL_ARG_SRC, source.quantization->zero_point);
       }
       post_ops.add_arguments(*step);
-      lowering.add_argument(*step, DNNL_ARG_DST, dst, pd.dst_desc(), true);
-      lowering.add_scratchpad(*step, pd.scratchpad_desc());
-      lowering.plan().steps.push_back(std::move(step));
-      lowering.note_fused(chain);
+      builder.add_argument(*step, DNNL_ARG_DST, dst, pd.dst_desc(), true);
+      builder.add_scratchpad(*step, pd.scratchpad_desc());
+      builder.plan().steps.push_back(std::move(step));
+      builder.note_fused(chain);
       return true;
     }
   }
@@ -178,46 +179,46 @@ bool lower_in(Lowering& lowering, const Chain& chain, Problem<Primitive> problem
 
 /// With 8-bit numbers in, 8-bit weights, and 8-bit numbers out where the chain rounds to such.
 template <typename Primitive>
-bool lower_8_bit(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, std::size_t groups, bool grouped,
+bool lower_8_bit(PlanBuilder& builder, const Chain& chain, Problem<Primitive> problem, std::size_t groups, bool grouped,
                  bool transposed) {
   const auto& node = chain.anchor();
-  const Value& source = lowering.input(node, 0);
+  const Value& source = builder.input(node, 0);
   if (transposed || !source.quantization) return false;
-  const ElementType lies_in = element_type(lowering.native(lowering.input(node, 0)).desc);
+  const ElementType lies_in = element_type(builder.native(builder.input(node, 0)).desc);
   if (!is_8_bit(lies_in)) return false;
-  const auto weights = quantized_filter(lowering, node, problem.dst[1]);
+  const auto weights = quantized_filter(builder, node, problem.dst[1]);
   if (!weights) return false;
   problem.type = lies_in;
   const Filter filter = filter_of(weights->values, grouped, false);
-  const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
-  std::vector<ElementType> results{result_type(lowering, chain, lowering.compute_type())};
+  const auto rounded = chain.nodes.size() > 1 ? quantization_of(builder, chain.last()) : std::nullopt;
+  std::vector<ElementType> results{result_type(builder, chain, builder.compute_type())};
   if (results[0] != ElementType::kF32) results.push_back(ElementType::kF32);
   if (rounded) results = {rounded->type};
   for (const ElementType result : results) {
     problem.result = result;
-    if (lower_in(lowering, chain, problem, filter, groups, weights->scales)) return true;
+    if (lower_in(builder, chain, problem, filter, groups, weights->scales)) return true;
   }
   return false;
 }
 
 template <typename Primitive>
-bool lower(Lowering& lowering, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
+bool lower(PlanBuilder& builder, const Chain& chain, Problem<Primitive> problem, const Filter& filter,
            std::size_t groups) {
-  if (lower_8_bit(lowering, chain, problem, groups, filter.grouped, filter.transposed)) return true;
-  problem.type = lowering.compute_type();
-  problem.result = result_type(lowering, chain, problem.type);
-  if (problem.result != problem.type && lower_in(lowering, chain, problem, filter, groups)) return true;
+  if (lower_8_bit(builder, chain, problem, groups, filter.grouped, filter.transposed)) return true;
+  problem.type = builder.compute_type();
+  problem.result = result_type(builder, chain, problem.type);
+  if (problem.result != problem.type && lower_in(builder, chain, problem, filter, groups)) return true;
   problem.result = problem.type;
-  if (lower_in(lowering, chain, problem, filter, groups)) return true;
+  if (lower_in(builder, chain, problem, filter, groups)) return true;
   if (problem.type == ElementType::kF32) return false;
   problem.type = problem.result = ElementType::kF32;
-  return lower_in(lowering, chain, problem, filter, groups);
+  return lower_in(builder, chain, problem, filter, groups);
 }
 
-bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transposed) {
+bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool transposed) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32) return false;
-  Tensor weights = lowering.constant_input(node, 1);
+  Tensor weights = builder.constant_input(node, 1);
   if (!weights || weights.element_type() != ElementType::kF32) return false;
   const Shape src = node->get_input_shape(0), dst = node->get_output_shape(0);
   if (src.size() < 3 || src.size() > 5 || element_count(src) == 0 || element_count(dst) == 0) return false;
@@ -236,10 +237,10 @@ bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transp
                                                filter.shape,
                                                false,
                                                make_window(*node, spatial(src), spatial(dst), kernel)};
-    if (groups == src[1] && groups == dst[1] && grouped && !lowering.value(node->input_value(0)).quantization &&
-        lower_depthwise(lowering, chain, problem.window, weights))
+    if (groups == src[1] && groups == dst[1] && grouped && !builder.value(node->input_value(0)).quantization &&
+        lower_depthwise(builder, chain, problem.window, weights))
       return true;
-    return lower(lowering, chain, problem, filter, groups);
+    return lower(builder, chain, problem, filter, groups);
   }
   // An explicit output shape with explicit pads leaves open which side is cut: the reference kernel knows.
   if (node->get_input_size() > 2 && node->get_attributes().get_string("auto_pad", "explicit") == "explicit")
@@ -250,17 +251,18 @@ bool lower_any(Lowering& lowering, const Chain& chain, bool grouped, bool transp
                                                filter.shape,
                                                false,
                                                make_window(*node, spatial(dst), spatial(src), kernel)};
-  if (!grouped && lower_upsampling(lowering, chain, problem.window, weights)) return true;
-  return lower(lowering, chain, problem, filter, groups);
+  if (!grouped && lower_upsampling(builder, chain, problem.window, weights)) return true;
+  return lower(builder, chain, problem, filter, groups);
 }
 
 }  // namespace
 
 void register_convolution(LoweringTable& table) {
-  table["Convolution"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, false, false); }, true};
-  table["GroupConvolution"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, true, false); }, true};
-  table["ConvolutionBackpropData"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, false, true); }, true};
-  table["GroupConvolutionBackpropData"] = {[](Lowering& l, const Chain& c) { return lower_any(l, c, true, true); },
+  table["Convolution"] = {[](PlanBuilder& l, const Chain& c) { return lower_any(l, c, false, false); }, true};
+  table["GroupConvolution"] = {[](PlanBuilder& l, const Chain& c) { return lower_any(l, c, true, false); }, true};
+  table["ConvolutionBackpropData"] = {[](PlanBuilder& l, const Chain& c) { return lower_any(l, c, false, true); },
+                                      true};
+  table["GroupConvolutionBackpropData"] = {[](PlanBuilder& l, const Chain& c) { return lower_any(l, c, true, true); },
                                            true};
 }
 

@@ -2,7 +2,7 @@
 // Convolutions of all kinds, alone and with what is fused into them.
 #include <algorithm>
 
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Depthwise convolution by our own kernel.
-#include <tenon/devices/cpu/engine/chain.hpp>
-#include <tenon/devices/cpu/engine/kernels/depthwise.hpp>
-#include <tenon/devices/cpu/engine/lower_depthwise.hpp>
+#include <tenon/engine/kernels/depthwise.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/depthwise.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -10,9 +10,9 @@ namespace {
 using kernels::Depthwise;
 
 /// The bounds that the chain's nodes from `begin` on cut results to. @return false when they do anything else.
-bool bounds_of(Lowering& lowering, const Chain& chain, std::size_t begin, Depthwise& problem) {
+bool bounds_of(PlanBuilder& builder, const Chain& chain, std::size_t begin, Depthwise& problem) {
   for (std::size_t i = begin; i < chain.nodes.size(); ++i) {
-    const auto activation = activation_of(lowering, chain.nodes[i]);
+    const auto activation = activation_of(builder, chain.nodes[i]);
     if (!activation) return false;
     float low = -std::numeric_limits<float>::infinity(), high = -low;
     if (activation->algorithm == dnnl::algorithm::eltwise_relu && activation->alpha == 0) {
@@ -31,21 +31,21 @@ bool bounds_of(Lowering& lowering, const Chain& chain, std::size_t begin, Depthw
 
 }  // namespace
 
-bool lower_depthwise(Lowering& lowering, const Chain& chain, const Window& window, const Tensor& weights) {
+bool lower_depthwise(PlanBuilder& builder, const Chain& chain, const Window& window, const Tensor& weights) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
+  Value& source = builder.input(node, 0);
   const Shape &src = source.shape, &dst = node->get_output_shape(0);
   constexpr std::size_t kBlock = Depthwise::kBlock;
-  if (lowering.compute_type() != ElementType::kBf16 || lowering.channel_block() != kBlock || src.size() != 4)
+  if (builder.compute_type() != ElementType::kBf16 || builder.channel_block() != kBlock || src.size() != 4)
     return false;
   if (window.is_dilated() || window.strides[1] > 2) return false;
   for (auto extent : window.kernel)
     if (extent > static_cast<std::int64_t>(Depthwise::kLargestKernel)) return false;
-  const ChannelAffine affine = channel_affine(lowering, chain, dst);
+  const ChannelAffine affine = channel_affine(builder, chain, dst);
   Depthwise problem;
-  if (!bounds_of(lowering, chain, affine.end, problem)) return false;
+  if (!bounds_of(builder, chain, affine.end, problem)) return false;
   const std::size_t channels = problem.channels = dst[1], blocks = problem.blocks();
-  problem.channels_last = lowering.prefers_channels_last(ElementType::kBf16);
+  problem.channels_last = builder.prefers_channels_last(ElementType::kBf16);
   // Channels that only fill up the last block must stay 0.
   if (!problem.channels_last && channels % kBlock != 0 && (problem.low > 0 || problem.high < 0)) return false;
   problem.batch = src[0];
@@ -71,17 +71,17 @@ bool lower_depthwise(Lowering& lowering, const Chain& chain, const Window& windo
   }
   const auto layout = [&](const Shape& shape) {
     return problem.channels_last ? channels_last(ElementType::kBf16, shape)
-                                 : lowering.blocked_desc(shape, ElementType::kBf16);
+                                 : builder.blocked_desc(shape, ElementType::kBf16);
   };
-  const Place from = lowering.in_layout(source, layout(src));
-  const Place weights_place = lowering.constant_place(packed), bias_place = lowering.constant_place(bias);
-  const Place result = lowering.define(lowering.value(chain.last()->output(0)), layout(dst));
-  lowering.add_kernel(
+  const Place from = builder.in_layout(source, layout(src));
+  const Place weights_place = builder.constant_place(packed), bias_place = builder.constant_place(bias);
+  const Place result = builder.define(builder.value(chain.last()->output(0)), layout(dst));
+  builder.add_kernel(
       node, "depthwise:bf16", {from, weights_place, bias_place}, {result}, [problem](std::span<void* const> p) {
         kernels::depthwise_bf16(problem, static_cast<const std::uint16_t*>(p[0]), static_cast<const float*>(p[1]),
                                 static_cast<const float*>(p[2]), static_cast<std::uint16_t*>(p[3]));
       });
-  lowering.note_fused(chain);
+  builder.note_fused(chain);
   return true;
 }
 

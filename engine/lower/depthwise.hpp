@@ -2,8 +2,8 @@
 // Depthwise convolution by our own kernel.
 #pragma once
 
-#include <tenon/devices/cpu/engine/lowering.hpp>
-#include <tenon/devices/cpu/engine/window.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/window.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -11,6 +11,6 @@ namespace tenon::inline v1::engine {
 /// width].
 /// @return false when the plan computes in another type, the CPU likes other blocks, or the chain does more than to
 /// scale, shift and cut off.
-bool lower_depthwise(Lowering& lowering, const Chain& chain, const Window& window, const Tensor& weights);
+bool lower_depthwise(PlanBuilder& builder, const Chain& chain, const Window& window, const Tensor& weights);
 
 }  // namespace tenon::inline v1::engine

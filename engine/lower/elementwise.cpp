@@ -3,10 +3,11 @@
 // loops.
 #include <cmath>
 
-#include <tenon/devices/cpu/engine/chain.hpp>
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
-#include <tenon/devices/cpu/engine/lower_8_bit.hpp>
-#include <tenon/devices/cpu/engine/precision.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/lower/8_bit.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/precision.hpp>
+#include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -66,7 +67,7 @@ std::optional<kernels::Elementwise> small_kernel(algorithm algo, const Shape& sh
   return small_kernel(algo);
 }
 
-void add_small(Lowering& lowering, const std::shared_ptr<Node>& node, kernels::Elementwise what,
+void add_small(PlanBuilder& builder, const std::shared_ptr<Node>& node, kernels::Elementwise what,
                const std::vector<Place>& from, Place to, float alpha = 0, float beta = 0) {
   auto step = std::make_unique<ElementwiseStep>();
   step->function = kernels::elementwise(what);
@@ -75,77 +76,76 @@ void add_small(Lowering& lowering, const std::shared_ptr<Node>& node, kernels::E
   step->beta = beta;
   for (const Place place : from) step->operands.push_back({place, false, true});
   step->operands.push_back({to, true});
-  lowering.add_step(node, std::move(step), "small");
+  builder.add_step(node, std::move(step), "small");
 }
 
-bool lower_activation(Lowering& lowering, const Chain& chain) {
-  if (chain.nodes.size() > 1) return lower_8_bit_activation(lowering, chain);
+bool lower_activation(PlanBuilder& builder, const Chain& chain) {
+  if (chain.nodes.size() > 1) return lower_8_bit_activation(builder, chain);
   const auto& node = chain.anchor();
-  const auto activation = activation_of(lowering, node);
+  const auto activation = activation_of(builder, node);
   if (!activation || element_count(node->get_output_shape(0)) == 0) return false;
-  Value& source = lowering.input(node, 0);
-  const auto variant = lowering.real(source);
+  Value& source = builder.input(node, 0);
+  const auto variant = builder.real(source);
   const ElementType lies_in = element_type(variant.desc);
-  if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
+  if (lies_in != ElementType::kF32 && lies_in != builder.compute_type()) return false;
   if (const auto what = small_kernel(activation->algorithm, source.shape, variant.desc)) {
     const Place to =
-        lowering.define_over(lowering.value(node->output(0)), variant.desc, {variant.place, variant.desc.get_size()});
-    add_small(lowering, node, *what, {variant.place}, to, activation->alpha, activation->beta);
+        builder.define_over(builder.value(node->output(0)), variant.desc, {variant.place, variant.desc.get_size()});
+    add_small(builder, node, *what, {variant.place}, to, activation->alpha, activation->beta);
     return true;
   }
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::eltwise_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference,
+  const dnnl::eltwise_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
                                                  activation->algorithm, variant.desc, variant.desc, activation->alpha,
                                                  activation->beta, attributes, true);
   if (!pd) return false;
-  Value& made = lowering.value(node->output(0));
-  const Place to = lowering.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
-  auto& step = lowering.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
-  lowering.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
-  lowering.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
-  lowering.add_scratchpad(step, pd.scratchpad_desc());
+  Value& made = builder.value(node->output(0));
+  const Place to = builder.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
+  auto& step = builder.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
+  builder.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
+  builder.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
   return true;
 }
 
 // -- Binary
-// ------------------------------------------------------------------------------------------------------------------
 
 /// Both operands of the output's shape, in one layout.
-bool lower_same_shape(Lowering& lowering, const std::shared_ptr<Node>& node, algorithm algo) {
-  Value& x = lowering.input(node, 0);
-  Value& y = lowering.input(node, 1);
+bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, algorithm algo) {
+  Value& x = builder.input(node, 0);
+  Value& y = builder.input(node, 1);
   // The layout of the larger effort wins: a constant can be reordered for nothing, a blocked one is likely read blocked
   // next.
-  md layout = lowering.real(x).desc;
-  if (x.constant || (lowering.native(x).packed && !y.constant && !lowering.native(y).packed))
-    layout = lowering.real(y).desc;
+  md layout = builder.real(x).desc;
+  if (x.constant || (builder.native(x).packed && !y.constant && !builder.native(y).packed))
+    layout = builder.real(y).desc;
   if (feeds_softmax(*node)) layout = retyped(layout, ElementType::kF32);
   const ElementType lies_in = element_type(layout);
-  if (lies_in != ElementType::kF32 && lies_in != lowering.compute_type()) return false;
+  if (lies_in != ElementType::kF32 && lies_in != builder.compute_type()) return false;
   if (layout.get_ndims() == 0) return false;
   // What fills blocks up is 0 and must stay so, since the next kernel multiplies it: 0 / 0 would be no number.
   if (algo == algorithm::binary_div && !is_dense(layout)) layout = plain_desc(lies_in, x.shape);
   if (const auto what = small_kernel(algo, x.shape, layout)) {
-    const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
+    const Place a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
     const std::size_t bytes = layout.get_size();
-    add_small(lowering, node, *what, {a, b},
-              lowering.define_over(lowering.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
+    add_small(builder, node, *what, {a, b},
+              builder.define_over(builder.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
     return true;
   }
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::binary::primitive_desc pd(lowering.engine(), algo, layout, layout, layout, attributes, true);
+  const dnnl::binary::primitive_desc pd(builder.engine(), algo, layout, layout, layout, attributes, true);
   if (!pd || is_slow(pd.impl_info_str())) return false;
-  const Place a = lowering.in_layout(x, layout), b = lowering.in_layout(y, layout);
-  Value& made = lowering.value(node->output(0));
+  const Place a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
+  Value& made = builder.value(node->output(0));
   const std::size_t bytes = layout.get_size();
-  const Place to = lowering.define_over(made, layout, {a, bytes}, {{b, bytes, true}});
-  auto& step = lowering.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
-  lowering.add_argument(step, DNNL_ARG_SRC_0, a, layout);
-  lowering.add_argument(step, DNNL_ARG_SRC_1, b, layout);
-  lowering.add_argument(step, DNNL_ARG_DST, to, layout, true);
-  lowering.add_scratchpad(step, pd.scratchpad_desc());
+  const Place to = builder.define_over(made, layout, {a, bytes}, {{b, bytes, true}});
+  auto& step = builder.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
+  builder.add_argument(step, DNNL_ARG_SRC_0, a, layout);
+  builder.add_argument(step, DNNL_ARG_SRC_1, b, layout);
+  builder.add_argument(step, DNNL_ARG_DST, to, layout, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
   return true;
 }
 
@@ -204,8 +204,8 @@ KernelStep::Kernel kernel_of(algorithm algo, const kernels::Walk<3>& walk) {
   }
 }
 
-bool lower_binary(Lowering& lowering, const Chain& chain) {
-  if (chain.nodes.size() > 1) return lower_8_bit_binary(lowering, chain);
+bool lower_binary(PlanBuilder& builder, const Chain& chain) {
+  if (chain.nodes.size() > 1) return lower_8_bit_binary(builder, chain);
   const auto& node = chain.anchor();
   const auto algo = binary_of(node);
   const ElementType type = node->get_output_element_type(0);
@@ -213,10 +213,10 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
   const Shape shape = node->get_output_shape(0);
   if (element_count(shape) == 0) return false;
   if (type == ElementType::kF32 && node->get_input_shape(0) == shape && node->get_input_shape(1) == shape &&
-      lower_same_shape(lowering, node, *algo))
+      lower_same_shape(builder, node, *algo))
     return true;
-  Value& x = lowering.input(node, 0);
-  Value& y = lowering.input(node, 1);
+  Value& x = builder.input(node, 0);
+  Value& y = builder.input(node, 1);
   Shape ones(shape.size(), 1);
   const auto walk = kernels::make_walk<3>(
       shape, {kernels::broadcast_strides(shape, shape), kernels::broadcast_strides(x.shape, shape),
@@ -236,9 +236,9 @@ bool lower_binary(Lowering& lowering, const Chain& chain) {
       break;
   }
   if (!kernel) return false;
-  const Place a = lowering.plain(x), b = lowering.plain(y);
-  const Place to = lowering.define_plain(lowering.value(node->output(0)));
-  auto& step = lowering.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
+  const Place a = builder.plain(x), b = builder.plain(y);
+  const Place to = builder.define_plain(builder.value(node->output(0)));
+  auto& step = builder.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
   step.operands[0].in_step = element_count(x.shape) == element_count(shape);
   step.operands[1].in_step = element_count(y.shape) == element_count(shape);
   return true;

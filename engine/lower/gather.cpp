@@ -2,9 +2,10 @@
 // Gather, Broadcast, Tile, Pad and Convert by loops of ours.
 #include <cstring>
 
-#include <tenon/devices/cpu/engine/kernels/copy.hpp>
-#include <tenon/devices/cpu/engine/kernels/half.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/kernels/copy.hpp>
+#include <tenon/engine/kernels/half.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -33,13 +34,13 @@ KernelStep::Kernel gather_kernel(std::size_t outer, std::size_t extent, std::siz
   };
 }
 
-bool lower_gather(Lowering& lowering, const Chain& chain) {
+bool lower_gather(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& data = lowering.input(node, 0);
-  Value& indices = lowering.input(node, 1);
-  Value& made = lowering.value(node->output(0));
+  Value& data = builder.input(node, 0);
+  Value& indices = builder.input(node, 1);
+  Value& made = builder.value(node->output(0));
   std::vector<std::int64_t> axes;
-  if (!lowering.constant_ints(node, 2, axes) || axes.size() != 1 || bit_width(data.type) < 8) return false;
+  if (!builder.constant_ints(node, 2, axes) || axes.size() != 1 || bit_width(data.type) < 8) return false;
   if (node->get_attributes().get_int("batch_dims", 0) != 0 || element_count(made.shape) == 0) return false;
   const std::size_t rank = data.shape.size();
   const std::size_t axis = static_cast<std::size_t>(axes[0] < 0 ? axes[0] + static_cast<std::int64_t>(rank) : axes[0]);
@@ -49,13 +50,13 @@ bool lower_gather(Lowering& lowering, const Chain& chain) {
   const std::size_t count = element_count(indices.shape);
   // One known index with nothing outside it is a view.
   std::vector<std::int64_t> known;
-  if (outer == 1 && count == 1 && lowering.constant_ints(node, 1, known)) {
+  if (outer == 1 && count == 1 && builder.constant_ints(node, 1, known)) {
     const std::int64_t index = known[0] < 0 ? known[0] + static_cast<std::int64_t>(data.shape[axis]) : known[0];
     if (index >= 0 && index < static_cast<std::int64_t>(data.shape[axis])) {
-      Place place = lowering.plain(data);
+      Place place = builder.plain(data);
       place.offset += static_cast<std::size_t>(index) * inner;
-      lowering.define_view(made, plain_desc(made.type, made.shape), place);
-      lowering.note_optimized_out(node);
+      builder.define_view(made, plain_desc(made.type, made.shape), place);
+      builder.note_optimized_out(node);
       return true;
     }
   }
@@ -66,21 +67,21 @@ bool lower_gather(Lowering& lowering, const Chain& chain) {
     kernel = gather_kernel<std::int32_t>(outer, data.shape[axis], count, inner);
   else
     return false;
-  const Place from = lowering.plain(data), at = lowering.plain(indices), to = lowering.define_plain(made);
-  lowering.add_kernel(node, "gather", {from, at}, {to}, std::move(kernel));
+  const Place from = builder.plain(data), at = builder.plain(indices), to = builder.define_plain(made);
+  builder.add_kernel(node, "gather", {from, at}, {to}, std::move(kernel));
   return true;
 }
 
-bool add_strided(Lowering& lowering, const std::shared_ptr<Node>& node, const kernels::Walk<2>& walk) {
-  Value& made = lowering.value(node->output(0));
+bool add_strided(PlanBuilder& builder, const std::shared_ptr<Node>& node, const kernels::Walk<2>& walk) {
+  Value& made = builder.value(node->output(0));
   const std::size_t size = size_bytes(made.type);
-  const Place from = lowering.plain(lowering.input(node, 0)), to = lowering.define_plain(made);
-  lowering.add_kernel(node, "strided copy", {from}, {to},
-                      [walk, size](std::span<void* const> p) { kernels::strided_copy(walk, size, p[1], p[0]); });
+  const Place from = builder.plain(builder.input(node, 0)), to = builder.define_plain(made);
+  builder.add_kernel(node, "strided copy", {from}, {to},
+                     [walk, size](std::span<void* const> p) { kernels::strided_copy(walk, size, p[1], p[0]); });
   return true;
 }
 
-bool lower_broadcast(Lowering& lowering, const Chain& chain) {
+bool lower_broadcast(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   const std::string mode = node->get_attributes().get_string("mode", "numpy");
   const Shape from = node->get_input_shape(0), to = node->get_output_shape(0);
@@ -88,11 +89,11 @@ bool lower_broadcast(Lowering& lowering, const Chain& chain) {
     return false;
   if (mode != "numpy" && mode != "bidirectional") return false;
   return add_strided(
-      lowering, node,
+      builder, node,
       kernels::make_walk<2>(to, {kernels::broadcast_strides(to, to), kernels::broadcast_strides(from, to)}));
 }
 
-bool lower_tile(Lowering& lowering, const Chain& chain) {
+bool lower_tile(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   const Shape to = node->get_output_shape(0);
   Shape from = node->get_input_shape(0);
@@ -108,23 +109,23 @@ bool lower_tile(Lowering& lowering, const Chain& chain) {
     split.push_back(from[i]);
     strides.push_back(source[i]);
   }
-  return add_strided(lowering, node, kernels::make_walk<2>(split, {kernels::broadcast_strides(split, split), strides}));
+  return add_strided(builder, node, kernels::make_walk<2>(split, {kernels::broadcast_strides(split, split), strides}));
 }
 
-bool lower_pad(Lowering& lowering, const Chain& chain) {
+bool lower_pad(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   if (node->get_attributes().get_string("pad_mode") != "constant" || bit_width(made.type) < 8) return false;
   std::vector<std::int64_t> before, after;
-  if (!lowering.constant_ints(node, 1, before) || !lowering.constant_ints(node, 2, after)) return false;
+  if (!builder.constant_ints(node, 1, before) || !builder.constant_ints(node, 2, after)) return false;
   for (std::size_t i = 0; i < before.size(); ++i)
     if (before[i] < 0 || after[i] < 0) return false;
   if (element_count(source.shape) == 0 || element_count(made.shape) == 0) return false;
   const std::size_t size = size_bytes(made.type);
   std::array<char, 8> value{};
   if (node->get_input_size() > 3) {
-    const Tensor fill = lowering.constant_input(node, 3);
+    const Tensor fill = builder.constant_input(node, 3);
     if (!fill || fill.element_type() != made.type || fill.element_count() != 1) return false;
     std::memcpy(value.data(), fill.data(), size);
   }
@@ -139,8 +140,8 @@ bool lower_pad(Lowering& lowering, const Chain& chain) {
   Shape one(made.shape.size(), 1);
   const auto everywhere = kernels::make_walk<2>(made.shape, {out_strides, kernels::broadcast_strides(one, made.shape)});
   const std::ptrdiff_t offset_bytes = offset * static_cast<std::ptrdiff_t>(size);
-  const Place from = lowering.plain(source), to = lowering.define_plain(made);
-  lowering.add_kernel(node, "pad", {from}, {to}, [=](std::span<void* const> p) {
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "pad", {from}, {to}, [=](std::span<void* const> p) {
     kernels::strided_copy(everywhere, size, p[1], value.data());
     kernels::strided_copy(inside, size, static_cast<char*>(p[1]) + offset_bytes, p[0]);
   });
@@ -160,21 +161,21 @@ KernelStep::Kernel to_float(std::size_t count) {
 
 bool converts_halves() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx2; }
 
-bool lower_convert(Lowering& lowering, const Chain& chain) {
+bool lower_convert(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   if (source.type == made.type) {
-    const auto variant = lowering.native(source);
+    const auto variant = builder.native(source);
     made.quantization = source.quantization;
-    lowering.define_view(made, variant.desc, variant.place);
-    lowering.note_optimized_out(node);
+    builder.define_view(made, variant.desc, variant.place);
+    builder.note_optimized_out(node);
     return true;
   }
   const std::size_t count = element_count(made.shape);
   if (source.type == ElementType::kF32 && made.type == ElementType::kF16 && converts_halves()) {
-    const Place from = lowering.plain(source), to = lowering.define_plain(made);
-    lowering.add_kernel(node, "convert", {from}, {to}, [count](std::span<void* const> p) {
+    const Place from = builder.plain(source), to = builder.define_plain(made);
+    builder.add_kernel(node, "convert", {from}, {to}, [count](std::span<void* const> p) {
       kernels::float_to_half(static_cast<const float*>(p[0]), static_cast<std::uint16_t*>(p[1]), count);
     });
     return true;
@@ -206,8 +207,8 @@ bool lower_convert(Lowering& lowering, const Chain& chain) {
     default:
       return false;
   }
-  const Place from = lowering.plain(source), to = lowering.define_plain(made);
-  lowering.add_kernel(node, "convert", {from}, {to}, std::move(kernel));
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "convert", {from}, {to}, std::move(kernel));
   return true;
 }
 

@@ -3,9 +3,10 @@
 #include <numeric>
 #include <optional>
 
-#include <tenon/devices/cpu/engine/chain.hpp>
-#include <tenon/devices/cpu/engine/precision.hpp>
-#include <tenon/devices/cpu/engine/quantization.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/precision.hpp>
+#include <tenon/engine/lower/quantization.hpp>
+#include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -76,10 +77,10 @@ std::optional<Product> product_of(const std::shared_ptr<Node>& node) {
 }
 
 /// What the chain's second node adds to each column; empty when that is something else.
-Tensor bias_after(Lowering& lowering, const Chain& chain, const dims& out) {
+Tensor bias_after(PlanBuilder& builder, const Chain& chain, const dims& out) {
   const Shape shape = chain.anchor()->get_output_shape(0);
   if (chain.nodes.size() < 2 || shape.empty()) return {};
-  const Tensor bias = bias_of(lowering, chain.nodes[1], chain.anchor(), shape, shape.size() - 1);
+  const Tensor bias = bias_of(builder, chain.nodes[1], chain.anchor(), shape, shape.size() - 1);
   // A vector times a matrix yields [N]; a matrix times a vector yields rows, which a bias along columns is not.
   return bias && bias.element_count() == static_cast<std::size_t>(out.back()) ? bias : Tensor();
 }
@@ -90,9 +91,9 @@ struct Layouts {
 };
 
 /// How an operand of a batched product lies where a transposition left it; what it would be when packed otherwise.
-md natural_desc(Lowering& lowering, Value& value, bool transpose, const Side& side, ElementType type) {
+md natural_desc(PlanBuilder& builder, Value& value, bool transpose, const Side& side, ElementType type) {
   if (value.constant || value.shape.size() != side.extents.size()) return side.desc(type);
-  const auto& variant = lowering.native(value);
+  const auto& variant = builder.native(value);
   if (variant.packed || element_type(variant.desc) != type) return side.desc(type);
   if (!transpose) return variant.desc;
   std::vector<int> swap(value.shape.size());
@@ -103,13 +104,13 @@ md natural_desc(Lowering& lowering, Value& value, bool transpose, const Side& si
 
 /// The result in the order of the transposition that alone reads it, which then moves nothing; undefined when none
 /// does.
-md transposed_result(Lowering& lowering, const Chain& chain, ElementType type) {
+md transposed_result(PlanBuilder& builder, const Chain& chain, ElementType type) {
   if (chain.nodes.size() != 1) return {};
   const auto readers = chain.last()->get_output_target_inputs(0);
   if (readers.size() != 1) return {};
   const auto reader = readers.begin()->get_node()->shared_from_this();
   std::vector<std::int64_t> order;
-  if (std::string_view(reader->get_type_name()) != "Transpose" || !lowering.constant_ints(reader, 1, order)) return {};
+  if (std::string_view(reader->get_type_name()) != "Transpose" || !builder.constant_ints(reader, 1, order)) return {};
   const Shape shape = reader->get_output_shape(0);
   if (order.size() != shape.size()) return {};
   std::vector<int> axes;
@@ -119,16 +120,15 @@ md transposed_result(Lowering& lowering, const Chain& chain, ElementType type) {
 }
 
 /// Layouts to try for a batched product, best first; packed ones are the last.
-std::vector<Layouts> layouts_of(Lowering& lowering, const Chain& chain, const Product& product, ElementType type,
+std::vector<Layouts> layouts_of(PlanBuilder& builder, const Chain& chain, const Product& product, ElementType type,
                                 ElementType made_type) {
   const auto& node = chain.anchor();
   const Layouts packed{product.a.desc(type), product.b.desc(type), product.plain_out(made_type)};
-  if (!lowering.options().fuse) return {packed};
-  const Layouts lie{natural_desc(lowering, lowering.input(node, 0), product.transpose_a, product.a, type),
-                    natural_desc(lowering, lowering.input(node, 1), product.transpose_b, product.b, type),
-                    packed.result};
+  if (!builder.options().fuse) return {packed};
+  const Layouts lie{natural_desc(builder, builder.input(node, 0), product.transpose_a, product.a, type),
+                    natural_desc(builder, builder.input(node, 1), product.transpose_b, product.b, type), packed.result};
   std::vector<Layouts> choices;
-  const md transposed = transposed_result(lowering, chain, made_type);
+  const md transposed = transposed_result(builder, chain, made_type);
   if (transposed.get_ndims() && transposed.get_dims() == product.out)
     choices.push_back({lie.left, lie.right, transposed});
   choices.push_back(lie);
@@ -154,22 +154,22 @@ dnnl::matmul::primitive_desc choose(const dnnl::engine& engine, const std::vecto
 }
 
 /// A product of sides of `type`, or with 8-bit numbers on the left and `weights` on the right.
-bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* weights, Lowering& lowering,
+bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* weights, PlanBuilder& builder,
               const Chain& chain) {
   const auto& node = chain.anchor();
   const auto product = product_of(node);
   if (!product) return false;
-  Value& left = lowering.input(node, 0);
-  Value& right = lowering.input(node, 1);
+  Value& left = builder.input(node, 0);
+  Value& right = builder.input(node, 1);
   const bool packed = static_cast<bool>(right.constant) && product->out.size() == 2;
-  const Tensor bias = bias_after(lowering, chain, product->out);
+  const Tensor bias = bias_after(builder, chain, product->out);
   dims bias_dims(product->out.size(), 1);
   bias_dims.back() = product->out.back();
   const md bias_desc = bias ? plain_desc(ElementType::kF32, Shape(bias_dims.begin(), bias_dims.end())) : md();
 
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  PostOps post_ops(lowering, chain, bias ? 2 : 1);
+  PostOps post_ops(builder, chain, bias ? 2 : 1);
   if (weights) {
     describe_scale(attributes, DNNL_ARG_SRC);
     describe_scale(attributes, DNNL_ARG_WEIGHTS, weights->scales.size() == 1 ? 0 : 2);
@@ -178,7 +178,7 @@ bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* w
   if (!post_ops.describe(node->get_output_shape(0), product->plain_out(made_type), attributes)) return false;
   std::vector<Layouts> choices;
   if (product->out.size() > 2)
-    choices = layouts_of(lowering, chain, *product, type, made_type);
+    choices = layouts_of(builder, chain, *product, type, made_type);
   else
     choices = {
         {product->a.desc(type),
@@ -186,63 +186,63 @@ bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* w
                 : product->b.desc(type),
          product->plain_out(made_type)}};
   Layouts chosen;
-  const auto pd = choose(lowering.engine(), choices, bias_desc, attributes, chosen);
+  const auto pd = choose(builder.engine(), choices, bias_desc, attributes, chosen);
   if (!pd) return false;
   if (is_slow(pd.impl_info_str()) && (chain.nodes.size() > 1 || type != ElementType::kF32)) return false;
   // As they lie, where the kernel takes that; else packed.
   const auto place_of = [&](Value& value, const md& desc, const Side& side) {
-    return desc == side.desc(type) ? lowering.in_layout(value, plain_desc(type, value.shape))
-                                   : lowering.native(value).place;
+    return desc == side.desc(type) ? builder.in_layout(value, plain_desc(type, value.shape))
+                                   : builder.native(value).place;
   };
   const Place left_place = place_of(left, chosen.left, product->a);
   const Place right_place =
-      packed ? lowering.packed_constant(weights ? weights->values : right.constant,
-                                        product->b.desc(weights ? ElementType::kI8 : right.type), pd.weights_desc())
+      packed ? builder.packed_constant(weights ? weights->values : right.constant,
+                                       product->b.desc(weights ? ElementType::kI8 : right.type), pd.weights_desc())
              : place_of(right, chosen.right, product->b);
-  const Place bias_place = bias ? lowering.constant_place(bias) : Place{};
+  const Place bias_place = bias ? builder.constant_place(bias) : Place{};
   const Place result = post_ops.define_result(chosen.result);
-  auto& step = lowering.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());
-  lowering.add_argument(step, DNNL_ARG_SRC, left_place, chosen.left);
-  lowering.add_argument(step, DNNL_ARG_WEIGHTS, right_place, pd.weights_desc());
-  if (bias) lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, bias_desc);
+  auto& step = builder.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());
+  builder.add_argument(step, DNNL_ARG_SRC, left_place, chosen.left);
+  builder.add_argument(step, DNNL_ARG_WEIGHTS, right_place, pd.weights_desc());
+  if (bias) builder.add_argument(step, DNNL_ARG_BIAS, bias_place, bias_desc);
   if (weights) {
-    add_scales(lowering, step, DNNL_ARG_SRC, {left.quantization->scale});
-    add_scales(lowering, step, DNNL_ARG_WEIGHTS, weights->scales);
-    add_zero_point(lowering, step, DNNL_ARG_SRC, left.quantization->zero_point);
+    add_scales(builder, step, DNNL_ARG_SRC, {left.quantization->scale});
+    add_scales(builder, step, DNNL_ARG_WEIGHTS, weights->scales);
+    add_zero_point(builder, step, DNNL_ARG_SRC, left.quantization->zero_point);
   }
   post_ops.add_arguments(step);
-  lowering.add_argument(step, DNNL_ARG_DST, result, chosen.result, true);
-  lowering.add_scratchpad(step, pd.scratchpad_desc());
-  lowering.note_fused(chain);
+  builder.add_argument(step, DNNL_ARG_DST, result, chosen.result, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.note_fused(chain);
   return true;
 }
 
-bool lower_8_bit(Lowering& lowering, const Chain& chain) {
+bool lower_8_bit(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& left = lowering.input(node, 0);
-  if (!left.quantization || left.constant || !lowering.input(node, 1).constant) return false;
-  const ElementType lies_in = element_type(lowering.native(left).desc);
+  Value& left = builder.input(node, 0);
+  if (!left.quantization || left.constant || !builder.input(node, 1).constant) return false;
+  const ElementType lies_in = element_type(builder.native(left).desc);
   const std::size_t rank = node->get_input_shape(1).size();
   const auto product = product_of(node);
   if (!is_8_bit(lies_in) || rank < 2 || !product || product->out.size() != 2) return false;
   const auto weights =
-      quantized_matrix(lowering, node, rank - (node->get_attributes().get_bool("transpose_b", false) ? 2 : 1));
+      quantized_matrix(builder, node, rank - (node->get_attributes().get_bool("transpose_b", false) ? 2 : 1));
   if (!weights) return false;
-  const auto rounded = chain.nodes.size() > 1 ? quantization_of(lowering, chain.last()) : std::nullopt;
-  if (rounded) return lower_in(lies_in, rounded->type, &*weights, lowering, chain);
-  const ElementType real = result_type(lowering, chain, lowering.compute_type());
-  return lower_in(lies_in, real, &*weights, lowering, chain) ||
-         (real != ElementType::kF32 && lower_in(lies_in, ElementType::kF32, &*weights, lowering, chain));
+  const auto rounded = chain.nodes.size() > 1 ? quantization_of(builder, chain.last()) : std::nullopt;
+  if (rounded) return lower_in(lies_in, rounded->type, &*weights, builder, chain);
+  const ElementType real = result_type(builder, chain, builder.compute_type());
+  return lower_in(lies_in, real, &*weights, builder, chain) ||
+         (real != ElementType::kF32 && lower_in(lies_in, ElementType::kF32, &*weights, builder, chain));
 }
 
-bool lower_matmul(Lowering& lowering, const Chain& chain) {
+bool lower_matmul(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
-  const ElementType type = lowering.compute_type();
-  const ElementType result = result_type(lowering, chain, type);
-  return lower_8_bit(lowering, chain) || (result != type && lower_in(type, result, nullptr, lowering, chain)) ||
-         lower_in(type, type, nullptr, lowering, chain) ||
-         (type != ElementType::kF32 && lower_in(ElementType::kF32, ElementType::kF32, nullptr, lowering, chain));
+  const ElementType type = builder.compute_type();
+  const ElementType result = result_type(builder, chain, type);
+  return lower_8_bit(builder, chain) || (result != type && lower_in(type, result, nullptr, builder, chain)) ||
+         lower_in(type, type, nullptr, builder, chain) ||
+         (type != ElementType::kF32 && lower_in(ElementType::kF32, ElementType::kF32, nullptr, builder, chain));
 }
 
 }  // namespace

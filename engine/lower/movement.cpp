@@ -4,9 +4,10 @@
 #include <map>
 #include <numeric>
 
-#include <tenon/devices/cpu/engine/kernels/copy.hpp>
-#include <tenon/devices/cpu/engine/lower_8_bit.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/kernels/copy.hpp>
+#include <tenon/engine/lower/8_bit.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -29,27 +30,26 @@ ElementType type_of(const Value& value, const Value::Variant& variant) {
 }
 
 /// `made` begins `offset` elements into a packed variant.
-void define_packed_view(Lowering& lowering, Value& made, Value& whole, std::size_t offset) {
-  const auto source = lowering.packed(whole);
+void define_packed_view(PlanBuilder& builder, Value& made, Value& whole, std::size_t offset) {
+  const auto source = builder.packed(whole);
   const ElementType type = type_of(made, source);
   made.quantization = whole.quantization;
   Place place = source.place;
   place.offset += offset * size_bytes(type);
-  lowering.define_view(made, plain_desc(type, made.shape), place);
+  builder.define_view(made, plain_desc(type, made.shape), place);
 }
 
-bool lower_view(Lowering& lowering, const Chain& chain) {
+bool lower_view(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   if (made.type != source.type) return false;
-  define_packed_view(lowering, made, source, 0);
-  lowering.note_optimized_out(node);
+  define_packed_view(builder, made, source, 0);
+  builder.note_optimized_out(node);
   return true;
 }
 
 // -- Transpose
-// ---------------------------------------------------------------------------------------------------------------
 
 /// Matrix products take their operands with strides of their own: see lower_matmul.
 bool only_products_read(const std::shared_ptr<Node>& node) {
@@ -59,13 +59,13 @@ bool only_products_read(const std::shared_ptr<Node>& node) {
   });
 }
 
-bool lower_transpose(Lowering& lowering, const Chain& chain) {
+bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   const std::size_t rank = source.shape.size();
   std::vector<std::int64_t> order;
-  if (!lowering.constant_ints(node, 1, order)) return false;
+  if (!builder.constant_ints(node, 1, order)) return false;
   if (order.empty()) {
     order.resize(rank);
     std::iota(order.rbegin(), order.rend(), 0);
@@ -75,31 +75,31 @@ bool lower_transpose(Lowering& lowering, const Chain& chain) {
   std::vector<std::int64_t> moved;
   for (auto axis : order)
     if (source.shape[normalized(axis, rank)] != 1) moved.push_back(axis);
-  if (std::is_sorted(moved.begin(), moved.end())) return lower_view(lowering, chain);
+  if (std::is_sorted(moved.begin(), moved.end())) return lower_view(builder, chain);
 
-  const md from_desc = lowering.native(source).desc;
+  const md from_desc = builder.native(source).desc;
   made.quantization = source.quantization;
-  const ElementType type = type_of(made, lowering.native(source));
+  const ElementType type = type_of(made, builder.native(source));
   const md to_desc = plain_desc(type, made.shape);
   if (from_desc.get_ndims()) {
     std::vector<int> permutation(rank);
     for (std::size_t i = 0; i < rank; ++i) permutation[normalized(order[i], rank)] = static_cast<int>(i);
     const md permuted = from_desc.permute_axes(permutation);
     const bool in_order = is_packed(permuted, made.shape);
-    if (in_order || (lowering.options().fuse && made.type == ElementType::kF32 && only_products_read(node))) {
-      lowering.define_view(made, in_order ? to_desc : permuted, lowering.native(source).place);
-      lowering.note_optimized_out(node);
+    if (in_order || (builder.options().fuse && made.type == ElementType::kF32 && only_products_read(node))) {
+      builder.define_view(made, in_order ? to_desc : permuted, builder.native(source).place);
+      builder.note_optimized_out(node);
       return true;
     }
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::reorder::primitive_desc pd(lowering.engine(), permuted, lowering.engine(), to_desc, attributes, true);
+    const dnnl::reorder::primitive_desc pd(builder.engine(), permuted, builder.engine(), to_desc, attributes, true);
     if (pd && !is_slow(pd.impl_info_str())) {
-      const Place from = lowering.native(source).place, to = lowering.define(made, to_desc);
-      auto& step = lowering.add_primitive(node, dnnl::reorder(pd), pd.impl_info_str());
-      lowering.add_argument(step, DNNL_ARG_FROM, from, permuted);
-      lowering.add_argument(step, DNNL_ARG_TO, to, to_desc, true);
-      lowering.add_scratchpad(step, pd.scratchpad_desc());
+      const Place from = builder.native(source).place, to = builder.define(made, to_desc);
+      auto& step = builder.add_primitive(node, dnnl::reorder(pd), pd.impl_info_str());
+      builder.add_argument(step, DNNL_ARG_FROM, from, permuted);
+      builder.add_argument(step, DNNL_ARG_TO, to, to_desc, true);
+      builder.add_scratchpad(step, pd.scratchpad_desc());
       return true;
     }
   }
@@ -108,21 +108,20 @@ bool lower_transpose(Lowering& lowering, const Chain& chain) {
   for (std::size_t i = 0; i < rank; ++i) strides[i] = source_strides[normalized(order[i], rank)];
   const auto walk = kernels::make_walk<2>(made.shape, {kernels::broadcast_strides(made.shape, made.shape), strides});
   const std::size_t size = size_bytes(made.type);
-  const Place from = lowering.plain(source), to = lowering.define_plain(made);
-  lowering.add_kernel(node, "strided copy", {from}, {to},
-                      [walk, size](std::span<void* const> p) { kernels::strided_copy(walk, size, p[1], p[0]); });
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "strided copy", {from}, {to},
+                     [walk, size](std::span<void* const> p) { kernels::strided_copy(walk, size, p[1], p[0]); });
   return true;
 }
 
 // -- Concat
-// ------------------------------------------------------------------------------------------------------------------
 
 /// The type that most of the joined elements lie in.
-ElementType concat_type(Lowering& lowering, const std::shared_ptr<Node>& node, const Value& made) {
+ElementType concat_type(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Value& made) {
   std::map<ElementType, std::size_t> counts;
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
-    Value& part = lowering.input(node, i);
-    if (!part.constant) counts[type_of(part, lowering.real(part))] += element_count(part.shape);
+    Value& part = builder.input(node, i);
+    if (!part.constant) counts[type_of(part, builder.real(part))] += element_count(part.shape);
   }
   ElementType best = made.type;
   for (const auto& [type, count] : counts)
@@ -130,22 +129,22 @@ ElementType concat_type(Lowering& lowering, const std::shared_ptr<Node>& node, c
   return best;
 }
 
-bool lower_concat(Lowering& lowering, const Chain& chain) {
-  if (chain.nodes.size() > 1) return lower_8_bit_concat(lowering, chain);
+bool lower_concat(PlanBuilder& builder, const Chain& chain) {
+  if (chain.nodes.size() > 1) return lower_8_bit_concat(builder, chain);
   const auto& node = chain.anchor();
-  Value& made = lowering.value(node->output(0));
+  Value& made = builder.value(node->output(0));
   if (bit_width(made.type) < 8 || element_count(made.shape) == 0) return false;
   const std::size_t axis = normalized(node->get_attributes().get_int("axis"), made.shape.size());
   // Blocks of channels join without padding between them when every part is whole blocks.
-  const ElementType type = concat_type(lowering, node, made);
-  const md blocked = made.type == ElementType::kF32 ? lowering.blocked_desc(made.shape, type) : md();
+  const ElementType type = concat_type(builder, node, made);
+  const md blocked = made.type == ElementType::kF32 ? builder.blocked_desc(made.shape, type) : md();
   bool blocks_fit = blocked.get_ndims() && axis == 1;
   std::size_t blocked_bytes = 0, last_bytes = 0, plain_bytes = 0;
-  const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
+  const std::size_t block = static_cast<std::size_t>(std::max(builder.channel_block(), 1));
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
-    Value& part = lowering.input(node, i);
+    Value& part = builder.input(node, i);
     blocks_fit = blocks_fit && part.shape[1] % block == 0;
-    const auto variant = lowering.real(part);
+    const auto variant = builder.real(part);
     const bool last =
         made.type == ElementType::kF32 && variant.desc == channels_last(type_of(part, variant), part.shape);
     (variant.packed ? plain_bytes : last ? last_bytes : blocked_bytes) += element_count(part.shape);
@@ -154,7 +153,7 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
   const bool use_blocks = !use_last && blocks_fit && blocked_bytes > plain_bytes;
   const auto layout = [&](const Shape& shape) {
     return use_last     ? channels_last(type, shape)
-           : use_blocks ? lowering.blocked_desc(shape, type)
+           : use_blocks ? builder.blocked_desc(shape, type)
                         : plain_desc(type, shape);
   };
   // A row of the result is a piece of each part, one behind the other; with the channels last, theirs is the last axis.
@@ -168,18 +167,18 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
   std::vector<Place> places;
   std::size_t row_bytes = 0;
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
-    Value& part = lowering.input(node, i);
+    Value& part = builder.input(node, i);
     if (element_count(part.shape) == 0) continue;
     const std::size_t bytes = element_count(part.shape) * size_bytes(type) / outer;
     const bool plain = !use_last && !use_blocks && type == part.type;
-    places.push_back(plain ? lowering.plain(part) : lowering.in_layout(part, layout(part.shape)));
+    places.push_back(plain ? builder.plain(part) : builder.in_layout(part, layout(part.shape)));
     parts.push_back({bytes, row_bytes});
     row_bytes += bytes;
   }
   const bool plain = !use_last && !use_blocks && type == made.type;
-  const Place to = plain ? lowering.define_plain(made) : lowering.define(made, layout(made.shape));
+  const Place to = plain ? builder.define_plain(made) : builder.define(made, layout(made.shape));
   const std::size_t count = parts.size();
-  lowering.add_kernel(node, "copy", places, {to}, [parts, outer, row_bytes, count](std::span<void* const> p) {
+  builder.add_kernel(node, "copy", places, {to}, [parts, outer, row_bytes, count](std::span<void* const> p) {
     char* out = static_cast<char*>(p[count]);
     if (outer == 1) {
       for (std::size_t i = 0; i < count; ++i) kernels::copy_bytes(out + parts[i].offset, p[i], parts[i].bytes);
@@ -194,19 +193,18 @@ bool lower_concat(Lowering& lowering, const Chain& chain) {
     });
   });
   if (outer == 1) {
-    const std::size_t step = lowering.step_count() - 1;
+    const std::size_t step = builder.step_count() - 1;
     for (std::size_t i = 0; i < count; ++i)
-      lowering.request_part(places[i], parts[i].bytes, {to.buffer, to.offset + parts[i].offset}, step);
+      builder.request_part(places[i], parts[i].bytes, {to.buffer, to.offset + parts[i].offset}, step);
   }
   return true;
 }
 
 // -- Parts
-// -------------------------------------------------------------------------------------------------------------------
 
 /// Makes `made` the box of `source` that starts at `begin` (elements per axis) with step `steps`; extents are made's
 /// own, in the source's rank (`extents`).
-bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& source, Value& made, const Shape& extents,
+bool take_box(PlanBuilder& builder, const std::shared_ptr<Node>& node, Value& source, Value& made, const Shape& extents,
               const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& steps) {
   const std::size_t rank = source.shape.size();
   if (bit_width(source.type) < 8 || element_count(made.shape) == 0) return false;
@@ -220,12 +218,12 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
     unit = unit && (steps[i] == 1 || extents[i] == 1);
   }
   if (cuts == 0) {
-    define_packed_view(lowering, made, source, 0);
-    lowering.note_optimized_out(node);
+    define_packed_view(builder, made, source, 0);
+    builder.note_optimized_out(node);
     return true;
   }
-  const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
-  const auto variant = lowering.native(source);
+  const std::size_t block = static_cast<std::size_t>(std::max(builder.channel_block(), 1));
+  const auto variant = builder.native(source);
   made.quantization = source.quantization;
   if (cuts == 1 && unit && cut_axis == 1 && made.shape == extents && !variant.packed &&
       variant.desc == channels_last(type_of(source, variant), source.shape)) {
@@ -233,8 +231,8 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
     const std::size_t size = size_bytes(type_of(source, variant)), rows = element_count(source.shape) / source.shape[1];
     const std::size_t in = source.shape[1] * size, out = extents[1] * size,
                       first = static_cast<std::size_t>(begin[1]) * size;
-    const Place to = lowering.define(made, channels_last(type_of(source, variant), made.shape));
-    lowering.add_kernel(node, "channels", {variant.place}, {to}, [rows, in, out, first](std::span<void* const> p) {
+    const Place to = builder.define(made, channels_last(type_of(source, variant), made.shape));
+    builder.add_kernel(node, "channels", {variant.place}, {to}, [rows, in, out, first](std::span<void* const> p) {
       const char* from = static_cast<const char*>(p[0]) + first;
       char* result = static_cast<char*>(p[1]);
       kernels::parallel(rows, 2 * rows * out, [&](std::size_t start, std::size_t end) {
@@ -248,15 +246,15 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
     const std::size_t row = product(source.shape, cut_axis + 1, rank);
     const ElementType type = type_of(source, variant);
     if (cut_axis == 1 && !variant.packed && made.shape == extents &&
-        variant.desc == lowering.blocked_desc(source.shape, type) && start % block == 0 && extents[1] % block == 0 &&
+        variant.desc == builder.blocked_desc(source.shape, type) && start % block == 0 && extents[1] % block == 0 &&
         source.shape[1] % block == 0) {
       const Place place{variant.place.buffer, variant.place.offset + start * row * size_bytes(type)};
-      lowering.define_view(made, lowering.blocked_desc(made.shape, type), place);
-      lowering.note_optimized_out(node);
+      builder.define_view(made, builder.blocked_desc(made.shape, type), place);
+      builder.note_optimized_out(node);
       return true;
     }
-    define_packed_view(lowering, made, source, start * row);
-    lowering.note_optimized_out(node);
+    define_packed_view(builder, made, source, start * row);
+    builder.note_optimized_out(node);
     return true;
   }
   Strides strides = kernels::broadcast_strides(source.shape, source.shape);
@@ -267,23 +265,23 @@ bool take_box(Lowering& lowering, const std::shared_ptr<Node>& node, Value& sour
     step *= static_cast<std::ptrdiff_t>(source.shape[i]);
   }
   const auto walk = kernels::make_walk<2>(extents, {kernels::broadcast_strides(extents, extents), strides});
-  const auto whole = lowering.packed(source);
+  const auto whole = builder.packed(source);
   const ElementType type = type_of(source, whole);
   const std::size_t size = size_bytes(type);
   const std::ptrdiff_t offset_bytes = offset * static_cast<std::ptrdiff_t>(size);
-  const Place from = whole.place, to = type == made.type ? lowering.define_plain(made)
-                                                         : lowering.define(made, plain_desc(type, made.shape));
-  lowering.add_kernel(node, "strided copy", {from}, {to}, [walk, size, offset_bytes](std::span<void* const> p) {
+  const Place from = whole.place,
+              to = type == made.type ? builder.define_plain(made) : builder.define(made, plain_desc(type, made.shape));
+  builder.add_kernel(node, "strided copy", {from}, {to}, [walk, size, offset_bytes](std::span<void* const> p) {
     kernels::strided_copy(walk, size, p[1], static_cast<const char*>(p[0]) + offset_bytes);
   });
   return true;
 }
 
-bool lower_split(Lowering& lowering, const Chain& chain) {
+bool lower_split(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
+  Value& source = builder.input(node, 0);
   std::vector<std::int64_t> axes;
-  if (!lowering.constant_ints(node, 1, axes) || axes.size() != 1 || bit_width(source.type) < 8) return false;
+  if (!builder.constant_ints(node, 1, axes) || axes.size() != 1 || bit_width(source.type) < 8) return false;
   const std::size_t rank = source.shape.size(), axis = normalized(axes[0], rank);
   for (std::size_t i = 0; i < node->get_output_size(); ++i)
     if (element_count(node->get_output_shape(i)) == 0) return false;
@@ -292,7 +290,7 @@ bool lower_split(Lowering& lowering, const Chain& chain) {
     std::vector<std::int64_t> begin(rank, 0), steps(rank, 1);
     begin[axis] = start;
     const Shape extents = node->get_output_shape(i);
-    if (!take_box(lowering, node, source, lowering.value(node->output(i)), extents, begin, steps)) return false;
+    if (!take_box(builder, node, source, builder.value(node->output(i)), extents, begin, steps)) return false;
     start += static_cast<std::int64_t>(extents[axis]);
   }
   return true;
@@ -306,15 +304,15 @@ std::int64_t slice_start(std::int64_t start, std::int64_t step, std::size_t exte
   return std::clamp<std::int64_t>(start, 0, size - 1);
 }
 
-bool lower_slice(Lowering& lowering, const Chain& chain) {
+bool lower_slice(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   const std::size_t rank = source.shape.size();
   std::vector<std::int64_t> starts, steps_in, axes;
-  if (!lowering.constant_ints(node, 1, starts) || !lowering.constant_ints(node, 3, steps_in)) return false;
+  if (!builder.constant_ints(node, 1, starts) || !builder.constant_ints(node, 3, steps_in)) return false;
   if (node->get_input_size() > 4) {
-    if (!lowering.constant_ints(node, 4, axes)) return false;
+    if (!builder.constant_ints(node, 4, axes)) return false;
   } else {
     axes.resize(starts.size());
     std::iota(axes.begin(), axes.end(), 0);
@@ -326,22 +324,22 @@ bool lower_slice(Lowering& lowering, const Chain& chain) {
     begin[axis] = slice_start(starts[i], steps_in[i], source.shape[axis]);
     steps[axis] = steps_in[i];
   }
-  return take_box(lowering, node, source, made, made.shape, begin, steps);
+  return take_box(builder, node, source, made, made.shape, begin, steps);
 }
 
-bool lower_strided_slice(Lowering& lowering, const Chain& chain) {
+bool lower_strided_slice(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   const auto& attributes = node->get_attributes();
   const auto mask = [&](const char* name, std::size_t i) {
     const auto values = attributes.get_ints(name, {});
     return i < values.size() && values[i] != 0;
   };
   std::vector<std::int64_t> starts, stops, steps_in;
-  if (!lowering.constant_ints(node, 1, starts) || !lowering.constant_ints(node, 2, stops)) return false;
+  if (!builder.constant_ints(node, 1, starts) || !builder.constant_ints(node, 2, stops)) return false;
   if (node->get_input_size() > 3) {
-    if (!lowering.constant_ints(node, 3, steps_in)) return false;
+    if (!builder.constant_ints(node, 3, steps_in)) return false;
   }
   steps_in.resize(starts.size(), 1);
   const std::size_t rank = source.shape.size();
@@ -370,7 +368,7 @@ bool lower_strided_slice(Lowering& lowering, const Chain& chain) {
   }
   if (element_count(extents) != element_count(made.shape))
     return false;  // A rule that we do not know: the reference does.
-  return take_box(lowering, node, source, made, extents, begin, steps);
+  return take_box(builder, node, source, made, extents, begin, steps);
 }
 
 }  // namespace

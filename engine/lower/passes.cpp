@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The passes that a model goes through before lowering.
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/lower/passes.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
 namespace tenon::inline v1::engine {
 
-std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options, const TimeLimit& time) {
+std::shared_ptr<const Model> run_passes(const Model& model, const Options& options, const TimeLimit& time) {
   const auto mine = model.clone();
   if (!options.fuse || options.reference_only) return mine;
   const auto check = [&](const Model&, const std::string&, bool) {

@@ -2,9 +2,10 @@
 // Pictures that no input stage took: resizes of any number of taps, and NV12 and I420 to colours, batches included.
 #include <cmath>
 
-#include <tenon/devices/cpu/engine/input_stage_kernel.hpp>
-#include <tenon/devices/cpu/engine/kernels/separable_resize.hpp>
-#include <tenon/devices/cpu/engine/lower_pictures.hpp>
+#include <tenon/engine/kernels/input_stage.hpp>
+#include <tenon/engine/kernels/separable_resize.hpp>
+#include <tenon/engine/lower/pictures.hpp>
+#include <tenon/engine/lower/table.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 
 namespace tenon::inline v1::engine {
@@ -37,9 +38,9 @@ bool find_axes(const std::shared_ptr<Node>& node, const Shape& in, const Shape& 
   return attributes.get_string("shape_calculation_mode", "sizes") == "sizes";
 }
 
-bool lower_colours(Lowering& lowering, const Chain& chain) {
+bool lower_colours(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& made = lowering.value(node->output(0));
+  Value& made = builder.value(node->output(0));
   if (made.type != ElementType::kU8 || made.shape.size() != 4 || element_count(made.shape) == 0) return false;
   const std::string_view type = node->get_type_name();
   InputStageOptions options;
@@ -56,9 +57,9 @@ bool lower_colours(Lowering& lowering, const Chain& chain) {
   const auto stage = std::make_shared<const InputStagePlan>(make_spec(options));
   const std::size_t inputs = node->get_input_size(), batch = made.shape[0], pixels = made.shape[1] * made.shape[2];
   std::vector<Place> read;
-  for (std::size_t i = 0; i < inputs; ++i) read.push_back(lowering.plain(lowering.input(node, i)));
-  const Place to = lowering.define_plain(made);
-  lowering.add_kernel(node, "colours", read, {to}, [=](std::span<void* const> p) {
+  for (std::size_t i = 0; i < inputs; ++i) read.push_back(builder.plain(builder.input(node, i)));
+  const Place to = builder.define_plain(made);
+  builder.add_kernel(node, "colours", read, {to}, [=](std::span<void* const> p) {
     const InputStageSpec& spec = stage->spec();
     for (std::size_t n = 0; n < batch; ++n) {
       PlaneView planes[3];
@@ -78,10 +79,10 @@ bool lower_colours(Lowering& lowering, const Chain& chain) {
 
 }  // namespace
 
-bool lower_resize_by_taps(Lowering& lowering, const Chain& chain) {
+bool lower_resize_by_taps(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   const std::string mode = node->get_attributes().get_string("mode");
   const bool bytes = source.type == ElementType::kU8;
   if (source.type != ElementType::kF32 && !bytes) return false;
@@ -99,9 +100,9 @@ bool lower_resize_by_taps(Lowering& lowering, const Chain& chain) {
       pictures, source.shape[columns], source.shape[rows], pixel,
       resize_taps(*node, source.shape[columns], made.shape[columns], axes.scales[1]),
       resize_taps(*node, source.shape[rows], made.shape[rows], axes.scales[0]));
-  const Place from = lowering.plain(source);
-  const Place to = lowering.define_plain(made);
-  lowering.add_kernel(node, mode, {from}, {to}, [=](std::span<void* const> p) {
+  const Place from = builder.plain(source);
+  const Place to = builder.define_plain(made);
+  builder.add_kernel(node, mode, {from}, {to}, [=](std::span<void* const> p) {
     if (bytes)
       kernel->run(static_cast<const std::uint8_t*>(p[0]), static_cast<std::uint8_t*>(p[1]));
     else

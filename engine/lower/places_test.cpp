@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values that lie in each other's memory: parts of one value, results in place, what the user binds twice. Random
 // graphs of these are in tests/graphs.
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
-#include <tenon/devices/cpu/engine/staged_internal.hpp>
+#include <tenon/engine/staged.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::engine_test {
@@ -97,7 +97,7 @@ TEST(Places, PartsAreCombinedRightlyInModelsOfOpenShapes) {
   const auto model = std::make_shared<Model>(OutputVector{differences(x)}, ParameterVector{x});
   engine::Options options;
   options.threads = 2;
-  cpu_device::Staged staged(options);
+  engine::Staged staged(options);
   engine::Workers workers(2);
   for (const std::size_t rows : {64, 9, 64}) {
     const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, {1, rows, 32}, 3)};
@@ -112,7 +112,7 @@ TEST(Places, OutputsMayLieInInputs) {
   const OutputVector outputs{op1("Subtract", 1, {a, b}), a,
                              op1("NonZero", 3, {a}, {{"output_type", ElementType::kI64}})};
   const auto model = std::make_shared<Model>(outputs, ParameterVector{a, b});
-  cpu_device::Staged staged({});
+  engine::Staged staged({});
   engine::Workers workers(1);
   const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, {6}, 1), random_tensor(ElementType::kF32, {6}, 2)};
   const auto made = staged.run(model, inputs, workers);

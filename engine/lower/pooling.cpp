@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // MaxPool and AvgPool on oneDNN.
-#include <tenon/devices/cpu/engine/window.hpp>
+#include <tenon/engine/lower/table.hpp>
+#include <tenon/engine/lower/window.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
 using dnnl::algorithm;
 
-bool lower_pool(Lowering& lowering, const Chain& chain) {
+bool lower_pool(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32) return false;
   const Shape src = node->get_input_shape(0), dst = node->get_output_shape(0);
@@ -28,32 +29,32 @@ bool lower_pool(Lowering& lowering, const Chain& chain) {
     if (!is_max && !exclude_pad && auto_pad == "explicit" && i < declared.size() && window.pads_end[i] > declared[i])
       return false;
   }
-  Value& source = lowering.input(node, 0);
+  Value& source = builder.input(node, 0);
   const algorithm algo = is_max        ? algorithm::pooling_max
                          : exclude_pad ? algorithm::pooling_avg_exclude_padding
                                        : algorithm::pooling_avg_include_padding;
-  Value& made = lowering.value(node->output(0));
-  const md native = (is_max ? lowering.native(source) : lowering.real(source)).desc;
+  Value& made = builder.value(node->output(0));
+  const md native = (is_max ? builder.native(source) : builder.real(source)).desc;
   made.quantization = source.quantization;
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   std::vector<md> layouts{native};
   const ElementType type = element_type(native);
-  if (lowering.blocked_desc(src).get_ndims()) layouts.push_back(lowering.blocked_desc(src, type));
+  if (builder.blocked_desc(src).get_ndims()) layouts.push_back(builder.blocked_desc(src, type));
   layouts.push_back(plain_desc(type, src));
   for (const bool accept_slow : {false, true}) {
     for (const md& layout : layouts) {
       const md any(to_dims(dst), layout.get_data_type(), dnnl::memory::format_tag::any);
-      const dnnl::pooling_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, algo,
-                                                     layout, any, window.strides, window.kernel, window.dilations,
+      const dnnl::pooling_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference, algo, layout,
+                                                     any, window.strides, window.kernel, window.dilations,
                                                      window.pads_begin, window.pads_end, attr, true);
       if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
-      const Place from = lowering.in_layout(source, pd.src_desc());
-      const Place to = lowering.define(made, pd.dst_desc());
-      auto& step = lowering.add_primitive(node, dnnl::pooling_forward(pd), pd.impl_info_str());
-      lowering.add_argument(step, DNNL_ARG_SRC, from, pd.src_desc());
-      lowering.add_argument(step, DNNL_ARG_DST, to, pd.dst_desc(), true);
-      lowering.add_scratchpad(step, pd.scratchpad_desc());
+      const Place from = builder.in_layout(source, pd.src_desc());
+      const Place to = builder.define(made, pd.dst_desc());
+      auto& step = builder.add_primitive(node, dnnl::pooling_forward(pd), pd.impl_info_str());
+      builder.add_argument(step, DNNL_ARG_SRC, from, pd.src_desc());
+      builder.add_argument(step, DNNL_ARG_DST, to, pd.dst_desc(), true);
+      builder.add_scratchpad(step, pd.scratchpad_desc());
       return true;
     }
   }

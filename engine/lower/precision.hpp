@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include <tenon/devices/cpu/engine/lowering.hpp>
-#include <tenon/devices/cpu/engine/precise.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/precise.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -22,8 +22,8 @@ inline bool feeds_softmax(const Node& node) {
 /// lose digits and gain no time: that is f32. So are the scores that a softmax reads: it tells them apart by
 /// differences, and a mask of the largest f32 would become an infinity in bf16, a row of such no numbers at all; and
 /// what a precise node makes or reads.
-inline ElementType result_type(const Lowering& lowering, const Chain& chain, ElementType computed) {
-  if (computed == ElementType::kF32 || !lowering.is_before_product(chain.last().get())) return ElementType::kF32;
+inline ElementType result_type(const PlanBuilder& builder, const Chain& chain, ElementType computed) {
+  if (computed == ElementType::kF32 || !builder.is_before_product(chain.last().get())) return ElementType::kF32;
   const auto users = chain.last()->get_users();
   const auto keeps = [](const auto& node) { return is_precise(*node); };
   const bool is_kept =

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 and 8 bits: the reference's numbers within what the precision allows, and by the kernels that make it worth it.
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
-#include <tenon/devices/cpu/engine/kernels/bf16.hpp>
-#include <tenon/devices/cpu/engine/kernels/depthwise.hpp>
-#include <tenon/devices/cpu/engine/kernels/quantize.hpp>
+#include <tenon/engine/kernels/bf16.hpp>
+#include <tenon/engine/kernels/depthwise.hpp>
+#include <tenon/engine/kernels/quantize.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
 namespace {

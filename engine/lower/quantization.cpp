@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/devices/cpu/engine/quantization.hpp>
+#include <tenon/engine/lower/quantization.hpp>
+#include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -108,10 +109,10 @@ std::optional<Read> read_dequantized(const Node* product) {
 }
 
 /// FakeQuantize of a constant.
-std::optional<Read> read_fake_quantized(Lowering& lowering, const Node* node) {
+std::optional<Read> read_fake_quantized(PlanBuilder& builder, const Node* node) {
   if (!is_type(node, "FakeQuantize")) return std::nullopt;
   const Output<Node> source = node->input_value(0);
-  Tensor numbers = lowering.value(source).constant;
+  Tensor numbers = builder.value(source).constant;
   if (!numbers || numbers.element_type() != ElementType::kF32 || !numbers.is_contiguous()) return std::nullopt;
   const std::int64_t levels = node->get_attributes().get_int("levels");
   if (levels != 255 && levels != 256) return std::nullopt;
@@ -149,9 +150,9 @@ bool adds_exactly(const Tensor& weights) {
   return std::all_of(values, values + weights.element_count(), [](std::int8_t w) { return w >= -64 && w <= 64; });
 }
 
-std::optional<Read> read_weights(Lowering& lowering, const Node* node) {
+std::optional<Read> read_weights(PlanBuilder& builder, const Node* node) {
   auto read = read_dequantized(node);
-  if (!read) read = read_fake_quantized(lowering, node);
+  if (!read) read = read_fake_quantized(builder, node);
   if (read && !adds_exactly(read->values)) return std::nullopt;
   return read;
 }
@@ -170,14 +171,14 @@ bool reads_images(const std::shared_ptr<Node>& node) {
 }
 
 /// Real numbers on levels, with limits for all or per channel of axis 1.
-bool lower_levels(Lowering& lowering, const std::shared_ptr<Node>& node) {
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+bool lower_levels(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   if (made.type != ElementType::kF32 || element_count(made.shape) == 0) return false;
   std::size_t count = 1;
   Tensor limits[4];
   for (std::size_t i = 0; i < 4; ++i) {
-    limits[i] = lowering.constant_input(node, 1 + i);
+    limits[i] = builder.constant_input(node, 1 + i);
     if (!limits[i] || limits[i].element_type() != ElementType::kF32 || !limits[i].is_contiguous()) return false;
     const auto axis = axis_of(limits[i].shape(), made.shape.size());
     if (limits[i].element_count() == 1) continue;
@@ -200,47 +201,47 @@ bool lower_levels(Lowering& lowering, const std::shared_ptr<Node>& node) {
   // Rows of one channel, or where all channels are alike of the last axis.
   const std::size_t all = element_count(made.shape);
   const std::size_t rows = count > 1 ? made.shape[0] * count : made.shape.empty() ? 1 : all / made.shape.back();
-  const Place from = lowering.plain(source), to = lowering.define_plain(made);
-  lowering.add_kernel(node, "levels", {from}, {to}, [levels, rows, columns = all / rows](std::span<void* const> p) {
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "levels", {from}, {to}, [levels, rows, columns = all / rows](std::span<void* const> p) {
     kernels::round_to_levels(levels, static_cast<const float*>(p[0]), static_cast<float*>(p[1]), rows, columns);
   });
   return true;
 }
 
-bool lower_fake_quantize(Lowering& lowering, const Chain& chain) {
+bool lower_fake_quantize(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
-  const auto quantization = quantization_of(lowering, node);
-  if (!quantization || element_count(made.shape) == 0) return lower_levels(lowering, node);
-  const auto from = lowering.native(source);
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
+  const auto quantization = quantization_of(builder, node);
+  if (!quantization || element_count(made.shape) == 0) return lower_levels(builder, node);
+  const auto from = builder.native(source);
   if (source.quantization && is_8_bit(element_type(from.desc))) {
     // Numbers of the same meaning are rounded already.
     if (*source.quantization == *quantization) {
       made.quantization = quantization;
-      lowering.define_view(made, from.desc, from.place);
-      lowering.note_optimized_out(node);
+      builder.define_view(made, from.desc, from.place);
+      builder.note_optimized_out(node);
       return true;
     }
   }
   md desc = plain_desc(quantization->type, made.shape);
   // Channels innermost: what 8-bit convolutions read.
-  if (reads_images(node) && lowering.options().blocked_layouts)
+  if (reads_images(node) && builder.options().blocked_layouts)
     desc = channels_last(quantization->type, made.shape);
   else if (const md same = retyped(from.desc, quantization->type); is_dense(from.desc) && same.get_ndims())
     desc = same;
   made.quantization = quantization;
-  return lowering.lower_reorder(node, source, made, desc);
+  return builder.lower_reorder(node, source, made, desc);
 }
 
 }  // namespace
 
-std::optional<Quantization> quantization_of(Lowering& lowering, const std::shared_ptr<Node>& node) {
+std::optional<Quantization> quantization_of(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   if (!is_type(node.get(), "FakeQuantize") || node->get_output_element_type(0) != element::f32) return std::nullopt;
   if (node->get_attributes().get_int("levels") != 256) return std::nullopt;
   float limits[4];
   for (std::size_t i = 0; i < 4; ++i) {
-    const auto limit = scalar(lowering.constant_input(node, 1 + i));
+    const auto limit = scalar(builder.constant_input(node, 1 + i));
     if (!limit) return std::nullopt;
     limits[i] = *limit;
   }
@@ -253,21 +254,21 @@ std::optional<Quantization> quantization_of(Lowering& lowering, const std::share
   return Quantization{static_cast<float>(scale), static_cast<std::int32_t>(zero_point), ElementType::kU8};
 }
 
-bool is_quantized(Lowering& lowering, const Node* node) {
+bool is_quantized(PlanBuilder& builder, const Node* node) {
   const std::string_view type = node->get_type_name();
-  if (type == "FakeQuantize") return quantization_of(lowering, const_cast<Node*>(node)->shared_from_this()).has_value();
+  if (type == "FakeQuantize") return quantization_of(builder, const_cast<Node*>(node)->shared_from_this()).has_value();
   for (const char* mover :
        {"MaxPool", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Split", "VariadicSplit", "Interpolate"})
-    if (type == mover) return is_quantized(lowering, node->get_input_node_ptr(0));
+    if (type == mover) return is_quantized(builder, node->get_input_node_ptr(0));
   return false;
 }
 
-std::optional<QuantizedWeights> quantized_filter(Lowering& lowering, const std::shared_ptr<Node>& node,
+std::optional<QuantizedWeights> quantized_filter(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                  std::size_t channels) {
   const Node* source = node->get_input_node_ptr(1);
   const Shape shape = node->get_input_shape(1);
   const Node* base = is_type(source, "Reshape") ? source->get_input_node_ptr(0) : source;
-  auto read = read_weights(lowering, base);
+  auto read = read_weights(builder, base);
   if (!read) return std::nullopt;
   const std::size_t rank = read->values.shape().size();
   const bool per_channel = read->scales.size() > 1;
@@ -280,20 +281,12 @@ std::optional<QuantizedWeights> quantized_filter(Lowering& lowering, const std::
   return QuantizedWeights{values, read->scales};
 }
 
-std::optional<QuantizedWeights> quantized_matrix(Lowering& lowering, const std::shared_ptr<Node>& node,
+std::optional<QuantizedWeights> quantized_matrix(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                  std::size_t axis) {
-  auto read = read_weights(lowering, node->get_input_node_ptr(1));
+  auto read = read_weights(builder, node->get_input_node_ptr(1));
   if (!read || read->values.shape() != node->get_input_shape(1)) return std::nullopt;
   if (read->scales.size() > 1 && read->axis != axis) return std::nullopt;
   return QuantizedWeights{read->values, read->scales};
-}
-
-kernels::Affine affine_of(const std::optional<Quantization>& from, ElementType from_type,
-                          const std::optional<Quantization>& to, ElementType to_type) {
-  double scale = from ? from->scale : 1;
-  if (to) scale /= to->scale;
-  return {from_type, to_type, static_cast<float>(scale), to ? static_cast<float>(to->zero_point) : 0.f,
-          from ? static_cast<float>(from->zero_point) : 0.f};
 }
 
 void describe_scale(dnnl::primitive_attr& attributes, int argument, int mask) {
@@ -304,19 +297,19 @@ void describe_zero_point(dnnl::primitive_attr& attributes, int argument, std::in
   if (zero_point != 0) attributes.set_zero_points_mask(argument, 0);
 }
 
-void add_scales(Lowering& lowering, PrimitiveStep& step, int argument, const std::vector<float>& scales) {
+void add_scales(PlanBuilder& builder, PrimitiveStep& step, int argument, const std::vector<float>& scales) {
   Tensor values(ElementType::kF32, Shape{scales.size()});
   std::copy(scales.begin(), scales.end(), values.data<float>());
-  lowering.add_argument(step, DNNL_ARG_ATTR_SCALES | argument, lowering.constant_place(values),
-                        plain_desc(ElementType::kF32, values.shape()));
+  builder.add_argument(step, DNNL_ARG_ATTR_SCALES | argument, builder.constant_place(values),
+                       plain_desc(ElementType::kF32, values.shape()));
 }
 
-void add_zero_point(Lowering& lowering, PrimitiveStep& step, int argument, std::int32_t zero_point) {
+void add_zero_point(PlanBuilder& builder, PrimitiveStep& step, int argument, std::int32_t zero_point) {
   if (zero_point == 0) return;
   Tensor value(ElementType::kI32, Shape{1});
   *value.data<std::int32_t>() = zero_point;
-  lowering.add_argument(step, DNNL_ARG_ATTR_ZERO_POINTS | argument, lowering.constant_place(value),
-                        plain_desc(ElementType::kI32, value.shape()));
+  builder.add_argument(step, DNNL_ARG_ATTR_ZERO_POINTS | argument, builder.constant_place(value),
+                       plain_desc(ElementType::kI32, value.shape()));
 }
 
 void register_quantization(LoweringTable& table) { table["FakeQuantize"] = {lower_fake_quantize, false}; }

@@ -5,17 +5,16 @@
 #include <optional>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/lower/affine.hpp>
+#include <tenon/engine/lower/builder.hpp>
 
 namespace tenon::inline v1::engine {
 
-inline bool is_8_bit(ElementType type) { return type == ElementType::kU8 || type == ElementType::kI8; }
-
 /// The 8-bit numbers that a FakeQuantize with one range for the whole tensor rounds to; nothing when it has other
 /// ranges, other levels, or limits that are not whole steps away from zero.
-std::optional<Quantization> quantization_of(Lowering& lowering, const std::shared_ptr<Node>& node);
+std::optional<Quantization> quantization_of(PlanBuilder& builder, const std::shared_ptr<Node>& node);
 /// The graph says that output 0 of `node` holds such numbers: it is such a FakeQuantize, or only moves what one made.
-bool is_quantized(Lowering& lowering, const Node* node);
+bool is_quantized(PlanBuilder& builder, const Node* node);
 
 /// Constant weights in 8 bits with a scale for all, or one per output channel.
 struct QuantizedWeights {
@@ -23,21 +22,17 @@ struct QuantizedWeights {
   std::vector<float> scales;  ///< One, or one per output channel.
 };
 /// What feeds input 1 of a convolution, which has the output channels outermost (grouped: groups, then channels).
-std::optional<QuantizedWeights> quantized_filter(Lowering& lowering, const std::shared_ptr<Node>& node,
+std::optional<QuantizedWeights> quantized_filter(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                  std::size_t channels);
 /// What feeds input 1 of a matrix product whose columns lie along `axis`.
-std::optional<QuantizedWeights> quantized_matrix(Lowering& lowering, const std::shared_ptr<Node>& node,
+std::optional<QuantizedWeights> quantized_matrix(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                  std::size_t axis);
-
-/// What turns numbers of one meaning into those of another; nothing stands for real numbers.
-kernels::Affine affine_of(const std::optional<Quantization>& from, ElementType from_type,
-                          const std::optional<Quantization>& to, ElementType to_type);
 
 /// The kernel shall multiply by scales (of the argument's own index along `mask`) and subtract the zero point.
 void describe_scale(dnnl::primitive_attr& attributes, int argument, int mask = 0);
 void describe_zero_point(dnnl::primitive_attr& attributes, int argument, std::int32_t zero_point);
 /// Their values, as constants of the plan.
-void add_scales(Lowering& lowering, PrimitiveStep& step, int argument, const std::vector<float>& scales);
-void add_zero_point(Lowering& lowering, PrimitiveStep& step, int argument, std::int32_t zero_point);
+void add_scales(PlanBuilder& builder, PrimitiveStep& step, int argument, const std::vector<float>& scales);
+void add_zero_point(PlanBuilder& builder, PrimitiveStep& step, int argument, std::int32_t zero_point);
 
 }  // namespace tenon::inline v1::engine

@@ -4,8 +4,9 @@
 #include <array>
 #include <cstring>
 
-#include <tenon/devices/cpu/engine/kernels/copy.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/kernels/copy.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -34,10 +35,10 @@ struct Layer {
   std::int64_t gate(std::int64_t g) const { return kind == Kind::kLstm && g < 2 ? 1 - g : g; }
 };
 
-bool has_full_lengths(Lowering& lowering, const std::shared_ptr<Node>& node, const Layer& layer) {
+bool has_full_lengths(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Layer& layer) {
   if (!layer.is_sequence) return true;
   std::vector<std::int64_t> lengths;
-  return lowering.constant_ints(node, layer.lengths_input(), lengths) &&
+  return builder.constant_ints(node, layer.lengths_input(), lengths) &&
          std::all_of(lengths.begin(), lengths.end(), [&](std::int64_t n) { return n == layer.steps; });
 }
 
@@ -55,7 +56,7 @@ bool describe_activations(const Attributes& attributes, Layer& layer) {
 }
 
 /// False: oneDNN cannot do it as asked.
-bool describe(Lowering& lowering, const std::shared_ptr<Node>& node, Layer& layer) {
+bool describe(PlanBuilder& builder, const std::shared_ptr<Node>& node, Layer& layer) {
   const std::string_view type = node->get_type_name();
   const Attributes& attributes = node->get_attributes();
   layer.is_sequence = type.find("Sequence") != type.npos;
@@ -65,7 +66,7 @@ bool describe(Lowering& lowering, const std::shared_ptr<Node>& node, Layer& laye
     layer.kind = attributes.get_bool("linear_before_reset") ? Layer::Kind::kGruSplitBias : Layer::Kind::kGru;
   if (attributes.has("weights_format") && attributes.get_string("weights_format") != "fico") return false;
   if (attributes.get_double("clip") != 0 || !describe_activations(attributes, layer)) return false;
-  const Value& x = lowering.input(node, 0);
+  const Value& x = builder.input(node, 0);
   if (x.type != ElementType::kF32) return false;
   layer.batch = static_cast<std::int64_t>(x.shape[0]);
   layer.features = static_cast<std::int64_t>(x.shape.back());
@@ -82,10 +83,10 @@ bool describe(Lowering& lowering, const std::shared_ptr<Node>& node, Layer& laye
   }
   if (layer.batch == 0 || layer.steps == 0 || layer.features == 0) return false;
   for (std::size_t i = layer.weights_input(); i < node->get_input_size(); ++i) {
-    const Tensor weights = lowering.constant_input(node, i);
+    const Tensor weights = builder.constant_input(node, i);
     if (!weights || !weights.is_contiguous() || weights.element_type() != ElementType::kF32) return false;
   }
-  return has_full_lengths(lowering, node, layer);
+  return has_full_lengths(builder, node, layer);
 }
 
 /// [direction, gate, hidden, length] to oneDNN's [direction, length, gate, hidden].
@@ -185,12 +186,12 @@ KernelStep::Kernel swap_axes(std::int64_t a, std::int64_t b, std::size_t bytes) 
   };
 }
 
-bool lower_in(ElementType type, Lowering& lowering, const std::shared_ptr<Node>& node, Layer layer) {
+bool lower_in(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node>& node, Layer layer) {
   layer.type = type;
   const Descs descs = describe_tensors(layer);
   Made made;
   try {
-    made = make(lowering.engine(), layer, descs);
+    made = make(builder.engine(), layer, descs);
   } catch (const dnnl::error&) {
     return false;
   }
@@ -201,59 +202,59 @@ bool lower_in(ElementType type, Lowering& lowering, const std::shared_ptr<Node>&
   };
   const bool states_differ = d > 1 && layer.batch > 1;
   const auto read = [&](std::size_t index, ElementType in) {
-    Value& value = lowering.input(node, index);
-    return lowering.in_layout(value, plain_desc(in, value.shape));
+    Value& value = builder.input(node, index);
+    return builder.in_layout(value, plain_desc(in, value.shape));
   };
   const auto define = [&](std::size_t output, ElementType in) {
-    Value& value = lowering.value(node->output(output));
-    return in == value.type ? lowering.define_plain(value) : lowering.define(value, plain_desc(in, value.shape));
+    Value& value = builder.value(node->output(output));
+    return in == value.type ? builder.define_plain(value) : builder.define(value, plain_desc(in, value.shape));
   };
 
   // Weights, packed now.
   const std::size_t w = layer.weights_input();
-  const Tensor bias = w + 2 < node->get_input_size() ? lowering.constant_input(node, w + 2) : Tensor();
+  const Tensor bias = w + 2 < node->get_input_size() ? builder.constant_input(node, w + 2) : Tensor();
   const md plain_layer({1, d, layer.features, layer.gates(), layer.hidden}, kF32, tag::ldigo);
   const md plain_iter({1, d, layer.hidden, layer.gates(), layer.hidden}, kF32, tag::ldigo);
-  const Place weights_layer = lowering.packed_constant(
-      turned_weights(lowering.constant_input(node, w), layer, layer.features), plain_layer, made.weights_layer);
-  const Place weights_iter = lowering.packed_constant(
-      turned_weights(lowering.constant_input(node, w + 1), layer, layer.hidden), plain_iter, made.weights_iter);
-  const Place bias_place = lowering.constant_place(turned_bias(bias, layer));
+  const Place weights_layer = builder.packed_constant(
+      turned_weights(builder.constant_input(node, w), layer, layer.features), plain_layer, made.weights_layer);
+  const Place weights_iter = builder.packed_constant(
+      turned_weights(builder.constant_input(node, w + 1), layer, layer.hidden), plain_iter, made.weights_iter);
+  const Place bias_place = builder.constant_place(turned_bias(bias, layer));
 
   // States come and go as [batch, direction, hidden].
   Place states[2], last[2];
   for (std::size_t s = 0; s < layer.states(); ++s) {
     states[s] = read(1 + s, layer.state_type(s));
     if (!states_differ) continue;
-    const Place turned = lowering.scratch(state_bytes(s));
-    lowering.add_kernel(node, "copy state", {states[s]}, {turned},
-                        swap_axes(layer.batch, d, layer.row_bytes(layer.state_type(s))));
+    const Place turned = builder.scratch(state_bytes(s));
+    builder.add_kernel(node, "copy state", {states[s]}, {turned},
+                       swap_axes(layer.batch, d, layer.row_bytes(layer.state_type(s))));
     states[s] = turned;
   }
   const Place source = read(0, type);
   const std::size_t first_state = layer.is_sequence ? 1 : 0, row = layer.row_bytes(type);
   const std::size_t result_bytes = static_cast<std::size_t>(layer.steps * layer.batch * d) * row;
-  Place result = d == 1 && layer.is_sequence ? define(0, type) : lowering.scratch(result_bytes);
+  Place result = d == 1 && layer.is_sequence ? define(0, type) : builder.scratch(result_bytes);
   for (std::size_t s = 0; s < layer.states(); ++s)
-    last[s] = states_differ ? lowering.scratch(state_bytes(s)) : define(first_state + s, layer.state_type(s));
-  PrimitiveStep& step = lowering.add_primitive(node, made.primitive, made.kernel);
-  lowering.add_argument(step, DNNL_ARG_SRC_LAYER, source, descs.source);
-  lowering.add_argument(step, DNNL_ARG_SRC_ITER, states[0], descs.state);
-  if (layer.states() == 2) lowering.add_argument(step, DNNL_ARG_SRC_ITER_C, states[1], descs.cell);
-  lowering.add_argument(step, DNNL_ARG_WEIGHTS_LAYER, weights_layer, made.weights_layer);
-  lowering.add_argument(step, DNNL_ARG_WEIGHTS_ITER, weights_iter, made.weights_iter);
-  lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, descs.bias);
-  lowering.add_argument(step, DNNL_ARG_DST_LAYER, result, descs.result, true);
-  lowering.add_argument(step, DNNL_ARG_DST_ITER, last[0], descs.state, true);
-  if (layer.states() == 2) lowering.add_argument(step, DNNL_ARG_DST_ITER_C, last[1], descs.cell, true);
-  lowering.add_scratchpad(step, made.scratchpad);
+    last[s] = states_differ ? builder.scratch(state_bytes(s)) : define(first_state + s, layer.state_type(s));
+  PrimitiveStep& step = builder.add_primitive(node, made.primitive, made.kernel);
+  builder.add_argument(step, DNNL_ARG_SRC_LAYER, source, descs.source);
+  builder.add_argument(step, DNNL_ARG_SRC_ITER, states[0], descs.state);
+  if (layer.states() == 2) builder.add_argument(step, DNNL_ARG_SRC_ITER_C, states[1], descs.cell);
+  builder.add_argument(step, DNNL_ARG_WEIGHTS_LAYER, weights_layer, made.weights_layer);
+  builder.add_argument(step, DNNL_ARG_WEIGHTS_ITER, weights_iter, made.weights_iter);
+  builder.add_argument(step, DNNL_ARG_BIAS, bias_place, descs.bias);
+  builder.add_argument(step, DNNL_ARG_DST_LAYER, result, descs.result, true);
+  builder.add_argument(step, DNNL_ARG_DST_ITER, last[0], descs.state, true);
+  if (layer.states() == 2) builder.add_argument(step, DNNL_ARG_DST_ITER_C, last[1], descs.cell, true);
+  builder.add_scratchpad(step, made.scratchpad);
   if (d > 1) {
     // [batch, steps, direction, hidden] to [batch, direction, steps, hidden].
     const Place y = define(0, type);
     const std::int64_t batch = layer.batch, steps = layer.steps;
     const auto one = swap_axes(steps, d, row);
     const std::size_t bytes = static_cast<std::size_t>(steps * d) * row;
-    lowering.add_kernel(node, "copy directions", {result}, {y}, [batch, one, bytes](std::span<void* const> p) {
+    builder.add_kernel(node, "copy directions", {result}, {y}, [batch, one, bytes](std::span<void* const> p) {
       for (std::int64_t b = 0; b < batch; ++b) {
         void* const pair[] = {static_cast<char*>(p[0]) + static_cast<std::size_t>(b) * bytes,
                               static_cast<char*>(p[1]) + static_cast<std::size_t>(b) * bytes};
@@ -263,20 +264,20 @@ bool lower_in(ElementType type, Lowering& lowering, const std::shared_ptr<Node>&
   }
   for (std::size_t s = 0; states_differ && s < layer.states(); ++s) {
     const Place to = define(first_state + s, layer.state_type(s));
-    lowering.add_kernel(node, "copy state", {last[s]}, {to},
-                        swap_axes(d, layer.batch, layer.row_bytes(layer.state_type(s))));
+    builder.add_kernel(node, "copy state", {last[s]}, {to},
+                       swap_axes(d, layer.batch, layer.row_bytes(layer.state_type(s))));
   }
   return true;
 }
 
-bool lower_recurrent(Lowering& lowering, const Chain& chain) {
+bool lower_recurrent(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Layer layer;
-  if (!describe(lowering, node, layer)) return false;
+  if (!describe(builder, node, layer)) return false;
   // A step reads all its weights, so that half as many bytes are half the time.
-  const ElementType type = lowering.compute_type();
-  return (type != ElementType::kF32 && lower_in(type, lowering, node, layer)) ||
-         lower_in(ElementType::kF32, lowering, node, layer);
+  const ElementType type = builder.compute_type();
+  return (type != ElementType::kF32 && lower_in(type, builder, node, layer)) ||
+         lower_in(ElementType::kF32, builder, node, layer);
 }
 
 }  // namespace

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -17,9 +18,9 @@ struct Reduction {
   bool keep_dims;
 };
 
-bool reduction_of(Lowering& lowering, const std::shared_ptr<Node>& node, Reduction& reduction) {
+bool reduction_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, Reduction& reduction) {
   std::vector<std::int64_t> axes;
-  if (!lowering.constant_ints(node, 1, axes)) return false;
+  if (!builder.constant_ints(node, 1, axes)) return false;
   const std::size_t rank = node->get_input_shape(0).size();
   reduction.axes.assign(rank, false);
   for (auto axis : axes)
@@ -29,32 +30,32 @@ bool reduction_of(Lowering& lowering, const std::shared_ptr<Node>& node, Reducti
 }
 
 /// Mean or maximum over all spatial axes: global pooling, which works on blocks as they lie.
-bool lower_global(Lowering& lowering, const std::shared_ptr<Node>& node, const Reduction& reduction, algorithm algo) {
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+bool lower_global(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Reduction& reduction, algorithm algo) {
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   const Shape& shape = source.shape;
   if (shape.size() < 3 || shape.size() > 5) return false;
   for (std::size_t i = 0; i < shape.size(); ++i)
     if (reduction.axes[i] != (i >= 2)) return false;
-  const md layout = lowering.real(source).desc;
+  const md layout = builder.real(source).desc;
   dims window(shape.begin() + 2, shape.end()), ones(window.size(), 1), zeros(window.size(), 0),
       out{to_dims(shape)[0], to_dims(shape)[1]};
   out.insert(out.end(), window.size(), 1);
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::pooling_forward::primitive_desc pd(lowering.engine(), dnnl::prop_kind::forward_inference, algo, layout,
+  const dnnl::pooling_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference, algo, layout,
                                                  md(out, layout.get_data_type(), dnnl::memory::format_tag::any), ones,
                                                  window, zeros, zeros, zeros, attr, true);
   if (!pd || is_slow(pd.impl_info_str())) return false;
   const Shape pooled(out.begin(), out.end());
   const md dst = pd.dst_desc();
   if (!reduction.keep_dims && !is_packed(dst, pooled)) return false;
-  const Place from = lowering.real(source).place;
-  const Place to = lowering.define(made, reduction.keep_dims ? dst : plain_desc(element_type(dst), made.shape));
-  auto& step = lowering.add_primitive(node, dnnl::pooling_forward(pd), pd.impl_info_str());
-  lowering.add_argument(step, DNNL_ARG_SRC, from, layout);
-  lowering.add_argument(step, DNNL_ARG_DST, to, dst, true);
-  lowering.add_scratchpad(step, pd.scratchpad_desc());
+  const Place from = builder.real(source).place;
+  const Place to = builder.define(made, reduction.keep_dims ? dst : plain_desc(element_type(dst), made.shape));
+  auto& step = builder.add_primitive(node, dnnl::pooling_forward(pd), pd.impl_info_str());
+  builder.add_argument(step, DNNL_ARG_SRC, from, layout);
+  builder.add_argument(step, DNNL_ARG_DST, to, dst, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
   return true;
 }
 
@@ -92,18 +93,18 @@ KernelStep::Kernel fold_kernel(std::size_t outer, std::size_t extent, std::size_
   };
 }
 
-bool lower_reduce(Lowering& lowering, const Chain& chain) {
+bool lower_reduce(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   Reduction reduction;
-  if (made.type != ElementType::kF32 || source.type != ElementType::kF32 || !reduction_of(lowering, node, reduction))
+  if (made.type != ElementType::kF32 || source.type != ElementType::kF32 || !reduction_of(builder, node, reduction))
     return false;
   if (element_count(source.shape) == 0) return false;
   const std::string_view type = node->get_type_name();
-  if (type == "ReduceMean" && lower_global(lowering, node, reduction, algorithm::pooling_avg_include_padding))
+  if (type == "ReduceMean" && lower_global(builder, node, reduction, algorithm::pooling_avg_include_padding))
     return true;
-  if (type == "ReduceMax" && lower_global(lowering, node, reduction, algorithm::pooling_max)) return true;
+  if (type == "ReduceMax" && lower_global(builder, node, reduction, algorithm::pooling_max)) return true;
   // One run of neighbouring axes; extents of 1 belong to any run.
   std::size_t outer = 1, extent = 1, inner = 1;
   int phase = 0;
@@ -131,8 +132,8 @@ bool lower_reduce(Lowering& lowering, const Chain& chain) {
     kernel = fold_kernel(outer, extent, inner, infinity, 1, [](float a, float b) { return b < a ? b : a; });
   else
     return false;
-  const Place from = lowering.plain(source), to = lowering.define_plain(made);
-  lowering.add_kernel(node, "fold", {from}, {to}, std::move(kernel));
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "fold", {from}, {to}, std::move(kernel));
   return true;
 }
 

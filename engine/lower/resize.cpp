@@ -3,10 +3,12 @@
 #include <cmath>
 #include <cstring>
 
-#include <tenon/devices/cpu/engine/kernels/bf16.hpp>
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
-#include <tenon/devices/cpu/engine/lower_pictures.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/kernels/bf16.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/pictures.hpp>
+#include <tenon/engine/lower/table.hpp>
+#include <tenon/graph/operation_table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -116,16 +118,16 @@ KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, st
 }
 
 /// 8-bit numbers with the channels innermost stay so: whole pixels are copied.
-bool lower_nearest_channels_last(Lowering& lowering, const std::shared_ptr<Node>& node, Value& source, Value& made,
+bool lower_nearest_channels_last(PlanBuilder& builder, const std::shared_ptr<Node>& node, Value& source, Value& made,
                                  const Taps& rows, const Taps& columns) {
-  const auto variant = lowering.native(source);
+  const auto variant = builder.native(source);
   const ElementType type = element_type(variant.desc);
   if (!source.quantization || size_bytes(type) != 1 || variant.desc != channels_last(type, source.shape)) return false;
   made.quantization = source.quantization;
-  const Place to = lowering.define(made, channels_last(type, made.shape));
+  const Place to = builder.define(made, channels_last(type, made.shape));
   const std::size_t pixel = source.shape[1], in_height = source.shape[2], in_width = source.shape[3];
   const std::size_t pictures = source.shape[0], height = rows.size(), width = columns.size();
-  lowering.add_kernel(node, "nearest", {variant.place}, {to}, [=](std::span<void* const> p) {
+  builder.add_kernel(node, "nearest", {variant.place}, {to}, [=](std::span<void* const> p) {
     const char* from = static_cast<const char*>(p[0]);
     char* out = static_cast<char*>(p[1]);
     kernels::parallel(pictures * height, 2 * pictures * height * width * pixel,
@@ -141,10 +143,10 @@ bool lower_nearest_channels_last(Lowering& lowering, const std::shared_ptr<Node>
   return true;
 }
 
-bool lower_interpolate(Lowering& lowering, const Chain& chain) {
+bool lower_interpolate(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(node->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
   const auto& attributes = node->get_attributes();
   if (source.type != ElementType::kF32 || source.shape.size() != 4 || element_count(made.shape) == 0) return false;
   if (source.shape[0] != made.shape[0] || source.shape[1] != made.shape[1]) return false;
@@ -161,10 +163,10 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
     scales[i] = static_cast<float>(made.shape[i]) / static_cast<float>(source.shape[i]);
   if (attributes.get_string("shape_calculation_mode", "sizes") == "scales") {
     const bool four = std::string_view(node->operation().version) == "opset4";
-    const Tensor given = lowering.constant_input(node, four ? 2 : 1);
+    const Tensor given = builder.constant_input(node, four ? 2 : 1);
     std::vector<std::int64_t> axes{0, 1, 2, 3};
     const std::size_t axes_index = four ? 3 : 2;
-    if (node->get_input_size() > axes_index && !lowering.constant_ints(node, axes_index, axes)) return false;
+    if (node->get_input_size() > axes_index && !builder.constant_ints(node, axes_index, axes)) return false;
     if (!given || given.element_type() != ElementType::kF32 || given.element_count() != axes.size()) return false;
     for (std::size_t i = 0; i < axes.size(); ++i)
       scales[static_cast<std::size_t>(axes[i] < 0 ? axes[i] + 4 : axes[i])] = given.data<float>()[i];
@@ -173,11 +175,11 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
   if (!make_taps(rows, attributes, nearest, source.shape[2], made.shape[2], scales[2])) return false;
   if (!make_taps(columns, attributes, nearest, source.shape[3], made.shape[3], scales[3])) return false;
 
-  if (nearest && lower_nearest_channels_last(lowering, node, source, made, rows, columns)) return true;
-  const std::size_t block = static_cast<std::size_t>(std::max(lowering.channel_block(), 1));
-  const auto variant = lowering.real(source);
+  if (nearest && lower_nearest_channels_last(builder, node, source, made, rows, columns)) return true;
+  const std::size_t block = static_cast<std::size_t>(std::max(builder.channel_block(), 1));
+  const auto variant = builder.real(source);
   const ElementType type = element_type(variant.desc) == ElementType::kBf16 ? ElementType::kBf16 : ElementType::kF32;
-  const bool blocked = !variant.packed && variant.desc == lowering.blocked_desc(source.shape, type);
+  const bool blocked = !variant.packed && variant.desc == builder.blocked_desc(source.shape, type);
   const bool last = !variant.packed && variant.desc == channels_last(type, source.shape);
   const std::size_t lanes = blocked ? block : last ? source.shape[1] : 1;
   const std::size_t pictures = source.shape[0] * ((source.shape[1] + lanes - 1) / lanes);
@@ -193,19 +195,19 @@ bool lower_interpolate(Lowering& lowering, const Chain& chain) {
   };
   KernelStep::Kernel kernel = type == ElementType::kBf16 ? make(Bf16()) : make(0.f);
   const auto layout = [&](const Shape& shape) {
-    return blocked ? lowering.blocked_desc(shape, type) : last ? channels_last(type, shape) : plain_desc(type, shape);
+    return blocked ? builder.blocked_desc(shape, type) : last ? channels_last(type, shape) : plain_desc(type, shape);
   };
-  const Place from = blocked || last ? variant.place : lowering.in_layout(source, layout(source.shape));
-  const Place to = lowering.define(made, layout(made.shape));
-  lowering.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
+  const Place from = blocked || last ? variant.place : builder.in_layout(source, layout(source.shape));
+  const Place to = builder.define(made, layout(made.shape));
+  builder.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
   return true;
 }
 
 }  // namespace
 
 void register_resize(LoweringTable& table) {
-  table["Interpolate"] = {[](Lowering& lowering, const Chain& chain) {
-                            return lower_interpolate(lowering, chain) || lower_resize_by_taps(lowering, chain);
+  table["Interpolate"] = {[](PlanBuilder& builder, const Chain& chain) {
+                            return lower_interpolate(builder, chain) || lower_resize_by_taps(builder, chain);
                           },
                           false};
 }

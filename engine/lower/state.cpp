@@ -2,15 +2,16 @@
 // ReadValue and Assign: variables that live from run to run.
 #include <cstring>
 
-#include <tenon/devices/cpu/engine/kernels/copy.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/kernels/copy.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
-std::size_t variable_index(Lowering& lowering, const std::shared_ptr<Node>& node) {
+std::size_t variable_index(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   const std::string& id = node->get_attributes().get_string("variable_id");
-  const auto& variables = lowering.plan().variables;
+  const auto& variables = builder.plan().variables;
   for (std::size_t i = 0; i < variables.size(); ++i)
     if (variables[i].id == id) return i;
   throw Error(Code::kInvalidArgument,
@@ -18,30 +19,30 @@ std::size_t variable_index(Lowering& lowering, const std::shared_ptr<Node>& node
 }
 
 /// Readers read the variable itself: what is assigned goes to other memory, which takes its place after the run.
-bool lower_read_value(Lowering& lowering, const Chain& chain) {
+bool lower_read_value(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& made = lowering.value(node->output(0));
+  Value& made = builder.value(node->output(0));
   const std::size_t bytes = *checked_size_bytes(made.type, made.shape);
-  const std::size_t index = variable_index(lowering, node);
-  const Place state = lowering.state_place(index), is_set = lowering.state_is_set_place(index);
+  const std::size_t index = variable_index(builder, node);
+  const Place state = builder.state_place(index), is_set = builder.state_is_set_place(index);
   if (node->get_input_size() == 0) {
-    lowering.note_optimized_out(node);
+    builder.note_optimized_out(node);
   } else {
-    const Place initial = lowering.plain(lowering.input(node, 0));
-    lowering.add_kernel(node, "initialise state", {initial, is_set}, {state}, [bytes](std::span<void* const> p) {
+    const Place initial = builder.plain(builder.input(node, 0));
+    builder.add_kernel(node, "initialise state", {initial, is_set}, {state}, [bytes](std::span<void* const> p) {
       if (!*static_cast<const std::uint8_t*>(p[1])) kernels::copy_bytes(p[2], p[0], bytes);
     });
   }
-  lowering.define_view(made, plain_desc(made.type, made.shape), state);
+  builder.define_view(made, plain_desc(made.type, made.shape), state);
   return true;
 }
 
-bool lower_assign(Lowering& lowering, const Chain& chain) {
+bool lower_assign(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
+  Value& source = builder.input(node, 0);
   const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
-  const std::size_t index = variable_index(lowering, node);
-  Variable& variable = lowering.plan().variables[index];
+  const std::size_t index = variable_index(builder, node);
+  Variable& variable = builder.plan().variables[index];
   if (source.type != variable.type || source.shape != variable.shape) {
     throw Error(Code::kFailedPrecondition, "CPU: " + node->describe() + " assigns " + std::string(name(source.type)) +
                                                " " + to_string(source.shape) + " to the variable '" + variable.id +
@@ -49,12 +50,12 @@ bool lower_assign(Lowering& lowering, const Chain& chain) {
                                                std::string(name(variable.type)) + " " + to_string(variable.shape) +
                                                "; a plan's variables keep their type and shape");
   }
-  const Place from = lowering.plain(source), next = lowering.state_next_place(index);
+  const Place from = builder.plain(source), next = builder.state_next_place(index);
   variable.is_assigned = true;
-  lowering.add_kernel(node, "write state", {from}, {next},
-                      [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
+  builder.add_kernel(node, "write state", {from}, {next},
+                     [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
   // Whoever makes the value writes it there at once, where it is a whole buffer of the arena.
-  lowering.request_part(from, bytes, next, lowering.step_count() - 1);
+  builder.request_part(from, bytes, next, builder.step_count() - 1);
   return true;
 }
 

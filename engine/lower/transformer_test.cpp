@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What transformers are made of: products between transpositions, normalizations with scale and shift.
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
 namespace {

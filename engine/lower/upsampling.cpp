@@ -2,9 +2,9 @@
 // Transposed convolutions whose windows do not overlap, as a 1x1 convolution and a move.
 #include <cstring>
 
-#include <tenon/devices/cpu/engine/chain.hpp>
-#include <tenon/devices/cpu/engine/kernels/broadcast.hpp>
-#include <tenon/devices/cpu/engine/lower_upsampling.hpp>
+#include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/upsampling.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
@@ -58,20 +58,20 @@ KernelStep::Kernel spread_channels_last(const Spread& s, std::size_t pixel_bytes
   };
 }
 
-bool lower_in(ElementType type, bool last, Lowering& lowering, const Chain& chain, const Window& window,
+bool lower_in(ElementType type, bool last, PlanBuilder& builder, const Chain& chain, const Window& window,
               const Tensor& weights) {
   const auto& node = chain.anchor();
-  Value& source = lowering.input(node, 0);
-  Value& made = lowering.value(chain.last()->output(0));
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(chain.last()->output(0));
   const Shape &src = source.shape, &dst = made.shape;
-  const auto block = static_cast<std::size_t>(lowering.channel_block());
+  const auto block = static_cast<std::size_t>(builder.channel_block());
   const std::size_t inputs = src[1], outputs = dst[1], blocks = (outputs + block - 1) / block;
   const std::size_t points = static_cast<std::size_t>(window.kernel[0] * window.kernel[1]);
-  const ChannelAffine affine = channel_affine(lowering, chain, dst);
+  const ChannelAffine affine = channel_affine(builder, chain, dst);
   dnnl::post_ops ops;
   std::string name;
   for (std::size_t i = affine.end; i < chain.nodes.size(); ++i) {
-    const auto activation = activation_of(lowering, chain.nodes[i]);
+    const auto activation = activation_of(builder, chain.nodes[i]);
     if (!activation) return false;
     ops.append_eltwise(activation->algorithm, activation->alpha, activation->beta);
     name += std::string("+") + chain.nodes[i]->get_type_name();
@@ -83,12 +83,12 @@ bool lower_in(ElementType type, bool last, Lowering& lowering, const Chain& chai
   const std::size_t point_channels = last ? outputs : blocks * block, channels = points * point_channels;
   const Shape wide{src[0], channels, src[2], src[3]};
   const auto layout = [&](const Shape& shape) {
-    return last ? channels_last(type, shape) : lowering.blocked_desc(shape, type);
+    return last ? channels_last(type, shape) : builder.blocked_desc(shape, type);
   };
   const md src_desc = layout(src), wide_desc = layout(wide);
   const dims filter{static_cast<std::int64_t>(channels), static_cast<std::int64_t>(inputs), 1, 1};
   const dnnl::convolution_forward::primitive_desc pd(
-      lowering.engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src_desc,
+      builder.engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src_desc,
       md(filter, data_type(type), dnnl::memory::format_tag::any),
       md({static_cast<std::int64_t>(channels)}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::a), wide_desc,
       {1, 1}, {0, 0}, {0, 0}, {0, 0}, attributes, true);
@@ -105,19 +105,19 @@ bool lower_in(ElementType type, bool last, Lowering& lowering, const Chain& chai
         to[channel * inputs + i] = weights.data<float>()[(i * outputs + o) * points + point] * affine.scale[o];
     }
   }
-  const Place from = lowering.in_layout(source, src_desc);
+  const Place from = builder.in_layout(source, src_desc);
   const Place filter_place =
-      lowering.packed_constant(packed, plain_desc(ElementType::kF32, Shape{channels, inputs, 1, 1}), pd.weights_desc());
-  const Place bias_place = lowering.constant_place(bias);
-  const Place middle = lowering.scratch(wide_desc.get_size());
-  auto& step = lowering.add_primitive(node, dnnl::convolution_forward(pd), pd.impl_info_str() + name);
-  lowering.add_argument(step, DNNL_ARG_SRC, from, src_desc);
-  lowering.add_argument(step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
-  lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
-  lowering.add_argument(step, DNNL_ARG_DST, middle, wide_desc, true);
-  lowering.add_scratchpad(step, pd.scratchpad_desc());
-  lowering.note_fused(chain);
-  const Place result = lowering.define(made, layout(dst));
+      builder.packed_constant(packed, plain_desc(ElementType::kF32, Shape{channels, inputs, 1, 1}), pd.weights_desc());
+  const Place bias_place = builder.constant_place(bias);
+  const Place middle = builder.scratch(wide_desc.get_size());
+  auto& step = builder.add_primitive(node, dnnl::convolution_forward(pd), pd.impl_info_str() + name);
+  builder.add_argument(step, DNNL_ARG_SRC, from, src_desc);
+  builder.add_argument(step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
+  builder.add_argument(step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
+  builder.add_argument(step, DNNL_ARG_DST, middle, wide_desc, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.note_fused(chain);
+  const Place result = builder.define(made, layout(dst));
   const Spread spread{src[0],
                       blocks,
                       src[2],
@@ -125,27 +125,27 @@ bool lower_in(ElementType type, bool last, Lowering& lowering, const Chain& chai
                       static_cast<std::size_t>(window.kernel[0]),
                       static_cast<std::size_t>(window.kernel[1])};
   const std::size_t bytes = block * size_bytes(type);
-  lowering.add_kernel(node, "spread", {middle}, {result},
-                      last          ? spread_channels_last(spread, outputs * size_bytes(type))
-                      : bytes == 64 ? spread_kernel<64>(spread)
-                      : bytes == 32 ? spread_kernel<32>(spread)
-                                    : spread_kernel<16>(spread));
+  builder.add_kernel(node, "spread", {middle}, {result},
+                     last          ? spread_channels_last(spread, outputs * size_bytes(type))
+                     : bytes == 64 ? spread_kernel<64>(spread)
+                     : bytes == 32 ? spread_kernel<32>(spread)
+                                   : spread_kernel<16>(spread));
   return true;
 }
 
 }  // namespace
 
-bool lower_upsampling(Lowering& lowering, const Chain& chain, const Window& window, const Tensor& weights) {
-  const Shape &src = lowering.input(chain.anchor(), 0).shape, &dst = chain.anchor()->get_output_shape(0);
-  if (lowering.channel_block() == 0 || src.size() != 4 || window.is_dilated()) return false;
+bool lower_upsampling(PlanBuilder& builder, const Chain& chain, const Window& window, const Tensor& weights) {
+  const Shape &src = builder.input(chain.anchor(), 0).shape, &dst = chain.anchor()->get_output_shape(0);
+  if (builder.channel_block() == 0 || src.size() != 4 || window.is_dilated()) return false;
   for (std::size_t i = 0; i < 2; ++i) {
     if (window.kernel[i] != window.strides[i] || window.pads_begin[i] != 0 || window.pads_end[i] != 0) return false;
     if (dst[2 + i] != src[2 + i] * static_cast<std::size_t>(window.kernel[i])) return false;
   }
-  const ElementType type = lowering.compute_type();
-  return (lowering.prefers_channels_last(type) && lower_in(type, true, lowering, chain, window, weights)) ||
-         lower_in(type, false, lowering, chain, window, weights) ||
-         (type != ElementType::kF32 && lower_in(ElementType::kF32, false, lowering, chain, window, weights));
+  const ElementType type = builder.compute_type();
+  return (builder.prefers_channels_last(type) && lower_in(type, true, builder, chain, window, weights)) ||
+         lower_in(type, false, builder, chain, window, weights) ||
+         (type != ElementType::kF32 && lower_in(ElementType::kF32, false, builder, chain, window, weights));
 }
 
 }  // namespace tenon::inline v1::engine

@@ -2,8 +2,8 @@
 // Transposed convolutions whose windows do not overlap.
 #pragma once
 
-#include <tenon/devices/cpu/engine/lowering.hpp>
-#include <tenon/devices/cpu/engine/window.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/window.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -11,6 +11,6 @@ namespace tenon::inline v1::engine {
 /// points of a window side by side, then a move of each block of channels to its pixel. `weights` is f32 [I, O, height,
 /// width]. @return false for other windows, blocks of channels that this CPU does not like, and chains that do more
 /// than to scale, shift and activate.
-bool lower_upsampling(Lowering& lowering, const Chain& chain, const Window& window, const Tensor& weights);
+bool lower_upsampling(PlanBuilder& builder, const Chain& chain, const Window& window, const Tensor& weights);
 
 }  // namespace tenon::inline v1::engine

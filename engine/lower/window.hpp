@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/lower/builder.hpp>
 
 namespace tenon::inline v1::engine {
 

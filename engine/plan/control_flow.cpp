@@ -4,7 +4,7 @@
 #include <limits>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/control_flow_internal.hpp>
+#include <tenon/engine/plan/control_flow.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/plan_internal.hpp>
+#include <tenon/engine/plan/plan.hpp>
 
 namespace tenon::inline v1::engine {
 

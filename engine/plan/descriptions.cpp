@@ -2,7 +2,7 @@
 // oneDNN's descriptions of our tensors.
 #include <string_view>
 
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/plan/descriptions.hpp>
 
 namespace tenon::inline v1::engine {
 
@@ -129,15 +129,6 @@ bool has_native_int8() {
 bool is_slow(const char* implementation) {
   const std::string_view name = implementation;
   return name.substr(0, 3) == "ref" || name.find("ref:") != name.npos || name.substr(0, 8) == "simple:a";
-}
-
-md Lowering::blocked_desc(const Shape& shape, ElementType type) const {
-  using tag = dnnl::memory::format_tag;
-  if (channel_block_ == 0 || shape.size() < 3 || shape.size() > 5) return {};
-  const bool wide = channel_block_ == 16;
-  const tag tags[] = {wide ? tag::nCw16c : tag::nCw8c, wide ? tag::nChw16c : tag::nChw8c,
-                      wide ? tag::nCdhw16c : tag::nCdhw8c};
-  return md(to_dims(shape), data_type(type), tags[shape.size() - 3]);
 }
 
 }  // namespace tenon::inline v1::engine

@@ -5,7 +5,7 @@
 #include <exception>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
+#include <tenon/engine/plan/plan.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 
 namespace {
 // Counts allocations by the code of this binary (the engine, the graph's headers), libraries' apart: the test links the

@@ -4,14 +4,10 @@
 #include <map>
 #include <set>
 
-#include <tenon/devices/cpu/engine/plan_internal.hpp>
+#include <tenon/engine/plan/memory_plan.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
-
-/// Pairs of buffers alive at once, up to which each is held against all others: more than a model of some thousand
-/// layers has. A hub whose ten thousand readers all wait for one node has more.
-constexpr std::size_t kMaxPairs = std::size_t{1} << 22;
 
 std::size_t padded_size(const Buffer& buffer) {
   return (std::max<std::size_t>(buffer.size_bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
@@ -20,12 +16,12 @@ std::size_t padded_size(const Buffer& buffer) {
 /// Buffers by lifetime: which are alive during some steps, in time proportional to their number.
 class Lifetimes {
  public:
-  Lifetimes(const PlanImpl& plan, std::size_t steps) : plan_(plan), begins_(steps) {
+  Lifetimes(const std::vector<Buffer>& buffers, std::size_t steps) : buffers_(buffers), begins_(steps) {
     while (leaves_ < steps) leaves_ *= 2;
     covers_.resize(2 * leaves_);
   }
   void add(BufferId id) {
-    const Buffer& buffer = plan_.buffers[id];
+    const Buffer& buffer = buffers_[id];
     begins_[static_cast<std::size_t>(buffer.first_step)].push_back(id);
     std::size_t low = leaves_ + static_cast<std::size_t>(buffer.first_step),
                 high = leaves_ + static_cast<std::size_t>(buffer.last_step) + 1;
@@ -44,7 +40,7 @@ class Lifetimes {
   }
 
  private:
-  const PlanImpl& plan_;
+  const std::vector<Buffer>& buffers_;
   std::size_t leaves_ = 1;
   std::vector<std::vector<BufferId>> covers_;  ///< A tree over the steps; each lifetime is a few of its nodes.
   std::vector<std::vector<BufferId>> begins_;  ///< By first step.
@@ -52,18 +48,18 @@ class Lifetimes {
 
 /// Largest first, each into the tightest gap that its lifetime leaves: within a few per cent of the lower bound in
 /// practice.
-std::size_t place_by_size(PlanImpl& plan, std::vector<BufferId> order) {
+std::size_t place_by_size(std::vector<Buffer>& buffers, std::size_t steps, std::vector<BufferId> order) {
   std::stable_sort(order.begin(), order.end(),
-                   [&](BufferId a, BufferId b) { return plan.buffers[a].size_bytes > plan.buffers[b].size_bytes; });
-  Lifetimes placed(plan, plan.steps.size());
+                   [&](BufferId a, BufferId b) { return buffers[a].size_bytes > buffers[b].size_bytes; });
+  Lifetimes placed(buffers, steps);
   std::size_t end_of_arena = 0;
   std::vector<std::pair<std::size_t, std::size_t>> taken;  // begin, end
   for (BufferId id : order) {
-    Buffer& buffer = plan.buffers[id];
+    Buffer& buffer = buffers[id];
     const std::size_t size = padded_size(buffer);
     taken.clear();
     placed.overlapping(buffer.first_step, buffer.last_step, [&](BufferId other) {
-      const Buffer& there = plan.buffers[other];
+      const Buffer& there = buffers[other];
       taken.emplace_back(there.arena_offset, there.arena_offset + padded_size(there));
     });
     std::sort(taken.begin(), taken.end());
@@ -139,28 +135,28 @@ class FreeList {
 
 /// In the order of steps, as an allocator would at run time: some gaps stay, but the work does not grow with the number
 /// of buffers alive at once.
-std::size_t place_by_step(PlanImpl& plan, const std::vector<BufferId>& order) {
-  std::vector<std::vector<BufferId>> begin(plan.steps.size()), end(plan.steps.size());
+std::size_t place_by_step(std::vector<Buffer>& buffers, std::size_t steps, const std::vector<BufferId>& order) {
+  std::vector<std::vector<BufferId>> begin(steps), end(steps);
   for (BufferId id : order) {
-    begin[static_cast<std::size_t>(plan.buffers[id].first_step)].push_back(id);
-    end[static_cast<std::size_t>(plan.buffers[id].last_step)].push_back(id);
+    begin[static_cast<std::size_t>(buffers[id].first_step)].push_back(id);
+    end[static_cast<std::size_t>(buffers[id].last_step)].push_back(id);
   }
   FreeList free;
-  for (std::size_t step = 0; step < plan.steps.size(); ++step) {
+  for (std::size_t step = 0; step < steps; ++step) {
     std::stable_sort(begin[step].begin(), begin[step].end(),
-                     [&](BufferId a, BufferId b) { return plan.buffers[a].size_bytes > plan.buffers[b].size_bytes; });
-    for (BufferId id : begin[step]) plan.buffers[id].arena_offset = free.take(padded_size(plan.buffers[id]));
-    for (BufferId id : end[step]) free.give_back(plan.buffers[id].arena_offset, padded_size(plan.buffers[id]));
+                     [&](BufferId a, BufferId b) { return buffers[a].size_bytes > buffers[b].size_bytes; });
+    for (BufferId id : begin[step]) buffers[id].arena_offset = free.take(padded_size(buffers[id]));
+    for (BufferId id : end[step]) free.give_back(buffers[id].arena_offset, padded_size(buffers[id]));
   }
   return free.end();
 }
 
 /// How many pairs of these live at the same time.
-std::size_t count_pairs(const PlanImpl& plan, const std::vector<BufferId>& order) {
-  std::vector<std::size_t> begins(plan.steps.size(), 0), ends(plan.steps.size(), 0);
+std::size_t count_pairs(const std::vector<Buffer>& buffers, std::size_t steps, const std::vector<BufferId>& order) {
+  std::vector<std::size_t> begins(steps, 0), ends(steps, 0);
   for (BufferId id : order) {
-    ++begins[static_cast<std::size_t>(plan.buffers[id].first_step)];
-    ++ends[static_cast<std::size_t>(plan.buffers[id].last_step)];
+    ++begins[static_cast<std::size_t>(buffers[id].first_step)];
+    ++ends[static_cast<std::size_t>(buffers[id].last_step)];
   }
   std::size_t alive = 0, pairs = 0;
   for (std::size_t step = 0; step < begins.size(); ++step) {
@@ -173,23 +169,23 @@ std::size_t count_pairs(const PlanImpl& plan, const std::vector<BufferId>& order
 
 }  // namespace
 
-std::size_t plan_memory(PlanImpl& plan, std::size_t max_pairs) {
-  for (std::size_t step = 0; step < plan.steps.size(); ++step) {
-    for (const Operand& operand : plan.steps[step]->operands) {
+std::size_t plan_memory(std::vector<Buffer>& buffers, const std::vector<std::span<const Operand>>& steps,
+                        std::size_t max_pairs) {
+  for (std::size_t step = 0; step < steps.size(); ++step) {
+    for (const Operand& operand : steps[step]) {
       if (!operand.place) continue;
-      Buffer& root = plan.buffers[plan.root(operand.place).buffer];
-      if (root.first_step < 0) root.first_step = static_cast<int>(step);
-      root.last_step = static_cast<int>(step);
+      Buffer& whole = buffers[root(buffers, operand.place).buffer];
+      if (whole.first_step < 0) whole.first_step = static_cast<int>(step);
+      whole.last_step = static_cast<int>(step);
     }
   }
   std::vector<BufferId> order;
-  for (BufferId id = 0; id < plan.buffers.size(); ++id) {
-    const Buffer& buffer = plan.buffers[id];
+  for (BufferId id = 0; id < buffers.size(); ++id) {
+    const Buffer& buffer = buffers[id];
     if (buffer.kind == BufferKind::kArena && buffer.parent == kNoBuffer && buffer.first_step >= 0) order.push_back(id);
   }
-  return count_pairs(plan, order) <= max_pairs ? place_by_size(plan, std::move(order)) : place_by_step(plan, order);
+  return count_pairs(buffers, steps.size(), order) <= max_pairs ? place_by_size(buffers, steps.size(), std::move(order))
+                                                                : place_by_step(buffers, steps.size(), order);
 }
-
-std::size_t plan_memory(PlanImpl& plan) { return plan_memory(plan, kMaxPairs); }
 
 }  // namespace tenon::inline v1::engine

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenon/devices/cpu/engine/plan_internal.hpp>
+#include <tenon/engine/plan/memory_plan.hpp>
 
 namespace tenon::engine_test {
 namespace {
@@ -15,20 +15,25 @@ struct Life {
   std::size_t size, first, last;
 };
 
-/// A plan of steps that touch these buffers.
-PlanImpl plan_of(const std::vector<Life>& lives, std::size_t steps) {
-  PlanImpl plan;
-  for (std::size_t i = 0; i < steps; ++i) plan.steps.push_back(std::make_unique<KernelStep>());
-  for (const Life& life : lives) {
-    Buffer buffer;
-    buffer.size_bytes = life.size;
-    const auto id = static_cast<BufferId>(plan.buffers.size());
-    plan.buffers.push_back(std::move(buffer));
-    plan.steps[life.first]->operands.push_back({Place{id, 0}, true});
-    plan.steps[life.last]->operands.push_back({Place{id, 0}, false});
+/// Steps that touch these buffers.
+struct Lives {
+  Lives(const std::vector<Life>& lives, std::size_t steps) : operands(steps) {
+    for (const Life& life : lives) {
+      Buffer buffer;
+      buffer.size_bytes = life.size;
+      const auto id = static_cast<BufferId>(buffers.size());
+      buffers.push_back(std::move(buffer));
+      operands[life.first].push_back({Place{id, 0}, true});
+      operands[life.last].push_back({Place{id, 0}, false});
+    }
   }
-  return plan;
-}
+  std::size_t plan(std::size_t max_pairs) {
+    const std::vector<std::span<const Operand>> steps(operands.begin(), operands.end());
+    return plan_memory(buffers, steps, max_pairs);
+  }
+  std::vector<Buffer> buffers;
+  std::vector<std::vector<Operand>> operands;
+};
 
 /// The most bytes that live at once: no arena can be smaller.
 std::size_t lower_bound(const std::vector<Life>& lives, std::size_t steps) {
@@ -39,7 +44,7 @@ std::size_t lower_bound(const std::vector<Life>& lives, std::size_t steps) {
   return *std::max_element(alive.begin(), alive.end());
 }
 
-void expect_apart(const PlanImpl& plan, const std::vector<Life>& lives, std::size_t arena) {
+void expect_apart(const Lives& plan, const std::vector<Life>& lives, std::size_t arena) {
   for (std::size_t i = 0; i < lives.size(); ++i) {
     const std::size_t begin = plan.buffers[i].arena_offset, end = begin + std::max<std::size_t>(lives[i].size, 1);
     ASSERT_LE(end, arena);
@@ -67,8 +72,8 @@ TEST(MemoryPlan, BuffersThatLiveTogetherLieApart) {
     }
     const std::size_t least = count ? lower_bound(lives, steps) : 0;
     for (const std::size_t max_pairs : {std::size_t{1} << 20, std::size_t{0}}) {
-      PlanImpl plan = plan_of(lives, steps);
-      const std::size_t arena = plan_memory(plan, max_pairs);
+      Lives plan(lives, steps);
+      const std::size_t arena = plan.plan(max_pairs);
       expect_apart(plan, lives, arena);
       ASSERT_GE(arena, least);
       double& worst = max_pairs ? worst_by_size : worst_by_step;
@@ -83,13 +88,13 @@ TEST(MemoryPlan, AChainNeedsTwoBuffersWhateverItsLength) {
   std::vector<Life> lives;
   for (std::size_t i = 0; i < 5000; ++i) lives.push_back({1000, i, i + 1});
   for (const std::size_t max_pairs : {std::size_t{1} << 20, std::size_t{0}}) {
-    PlanImpl plan = plan_of(lives, 5001);
-    EXPECT_EQ(plan_memory(plan, max_pairs), 2048U);
+    Lives plan(lives, 5001);
+    EXPECT_EQ(plan.plan(max_pairs), 2048U);
   }
 }
 
 TEST(MemoryPlan, PartsOfPartsLieInTheirRoot) {
-  PlanImpl plan;
+  std::vector<Buffer> buffers;
   for (int i = 0; i < 1000; ++i) {
     Buffer buffer;
     buffer.size_bytes = 4000;
@@ -97,13 +102,13 @@ TEST(MemoryPlan, PartsOfPartsLieInTheirRoot) {
       buffer.parent = static_cast<BufferId>(i - 1);
       buffer.parent_offset = 4;
     }
-    plan.buffers.push_back(std::move(buffer));
+    buffers.push_back(std::move(buffer));
   }
-  const Place deep = plan.root({999, 8});
-  EXPECT_EQ(plan.settle_root(999), 0U);
-  EXPECT_EQ(plan.root({999, 8}), deep);
-  EXPECT_EQ(plan.buffers[999].parent, 0U);
-  for (BufferId id = 0; id < 1000; ++id) EXPECT_EQ(plan.root({id, 0}), (Place{0, 4 * std::size_t{id}}));
+  const Place deep = root(buffers, {999, 8});
+  EXPECT_EQ(settle_root(buffers, 999), 0U);
+  EXPECT_EQ(root(buffers, {999, 8}), deep);
+  EXPECT_EQ(buffers[999].parent, 0U);
+  for (BufferId id = 0; id < 1000; ++id) EXPECT_EQ(root(buffers, {id, 0}), (Place{0, 4 * std::size_t{id}}));
 }
 
 }  // namespace

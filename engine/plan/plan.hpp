@@ -13,52 +13,14 @@
 #include <dnnl.hpp>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/cpu/engine/engine.hpp>
-#include <tenon/devices/cpu/engine/kernels/elementwise.hpp>
-#include <tenon/devices/cpu/engine/prepared_internal.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/engine/kernels/elementwise.hpp>
+#include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/engine/plan/packed_constants.hpp>
+#include <tenon/engine/plan/places.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
-
-using md = dnnl::memory::desc;
-using BufferId = std::uint32_t;
-inline constexpr BufferId kNoBuffer = ~BufferId{0};
-
-/// A region of one buffer that starts at `offset` bytes.
-struct Place {
-  BufferId buffer = kNoBuffer;
-  std::size_t offset = 0;
-  explicit operator bool() const { return buffer != kNoBuffer; }
-  friend bool operator==(const Place&, const Place&) = default;
-};
-
-enum class BufferKind : std::uint8_t {
-  kArena,     ///< Part of the execution's memory; planned by lifetime.
-  kConstant,  ///< Owned by the plan (or the model), shared by all executions, never written.
-  kInput,     ///< What the user bound.
-  kOutput,    ///< What the user bound; also written by inner steps whose value ends there.
-  kState,     ///< A variable; lives from run to run.
-};
-
-struct Buffer {
-  BufferKind kind = BufferKind::kArena;
-  std::size_t size_bytes = 0;
-  std::uint32_t index = 0;        ///< Port number; variable number, plus their count for its "is set" byte, plus twice
-                                  ///< that for its next value.
-  BufferId parent = kNoBuffer;    ///< This buffer is a part of that one...
-  std::size_t parent_offset = 0;  ///< ...at this offset.
-  std::size_t arena_offset = 0;   ///< Of a root buffer of the arena.
-  int first_step = -1, last_step = -1;
-  Tensor constant;  ///< Keeps the bytes of a constant.
-};
-
-struct Operand {
-  Place place;
-  bool written = false;
-  /// Element i of the result is made of element i of this, which is read before: the result may lie over it. oneDNN's
-  /// element-wise primitives do so without saying it here.
-  bool in_step = false;
-};
 
 /// Of one run: whether it is to end early, for steps that take long.
 struct RunControl {
@@ -147,14 +109,6 @@ struct Variable {
   bool is_assigned = false;  ///< Some node gives it a new value in each run.
 };
 
-/// What 8-bit numbers q mean: scale * (q - zero_point).
-struct Quantization {
-  float scale = 1;
-  std::int32_t zero_point = 0;
-  ElementType type = ElementType::kU8;  ///< Or kI8.
-  friend bool operator==(const Quantization&, const Quantization&) = default;
-};
-
 /// Where a node's output lies once a step has run; for observers.
 struct Made {
   std::shared_ptr<const Node> node;
@@ -177,43 +131,14 @@ struct PlanImpl {
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<std::pair<std::string, std::string>> optimized_out;
   std::vector<Made> made;
-  std::vector<PackedRecord> packed;      ///< What lowering packed, for prepare_again().
+  std::vector<PackedRecord> packed;      ///< What lowering packed, for packed_model_of().
   const PackedStore* store = nullptr;    ///< Constants packed before; while compiling only.
   std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
   std::size_t arena_bytes = 0;
   std::size_t assigned_copy_bytes = 0;  ///< Of values that no step could write into their variable at once.
 
-  /// Root of a buffer and the offset in it.
-  Place root(Place place) const {
-    while (buffers[place.buffer].parent != kNoBuffer) {
-      place.offset += buffers[place.buffer].parent_offset;
-      place.buffer = buffers[place.buffer].parent;
-    }
-    return place;
-  }
-  /// The same for a whole buffer, which lies in its root directly from then on: parts of parts of parts are not walked
-  /// again.
-  BufferId settle_root(BufferId buffer) {
-    const Place found = root({buffer, 0});
-    std::size_t offset = found.offset;
-    while (buffer != found.buffer) {
-      Buffer& part = buffers[buffer];
-      const std::size_t inner = part.parent_offset;
-      buffer = std::exchange(part.parent, found.buffer);
-      part.parent_offset = offset;
-      offset -= inner;
-    }
-    return found.buffer;
-  }
+  Place root(Place place) const { return engine::root(buffers, place); }
+  BufferId settle_root(BufferId buffer) { return engine::settle_root(buffers, buffer); }
 };
-
-/// Gives every root buffer of the arena an offset so that no two that live at the same time overlap. @return arena
-/// size.
-std::size_t plan_memory(PlanImpl& plan);
-/// The same with another number of pairs up to which it looks at each pair of buffers that live at the same time.
-std::size_t plan_memory(PlanImpl& plan, std::size_t max_pairs);
-
-/// Alignment of buffers: a cache line, and the widest vector.
-inline constexpr std::size_t kAlignment = 64;
 
 }  // namespace tenon::inline v1::engine

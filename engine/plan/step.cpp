@@ -2,8 +2,8 @@
 // What an execution holds for each kind of step.
 #include <array>
 
-#include <tenon/devices/cpu/engine/plan_internal.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/engine/plan/plan.hpp>
+#include <tenon/graph/operation_table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {

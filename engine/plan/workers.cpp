@@ -13,7 +13,7 @@
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {

@@ -12,10 +12,10 @@
 #include <gtest/gtest.h>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon::engine_test {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Helpers of shape functions.
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 #include <algorithm>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/graph/ops/kernel_internal.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
 
 namespace tenon {
 inline namespace v1 {

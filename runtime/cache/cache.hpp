@@ -12,7 +12,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/content_hash.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/properties.hpp>
 
 namespace tenon {

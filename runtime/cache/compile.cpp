@@ -9,9 +9,10 @@
 #include <sstream>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/version.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/runtime/cache/cache.hpp>
 #include <tenon/runtime/exception.hpp>
-#include "cache_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {
@@ -99,7 +100,7 @@ Compiler::Compiler(Device& device, AnyMap properties, Settings settings)
         " can't export compiled models (it lacks the capability EXPORT_IMPORT)");
     return;
   }
-  device_text_ = "Tenon 0.1.0\n" + describe(device, properties_);
+  device_text_ = "Tenon " TENON_VERSION "\n" + describe(device, properties_);
 }
 
 Compiler::Place Compiler::place_of(const std::function<void(ContentHasher&)>& what) const {

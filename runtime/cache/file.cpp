@@ -14,7 +14,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
 #include <tenon/core/mapped_file.hpp>
-#include "cache_internal.hpp"
+#include <tenon/runtime/cache/cache.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include "cache_internal.hpp"
+#include <tenon/runtime/cache/cache.hpp>
 
 namespace tenon {
 inline namespace v1 {

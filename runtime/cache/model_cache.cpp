@@ -11,7 +11,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
-#include "cache_internal.hpp"
+#include <tenon/runtime/cache/cache.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cache's properties among those of a call.
-#include "cache_internal.hpp"
+#include <tenon/runtime/cache/cache.hpp>
 
 namespace tenon {
 inline namespace v1 {

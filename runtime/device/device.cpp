@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What devices get for free: defaults of the device interface.
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 #include <cstring>
 #include <istream>
 
 #include <tenon/core/host.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/internal/bytes_stream.hpp>
 #include <tenon/runtime/properties.hpp>
-#include "bytes_stream_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {

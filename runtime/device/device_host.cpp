@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What devices made of other devices have in common.
-#include <tenon/runtime/device_host.hpp>
+#include <tenon/runtime/device/device_host.hpp>
 
 #include <algorithm>
 
+#include <tenon/runtime/cache/cache.hpp>
 #include <tenon/runtime/properties.hpp>
-#include "cache_internal.hpp"
-#include "request_internal.hpp"
+#include <tenon/runtime/request/request.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -12,7 +12,7 @@
 #include <tenon/core/export.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/compiled_model.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/infer_request.hpp>
 
 namespace tenon {

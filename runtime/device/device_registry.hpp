@@ -2,7 +2,7 @@
 // Devices that are linked into the program instead of lying in a module beside the runtime.
 #pragma once
 
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of general properties.
-#include <tenon/runtime/general_properties.hpp>
+#include <tenon/runtime/device/general_properties.hpp>
 
 #include <algorithm>
 

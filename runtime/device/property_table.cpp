@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and writing of property tables.
-#include <tenon/runtime/property_table.hpp>
+#include <tenon/runtime/device/property_table.hpp>
 
 #include <algorithm>
 

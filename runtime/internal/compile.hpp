@@ -8,8 +8,8 @@
 
 #include <tenon/core/frame.hpp>
 #include <tenon/core/policy.hpp>
-#include "cache_internal.hpp"
-#include "model_state_internal.hpp"
+#include <tenon/runtime/cache/cache.hpp>
+#include <tenon/runtime/request/model_state.hpp>
 
 namespace tenon {
 inline namespace v1 {

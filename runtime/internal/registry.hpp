@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon {
 inline namespace v1 {

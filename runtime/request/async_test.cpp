@@ -8,7 +8,7 @@
 #include <thread>
 
 #include <tenon/runtime/runtime.hpp>
-#include "reference_device_test.hpp"
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::testing {
 namespace {

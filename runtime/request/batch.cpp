@@ -4,7 +4,7 @@
 
 #include <tenon/graph/node.hpp>
 #include <tenon/runtime/exception.hpp>
-#include "request_internal.hpp"
+#include <tenon/runtime/request/request.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -102,7 +102,7 @@ void RequestState::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
   if (in_place) {
     settle(port, slot, in_place, true);
   } else {
-    Plan& now = plan();
+    DevicePlan& now = plan();
     settle(port, slot, now.variant->impl->allocate_input(now.variant->first_input[port.index], whole), false);
   }
   slot.batch = tensors;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Worker threads of a compiled model.
-#include "executor_internal.hpp"
+#include <tenon/runtime/request/executor.hpp>
 
 #include <system_error>
 

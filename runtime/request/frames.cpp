@@ -2,7 +2,7 @@
 // Frames as inputs: planes bound where they lie, another plan for another format.
 #include <tenon/core/host.hpp>
 #include <tenon/runtime/exception.hpp>
-#include "request_internal.hpp"
+#include <tenon/runtime/request/request.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -31,12 +31,12 @@ void RequestState::set_frame(std::size_t input, const Frame& frame) {
                         (frame.batch().empty() ? "" : " or a batch, which no input takes"));
   }
   Slot& slot = inputs_[input];
-  Variant::Key key = key_now();
+  InputVariant::Key key = key_now();
   if (key[input] != frame.info()) {
     key[input] = frame.info();
     use_variant_for(slot, key);
   }
-  Plan& now = plan();
+  DevicePlan& now = plan();
   const CompiledModelImpl& compiled = *now.variant->impl;
   const std::size_t first = now.variant->first_input[input];
   const std::size_t count = now.variant->input_count[input];

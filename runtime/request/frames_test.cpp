@@ -10,7 +10,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/runtime/runtime.hpp>
-#include "reference_device_test.hpp"
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::testing {
 namespace {

@@ -8,12 +8,12 @@
 
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/internal/shortage.hpp>
 #include <tenon/runtime/properties.hpp>
-#include "request_internal.hpp"
-#include "shortage_internal.hpp"
+#include <tenon/runtime/request/request.hpp>
 
 namespace tenon {
 inline namespace v1 {

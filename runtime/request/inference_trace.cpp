@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An inference in a trace: its own span, then its nodes' within.
-#include "inference_trace_internal.hpp"
+#include <tenon/runtime/request/inference_trace.hpp>
 
 #include <tenon/core/trace_name.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ports, look-ups and device plans of a compiled model.
-#include "model_state_internal.hpp"
+#include <tenon/runtime/request/model_state.hpp>
 
 #include <algorithm>
 
 #include <tenon/graph/input_stage/input_stage.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
 
@@ -91,7 +91,7 @@ ModelState::ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Devi
 }
 
 void ModelState::add_main(std::shared_ptr<CompiledModelImpl> impl, bool from_cache) {
-  auto variant = std::make_shared<Variant>();
+  auto variant = std::make_shared<InputVariant>();
   variant->impl = std::move(impl);
   variant->from_cache = from_cache;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
@@ -176,8 +176,8 @@ std::size_t ModelState::check_index(bool is_input, std::size_t index) const {
                       Code::kNotFound);
 }
 
-std::shared_ptr<const Variant> ModelState::build(const Variant::Key& key) const {
-  auto variant = std::make_shared<Variant>();
+std::shared_ptr<const InputVariant> ModelState::build(const InputVariant::Key& key) const {
+  auto variant = std::make_shared<InputVariant>();
   variant->key = key;
   std::shared_ptr<const Model> model = this->model();
   const bool as_given = std::none_of(key.begin(), key.end(), [](const auto& format) { return format.has_value(); });
@@ -207,7 +207,7 @@ std::shared_ptr<const Variant> ModelState::build(const Variant::Key& key) const 
   return variant;
 }
 
-std::shared_ptr<const Variant> ModelState::variant(const Variant::Key& key) {
+std::shared_ptr<const InputVariant> ModelState::variant(const InputVariant::Key& key) {
   // Compilation under the lock: two requests that see the same new format must not both compile for it.
   std::lock_guard lock(mutex_);
   for (const auto& variant : variants_) {
@@ -224,7 +224,7 @@ std::shared_ptr<const Variant> ModelState::variant(const Variant::Key& key) {
   return built;
 }
 
-std::shared_ptr<const Variant> ModelState::main_variant() {
+std::shared_ptr<const InputVariant> ModelState::main_variant() {
   {
     std::lock_guard lock(mutex_);
     if (!variants_.empty()) return variants_.front();

@@ -14,9 +14,9 @@
 #include <tenon/core/frame.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>
-#include <tenon/runtime/device.hpp>
-#include "cache_internal.hpp"
-#include "executor_internal.hpp"
+#include <tenon/runtime/cache/cache.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/request/executor.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -59,7 +59,7 @@ struct ModelSource {
 };
 
 /// The model built for one combination of frame formats; without frames, the model as it was given.
-struct Variant {
+struct InputVariant {
   /// Per input: the format of its frames, nothing for a tensor.
   using Key = std::vector<std::optional<FrameInfo>>;
   Key key;
@@ -99,9 +99,9 @@ class ModelState {
   std::size_t check_index(bool is_input, std::size_t index) const;
 
   /// Compiles on first use; `key` empty means no frames. @errors as Device::compile_model.
-  std::shared_ptr<const Variant> variant(const Variant::Key& key);
+  std::shared_ptr<const InputVariant> variant(const InputVariant::Key& key);
   /// The plan that answers for properties, runtime model and export: the first one compiled.
-  std::shared_ptr<const Variant> main_variant();
+  std::shared_ptr<const InputVariant> main_variant();
   std::size_t variant_count() const;
   FrameGeometry frame_geometry(const FrameInfo& info, std::size_t input) const;
 
@@ -113,7 +113,7 @@ class ModelState {
   void add_main(std::shared_ptr<CompiledModelImpl> impl, bool from_cache);
   /// Null for imported models, which take no frames then. Reads it where that was put off.
   const std::shared_ptr<const Model>& model() const;
-  std::shared_ptr<const Variant> build(const Variant::Key& key) const;
+  std::shared_ptr<const InputVariant> build(const InputVariant::Key& key) const;
 
   std::shared_ptr<SharedState> shared_;
   std::shared_ptr<Device> device_;
@@ -131,7 +131,7 @@ class ModelState {
   std::unordered_map<std::string, PortRef, TextHash, std::equal_to<>> by_name_;
 
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<const Variant>> variants_;
+  std::vector<std::shared_ptr<const InputVariant>> variants_;
   std::once_flag executor_once_;
   std::unique_ptr<Executor> executor_;
 };

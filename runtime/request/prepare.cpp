@@ -4,7 +4,7 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/runtime/exception.hpp>
-#include "request_internal.hpp"
+#include <tenon/runtime/request/request.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One request's life: start, run, callback, wait, cancel, end.
-#include "request_internal.hpp"
+#include <tenon/runtime/request/request.hpp>
 
-#include "inference_trace_internal.hpp"
-#include "shortage_internal.hpp"
+#include <tenon/runtime/internal/shortage.hpp>
+#include <tenon/runtime/request/inference_trace.hpp>
 
 #include <tenon/runtime/exception.hpp>
 

@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/runtime/device.hpp>
-#include "executor_internal.hpp"
-#include "model_state_internal.hpp"
-#include "slot_lease_internal.hpp"
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/request/executor.hpp>
+#include <tenon/runtime/request/model_state.hpp>
+#include <tenon/runtime/request/slot_lease.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -91,8 +91,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
     Way way = Way::kNone;
     bool from_user = false;
   };
-  struct Plan {
-    std::shared_ptr<const Variant> variant;
+  struct DevicePlan {
+    std::shared_ptr<const InputVariant> variant;
     std::unique_ptr<InferRequestImpl> impl;
   };
 
@@ -106,12 +106,12 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   void settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user);
   void bind(PortRef port, const Tensor& tensor);
   void allocate(PortRef port);
-  Plan& plan();
-  void use_variant(const Variant::Key& key);
+  DevicePlan& plan();
+  void use_variant(const InputVariant::Key& key);
   /// As use_variant(). What the input held does not fit the new plan; it stays when that can't be built.
-  void use_variant_for(Slot& slot, const Variant::Key& key);
+  void use_variant_for(Slot& slot, const InputVariant::Key& key);
   /// The formats that inputs take now; all empty without frames.
-  Variant::Key key_now();
+  InputVariant::Key key_now();
   bool takes_frames(std::size_t input) {
     return !plan().variant->key.empty() && plan().variant->key[input].has_value();
   }
@@ -140,7 +140,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   Ledger ledger_;
   std::vector<Slot> inputs_;
   std::vector<Slot> outputs_;
-  std::vector<Plan> plans_;
+  std::vector<DevicePlan> plans_;
   std::size_t active_plan_ = 0;
   /// That plan's, for cancel() from other threads, while plans_ may grow. Plans stay as long as there are handles.
   std::atomic<InferRequestImpl*> active_{nullptr};

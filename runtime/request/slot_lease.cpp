@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // set_shape() on a request's own tensors.
-#include "slot_lease_internal.hpp"
+#include <tenon/runtime/request/slot_lease.hpp>
 
 #include <tenon/core/host.hpp>
 #include <tenon/runtime/exception.hpp>

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include <tenon/core/tensor.hpp>
-#include "model_state_internal.hpp"
+#include <tenon/runtime/request/model_state.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -5,7 +5,7 @@
 
 #include <tenon/core/host.hpp>
 #include <tenon/runtime/exception.hpp>
-#include "request_internal.hpp"
+#include <tenon/runtime/request/request.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -56,21 +56,21 @@ RequestState::Plan& RequestState::plan() {
   return plans_[active_plan_];
 }
 
-Variant::Key RequestState::key_now() {
-  Variant::Key key = plan().variant->key;
+InputVariant::Key RequestState::key_now() {
+  InputVariant::Key key = plan().variant->key;
   key.resize(inputs_.size());
   return key;
 }
 
 void RequestState::use_tensor(std::size_t input) {
   if (!takes_frames(input)) return;
-  Variant::Key key = key_now();
+  InputVariant::Key key = key_now();
   key[input].reset();
   if (std::none_of(key.begin(), key.end(), [](const auto& format) { return format.has_value(); })) key.clear();
   use_variant_for(inputs_[input], key);
 }
 
-void RequestState::use_variant_for(Slot& slot, const Variant::Key& key) {
+void RequestState::use_variant_for(Slot& slot, const InputVariant::Key& key) {
   const Way before = std::exchange(slot.way, Way::kNone);
   try {
     use_variant(key);
@@ -81,9 +81,9 @@ void RequestState::use_variant_for(Slot& slot, const Variant::Key& key) {
   slot.planes = {};
 }
 
-void RequestState::use_variant(const Variant::Key& key) {
+void RequestState::use_variant(const InputVariant::Key& key) {
   const auto known =
-      std::find_if(plans_.begin(), plans_.end(), [&](const Plan& plan) { return plan.variant->key == key; });
+      std::find_if(plans_.begin(), plans_.end(), [&](const DevicePlan& plan) { return plan.variant->key == key; });
   const std::size_t before = active_plan_;
   const bool first = plans_.empty();
   if (known == plans_.end()) {
@@ -107,7 +107,7 @@ void RequestState::use_variant(const Variant::Key& key) {
     for (std::size_t i = 0; i < slots.size(); ++i) {
       if (slots[i].way == Way::kNone) continue;
       if (slots[i].way == Way::kFrame) {
-        Plan& now = plans_[active_plan_];
+        DevicePlan& now = plans_[active_plan_];
         for (std::size_t plane = 0; plane < now.variant->input_count[i]; ++plane) {
           now.impl->bind_input(now.variant->first_input[i] + plane, slots[i].planes[plane]);
         }
@@ -120,7 +120,7 @@ void RequestState::use_variant(const Variant::Key& key) {
 }
 
 void RequestState::bind(PortRef port, const Tensor& tensor) {
-  Plan& now = plans_[active_plan_];
+  DevicePlan& now = plans_[active_plan_];
   if (port.is_input)
     now.impl->bind_input(now.variant->first_input[port.index], tensor);
   else
@@ -128,7 +128,7 @@ void RequestState::bind(PortRef port, const Tensor& tensor) {
 }
 
 void RequestState::settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user) {
-  Plan& now = plan();
+  DevicePlan& now = plan();
   const CompiledModelImpl& compiled = *now.variant->impl;
   const std::size_t at = port.is_input ? now.variant->first_input[port.index] : port.index;
   const PortInfo& info = this->info(port);
@@ -216,7 +216,7 @@ void RequestState::set(PortRef port, const Tensor& tensor) {
 }
 
 void RequestState::allocate(PortRef port) {
-  Plan& now = plan();
+  DevicePlan& now = plan();
   const PortInfo& info = this->info(port);
   const CompiledModelImpl& compiled = *now.variant->impl;
   Tensor tensor = port.is_input ? compiled.allocate_input(now.variant->first_input[port.index], info.static_shape)

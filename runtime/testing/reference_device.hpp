@@ -18,12 +18,12 @@
 
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
-#include <tenon/runtime/property_table.hpp>
-#include <tenon/runtime/reference_remote_test.hpp>
+#include <tenon/runtime/testing/reference_remote.hpp>
 
 namespace tenon::testing {
 

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 

@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
-#include <tenon/runtime/device_registry.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::testing {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "framework.hpp"
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace tenon::conformance {
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include <tenon/runtime/device_registry.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::testing {
 

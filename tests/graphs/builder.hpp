@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/tests/graphs/generator.hpp>
 
 namespace tenon::graphs {

@@ -2,8 +2,8 @@
 // What both zero-copy tests need of the decoder: a clip, and the AVFrame behind a frame.
 #pragma once
 
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace zero_copy {
 

@@ -9,7 +9,7 @@
 
 #include <tenon/core/error.hpp>
 
-#include "handles_internal.hpp"
+#include <tenon/bindings/c/internal/handles.hpp>
 
 namespace tenon::c {
 

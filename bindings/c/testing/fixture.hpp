@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <string>
 
-#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
 
-#include "c_api_model_test.hpp"
-#include "places_device_test.hpp"
+#include <tenon/bindings/c/testing/model.hpp>
+#include <tenon/bindings/c/testing/places_device.hpp>
 
 namespace tenon::c_api_test {
 

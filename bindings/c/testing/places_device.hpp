@@ -13,8 +13,8 @@
 #include <tenon/core/host.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::testing {
 

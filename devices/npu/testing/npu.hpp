@@ -16,12 +16,12 @@
 #include <vector>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/devices/npu/native_internal.hpp>
+#include <tenon/devices/npu/native.hpp>
 #include <tenon/graph/evaluate.hpp>
-#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
 #include <tenon/runtime/intel_npu/level_zero/level_zero.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 extern "C" TENON_API const tenon::DeviceModule* tenon_device_module();

@@ -3,8 +3,8 @@
 #include <array>
 #include <cstring>
 
-#include <tenon/drivers/npu/copy_region_internal.hpp>
-#include <tenon/drivers/npu/queue_calls_internal.hpp>
+#include <tenon/drivers/npu/calls/queue_calls.hpp>
+#include <tenon/drivers/npu/run/copy_region.hpp>
 
 namespace tenon::npu {
 namespace {

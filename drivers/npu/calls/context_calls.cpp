@@ -2,8 +2,8 @@
 // zeContext* and the context extension.
 #include <malloc.h>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/device_internal.hpp>
+#include <tenon/drivers/npu/calls/calls.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
 
 namespace tenon::npu::calls {
 namespace {

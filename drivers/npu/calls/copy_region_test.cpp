@@ -4,7 +4,7 @@
 #include <random>
 #include <tuple>
 
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
 #include <tenon/frameworks/level_zero/abi/core.hpp>
 
 namespace tenon::npu::test {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // zeDevice*: what a device says of itself. Numbers are the machine's, or 0 where nothing is known.
+#include <cstdio>
 #include <cstring>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/device_internal.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
-#include <tenon/drivers/npu/queue_calls_internal.hpp>
-#include <tenon/drivers/npu/throughput_internal.hpp>
+#include <tenon/drivers/npu/calls/calls.hpp>
+#include <tenon/drivers/npu/calls/extensions.hpp>
+#include <tenon/drivers/npu/calls/queue_calls.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
+#include <tenon/drivers/npu/run/throughput.hpp>
 
 namespace tenon::npu {
 namespace {
@@ -56,12 +58,13 @@ ze_result_t device_get_properties(ze_device_handle_t handle, ze_device_propertie
   Ref<Device> device;
   if (const ze_result_t result = start(handle, properties, &device)) return result;
   const Platform& platform = device->platform();
-  const Throughput speed = throughput(platform.tiles, device->workers().threads());
+  const auto tiles = static_cast<std::uint32_t>(platform.max_tiles);
+  const Throughput speed = throughput(tiles, device->workers().threads());
   properties->type = ZE_DEVICE_TYPE_VPU;
   properties->vendorId = 0x8086;
-  properties->deviceId = platform.device_id;
+  properties->deviceId = platform.device_ids[0];
   properties->flags = ZE_DEVICE_PROPERTY_FLAG_INTEGRATED;
-  properties->subdeviceId = platform.revision;
+  properties->subdeviceId = 0;
   properties->coreClockRate = speed.clock_hz;
   properties->maxMemAllocSize = machine_memory_bytes();
   properties->maxHardwareContexts = kMaxQueues;
@@ -70,14 +73,14 @@ ze_result_t device_get_properties(ze_device_handle_t handle, ze_device_propertie
   properties->physicalEUSimdWidth = speed.operations_per_clock;
   properties->numEUsPerSubslice = 1;
   properties->numSubslicesPerSlice = 1;
-  properties->numSlices = platform.tiles;
+  properties->numSlices = tiles;
   // Nanoseconds per tick in the first version of the struct, ticks per second in the second.
   properties->timerResolution = properties->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 ? 1'000'000'000 : 1;
   properties->timestampValidBits = 64;
   properties->kernelTimestampValidBits = 64;
   const auto uuid = device->uuid();
   std::memcpy(properties->uuid.id, uuid.data(), uuid.size());
-  copy_name(properties->name, platform.name);
+  std::snprintf(properties->name, sizeof properties->name, "Tenon(TM) software NPU %u", platform.number);
   return visit_chain(properties->pNext, [](std::uint32_t stype, const abi::ChainLink* link) {
     if (stype == abi::kMutableListPropertiesType && is_offered("mutable")) {
       auto* mutable_lists = reinterpret_cast<abi::MutableListProperties*>(const_cast<abi::ChainLink*>(link));

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <set>
 
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
 #include <tenon/frameworks/level_zero/abi/context_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/core.hpp>
 #include <tenon/frameworks/level_zero/abi/driver_npu.hpp>

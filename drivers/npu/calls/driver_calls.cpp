@@ -2,35 +2,40 @@
 // zeInit, zeInitDrivers and zeDriver*.
 #include <atomic>
 #include <cstring>
+#include <new>
 #include <string>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/device_internal.hpp>
-#include <tenon/drivers/npu/dispatch_internal.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
+#include <tenon/drivers/npu/calls/calls.hpp>
+#include <tenon/drivers/npu/calls/extensions.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/dispatch.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
 
 namespace tenon::npu {
 namespace {
 
 std::atomic<bool> initialised{false};
 
-std::string& last_error() {
-  thread_local std::string text;
-  return text;
-}
-
 /// Clients compare it with the versions of the vendor's driver, which count seconds; ours counts days, and more of
 /// them.
 constexpr std::uint32_t kDriverVersion = 2'026'112'100;
 
+/// Null without memory. The first call reports settings that name nothing.
+Driver* get_driver() noexcept try {
+  [[maybe_unused]] static const bool reported = (report_unknown_settings(), true);
+  return Driver::get();
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
 ze_result_t give_driver(std::uint32_t* count, ze_driver_handle_t* drivers) {
-  Driver* driver = Driver::get();
+  Driver* driver = get_driver();
   if (!driver) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   return enumerate(count, drivers, 1, [&](std::uint32_t, ze_driver_handle_t& entry) { entry = driver->handle(); });
 }
 
 ze_result_t make_driver() {
-  Driver* driver = Driver::get();
+  Driver* driver = get_driver();
   if (!driver) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   if (driver->devices().empty()) return ZE_RESULT_ERROR_UNINITIALIZED;
   initialised.store(true);
@@ -38,13 +43,6 @@ ze_result_t make_driver() {
 }
 
 }  // namespace
-
-ze_result_t fail(ze_result_t result, std::string_view why) noexcept try {
-  last_error().assign(why);
-  return result;
-} catch (...) {
-  return result;
-}
 
 namespace calls {
 

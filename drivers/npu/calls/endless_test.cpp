@@ -4,8 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>
 #include <tenon/frameworks/level_zero/abi/graph_table.hpp>
 #include <tenon/graph/ops.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // zeEventPool* and zeEvent*.
-#include <tenon/drivers/npu/queue_calls_internal.hpp>
+#include <tenon/drivers/npu/calls/queue_calls.hpp>
 
 namespace tenon::npu::calls {
 namespace {

@@ -2,19 +2,18 @@
 // Extensions by name: what is offered, and the tables of those that are this driver's own.
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <span>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/device_internal.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
-#include <tenon/drivers/npu/instrument_internal.hpp>
-#include <tenon/drivers/npu/queue_calls_internal.hpp>
+#include <tenon/drivers/npu/calls/calls.hpp>
+#include <tenon/drivers/npu/calls/extensions.hpp>
+#include <tenon/drivers/npu/calls/queue_calls.hpp>
+#include <tenon/drivers/npu/instrument/instrument.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
 #include <tenon/frameworks/level_zero/abi/profiling.hpp>
@@ -49,8 +48,6 @@ std::span<const Extension> extensions() {
 bool is_available(const Extension& extension) {
   return is_offered(extension.short_name) && loader_version() >= extension.since;
 }
-
-std::atomic<std::uint32_t> highest_version{0};
 
 ze_result_t get_extension(ze_driver_handle_t driver, abi::DriverNpuExtension* extension) {
   if (!extension) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
@@ -106,17 +103,6 @@ Table* table_from(std::string_view first) {
 
 }  // namespace
 
-bool is_offered(std::string_view short_name) noexcept {
-  static const char* const without = std::getenv("TENON_NPU_WITHOUT");
-  std::string_view rest = without ? without : "";
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    if (rest.substr(0, comma) == short_name) return false;
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-  }
-  return true;
-}
-
 void report_unknown_settings() {
   const char* const without = std::getenv("TENON_NPU_WITHOUT");
   std::string_view rest = without ? without : "";
@@ -136,32 +122,6 @@ void report_unknown_settings() {
   auto tables = named_tables();
   tables.insert(tables.end(), {calls_by_name(), calls_of_extensions(), named_graph_calls(), named_profiling_calls()});
   report_unknown_failures(tables);
-}
-
-std::uint32_t graph_extension_version() noexcept {
-  static const std::uint32_t version = [] {
-    const char* text = std::getenv("TENON_NPU_GRAPH_VERSION");
-    if (!text || !*text) return abi::kGraphVersion;
-    std::uint32_t minor = 0;
-    if (std::strncmp(text, "1.", 2) == 0) {
-      const char* const last = text + std::strlen(text);
-      const auto [end, error] = std::from_chars(text + 2, last, minor);
-      if (error == std::errc() && end == last && minor >= 5 && abi::version(1, minor) <= abi::kGraphVersion)
-        return abi::version(1, minor);
-    }
-    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_GRAPH_VERSION is '%s', and versions are 1.5 to 1.%u\n", text,
-                 abi::minor_of(abi::kGraphVersion));
-    return abi::kGraphVersion;
-  }();
-  return version;
-}
-
-std::uint32_t loader_version() noexcept { return highest_version.load(std::memory_order_relaxed); }
-
-void note_loader_version(std::uint32_t version) noexcept {
-  std::uint32_t known = highest_version.load(std::memory_order_relaxed);
-  while (known < version && !highest_version.compare_exchange_weak(known, version)) {
-  }
 }
 
 void* extension_function(const char* name) noexcept {

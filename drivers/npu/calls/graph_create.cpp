@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making graphs: from an IR by the compiler or its cache, from a native binary; build logs and queries of support.
+#include <tenon/drivers/npu/calls/extensions.hpp>
 #include <tenon/drivers/npu/compiler/compiler.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
-#include <tenon/drivers/npu/graph_internal.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
+#include <tenon/drivers/npu/run/graph.hpp>
 
 #include <algorithm>
 #include <string_view>
@@ -46,12 +47,6 @@ const abi::GraphDescriptor* base_of(const abi::GraphDescriptor2* descriptor) {
   return reinterpret_cast<const abi::GraphDescriptor*>(descriptor);
 }
 
-compiler::Platform platform_of(const Device& device) {
-  compiler::Platform platform = *compiler::find_platform(device.platform().number);
-  platform.max_tiles = static_cast<int>(device.platform().tiles);
-  return platform;
-}
-
 /// Drivers that do not announce the operation do not know it: nor does this one when it stands for such a driver.
 void check_standard(const Source& source) {
   constexpr std::string_view kStage = "type=\"InputStage\"";
@@ -65,7 +60,7 @@ compiler::Request request_of(const Source& source, const Device& device) {
   compiler::Request request;
   request.ir = source.input;
   request.build_flags = source.build_flags;
-  request.device = platform_of(device);
+  request.device = device.platform();
   request.profiling = (source.flags & abi::kGraphEnableProfiling) != 0;
   return request;
 }
@@ -121,14 +116,14 @@ Made from_binary(const Source& source, const Device& device) {
   made.program = std::make_shared<compiler::Program>(bytes);
   made.flags |= abi::kGraphPreCompiled;
   const compiler::Target& target = made.program->settings().target;
-  if (target.platform.id != device.platform().number)
+  if (target.platform.number != device.platform().number)
     throw Error(Code::kFailedPrecondition, "NPU: the native binary was compiled for platform " +
-                                               std::to_string(target.platform.id) + ", and this device is " +
+                                               std::to_string(target.platform.number) + ", and this device is " +
                                                std::to_string(device.platform().number));
-  if (target.tiles > static_cast<int>(device.platform().tiles))
+  if (target.tiles > device.platform().max_tiles)
     throw Error(Code::kFailedPrecondition, "NPU: the native binary was compiled for " + std::to_string(target.tiles) +
                                                " tiles, and this device has " +
-                                               std::to_string(device.platform().tiles));
+                                               std::to_string(device.platform().max_tiles));
   check_describable(*made.program);
   return made;
 }

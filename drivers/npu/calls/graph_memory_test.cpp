@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include <tenon/drivers/npu/graph_test_internal.hpp>
+#include <tenon/drivers/npu/testing/graph_client.hpp>
 
 namespace tenon::npu::test {
 namespace {

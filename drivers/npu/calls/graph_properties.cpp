@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/drivers/npu/calls/extensions.hpp>
 #include <tenon/drivers/npu/compiler/compiler.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
-#include <tenon/drivers/npu/graph_internal.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
+#include <tenon/drivers/npu/run/graph.hpp>
 
 namespace tenon::npu {
 namespace {

@@ -6,7 +6,7 @@
 #include <new>
 #include <thread>
 
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
 #include <tenon/frameworks/level_zero/abi/command_queue_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/graph_table.hpp>
 #include <tenon/frameworks/level_zero/abi/mutable_list.hpp>

@@ -5,11 +5,12 @@
 #include <bit>
 #include <cstring>
 
-#include <tenon/drivers/npu/command_list_internal.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
-#include <tenon/drivers/npu/graph_internal.hpp>
-#include <tenon/drivers/npu/instrument_internal.hpp>
-#include <tenon/drivers/npu/profiling_internal.hpp>
+#include <tenon/drivers/npu/calls/extensions.hpp>
+#include <tenon/drivers/npu/instrument/instrument.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
+#include <tenon/drivers/npu/run/command_list.hpp>
+#include <tenon/drivers/npu/run/graph.hpp>
+#include <tenon/drivers/npu/run/profiling.hpp>
 
 namespace tenon::npu {
 namespace {

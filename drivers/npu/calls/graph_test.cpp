@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include <tenon/drivers/npu/graph_test_internal.hpp>
+#include <tenon/drivers/npu/testing/graph_client.hpp>
 
 namespace tenon::npu::test {
 namespace {

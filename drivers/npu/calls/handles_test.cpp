@@ -5,7 +5,7 @@
 #include <functional>
 #include <thread>
 
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
 
 namespace tenon::npu::test {
 namespace {

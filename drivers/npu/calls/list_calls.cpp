@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // zeCommandList*: making, closing, asking, changing mutable ones. What is appended: command_calls.cpp.
-#include <tenon/drivers/npu/queue_calls_internal.hpp>
+#include <tenon/drivers/npu/calls/queue_calls.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
 
 namespace tenon::npu::calls {

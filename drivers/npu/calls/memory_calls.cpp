@@ -3,10 +3,11 @@
 #include <cerrno>
 #include <cstring>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/device_internal.hpp>
-#include <tenon/drivers/npu/executor_internal.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
+#include <tenon/drivers/npu/calls/calls.hpp>
+#include <tenon/drivers/npu/calls/extensions.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
+#include <tenon/drivers/npu/run/executor.hpp>
 
 namespace tenon::npu {
 

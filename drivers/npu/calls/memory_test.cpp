@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <cstring>
 
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
 #include <tenon/frameworks/level_zero/abi/context_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/system_memory.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // zeCommandQueue*, zeFence* and the command-queue extension.
-#include <tenon/drivers/npu/queue_calls_internal.hpp>
+#include <tenon/drivers/npu/calls/queue_calls.hpp>
 
 namespace tenon::npu {
 
@@ -42,13 +42,6 @@ ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Pri
   // Turbo is a queue that stays awake longer for the next submission.
   *spin_ns = turbo ? 50 * default_spin_ns() : 2 * default_spin_ns();
   return result;
-}
-
-std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device, Priority priority,
-                                        std::uint64_t spin_ns) {
-  auto executor = std::make_shared<Executor>(device, priority, spin_ns);
-  context.driver().add_executor(executor);
-  return executor;
 }
 
 namespace calls {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
 #include <tenon/frameworks/level_zero/abi/command_queue_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/core.hpp>
 #include <tenon/frameworks/level_zero/abi/mutable_list.hpp>

@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
 #include <tenon/frameworks/level_zero/abi/core.hpp>
 
 namespace tenon::npu::test {

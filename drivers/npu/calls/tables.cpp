@@ -4,10 +4,11 @@
 #include <array>
 #include <vector>
 
-#include <tenon/drivers/npu/dispatch_internal.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
-#include <tenon/drivers/npu/instrument_internal.hpp>
-#include <tenon/drivers/npu/queue_calls_internal.hpp>
+#include <tenon/drivers/npu/calls/extensions.hpp>
+#include <tenon/drivers/npu/calls/queue_calls.hpp>
+#include <tenon/drivers/npu/instrument/instrument.hpp>
+#include <tenon/drivers/npu/objects/dispatch.hpp>
+#include <tenon/drivers/npu/objects/settings.hpp>
 
 namespace tenon::npu {
 namespace {

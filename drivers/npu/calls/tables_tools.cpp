@@ -2,7 +2,7 @@
 // The tables of tools (zet) and system management (zes): loaders up to 1.8 take a driver without them for a broken one.
 // Every call in them says that it is unsupported.
 // @source Level Zero specification 1.17, zet_ddi.h and zes_ddi.h of each version.
-#include <tenon/drivers/npu/dispatch_internal.hpp>
+#include <tenon/drivers/npu/objects/dispatch.hpp>
 
 #define TENON_NPU_NOTHING(name, ...) \
   TENON_NPU_EXPORT(name) { return tenon::npu::fill_unsupported(version, table, {__VA_ARGS__}); }

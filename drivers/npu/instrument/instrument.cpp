@@ -8,8 +8,8 @@
 #include <deque>
 #include <string>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/instrument_internal.hpp>
+#include <tenon/drivers/npu/instrument/instrument.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/frameworks/level_zero/abi/result_names.hpp>
 
 namespace tenon::npu {

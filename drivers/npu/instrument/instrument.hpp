@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/drivers/npu/dispatch_internal.hpp>
-#include <tenon/drivers/npu/trace_internal.hpp>
+#include <tenon/drivers/npu/instrument/trace.hpp>
+#include <tenon/drivers/npu/objects/dispatch.hpp>
 
 namespace tenon::npu {
 

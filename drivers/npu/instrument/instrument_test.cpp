@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>
 #include <tenon/frameworks/level_zero/abi/command_queue_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/context_npu.hpp>

@@ -14,9 +14,9 @@
 #include <new>
 #include <string>
 
-#include <tenon/drivers/npu/object_internal.hpp>
-#include <tenon/drivers/npu/trace_internal.hpp>
-#include <tenon/drivers/npu/wait_internal.hpp>
+#include <tenon/drivers/npu/instrument/trace.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
 #include <tenon/frameworks/level_zero/abi/result_names.hpp>
 
 namespace tenon::npu {

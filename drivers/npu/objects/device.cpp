@@ -3,14 +3,14 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/device_internal.hpp>
-#include <tenon/drivers/npu/extensions_internal.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/frameworks/level_zero/abi/driver_npu.hpp>
 
 namespace tenon::npu {
 
 Device::Device(const Platform& platform, std::uint32_t index)
-    : platform_(platform), index_(index), workers_(platform.tiles) {}
+    : platform_(platform), index_(index), workers_(static_cast<std::uint32_t>(platform.max_tiles)) {}
 
 std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> Device::uuid() const noexcept {
   std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid{};
@@ -23,7 +23,6 @@ std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> Device::uuid() const noexcept 
 
 Driver::Driver() {
   guard_against_fork();
-  report_unknown_settings();
   const char* text = std::getenv("TENON_NPU_PLATFORM");
   std::string_view mistake;
   const auto platforms = parse_platforms(text ? text : "", &mistake);

@@ -9,10 +9,10 @@
 #include <span>
 #include <vector>
 
-#include <tenon/drivers/npu/memory_internal.hpp>
-#include <tenon/drivers/npu/object_internal.hpp>
-#include <tenon/drivers/npu/platform_internal.hpp>
-#include <tenon/drivers/npu/workers_internal.hpp>
+#include <tenon/drivers/npu/objects/memory.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/objects/platform.hpp>
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
 
 namespace tenon::npu {
 
@@ -28,7 +28,7 @@ class Device final : public Object {
   const Platform& platform() const noexcept { return platform_; }
   std::uint32_t index() const noexcept { return index_; }
   std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid() const noexcept;
-  Workers& workers() noexcept { return workers_; }
+  TileScheduler& workers() noexcept { return workers_; }
   /// Device and shared memory that clients allocated on it.
   const std::shared_ptr<MemoryAccount>& memory() const noexcept { return memory_; }
   ze_device_handle_t handle() const noexcept { return static_cast<ze_device_handle_t>(Object::handle()); }
@@ -36,7 +36,7 @@ class Device final : public Object {
  private:
   const Platform& platform_;
   const std::uint32_t index_;
-  Workers workers_;
+  TileScheduler workers_;
   std::shared_ptr<MemoryAccount> memory_ = std::make_shared<MemoryAccount>();
 };
 

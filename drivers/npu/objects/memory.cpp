@@ -16,8 +16,8 @@
 #include <mutex>
 #include <string>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/memory_internal.hpp>
+#include <tenon/drivers/npu/objects/memory.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
 
 namespace tenon::npu {
 namespace {

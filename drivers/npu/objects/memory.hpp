@@ -106,8 +106,7 @@ ze_result_t check_intact(const Allocation& memory);
 class MemoryTable {
  public:
   /// @return false when the range overlaps one that is there. Contexts have page tables of their own: the same user
-  /// memory
-  ///         may be imported into several.
+  ///         memory may be imported into several.
   bool insert(const Context* context, std::shared_ptr<Allocation> allocation);
   /// The allocation that has this address, in any context (null) or in one.
   std::shared_ptr<Allocation> find(const Context* context, const void* address) const {

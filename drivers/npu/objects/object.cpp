@@ -9,9 +9,9 @@
 #include <mutex>
 #include <string>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/dispatch_internal.hpp>
-#include <tenon/drivers/npu/object_internal.hpp>
+#include <tenon/drivers/npu/objects/dispatch.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
 
 namespace tenon::npu {
 namespace {

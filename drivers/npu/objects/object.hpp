@@ -30,7 +30,7 @@ enum class Kind : std::uint8_t {
 
 /// Where a handle points to. It begins as newer loaders want it: with the tables of the calls that take it.
 struct alignas(64) Slot {
-  const void* dispatch[4] = {};  ///< Core, tools, sysman, runtime: dispatch_internal.hpp.
+  const void* dispatch[4] = {};  ///< Core, tools, sysman, runtime: dispatch.hpp.
   class Object* object = nullptr;
   std::atomic<std::uint64_t> state{0};  ///< Bit 63: the handle is valid; bits 48 to 55: Kind; below: references.
 };

@@ -2,24 +2,9 @@
 // Platforms by number, and the list of them in TENON_NPU_PLATFORM.
 #include <charconv>
 
-#include <tenon/drivers/npu/platform_internal.hpp>
+#include <tenon/drivers/npu/objects/platform.hpp>
 
 namespace tenon::npu {
-namespace {
-
-constexpr Platform kPlatforms[] = {
-    {4000, 0x643E, 6, 0, "Tenon(TM) software NPU 4000"},
-    {3720, 0x7D1D, 2, 0, "Tenon(TM) software NPU 3720"},
-};
-
-}  // namespace
-
-const Platform* find_platform(std::uint32_t number) noexcept {
-  for (const Platform& platform : kPlatforms)
-    if (platform.number == number) return &platform;
-  return nullptr;
-}
-
 std::vector<const Platform*> parse_platforms(std::string_view text, std::string_view* mistake) {
   std::vector<const Platform*> platforms;
   std::string_view rest = text;
@@ -29,14 +14,14 @@ std::vector<const Platform*> parse_platforms(std::string_view text, std::string_
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     std::uint32_t number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    const Platform* platform = find_platform(number);
+    const Platform* platform = find_npu_platform(number);
     if (error != std::errc() || end != word.data() + word.size() || !platform) {
       if (mistake) *mistake = word;
-      return {&kPlatforms[0]};
+      return {&kNpuPlatforms[0]};
     }
     platforms.push_back(platform);
   }
-  if (platforms.empty()) platforms.push_back(&kPlatforms[0]);
+  if (platforms.empty()) platforms.push_back(&kNpuPlatforms[0]);
   return platforms;
 }
 

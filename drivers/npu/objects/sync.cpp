@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fences and events: state machines on one word each.
-#include <tenon/drivers/npu/sync_internal.hpp>
+#include <tenon/drivers/npu/objects/sync.hpp>
 
 namespace tenon::npu {
 

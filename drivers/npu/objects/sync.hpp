@@ -5,9 +5,9 @@
 #include <mutex>
 #include <vector>
 
-#include <tenon/drivers/npu/device_internal.hpp>
-#include <tenon/drivers/npu/object_internal.hpp>
-#include <tenon/drivers/npu/wait_internal.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
 
 namespace tenon::npu {
 

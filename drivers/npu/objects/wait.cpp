@@ -6,8 +6,8 @@
 #include <climits>
 #include <ctime>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
-#include <tenon/drivers/npu/wait_internal.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::npu {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of a command list: one word decides who may touch its commands.
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/command_list_internal.hpp>
-#include <tenon/drivers/npu/executor_internal.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/run/command_list.hpp>
+#include <tenon/drivers/npu/run/executor.hpp>
 
 namespace tenon::npu {
 

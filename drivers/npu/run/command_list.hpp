@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include <tenon/drivers/npu/device_internal.hpp>
-#include <tenon/drivers/npu/graph_object_internal.hpp>
-#include <tenon/drivers/npu/sync_internal.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/sync.hpp>
+#include <tenon/drivers/npu/run/graph_object.hpp>
 
 namespace tenon::npu {
 

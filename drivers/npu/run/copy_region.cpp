@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/copy_region_internal.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/run/copy_region.hpp>
 
 namespace tenon::npu {
 namespace {

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <algorithm>
 
-#include <tenon/drivers/npu/calls_internal.hpp>
-#include <tenon/drivers/npu/executor_internal.hpp>
-#include <tenon/drivers/npu/instrument_internal.hpp>
+#include <tenon/drivers/npu/instrument/instrument.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/run/executor.hpp>
 
 namespace tenon::npu {
 namespace {
@@ -208,7 +208,7 @@ bool Executor::help() noexcept {
     std::lock_guard lock(mutex_);
     if (!is_short_next()) return false;
   }
-  const Workers::Reservation reservation(device_->workers());
+  const TileScheduler::Reservation reservation(device_->workers());
   Item item;
   if (!reservation || !pop(&item)) return false;
   run(item);
@@ -271,7 +271,7 @@ void Executor::work() {
 }
 
 void Executor::run(Item& item) noexcept {
-  Workers::set_thread_priority(priority_.load(std::memory_order_relaxed));
+  TileScheduler::set_thread_priority(priority_.load(std::memory_order_relaxed));
   if (item.is_first) submission_ = ZE_RESULT_SUCCESS;
   if (is_instrumented_)
     run_instrumented(item);

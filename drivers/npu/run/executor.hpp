@@ -10,8 +10,8 @@
 #include <thread>
 #include <vector>
 
-#include <tenon/drivers/npu/command_list_internal.hpp>
-#include <tenon/drivers/npu/trace_internal.hpp>
+#include <tenon/drivers/npu/instrument/trace.hpp>
+#include <tenon/drivers/npu/run/command_list.hpp>
 
 namespace tenon::npu {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include <tenon/drivers/npu/graph_internal.hpp>
-#include <tenon/drivers/npu/profiling_internal.hpp>
-#include <tenon/drivers/npu/workers_internal.hpp>
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
+#include <tenon/drivers/npu/run/graph.hpp>
+#include <tenon/drivers/npu/run/profiling.hpp>
 
 namespace tenon::npu {
 namespace {
@@ -75,9 +75,9 @@ ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValu
 }
 
 /// A run with what keeps its memory. Evicting excludes executing.
-class ProgramRun final : public GraphRun {
+class ProgramGraphRun final : public GraphRun {
  public:
-  ProgramRun(std::shared_ptr<ProgramGraph> owner, std::shared_ptr<ProfilingQuery> query)
+  ProgramGraphRun(std::shared_ptr<ProgramGraph> owner, std::shared_ptr<ProfilingQuery> query)
       : owner_(std::move(owner)),
         query_(std::move(query)),
         run_(owner_->shared_program()),
@@ -86,7 +86,7 @@ class ProgramRun final : public GraphRun {
   /// Keeps evict() from it until the lock goes.
   [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
 
-  ~ProgramRun() override {
+  ~ProgramGraphRun() override {
     const std::lock_guard lock(owner_->mutex_);
     std::erase(owner_->runs_, this);
     account(0);
@@ -118,7 +118,7 @@ class ProgramRun final : public GraphRun {
     });
   }
 
-  ze_result_t execute(Workers& workers, StopCheck stop) noexcept override {
+  ze_result_t execute(TileScheduler& workers, StopCheck stop) noexcept override {
     return guarded([&] {
       const std::lock_guard lock(mutex_);
       if (const ze_result_t result = owner_->initialize()) return result;
@@ -205,15 +205,15 @@ ze_result_t ProgramGraph::set_argument(std::uint32_t index, const ArgumentValue&
 
 ze_result_t ProgramGraph::initialize() noexcept {
   return guarded([&] {
-    const std::uint32_t wanted = program_->settings().target.platform.id;
+    const std::uint32_t wanted = program_->settings().target.platform.number;
     if (wanted != device_->platform().number)
       return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the graph was compiled for platform " + std::to_string(wanted) +
                                                            ", and this device is " +
                                                            std::to_string(device_->platform().number));
-    if (const int tiles = program_->settings().target.tiles; tiles > static_cast<int>(device_->platform().tiles))
+    if (const int tiles = program_->settings().target.tiles; tiles > device_->platform().max_tiles)
       return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the graph was compiled for " + std::to_string(tiles) +
                                                            " tiles, and this device has " +
-                                                           std::to_string(device_->platform().tiles));
+                                                           std::to_string(device_->platform().max_tiles));
     if (program_->is_loaded()) return ZE_RESULT_SUCCESS;
     program_->load();
     const std::lock_guard lock(mutex_);
@@ -225,7 +225,7 @@ ze_result_t ProgramGraph::initialize() noexcept {
 ze_result_t ProgramGraph::make_run(std::shared_ptr<ProfilingQuery> query, std::unique_ptr<GraphRun>& run) noexcept {
   return guarded([&] {
     auto made =
-        std::make_unique<ProgramRun>(std::static_pointer_cast<ProgramGraph>(shared_from_this()), std::move(query));
+        std::make_unique<ProgramGraphRun>(std::static_pointer_cast<ProgramGraph>(shared_from_this()), std::move(query));
     const auto held = made->hold();  // evict() finds it as soon as it is listed.
     std::vector<BoundArgument> bound;
     {
@@ -253,7 +253,7 @@ ze_result_t ProgramGraph::evict() noexcept {
   return guarded([&] {
     const std::lock_guard lock(mutex_);
     bool all = true;
-    for (ProgramRun* run : runs_) all &= run->release();
+    for (ProgramGraphRun* run : runs_) all &= run->release();
     if (all) program_->unload();
     account_constants();
     return ZE_RESULT_SUCCESS;

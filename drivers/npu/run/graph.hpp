@@ -10,12 +10,12 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/drivers/npu/calls_internal.hpp>
 #include <tenon/drivers/npu/compiler/compile_cache.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
 #include <tenon/drivers/npu/compiler/run.hpp>
-#include <tenon/drivers/npu/device_internal.hpp>
-#include <tenon/drivers/npu/graph_object_internal.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/run/graph_object.hpp>
 #include <tenon/frameworks/level_zero/abi/graph_table.hpp>
 
 namespace tenon::npu {
@@ -30,12 +30,11 @@ struct BoundArgument {
 /// @param context  The graph's: memory of another is not the device's to reach.
 /// @param bound  Its strides stay where the value has none.
 /// @return ZE_RESULT_ERROR_INVALID_ARGUMENT: not memory of the context that holds the argument, strides that do not
-/// fit;
-///         ZE_RESULT_ERROR_UNSUPPORTED_FEATURE: strides of an argument that announces none.
+///         fit; ZE_RESULT_ERROR_UNSUPPORTED_FEATURE: strides of an argument that announces none.
 ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, const Context& context,
                           BoundArgument* bound);
 
-class ProgramRun;
+class ProgramGraphRun;
 
 class ProgramGraph final : public GraphObject {
  public:
@@ -58,7 +57,7 @@ class ProgramGraph final : public GraphObject {
   ze_result_t evict() noexcept;
 
  private:
-  friend class ProgramRun;
+  friend class ProgramGraphRun;
   void account_constants();
 
   const std::shared_ptr<compiler::Program> program_;
@@ -74,7 +73,7 @@ class ProgramGraph final : public GraphObject {
   };
   std::mutex mutex_;
   std::vector<SetArgument> arguments_;
-  std::vector<ProgramRun*> runs_;
+  std::vector<ProgramGraphRun*> runs_;
   std::size_t accounted_ = 0;  ///< Bytes of the blob and of plans.
 };
 

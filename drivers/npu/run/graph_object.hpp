@@ -14,12 +14,12 @@ namespace tenon::npu {
 class Allocation;
 class Context;
 class Device;
-class Workers;         // The device's compute threads: workers_internal.hpp.
+class TileScheduler;   // The device's compute threads: tile_scheduler.hpp.
 class ProfilingQuery;  // Where a run leaves what it measured; null when the list was given none.
 
 /// Memory of one argument, and strides where the client gave its own: in elements, in the order in which the client
 /// wrote them into abi::ArgumentStrides (OpenVINO: innermost first), five of them.
-/// The memory is one that the client allocated or imported (memory_internal.hpp); who keeps the pointer keeps the
+/// The memory is one that the client allocated or imported (memory.hpp); who keeps the pointer keeps the
 /// Allocation.
 struct ArgumentValue {
   void* data = nullptr;
@@ -43,7 +43,7 @@ class GraphRun {
   virtual ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value) = 0;
   /// Computes on the device's workers and returns when the outputs are written. Never throws. @return kStopped: `stop`
   /// asked for it, and the outputs are not whole.
-  virtual ze_result_t execute(Workers& workers, StopCheck stop) noexcept = 0;
+  virtual ze_result_t execute(TileScheduler& workers, StopCheck stop) noexcept = 0;
   /// Whether an argument lies in this memory. While the run's list is submitted, from any thread.
   virtual bool uses(const Allocation& memory) const noexcept = 0;
 };

@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include <tenon/drivers/npu/graph_internal.hpp>
+#include <tenon/drivers/npu/run/graph.hpp>
 
 namespace tenon::npu {
 
@@ -40,8 +40,5 @@ class ProfilingQueryObject final : public Object {
   explicit ProfilingQueryObject(std::shared_ptr<ProfilingQuery> given) : query(std::move(given)) {}
   const std::shared_ptr<ProfilingQuery> query;
 };
-
-/// The table of the profiling extension.
-abi::ProfilingTable* profiling_table() noexcept;
 
 }  // namespace tenon::npu

@@ -11,9 +11,9 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
-#include <tenon/drivers/npu/throughput_internal.hpp>
-#include <tenon/drivers/npu/wait_internal.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
+#include <tenon/drivers/npu/run/throughput.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::npu {
 namespace {

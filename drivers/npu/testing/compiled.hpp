@@ -52,7 +52,7 @@ inline Bytes in_memory(const Model& model) {
   return in_memory(serialized.xml, serialized.weights);
 }
 
-inline Platform device() { return *find_platform(4000); }
+inline Platform device() { return *find_npu_platform(4000); }
 
 inline Request request_for(const Bytes& ir, const char* flags = nullptr) {
   Request request;

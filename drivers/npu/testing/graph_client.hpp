@@ -7,8 +7,8 @@
 
 #include <gmock/gmock.h>
 
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
-#include <tenon/drivers/npu/driver_test_internal.hpp>
+#include <tenon/drivers/npu/testing/client.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
 #include <tenon/frameworks/level_zero/abi/graph_table.hpp>
 
 namespace tenon::npu::test {

@@ -12,7 +12,7 @@
 
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::dmabuf::test {
 

@@ -13,8 +13,8 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/level_zero/contexts.hpp>
 
-#include "support/error_of.hpp"
-#include "support/named_driver.hpp"
+#include <tenon/tests/support/error_of.hpp>
+#include <tenon/tests/support/named_driver.hpp>
 
 namespace tenon::level_zero {
 

@@ -11,7 +11,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/opencl/contexts.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::opencl {
 

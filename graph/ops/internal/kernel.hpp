@@ -9,7 +9,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/node.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {

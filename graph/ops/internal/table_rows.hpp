@@ -9,7 +9,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/node.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
 
 namespace tenon {
 inline namespace v1 {

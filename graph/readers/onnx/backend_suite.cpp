@@ -4,10 +4,10 @@
 #include <cmath>
 #include <cstring>
 
-#include <tenon/graph/readers/onnx/backend_test.hpp>
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/internal/weights.hpp>
+#include <tenon/graph/readers/onnx/backend_suite.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 #include <tenon/graph/readers/read_model.hpp>
-#include <tenon/graph/readers/weights_internal.hpp>
 
 namespace tenon {
 inline namespace v1 {

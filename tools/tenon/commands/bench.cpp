@@ -13,16 +13,16 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/core.hpp>
 
-#include "allocation_count.hpp"
-#include "commands.hpp"
-#include "histogram.hpp"
-#include "interrupt.hpp"
-#include "known_device.hpp"
-#include "load.hpp"
-#include "model_options.hpp"
-#include "output_file.hpp"
-#include "profile.hpp"
-#include "stage.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/proof/allocation_count.hpp>
+#include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/load.hpp>
+#include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/show/histogram.hpp>
+#include <tenon/tools/tenon/show/profile.hpp>
+#include <tenon/tools/tenon/show/stage.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -14,8 +14,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/runtime/model_cache.hpp>
 
-#include "commands.hpp"
-#include "text_table.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

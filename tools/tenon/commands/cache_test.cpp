@@ -4,11 +4,11 @@
 #include <fstream>
 
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/core.hpp>
 
-#include "commands.hpp"
-#include "tool_test.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
 namespace {

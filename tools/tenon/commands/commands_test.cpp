@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench, verify, devices, matrix, route and the help texts.
-#include "commands.hpp"
-#include "tool_test.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
 namespace {

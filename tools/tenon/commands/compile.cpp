@@ -10,14 +10,14 @@
 
 #include <tenon/runtime/core.hpp>
 
-#include "commands.hpp"
-#include "known_device.hpp"
-#include "model_options.hpp"
-#include "output_file.hpp"
-#include "pass_dump.hpp"
-#include "progress.hpp"
-#include "stage.hpp"
-#include "text_table.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/show/pass_dump.hpp>
+#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/stage.hpp>
+#include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

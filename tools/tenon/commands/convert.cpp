@@ -11,11 +11,11 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/core.hpp>
 
-#include "commands.hpp"
-#include "model_options.hpp"
-#include "output_file.hpp"
-#include "progress.hpp"
-#include "stage.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/stage.hpp>
 
 namespace tenon::tool {
 namespace {

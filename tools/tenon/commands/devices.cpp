@@ -6,8 +6,8 @@
 
 #include <tenon/runtime/core.hpp>
 
-#include "commands.hpp"
-#include "text_table.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -11,9 +11,9 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
-#include "commands.hpp"
-#include "known_contexts.hpp"
-#include "text_table.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/known_contexts.hpp>
+#include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // tenon npu-env: runs any program with the software NPU as its Level Zero driver.
 #include <dlfcn.h>
+
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,9 +19,10 @@
 #include <CLI/CLI.hpp>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/npu_platforms.hpp>
 
-#include "commands.hpp"
-#include "software_npu.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/software_npu.hpp>
 
 namespace tenon::tool {
 namespace {
@@ -81,7 +84,9 @@ void check_platforms(const std::string& platforms) {
   do {
     const std::size_t end = platforms.find(',', begin);
     const std::string one = platforms.substr(begin, end == std::string::npos ? end : end - begin);
-    if (one != "3720" && one != "4000")
+    std::uint32_t number = 0;
+    const auto [last, error] = std::from_chars(one.data(), one.data() + one.size(), number);
+    if (error != std::errc() || last != one.data() + one.size() || !find_npu_platform(number))
       throw Error(Code::kInvalidArgument,
                   fmt::format("--platform {}: \"{}\" is no platform of the software NPU; it has 3720 and 4000, and a "
                               "comma list of them for several devices",

@@ -3,7 +3,7 @@
 // clients then find an NPU is asked in tests/npu_clients.
 #include <dlfcn.h>
 
-#include "tool_test.hpp"
+#include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
 namespace {

@@ -9,14 +9,14 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/runtime/core.hpp>
 
-#include "commands.hpp"
-#include "known_device.hpp"
-#include "model_options.hpp"
-#include "stage.hpp"
-#include "text_table.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/show/stage.hpp>
+#include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

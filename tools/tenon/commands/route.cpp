@@ -7,8 +7,8 @@
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/router.hpp>
 
-#include "commands.hpp"
-#include "known_contexts.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/known_contexts.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -8,19 +8,19 @@
 #include <CLI/CLI.hpp>
 
 #include <tenon/graph/input_stage/input_stage.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/core.hpp>
 #include <tenon/vision/decode.hpp>
 #include <tenon/vision/ground_truth.hpp>
 
-#include "commands.hpp"
-#include "interrupt.hpp"
-#include "known_device.hpp"
-#include "model_options.hpp"
-#include "picture.hpp"
-#include "pipeline.hpp"
-#include "progress.hpp"
-#include "run_report.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/pipeline.hpp>
+#include <tenon/tools/tenon/show/picture.hpp>
+#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/run_report.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -2,7 +2,7 @@
 // tenon run on the demo: what it reports, writes and refuses.
 #include <tenon/frameworks/ffmpeg/video.hpp>
 
-#include "tool_test.hpp"
+#include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
 namespace {

@@ -3,14 +3,14 @@
 #include <set>
 
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/device_registry.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 
-#include "commands.hpp"
-#include "graph_dot.hpp"
-#include "histogram.hpp"
-#include "profile.hpp"
-#include "tool_test.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/show/graph_dot.hpp>
+#include <tenon/tools/tenon/show/histogram.hpp>
+#include <tenon/tools/tenon/show/profile.hpp>
+#include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
 namespace {

@@ -6,9 +6,10 @@
 #include <CLI/CLI.hpp>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/version.hpp>
 
-#include "commands.hpp"
-#include "interrupt.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/interrupt.hpp>
 
 namespace tenon::tool {
 namespace {

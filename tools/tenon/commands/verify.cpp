@@ -9,14 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/readers/onnx/backend_test.hpp>
+#include <tenon/graph/readers/onnx/backend_suite.hpp>
 #include <tenon/runtime/core.hpp>
 
-#include "commands.hpp"
-#include "interrupt.hpp"
-#include "known_device.hpp"
-#include "output_file.hpp"
-#include "progress.hpp"
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/show/progress.hpp>
 
 namespace tenon::tool {
 namespace {

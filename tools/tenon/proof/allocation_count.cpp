@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // malloc and its family, interposed in the tool's binary: a relaxed load when off.
-#include "allocation_count.hpp"
+#include <tenon/tools/tenon/proof/allocation_count.hpp>
 
 #include <array>
 #include <atomic>

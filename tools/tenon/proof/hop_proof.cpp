@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The alias tests of a run's hops.
-#include "hop_proof.hpp"
+#include <tenon/tools/tenon/proof/hop_proof.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/input_stage/spec.hpp>
 
-#include "page_guard.hpp"
+#include <tenon/tools/tenon/proof/page_guard.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The SIGSEGV handler behind PageGuard.
-#include "page_guard.hpp"
+#include <tenon/tools/tenon/proof/page_guard.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The handler, and what it may touch: atomics, unlink and raise.
-#include "interrupt.hpp"
+#include <tenon/tools/tenon/shared/interrupt.hpp>
 
 #include <array>
 #include <atomic>

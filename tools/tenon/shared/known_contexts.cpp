@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads the frameworks' modules, as the runtime loads devices: one whose library is missing takes nothing else with it.
-#include "known_contexts.hpp"
+#include <tenon/tools/tenon/shared/known_contexts.hpp>
 
 #include <dlfcn.h>
 
@@ -8,7 +8,7 @@
 
 #include <tenon/core/error.hpp>
 
-#include "software_npu.hpp"
+#include <tenon/tools/tenon/shared/software_npu.hpp>
 
 namespace tenon::tool {
 namespace {

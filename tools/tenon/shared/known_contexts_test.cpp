@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frameworks as modules beside the tool.
-#include "known_contexts.hpp"
+#include <tenon/tools/tenon/shared/known_contexts.hpp>
 
 #include <algorithm>
 #include <fstream>
 
-#include "software_npu.hpp"
-#include "tool_test.hpp"
+#include <tenon/tools/tenon/shared/software_npu.hpp>
+#include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
 namespace {

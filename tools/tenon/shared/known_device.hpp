@@ -6,7 +6,7 @@
 
 #include <tenon/runtime/core.hpp>
 
-#include "software_npu.hpp"
+#include <tenon/tools/tenon/shared/software_npu.hpp>
 
 namespace tenon::tool {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Requests in flight, each started again from its callback.
-#include "load.hpp"
+#include <tenon/tools/tenon/shared/load.hpp>
 
 #include <cstring>
 #include <random>
 
-#include "interrupt.hpp"
+#include <tenon/tools/tenon/shared/interrupt.hpp>
 
 namespace tenon::tool {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What bench measures with, on a device that refuses to start a request again.
-#include "load.hpp"
+#include <tenon/tools/tenon/shared/load.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include <tenon/graph/op.hpp>
-#include <tenon/runtime/device_registry.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::tool {
 namespace {

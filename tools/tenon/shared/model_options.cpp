@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // --shape and --set.
-#include "model_options.hpp"
+#include <tenon/tools/tenon/shared/model_options.hpp>
 
 #include <CLI/CLI.hpp>
 

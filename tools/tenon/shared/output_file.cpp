@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output files: temporary name, then rename; and which files a command must not write over.
-#include "output_file.hpp"
+#include <tenon/tools/tenon/shared/output_file.hpp>
 
 #include <cerrno>
 #include <random>

@@ -12,7 +12,7 @@
 
 #include <tenon/graph/model.hpp>
 
-#include "interrupt.hpp"
+#include <tenon/tools/tenon/shared/interrupt.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <csignal>
 
-#include "tool_test.hpp"
+#include <tenon/tools/tenon/testing/tool.hpp>
 
 namespace tenon::tool::testing {
 namespace {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ring of requests and the frames that go through it.
-#include "pipeline.hpp"
+#include <tenon/tools/tenon/shared/pipeline.hpp>
 
 #include <chrono>
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 
-#include "interrupt.hpp"
+#include <tenon/tools/tenon/shared/interrupt.hpp>
 
 namespace tenon::tool {
 namespace {

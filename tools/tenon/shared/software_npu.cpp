@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds hardware by the kernel's driver, and the software NPU beside the tool.
-#include "software_npu.hpp"
+#include <tenon/tools/tenon/shared/software_npu.hpp>
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DOT text, and the process that lays it out.
-#include "graph_dot.hpp"
+#include <tenon/tools/tenon/show/graph_dot.hpp>
 
 #include <cstdlib>
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bands and bars.
-#include "histogram.hpp"
+#include <tenon/tools/tenon/show/histogram.hpp>
 
 #include <algorithm>
 

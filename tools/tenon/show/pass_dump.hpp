@@ -11,7 +11,7 @@
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/passes/observer.hpp>
 
-#include "output_file.hpp"
+#include <tenon/tools/tenon/shared/output_file.hpp>
 
 namespace tenon::tool {
 

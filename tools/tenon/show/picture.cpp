@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Drawing on a copy of the frame, video and PNG.
-#include "picture.hpp"
+#include <tenon/tools/tenon/show/picture.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -14,7 +14,7 @@
 #include <tenon/frameworks/ffmpeg/writer.hpp>
 #include <tenon/vision/detection.hpp>
 
-#include "output_file.hpp"
+#include <tenon/tools/tenon/shared/output_file.hpp>
 
 namespace tenon::tool {
 

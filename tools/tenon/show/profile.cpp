@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over profiles, as tables and JSON.
-#include "profile.hpp"
+#include <tenon/tools/tenon/show/profile.hpp>
 
 #include <algorithm>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "text_table.hpp"
+#include <tenon/tools/tenon/show/text_table.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The progress line.
-#include "progress.hpp"
+#include <tenon/tools/tenon/show/progress.hpp>
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The report of a run as JSON and as text.
-#include "run_report.hpp"
+#include <tenon/tools/tenon/show/run_report.hpp>
 
 #include <algorithm>
 
 #include <fmt/core.h>
 #include <nlohmann/json.hpp>
 
-#include "progress.hpp"
+#include <tenon/tools/tenon/show/progress.hpp>
 
 namespace tenon::tool {
 namespace {

@@ -10,7 +10,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/pixel_format.hpp>
 
-#include "hop_proof.hpp"
+#include <tenon/tools/tenon/proof/hop_proof.hpp>
 
 namespace tenon::tool {
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <nlohmann/json.hpp>
 
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace tenon::tool::testing {
 

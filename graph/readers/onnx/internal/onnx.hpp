@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/readers/onnx/tensor_proto_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/tensor_proto.hpp>
 
 namespace tenon {
 inline namespace v1 {

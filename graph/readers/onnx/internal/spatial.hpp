@@ -2,7 +2,7 @@
 // Windows of convolutions and pools: ONNX's attributes in the table's terms.
 #pragma once
 
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {
 inline namespace v1 {

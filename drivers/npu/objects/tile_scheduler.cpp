@@ -2,37 +2,37 @@
 // Turns of runs on a device: a counting semaphore whose waiters stand in a list by priority.
 #include <algorithm>
 
-#include <tenon/drivers/npu/workers_internal.hpp>
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
 
 namespace tenon::npu {
 namespace {
 
 thread_local Priority thread_priority = Priority::kNormal;
-thread_local const Workers* reserved = nullptr;  ///< What the calling thread has a Reservation of.
+thread_local const TileScheduler* reserved = nullptr;  ///< What the calling thread has a Reservation of.
 
 }  // namespace
 
-struct Workers::Waiting {
+struct TileScheduler::Waiting {
   Priority priority;
   int threads;
   WaitWord admitted;
   Waiting* next = nullptr;
 };
 
-Workers::Workers(std::uint32_t tiles)
+TileScheduler::TileScheduler(std::uint32_t tiles)
     : threads_(std::max(1, std::min(static_cast<int>(std::min(tiles, 1024u)), engine::Workers::available_cpus()))),
       free_(threads_),
       arenas_(static_cast<std::size_t>(threads_) + 1) {}
 
-Workers::~Workers() = default;
+TileScheduler::~TileScheduler() = default;
 
-void Workers::set_thread_priority(Priority priority) noexcept { thread_priority = priority; }
+void TileScheduler::set_thread_priority(Priority priority) noexcept { thread_priority = priority; }
 
-int Workers::threads_for(std::uint32_t tiles) const noexcept {
+int TileScheduler::threads_for(std::uint32_t tiles) const noexcept {
   return tiles == 0 ? threads_ : static_cast<int>(std::min(tiles, static_cast<std::uint32_t>(threads_)));
 }
 
-bool Workers::reserve() noexcept {
+bool TileScheduler::reserve() noexcept {
   std::lock_guard lock(mutex_);
   if (first_ || free_ != threads_) return false;
   free_ = 0;
@@ -40,12 +40,12 @@ bool Workers::reserve() noexcept {
   return true;
 }
 
-void Workers::release() noexcept {
+void TileScheduler::release() noexcept {
   reserved = nullptr;
   end(threads_);
 }
 
-void Workers::begin(int threads) {
+void TileScheduler::begin(int threads) {
   if (reserved == this) return;
   Waiting self{thread_priority, threads, WaitWord(0)};
   {
@@ -64,14 +64,14 @@ void Workers::begin(int threads) {
   std::lock_guard lock(mutex_);  // Until the thread that admitted it has let go of `self`.
 }
 
-void Workers::end(int threads) noexcept {
+void TileScheduler::end(int threads) noexcept {
   if (reserved == this) return;
   std::lock_guard lock(mutex_);
   free_ += threads;
   admit();
 }
 
-void Workers::admit() noexcept {
+void TileScheduler::admit() noexcept {
   // The first waits for room even when one behind it would fit: it would starve otherwise.
   while (first_ && free_ >= first_->threads) {
     Waiting* admitted = first_;
@@ -81,7 +81,7 @@ void Workers::admit() noexcept {
   }
 }
 
-engine::Workers& Workers::arena(int threads) {
+engine::Workers& TileScheduler::arena(int threads) {
   std::lock_guard lock(mutex_);
   auto& arena = arenas_[static_cast<std::size_t>(threads)];
   if (!arena) arena = std::make_unique<engine::Workers>(threads);

@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
-#include <tenon/drivers/npu/wait_internal.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::npu {
 
@@ -18,12 +18,12 @@ enum class Priority : std::uint8_t { kBackground, kLow, kNormal, kHigh };
 /// graph was compiled for; runs that do not fit beside those that are computing wait, by priority, then by order of
 /// arrival.
 /// @thread all members from any thread.
-class Workers {
+class TileScheduler {
  public:
-  explicit Workers(std::uint32_t tiles);
-  ~Workers();
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
+  explicit TileScheduler(std::uint32_t tiles);
+  ~TileScheduler();
+  TileScheduler(const TileScheduler&) = delete;
+  TileScheduler& operator=(const TileScheduler&) = delete;
 
   int threads() const noexcept { return threads_; }
   /// Threads of a run that uses so many tiles (0: all).
@@ -42,7 +42,7 @@ class Workers {
   /// All workers, if nothing runs or waits: runs of the calling thread begin at once as long as this lives.
   class Reservation {
    public:
-    explicit Reservation(Workers& workers) noexcept : workers_(workers.reserve() ? &workers : nullptr) {}
+    explicit Reservation(TileScheduler& workers) noexcept : workers_(workers.reserve() ? &workers : nullptr) {}
     ~Reservation() {
       if (workers_) workers_->release();
     }
@@ -51,7 +51,7 @@ class Workers {
     explicit operator bool() const noexcept { return workers_ != nullptr; }
 
    private:
-    Workers* workers_;
+    TileScheduler* workers_;
   };
 
   /// Priority of what the calling thread runs from now on.
@@ -60,13 +60,13 @@ class Workers {
  private:
   class Turn {
    public:
-    Turn(Workers& workers, int threads) : workers_(workers), threads_(threads) { workers_.begin(threads_); }
+    Turn(TileScheduler& workers, int threads) : workers_(workers), threads_(threads) { workers_.begin(threads_); }
     ~Turn() { workers_.end(threads_); }
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
 
    private:
-    Workers& workers_;
+    TileScheduler& workers_;
     int threads_;
   };
   struct Waiting;

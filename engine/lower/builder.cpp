@@ -1,25 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values while lowering: buffers, the layouts that a value lies in, and the moves between them.
+// Values while lowering: buffers, the layouts that a value lies in, the moves between them, and steps over them.
 #include <algorithm>
 #include <cstring>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/lowering.hpp>
-#include <tenon/devices/cpu/engine/quantization.hpp>
+#include <tenon/engine/lower/affine.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/graph/operation_table.hpp>
 
 namespace tenon::inline v1::engine {
 
-ValueId Lowering::id_of(const Output<Node>& output) const {
+PlanBuilder::PlanBuilder(PlanImpl& plan) : plan_(plan) {
+  // The block that oneDNN's convolutions take on this instruction set.
+  const auto isa = dnnl::get_effective_cpu_isa();
+  using dnnl::cpu_isa;
+  if (!plan.options.blocked_layouts) return;
+  channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+  if (plan.options.images != Options::Images::kAuto || isa >= cpu_isa::avx512_core_amx) images_ = plan.options.images;
+}
+
+void PlanBuilder::add_values(const NodeVector& order) {
+  for (const auto& node : order) {
+    ids_[node.get()] = static_cast<ValueId>(values_.size());
+    for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+      Value value;
+      value.type = node->get_output_element_type(i);
+      value.shape = node->get_output_shape(i);
+      value.remaining_uses = static_cast<int>(node->count_output_readers(i));
+      if (const auto* constant = as_type<op::v0::Constant>(node.get()))
+        value.constant = constant->get_tensor();
+      else if (const auto known = node->get_output_tensor(i).value())
+        value.constant = *known;
+      tenancy_.set_read(static_cast<ValueId>(values_.size()), value.remaining_uses > 0);
+      values_.push_back(std::move(value));
+      outputs_.emplace_back(node, i);
+    }
+  }
+}
+
+void PlanBuilder::add_variables() {
+  const std::size_t variables = plan_.variables.size();
+  for (std::size_t i = 0; i < 3 * variables; ++i) {
+    const Variable& variable = plan_.variables[i % variables];
+    const std::size_t bytes = i / variables == 1 ? 1 : *checked_size_bytes(variable.type, variable.shape);
+    states_.push_back(add_buffer(BufferKind::kState, bytes, static_cast<std::uint32_t>(i)));
+  }
+}
+
+Place PlanBuilder::add_port(BufferKind kind, std::size_t size_bytes, std::size_t index) {
+  return {add_buffer(kind, size_bytes, static_cast<std::uint32_t>(index)), 0};
+}
+
+ValueId PlanBuilder::id_of(const Output<Node>& output) const {
   return ids_.at(output.get_node()) + static_cast<ValueId>(output.get_index());
 }
-Value& Lowering::value(const Output<Node>& output) { return values_[id_of(output)]; }
+Value& PlanBuilder::value(const Output<Node>& output) { return values_[id_of(output)]; }
 
-Tensor Lowering::constant_input(const std::shared_ptr<Node>& node, std::size_t index) {
+Tensor PlanBuilder::constant_input(const std::shared_ptr<Node>& node, std::size_t index) {
   if (index >= node->get_input_size()) return {};
   return input(node, index).constant;
 }
 
-bool Lowering::constant_ints(const std::shared_ptr<Node>& node, std::size_t index, std::vector<std::int64_t>& values) {
+bool PlanBuilder::constant_ints(const std::shared_ptr<Node>& node, std::size_t index,
+                                std::vector<std::int64_t>& values) {
   const Tensor tensor = constant_input(node, index);
   if (!tensor || !tensor.is_contiguous()) return false;
   const auto read = [&]<typename T>(const T* data) { values.assign(data, data + tensor.element_count()); };
@@ -53,23 +96,17 @@ bool Lowering::constant_ints(const std::shared_ptr<Node>& node, std::size_t inde
   }
 }
 
-BufferId Lowering::add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index) {
+BufferId PlanBuilder::add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index) {
   Buffer buffer;
   buffer.kind = kind;
   buffer.size_bytes = size_bytes;
   buffer.index = index;
   plan_.buffers.push_back(std::move(buffer));
-  tenants_.emplace_back().is_foreign = kind != BufferKind::kArena;
-  group_.push_back(static_cast<BufferId>(group_.size()));
+  tenancy_.add_buffer(kind != BufferKind::kArena);
   return static_cast<BufferId>(plan_.buffers.size() - 1);
 }
 
-BufferId Lowering::group(BufferId buffer) {
-  while (group_[buffer] != buffer) buffer = group_[buffer] = group_[group_[buffer]];
-  return buffer;
-}
-
-Place Lowering::constant_place(const Tensor& tensor) {
+Place PlanBuilder::constant_place(const Tensor& tensor) {
   const void* key = tensor.element_count() ? tensor.data() : nullptr;
   if (const auto found = constants_.find(key); key && found != constants_.end()) return {found->second, 0};
   const BufferId id = add_buffer(BufferKind::kConstant, tensor.size_bytes());
@@ -84,7 +121,7 @@ Place Lowering::constant_place(const Tensor& tensor) {
   return {id, 0};
 }
 
-Place Lowering::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
+Place PlanBuilder::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
   if (view == desc) return constant_place(tensor);
   Tensor packed;
   if (plan_.store && plan_.store->holds(tensor.data())) {
@@ -102,7 +139,7 @@ Place Lowering::packed_constant(const Tensor& tensor, const md& view, const md& 
   return {id, 0};
 }
 
-const Value::Variant& Lowering::native(Value& value) {
+const Value::Variant& PlanBuilder::native(Value& value) {
   if (value.variants.empty()) {
     if (!value.constant) throw Error(Code::kInternal, "CPU engine: a value is read before it is made");
     const Place place = constant_place(value.constant);
@@ -111,14 +148,14 @@ const Value::Variant& Lowering::native(Value& value) {
   return value.variants.front();
 }
 
-Place Lowering::plain(Value& value) {
+Place PlanBuilder::plain(Value& value) {
   native(value);
   for (const auto& variant : value.variants)
     if (variant.plain) return variant.place;
   return in_layout(value, plain_desc(value.type, value.shape));
 }
 
-Value::Variant Lowering::packed(Value& value) {
+Value::Variant PlanBuilder::packed(Value& value) {
   const Value::Variant from = native(value);
   for (const auto& variant : value.variants)
     if (variant.packed && variant.desc.get_data_type() == from.desc.get_data_type()) return variant;
@@ -126,7 +163,7 @@ Value::Variant Lowering::packed(Value& value) {
   return value.variants.back();
 }
 
-Place Lowering::in_layout(Value& value, const md& desc) {
+Place PlanBuilder::in_layout(Value& value, const md& desc) {
   const Value::Variant from = native(value);
   const bool wants_plain = is_plain(desc, value.shape, value.type);
   for (const auto& variant : value.variants) {
@@ -139,13 +176,12 @@ Place Lowering::in_layout(Value& value, const md& desc) {
   }
   const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
   add_reorder(value, from, place, desc, value.quantization);
-  plan_.steps.back()->info.node_name =
-      outputs_[static_cast<std::size_t>(&value - values_.data())].first->get_friendly_name() + "/reorder";
+  plan_.steps.back()->info.node_name = outputs_[id_of(value)].first->get_friendly_name() + "/reorder";
   add_variant(value, {place, desc, wants_plain, is_packed(desc, value.shape)});
   return place;
 }
 
-void Lowering::add_move(Place from, const md& from_desc, Place to, const md& to_desc) {
+void PlanBuilder::add_move(Place from, const md& from_desc, Place to, const md& to_desc) {
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   const dnnl::reorder::primitive_desc reorder(engine(), from_desc, engine(), to_desc, attributes);
@@ -160,7 +196,7 @@ void Lowering::add_move(Place from, const md& from_desc, Place to, const md& to_
   plan_.steps.push_back(std::move(step));
 }
 
-void Lowering::add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count) {
+void PlanBuilder::add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count) {
   auto step = std::make_unique<KernelStep>();
   step->info.node_type = "Reorder";
   step->info.kernel = "affine:" + std::string(name(what.from)) + "-" + std::string(name(what.to));
@@ -169,8 +205,8 @@ void Lowering::add_affine(const kernels::Affine& what, Place from, Place to, std
   plan_.steps.push_back(std::move(step));
 }
 
-void Lowering::add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
-                           const std::optional<Quantization>& quantization) {
+void PlanBuilder::add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
+                              const std::optional<Quantization>& quantization) {
   const bool reads_8_bit = source.quantization && is_8_bit(element_type(from.desc)),
              writes_8_bit = quantization && is_8_bit(element_type(desc));
   if ((!reads_8_bit && !writes_8_bit) || (reads_8_bit && writes_8_bit && *source.quantization == *quantization))
@@ -201,7 +237,7 @@ void Lowering::add_reorder(const Value& source, const Value::Variant& from, Plac
   add_move(middle, plain_to, to, desc);
 }
 
-bool Lowering::lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc) {
+bool PlanBuilder::lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc) {
   const Value::Variant from = native(source);
   if (from.desc.get_ndims() == 0) return false;
   const Place to{add_buffer(BufferKind::kArena, desc.get_size()), 0};
@@ -213,7 +249,7 @@ bool Lowering::lower_reorder(const std::shared_ptr<Node>& node, Value& source, V
   return true;
 }
 
-Value::Variant Lowering::real(Value& value) {
+Value::Variant PlanBuilder::real(Value& value) {
   const Value::Variant from = native(value);
   if (!value.quantization || !is_8_bit(element_type(from.desc))) return from;
   for (const auto& variant : value.variants)
@@ -223,124 +259,145 @@ Value::Variant Lowering::real(Value& value) {
   return value.variants.back();
 }
 
-Place Lowering::define(Value& value, const md& desc) {
+Place PlanBuilder::define(Value& value, const md& desc) {
   if (desc.get_ndims() == 0) return define_plain(value);
   const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
   define_at(value, desc, place);
   return place;
 }
 
-Place Lowering::define_plain(Value& value) {
+Place PlanBuilder::define_plain(Value& value) {
   const Place place{add_buffer(BufferKind::kArena, *checked_size_bytes(value.type, value.shape)), 0};
   define_at(value, plain_desc(value.type, value.shape), place);
   return place;
 }
 
-void Lowering::define_at(Value& value, const md& desc, Place place, bool by_next_step) {
+void PlanBuilder::define_at(Value& value, const md& desc, Place place, bool by_next_step) {
   const bool undescribed = desc.get_ndims() == 0;
   const bool packed = undescribed || is_packed(desc, value.shape);
   add_variant(value, {place, desc, packed && (undescribed || element_type(desc) == value.type), packed});
-  const auto id = static_cast<ValueId>(&value - values_.data());
+  const auto id = id_of(value);
   const auto step = static_cast<std::ptrdiff_t>(plan_.steps.size()) - (by_next_step ? 0 : 1);
   plan_.made.push_back(
       {outputs_[id].first, outputs_[id].second, value.type, value.shape, place, desc, step, value.quantization});
 }
 
-Place Lowering::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }
-
-// -- Who reads what
-// -----------------------------------------------------------------------------------------------------------
-
-namespace {
-std::size_t extent_bytes(const Value& value, const Value::Variant& variant) {
-  return variant.desc.get_ndims() ? variant.desc.get_size() : *checked_size_bytes(value.type, value.shape);
+md PlanBuilder::blocked_desc(const Shape& shape, ElementType type) const {
+  using tag = dnnl::memory::format_tag;
+  if (channel_block_ == 0 || shape.size() < 3 || shape.size() > 5) return {};
+  const bool wide = channel_block_ == 16;
+  const tag tags[] = {wide ? tag::nCw16c : tag::nCw8c, wide ? tag::nChw16c : tag::nChw8c,
+                      wide ? tag::nCdhw16c : tag::nCdhw8c};
+  return md(to_dims(shape), data_type(type), tags[shape.size() - 3]);
 }
 
-bool overlap(std::size_t a, std::size_t a_bytes, std::size_t b, std::size_t b_bytes) {
-  return a < b + b_bytes && b < a + a_bytes;
-}
-}  // namespace
+Place PlanBuilder::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }
 
-void Lowering::count_reader(BufferId buffer, int change) {
-  const auto by = static_cast<std::size_t>(change);  // Unsigned arithmetic wraps: -1 takes one away.
-  tenants_[buffer].read += by;
-  tenants_[group(buffer)].group_read += by;
-}
-
-void Lowering::add_variant(Value& value, Value::Variant variant) {
-  tenants_[variant.place.buffer].values.push_back(static_cast<ValueId>(&value - values_.data()));
-  if (value.remaining_uses > 0) count_reader(variant.place.buffer, 1);
+void PlanBuilder::add_variant(Value& value, Value::Variant variant) {
+  const std::size_t size =
+      variant.desc.get_ndims() ? variant.desc.get_size() : *checked_size_bytes(value.type, value.shape);
+  tenancy_.add_extent(id_of(value), variant.place, size);
   value.variants.push_back(std::move(variant));
 }
 
-void Lowering::change_uses(Value& value, int change) {
-  const bool was_read = value.remaining_uses > 0;
+void PlanBuilder::change_uses(Value& value, int change) {
   value.remaining_uses += change;
-  const bool is_read = value.remaining_uses > 0;
-  if (was_read == is_read) return;
-  for (const auto& variant : value.variants) {
-    count_reader(variant.place.buffer, is_read ? 1 : -1);
-    if (is_read) tenants_[variant.place.buffer].values.push_back(static_cast<ValueId>(&value - values_.data()));
-  }
+  tenancy_.set_read(id_of(value), value.remaining_uses > 0);
 }
 
-bool Lowering::is_still_read(Place place, std::size_t size_bytes) {
-  Tenants& tenants = tenants_[place.buffer];
-  if (tenants.read == 0) return false;
-  // Looking at more each time would cost the square of their number.
-  constexpr std::size_t kMany = 64;
-  if (tenants.read > kMany) return true;
-  if (tenants.values.size() > kMany)
-    std::erase_if(tenants.values, [&](ValueId id) { return values_[id].remaining_uses <= 0; });
-  for (const ValueId id : tenants.values) {
-    const Value& value = values_[id];
-    if (value.remaining_uses <= 0) continue;
-    for (const auto& variant : value.variants)
-      if (variant.place.buffer == place.buffer &&
-          overlap(variant.place.offset, extent_bytes(value, variant), place.offset, size_bytes))
-        return true;
-  }
-  return false;
+std::vector<Read> PlanBuilder::reads_of(const Value& value) const { return tenancy_.extents(id_of(value)); }
+
+bool PlanBuilder::may_overwrite(const Read& over, const std::vector<Read>& others) {
+  return options().fuse && plan_.buffers[over.place.buffer].kind == BufferKind::kArena &&
+         tenancy_.may_overwrite(over, others);
 }
 
-std::vector<Read> Lowering::reads_of(const Value& value) const {
-  std::vector<Read> reads;
-  for (const auto& variant : value.variants) reads.push_back({variant.place, extent_bytes(value, variant)});
-  return reads;
-}
-
-bool Lowering::may_overwrite(const Read& over, const std::vector<Read>& others) {
-  const BufferId buffer = over.place.buffer;
-  if (!options().fuse || plan_.buffers[buffer].kind != BufferKind::kArena) return false;
-  const Tenants& first = tenants_[group(buffer)];
-  // How buffers of a group will lie to each other is not known yet: whatever is read of another one is in the way.
-  if (first.is_foreign || first.group_read > tenants_[buffer].read) return false;
-  for (const Read& other : others) {
-    if (!other.place || group(other.place.buffer) != group(buffer)) continue;
-    if (other.place.buffer != buffer) return false;
-    if (!overlap(other.place.offset, other.size_bytes, over.place.offset, over.size_bytes)) continue;
-    if (!other.in_step || !(other.place == over.place) || other.size_bytes != over.size_bytes) return false;
-  }
-  return !is_still_read(over.place, over.size_bytes);
-}
-
-Place Lowering::define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others) {
+Place PlanBuilder::define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others) {
   if (!may_overwrite(over, others)) return define(value, desc);
   define_at(value, desc, over.place);
   return over.place;
 }
 
-void Lowering::may_share(Place a, Place b) {
-  const BufferId from = group(a.buffer), to = group(b.buffer);
-  if (from == to) return;
-  group_[from] = to;
-  tenants_[to].group_read += tenants_[from].group_read;
-  tenants_[to].is_foreign |= tenants_[from].is_foreign;
-}
+void PlanBuilder::may_share(Place a, Place b) { tenancy_.may_share(a.buffer, b.buffer); }
 
-void Lowering::request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step) {
+void PlanBuilder::request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step) {
   may_share(part, whole);
   requests_.push_back({part, size_bytes, whole, step});
+}
+
+// -- Steps
+
+void PlanBuilder::add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written) {
+  step.arguments.emplace_back(argument, desc);
+  step.operands.push_back({place, written});
+}
+
+void PlanBuilder::add_scratchpad(PrimitiveStep& step, const md& scratchpad) {
+  if (scratchpad.get_size() > 0)
+    add_argument(step, DNNL_ARG_SCRATCHPAD, scratch(scratchpad.get_size()), scratchpad, true);
+}
+
+PrimitiveStep& PlanBuilder::add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive,
+                                          std::string kernel) {
+  auto step = std::make_unique<PrimitiveStep>();
+  step->engine = engine();
+  step->primitive = primitive;
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  PrimitiveStep& added = *step;
+  plan_.steps.push_back(std::move(step));
+  return added;
+}
+
+void PlanBuilder::add_step(const std::shared_ptr<Node>& node, std::unique_ptr<Step> step, std::string kernel) {
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  plan_.steps.push_back(std::move(step));
+}
+
+KernelStep& PlanBuilder::add_kernel(const std::shared_ptr<Node>& node, std::string kernel,
+                                    const std::vector<Place>& read, const std::vector<Place>& written,
+                                    KernelStep::Kernel function) {
+  auto step = std::make_unique<KernelStep>();
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  for (Place place : read) step->operands.push_back({place, false});
+  for (Place place : written) step->operands.push_back({place, true});
+  step->kernel = std::move(function);
+  KernelStep& added = *step;
+  plan_.steps.push_back(std::move(step));
+  return added;
+}
+
+void PlanBuilder::note_fused(const Chain& chain) {
+  StepInfo& info = plan_.steps.back()->info;
+  info.node_name = chain.anchor()->get_friendly_name();
+  for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
+    info.fused.push_back(chain.nodes[i]->get_friendly_name());
+    note_optimized_out(chain.nodes[i]);
+  }
+}
+
+void PlanBuilder::note_optimized_out(const std::shared_ptr<Node>& node) {
+  plan_.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
+}
+
+void PlanBuilder::lower_reference(const std::shared_ptr<Node>& node) {
+  if (!node->operation().evaluate) {
+    throw Error(Code::kUnimplemented, "CPU: " + node->describe() + " has no kernel for these types and shapes");
+  }
+  auto step = std::make_unique<ReferenceStep>();
+  step->info = {node->get_friendly_name(), node->get_type_name(), "reference", {}, true};
+  step->node = node;
+  step->input_count = node->get_input_size();
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    Value& source = input(node, i);
+    step->operands.push_back({plain(source), false});
+    step->tensors.emplace_back(source.type, source.shape);
+  }
+  for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+    Value& made = value(node->output(i));
+    step->operands.push_back({define_plain(made), true});
+    step->tensors.emplace_back(made.type, made.shape);
+  }
+  plan_.steps.push_back(std::move(step));
 }
 
 }  // namespace tenon::inline v1::engine

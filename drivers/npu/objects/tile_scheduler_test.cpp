@@ -7,20 +7,20 @@
 
 #include <gtest/gtest.h>
 
-#include <tenon/drivers/npu/platform_internal.hpp>
-#include <tenon/drivers/npu/workers_internal.hpp>
+#include <tenon/drivers/npu/objects/platform.hpp>
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
 
 namespace tenon::npu {
 namespace {
 
 using namespace std::chrono_literals;
 
-TEST(NpuWorkers, AreAsManyAsTilesAndNoMoreThanCpus) {
+TEST(NpuTileScheduler, AreAsManyAsTilesAndNoMoreThanCpus) {
   const int cpus = engine::Workers::available_cpus();
-  EXPECT_EQ(Workers(1).threads(), 1);
-  EXPECT_EQ(Workers(6).threads(), std::min(6, cpus));
-  EXPECT_EQ(Workers(0xffffffff).threads(), std::min(1024, cpus));
-  Workers workers(6);
+  EXPECT_EQ(TileScheduler(1).threads(), 1);
+  EXPECT_EQ(TileScheduler(6).threads(), std::min(6, cpus));
+  EXPECT_EQ(TileScheduler(0xffffffff).threads(), std::min(1024, cpus));
+  TileScheduler workers(6);
   EXPECT_EQ(workers.threads_for(0), workers.threads());
   EXPECT_EQ(workers.threads_for(1), 1);
   EXPECT_EQ(workers.threads_for(100), workers.threads());
@@ -28,8 +28,8 @@ TEST(NpuWorkers, AreAsManyAsTilesAndNoMoreThanCpus) {
   workers.run(0, [&](engine::Workers& bounded) { EXPECT_EQ(bounded.threads(), workers.threads()); });
 }
 
-TEST(NpuWorkers, RunsNeverTakeMoreThanThereAre) {
-  Workers workers(4);
+TEST(NpuTileScheduler, RunsNeverTakeMoreThanThereAre) {
+  TileScheduler workers(4);
   std::atomic<int> taken{0}, most{0};
   std::vector<std::thread> threads;
   for (std::uint32_t t = 0; t < 6; ++t)
@@ -49,16 +49,16 @@ TEST(NpuWorkers, RunsNeverTakeMoreThanThereAre) {
   EXPECT_LE(most.load(), workers.threads());
 }
 
-TEST(NpuWorkers, TheMoreUrgentGoesFirstThenTheEarlier) {
+TEST(NpuTileScheduler, TheMoreUrgentGoesFirstThenTheEarlier) {
   static constexpr Priority priorities[] = {Priority::kBackground, Priority::kLow,  Priority::kNormal,
                                             Priority::kHigh,       Priority::kHigh, Priority::kNormal};
-  Workers workers(1);
+  TileScheduler workers(1);
   std::vector<int> order;  // Written in turns.
   std::vector<std::thread> threads;
   workers.run(1, [&](engine::Workers&) {
     for (int i = 0; i < 6; ++i) {
       threads.emplace_back([&, i] {
-        Workers::set_thread_priority(priorities[i]);
+        TileScheduler::set_thread_priority(priorities[i]);
         workers.run(1, [&](engine::Workers&) { order.push_back(i); });
       });
       std::this_thread::sleep_for(30ms);  // It stands in line before the next comes.
@@ -68,15 +68,15 @@ TEST(NpuWorkers, TheMoreUrgentGoesFirstThenTheEarlier) {
   EXPECT_EQ(order, (std::vector<int>{3, 4, 2, 5, 1, 0}));
 }
 
-TEST(NpuWorkers, AreReservedOnlyWhenNothingRunsAndOthersWait) {
-  Workers workers(2);
-  workers.run(1, [&](engine::Workers&) { EXPECT_FALSE(Workers::Reservation(workers)); });
+TEST(NpuTileScheduler, AreReservedOnlyWhenNothingRunsAndOthersWait) {
+  TileScheduler workers(2);
+  workers.run(1, [&](engine::Workers&) { EXPECT_FALSE(TileScheduler::Reservation(workers)); });
   std::atomic<bool> ran{false};
   std::thread other;
   {
-    const Workers::Reservation reservation(workers);
+    const TileScheduler::Reservation reservation(workers);
     ASSERT_TRUE(reservation);
-    EXPECT_FALSE(Workers::Reservation(workers));
+    EXPECT_FALSE(TileScheduler::Reservation(workers));
     int runs = 0;
     for (const std::uint32_t tiles : {0u, 1u}) workers.run(tiles, [&](engine::Workers&) { ++runs; });
     EXPECT_EQ(runs, 2);
@@ -86,11 +86,11 @@ TEST(NpuWorkers, AreReservedOnlyWhenNothingRunsAndOthersWait) {
   }
   other.join();
   EXPECT_TRUE(ran.load());
-  EXPECT_TRUE(Workers::Reservation(workers));
+  EXPECT_TRUE(TileScheduler::Reservation(workers));
 }
 
-TEST(NpuWorkers, ARunThatThrowsGivesItsTurnBack) {
-  Workers workers(1);
+TEST(NpuTileScheduler, ARunThatThrowsGivesItsTurnBack) {
+  TileScheduler workers(1);
   EXPECT_THROW(workers.run(1, [](engine::Workers&) { throw 1; }), int);
   bool ran = false;
   workers.run(1, [&](engine::Workers&) { ran = true; });

@@ -1,27 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// From nodes to steps: values and their layouts in memory, and the table of lowering functions.
+// What a plan is built with while nodes are lowered: values and their layouts in memory, places, steps.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
-#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/kernels/quantize.hpp>
-#include <tenon/devices/cpu/engine/plan_internal.hpp>
-#include <tenon/graph/limits.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/engine/kernels/quantize.hpp>
+#include <tenon/engine/lower/tenancy.hpp>
+#include <tenon/engine/plan/plan.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon::inline v1::engine {
-
-using ValueId = std::uint32_t;
 
 /// A tensor of the graph, in one or several layouts. The type that its elements lie in is part of a layout: f32 values
 /// may lie as bf16, or as 8-bit numbers when the value says what these mean.
@@ -40,12 +35,12 @@ struct Value {
   int remaining_uses = 0;                    ///< Readers that are not lowered yet.
 };
 
-/// Bytes that a step reads.
-struct Read {
-  Place place;
-  std::size_t size_bytes = 0;
-  /// Element i of the result is made of element i of these and is written after they are read.
-  bool in_step = false;
+/// That one buffer become a part of another, once all is lowered; else the step goes on copying.
+struct PartRequest {
+  Place part;
+  std::size_t size_bytes;
+  Place whole;
+  std::size_t step;  ///< Index of the step that copies.
 };
 
 /// The nodes that an anchor computes in one step: itself and the element-wise nodes after it.
@@ -55,11 +50,9 @@ struct Chain {
   const std::shared_ptr<Node>& last() const { return nodes.back(); }
 };
 
-class Lowering {
+class PlanBuilder {
  public:
-  Lowering(PlanImpl& plan, const Model& model);
-  /// Fills the plan's buffers and steps. @errors kDeadlineExceeded: `time` is over.
-  void run(const TimeLimit& time);
+  explicit PlanBuilder(PlanImpl& plan);
 
   PlanImpl& plan() { return plan_; }
   const Options& options() const { return plan_.options; }
@@ -128,10 +121,8 @@ class Lowering {
   void note_fused(const Chain& chain);
   void note_optimized_out(const std::shared_ptr<Node>& node);
 
-  /// The reference kernel on packed tensors.
+  /// A step by the reference kernel on packed tensors.
   void lower_reference(const std::shared_ptr<Node>& node);
-  /// What an unfused node would do.
-  void lower_single(const std::shared_ptr<Node>& node);
 
   /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
   int channel_block() const { return channel_block_; }
@@ -148,58 +139,41 @@ class Lowering {
   /// A convolution, matrix product or attention reads the node's value, be it over other operations.
   bool is_before_product(const Node* node) const { return before_products_.count(node) > 0; }
 
+  // -- For the walk over the model.
+
+  /// A value for each output of these nodes; all that lowering functions may ask for.
+  void add_values(const NodeVector& order);
+  bool has_values_of(const Node* node) const { return ids_.count(node) > 0; }
+  /// Memory for each of the plan's variables.
+  void add_variables();
+  /// Memory that the user binds to a port.
+  Place add_port(BufferKind kind, std::size_t size_bytes, std::size_t index);
+  /// So many readers more are still to be lowered.
+  void change_uses(Value& value, int change);
+  void set_before_products(std::unordered_set<const Node*> nodes) { before_products_ = std::move(nodes); }
+  /// The node that is lowered now stays in f32: see precise.hpp.
+  void set_precise(bool precise) { is_precise_ = precise; }
+  const std::vector<PartRequest>& part_requests() const { return requests_; }
+
  private:
-  friend class ChainFinder;
   void define_at(Value& value, const md& desc, Place place, bool by_next_step);
   ValueId id_of(const Output<Node>& output) const;
+  ValueId id_of(const Value& value) const { return static_cast<ValueId>(&value - values_.data()); }
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
   /// Adds a layout that the value lies in, and keeps account of who may still read the memory.
   void add_variant(Value& value, Value::Variant variant);
-  void change_uses(Value& value, int change);
-  void count_reader(BufferId buffer, int change);
-  /// True when something still to be lowered reads bytes of that range of one buffer; where many values lie, of the
-  /// buffer.
-  bool is_still_read(Place place, std::size_t size_bytes);
-  BufferId group(BufferId buffer);
-  void check_supported();
-  void find_products();
   /// From a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
   void add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
                    const std::optional<Quantization>& quantization);
   void add_move(Place from, const md& from_desc, Place to, const md& to_desc);
   void add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count);
-  bool fold(const std::shared_ptr<Node>& node);
-  void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
-  void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
-  void lower_chain(const Chain& chain);
-  /// Sets what compute_type() says, and has what a precise node reads as f32.
-  void begin_anchor(const std::shared_ptr<Node>& node);
-  /// The node's output is its input.
-  void pass_on(const std::shared_ptr<Node>& node);
-  void use_inputs(const std::shared_ptr<Node>& node, int change);
-  void grant_parts();
 
-  struct PartRequest {
-    Place part;
-    std::size_t size_bytes;
-    Place whole;
-    std::size_t step;  ///< Index of the step that copies.
-  };
   PlanImpl& plan_;
-  const Model& model_;
-  NodeVector order_;
   std::unordered_map<const Node*, ValueId> ids_;  ///< Of each node's first output; the others follow.
   std::unordered_set<const Node*> before_products_;
   std::vector<Value> values_;
   std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
-  struct Tenants {
-    std::vector<ValueId> values;  ///< All with a layout in the buffer that is still read, and some that is not.
-    std::size_t read = 0;         ///< Layouts in the buffer whose value has readers left.
-    std::size_t group_read = 0;   ///< The same of all its group; of a group's first buffer.
-    bool is_foreign = false;      ///< The group has memory that is not the arena's; of a group's first buffer.
-  };
-  std::vector<Tenants> tenants_;  // of each buffer
-  std::vector<BufferId> group_;   // union-find over buffers that may become one memory
+  Tenancy tenancy_;
   std::vector<PartRequest> requests_;
   std::map<const void*, BufferId> constants_;
   std::vector<BufferId> states_;
@@ -207,59 +181,5 @@ class Lowering {
   bool is_precise_ = false;                            ///< The node that is lowered now: see precise.hpp.
   Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only where the CPU has AMX.
 };
-
-/// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added
-/// then, and a fused chain is tried again as single nodes, a single node as its reference kernel.
-using LowerFunction = bool (*)(Lowering& lowering, const Chain& chain);
-
-struct LoweringEntry {
-  LowerFunction lower = nullptr;
-  bool is_anchor = false;  ///< Element-wise nodes after it may be fused into it.
-};
-
-/// The table: one registration per kernel family, each in its file.
-using LoweringTable = std::map<std::string_view, LoweringEntry>;
-const LoweringTable& lowering_table();
-void register_convolution(LoweringTable& table);
-void register_matmul(LoweringTable& table);
-void register_pooling(LoweringTable& table);
-void register_elementwise(LoweringTable& table);
-void register_normalization(LoweringTable& table);
-void register_movement(LoweringTable& table);
-void register_gather(LoweringTable& table);
-void register_resize(LoweringTable& table);
-void register_reduction(LoweringTable& table);
-void register_state(LoweringTable& table);
-void register_attention(LoweringTable& table);
-void register_input_stage(LoweringTable& table);
-void register_control_flow(LoweringTable& table);
-void register_recurrent(LoweringTable& table);
-void register_quantization(LoweringTable& table);
-
-/// A copy of the model with the passes run that kernels of this engine profit from.
-std::shared_ptr<const Model> prepare_model(const Model& model, const Options& options, const TimeLimit& time);
-
-// -- Descriptions
-// ------------------------------------------------------------------------------------------------------------
-
-/// oneDNN's name of the type; undef for those that it lacks.
-dnnl::memory::data_type data_type(ElementType type);
-/// Packed row-major; undefined (ndims 0) where oneDNN cannot describe it. Scalars have dims {1}.
-md plain_desc(ElementType type, const Shape& shape);
-dnnl::memory::dims to_dims(const Shape& shape);
-/// The elements lie in packed row-major order, whatever the layout is called.
-bool is_plain(const md& desc, const Shape& shape, ElementType type);
-/// The type that a described tensor's elements have.
-ElementType element_type(const md& desc);
-/// Its elements fill its bytes: no padding, no gaps.
-bool is_dense(const md& desc);
-/// [N, C, spatial...] with the channels innermost, for 3 to 5 axes; undefined for others.
-md channels_last(ElementType type, const Shape& shape);
-/// The same strides and blocks for elements of another type; undefined when that cannot be said.
-md retyped(const md& desc, ElementType type);
-/// The elements lie in packed row-major order in the description's own type.
-bool is_packed(const md& desc, const Shape& shape);
-/// oneDNN fell back to its scalar code.
-bool is_slow(const char* implementation);
 
 }  // namespace tenon::inline v1::engine

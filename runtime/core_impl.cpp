@@ -251,7 +251,7 @@ SupportedOpsMap Core::Impl::query_model(const std::shared_ptr<const Model>& mode
 
 Any Core::Impl::get_property(const std::string& device, const std::string& name) const {
   AnyMap arguments;
-  return device(DeviceName(device), &arguments)->get_property(name, arguments);
+  return this->device(DeviceName(device), &arguments)->get_property(name, arguments);
 }
 
 std::shared_ptr<CompiledModelImpl> Core::Impl::device_model(const CompiledModel& model) const {

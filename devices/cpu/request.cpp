@@ -169,7 +169,7 @@ class Request final : public InferRequestImpl {
     auto results =
         staged_->run(owner_->dynamic_model(), inputs_, owner_->workers(inference.stream()), {ending.asked(), &ending});
     interpreted_.clear();
-    for (const TimedStep& timed : staged_->timed_steps())
+    for (const engine::TimedStep& timed : staged_->timed_steps())
       interpreted_.push_back(executed(timed.step, timed.start, timed.duration));
     return results;
   }

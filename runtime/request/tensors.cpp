@@ -51,7 +51,7 @@ void RequestState::check(const PortInfo& port, const Tensor& tensor, const Shape
   }
 }
 
-RequestState::Plan& RequestState::plan() {
+RequestState::DevicePlan& RequestState::plan() {
   if (plans_.empty()) use_variant({});
   return plans_[active_plan_];
 }

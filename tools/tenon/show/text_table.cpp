@@ -46,10 +46,11 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows, std::s
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
+  // One character a time from the widest: what is left is shared by the wide ones.
   while (width != 0 && total_of(widths) > width) {
     const auto widest = std::max_element(widths.begin(), widths.end());
     if (*widest <= kLeast) break;
-    *widest = std::max(kLeast, *widest - std::min(*widest, total_of(widths) - width));
+    --*widest;
   }
   std::string text;
   for (std::size_t r = 0; r < rows.size(); ++r) {

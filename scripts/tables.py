@@ -57,7 +57,8 @@ def cell(page, name, row, column, second=""):
             here = cells(line)
             if at is not None and here[0].startswith(row) and second in ("", here[1]):
                 return re.sub(r"\*\*|, (missed|aim).*", "", here[at])
-    raise SystemExit(f"tables.py: README cites '{row}', '{column}' of the table {name}, which has no such cell")
+    raise SystemExit(f"tables.py: README cites '{row}', '{column}' of the table {name}, which has no such cell: nothing was written. Measure "
+                     "all of it, or leave the docs alone by --no-docs")
 
 
 def cited(page):
@@ -67,19 +68,18 @@ def cited(page):
     return "\n".join(lines)
 
 
-def cite():
-    README.write_text(replaced(README.read_text(), "cited", cited(BENCHMARKS.read_text())))
-
-
 def write(name, text, page=BENCHMARKS):
-    page.write_text(replaced(page.read_text(), name, text))
-    if page == BENCHMARKS:
-        cite()
+    """Both pages or neither: a table of a part of the models may lack what README cites."""
+    changed = replaced(page.read_text(), name, text)
+    readme = replaced(README.read_text(), "cited", cited(changed)) if page == BENCHMARKS else None
+    page.write_text(changed)
+    if readme is not None:
+        README.write_text(readme)
 
 
 def main() -> int:
     if "--check" not in sys.argv[1:]:
-        cite()
+        README.write_text(replaced(README.read_text(), "cited", cited(BENCHMARKS.read_text())))
     elif block(README.read_text(), "cited").group(1) != cited(BENCHMARKS.read_text()):
         print("README's figures are not those of docs/benchmarks.md: run scripts/tables.py")
         return 1

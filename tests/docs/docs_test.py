@@ -117,6 +117,13 @@ class Tables(unittest.TestCase):
             with self.assertRaises(SystemExit):
                 tables.cell(self.PAGE, *place)
 
+    def test_a_table_without_what_readme_cites_changes_nothing(self):
+        pages = (tables.BENCHMARKS, tables.README)
+        before = [path.read_text() for path in pages]
+        with self.assertRaises(SystemExit):
+            tables.write("first", "| model | way |\n|---|---|\n| another | |")
+        self.assertEqual([path.read_text() for path in pages], before)
+
 
 if __name__ == "__main__":
     unittest.main()

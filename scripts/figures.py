@@ -71,8 +71,8 @@ def main() -> int:
     if not found:
         print("figures: no JSON in out/bench; run ./dev bench first")
         return 1
-    tables.write("figures", table(found, machine))
     print(table(found, machine))
+    tables.write("figures", table(found, machine))
     return 0
 
 

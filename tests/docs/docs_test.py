@@ -50,6 +50,14 @@ class Pages(unittest.TestCase):
                 here = [ROOT / name, ROOT / f"{name}.hpp", ROOT / "docs" / name]
                 self.assertTrue(any(each.exists() for each in here), f"{path}: {name}")
 
+    def test_rows_of_tables_have_as_many_cells_as_their_heads(self):
+        for path in [*docs_code.pages(ROOT), *(ROOT / "docs/reference").glob("*.md")]:
+            width = 0
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                here = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+                self.assertTrue(0 in (width, here) or here == width, f"{path}:{number}: write \\| for a bar within a cell")
+                width = here
+
     def test_every_page_is_in_the_index(self):
         index = (ROOT / "docs/README.md").read_text()
         for path in (ROOT / "docs").rglob("*.md"):

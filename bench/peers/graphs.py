@@ -120,7 +120,7 @@ def main():
             print(f"{name}: done", file=sys.stderr)
     processor = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")), platform.machine())
     title = (f"{datetime.date.today()}, {os.cpu_count()} cores of an {processor}, load {os.getloadavg()[0]:.1f} after; one thread; read and compile, and one "
-             f"inference (per node); medians of {options.rounds} rounds; `./dev bench graphs` makes this table.")
+             f"inference (per node); medians of {options.rounds} rounds, at most {options.limit:.0f} s for a compilation; `./dev bench graphs` makes this table.")
     head = ["model"] + [f"{NAMES[peer]}: compile" for peer in commands] + [f"{NAMES[peer]}: infer" for peer in commands]
     text = "\n".join([title, "", *table(head, rows)])
     print(text)

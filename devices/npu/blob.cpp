@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blobs of compiled models: a header that is checked before anything of it is used, what the device remembers, and the
 // driver's own blob.
-#include <tenon/devices/npu/model_info_internal.hpp>
+#include <tenon/core/version.hpp>
+#include <tenon/devices/npu/model_info.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -9,8 +10,8 @@
 #include <span>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/npu/blob_table_internal.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/devices/npu/blob_table.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/content_hash.hpp>
@@ -21,7 +22,7 @@ namespace {
 constexpr char kMagic[8] = {'T', 'N', 'P', 'U', 'B', 'L', 'O', 'B'};
 /// Major: what older readers can't read. Minor: what they may leave out.
 constexpr std::uint32_t kMajor = 2, kMinor = 0;
-constexpr const char* kVersion = "Tenon 0.1.0";
+constexpr const char* kVersion = "Tenon " TENON_VERSION;
 constexpr std::size_t kPage = 4096;
 
 /// Little-endian, as every machine with such a device.

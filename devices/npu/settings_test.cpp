@@ -2,7 +2,8 @@
 // What settings do where it shows: in the driver's cache, in the objects that are made, in who waits.
 #include <dlfcn.h>
 
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/core/version.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/runtime/content_hash.hpp>
 
 namespace tenon::npu_testing {
@@ -146,7 +147,7 @@ TEST_F(NpuSettings, BlobsOfOtherVersionsAreTakenOnDemand) {
   std::stringstream stream;
   core.compile_model(relu(), "NPU").export_model(stream);
   std::string blob = stream.str();
-  blob[blob.find("0.1.0", kMadeBy)] = '9';
+  blob[blob.find(TENON_VERSION, kMadeBy)] = '9';
   const ContentHash own = content_hash(blob.data(), kOwn);
   std::memcpy(blob.data() + kOwn, &own, sizeof own);
   std::istringstream refused(blob), taken(blob);

@@ -17,13 +17,13 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/blob_internal.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/runtime/cache_internal.hpp>
+#include <tenon/engine/blob.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/cache/cache.hpp>
 
 namespace {
 
-// The layouts of both headers, as runtime/cache_file.cpp and devices/cpu/blob.cpp have them.
+// The layouts of both headers, as runtime/cache/file.cpp and devices/cpu/blob.cpp have them.
 constexpr std::size_t kEntryHeader = 112, kEntryInfoBytes = 24, kEntryInfoHash = 48, kEntryPayloadHash = 64,
                       kEntryOwn = 96;
 constexpr std::size_t kBlobHeader = 512, kBlobTotal = 16, kBlobContent = 104, kBlobIdentity = 128, kBlobOwn = 496;
@@ -50,7 +50,7 @@ void repair_entry(std::string& bytes) {
 
 void repair_blob(std::string& bytes) {
   if (bytes.size() < kBlobHeader) return;
-  const std::string identity = tenon::cpu_device::blob_identity();
+  const std::string identity = tenon::engine::blob_identity();
   std::memset(bytes.data() + kBlobIdentity, 0, kBlobOwn - kBlobIdentity);
   std::memcpy(bytes.data() + kBlobIdentity, identity.data(), identity.size());
   const std::uint64_t total = number_at(bytes, kBlobTotal);
@@ -63,7 +63,7 @@ void try_blob(const std::string& bytes) {
   tenon::Tensor tensor(tenon::ElementType::kU8, tenon::Shape{bytes.size()});
   if (!bytes.empty()) std::memcpy(tensor.data(), bytes.data(), bytes.size());
   try {
-    const auto blob = tenon::cpu_device::read_blob(tensor, false);
+    const auto blob = tenon::engine::read_blob(tensor, false);
     blob.prepared.model->get_ordered_ops();
   } catch (const tenon::Error&) {
   }
@@ -116,11 +116,11 @@ void write_seeds(const std::string& folder) {
   std::filesystem::create_directories(folder);
   const auto fixed = small_model(PartialShape{1, 32, 2, 2});
   std::ostringstream prepared, open, weightless;
-  using Kind = cpu_device::Blob::Kind;
-  const auto write = [](std::ostream& stream, Kind kind, engine::PreparedModel model) {
-    cpu_device::write_blob(stream, {kind, "small", ElementType::kF32, std::move(model)});
+  using Kind = engine::Blob::Kind;
+  const auto write = [](std::ostream& stream, Kind kind, engine::PackedModel model) {
+    engine::write_blob(stream, {kind, "small", ElementType::kF32, std::move(model)});
   };
-  write(prepared, Kind::kPrepared, engine::prepare_again(*engine::Plan::compile(fixed)));
+  write(prepared, Kind::kPrepared, engine::packed_model_of(*engine::Plan::compile(fixed)));
   write(open, Kind::kModel, {small_model(PartialShape{Dimension(), 32, 2, 2}), {}});
   write(weightless, Kind::kWeightless, {fixed, {}});
   for (const auto& [name, blob] :

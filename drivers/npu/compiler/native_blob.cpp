@@ -309,7 +309,7 @@ Header make_header(const Settings& settings) {
   header.format = kBlobFormat;
   header.compiler_major = kCompilerMajor;
   header.compiler_minor = kCompilerMinor;
-  header.platform = settings.target.platform.id;
+  header.platform = settings.target.platform.number;
   header.max_tiles = settings.target.max_tiles;
   header.tiles = settings.target.tiles;
   header.dma_engines = settings.target.dma_engines;
@@ -326,7 +326,7 @@ Header make_header(const Settings& settings) {
 
 Settings settings_of(const Header& header) {
   Settings settings;
-  const Platform* platform = find_platform(header.platform);
+  const Platform* platform = find_npu_platform(header.platform);
   if (!platform) damaged("it is for platform " + std::to_string(header.platform) + ", which this driver does not know");
   if (header.max_tiles < 1 || header.max_tiles > 64 || header.tiles < 1 || header.tiles > header.max_tiles)
     damaged("it has " + std::to_string(header.tiles) + " tiles of " + std::to_string(header.max_tiles));
@@ -357,7 +357,7 @@ engine::Options Settings::engine_options() const {
   return options;
 }
 
-Tensor write_native_blob(const Settings& settings, const Interface& interface, const cpu_device::Blob& payload) {
+Tensor write_native_blob(const Settings& settings, const Interface& interface, const engine::Blob& payload) {
   const Descriptor file{::memfd_create("npu-graph", MFD_CLOEXEC)};
   if (file.fd < 0) out_of_memory("memfd_create");
   Header header = make_header(settings);
@@ -371,14 +371,14 @@ Tensor write_native_blob(const Settings& settings, const Interface& interface, c
   stream.write(table.data(), static_cast<std::streamsize>(table.size()));
   const std::string gap(header.payload_offset - sizeof header - table.size(), '\0');
   stream.write(gap.data(), static_cast<std::streamsize>(gap.size()));
-  cpu_device::write_blob(stream, payload);
+  engine::write_blob(stream, payload);
   header.payload_size = buffer.written() - header.payload_offset;
   if (interface.initialisers) {
     const std::string fill(initialisers_offset(header) - header.payload_offset - header.payload_size, '\0');
     stream.write(fill.data(), static_cast<std::streamsize>(fill.size()));
-    cpu_device::Blob initialisers;
+    engine::Blob initialisers;
     initialisers.prepared.model = interface.initialisers;
-    cpu_device::write_blob(stream, initialisers);
+    engine::write_blob(stream, initialisers);
     header.initialisers_size = buffer.written() - initialisers_offset(header);
   }
   // To whole pages, so that whoever maps the exported file can have it used in place.
@@ -401,13 +401,12 @@ NativeBlob read_native_blob(const Tensor& bytes) {
   auto& arguments = blob.interface.arguments;
   arguments = read_arguments({static_cast<const char*>(bytes.data()) + header.arguments_offset,
                               static_cast<std::size_t>(header.arguments_size)});
-  blob.payload = cpu_device::read_blob(part_of(bytes, header.payload_offset, header.payload_size), true);
+  blob.payload = engine::read_blob(part_of(bytes, header.payload_offset, header.payload_size), true);
   check_arguments(arguments, *blob.payload.prepared.model);
   check_states(arguments);
   if (header.initialisers_size > 0) {
-    const auto part =
-        cpu_device::read_blob(part_of(bytes, initialisers_offset(header), header.initialisers_size), true);
-    if (part.kind != cpu_device::Blob::Kind::kModel) damaged("what its states start from is no model");
+    const auto part = engine::read_blob(part_of(bytes, initialisers_offset(header), header.initialisers_size), true);
+    if (part.kind != engine::Blob::Kind::kModel) damaged("what its states start from is no model");
     blob.interface.initialisers = part.prepared.model;
     check_initialisers(arguments, *blob.interface.initialisers);
   }

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blobs: a header that is checked byte by byte, then sections that are checked as a whole.
+#include <tenon/core/version.hpp>
+#include <tenon/engine/blob.hpp>
+
+#include <link.h>
+
+#include <cstring>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <set>
+#include <span>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/runtime/content_hash.hpp>
+#include <tenon/runtime/version.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'C', 'P', 'U'};
+constexpr std::uint32_t kFormat = 2;
+constexpr std::size_t kAlignment = 64;
+/// Names of the parameters that stand for packed constants in the graph.
+constexpr std::string_view kStandIn = "tenon.packed.";
+
+struct Section {
+  std::uint64_t offset, size;
+};
+/// Little-endian, as every machine that this device runs on.
+struct Header {
+  char magic[8];
+  std::uint32_t format;
+  std::uint32_t kind;
+  std::uint64_t total;
+  Section name, graph, constants, table, packed;
+  ContentHash content;      ///< Of all that follows the header.
+  std::uint64_t precision;  ///< ElementType computed in.
+  char identity[368];
+  ContentHash own;  ///< Of the header before this field.
+};
+static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
+constexpr std::size_t kHeaderBytes = sizeof(Header);
+
+std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// The build-id that the linker gave to the file in which this code lies: another build may lower otherwise.
+std::string build_id() {
+  struct Search {
+    std::uintptr_t address;
+    std::string found;
+  } search{reinterpret_cast<std::uintptr_t>(&build_id), {}};
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        bool mine = false;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
+          mine |= part.p_type == PT_LOAD && wanted.address >= begin && wanted.address < begin + part.p_memsz;
+        }
+        if (!mine) return 0;
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const auto& part = info->dlpi_phdr[i];
+          if (part.p_type != PT_NOTE) continue;
+          const char* at = reinterpret_cast<const char*>(info->dlpi_addr + part.p_vaddr);
+          const char* end = at + part.p_memsz;
+          while (at + sizeof(ElfW(Nhdr)) <= end) {
+            ElfW(Nhdr) note;
+            std::memcpy(&note, at, sizeof note);
+            const char* name = at + sizeof note;
+            const char* value = name + (note.n_namesz + 3) / 4 * 4;
+            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
+              static constexpr char kDigits[] = "0123456789abcdef";
+              for (std::size_t k = 0; k < note.n_descsz; ++k) {
+                wanted.found += kDigits[static_cast<unsigned char>(value[k]) >> 4];
+                wanted.found += kDigits[static_cast<unsigned char>(value[k]) & 15];
+              }
+              return 1;
+            }
+            at = value + (note.n_descsz + 3) / 4 * 4;
+          }
+        }
+        return 1;
+      },
+      &search);
+  return search.found;
+}
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Code::kDataLoss, "CPU: the compiled blob is damaged or truncated: " + what + "; compile the model anew");
+}
+
+/// Reads numbers and texts of the table, never past its end.
+class TableReader {
+ public:
+  explicit TableReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
+  std::uint64_t number() {
+    std::uint64_t value;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  std::string text() {
+    const std::uint64_t size = number();
+    return std::string(reinterpret_cast<const char*>(take(size)), size);
+  }
+
+ private:
+  const std::uint8_t* take(std::uint64_t size) {
+    if (size > bytes_.size() - at_) damaged("its table ends early");
+    const std::uint8_t* start = bytes_.data() + at_;
+    at_ += size;
+    return start;
+  }
+  std::span<const std::uint8_t> bytes_;
+  std::size_t at_ = 0;
+};
+
+class TableWriter {
+ public:
+  void number(std::uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  void text(const std::string& value) {
+    number(value.size());
+    bytes += value;
+  }
+  std::string bytes;
+};
+
+/// Parts of a blob in order, hashed and written without being put together in memory.
+class Parts {
+ public:
+  Section add(const void* data, std::size_t size) {
+    const Section section{end_, size};
+    parts_.push_back({static_cast<const char*>(data), size});
+    end_ += aligned(size);
+    return section;
+  }
+  std::size_t end() const { return end_; }
+  ContentHash hash() const {
+    ContentHasher hasher;
+    each([&](const char* data, std::size_t size) { hasher.add(data, size); });
+    return hasher.result();
+  }
+  void write(std::ostream& stream) const {
+    each([&](const char* data, std::size_t size) { stream.write(data, static_cast<std::streamsize>(size)); });
+  }
+
+ private:
+  template <typename Sink>
+  void each(Sink&& sink) const {
+    static constexpr char kZeros[kAlignment] = {};
+    for (const auto& [data, size] : parts_) {
+      if (size) sink(data, size);
+      if (aligned(size) != size) sink(kZeros, aligned(size) - size);
+    }
+  }
+  std::vector<std::pair<const char*, std::size_t>> parts_;
+  std::size_t end_ = kHeaderBytes;
+};
+
+/// Constants that leave the graph: by address, to their numbers.
+using Leaving = std::map<const void*, std::size_t>;
+
+/// The model with a parameter in place of each of them; `order` gives their numbers in the order of the parameters.
+std::shared_ptr<Model> with_parameters(const Model& given, const Leaving& leaving, std::vector<std::size_t>& order) {
+  const auto model = given.clone();
+  ParameterVector added;
+  for (const auto& node : model->get_ordered_ops()) {
+    const auto* constant = as_type<op::v0::Constant>(node.get());
+    const auto found = leaving.find(constant && constant->get_byte_size() ? constant->get_data_ptr() : nullptr);
+    if (found == leaving.end()) continue;
+    const auto parameter = std::make_shared<op::v0::Parameter>(constant->get_tensor().element_type(),
+                                                               PartialShape(constant->get_tensor().shape()));
+    parameter->set_friendly_name(std::string(kStandIn) + std::to_string(order.size()) + '/' +
+                                 node->get_friendly_name());
+    node->output(0).replace(parameter->output(0));
+    added.push_back(parameter);
+    order.push_back(found->second);
+  }
+  model->add_parameters(added);
+  return model;
+}
+
+/// Constants of this size and more, by address.
+std::vector<Tensor> large_constants(const Model& model) {
+  constexpr std::size_t kLarge = 4096;
+  std::vector<Tensor> found;
+  std::set<const void*> seen;
+  for (const auto& node : model.get_ordered_ops()) {
+    const auto* constant = as_type<op::v0::Constant>(node.get());
+    if (constant && constant->get_byte_size() >= kLarge && constant->get_tensor().is_contiguous() &&
+        seen.insert(constant->get_data_ptr()).second)
+      found.push_back(constant->get_tensor());
+  }
+  return found;
+}
+
+Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size) {
+  return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, bytes.memory(), bytes.offset() + offset, bytes.lease());
+}
+
+void check_header(const Header& header, std::uint64_t available) {
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
+    throw Error(Code::kInvalidArgument,
+                "CPU: these bytes are no compiled blob of Tenon's CPU device (no TENONCPU at their start)");
+  if (header.format != kFormat)
+    throw Error(Code::kFailedPrecondition, "CPU: the compiled blob has format " + std::to_string(header.format) +
+                                               ", this device reads " + std::to_string(kFormat) +
+                                               "; compile the model anew");
+  if (header.own != content_hash(&header, offsetof(Header, own)))
+    damaged("its header does not have the hash that it names");
+  const std::string_view identity(header.identity, ::strnlen(header.identity, sizeof header.identity));
+  if (identity != blob_identity())
+    throw Error(Code::kFailedPrecondition, "CPU: the compiled blob was made by \"" + std::string(identity) +
+                                               "\", this is \"" + blob_identity() + "\"; compile the model anew");
+  if (header.total > available)
+    damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
+  for (const Section& section : {header.name, header.graph, header.constants, header.table, header.packed}) {
+    if (section.offset < kHeaderBytes || section.offset % kAlignment != 0 || section.offset > header.total ||
+        section.size > header.total - section.offset)
+      damaged("a section lies outside");
+  }
+}
+
+/// Puts constants in the place of the parameters that stand for them, the last ones of the model. `make` gives each.
+void insert_constants(const std::shared_ptr<Model>& model, std::uint64_t count,
+                      const std::function<Tensor(std::size_t, const op::v0::Parameter&)>& make) {
+  const auto parameters = model->get_parameters();
+  if (count > parameters.size()) damaged("it names more constants than its graph has");
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& parameter = parameters[parameters.size() - count + i];
+    if (parameter->get_friendly_name().compare(0, kStandIn.size(), kStandIn) != 0 ||
+        parameter->get_partial_shape().is_dynamic())
+      damaged("a constant has no place");
+    const auto node = std::make_shared<op::v0::Constant>(make(i, *parameter));
+    node->set_friendly_name(parameter->get_friendly_name().substr(parameter->get_friendly_name().find('/') + 1));
+    parameter->output(0).replace(node->output(0));
+    model->remove_parameter(parameter);
+  }
+}
+
+/// Packed constants behind stand-ins.
+void insert_packed(Blob& blob, const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header) {
+  TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
+  insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
+    engine::PackedModel::Constant constant;
+    constant.stand_in = engine::make_stand_in(parameter.get_element_type(), parameter.get_output_shape(0));
+    for (std::uint64_t k = table.number(); k > 0; --k) {
+      engine::PackedConstant packed;
+      packed.from = table.text();
+      packed.layout = table.text();
+      const std::uint64_t offset = table.number(), size = table.number();
+      if (offset % kAlignment != 0 || offset > header.packed.size || size > header.packed.size - offset)
+        damaged("a packed constant lies outside");
+      packed.bytes = part_of(bytes, header.packed.offset + offset, size);
+      constant.packed.push_back(std::move(packed));
+    }
+    blob.prepared.constants.push_back(constant);
+    return constant.stand_in;
+  });
+}
+
+/// The source's constants, found again by their hashes.
+void insert_weights(const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header,
+                    const WeightsSource& source) {
+  TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
+  const std::shared_ptr<const Model> given = source ? source() : nullptr;
+  if (!given)
+    throw Error(
+        Code::kFailedPrecondition,
+        "CPU: Attempted to load a weightless compiled model, but no weights have been provided; give WEIGHTS_PATH "
+        "(the model's file) or MODEL_PTR");
+  std::map<std::string, Tensor> by_hash;
+  for (const Tensor& tensor : large_constants(*given))
+    by_hash.emplace(content_hash(tensor.data(), tensor.size_bytes()).to_text(), tensor);
+  insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
+    const auto found = by_hash.find(table.text());
+    if (found == by_hash.end())
+      throw Error(Code::kFailedPrecondition, "CPU: the weights that were given lack those of '" +
+                                                 parameter.get_friendly_name() + "': they belong to another model");
+    const Tensor& tensor = found->second;
+    const auto wanted = checked_size_bytes(parameter.get_element_type(), parameter.get_output_shape(0));
+    if (!wanted || *wanted != tensor.size_bytes()) damaged("a constant has another size than its weights");
+    return Tensor(TensorInfo{parameter.get_element_type(), parameter.get_output_shape(0), {}}, tensor.memory(),
+                  tensor.offset(), tensor.lease());
+  });
+}
+
+struct Packed {
+  std::string table;
+  std::vector<const Tensor*> tensors;
+};
+
+void write(std::ostream& stream, const Blob& blob, const Model& graph_model, const Packed& packed) {
+  const SerializedModel graph = serialize(graph_model);
+  Header header{};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.format = kFormat;
+  header.kind = static_cast<std::uint32_t>(blob.kind);
+  header.precision = static_cast<std::uint64_t>(blob.precision);
+  std::strncpy(header.identity, blob_identity().c_str(), sizeof header.identity - 1);
+  Parts parts;
+  header.name = parts.add(blob.name.data(), blob.name.size());
+  header.graph = parts.add(graph.xml.data(), graph.xml.size());
+  header.constants =
+      parts.add(graph.weights ? graph.weights.data() : nullptr, graph.weights ? graph.weights.size_bytes() : 0);
+  header.table = parts.add(packed.table.data(), packed.table.size());
+  header.packed = {parts.end(), 0};
+  for (const Tensor* tensor : packed.tensors) parts.add(tensor->data(), tensor->size_bytes());
+  header.packed.size = parts.end() - header.packed.offset;
+  header.total = parts.end();
+  header.content = parts.hash();
+  header.own = content_hash(&header, offsetof(Header, own));
+  stream.write(reinterpret_cast<const char*>(&header), sizeof header);
+  parts.write(stream);
+  stream.flush();
+  if (!stream)
+    throw Error(Code::kDataLoss,
+                "CPU: the stream took only a part of the compiled blob of " + std::to_string(header.total) + " bytes");
+}
+
+void write_weightless(std::ostream& stream, const Blob& blob) {
+  const Model& given = *blob.prepared.model;
+  const std::vector<Tensor> weights = large_constants(given);
+  Leaving leaving;
+  for (std::size_t i = 0; i < weights.size(); ++i) leaving[weights[i].data()] = i;
+  std::vector<std::size_t> order;
+  const auto model = with_parameters(given, leaving, order);
+  TableWriter table;
+  table.number(order.size());
+  for (const std::size_t index : order)
+    table.text(content_hash(weights[index].data(), weights[index].size_bytes()).to_text());
+  write(stream, blob, *model, {std::move(table.bytes), {}});
+}
+
+}  // namespace
+
+std::string blob_identity() {
+  static const std::string identity = "Tenon " TENON_VERSION " build " + build_id() + ", " + engine::layout_authority();
+  return identity;
+}
+
+void write_blob(std::ostream& stream, const Blob& blob) {
+  if (blob.kind == Blob::Kind::kWeightless) return write_weightless(stream, blob);
+  Leaving leaving;
+  for (std::size_t i = 0; i < blob.prepared.constants.size(); ++i)
+    leaving[blob.prepared.constants[i].stand_in.data()] = i;
+  std::vector<std::size_t> order;
+  const auto model = with_parameters(*blob.prepared.model, leaving, order);
+  TableWriter table;
+  Packed packed;
+  table.number(order.size());
+  std::size_t offset = 0;
+  for (const std::size_t index : order) {
+    const auto& constant = blob.prepared.constants[index];
+    table.number(constant.packed.size());
+    for (const engine::PackedConstant& one : constant.packed) {
+      table.text(one.from);
+      table.text(one.layout);
+      table.number(offset);
+      table.number(one.bytes.size_bytes());
+      offset += aligned(one.bytes.size_bytes());
+      packed.tensors.push_back(&one.bytes);
+    }
+  }
+  packed.table = std::move(table.bytes);
+  write(stream, blob, *model, packed);
+}
+
+Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& source) {
+  const std::uint64_t available = bytes ? bytes.size_bytes() : 0;
+  if (available < kHeaderBytes)
+    damaged(std::to_string(available) + " bytes are there, its header has " + std::to_string(kHeaderBytes));
+  Header header;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  check_header(header, available);
+  const char* start = static_cast<const char*>(bytes.data());
+  if (!is_verified && content_hash(start + kHeaderBytes, header.total - kHeaderBytes) != header.content)
+    damaged("its content does not have the hash that its header names");
+  Blob blob;
+  blob.kind = static_cast<Blob::Kind>(header.kind);
+  blob.name = std::string(start + header.name.offset, header.name.size);
+  blob.precision = static_cast<ElementType>(header.precision);
+  if (blob.precision != ElementType::kF32 && blob.precision != ElementType::kBf16)
+    damaged("it computes in a type that this device does not compute in");
+  const auto model =
+      read_ir(std::string_view(start + header.graph.offset, header.graph.size),
+              part_of(bytes, header.constants.offset, header.constants.size), "the compiled blob's graph");
+  model->set_friendly_name(blob.name);
+  if (blob.kind == Blob::Kind::kPrepared)
+    insert_packed(blob, model, bytes, header);
+  else if (blob.kind == Blob::Kind::kWeightless)
+    insert_weights(model, bytes, header, source);
+  else if (blob.kind != Blob::Kind::kModel)
+    damaged("it is of an unknown kind");
+  blob.prepared.model = model;
+  return blob;
+}
+
+}  // namespace tenon::inline v1::engine

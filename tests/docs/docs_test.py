@@ -4,7 +4,10 @@
 short, and its figures are those of docs/benchmarks.md. And that docs_code.py refuses what it cannot compile."""
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -64,6 +67,18 @@ class Pages(unittest.TestCase):
             name = path.relative_to(ROOT / "docs").as_posix()
             if name != "README.md":
                 self.assertIn(f"]({name})", index)
+
+    def test_recipes_that_copy_a_folder_leave_no_include_behind(self):
+        for page, folder, copy in (("add_framework", "frameworks/null", "frameworks/mylib"), ("add_device", "devices/template", "devices/mydevice")):
+            recipe = re.search(r"^```sh\n(cp -r .*?)^cd \.\./\.\.", (ROOT / f"docs/guide/{page}.md").read_text(), re.M | re.S).group(1)
+            with tempfile.TemporaryDirectory() as scratch:
+                tree = pathlib.Path(scratch)
+                shutil.copytree(ROOT / folder, tree / folder)
+                subprocess.run(["bash", "-ec", recipe], cwd=tree, check=True)
+                for source in (tree / copy).glob("*.?pp"):
+                    for header in re.findall(r'#include <tenon/([^>]+)>', source.read_text()):
+                        self.assertNotIn(folder, header, source.name)
+                        self.assertTrue((tree / header).exists() or (ROOT / header).exists(), f"{page}: {source.name} includes {header}")
 
     def test_readme_is_two_screens(self):
         self.assertLessEqual((ROOT / "README.md").read_text().count("\n"), LONGEST_README)

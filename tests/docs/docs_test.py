@@ -61,6 +61,11 @@ class Pages(unittest.TestCase):
                 self.assertTrue(0 in (width, here) or here == width, f"{path}:{number}: write \\| for a bar within a cell")
                 width = here
 
+    def test_headers_that_pages_name_exist(self):
+        for path in docs_code.pages(ROOT):
+            for header in re.findall(r"<tenon/([\w/]+\.(?:hpp|h))>", path.read_text()):
+                self.assertTrue((ROOT / header).exists(), f"{path}: <tenon/{header}>")
+
     def test_every_page_is_in_the_index(self):
         index = (ROOT / "docs/README.md").read_text()
         for path in (ROOT / "docs").rglob("*.md"):

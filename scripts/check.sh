@@ -15,9 +15,9 @@ check() {
   [ "$1" != --all ] || record_check
 }
 
-# README says when the slow tier last ran, and on which commit.
+# docs/support.md says when the slow tier last ran, and on which commit.
 record_check() {
-  sed -i "s|^Last full check: .*|Last full check: $(date -u +%F), commit $(git rev-parse --short HEAD).|" README.md
+  sed -i "s|^Last full check: .*|Last full check: $(date -u +%F), commit $(git rev-parse --short HEAD).|" docs/support.md
 }
 
 # The first clang++ here that builds a program of today's C++ with the flags given: an old one, or one without its sanitizers'

@@ -41,9 +41,9 @@ struct Header {
   std::uint64_t created_ns;
   std::uint64_t info_bytes;  ///< Texts and files, right after the header.
   std::uint64_t payload_offset, payload_bytes;
-  ContentHash info, payload;
+  store::ContentHash info, payload;
   std::uint64_t reserved[2];
-  ContentHash own;  ///< Of the header before this field.
+  store::ContentHash own;  ///< Of the header before this field.
 };
 static_assert(sizeof(Header) == 112);
 
@@ -56,7 +56,7 @@ class PayloadBuffer final : public std::streambuf {
  public:
   PayloadBuffer(NewFile& file, std::uint64_t offset) : file_(file), offset_(offset), begin_(offset) {}
   std::uint64_t size_bytes() const { return offset_ - begin_; }
-  ContentHash hash() const { return hasher_.result(); }
+  store::ContentHash hash() const { return hasher_.result(); }
   /// What the file system said; streams swallow exceptions of their buffers.
   std::exception_ptr failure() const { return failure_; }
 
@@ -85,7 +85,7 @@ class PayloadBuffer final : public std::streambuf {
  private:
   NewFile& file_;
   std::uint64_t offset_, begin_;
-  ContentHasher hasher_;
+  store::ContentHasher hasher_;
   std::exception_ptr failure_;
 };
 
@@ -143,7 +143,7 @@ std::int64_t nanoseconds(const timespec& time) { return std::int64_t{time.tv_sec
 
 }  // namespace
 
-void FileIdentity::add_to(ContentHasher& hasher) const {
+void FileIdentity::add_to(store::ContentHasher& hasher) const {
   hasher.add(path);
   for (const std::uint64_t number :
        {size_bytes, static_cast<std::uint64_t>(modified_ns), static_cast<std::uint64_t>(changed_ns)})
@@ -186,14 +186,14 @@ Entry read_entry(const fs::path& file, bool check_payload) {
   if (header.format != kFormat)
     throw Error(Code::kFailedPrecondition, "cache entry \"" + file.string() + "\" has format " +
                                                std::to_string(header.format) + ", this is " + std::to_string(kFormat));
-  if (header.own != content_hash(&header, offsetof(Header, own))) damaged(file, "its header has another hash");
+  if (header.own != store::content_hash(&header, offsetof(Header, own))) damaged(file, "its header has another hash");
   if (header.info_bytes > kMostInfoBytes || header.info_bytes > size - sizeof header ||
       header.payload_offset % kPage != 0 || header.payload_offset != sizeof header + header.info_bytes ||
       header.payload_offset > size || header.payload_bytes != size - header.payload_offset)
     damaged(file, "it has " + std::to_string(size) + " bytes, its header says " +
                       std::to_string(header.payload_offset + header.payload_bytes));
   const std::string_view info(start + sizeof header, header.info_bytes);
-  if (header.info != content_hash(info.data(), info.size())) damaged(file, "its description has another hash");
+  if (header.info != store::content_hash(info.data(), info.size())) damaged(file, "its description has another hash");
   Entry entry;
   entry.info = unpack(info, file);
   if (entry.info.key != file.stem().string())
@@ -201,7 +201,7 @@ Entry read_entry(const fs::path& file, bool check_payload) {
   entry.info.created_ns = header.created_ns;
   entry.info.encrypted = header.flags & kEncrypted;
   entry.info.weightless = header.flags & kWeightless;
-  if (check_payload && header.payload != content_hash(start + header.payload_offset, header.payload_bytes))
+  if (check_payload && header.payload != store::content_hash(start + header.payload_offset, header.payload_bytes))
     damaged(file, "its payload has another hash than its header names");
   entry.payload = Tensor(TensorInfo{ElementType::kU8, Shape{header.payload_bytes}, {}}, bytes.memory(),
                          bytes.offset() + header.payload_offset, bytes.lease());
@@ -220,7 +220,7 @@ void write_entry(const fs::path& file, const EntryInfo& info, const std::functio
   header.flags = (info.encrypted ? kEncrypted : 0) | (info.weightless ? kWeightless : 0);
   header.created_ns = info.created_ns;
   header.info_bytes = description.size();
-  header.info = content_hash(description.data(), description.size());
+  header.info = store::content_hash(description.data(), description.size());
   header.payload_offset = sizeof header + description.size();
   NewFile made(file, kMode);
   PayloadBuffer buffer(made, header.payload_offset);
@@ -235,7 +235,7 @@ void write_entry(const fs::path& file, const EntryInfo& info, const std::functio
   if (buffer.failure()) std::rethrow_exception(buffer.failure());
   header.payload_bytes = buffer.size_bytes();
   header.payload = buffer.hash();
-  header.own = content_hash(&header, offsetof(Header, own));
+  header.own = store::content_hash(&header, offsetof(Header, own));
   made.write_at(description.data(), description.size(), sizeof header);
   made.write_at(&header, sizeof header, 0);
   // No fsync: what a crash leaves behind has another hash than its header, which is a miss.

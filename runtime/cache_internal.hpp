@@ -11,9 +11,9 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/runtime/content_hash.hpp>
 #include <tenon/runtime/device.hpp>
 #include <tenon/runtime/properties.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -26,7 +26,7 @@ struct FileIdentity {
   std::uint64_t size_bytes = 0;
   std::int64_t modified_ns = 0, changed_ns = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
-  void add_to(ContentHasher& hasher) const;
+  void add_to(store::ContentHasher& hasher) const;
 };
 /// Of an existing file, with an absolute path; nothing for others.
 std::optional<FileIdentity> identify(const std::filesystem::path& path);
@@ -80,7 +80,7 @@ bool is_temporary(const std::filesystem::path& file);
 /// What a model is: its nodes, names where the author gave them, attributes, edges, types, shapes, and the constants'
 /// bytes. @cost reads every constant once (at memory speed: some 10 ms per 100 MB).
 /// @param with_weights  False leaves out the bytes of large constants, for callers who know what those are.
-ContentHash model_hash(const Model& model, bool with_weights = true);
+store::ContentHash model_hash(const Model& model, bool with_weights = true);
 
 /// What of a compile call belongs to the cache.
 struct Settings {
@@ -132,7 +132,7 @@ class Compiler {
     std::filesystem::path file;
     std::string identity;
   };
-  Place place_of(const std::function<void(ContentHasher&)>& what) const;
+  Place place_of(const std::function<void(store::ContentHasher&)>& what) const;
   std::optional<Place> place_of(const Origin& origin) const;
   std::shared_ptr<CompiledModelImpl> load(const Place& place, const std::shared_ptr<const Model>& model,
                                           const Origin& origin);

@@ -8,8 +8,8 @@
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::hetero {
 namespace {
@@ -147,7 +147,7 @@ void CompiledModel::export_model(std::ostream& stream) const {
     part.export_model(blob);
     out.text(std::move(blob).str());
   }
-  const ContentHash hash = content_hash(out.bytes().data(), out.bytes().size());
+  const store::ContentHash hash = store::content_hash(out.bytes().data(), out.bytes().size());
   stream << kMagic;
   stream.write(reinterpret_cast<const char*>(&hash), sizeof hash);
   stream << out.bytes();
@@ -156,13 +156,13 @@ void CompiledModel::export_model(std::ostream& stream) const {
 
 Imported read_blob(const Tensor& bytes) {
   const std::string_view all(static_cast<const char*>(bytes.data()), bytes.size_bytes());
-  ContentHash hash;
+  store::ContentHash hash;
   if (all.size() < kMagic.size() + sizeof hash) damaged("it is shorter than a header");
   if (all.substr(0, kMagic.size()) != kMagic)
     throw Error(Code::kInvalidArgument, "HETERO: these bytes are no blob of this device, or of another version");
   std::memcpy(&hash, all.data() + kMagic.size(), sizeof hash);
   const std::string_view content = all.substr(kMagic.size() + sizeof hash);
-  if (hash != content_hash(content.data(), content.size())) damaged("it has another hash than it names");
+  if (hash != store::content_hash(content.data(), content.size())) damaged("it has another hash than it names");
   Reader in(content);
   Imported imported;
   imported.name = std::string(in.text());

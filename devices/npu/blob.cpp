@@ -13,7 +13,7 @@
 #include <tenon/graph/op.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::npu_device {
 namespace {
@@ -32,12 +32,12 @@ struct Header {
   std::uint64_t table_bytes;    ///< Right after the header.
   std::uint64_t native_offset;  ///< On a page.
   std::uint64_t native_bytes;
-  ContentHash content;  ///< Of all that follows the header.
+  store::ContentHash content;  ///< Of all that follows the header.
   char made_by[32];
   char platform[32];
   BlobKind kind;
   char unused[364];
-  ContentHash own;  ///< Of the header before this field.
+  store::ContentHash own;  ///< Of the header before this field.
 };
 static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
 
@@ -232,7 +232,7 @@ void check_header(const Header& header, std::size_t available, bool any_version)
     throw Error(Code::kFailedPrecondition, "NPU: Metadata version is not supported! Imported blob metadata version: " +
                                                version(header.major, header.minor) + ", but the current version is " +
                                                version(kMajor, kMinor) + "; compile the model anew");
-  if (header.own != content_hash(&header, offsetof(Header, own)))
+  if (header.own != store::content_hash(&header, offsetof(Header, own)))
     damaged("its header does not have the hash that it names");
   const std::string_view made_by(header.made_by, ::strnlen(header.made_by, sizeof header.made_by));
   if (!any_version && made_by != kVersion)
@@ -263,13 +263,13 @@ void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, cons
   header.native_bytes = native_bytes;
   header.total = header.native_offset + native_bytes;
   table.resize(header.native_offset - sizeof header, '\0');
-  ContentHasher hasher;
+  store::ContentHasher hasher;
   hasher.add(table.data(), table.size());
   hasher.add(native, native_bytes);
   header.content = hasher.result();
   std::strncpy(header.made_by, kVersion, sizeof header.made_by - 1);
   std::strncpy(header.platform, info.platform.c_str(), sizeof header.platform - 1);
-  header.own = content_hash(&header, offsetof(Header, own));
+  header.own = store::content_hash(&header, offsetof(Header, own));
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);
   stream.write(table.data(), static_cast<std::streamsize>(table.size()));
   stream.write(static_cast<const char*>(native), static_cast<std::streamsize>(native_bytes));
@@ -289,7 +289,7 @@ Blob read_blob(const Tensor& bytes, bool is_verified, bool any_version) {
   check_header(header, available, any_version);
   const auto* start = static_cast<const char*>(bytes.data());
   if (!is_verified) {
-    ContentHasher hasher;
+    store::ContentHasher hasher;
     hasher.add(start + sizeof header, header.native_offset - sizeof header);
     hasher.add(start + header.native_offset, header.native_bytes);
     if (hasher.result() != header.content) damaged("its content does not have the hash that its header names");

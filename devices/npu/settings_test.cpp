@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 
 #include <tenon/devices/npu/npu_test.hpp>
-#include <tenon/runtime/content_hash.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::npu_testing {
 namespace {
@@ -142,12 +142,12 @@ TEST_F(NpuSettings, StridedTensorsAreTakenWhereTheyAreNamed) {
 }
 
 TEST_F(NpuSettings, BlobsOfOtherVersionsAreTakenOnDemand) {
-  constexpr std::size_t kHeader = 512, kMadeBy = 64, kOwn = kHeader - sizeof(ContentHash);
+  constexpr std::size_t kHeader = 512, kMadeBy = 64, kOwn = kHeader - sizeof(store::ContentHash);
   std::stringstream stream;
   core.compile_model(relu(), "NPU").export_model(stream);
   std::string blob = stream.str();
   blob[blob.find("0.1.0", kMadeBy)] = '9';
-  const ContentHash own = content_hash(blob.data(), kOwn);
+  const store::ContentHash own = store::content_hash(blob.data(), kOwn);
   std::memcpy(blob.data() + kOwn, &own, sizeof own);
   std::istringstream refused(blob), taken(blob);
   EXPECT_THAT(error_of([&] { core.import_model(refused, "NPU"); }, Code::kFailedPrecondition),
@@ -158,7 +158,7 @@ TEST_F(NpuSettings, BlobsOfOtherVersionsAreTakenOnDemand) {
 
 TEST_F(NpuSettings, RefusesBlobsWhosePartsDoNotBelongTogether) {
   // The header of blob.cpp: where the driver's blob begins, the hash of all behind the header, the header's own.
-  constexpr std::size_t kHeader = 512, kNative = 32, kContent = 48, kOwn = kHeader - sizeof(ContentHash);
+  constexpr std::size_t kHeader = 512, kNative = 32, kContent = 48, kOwn = kHeader - sizeof(store::ContentHash);
   std::stringstream exported;
   core.compile_model(relu(), "NPU").export_model(exported);
   std::string blob = exported.str();
@@ -167,12 +167,12 @@ TEST_F(NpuSettings, RefusesBlobsWhosePartsDoNotBelongTogether) {
   blob[shape + 3] = '1';
   std::uint64_t native = 0;
   std::memcpy(&native, blob.data() + kNative, sizeof native);
-  ContentHasher hasher;
+  store::ContentHasher hasher;
   hasher.add(blob.data() + kHeader, native - kHeader);
   hasher.add(blob.data() + native, blob.size() - native);
-  const ContentHash content = hasher.result();
+  const store::ContentHash content = hasher.result();
   std::memcpy(blob.data() + kContent, &content, sizeof content);
-  const ContentHash own = content_hash(blob.data(), kOwn);
+  const store::ContentHash own = store::content_hash(blob.data(), kOwn);
   std::memcpy(blob.data() + kOwn, &own, sizeof own);
   std::istringstream stream(blob);
   EXPECT_THAT(error_of([&] { core.import_model(stream, "NPU"); }, Code::kDataLoss), HasSubstr("the model says [1,1]"));

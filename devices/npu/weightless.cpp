@@ -16,7 +16,7 @@
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/graph/subgraph.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::npu_device {
 namespace {
@@ -37,7 +37,7 @@ bool in_file(const Tensor& constant) { return constant.memory()->read_only(); }
 /// Where a constant is that was left out.
 struct Place {
   std::uint64_t size = 0, offset = 0;  ///< Offset in the weights file, where it came from one.
-  ContentHash hash;
+  store::ContentHash hash;
 };
 
 class Weights {
@@ -75,13 +75,13 @@ class Weights {
   Tensor in_weights_file(const Place& place) const {
     if (place.offset > file_.size_bytes() || place.size > file_.size_bytes() - place.offset) return {};
     const Tensor bytes = bytes_of(file_, place.offset, place.size);
-    return content_hash(bytes.data(), bytes.size_bytes()) == place.hash ? bytes : Tensor();
+    return store::content_hash(bytes.data(), bytes.size_bytes()) == place.hash ? bytes : Tensor();
   }
   Tensor in_model(const Place& place) {
     if (by_hash_.empty())
       visit_constants(*model_, [&](const Tensor& constant) {
         if (constant.size_bytes() >= kLarge && constant.is_contiguous())
-          by_hash_.emplace(content_hash(constant.data(), constant.size_bytes()).to_text(), constant);
+          by_hash_.emplace(store::content_hash(constant.data(), constant.size_bytes()).to_text(), constant);
       });
     const auto found = by_hash_.find(place.hash.to_text());
     if (found == by_hash_.end() || found->second.size_bytes() != place.size) return {};
@@ -135,7 +135,7 @@ std::string write_weightless(const Model& model, const std::map<std::string, std
       table.text(constant.data(), constant.size_bytes());
       continue;
     }
-    const ContentHash hash = content_hash(constant.data(), constant.size_bytes());
+    const store::ContentHash hash = store::content_hash(constant.data(), constant.size_bytes());
     for (const std::uint64_t number :
          {std::uint64_t{constant.size_bytes()}, std::uint64_t{constant.offset()}, hash.low, hash.high})
       table.number(number);

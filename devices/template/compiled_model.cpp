@@ -12,8 +12,8 @@
 #include <tenon/graph/operation.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::template_device {
 namespace {
@@ -241,8 +241,8 @@ struct BlobHeader {
   char magic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'P', 'L'};
   std::uint64_t version = 1;
   std::uint64_t text_bytes = 0, weights_offset = 0, weights_bytes = 0;
-  ContentHash content;  ///< Of all that follows the header.
-  ContentHash own;      ///< Of the header before this field.
+  store::ContentHash content;  ///< Of all that follows the header.
+  store::ContentHash own;      ///< Of the header before this field.
 };
 
 }  // namespace
@@ -280,11 +280,11 @@ void CompiledModel::export_model(std::ostream& stream) const {
   body.resize((sizeof header + body.size() + 63) / 64 * 64 - sizeof header, ' ');
   header.weights_offset = sizeof header + body.size();
   header.weights_bytes = graph.weights ? graph.weights.size_bytes() : 0;
-  ContentHasher hasher;
+  store::ContentHasher hasher;
   hasher.add(body.data(), body.size());
   if (header.weights_bytes) hasher.add(graph.weights.data(), header.weights_bytes);
   header.content = hasher.result();
-  header.own = content_hash(&header, offsetof(BlobHeader, own));
+  header.own = store::content_hash(&header, offsetof(BlobHeader, own));
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);
   stream.write(body.data(), static_cast<std::streamsize>(body.size()));
   if (header.weights_bytes)
@@ -307,13 +307,14 @@ std::shared_ptr<Model> read_blob(const Tensor& bytes, bool is_verified) {
     throw Error(Code::kFailedPrecondition, std::string(kName) + ": the blob has version " +
                                                std::to_string(header.version) + ", this device reads " +
                                                std::to_string(expected.version));
-  if (header.own != content_hash(&header, offsetof(BlobHeader, own))) damaged("its header has another hash");
+  if (header.own != store::content_hash(&header, offsetof(BlobHeader, own))) damaged("its header has another hash");
   if (header.text_bytes > bytes.size_bytes() || header.weights_offset < sizeof header + header.text_bytes ||
       header.weights_offset > bytes.size_bytes() || header.weights_bytes > bytes.size_bytes() - header.weights_offset)
     damaged("parts of it lie outside");
   // What the runtime took from its cache it has hashed already.
   const std::size_t content = header.weights_offset + header.weights_bytes - sizeof header;
-  if (!is_verified && header.content != content_hash(start + sizeof header, content)) damaged("it has another hash");
+  if (!is_verified && header.content != store::content_hash(start + sizeof header, content))
+    damaged("it has another hash");
   const Tensor weights(TensorInfo{ElementType::kU8, Shape{header.weights_bytes}, {}}, bytes.memory(),
                        bytes.offset() + header.weights_offset, bytes.lease());
   return read_ir(std::string_view(start + sizeof header, header.text_bytes), weights, "the blob's graph");

@@ -14,8 +14,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
 #include <tenon/runtime/version.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::cpu_device {
 namespace {
@@ -36,10 +36,10 @@ struct Header {
   std::uint32_t kind;
   std::uint64_t total;
   Section name, graph, constants, table, packed;
-  ContentHash content;      ///< Of all that follows the header.
-  std::uint64_t precision;  ///< ElementType computed in.
+  store::ContentHash content;  ///< Of all that follows the header.
+  std::uint64_t precision;     ///< ElementType computed in.
   char identity[368];
-  ContentHash own;  ///< Of the header before this field.
+  store::ContentHash own;  ///< Of the header before this field.
 };
 static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
 constexpr std::size_t kHeaderBytes = sizeof(Header);
@@ -138,8 +138,8 @@ class Parts {
     return section;
   }
   std::size_t end() const { return end_; }
-  ContentHash hash() const {
-    ContentHasher hasher;
+  store::ContentHash hash() const {
+    store::ContentHasher hasher;
     each([&](const char* data, std::size_t size) { hasher.add(data, size); });
     return hasher.result();
   }
@@ -209,7 +209,7 @@ void check_header(const Header& header, std::uint64_t available) {
     throw Error(Code::kFailedPrecondition, "CPU: the compiled blob has format " + std::to_string(header.format) +
                                                ", this device reads " + std::to_string(kFormat) +
                                                "; compile the model anew");
-  if (header.own != content_hash(&header, offsetof(Header, own)))
+  if (header.own != store::content_hash(&header, offsetof(Header, own)))
     damaged("its header does not have the hash that it names");
   const std::string_view identity(header.identity, ::strnlen(header.identity, sizeof header.identity));
   if (identity != blob_identity())
@@ -274,7 +274,7 @@ void insert_weights(const std::shared_ptr<Model>& model, const Tensor& bytes, co
         "(the model's file) or MODEL_PTR");
   std::map<std::string, Tensor> by_hash;
   for (const Tensor& tensor : large_constants(*given))
-    by_hash.emplace(content_hash(tensor.data(), tensor.size_bytes()).to_text(), tensor);
+    by_hash.emplace(store::content_hash(tensor.data(), tensor.size_bytes()).to_text(), tensor);
   insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
     const auto found = by_hash.find(table.text());
     if (found == by_hash.end())
@@ -312,7 +312,7 @@ void write(std::ostream& stream, const Blob& blob, const Model& graph_model, con
   header.packed.size = parts.end() - header.packed.offset;
   header.total = parts.end();
   header.content = parts.hash();
-  header.own = content_hash(&header, offsetof(Header, own));
+  header.own = store::content_hash(&header, offsetof(Header, own));
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);
   parts.write(stream);
   stream.flush();
@@ -331,7 +331,7 @@ void write_weightless(std::ostream& stream, const Blob& blob) {
   TableWriter table;
   table.number(order.size());
   for (const std::size_t index : order)
-    table.text(content_hash(weights[index].data(), weights[index].size_bytes()).to_text());
+    table.text(store::content_hash(weights[index].data(), weights[index].size_bytes()).to_text());
   write(stream, blob, *model, {std::move(table.bytes), {}});
 }
 
@@ -377,7 +377,7 @@ Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& sourc
   std::memcpy(&header, bytes.data(), sizeof header);
   check_header(header, available);
   const char* start = static_cast<const char*>(bytes.data());
-  if (!is_verified && content_hash(start + kHeaderBytes, header.total - kHeaderBytes) != header.content)
+  if (!is_verified && store::content_hash(start + kHeaderBytes, header.total - kHeaderBytes) != header.content)
     damaged("its content does not have the hash that its header names");
   Blob blob;
   blob.kind = static_cast<Blob::Kind>(header.kind);

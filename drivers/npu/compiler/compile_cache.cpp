@@ -44,8 +44,9 @@ struct Header {
   std::uint64_t format;
   std::uint64_t size;  ///< Of the bytes behind the page.
   CacheKey key;
-  Hash begin;  ///< Of the bytes' first page, which names the hash of all of them: these bytes and no other.
-  Hash own;    ///< Of the header before this field.
+  store::ContentHash
+      begin;               ///< Of the bytes' first page, which names the hash of all of them: these bytes and no other.
+  store::ContentHash own;  ///< Of the header before this field.
 };
 static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == 88);
 
@@ -67,7 +68,9 @@ class Descriptor {
   int fd_;
 };
 
-Hash hash_of_begin(const void* data, std::size_t size) { return hash_of(data, std::min(size, kPage)); }
+store::ContentHash hash_of_begin(const void* data, std::size_t size) {
+  return store::content_hash(data, std::min(size, kPage));
+}
 
 /// This user's, and nobody else's to write.
 bool is_private(const struct stat& status) {
@@ -146,7 +149,7 @@ Descriptor make_temporary(const Descriptor& folder, const std::string& stem, std
   for (int i = 0; i < 16; ++i) {
     std::uint64_t random[2];
     if (::getrandom(random, sizeof random, 0) != sizeof random) return Descriptor();
-    name = stem + "." + Hash{random[0], random[1]}.to_text() + std::string(kTemporary);
+    name = stem + "." + store::ContentHash{random[0], random[1]}.to_text() + std::string(kTemporary);
     Descriptor file(::openat(folder.get(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!file) return file;
     // Who cleans up may have been faster: then it is gone.
@@ -211,8 +214,8 @@ bool is_entry_of(const CacheKey& key, const Tensor& file) {
   const char* start = static_cast<const char*>(file.data());
   std::memcpy(&header, start, sizeof header);
   return std::memcmp(header.magic, kMagic, sizeof kMagic) == 0 && header.format == kFormat &&
-         header.own == hash_of(&header, offsetof(Header, own)) && header.size == file.size_bytes() - kPage &&
-         header.key.all == key.all && header.key.model == key.model &&
+         header.own == store::content_hash(&header, offsetof(Header, own)) &&
+         header.size == file.size_bytes() - kPage && header.key.all == key.all && header.key.model == key.model &&
          header.begin == hash_of_begin(start + kPage, file.size_bytes() - kPage);
 }
 
@@ -265,7 +268,7 @@ void CompileCache::store(const CacheKey& key, const Tensor& bytes) const {
   header.size = bytes.size_bytes();
   header.key = key;
   header.begin = hash_of_begin(bytes.data(), bytes.size_bytes());
-  header.own = hash_of(&header, offsetof(Header, own));
+  header.own = store::content_hash(&header, offsetof(Header, own));
   std::vector<char> page(kPage);
   std::memcpy(page.data(), &header, sizeof header);
 

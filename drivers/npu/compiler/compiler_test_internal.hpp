@@ -12,13 +12,13 @@
 #include <vector>
 
 #include <tenon/drivers/npu/compiler/compiler.hpp>
-#include <tenon/drivers/npu/compiler/hash.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
 #include <tenon/drivers/npu/compiler/run.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/ops.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::npu::compiler {
 
@@ -168,9 +168,10 @@ inline void repair_hashes(Bytes& blob) {
   std::uint64_t total = 0;
   std::memcpy(&total, blob.data() + kTotal, sizeof total);
   if (total < kHeader || total > blob.size()) return;
-  const Hash content = hash_of(blob.data() + kHeader, static_cast<std::size_t>(total) - kHeader);
+  const store::ContentHash content =
+      store::content_hash(blob.data() + kHeader, static_cast<std::size_t>(total) - kHeader);
   std::memcpy(blob.data() + kContent, &content, sizeof content);
-  const Hash own = hash_of(blob.data(), kOwn);
+  const store::ContentHash own = store::content_hash(blob.data(), kOwn);
   std::memcpy(blob.data() + kOwn, &own, sizeof own);
 }
 

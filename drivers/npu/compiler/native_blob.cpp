@@ -15,7 +15,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
-#include <tenon/drivers/npu/compiler/hash.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
@@ -38,8 +38,8 @@ struct Header {
   std::uint64_t precision;
   std::uint64_t initialisers_size;  ///< They lie behind the payload. 0: none.
   std::uint64_t arguments_offset, arguments_size, payload_offset, payload_size;
-  Hash content;  ///< Of all that follows the header.
-  Hash own;      ///< Of the header before this field.
+  store::ContentHash content;  ///< Of all that follows the header.
+  store::ContentHash own;      ///< Of the header before this field.
 };
 static_assert(sizeof(Header) == 128 && std::is_trivially_copyable_v<Header>);
 
@@ -275,7 +275,8 @@ Header checked_header(const Tensor& bytes) {
                     std::to_string(header.compiler_minor) + " in format " + std::to_string(header.format) +
                     ", this driver reads " + std::to_string(kCompilerMajor) + "." + std::to_string(kCompilerMinor) +
                     " in format " + std::to_string(kBlobFormat) + "; compile the model anew");
-  if (header.own != hash_of(&header, offsetof(Header, own))) damaged("its header does not have the hash that it names");
+  if (header.own != store::content_hash(&header, offsetof(Header, own)))
+    damaged("its header does not have the hash that it names");
   if (header.total > available)
     damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
   const auto inside = [&](std::uint64_t offset, std::uint64_t size) {
@@ -286,7 +287,7 @@ Header checked_header(const Tensor& bytes) {
       (header.initialisers_size > 0 && !inside(initialisers_offset(header), header.initialisers_size)))
     damaged("a section lies outside");
   const char* start = static_cast<const char*>(bytes.data());
-  if (header.content != hash_of(start + sizeof header, header.total - sizeof header))
+  if (header.content != store::content_hash(start + sizeof header, header.total - sizeof header))
     damaged("its content does not have the hash that its header names");
   return header;
 }
@@ -387,8 +388,8 @@ Tensor write_native_blob(const Settings& settings, const Interface& interface, c
   if (!stream || ::ftruncate(file.fd, static_cast<::off_t>(header.total)) != 0) out_of_memory("ftruncate");
   const Tensor bytes = map_descriptor(file.fd, static_cast<std::size_t>(header.total));
   char* start = static_cast<char*>(bytes.data());
-  header.content = hash_of(start + sizeof header, static_cast<std::size_t>(header.total) - sizeof header);
-  header.own = hash_of(&header, offsetof(Header, own));
+  header.content = store::content_hash(start + sizeof header, static_cast<std::size_t>(header.total) - sizeof header);
+  header.own = store::content_hash(&header, offsetof(Header, own));
   std::memcpy(start, &header, sizeof header);
   ::mprotect(start, static_cast<std::size_t>(header.total), PROT_READ);
   return bytes;

@@ -108,9 +108,8 @@ Compiler::Place Compiler::place_of(const std::function<void(store::ContentHasher
   const store::ContentHash identity = model.result();
   store::ContentHasher hasher;
   hasher.add(device_text_);
-  hasher.add(identity.low);
-  hasher.add(identity.high);
-  return {settings_.folder / (hasher.result().to_text() + kExtension), identity.to_text()};
+  hasher.add(identity);
+  return {settings_.folder / store::CacheFolder::name_of(hasher.result(), kRules), identity.to_text()};
 }
 
 std::optional<Compiler::Place> Compiler::place_of(const Origin& origin) const {
@@ -213,9 +212,7 @@ Outcome Compiler::compile(const std::shared_ptr<const Model>& model, const Origi
       const auto source = settings_.model_path.empty() ? std::nullopt : identify(settings_.model_path);
       hasher.add(source ? "model of a file" : "model");
       if (source) source->add_to(hasher);
-      const store::ContentHash hash = model_hash(*model, !source);
-      hasher.add(hash.low);
-      hasher.add(hash.high);
+      hasher.add(model_hash(*model, !source));
     });
   // Threads that meet here want one compilation, not one each; processes that meet replace each other's equal entries.
   const std::shared_ptr<std::mutex> mutex = mutex_of(place->file.string());

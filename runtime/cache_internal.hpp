@@ -13,6 +13,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/device.hpp>
 #include <tenon/runtime/properties.hpp>
+#include <tenon/store/cache_folder.hpp>
 #include <tenon/store/content_hash.hpp>
 
 namespace tenon {
@@ -63,19 +64,16 @@ void write_entry(const std::filesystem::path& file, const EntryInfo& info,
                  const std::function<void(std::ostream&)>& write);
 
 /// Says that the entry was used, for eviction.
-void touch_entry(const std::filesystem::path& file) noexcept;
+void touch_entry(const std::filesystem::path& file);
 /// Removes the entries that were used longest ago until all together have at most `limit_bytes`; `keep` stays.
 /// Left-over temporary files of dead processes go too.
 void evict(const std::filesystem::path& folder, std::uint64_t limit_bytes, const std::filesystem::path& keep);
 
-/// True for names that entries have: 32 hexadecimal digits and ".blob". Other programs' blobs are none of ours.
-bool is_entry_name(const std::filesystem::path& file);
+/// Which files of a folder are entries: other programs' blobs are none of ours. Readable by others, written by nobody,
+/// since entries are mapped and used in place.
+inline constexpr store::CacheFolder::Rules kRules{.suffix = ".blob", .entry_mode = 0440, .is_private = false};
 /// To the message sink (see model_cache.hpp).
 void say(const std::string& message);
-
-inline constexpr const char* kExtension = ".blob";
-/// True for what write_entry() has under way: an entry's name, a number, and ".part".
-bool is_temporary(const std::filesystem::path& file);
 
 /// What a model is: its nodes, names where the author gave them, attributes, edges, types, shapes, and the constants'
 /// bytes. @cost reads every constant once (at memory speed: some 10 ms per 100 MB).

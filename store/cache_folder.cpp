@@ -30,6 +30,7 @@ bool CacheFolder::is_trusted(std::uint64_t user, std::uint64_t mode) const noexc
 }
 
 CacheFolder::CacheFolder(const fs::path& path, const Rules& rules, Missing missing) : path_(path), rules_(rules) {
+  error_ = std::make_error_code(std::errc::no_such_file_or_directory);
   if (path.empty()) return;
   if (missing == Missing::kMake) {
     std::error_code ignored;
@@ -38,9 +39,12 @@ CacheFolder::CacheFolder(const fs::path& path, const Rules& rules, Missing missi
   }
   UniqueFd opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat status {};
-  if (!opened || ::fstat(opened.get(), &status) != 0)
+  if (!opened || ::fstat(opened.get(), &status) != 0) {
     error_.assign(errno, std::generic_category());
-  else if (is_trusted(status.st_uid, status.st_mode))
+    return;
+  }
+  error_.clear();
+  if (is_trusted(status.st_uid, status.st_mode))
     fd_ = std::move(opened);
   else if (status.st_uid != ::geteuid())
     distrust_ =
@@ -60,8 +64,9 @@ bool CacheFolder::is_entry(const fs::path& file, const Rules& rules) {
 }
 
 bool CacheFolder::is_temporary(const fs::path& file, const Rules& rules) {
-  return NewFile::is_temporary(file) &&
-         is_entry(file.filename().string().substr(0, kDigits + rules.suffix.size()), rules);
+  const std::string name = file.filename().string();
+  const std::size_t entry = kDigits + rules.suffix.size();
+  return file.extension() == ".part" && name.size() > entry && is_entry(name.substr(0, entry), rules);
 }
 
 std::vector<CacheFolder::Entry> CacheFolder::entries() const {

@@ -45,7 +45,7 @@ class CacheFolder {
   static std::string name_of(const ContentHash& key, const Rules& rules);
   /// By the name alone, of files of any folder.
   static bool is_entry(const std::filesystem::path& file, const Rules& rules);
-  /// True for what make() has under way, or had when its process ended.
+  /// True for what make() has under way, or had when its process ended: an entry's name, a number, and ".part".
   static bool is_temporary(const std::filesystem::path& file, const Rules& rules);
 
   struct Entry {

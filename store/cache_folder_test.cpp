@@ -53,6 +53,7 @@ class CacheFolderTest : public ::testing::Test {
 TEST_F(CacheFolderTest, IsMadeForThisUserAloneWhenItIsWrittenTo) {
   const ::mode_t before = ::umask(0);
   EXPECT_FALSE(CacheFolder("", kOpen, CacheFolder::Missing::kMake));
+  EXPECT_EQ(CacheFolder("", kOpen).error(), std::errc::no_such_file_or_directory);
   const CacheFolder missing(path, kOpen);
   EXPECT_FALSE(missing);
   EXPECT_EQ(missing.error(), std::errc::no_such_file_or_directory);
@@ -60,6 +61,7 @@ TEST_F(CacheFolderTest, IsMadeForThisUserAloneWhenItIsWrittenTo) {
   EXPECT_FALSE(fs::exists(path));
   const CacheFolder made(path, kOpen, CacheFolder::Missing::kMake);
   ASSERT_TRUE(made);
+  EXPECT_FALSE(made.error());
   write(made, 1, 10);
   ::umask(before);
   struct stat status {};
@@ -161,7 +163,9 @@ TEST_F(CacheFolderTest, ItsEntriesHaveItsNames) {
         digits + ".entry.entry", std::string(".entry"), digits})
     EXPECT_FALSE(CacheFolder::is_entry(other, kOpen)) << other;
   EXPECT_TRUE(CacheFolder::is_temporary(digits + ".entry.0123456789abcdef.part", kOpen));
-  EXPECT_FALSE(CacheFolder::is_temporary(digits + ".blob.0123456789abcdef.part", kOpen));
+  EXPECT_TRUE(CacheFolder::is_temporary(digits + ".entry.415.58.part", kOpen)) << "of an older version";
+  for (const char* other : {".blob.0123456789abcdef.part", ".entry", ".part", ".entry.0123456789abcdef"})
+    EXPECT_FALSE(CacheFolder::is_temporary(digits + other, kOpen)) << other;
 }
 
 TEST_F(CacheFolderTest, StaysWithTheFolderThatItLookedAt) {

@@ -38,7 +38,7 @@ struct Sealed {
 struct Format {
   std::string_view magic;  ///< 8 letters.
   std::uint32_t version = 0;
-  std::optional<std::uint32_t> minor;  ///< Where that, too, must be equal.
+  std::optional<std::uint32_t> minor{};  ///< Where that, too, must be equal.
   Damaged damaged;
   std::function<void()> foreign{};                              ///< Another magic. None: damage.
   std::function<void(const SealStart& found)> other_version{};  ///< None: damage.

@@ -25,7 +25,6 @@ class TableWriter {
     number(value.size());
     bytes_.append(value);
   }
-  void text(const void* data, std::size_t size_bytes) { text({static_cast<const char*>(data), size_bytes}); }
   void hash(const ContentHash& value) {
     number(value.low);
     number(value.high);
@@ -51,8 +50,6 @@ class TableReader {
   /// @param bytes  kept, not copied: they must outlive the reader and its views.
   TableReader(std::string_view bytes, Damaged damaged, const TableDamage& words = {})
       : rest_(bytes), damaged_(std::move(damaged)), words_(words) {}
-  TableReader(const void* data, std::size_t size_bytes, Damaged damaged, const TableDamage& words = {})
-      : TableReader({static_cast<const char*>(data), size_bytes}, std::move(damaged), words) {}
 
   std::uint64_t number();
   /// One of at most that.

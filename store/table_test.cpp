@@ -18,7 +18,7 @@ std::string sample() {
   TableWriter writer;
   writer.number(7);
   writer.text("seven");
-  writer.text("", 0);
+  writer.text("");
   writer.hash({1, 2});
   writer.number(3);
   for (const char* text : {"a", "b", "c"}) writer.text(text);

@@ -4,13 +4,6 @@
 
 namespace tenon::inline v1::store {
 
-ContentHash content_hash(const Tensor& tensor) { return content_hash(tensor.data(), tensor.size_bytes()); }
-
-Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size) {
-  return Tensor(TensorInfo{ElementType::kU8, Shape{static_cast<std::size_t>(size)}, {}}, bytes.memory(),
-                bytes.offset() + static_cast<std::size_t>(offset), bytes.lease());
-}
-
 void WeightsByHash::add(const Tensor& tensor) {
   if (takes(tensor)) all_.emplace(content_hash(tensor), tensor);
 }

@@ -7,6 +7,7 @@
 #include <map>
 
 #include <tenon/core/tensor.hpp>
+#include <tenon/store/bytes.hpp>
 #include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::store {
@@ -28,11 +29,6 @@ class WeightsByHash {
   std::size_t least_bytes_;
   std::map<ContentHash, Tensor> all_;
 };
-
-ContentHash content_hash(const Tensor& tensor);
-
-/// Bytes of a file or blob where they lie, u8 [size]. @param offset, size  within them.
-Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size);
 
 /// That part of a weights file, if these are still its bytes. Empty: they lie outside, or have changed.
 /// @cost one hash of it.

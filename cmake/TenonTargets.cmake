@@ -90,6 +90,20 @@ function(tenon_add_library)
                           PC_CFLAGS ${A_PC_CFLAGS})
 endfunction()
 
+# tenon_add_private_library(NAME store SOURCES a.cpp [LINK targets])
+# Makes tenon::<name>, static and hidden, of which every binary that links it has its own; nothing of it is installed. It is
+# silent about which form of the libraries below it (shared, static) the final binary links.
+function(tenon_add_private_library)
+  cmake_parse_arguments(A "" "NAME" "SOURCES;LINK" ${ARGN})
+  add_library(tenon_${A_NAME} STATIC ${A_SOURCES})
+  add_library(tenon::${A_NAME} ALIAS tenon_${A_NAME})
+  target_include_directories(tenon_${A_NAME} PUBLIC "${TENON_INCLUDE_DIR}")
+  target_link_libraries(tenon_${A_NAME} PRIVATE tenon_flags PUBLIC ${A_LINK})
+  target_compile_features(tenon_${A_NAME} PUBLIC cxx_std_20)
+  set_target_properties(tenon_${A_NAME} PROPERTIES POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden
+                        VISIBILITY_INLINES_HIDDEN ON)
+endfunction()
+
 # One export set and one pkg-config module (tenon-<name>) per component, so that find_package(Tenon COMPONENTS x) needs only what x needs.
 # tenon_install_component(name target [DEPENDS lines of TenonConfig.cmake] [PC_REQUIRES modules] [PC_CFLAGS flags] [PC_LIBS flags])
 function(tenon_install_component name target)

@@ -81,6 +81,55 @@ TENON_INLINE std::string unique_digits() {
   return text;
 }
 
+/// What is refused because such files cannot be synchronised is no failure.
+template <typename Fail>
+void sync(const UniqueFd& fd, const Fail& fail) {
+  while (::fsync(fd.get()) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EINVAL && errno != ENOTSUP && errno != EROFS) fail(errno);
+    return;
+  }
+}
+
+TENON_INLINE bool remove_if_abandoned(int folder, const char* temporary) noexcept {
+  const UniqueFd file(::openat(folder, temporary, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  if (!file) return false;
+  struct stat status {};
+  bool abandoned = false;
+  if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
+      abandoned = true;
+    } else if (errno != EWOULDBLOCK) {
+      constexpr std::time_t kDay = 24 * 60 * 60;
+      abandoned = ::time(nullptr) - status.st_mtim.tv_sec > kDay;
+    }
+  }
+  // Under the lock, so that its writer, if it was only just made, sees that it is gone.
+  return abandoned && ::unlinkat(folder, temporary, 0) == 0;
+}
+
+/// @param opened  Taken over. Null: errno says why.
+TENON_INLINE std::vector<std::filesystem::path> names_in(DIR* opened, const std::filesystem::path& folder,
+                                                         std::error_code& error) {
+  error.clear();
+  std::vector<std::filesystem::path> all;
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(opened, &::closedir);
+  if (!stream) {
+    error.assign(errno, std::generic_category());
+    return all;
+  }
+  for (;;) {
+    errno = 0;
+    const dirent* item = ::readdir(stream.get());
+    if (!item) {
+      if (errno != 0) error.assign(errno, std::generic_category());
+      return all;
+    }
+    const std::string_view name = item->d_name;
+    if (name != "." && name != "..") all.push_back(folder / name);
+  }
+}
+
 }  // namespace detail
 
 TENON_INLINE RegularFile::RegularFile(const std::filesystem::path& path) {
@@ -88,51 +137,56 @@ TENON_INLINE RegularFile::RegularFile(const std::filesystem::path& path) {
   // Asked before too: opening a device can be an act, and a socket's own error says nothing of a socket.
   if (::stat(path.c_str(), &status) == 0) detail::expect_regular(path, status.st_mode);
   // Whoever puts a FIFO in its place meanwhile holds nobody up. No difference to a regular file.
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd_ < 0) detail::fail_file(path, "open", errno);
-  try {
-    if (::fstat(fd_, &status) != 0) detail::fail_file(path, "fstat", errno);
-    detail::expect_regular(path, status.st_mode);
-  } catch (...) {
-    ::close(fd_);
-    throw;
-  }
+  fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd_) detail::fail_file(path, "open", errno);
+  if (::fstat(fd_.get(), &status) != 0) detail::fail_file(path, "fstat", errno);
+  detail::expect_regular(path, status.st_mode);
   const auto ns = [](const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
   size_bytes_ = static_cast<std::uint64_t>(status.st_size);
   modified_ns_ = ns(status.st_mtim);
   changed_ns_ = ns(status.st_ctim);
 }
 
-TENON_INLINE RegularFile::~RegularFile() { ::close(fd_); }
-
 TENON_INLINE void NewFile::fail(const char* what, const char* call, int error) const {
   throw Error(detail::code_of_errno(error),
               "cannot " + std::string(what) + " \"" + target_.string() + "\": " + std::strerror(error), call, error);
 }
 
-TENON_INLINE NewFile::NewFile(const std::filesystem::path& target, unsigned mode) : target_(target) {
+TENON_INLINE NewFile::NewFile(const std::filesystem::path& target, unsigned mode, Durability durability)
+    : target_(target), place_(target), durability_(durability) {
+  open_temporary(mode);
+}
+
+TENON_INLINE NewFile::NewFile(const UniqueFd& folder, const std::filesystem::path& target, unsigned mode,
+                              Durability durability)
+    : folder_(folder.duplicate()), target_(target), place_(target.filename()), durability_(durability) {
+  open_temporary(mode);
+}
+
+TENON_INLINE int NewFile::folder() const noexcept { return folder_ ? folder_.get() : AT_FDCWD; }
+
+TENON_INLINE void NewFile::open_temporary(unsigned mode) {
   constexpr int kMostAttempts = 100;
   for (int attempt = 0;; ++attempt) {
-    temporary_ = target.string() + '.' + detail::unique_digits() + std::string(detail::kTemporary);
-    fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode));
-    if (fd_ < 0) {
+    temporary_ = place_.string() + '.' + detail::unique_digits() + std::string(detail::kTemporary);
+    fd_.reset(::openat(folder(), temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, static_cast<mode_t>(mode)));
+    if (!fd_) {
       if (errno == EEXIST && attempt < kMostAttempts) continue;
       fail("make a temporary file beside", "open", errno);
     }
     // Where the file system knows no locks, age tells what is abandoned.
-    const bool locked = ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
+    const bool locked = ::flock(fd_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     struct stat status {};
     // Who cleans up may have found it before it was locked.
-    if (locked && ::fstat(fd_, &status) == 0 && status.st_nlink > 0) return;
-    ::unlink(temporary_.c_str());
-    ::close(fd_);
+    if (locked && ::fstat(fd_.get(), &status) == 0 && status.st_nlink > 0) return;
+    ::unlinkat(folder(), temporary_.c_str(), 0);
+    fd_.reset();
     if (attempt >= kMostAttempts) fail("lock a temporary file beside", "flock", EWOULDBLOCK);
   }
 }
 
 TENON_INLINE NewFile::~NewFile() {
-  if (!committed_) ::unlink(temporary_.c_str());
-  ::close(fd_);
+  if (!committed_) ::unlinkat(folder(), temporary_.c_str(), 0);
 }
 
 TENON_INLINE void NewFile::write(const void* data, std::size_t size) { write_at(data, size, end_); }
@@ -140,7 +194,7 @@ TENON_INLINE void NewFile::write(const void* data, std::size_t size) { write_at(
 TENON_INLINE void NewFile::write_at(const void* data, std::size_t size, std::uint64_t offset) {
   const char* bytes = static_cast<const char*>(data);
   while (size > 0) {
-    const ssize_t written = ::pwrite(fd_, bytes, size, static_cast<off_t>(offset));
+    const ssize_t written = ::pwrite(fd_.get(), bytes, size, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) fail("write", "pwrite", errno);
     bytes += written;
@@ -151,15 +205,21 @@ TENON_INLINE void NewFile::write_at(const void* data, std::size_t size, std::uin
 }
 
 TENON_INLINE void NewFile::flush() {
+  if (durability_ == Durability::kMachine) detail::sync(fd_, [this](int error) { fail("write", "fsync", error); });
   // Closing a copy tells as much, and keeps the lock.
-  const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  const int copy = ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
   if (copy >= 0 && ::close(copy) != 0 && errno != EINTR) fail("write", "close", errno);
 }
 
 TENON_INLINE void NewFile::commit() {
   flush();
-  if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("replace", "rename", errno);
+  if (::renameat(folder(), temporary_.c_str(), folder(), place_.c_str()) != 0) fail("replace", "rename", errno);
   committed_ = true;
+  if (durability_ != Durability::kMachine) return;
+  // The name is the folder's. Who may not read the folder keeps the file, and its name with the next write-back.
+  const auto parent = place_.has_parent_path() ? place_.parent_path() : std::filesystem::path(".");
+  const UniqueFd names(::openat(folder(), parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (names) detail::sync(names, [](int) {});
 }
 
 TENON_INLINE bool NewFile::is_temporary(const std::filesystem::path& file) {
@@ -171,22 +231,10 @@ TENON_INLINE bool NewFile::is_temporary(const std::filesystem::path& file) {
 }
 
 TENON_INLINE bool NewFile::remove_if_abandoned(const std::filesystem::path& temporary) noexcept {
-  const int fd = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (fd < 0) return false;
-  struct stat status {};
-  bool abandoned = false;
-  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) {
-      abandoned = true;
-    } else if (errno != EWOULDBLOCK) {
-      constexpr std::time_t kDay = 24 * 60 * 60;
-      abandoned = ::time(nullptr) - status.st_mtim.tv_sec > kDay;
-    }
-  }
-  // Under the lock, so that its writer, if it was only just made, sees that it is gone.
-  const bool removed = abandoned && ::unlink(temporary.c_str()) == 0;
-  ::close(fd);
-  return removed;
+  return detail::remove_if_abandoned(AT_FDCWD, temporary.c_str());
+}
+TENON_INLINE bool NewFile::remove_if_abandoned(const UniqueFd& folder, const std::string& name) noexcept {
+  return detail::remove_if_abandoned(folder.get(), name.c_str());
 }
 
 TENON_INLINE void NewFile::remove_abandoned(const std::filesystem::path& target) {
@@ -203,23 +251,15 @@ TENON_INLINE void NewFile::remove_abandoned(const std::filesystem::path& target)
 
 TENON_INLINE std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder,
                                                             std::error_code& error) {
-  error.clear();
-  std::vector<std::filesystem::path> all;
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(::opendir(folder.c_str()), &::closedir);
-  if (!stream) {
-    error.assign(errno, std::generic_category());
-    return all;
-  }
-  for (;;) {
-    errno = 0;
-    const dirent* item = ::readdir(stream.get());
-    if (!item) {
-      if (errno != 0) error.assign(errno, std::generic_category());
-      return all;
-    }
-    const std::string_view name = item->d_name;
-    if (name != "." && name != "..") all.push_back(folder / name);
-  }
+  return detail::names_in(::opendir(folder.c_str()), folder, error);
+}
+
+TENON_INLINE std::vector<std::filesystem::path> list_folder(const UniqueFd& folder, std::error_code& error) {
+  // A descriptor of its own: a stream takes the one it is given, and its position.
+  UniqueFd own(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  DIR* const stream = own ? ::fdopendir(own.get()) : nullptr;
+  if (stream) static_cast<void>(own.release());
+  return detail::names_in(stream, {}, error);
 }
 
 }  // namespace v1

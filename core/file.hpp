@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tenon/core/export.hpp>
+#include <tenon/core/fd.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -21,21 +22,24 @@ class TENON_API RegularFile {
   /// @errors kNotFound, kPermissionDenied, kResourceExhausted (descriptors, memory), kInvalidArgument: not a regular
   ///         file (says what it is); all name the path and the system's reason.
   explicit RegularFile(const std::filesystem::path& path);
-  ~RegularFile();
   RegularFile(const RegularFile&) = delete;
   RegularFile& operator=(const RegularFile&) = delete;
 
-  int fd() const noexcept { return fd_; }
+  int fd() const noexcept { return fd_.get(); }
   /// As of the moment it was opened; times since 1970.
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }
   std::int64_t modified_ns() const noexcept { return modified_ns_; }
   std::int64_t changed_ns() const noexcept { return changed_ns_; }
 
  private:
-  int fd_ = -1;
+  UniqueFd fd_;
   std::uint64_t size_bytes_ = 0;
   std::int64_t modified_ns_ = 0, changed_ns_ = 0;
 };
+
+/// What a committed file outlives: the end of its process, or that of the machine too (fsync, which waits for the
+/// disk). The first is for files that are checked before use and can be made again.
+enum class Durability { kProcess, kMachine };
 
 /// A file that appears under its name with commit(), whole, and never otherwise. Until then it is a temporary file
 /// beside its place, locked by this object: one that nobody has locked is what a killed process left, whatever its
@@ -45,34 +49,45 @@ class TENON_API NewFile {
  public:
   /// @param mode  Of the new file, less the umask.
   /// @errors kNotFound, kPermissionDenied, kResourceExhausted, kUnavailable; all name the path.
-  explicit NewFile(const std::filesystem::path& target, unsigned mode = 0666);
+  explicit NewFile(const std::filesystem::path& target, unsigned mode = 0666,
+                   Durability durability = Durability::kMachine);
+  /// In the folder that `folder` is open on, whatever has its name by now. @param target  Its last part is the file's
+  /// name there; the whole is for messages. @errors as above; as UniqueFd::duplicate.
+  NewFile(const UniqueFd& folder, const std::filesystem::path& target, unsigned mode, Durability durability);
   /// Removes what was not committed.
   ~NewFile();
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
 
+  /// The temporary file's name, for who writes by name, or must know what a signal is to remove.
+  const std::filesystem::path& temporary() const noexcept { return temporary_; }
   /// Behind what was written so far. @errors kResourceExhausted: the disk is full; kUnavailable.
   void write(const void* data, std::size_t size);
   /// As write(), in any order; write() goes on behind it.
   void write_at(const void* data, std::size_t size, std::uint64_t offset);
-  /// What the file system tells only when a file is closed. For several files of which all or none are to be committed:
-  /// all are flushed first. commit() does it too.
+  /// What the file system tells only when a file is closed, or is on the disk. For several files of which all or none
+  /// are to be committed: all are flushed first. commit() does it too.
   void flush();
-  /// Renames it to its target. A crash of the machine may lose the bytes, not of the process.
+  /// Renames it to its target.
   void commit();
 
   /// True for names that such temporary files have.
   static bool is_temporary(const std::filesystem::path& file);
   /// Removes a temporary file whose writer is no more. @return false: it is being written, or cannot be removed.
   static bool remove_if_abandoned(const std::filesystem::path& temporary) noexcept;
+  /// As above, of this name in that folder.
+  static bool remove_if_abandoned(const UniqueFd& folder, const std::string& name) noexcept;
   /// Those beside `target` that were to become it.
   static void remove_abandoned(const std::filesystem::path& target);
 
  private:
   [[noreturn]] void fail(const char* what, const char* call, int error) const;
-  std::filesystem::path target_;
-  std::string temporary_;
-  int fd_ = -1;
+  void open_temporary(unsigned mode);
+  int folder() const noexcept;
+  UniqueFd folder_;  ///< None: paths say where.
+  std::filesystem::path target_, place_, temporary_;
+  Durability durability_;
+  UniqueFd fd_;
   std::uint64_t end_ = 0;
   bool committed_ = false;
 };
@@ -81,6 +96,8 @@ class TENON_API NewFile {
 /// libstdc++ and end the program where memory is short.
 /// @param error  Set where the folder can't be read, cleared otherwise. @errors std::bad_alloc alone.
 TENON_API std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder, std::error_code& error);
+/// The names in the folder that this is open on.
+TENON_API std::vector<std::filesystem::path> list_folder(const UniqueFd& folder, std::error_code& error);
 
 }  // namespace v1
 }  // namespace tenon

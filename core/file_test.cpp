@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -32,7 +33,18 @@ void* allocate(std::size_t size) {
   if (allocations_left > 0) --allocations_left;
   return std::malloc(size ? size : 1);
 }
+
+/// Names of what was synchronised with the disk, as they were then.
+thread_local std::vector<std::string> synchronised;
 }  // namespace
+
+extern "C" int fsync(int fd) {
+  std::error_code ignored;
+  const auto target = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd), ignored);
+  synchronised.push_back(target.filename().string());
+  static const auto next = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_NEXT, "fsync"));
+  return next(fd);
+}
 
 // Not inlined: the compiler would take malloc and free for a mismatch with new and delete elsewhere.
 [[gnu::noinline]] void* operator new(std::size_t size) {
@@ -127,6 +139,39 @@ TEST_F(Files, ANewFileAppearsWholeOrNotAtAll) {
   EXPECT_EQ(status.st_mode & 0777, 0440u);
   EXPECT_THAT(names(), ElementsAre("target"));
   EXPECT_THAT(error_of([&] { NewFile(folder / "none" / "f"); }, Code::kNotFound), HasSubstr("none/f"));
+}
+
+TEST_F(Files, ANewFileIsOnTheDiskBeforeItHasItsName) {
+  const fs::path path = folder / "target";
+  NewFile made(path);
+  made.write("whole", 5);
+  synchronised.clear();
+  made.commit();
+  EXPECT_THAT(synchronised, ElementsAre(made.temporary().filename().string(), folder.filename().string()));
+  // What can be made again need not wait for the disk.
+  NewFile entry(path, 0600, Durability::kProcess);
+  synchronised.clear();
+  entry.commit();
+  EXPECT_THAT(synchronised, ElementsAre());
+}
+
+TEST_F(Files, ANewFileStaysInTheFolderThatWasOpened) {
+  fs::create_directory(folder / "before");
+  const UniqueFd opened(::open((folder / "before").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  NewFile made(opened, folder / "before" / "target", 0600, Durability::kMachine);
+  made.write("whole", 5);
+  fs::rename(folder / "before", folder / "after");
+  fs::create_directory(folder / "before");
+  EXPECT_FALSE(NewFile::remove_if_abandoned(opened, made.temporary().string())) << "it is being written";
+  made.commit();
+  EXPECT_EQ(text_of(folder / "after" / "target"), "whole");
+  EXPECT_TRUE(fs::is_empty(folder / "before"));
+  std::error_code error;
+  EXPECT_THAT(list_folder(opened, error), ElementsAre(fs::path("target")));
+  { std::ofstream(folder / "after" / "target.0123456789abcdef.part") << "half"; }
+  EXPECT_TRUE(NewFile::remove_if_abandoned(opened, "target.0123456789abcdef.part"));
+  EXPECT_THAT(error_of([&] { NewFile(UniqueFd(), "target", 0600, Durability::kProcess); }, Code::kInvalidArgument),
+              HasSubstr("not open"));
 }
 
 TEST_F(Files, WhatAKilledWriterLeftIsRemovedAndNothingElse) {

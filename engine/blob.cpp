@@ -10,42 +10,34 @@
 #include <map>
 #include <ostream>
 #include <set>
-#include <span>
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
-#include <tenon/runtime/version.hpp>
+#include <tenon/store/bytes.hpp>
+#include <tenon/store/sealed_header.hpp>
+#include <tenon/store/table.hpp>
+#include <tenon/store/weights.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'C', 'P', 'U'};
-constexpr std::uint32_t kFormat = 2;
+constexpr std::uint32_t kFormat = 3;
 constexpr std::size_t kAlignment = 64;
 /// Names of the parameters that stand for packed constants in the graph.
 constexpr std::string_view kStandIn = "tenon.packed.";
 
-struct Section {
-  std::uint64_t offset, size;
-};
-/// Little-endian, as every machine that this device runs on.
-struct Header {
-  char magic[8];
-  std::uint32_t format;
-  std::uint32_t kind;
-  std::uint64_t total;
-  Section name, graph, constants, table, packed;
-  ContentHash content;      ///< Of all that follows the header.
+/// The start's `minor` is the blob's kind.
+struct Fields {
+  store::Section name, graph, constants, table, packed;
   std::uint64_t precision;  ///< ElementType computed in.
   char identity[368];
-  ContentHash own;  ///< Of the header before this field.
 };
-static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
+using Header = store::Sealed<Fields>;
+static_assert(sizeof(Header) == 512);
 constexpr std::size_t kHeaderBytes = sizeof(Header);
 
-std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t size) { return store::aligned(size, kAlignment); }
 
 /// The build-id that the linker gave to the file in which this code lies: another build may lower otherwise.
 std::string build_id() {
@@ -94,53 +86,32 @@ std::string build_id() {
   throw Error(Code::kDataLoss, "CPU: the compiled blob is damaged or truncated: " + what + "; compile the model anew");
 }
 
-/// Reads numbers and texts of the table, never past its end.
-class TableReader {
- public:
-  explicit TableReader(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  std::uint64_t number() {
-    std::uint64_t value;
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    return value;
-  }
-  std::string text() {
-    const std::uint64_t size = number();
-    return std::string(reinterpret_cast<const char*>(take(size)), size);
-  }
-
- private:
-  const std::uint8_t* take(std::uint64_t size) {
-    if (size > bytes_.size() - at_) damaged("its table ends early");
-    const std::uint8_t* start = bytes_.data() + at_;
-    at_ += size;
-    return start;
-  }
-  std::span<const std::uint8_t> bytes_;
-  std::size_t at_ = 0;
-};
-
-class TableWriter {
- public:
-  void number(std::uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void text(const std::string& value) {
-    number(value.size());
-    bytes += value;
-  }
-  std::string bytes;
-};
+store::Format format() {
+  store::Format format{.magic = "TENONCPU", .version = kFormat, .damaged = &damaged};
+  format.foreign = [] {
+    throw Error(Code::kInvalidArgument,
+                "CPU: these bytes are no compiled blob of Tenon's CPU device (no TENONCPU at their start)");
+  };
+  format.other_version = [](const store::SealStart& found) {
+    throw Error(Code::kFailedPrecondition, "CPU: the compiled blob has format " + std::to_string(found.version) +
+                                               ", this device reads " + std::to_string(kFormat) +
+                                               "; compile the model anew");
+  };
+  return format;
+}
 
 /// Parts of a blob in order, hashed and written without being put together in memory.
 class Parts {
  public:
-  Section add(const void* data, std::size_t size) {
-    const Section section{end_, size};
+  store::Section add(const void* data, std::size_t size) {
+    const store::Section section{end_, size};
     parts_.push_back({static_cast<const char*>(data), size});
     end_ += aligned(size);
     return section;
   }
   std::size_t end() const { return end_; }
-  ContentHash hash() const {
-    ContentHasher hasher;
+  store::ContentHash hash() const {
+    store::ContentHasher hasher;
     each([&](const char* data, std::size_t size) { hasher.add(data, size); });
     return hasher.result();
   }
@@ -184,45 +155,37 @@ std::shared_ptr<Model> with_parameters(const Model& given, const Leaving& leavin
   return model;
 }
 
-/// Constants of this size and more, by address.
+/// What leaves a weightless blob: constants of this size and more.
+store::WeightsByHash no_weights() { return store::WeightsByHash(4096); }
+
+/// Those of the model, each once.
 std::vector<Tensor> large_constants(const Model& model) {
-  constexpr std::size_t kLarge = 4096;
+  const store::WeightsByHash weights = no_weights();
   std::vector<Tensor> found;
   std::set<const void*> seen;
   for (const auto& node : model.get_ordered_ops()) {
     const auto* constant = as_type<op::v0::Constant>(node.get());
-    if (constant && constant->get_byte_size() >= kLarge && constant->get_tensor().is_contiguous() &&
-        seen.insert(constant->get_data_ptr()).second)
+    if (constant && weights.takes(constant->get_tensor()) && seen.insert(constant->get_data_ptr()).second)
       found.push_back(constant->get_tensor());
   }
   return found;
 }
 
-Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size) {
-  return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, bytes.memory(), bytes.offset() + offset, bytes.lease());
-}
-
-void check_header(const Header& header, std::uint64_t available) {
-  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0)
-    throw Error(Code::kInvalidArgument,
-                "CPU: these bytes are no compiled blob of Tenon's CPU device (no TENONCPU at their start)");
-  if (header.format != kFormat)
-    throw Error(Code::kFailedPrecondition, "CPU: the compiled blob has format " + std::to_string(header.format) +
-                                               ", this device reads " + std::to_string(kFormat) +
-                                               "; compile the model anew");
-  if (header.own != content_hash(&header, offsetof(Header, own)))
-    damaged("its header does not have the hash that it names");
-  const std::string_view identity(header.identity, ::strnlen(header.identity, sizeof header.identity));
+Header checked_header(std::string_view bytes) {
+  const Header header = store::unseal<Fields>(bytes, format());
+  const Fields& fields = header.fields;
+  const std::string_view identity(fields.identity, ::strnlen(fields.identity, sizeof fields.identity));
   if (identity != blob_identity())
     throw Error(Code::kFailedPrecondition, "CPU: the compiled blob was made by \"" + std::string(identity) +
                                                "\", this is \"" + blob_identity() + "\"; compile the model anew");
-  if (header.total > available)
-    damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
-  for (const Section& section : {header.name, header.graph, header.constants, header.table, header.packed}) {
-    if (section.offset < kHeaderBytes || section.offset % kAlignment != 0 || section.offset > header.total ||
-        section.size > header.total - section.offset)
-      damaged("a section lies outside");
-  }
+  store::check_total(header.start, kHeaderBytes, bytes.size(), &damaged);
+  for (const store::Section& section : {fields.name, fields.graph, fields.constants, fields.table, fields.packed})
+    if (!store::lies_within(section, kHeaderBytes, header.start.total, kAlignment)) damaged("a section lies outside");
+  return header;
+}
+
+store::TableReader table_of(const Tensor& bytes, const Header& header) {
+  return {header.fields.table.in(store::bytes_of(bytes)), &damaged};
 }
 
 /// Puts constants in the place of the parameters that stand for them, the last ones of the model. `make` gives each.
@@ -244,7 +207,7 @@ void insert_constants(const std::shared_ptr<Model>& model, std::uint64_t count,
 
 /// Packed constants behind stand-ins.
 void insert_packed(Blob& blob, const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header) {
-  TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
+  store::TableReader table = table_of(bytes, header);
   insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
     engine::PackedModel::Constant constant;
     constant.stand_in = engine::make_stand_in(parameter.get_element_type(), parameter.get_output_shape(0));
@@ -252,10 +215,12 @@ void insert_packed(Blob& blob, const std::shared_ptr<Model>& model, const Tensor
       engine::PackedConstant packed;
       packed.from = table.text();
       packed.layout = table.text();
-      const std::uint64_t offset = table.number(), size = table.number();
-      if (offset % kAlignment != 0 || offset > header.packed.size || size > header.packed.size - offset)
+      store::Section part;
+      part.offset = table.number();
+      part.size = table.number();
+      if (!store::lies_within(part, 0, header.fields.packed.size, kAlignment))
         damaged("a packed constant lies outside");
-      packed.bytes = part_of(bytes, header.packed.offset + offset, size);
+      packed.bytes = store::part_of(bytes, header.fields.packed.offset + part.offset, part.size);
       constant.packed.push_back(std::move(packed));
     }
     blob.prepared.constants.push_back(constant);
@@ -266,22 +231,20 @@ void insert_packed(Blob& blob, const std::shared_ptr<Model>& model, const Tensor
 /// The source's constants, found again by their hashes.
 void insert_weights(const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header,
                     const WeightsSource& source) {
-  TableReader table({static_cast<const std::uint8_t*>(bytes.data()) + header.table.offset, header.table.size});
+  store::TableReader table = table_of(bytes, header);
   const std::shared_ptr<const Model> given = source ? source() : nullptr;
   if (!given)
     throw Error(
         Code::kFailedPrecondition,
         "CPU: Attempted to load a weightless compiled model, but no weights have been provided; give WEIGHTS_PATH "
         "(the model's file) or MODEL_PTR");
-  std::map<std::string, Tensor> by_hash;
-  for (const Tensor& tensor : large_constants(*given))
-    by_hash.emplace(content_hash(tensor.data(), tensor.size_bytes()).to_text(), tensor);
+  store::WeightsByHash weights = no_weights();
+  for (const Tensor& tensor : large_constants(*given)) weights.add(tensor);
   insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
-    const auto found = by_hash.find(table.text());
-    if (found == by_hash.end())
+    const Tensor tensor = weights.find(table.hash());
+    if (!tensor)
       throw Error(Code::kFailedPrecondition, "CPU: the weights that were given lack those of '" +
                                                  parameter.get_friendly_name() + "': they belong to another model");
-    const Tensor& tensor = found->second;
     const auto wanted = checked_size_bytes(parameter.get_element_type(), parameter.get_output_shape(0));
     if (!wanted || *wanted != tensor.size_bytes()) damaged("a constant has another size than its weights");
     return Tensor(TensorInfo{parameter.get_element_type(), parameter.get_output_shape(0), {}}, tensor.memory(),
@@ -297,29 +260,28 @@ struct Packed {
 void write(std::ostream& stream, const Blob& blob, const Model& graph_model, const Packed& packed) {
   const SerializedModel graph = serialize(graph_model);
   Header header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.format = kFormat;
-  header.kind = static_cast<std::uint32_t>(blob.kind);
-  header.precision = static_cast<std::uint64_t>(blob.precision);
-  std::strncpy(header.identity, blob_identity().c_str(), sizeof header.identity - 1);
+  Fields& fields = header.fields;
+  header.start.minor = static_cast<std::uint32_t>(blob.kind);
+  fields.precision = static_cast<std::uint64_t>(blob.precision);
+  std::strncpy(fields.identity, blob_identity().c_str(), sizeof fields.identity - 1);
   Parts parts;
-  header.name = parts.add(blob.name.data(), blob.name.size());
-  header.graph = parts.add(graph.xml.data(), graph.xml.size());
-  header.constants =
+  fields.name = parts.add(blob.name.data(), blob.name.size());
+  fields.graph = parts.add(graph.xml.data(), graph.xml.size());
+  fields.constants =
       parts.add(graph.weights ? graph.weights.data() : nullptr, graph.weights ? graph.weights.size_bytes() : 0);
-  header.table = parts.add(packed.table.data(), packed.table.size());
-  header.packed = {parts.end(), 0};
+  fields.table = parts.add(packed.table.data(), packed.table.size());
+  fields.packed = {parts.end(), 0};
   for (const Tensor* tensor : packed.tensors) parts.add(tensor->data(), tensor->size_bytes());
-  header.packed.size = parts.end() - header.packed.offset;
-  header.total = parts.end();
-  header.content = parts.hash();
-  header.own = content_hash(&header, offsetof(Header, own));
+  fields.packed.size = parts.end() - fields.packed.offset;
+  header.start.total = parts.end();
+  header.start.content = parts.hash();
+  store::seal(header, format());
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);
   parts.write(stream);
   stream.flush();
   if (!stream)
-    throw Error(Code::kDataLoss,
-                "CPU: the stream took only a part of the compiled blob of " + std::to_string(header.total) + " bytes");
+    throw Error(Code::kDataLoss, "CPU: the stream took only a part of the compiled blob of " +
+                                     std::to_string(header.start.total) + " bytes");
 }
 
 void write_weightless(std::ostream& stream, const Blob& blob) {
@@ -329,11 +291,10 @@ void write_weightless(std::ostream& stream, const Blob& blob) {
   for (std::size_t i = 0; i < weights.size(); ++i) leaving[weights[i].data()] = i;
   std::vector<std::size_t> order;
   const auto model = with_parameters(given, leaving, order);
-  TableWriter table;
+  store::TableWriter table;
   table.number(order.size());
-  for (const std::size_t index : order)
-    table.text(content_hash(weights[index].data(), weights[index].size_bytes()).to_text());
-  write(stream, blob, *model, {std::move(table.bytes), {}});
+  for (const std::size_t index : order) table.hash(store::content_hash(weights[index]));
+  write(stream, blob, *model, {std::move(table).bytes(), {}});
 }
 
 }  // namespace
@@ -350,7 +311,7 @@ void write_blob(std::ostream& stream, const Blob& blob) {
     leaving[blob.prepared.constants[i].stand_in.data()] = i;
   std::vector<std::size_t> order;
   const auto model = with_parameters(*blob.prepared.model, leaving, order);
-  TableWriter table;
+  store::TableWriter table;
   Packed packed;
   table.number(order.size());
   std::size_t offset = 0;
@@ -366,29 +327,24 @@ void write_blob(std::ostream& stream, const Blob& blob) {
       packed.tensors.push_back(&one.bytes);
     }
   }
-  packed.table = std::move(table.bytes);
+  packed.table = std::move(table).bytes();
   write(stream, blob, *model, packed);
 }
 
 Blob read_blob(const Tensor& bytes, bool is_verified, const WeightsSource& source) {
-  const std::uint64_t available = bytes ? bytes.size_bytes() : 0;
-  if (available < kHeaderBytes)
-    damaged(std::to_string(available) + " bytes are there, its header has " + std::to_string(kHeaderBytes));
-  Header header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  check_header(header, available);
-  const char* start = static_cast<const char*>(bytes.data());
-  if (!is_verified && content_hash(start + kHeaderBytes, header.total - kHeaderBytes) != header.content)
-    damaged("its content does not have the hash that its header names");
+  const std::string_view all = store::bytes_of(bytes);
+  const Header header = checked_header(all);
+  const Fields& fields = header.fields;
+  if (!is_verified) store::check_content(header.start, kHeaderBytes, all, &damaged);
   Blob blob;
-  blob.kind = static_cast<Blob::Kind>(header.kind);
-  blob.name = std::string(start + header.name.offset, header.name.size);
-  blob.precision = static_cast<ElementType>(header.precision);
+  blob.kind = static_cast<Blob::Kind>(header.start.minor);
+  blob.name = fields.name.in(all);
+  blob.precision = static_cast<ElementType>(fields.precision);
   if (blob.precision != ElementType::kF32 && blob.precision != ElementType::kBf16)
     damaged("it computes in a type that this device does not compute in");
   const auto model =
-      read_ir(std::string_view(start + header.graph.offset, header.graph.size),
-              part_of(bytes, header.constants.offset, header.constants.size), "the compiled blob's graph");
+      read_ir(fields.graph.in(all), store::part_of(bytes, fields.constants.offset, fields.constants.size),
+              "the compiled blob's graph");
   model->set_friendly_name(blob.name);
   if (blob.kind == Blob::Kind::kPrepared)
     insert_packed(blob, model, bytes, header);

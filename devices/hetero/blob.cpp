@@ -8,27 +8,41 @@
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/store/bytes.hpp>
+#include <tenon/store/sealed_header.hpp>
+#include <tenon/store/table.hpp>
 
 namespace tenon::inline v1::hetero {
 namespace {
 
-constexpr std::string_view kMagic = "TENONHET1";
 /// More than any model has: a wrong number must not ask for all memory.
 constexpr std::uint64_t kMostItems = 1 << 24;
 
-[[noreturn]] void damaged(const char* what) {
-  throw Error(Code::kDataLoss, std::string("HETERO: the compiled blob is damaged or truncated: ") + what);
+/// Nothing but the seal: all else is a table.
+struct Fields {
+  std::uint64_t unused;
+};
+using Header = store::Sealed<Fields>;
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Code::kDataLoss, "HETERO: the compiled blob is damaged or truncated: " + what);
 }
 
-class Writer {
+store::Format format() {
+  const auto foreign = [] {
+    throw Error(Code::kInvalidArgument, "HETERO: these bytes are no blob of this device, or of another version");
+  };
+  return {.magic = "TENONHET",
+          .version = 2,
+          .minor = 0,
+          .damaged = &damaged,
+          .foreign = foreign,
+          .other_version = [foreign](const store::SealStart&) { foreign(); }};
+}
+
+class Writer : public store::TableWriter {
  public:
-  void number(std::uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void text(std::string_view value) {
-    number(value.size());
-    bytes_ += value;
-  }
   void ids(const std::vector<std::size_t>& values) {
     number(values.size());
     for (const std::size_t value : values) number(value);
@@ -37,30 +51,17 @@ class Writer {
     SerializedModel written;
     if (model) written = serialize(*model);
     text(written.xml);
-    text(written.weights
-             ? std::string_view(static_cast<const char*>(written.weights.data()), written.weights.size_bytes())
-             : std::string_view());
+    text(store::bytes_of(written.weights));
   }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
 };
 
-class Reader {
+class Reader : public store::TableReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-  std::uint64_t number() {
-    std::uint64_t value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
-    return value;
-  }
-  std::uint64_t count() {
-    const std::uint64_t value = number();
-    if (value > kMostItems) damaged("it counts more things than can be");
-    return value;
-  }
-  std::string_view text() { return take(number()); }
+  explicit Reader(std::string_view bytes)
+      : store::TableReader(bytes, &hetero::damaged,
+                           {.ends_early = "it ends early",
+                            .too_many = "it counts more things than can be",
+                            .out_of_range = "it counts more things than can be"}) {}
   /// Values below `limit`, or kNoValue where that is allowed.
   ValueId id(std::size_t limit, bool may_lack = false) {
     const std::uint64_t value = number();
@@ -73,21 +74,12 @@ class Reader {
     return values;
   }
   std::shared_ptr<Model> model() {
-    const std::string_view xml = text(), bytes = text();
+    const std::string_view xml = view(), bytes = view();
     if (xml.empty()) return nullptr;
     Tensor weights(ElementType::kU8, Shape{bytes.size()});
     if (!bytes.empty()) std::memcpy(weights.data(), bytes.data(), bytes.size());
     return read_ir(xml, weights, "the blob's graph");
   }
-
- private:
-  std::string_view take(std::uint64_t size) {
-    if (size > bytes_.size()) damaged("it ends early");
-    const std::string_view part = bytes_.substr(0, size);
-    bytes_.remove_prefix(size);
-    return part;
-  }
-  std::string_view bytes_;
 };
 
 /// The ports as a model of nothing else: the inputs, and each result read from a parameter of its own.
@@ -147,32 +139,31 @@ void CompiledModel::export_model(std::ostream& stream) const {
     part.export_model(blob);
     out.text(std::move(blob).str());
   }
-  const ContentHash hash = content_hash(out.bytes().data(), out.bytes().size());
-  stream << kMagic;
-  stream.write(reinterpret_cast<const char*>(&hash), sizeof hash);
+  Header header{};
+  header.start.total = sizeof header + out.bytes().size();
+  header.start.content = store::content_hash(out.bytes().data(), out.bytes().size());
+  store::seal(header, format());
+  stream.write(reinterpret_cast<const char*>(&header), sizeof header);
   stream << out.bytes();
   if (!stream) throw Error(Code::kDataLoss, "HETERO: the stream took only a part of the blob");
 }
 
 Imported read_blob(const Tensor& bytes) {
-  const std::string_view all(static_cast<const char*>(bytes.data()), bytes.size_bytes());
-  ContentHash hash;
-  if (all.size() < kMagic.size() + sizeof hash) damaged("it is shorter than a header");
-  if (all.substr(0, kMagic.size()) != kMagic)
-    throw Error(Code::kInvalidArgument, "HETERO: these bytes are no blob of this device, or of another version");
-  std::memcpy(&hash, all.data() + kMagic.size(), sizeof hash);
-  const std::string_view content = all.substr(kMagic.size() + sizeof hash);
-  if (hash != content_hash(content.data(), content.size())) damaged("it has another hash than it names");
-  Reader in(content);
+  const std::string_view all = store::bytes_of(bytes);
+  const Header header = store::unseal<Fields>(all, format());
+  store::check_total(header.start, sizeof header, all.size(), &damaged);
+  if (header.start.total != all.size()) damaged("something follows it");
+  store::check_content(header.start, sizeof header, all, &damaged);
+  Reader in(all.substr(sizeof header));
   Imported imported;
-  imported.name = std::string(in.text());
-  const std::size_t inputs = in.count();
+  imported.name = in.text();
+  const std::size_t inputs = in.number(kMostItems);
   const auto ports = in.model();
   if (!ports || ports->get_parameters().size() < inputs) damaged("it lacks its ports");
   imported.ports = Ports::of(*ports);
   imported.ports.inputs.resize(inputs);
   Partition& partition = imported.partition;
-  partition.value_count = in.count();
+  partition.value_count = in.number(kMostItems);
   const std::size_t limit = partition.value_count;
   partition.inputs = in.ids(limit);
   partition.outputs = in.ids(limit);
@@ -189,9 +180,9 @@ Imported read_blob(const Tensor& bytes) {
   }
   for (std::uint64_t count = in.count(); count > 0; --count) {
     Variable variable;
-    variable.id = std::string(in.text());
-    variable.type = *Attribute::from_text(AttributeKind::kType, in.text()).get_if<ElementType>();
-    variable.shape = *Attribute::from_text(AttributeKind::kShape, in.text()).get_if<PartialShape>();
+    variable.id = in.text();
+    variable.type = *Attribute::from_text(AttributeKind::kType, in.view()).get_if<ElementType>();
+    variable.shape = *Attribute::from_text(AttributeKind::kShape, in.view()).get_if<PartialShape>();
     variable.before = in.id(limit, true);
     variable.after = in.id(limit, true);
     partition.variables.push_back(std::move(variable));
@@ -202,10 +193,10 @@ Imported read_blob(const Tensor& bytes) {
     damaged("its states have other initial values than it names");
   for (std::uint64_t count = in.count(); count > 0; --count) {
     Part part;
-    part.device = std::string(in.text());
+    part.device = in.text();
     part.inputs = in.ids(limit);
     part.outputs = in.ids(limit);
-    imported.blobs.emplace_back(in.text());
+    imported.blobs.push_back(in.text());
     partition.parts.push_back(std::move(part));
   }
   return imported;

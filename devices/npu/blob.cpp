@@ -7,43 +7,45 @@
 #include <algorithm>
 #include <cstring>
 #include <ostream>
-#include <span>
+#include <set>
+#include <string_view>
+#include <unordered_set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/npu/blob_table.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
+#include <tenon/store/bytes.hpp>
+#include <tenon/store/sealed_header.hpp>
+#include <tenon/store/table.hpp>
 
 namespace tenon::inline v1::npu_device {
+
+void damaged(const std::string& what) {
+  throw Error(Code::kDataLoss, "NPU: the compiled blob is damaged or truncated: " + what + "; compile the model anew");
+}
+
 namespace {
 
-constexpr char kMagic[8] = {'T', 'N', 'P', 'U', 'B', 'L', 'O', 'B'};
+constexpr std::string_view kMagic = "TNPUBLOB";
 /// Major: what older readers can't read. Minor: what they may leave out.
-constexpr std::uint32_t kMajor = 2, kMinor = 0;
+constexpr std::uint32_t kMajor = 3, kMinor = 0;
 constexpr const char* kVersion = "Tenon " TENON_VERSION;
 constexpr std::size_t kPage = 4096;
 
-/// Little-endian, as every machine with such a device.
-struct Header {
-  char magic[8];
-  std::uint32_t major, minor;
-  std::uint64_t total;
+struct Fields {
   std::uint64_t table_bytes;    ///< Right after the header.
-  std::uint64_t native_offset;  ///< On a page.
-  std::uint64_t native_bytes;
-  ContentHash content;  ///< Of all that follows the header.
+  std::uint64_t native_offset;  ///< On a page; to the end.
   char made_by[32];
   char platform[32];
   BlobKind kind;
-  char unused[364];
-  ContentHash own;  ///< Of the header before this field.
+  char unused[372];
 };
-static_assert(sizeof(Header) == 512 && std::is_trivially_copyable_v<Header>);
+using Header = store::Sealed<Fields>;
+static_assert(sizeof(Header) == 512);
 
 /// Entries of rt_info that are texts, and those of maps of texts (layouts).
-void write_rt_info(TableWriter& table, const RTMap& info) {
+void write_rt_info(store::TableWriter& table, const RTMap& info) {
   std::vector<std::pair<std::string, std::string>> texts;
   for (const auto& [key, value] : info)
     if (value.is<std::string>()) texts.emplace_back(key, value.as<std::string>());
@@ -60,7 +62,7 @@ void write_rt_info(TableWriter& table, const RTMap& info) {
   }
 }
 
-void read_rt_info(TableReader& table, RTMap& info) {
+void read_rt_info(store::TableReader& table, RTMap& info) {
   for (std::uint64_t left = table.count(); left > 0; --left) {
     std::string key = table.text();
     info[std::move(key)] = Any(table.text());
@@ -76,21 +78,34 @@ void read_rt_info(TableReader& table, RTMap& info) {
   }
 }
 
-void write_port(TableWriter& table, const Output<const Node>& port) {
+/// Sorted, so that equal models have equal blobs.
+void write_names(store::TableWriter& table, const std::unordered_set<std::string>& names) {
+  const std::set<std::string> sorted(names.begin(), names.end());
+  table.number(sorted.size());
+  for (const std::string& name : sorted) table.text(name);
+}
+
+std::unordered_set<std::string> read_names(store::TableReader& table) {
+  std::unordered_set<std::string> names;
+  for (std::uint64_t left = table.count(); left > 0; --left) names.insert(table.text());
+  return names;
+}
+
+void write_port(store::TableWriter& table, const Output<const Node>& port) {
   const Node& node = *port.get_node();
   table.text(node.get_friendly_name());
   table.text(node.get_input_size() > 0 ? node.get_input_node_ptr(0)->get_friendly_name() : std::string());
   table.text(port.get_element_type().get_type_name());
   table.text(port.get_partial_shape().to_string());
-  table.names(port.get_names());
+  write_names(table, port.get_names());
   write_rt_info(table, node.get_rt_info());
 }
 
-Output<const Node> read_port(TableReader& table, bool is_input) {
+Output<const Node> read_port(store::TableReader& table, bool is_input) {
   const std::string name = table.text(), source = table.text(), type = table.text(), shape = table.text();
   try {
     auto value = std::make_shared<op::v0::Parameter>(Any(type).as<element::Type>(), PartialShape(shape));
-    value->output(0).set_names(table.names());
+    value->output(0).set_names(read_names(table));
     if (is_input) {
       value->set_friendly_name(name);
       read_rt_info(table, value->get_rt_info());
@@ -107,11 +122,6 @@ Output<const Node> read_port(TableReader& table, bool is_input) {
   }
 }
 
-std::string_view bytes_of(const Tensor& tensor) {
-  if (!tensor || tensor.size_bytes() == 0) return {};
-  return {static_cast<const char*>(tensor.data()), tensor.size_bytes()};
-}
-
 Tensor tensor_of(ElementType type, const Shape& shape, const std::string& bytes) {
   const auto size = checked_size_bytes(type, shape);
   if (!size || *size != bytes.size()) damaged("a tensor in it has another size than its shape says");
@@ -121,7 +131,7 @@ Tensor tensor_of(ElementType type, const Shape& shape, const std::string& bytes)
 }
 
 std::string write_table(const ModelInfo& info) {
-  TableWriter table;
+  store::TableWriter table;
   table.text(info.name);
   table.number(info.batch);
   table.number(info.profiled ? 1 : 0);
@@ -138,18 +148,18 @@ std::string write_table(const ModelInfo& info) {
     table.number(variable.initial ? 1 : 0);
     if (!variable.initial) continue;
     table.text(PartialShape(variable.initial.shape()).to_string());
-    table.text(bytes_of(variable.initial));
+    table.text(store::bytes_of(variable.initial));
   }
   table.number(info.initialisers ? 1 : 0);
   if (info.initialisers) {
     const SerializedModel initialisers = serialize(*info.initialisers);
     table.text(initialisers.xml);
-    table.text(bytes_of(initialisers.weights));
+    table.text(store::bytes_of(initialisers.weights));
   }
-  return std::move(table.bytes);
+  return std::move(table).bytes();
 }
 
-Variable read_variable(TableReader& table) {
+Variable read_variable(store::TableReader& table) {
   Variable variable;
   variable.name = table.text();
   const std::string type = table.text(), shape = table.text();
@@ -174,7 +184,7 @@ Variable read_variable(TableReader& table) {
   return variable;
 }
 
-std::shared_ptr<const Model> read_initialisers(TableReader& table, const ModelInfo& info) {
+std::shared_ptr<const Model> read_initialisers(store::TableReader& table, const ModelInfo& info) {
   const std::string xml = table.text(), weights = table.text();
   std::shared_ptr<const Model> model;
   try {
@@ -194,8 +204,8 @@ std::shared_ptr<const Model> read_initialisers(TableReader& table, const ModelIn
   return model;
 }
 
-ModelInfo read_table(std::span<const char> bytes) {
-  TableReader table(bytes);
+ModelInfo read_table(std::string_view bytes) {
+  store::TableReader table(bytes, &damaged);
   ModelInfo info;
   info.name = table.text();
   info.batch = static_cast<std::uint32_t>(table.number());
@@ -211,42 +221,46 @@ ModelInfo read_table(std::span<const char> bytes) {
   return info;
 }
 
-[[noreturn]] void foreign(const Tensor& bytes) {
-  const auto* start = static_cast<const char*>(bytes.data());
-  const std::size_t size = bytes.size_bytes();
+[[noreturn]] void foreign(std::string_view bytes) {
   std::string what = "they begin with no TNPUBLOB";
-  if (size >= 5 && std::memcmp(start + size - 5, "OVNPU", 5) == 0)
+  if (bytes.ends_with("OVNPU"))
     what = "they end in OVNPU: OpenVINO's own NPU plugin wrote them";
-  else if (size >= 8 && std::memcmp(start, "TENONCPU", 8) == 0)
+  else if (bytes.starts_with("TENONCPU"))
     what = "they were compiled for the CPU device";
-  else if (size >= 8 && std::memcmp(start, "TENONNPU", 8) == 0)
+  else if (bytes.starts_with("TENONNPU"))
     what = "they are a bare blob of the software NPU's driver";
   throw Error(Code::kInvalidArgument, "NPU: these bytes are no compiled blob of Tenon's NPU device: " + what +
                                           "; a bare blob of the driver is taken with NPU_IMPORT_RAW_BLOB");
 }
 
-void check_header(const Header& header, std::size_t available, bool any_version) {
-  const auto version = [](std::uint32_t major, std::uint32_t minor) {
-    return std::to_string(major) + "." + std::to_string(minor);
-  };
-  if (header.major != kMajor)
+store::Format format() {
+  store::Format format{.magic = kMagic, .version = kMajor, .damaged = &damaged};
+  format.other_version = [](const store::SealStart& found) {
+    const auto version = [](std::uint32_t major, std::uint32_t minor) {
+      return std::to_string(major) + "." + std::to_string(minor);
+    };
     throw Error(Code::kFailedPrecondition, "NPU: Metadata version is not supported! Imported blob metadata version: " +
-                                               version(header.major, header.minor) + ", but the current version is " +
+                                               version(found.version, found.minor) + ", but the current version is " +
                                                version(kMajor, kMinor) + "; compile the model anew");
-  if (header.own != content_hash(&header, offsetof(Header, own)))
-    damaged("its header does not have the hash that it names");
-  const std::string_view made_by(header.made_by, ::strnlen(header.made_by, sizeof header.made_by));
+  };
+  return format;
+}
+
+Header checked_header(std::string_view bytes, bool any_version) {
+  if (bytes.size() >= kMagic.size() && !bytes.starts_with(kMagic)) foreign(bytes);
+  const Header header = store::unseal<Fields>(bytes, format());
+  const Fields& fields = header.fields;
+  const std::string_view made_by(fields.made_by, ::strnlen(fields.made_by, sizeof fields.made_by));
   if (!any_version && made_by != kVersion)
     throw Error(Code::kFailedPrecondition, "NPU: the compiled blob was made by \"" + std::string(made_by) +
                                                "\", this is \"" + kVersion +
                                                "\"; compile the model anew, or set NPU_DISABLE_VERSION_CHECK");
-  if (header.total > available)
-    damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
-  if (header.kind != BlobKind::kNative && header.kind != BlobKind::kWeightless) damaged("it is of an unknown kind");
-  if (header.total < sizeof header || header.table_bytes > header.total - sizeof header ||
-      header.native_offset % kPage != 0 || header.native_offset < sizeof header + header.table_bytes ||
-      header.native_offset > header.total || header.native_bytes != header.total - header.native_offset)
+  store::check_total(header.start, sizeof header, bytes.size(), &damaged);
+  if (fields.kind != BlobKind::kNative && fields.kind != BlobKind::kWeightless) damaged("it is of an unknown kind");
+  if (!store::lies_within({sizeof header, fields.table_bytes}, sizeof header, fields.native_offset) ||
+      !store::lies_within({fields.native_offset, 0}, sizeof header, header.start.total, kPage))
     damaged("parts of it lie outside");
+  return header;
 }
 
 }  // namespace
@@ -255,52 +269,39 @@ void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, cons
                 std::size_t native_bytes) {
   std::string table = write_table(info);
   Header header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.major = kMajor;
-  header.minor = kMinor;
-  header.kind = kind;
-  header.table_bytes = table.size();
-  header.native_offset = (sizeof header + table.size() + kPage - 1) / kPage * kPage;
-  header.native_bytes = native_bytes;
-  header.total = header.native_offset + native_bytes;
-  table.resize(header.native_offset - sizeof header, '\0');
-  ContentHasher hasher;
+  Fields& fields = header.fields;
+  header.start.minor = kMinor;
+  fields.kind = kind;
+  fields.table_bytes = table.size();
+  fields.native_offset = store::aligned(sizeof header + table.size(), kPage);
+  header.start.total = fields.native_offset + native_bytes;
+  table.resize(fields.native_offset - sizeof header, '\0');
+  store::ContentHasher hasher;
   hasher.add(table.data(), table.size());
   hasher.add(native, native_bytes);
-  header.content = hasher.result();
-  std::strncpy(header.made_by, kVersion, sizeof header.made_by - 1);
-  std::strncpy(header.platform, info.platform.c_str(), sizeof header.platform - 1);
-  header.own = content_hash(&header, offsetof(Header, own));
+  header.start.content = hasher.result();
+  std::strncpy(fields.made_by, kVersion, sizeof fields.made_by - 1);
+  std::strncpy(fields.platform, info.platform.c_str(), sizeof fields.platform - 1);
+  store::seal(header, format());
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);
   stream.write(table.data(), static_cast<std::streamsize>(table.size()));
   stream.write(static_cast<const char*>(native), static_cast<std::streamsize>(native_bytes));
   stream.flush();
   if (!stream)
-    throw Error(Code::kDataLoss,
-                "NPU: the stream took only a part of the compiled blob of " + std::to_string(header.total) + " bytes");
+    throw Error(Code::kDataLoss, "NPU: the stream took only a part of the compiled blob of " +
+                                     std::to_string(header.start.total) + " bytes");
 }
 
 Blob read_blob(const Tensor& bytes, bool is_verified, bool any_version) {
-  const std::size_t available = bytes ? bytes.size_bytes() : 0;
-  if (available >= sizeof kMagic && std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) foreign(bytes);
-  if (available < sizeof(Header))
-    damaged(std::to_string(available) + " bytes are there, its header has " + std::to_string(sizeof(Header)));
-  Header header;
-  std::memcpy(&header, bytes.data(), sizeof header);
-  check_header(header, available, any_version);
-  const auto* start = static_cast<const char*>(bytes.data());
-  if (!is_verified) {
-    ContentHasher hasher;
-    hasher.add(start + sizeof header, header.native_offset - sizeof header);
-    hasher.add(start + header.native_offset, header.native_bytes);
-    if (hasher.result() != header.content) damaged("its content does not have the hash that its header names");
-  }
+  const std::string_view all = store::bytes_of(bytes);
+  const Header header = checked_header(all, any_version);
+  const Fields& fields = header.fields;
+  if (!is_verified) store::check_content(header.start, sizeof header, all, &damaged);
   Blob blob;
-  blob.kind = header.kind;
-  blob.info = read_table({start + sizeof header, header.table_bytes});
-  blob.info.platform = std::string(header.platform, ::strnlen(header.platform, sizeof header.platform));
-  blob.native = Tensor(TensorInfo{ElementType::kU8, Shape{header.native_bytes}, {}}, bytes.memory(),
-                       bytes.offset() + header.native_offset, bytes.lease());
+  blob.kind = fields.kind;
+  blob.info = read_table(all.substr(sizeof header, fields.table_bytes));
+  blob.info.platform = std::string(fields.platform, ::strnlen(fields.platform, sizeof fields.platform));
+  blob.native = store::part_of(bytes, fields.native_offset, header.start.total - fields.native_offset);
   return blob;
 }
 

@@ -50,6 +50,9 @@ enum class BlobKind : std::uint32_t {
   kWeightless = 2,  ///< weightless.hpp: to be compiled again, with weights that are found elsewhere.
 };
 
+/// Throws the error (kDataLoss) of a blob that is damaged.
+[[noreturn]] void damaged(const std::string& what);
+
 /// Writes a blob: header, ports, states, and the rest, which begins on a page.
 /// @errors kDataLoss: the stream takes only a part.
 void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, const void* native,

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <limits>
 
+#include <tenon/core/fd.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {
@@ -120,33 +121,24 @@ class Mapping {
  public:
   Mapping(const intel_npu::FileDescriptor& file, std::size_t size_bytes) {
     const std::string name = file._file_path.string();
-    const int fd = ::open(name.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) fail(Code::kNotFound, "opening \"" + name + "\"", "open");
+    const UniqueFd fd(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) fail(Code::kNotFound, "opening \"" + name + "\"", "open");
     struct stat about {};
-    if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
-      ::close(fd);
+    if (::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode))
       throw Error(Code::kInvalidArgument, "NPU: \"" + name + "\" is no file of bytes");
-    }
     const auto length = static_cast<std::size_t>(about.st_size);
-    if (file._offset_in_bytes >= length || size_bytes > length - file._offset_in_bytes) {
-      ::close(fd);
-      if (file._offset_in_bytes >= length)
-        throw AssertFailure("Offset is beyond the end of the file.", Code::kOutOfRange);
+    if (file._offset_in_bytes >= length)
+      throw AssertFailure("Offset is beyond the end of the file.", Code::kOutOfRange);
+    if (size_bytes > length - file._offset_in_bytes)
       throw Error(Code::kOutOfRange, "NPU: \"" + name + "\" has " + std::to_string(length - file._offset_in_bytes) +
                                          " bytes from offset " + std::to_string(file._offset_in_bytes) +
                                          " on, the tensor needs " + std::to_string(size_bytes));
-    }
     const std::size_t begin = file._offset_in_bytes / kPage * kPage;
     skipped_ = file._offset_in_bytes - begin;
     size_ = whole_pages(skipped_ + size_bytes);
     // Private and writable, because drivers pin pages for writing; nothing reaches the file.
-    base_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, static_cast<off_t>(begin));
-    const int error = errno;
-    ::close(fd);
-    if (base_ == MAP_FAILED) {
-      errno = error;
-      fail(Code::kResourceExhausted, "mapping \"" + name + "\"", "mmap");
-    }
+    base_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd.get(), static_cast<off_t>(begin));
+    if (base_ == MAP_FAILED) fail(Code::kResourceExhausted, "mapping \"" + name + "\"", "mmap");
   }
   ~Mapping() { ::munmap(base_, size_); }
   Mapping(const Mapping&) = delete;

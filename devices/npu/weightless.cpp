@@ -10,13 +10,15 @@
 #include <vector>
 
 #include <tenon/core/mapped_file.hpp>
-#include <tenon/devices/npu/blob_table.hpp>
+#include <tenon/devices/npu/model_info.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/graph/subgraph.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
+#include <tenon/store/bytes.hpp>
+#include <tenon/store/table.hpp>
+#include <tenon/store/weights.hpp>
 
 namespace tenon::inline v1::npu_device {
 namespace {
@@ -37,7 +39,7 @@ bool in_file(const Tensor& constant) { return constant.memory()->read_only(); }
 /// Where a constant is that was left out.
 struct Place {
   std::uint64_t size = 0, offset = 0;  ///< Offset in the weights file, where it came from one.
-  ContentHash hash;
+  store::ContentHash hash;
 };
 
 class Weights {
@@ -58,7 +60,7 @@ class Weights {
       throw Error(Code::kFailedPrecondition,
                   "NPU: Attempted to load a weightless compiled model, but no weights have been provided; give "
                   "WEIGHTS_PATH (the weights file, or the model's) or MODEL_PTR");
-    Tensor found = model_ ? in_model(place) : in_weights_file(place);
+    Tensor found = model_ ? in_model(place) : store::find_at(file_, place.offset, place.size, place.hash);
     if (found) return found;
     throw Error(Code::kFailedPrecondition,
                 "NPU: the weights that were given " + (path_.empty() ? std::string() : "(\"" + path_ + "\") ") +
@@ -68,30 +70,18 @@ class Weights {
   }
 
  private:
-  static Tensor bytes_of(const Tensor& tensor, std::uint64_t offset, std::uint64_t size) {
-    return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, tensor.memory(), tensor.offset() + offset,
-                  tensor.lease());
-  }
-  Tensor in_weights_file(const Place& place) const {
-    if (place.offset > file_.size_bytes() || place.size > file_.size_bytes() - place.offset) return {};
-    const Tensor bytes = bytes_of(file_, place.offset, place.size);
-    return content_hash(bytes.data(), bytes.size_bytes()) == place.hash ? bytes : Tensor();
-  }
   Tensor in_model(const Place& place) {
-    if (by_hash_.empty())
-      visit_constants(*model_, [&](const Tensor& constant) {
-        if (constant.size_bytes() >= kLarge && constant.is_contiguous())
-          by_hash_.emplace(content_hash(constant.data(), constant.size_bytes()).to_text(), constant);
-      });
-    const auto found = by_hash_.find(place.hash.to_text());
-    if (found == by_hash_.end() || found->second.size_bytes() != place.size) return {};
-    return bytes_of(found->second, 0, place.size);
+    if (!is_hashed_) visit_constants(*model_, [this](const Tensor& constant) { by_hash_.add(constant); });
+    is_hashed_ = true;
+    const Tensor found = by_hash_.find(place.hash);
+    return found && found.size_bytes() == place.size ? store::part_of(found, 0, place.size) : Tensor();
   }
 
   std::shared_ptr<const Model> model_;
   const std::string path_;
   Tensor file_;
-  std::map<std::string, Tensor> by_hash_;
+  store::WeightsByHash by_hash_{kLarge};
+  bool is_hashed_ = false;
 };
 
 std::optional<std::uint64_t> number_of(const std::map<std::string, std::string, std::less<>>& attribute,
@@ -122,7 +112,7 @@ std::string write_weightless(const Model& model, const std::map<std::string, std
     }
     return at->second;
   });
-  TableWriter table;
+  store::TableWriter table;
   table.text(xml);
   table.number(config.size());
   for (const auto& [key, value] : config) table.text(key), table.text(value);
@@ -132,19 +122,18 @@ std::string write_weightless(const Model& model, const std::map<std::string, std
     const bool leaves = constant.size_bytes() >= kLarge && (in_file(constant) || !has_file);
     table.number(leaves ? 1 : 0);
     if (!leaves) {
-      table.text(constant.data(), constant.size_bytes());
+      table.text(store::bytes_of(constant));
       continue;
     }
-    const ContentHash hash = content_hash(constant.data(), constant.size_bytes());
-    for (const std::uint64_t number :
-         {std::uint64_t{constant.size_bytes()}, std::uint64_t{constant.offset()}, hash.low, hash.high})
-      table.number(number);
+    table.number(constant.size_bytes());
+    table.number(constant.offset());
+    table.hash(store::content_hash(constant));
   }
-  return std::move(table.bytes);
+  return std::move(table).bytes();
 }
 
 Weightless read_weightless(std::string_view bytes, const WeightsSource& source) {
-  TableReader table({bytes.data(), bytes.size()});
+  store::TableReader table(bytes, &damaged);
   Weightless read;
   const std::string_view xml = table.view();
   for (std::uint64_t left = table.count(); left > 0; --left) {
@@ -163,8 +152,7 @@ Weightless read_weightless(std::string_view bytes, const WeightsSource& source) 
     Place place;
     place.size = table.number();
     place.offset = table.number();
-    place.hash.low = table.number();
-    place.hash.high = table.number();
+    place.hash = table.hash();
     constants.push_back(weights.find(place));
   }
   read.model = read_ir(xml, {}, "the compiled blob's model", [&](const auto& attribute) -> Tensor {

@@ -12,8 +12,9 @@
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/content_hash.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/store/bytes.hpp>
+#include <tenon/store/sealed_header.hpp>
 
 namespace tenon::inline v1::template_device {
 namespace {
@@ -236,14 +237,31 @@ class Request final : public InferRequestImpl {
   bool ran_ = false;
 };
 
-/// A blob is this, the graph's text, padding to 64 bytes, and the weights.
-struct BlobHeader {
-  char magic[8] = {'T', 'E', 'N', 'O', 'N', 'T', 'P', 'L'};
-  std::uint64_t version = 1;
-  std::uint64_t text_bytes = 0, weights_offset = 0, weights_bytes = 0;
-  ContentHash content;  ///< Of all that follows the header.
-  ContentHash own;      ///< Of the header before this field.
+/// A blob is a sealed header, which is judged before anything behind it is believed, the graph's text, padding to 64
+/// bytes, and the weights.
+struct BlobFields {
+  std::uint64_t text_bytes, weights_offset;
 };
+using BlobHeader = store::Sealed<BlobFields>;
+
+[[noreturn]] void damaged(const std::string& what) {
+  throw Error(Code::kDataLoss, std::string(kName) + ": the blob is damaged or truncated: " + what);
+}
+
+/// What the store says of bytes that are none of this device's, in this device's name.
+store::Format blob_format() {
+  constexpr std::uint32_t kVersion = 2;
+  store::Format format{.magic = "TENONTPL", .version = kVersion, .damaged = &damaged};
+  format.foreign = [] {
+    throw Error(Code::kInvalidArgument, std::string(kName) + ": these bytes are no blob of this device");
+  };
+  format.other_version = [](const store::SealStart& found) {
+    throw Error(Code::kFailedPrecondition, std::string(kName) + ": the blob has version " +
+                                               std::to_string(found.version) + ", this device reads " +
+                                               std::to_string(kVersion));
+  };
+  return format;
+}
 
 }  // namespace
 
@@ -274,49 +292,37 @@ std::optional<Refusal> CompiledModel::refuses_output(std::size_t index, const Te
 
 void CompiledModel::export_model(std::ostream& stream) const {
   const SerializedModel graph = serialize(*model_);
-  BlobHeader header;
+  BlobHeader header{};
   std::string body = graph.xml;
-  header.text_bytes = body.size();
-  body.resize((sizeof header + body.size() + 63) / 64 * 64 - sizeof header, ' ');
-  header.weights_offset = sizeof header + body.size();
-  header.weights_bytes = graph.weights ? graph.weights.size_bytes() : 0;
-  ContentHasher hasher;
+  header.fields.text_bytes = body.size();
+  header.fields.weights_offset = store::aligned(sizeof header + body.size(), 64);
+  body.resize(header.fields.weights_offset - sizeof header, ' ');
+  const std::size_t weights_bytes = graph.weights ? graph.weights.size_bytes() : 0;
+  store::ContentHasher hasher;
   hasher.add(body.data(), body.size());
-  if (header.weights_bytes) hasher.add(graph.weights.data(), header.weights_bytes);
-  header.content = hasher.result();
-  header.own = content_hash(&header, offsetof(BlobHeader, own));
+  if (weights_bytes) hasher.add(graph.weights.data(), weights_bytes);
+  header.start.content = hasher.result();
+  header.start.total = header.fields.weights_offset + weights_bytes;
+  store::seal(header, blob_format());
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);
   stream.write(body.data(), static_cast<std::streamsize>(body.size()));
-  if (header.weights_bytes)
-    stream.write(static_cast<const char*>(graph.weights.data()), static_cast<std::streamsize>(header.weights_bytes));
+  if (weights_bytes)
+    stream.write(static_cast<const char*>(graph.weights.data()), static_cast<std::streamsize>(weights_bytes));
   if (!stream) throw Error(Code::kDataLoss, std::string(kName) + ": the stream took only a part of the blob");
 }
 
 std::shared_ptr<Model> read_blob(const Tensor& bytes, bool is_verified) {
-  const auto damaged = [](const char* what) {
-    throw Error(Code::kDataLoss, std::string(kName) + ": the blob is damaged or truncated: " + what);
-  };
-  BlobHeader header;
-  if (!bytes || bytes.size_bytes() < sizeof header) damaged("it is shorter than a header");
-  const char* start = static_cast<const char*>(bytes.data());
-  const BlobHeader expected;
-  std::memcpy(&header, start, sizeof header);
-  if (std::memcmp(header.magic, expected.magic, sizeof header.magic) != 0)
-    throw Error(Code::kInvalidArgument, std::string(kName) + ": these bytes are no blob of this device");
-  if (header.version != expected.version)
-    throw Error(Code::kFailedPrecondition, std::string(kName) + ": the blob has version " +
-                                               std::to_string(header.version) + ", this device reads " +
-                                               std::to_string(expected.version));
-  if (header.own != content_hash(&header, offsetof(BlobHeader, own))) damaged("its header has another hash");
-  if (header.text_bytes > bytes.size_bytes() || header.weights_offset < sizeof header + header.text_bytes ||
-      header.weights_offset > bytes.size_bytes() || header.weights_bytes > bytes.size_bytes() - header.weights_offset)
+  const std::string_view all = store::bytes_of(bytes);
+  const BlobHeader header = store::unseal<BlobFields>(all, blob_format());
+  store::check_total(header.start, sizeof header, all.size(), &damaged);
+  const store::Section text{sizeof header, header.fields.text_bytes};
+  const store::Section weights{header.fields.weights_offset, header.start.total - header.fields.weights_offset};
+  if (!store::lies_within(weights, sizeof header, header.start.total) ||
+      !store::lies_within(text, sizeof header, weights.offset))
     damaged("parts of it lie outside");
   // What the runtime took from its cache it has hashed already.
-  const std::size_t content = header.weights_offset + header.weights_bytes - sizeof header;
-  if (!is_verified && header.content != content_hash(start + sizeof header, content)) damaged("it has another hash");
-  const Tensor weights(TensorInfo{ElementType::kU8, Shape{header.weights_bytes}, {}}, bytes.memory(),
-                       bytes.offset() + header.weights_offset, bytes.lease());
-  return read_ir(std::string_view(start + sizeof header, header.text_bytes), weights, "the blob's graph");
+  if (!is_verified) store::check_content(header.start, sizeof header, all, &damaged);
+  return read_ir(text.in(all), store::part_of(bytes, weights.offset, weights.size), "the blob's graph");
 }
 
 }  // namespace tenon::inline v1::template_device

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tenon/core/fd.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
@@ -166,7 +167,7 @@ class Input {
       if (Clock::now() >= deadline_) throw late("did not start");
       throw Error(Code::kDataLoss, "video \"" + name_ + "\": no picture was found in it; it is truncated or damaged");
     }
-    live_ = device || fifo_ >= 0 || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
+    live_ = device || fifo_ || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
   }
 
   /// What a path that is no URL needs. Returns what to open.
@@ -195,15 +196,15 @@ class Input {
 
   /// Opening and reading a FIFO block in the kernel; opened here without blocking, FFmpeg polls it.
   std::string open_fifo() {
-    fifo_ = ::open(name_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (fifo_ < 0) throw make_error(AVERROR(errno), "video \"" + name_ + "\"", "open");
+    fifo_.reset(::open(name_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!fifo_) throw make_error(AVERROR(errno), "video \"" + name_ + "\"", "open");
     // Without a writer a read gives "end of file": wait for the first byte instead.
-    pollfd wanted{fifo_, POLLIN, 0};
+    pollfd wanted{fifo_.get(), POLLIN, 0};
     while (::poll(&wanted, 1, 5) >= 0 && !(wanted.revents & POLLIN)) {
       if (Clock::now() >= deadline_) throw late("has no writer that sent anything");
       if (wanted.revents & POLLHUP) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
-    return "pipe:" + std::to_string(fifo_);
+    return "pipe:" + std::to_string(fifo_.get());
   }
 
   Error open_error(int error, const char* api) const {
@@ -256,8 +257,7 @@ class Input {
   void close() {
     deadline_ = Clock::now() + std::chrono::seconds(1);  // A goodbye to an RTSP server may take that long, not longer.
     avformat_close_input(&format_);
-    if (fifo_ >= 0) ::close(fifo_);
-    fifo_ = -1;
+    fifo_.reset();
   }
 
   std::string name_;
@@ -265,7 +265,7 @@ class Input {
   AVStream* stream_ = nullptr;
   Deadline deadline_;
   std::int64_t end_us_ = 0;
-  int fifo_ = -1;
+  UniqueFd fifo_;
   bool live_ = false;
   bool corrupt_ = false;
 };

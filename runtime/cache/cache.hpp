@@ -11,9 +11,10 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/runtime/content_hash.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/properties.hpp>
+#include <tenon/store/cache_folder.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -26,7 +27,7 @@ struct FileIdentity {
   std::uint64_t size_bytes = 0;
   std::int64_t modified_ns = 0, changed_ns = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
-  void add_to(ContentHasher& hasher) const;
+  void add_to(store::ContentHasher& hasher) const;
 };
 /// Of an existing file, with an absolute path; nothing for others.
 std::optional<FileIdentity> identify(const std::filesystem::path& path);
@@ -63,24 +64,21 @@ void write_entry(const std::filesystem::path& file, const EntryInfo& info,
                  const std::function<void(std::ostream&)>& write);
 
 /// Says that the entry was used, for eviction.
-void touch_entry(const std::filesystem::path& file) noexcept;
+void touch_entry(const std::filesystem::path& file);
 /// Removes the entries that were used longest ago until all together have at most `limit_bytes`; `keep` stays.
 /// Left-over temporary files of dead processes go too.
 void evict(const std::filesystem::path& folder, std::uint64_t limit_bytes, const std::filesystem::path& keep);
 
-/// True for names that entries have: 32 hexadecimal digits and ".blob". Other programs' blobs are none of ours.
-bool is_entry_name(const std::filesystem::path& file);
+/// Which files of a folder are entries: other programs' blobs are none of ours. Readable by others, written by nobody,
+/// since entries are mapped and used in place.
+inline constexpr store::CacheFolder::Rules kRules{.suffix = ".blob", .entry_mode = 0440, .is_private = false};
 /// To the message sink (see model_cache.hpp).
 void say(const std::string& message);
-
-inline constexpr const char* kExtension = ".blob";
-/// True for what write_entry() has under way: an entry's name, a number, and ".part".
-bool is_temporary(const std::filesystem::path& file);
 
 /// What a model is: its nodes, names where the author gave them, attributes, edges, types, shapes, and the constants'
 /// bytes. @cost reads every constant once (at memory speed: some 10 ms per 100 MB).
 /// @param with_weights  False leaves out the bytes of large constants, for callers who know what those are.
-ContentHash model_hash(const Model& model, bool with_weights = true);
+store::ContentHash model_hash(const Model& model, bool with_weights = true);
 
 /// What of a compile call belongs to the cache.
 struct Settings {
@@ -132,7 +130,7 @@ class Compiler {
     std::filesystem::path file;
     std::string identity;
   };
-  Place place_of(const std::function<void(ContentHasher&)>& what) const;
+  Place place_of(const std::function<void(store::ContentHasher&)>& what) const;
   std::optional<Place> place_of(const Origin& origin) const;
   std::shared_ptr<CompiledModelImpl> load(const Place& place, const std::shared_ptr<const Model>& model,
                                           const Origin& origin);

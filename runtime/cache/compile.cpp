@@ -103,20 +103,19 @@ Compiler::Compiler(Device& device, AnyMap properties, Settings settings)
   device_text_ = "Tenon " TENON_VERSION "\n" + describe(device, properties_);
 }
 
-Compiler::Place Compiler::place_of(const std::function<void(ContentHasher&)>& what) const {
-  ContentHasher model;
+Compiler::Place Compiler::place_of(const std::function<void(store::ContentHasher&)>& what) const {
+  store::ContentHasher model;
   what(model);
-  const ContentHash identity = model.result();
-  ContentHasher hasher;
+  const store::ContentHash identity = model.result();
+  store::ContentHasher hasher;
   hasher.add(device_text_);
-  hasher.add(identity.low);
-  hasher.add(identity.high);
-  return {settings_.folder / (hasher.result().to_text() + kExtension), identity.to_text()};
+  hasher.add(identity);
+  return {settings_.folder / store::CacheFolder::name_of(hasher.result(), kRules), identity.to_text()};
 }
 
 std::optional<Compiler::Place> Compiler::place_of(const Origin& origin) const {
   if (settings_.blob_id)
-    return place_of([&](ContentHasher& hasher) {
+    return place_of([&](store::ContentHasher& hasher) {
       hasher.add("id");
       hasher.add(*settings_.blob_id);
     });
@@ -124,7 +123,7 @@ std::optional<Compiler::Place> Compiler::place_of(const Origin& origin) const {
   const auto model = identify(origin.model);
   if (!model) return std::nullopt;
   const auto weights = identify(origin.weights);
-  return place_of([&](ContentHasher& hasher) {
+  return place_of([&](store::ContentHasher& hasher) {
     hasher.add("files");
     model->add_to(hasher);
     if (weights) weights->add_to(hasher);
@@ -210,13 +209,11 @@ Outcome Compiler::compile(const std::shared_ptr<const Model>& model, const Origi
   // A model in memory may have been changed since it was read: its content names it. CACHE_MODEL_PATH spares reading
   // the weights, on the caller's word that they are those of that file.
   if (!place)
-    place = place_of([&](ContentHasher& hasher) {
+    place = place_of([&](store::ContentHasher& hasher) {
       const auto source = settings_.model_path.empty() ? std::nullopt : identify(settings_.model_path);
       hasher.add(source ? "model of a file" : "model");
       if (source) source->add_to(hasher);
-      const ContentHash hash = model_hash(*model, !source);
-      hasher.add(hash.low);
-      hasher.add(hash.high);
+      hasher.add(model_hash(*model, !source));
     });
   // Threads that meet here want one compilation, not one each; processes that meet replace each other's equal entries.
   const std::shared_ptr<std::mutex> mutex = mutex_of(place->file.string());

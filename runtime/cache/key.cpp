@@ -14,7 +14,7 @@ inline namespace v1 {
 namespace cache {
 namespace {
 
-void add_names(ContentHasher& hasher, const std::unordered_set<std::string>& names) {
+void add_names(store::ContentHasher& hasher, const std::unordered_set<std::string>& names) {
   std::vector<std::string_view> sorted(names.begin(), names.end());
   std::sort(sorted.begin(), sorted.end());
   hasher.add(std::uint64_t{sorted.size()});
@@ -22,7 +22,7 @@ void add_names(ContentHasher& hasher, const std::unordered_set<std::string>& nam
 }
 
 /// Run-time information in words; what has none (pointers of this process) says nothing about the model.
-void add_info(ContentHasher& hasher, const AnyMap& map) {
+void add_info(store::ContentHasher& hasher, const AnyMap& map) {
   for (const auto& [key, value] : map) {
     hasher.add(key);
     if (value.is<AnyMap>()) {
@@ -60,8 +60,8 @@ bool has_bodies(const Node& node) {
 
 }  // namespace
 
-ContentHash model_hash(const Model& model, bool with_weights) {
-  ContentHasher hasher;
+store::ContentHash model_hash(const Model& model, bool with_weights) {
+  store::ContentHasher hasher;
   std::unordered_map<const Node*, std::uint64_t> numbers;
   bool bodies = false;
   const auto add_node = [&](const Node& node) {

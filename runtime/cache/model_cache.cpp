@@ -2,7 +2,6 @@
 // Listing, verifying and clearing a cache folder; the cache's messages.
 #include <tenon/runtime/model_cache.hpp>
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,27 +33,23 @@ std::chrono::system_clock::time_point time_of(std::int64_t ns) {
       std::chrono::duration_cast<std::chrono::system_clock::duration>(std::chrono::nanoseconds(ns)));
 }
 
-template <typename Visit>
-void each_file(const fs::path& folder, Visit&& visit) {
-  std::error_code error;
-  const auto files = list_folder(folder, error);
-  if (error) {
-    const Code code = error == std::errc::permission_denied ? Code::kPermissionDenied : Code::kNotFound;
-    throw Error(code, "cannot read the cache folder \"" + folder.string() + "\": " + error.message());
-  }
-  for (const fs::path& file : files) visit(file);
+store::CacheFolder open_folder(const fs::path& path) {
+  store::CacheFolder folder(path, kRules);
+  if (folder) return folder;
+  const std::error_code& error = folder.error();
+  const Code code = error == std::errc::permission_denied ? Code::kPermissionDenied : Code::kNotFound;
+  throw Error(code, "cannot read the cache folder \"" + path.string() + "\": " + error.message());
 }
 
 std::vector<EntryReport> report(const fs::path& folder, bool check_payload) {
   std::vector<EntryReport> all;
-  each_file(folder, [&](const fs::path& file) {
-    struct stat status {};
-    if (!is_entry_name(file) || ::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  for (const store::CacheFolder::Entry& found : open_folder(folder).entries()) {
+    const fs::path file = folder / found.name;
     EntryReport one;
     one.file = file;
-    one.size_bytes = static_cast<std::uint64_t>(status.st_size);
-    one.used = time_of(std::int64_t{status.st_atim.tv_sec} * 1'000'000'000 + status.st_atim.tv_nsec);
-    one.created = time_of(std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec);
+    one.size_bytes = found.size_bytes;
+    one.used = time_of(found.used_ns);
+    one.created = time_of(found.modified_ns);
     try {
       const Entry entry = read_entry(file, check_payload);
       one.model = entry.info.model;
@@ -71,7 +66,7 @@ std::vector<EntryReport> report(const fs::path& folder, bool check_payload) {
       one.reason = error.what();
     }
     all.push_back(std::move(one));
-  });
+  }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.used > b.used; });
   return all;
 }
@@ -81,13 +76,13 @@ std::vector<EntryReport> report(const fs::path& folder, bool check_payload) {
 std::vector<EntryReport> list(const fs::path& folder) { return report(folder, false); }
 std::vector<EntryReport> verify(const fs::path& folder) { return report(folder, true); }
 
-std::size_t clear(const fs::path& folder) {
+std::size_t clear(const fs::path& path) {
+  const store::CacheFolder folder = open_folder(path);
   std::size_t count = 0;
-  each_file(folder, [&](const fs::path& file) {
-    const bool is_entry = is_entry_name(file);
-    if (!is_entry && !is_temporary(file)) return;
-    if (::unlink(file.c_str()) == 0 && is_entry) ++count;
-  });
+  for (const store::CacheFolder::Entry& entry : folder.entries()) count += folder.remove(entry.name);
+  std::error_code ignored;
+  for (const fs::path& file : list_folder(path, ignored))
+    if (store::CacheFolder::is_temporary(file, kRules)) ::unlink(file.c_str());
   return count;
 }
 

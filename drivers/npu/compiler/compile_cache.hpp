@@ -8,14 +8,14 @@
 #include <string>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/drivers/npu/compiler/hash.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::npu::compiler {
 
 /// What an entry is of: it carries both, and is no entry for anything else, whatever its file is called.
 struct CacheKey {
-  Hash all;    ///< Of the model and of everything that its compilation depends on: names the file.
-  Hash model;  ///< Of the model alone.
+  store::ContentHash all;    ///< Of the model and of everything that its compilation depends on: names the file.
+  store::ContentHash model;  ///< Of the model alone.
 };
 
 /// Failing to write or read is never an error of a compilation: it is then as if there were no cache. What is mapped

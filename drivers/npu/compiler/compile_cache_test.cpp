@@ -167,9 +167,8 @@ TEST_F(CacheTest, WhatIsNoFileIsNoEntryAndBlocksNobody) {
 TEST_F(CacheTest, LeavingsOfKilledWritersGoAndThoseOfLivingOnesStay) {
   EXPECT_FALSE(is_hit(2));
   const std::string stem = files().at(0).stem().string();
-  // As a writer of this very process number left it, as one in another container does.
-  const fs::path dead = folder_ / (stem + "." + std::to_string(::getpid()) + ".0.tmp"),
-                 living = folder_ / (stem + ".0123456789abcdef0123456789abcdef.tmp"), foreign = folder_ / "notes.txt";
+  const fs::path dead = folder_ / (stem + ".npu_graph.fedcba9876543210.part"),
+                 living = folder_ / (stem + ".npu_graph.0123456789abcdef.part"), foreign = folder_ / "notes.txt";
   for (const fs::path& each : {dead, living, foreign}) std::ofstream(each) << "half";
   const int writer = ::open(living.c_str(), O_WRONLY | O_CLOEXEC);
   ASSERT_EQ(::flock(writer, LOCK_EX), 0);

@@ -130,8 +130,8 @@ void mark_strided(std::vector<Argument>& arguments, const engine::Plan* plan, co
 }
 
 CacheKey key_of(const InMemoryIr& ir, const Request& request, const Target& target) {
-  Hasher hasher;
-  const Hash model = hash_of(ir);
+  store::ContentHasher hasher;
+  const store::ContentHash model = hash_of(ir);
   hasher.add(&model, sizeof model);
   hasher.add(std::string_view(request.build_flags ? request.build_flags : ""));
   hasher.add(std::uint64_t{request.profiling});

@@ -93,7 +93,7 @@ TEST(InMemoryIr, HashKnowsWeightsBehindPointersAndNotTheirAddress) {
   Tensor weights;
   const Bytes first = by_pointer(*model), again = by_pointer(*model, &weights);
   EXPECT_NE(first, again) << "the same weights elsewhere";
-  const Hash hash = hash_of(parse_in_memory_ir(first));
+  const store::ContentHash hash = hash_of(parse_in_memory_ir(first));
   EXPECT_EQ(hash, hash_of(parse_in_memory_ir(again)));
   static_cast<std::uint8_t*>(weights.data())[weights.size_bytes() - 1] ^= 1;
   EXPECT_NE(hash, hash_of(parse_in_memory_ir(again))) << "other weights at the same place";

@@ -180,8 +180,8 @@ std::shared_ptr<Model> read_in_memory_ir(const InMemoryIr& ir) {
   return read_ir(ir.xml, weights, "the IR", PointedAt{});
 }
 
-Hash hash_of(const InMemoryIr& ir) {
-  Hasher hasher;
+store::ContentHash hash_of(const InMemoryIr& ir) {
+  store::ContentHasher hasher;
   hasher.add(std::uint64_t{ir.weights_by_pointer});
   if (!ir.weights_by_pointer) {
     hasher.add(ir.xml);

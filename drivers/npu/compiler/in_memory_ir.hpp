@@ -9,7 +9,7 @@
 
 #include <tenon/graph/model.hpp>
 
-#include <tenon/drivers/npu/compiler/hash.hpp>
+#include <tenon/store/content_hash.hpp>
 
 namespace tenon::npu::compiler {
 
@@ -30,6 +30,6 @@ InMemoryIr parse_in_memory_ir(std::span<const std::uint8_t> bytes);
 std::shared_ptr<Model> read_in_memory_ir(const InMemoryIr& ir);
 
 /// Of all that the model is: text, weights, and what pointers point to. Two forms of one model differ.
-Hash hash_of(const InMemoryIr& ir);
+store::ContentHash hash_of(const InMemoryIr& ir);
 
 }  // namespace tenon::npu::compiler

@@ -14,36 +14,35 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/fd.hpp>
 #include <tenon/core/host.hpp>
-#include <tenon/drivers/npu/compiler/hash.hpp>
+#include <tenon/store/bytes.hpp>
+#include <tenon/store/sealed_header.hpp>
+#include <tenon/store/table.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
 
-constexpr char kMagic[8] = {'T', 'E', 'N', 'O', 'N', 'N', 'P', 'U'};
+constexpr std::string_view kMagic = "TENONNPU";
+constexpr std::uint32_t kCompiler = kCompilerMajor | std::uint32_t{kCompilerMinor} << 16;
 constexpr std::size_t kAlignment = 4096;
 constexpr std::size_t kMaxArguments = 1 << 16, kMaxRank = 64;
 
 enum Flag : std::uint32_t { kTurbo = 1, kProfiling = 2, kFuse = 4, kBlocked = 8, kReference = 16 };
 
-/// Little-endian, as every machine that this driver runs on.
-struct Header {
-  char magic[8];
-  std::uint32_t format;
-  std::uint16_t compiler_major, compiler_minor;
-  std::uint64_t total;
+/// The start's `minor` is the compiler's version.
+struct Fields {
   std::uint32_t platform;
   std::int32_t max_tiles, tiles, dma_engines, optimization_level;
   std::uint32_t flags;
   std::uint64_t precision;
   std::uint64_t initialisers_size;  ///< They lie behind the payload. 0: none.
-  std::uint64_t arguments_offset, arguments_size, payload_offset, payload_size;
-  Hash content;  ///< Of all that follows the header.
-  Hash own;      ///< Of the header before this field.
+  store::Section arguments, payload;
 };
-static_assert(sizeof(Header) == 128 && std::is_trivially_copyable_v<Header>);
+using Header = store::Sealed<Fields>;
+static_assert(sizeof(Header) == 128);
 
-std::size_t aligned(std::size_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+std::size_t aligned(std::size_t size) { return store::aligned(size, kAlignment); }
 
 [[noreturn]] void damaged(const std::string& what) {
   throw Error(Code::kDataLoss, "NPU: the native binary is damaged or truncated: " + what);
@@ -95,50 +94,26 @@ class FileBuffer final : public std::streambuf {
   std::uint64_t written_ = 0;
 };
 
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
+[[noreturn]] void foreign() {
+  throw Error(Code::kInvalidArgument,
+              "NPU: these bytes are no native binary of this driver (no TENONNPU at their start)");
+}
 
-class Writer {
- public:
-  void number(std::uint64_t value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  void text(const std::string& value) {
-    number(value.size());
-    bytes += value;
-  }
-  std::string bytes;
-};
-
-class Reader {
- public:
-  Reader(const char* data, std::size_t size) : data_(data), size_(size) {}
-  std::uint64_t number(std::uint64_t most = ~std::uint64_t{0}) {
-    std::uint64_t value;
-    std::memcpy(&value, take(sizeof value), sizeof value);
-    if (value > most) damaged("an argument's number is out of range");
-    return value;
-  }
-  std::string text() {
-    const std::uint64_t size = number();
-    return std::string(take(size), static_cast<std::size_t>(size));
-  }
-
- private:
-  const char* take(std::uint64_t size) {
-    if (size > size_ - at_) damaged("its arguments end early");
-    const char* start = data_ + at_;
-    at_ += static_cast<std::size_t>(size);
-    return start;
-  }
-  const char* data_;
-  std::size_t size_, at_ = 0;
-};
+store::Format format() {
+  store::Format format{.magic = kMagic, .version = kBlobFormat, .minor = kCompiler, .damaged = &damaged};
+  format.foreign = &foreign;
+  format.other_version = [](const store::SealStart& found) {
+    throw Error(Code::kFailedPrecondition,
+                "NPU: the native binary has version " + std::to_string(found.minor & 0xffff) + "." +
+                    std::to_string(found.minor >> 16) + " in format " + std::to_string(found.version) +
+                    ", this driver reads " + std::to_string(kCompilerMajor) + "." + std::to_string(kCompilerMinor) +
+                    " in format " + std::to_string(kBlobFormat) + "; compile the model anew");
+  };
+  return format;
+}
 
 std::string write_arguments(const std::vector<Argument>& arguments) {
-  Writer writer;
+  store::TableWriter writer;
   writer.number(arguments.size());
   for (const Argument& argument : arguments) {
     writer.text(argument.name);
@@ -159,12 +134,17 @@ std::string write_arguments(const std::vector<Argument>& arguments) {
     writer.number(argument.port);
     writer.number(argument.reads_strides);
   }
-  return std::move(writer.bytes);
+  return std::move(writer).bytes();
 }
 
-ElementType read_type(Reader& reader) { return static_cast<ElementType>(reader.number(std::size(kElementTypes) - 1)); }
+ElementType read_type(store::TableReader& reader) {
+  return static_cast<ElementType>(reader.number(std::size(kElementTypes) - 1));
+}
 
-std::vector<Argument> read_arguments(Reader reader) {
+std::vector<Argument> read_arguments(std::string_view bytes) {
+  store::TableReader reader(
+      bytes, &damaged,
+      {.ends_early = "its arguments end early", .out_of_range = "an argument's number is out of range"});
   constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 40;
   std::vector<Argument> arguments(reader.number(kMaxArguments));
   for (Argument& argument : arguments) {
@@ -255,45 +235,24 @@ void check_initialisers(const std::vector<Argument>& arguments, const Model& ini
   }
 }
 
-std::uint64_t initialisers_offset(const Header& header) {
+std::uint64_t initialisers_offset(const Fields& fields) {
   constexpr std::uint64_t kSection = 64;
-  return (header.payload_offset + header.payload_size + kSection - 1) / kSection * kSection;
+  return store::aligned(fields.payload.offset + fields.payload.size, kSection);
 }
 
-Header checked_header(const Tensor& bytes) {
-  const std::size_t available = bytes ? bytes.size_bytes() : 0;
-  Header header;
-  if (available < sizeof kMagic || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
-    throw Error(Code::kInvalidArgument,
-                "NPU: these bytes are no native binary of this driver (no TENONNPU at their start)");
-  if (available < sizeof header) damaged(std::to_string(available) + " bytes are there, its header has 128");
-  std::memcpy(&header, bytes.data(), sizeof header);
-  if (header.format != kBlobFormat || header.compiler_major != kCompilerMajor ||
-      header.compiler_minor != kCompilerMinor)
-    throw Error(Code::kFailedPrecondition,
-                "NPU: the native binary has version " + std::to_string(header.compiler_major) + "." +
-                    std::to_string(header.compiler_minor) + " in format " + std::to_string(header.format) +
-                    ", this driver reads " + std::to_string(kCompilerMajor) + "." + std::to_string(kCompilerMinor) +
-                    " in format " + std::to_string(kBlobFormat) + "; compile the model anew");
-  if (header.own != hash_of(&header, offsetof(Header, own))) damaged("its header does not have the hash that it names");
-  if (header.total > available)
-    damaged(std::to_string(available) + " bytes of " + std::to_string(header.total) + " are there");
-  const auto inside = [&](std::uint64_t offset, std::uint64_t size) {
-    return offset >= sizeof(Header) && offset <= header.total && size <= header.total - offset;
-  };
-  if (!inside(header.arguments_offset, header.arguments_size) || !inside(header.payload_offset, header.payload_size) ||
-      header.payload_offset % 64 != 0 ||
-      (header.initialisers_size > 0 && !inside(initialisers_offset(header), header.initialisers_size)))
+Header checked_header(std::string_view bytes) {
+  if (bytes.size() < kMagic.size() || !bytes.starts_with(kMagic)) foreign();
+  const Header header = store::unseal<Fields>(bytes, format());
+  const Fields& fields = header.fields;
+  const std::uint64_t total = header.start.total;
+  store::check_total(header.start, sizeof header, bytes.size(), &damaged);
+  if (!store::lies_within(fields.arguments, sizeof header, total) ||
+      !store::lies_within(fields.payload, sizeof header, total, 64) ||
+      (fields.initialisers_size > 0 &&
+       !store::lies_within({initialisers_offset(fields), fields.initialisers_size}, sizeof header, total)))
     damaged("a section lies outside");
-  const char* start = static_cast<const char*>(bytes.data());
-  if (header.content != hash_of(start + sizeof header, header.total - sizeof header))
-    damaged("its content does not have the hash that its header names");
+  store::check_content(header.start, sizeof header, bytes, &damaged);
   return header;
-}
-
-Tensor part_of(const Tensor& bytes, std::uint64_t offset, std::uint64_t size) {
-  return Tensor(TensorInfo{ElementType::kU8, Shape{static_cast<std::size_t>(size)}, {}}, bytes.memory(),
-                bytes.offset() + static_cast<std::size_t>(offset), bytes.lease());
 }
 
 Tensor map_descriptor(int fd, std::size_t size) {
@@ -305,40 +264,37 @@ Tensor map_descriptor(int fd, std::size_t size) {
 
 Header make_header(const Settings& settings) {
   Header header{};
-  std::memcpy(header.magic, kMagic, sizeof kMagic);
-  header.format = kBlobFormat;
-  header.compiler_major = kCompilerMajor;
-  header.compiler_minor = kCompilerMinor;
-  header.platform = settings.target.platform.number;
-  header.max_tiles = settings.target.max_tiles;
-  header.tiles = settings.target.tiles;
-  header.dma_engines = settings.target.dma_engines;
-  header.optimization_level = settings.optimization_level;
-  const auto note = [&](bool is_set, Flag flag) { header.flags |= is_set ? flag : 0u; };
+  Fields& fields = header.fields;
+  fields.platform = settings.target.platform.number;
+  fields.max_tiles = settings.target.max_tiles;
+  fields.tiles = settings.target.tiles;
+  fields.dma_engines = settings.target.dma_engines;
+  fields.optimization_level = settings.optimization_level;
+  const auto note = [&](bool is_set, Flag flag) { fields.flags |= is_set ? flag : 0u; };
   note(settings.target.turbo, kTurbo);
   note(settings.profiling, kProfiling);
   note(settings.fuse, kFuse);
   note(settings.blocked_layouts, kBlocked);
   note(settings.reference_kernels, kReference);
-  header.precision = static_cast<std::uint64_t>(settings.precision);
+  fields.precision = static_cast<std::uint64_t>(settings.precision);
   return header;
 }
 
-Settings settings_of(const Header& header) {
+Settings settings_of(const Fields& fields) {
   Settings settings;
-  const Platform* platform = find_npu_platform(header.platform);
-  if (!platform) damaged("it is for platform " + std::to_string(header.platform) + ", which this driver does not know");
-  if (header.max_tiles < 1 || header.max_tiles > 64 || header.tiles < 1 || header.tiles > header.max_tiles)
-    damaged("it has " + std::to_string(header.tiles) + " tiles of " + std::to_string(header.max_tiles));
-  if (header.dma_engines < 1 || header.dma_engines > 64)
-    damaged("it has " + std::to_string(header.dma_engines) + " DMA engines");
-  settings.target = {*platform, header.max_tiles, header.tiles, header.dma_engines, (header.flags & kTurbo) != 0};
-  settings.profiling = header.flags & kProfiling;
-  settings.fuse = header.flags & kFuse;
-  settings.blocked_layouts = header.flags & kBlocked;
-  settings.reference_kernels = header.flags & kReference;
-  settings.optimization_level = header.optimization_level;
-  settings.precision = static_cast<ElementType>(header.precision);
+  const Platform* platform = find_npu_platform(fields.platform);
+  if (!platform) damaged("it is for platform " + std::to_string(fields.platform) + ", which this driver does not know");
+  if (fields.max_tiles < 1 || fields.max_tiles > 64 || fields.tiles < 1 || fields.tiles > fields.max_tiles)
+    damaged("it has " + std::to_string(fields.tiles) + " tiles of " + std::to_string(fields.max_tiles));
+  if (fields.dma_engines < 1 || fields.dma_engines > 64)
+    damaged("it has " + std::to_string(fields.dma_engines) + " DMA engines");
+  settings.target = {*platform, fields.max_tiles, fields.tiles, fields.dma_engines, (fields.flags & kTurbo) != 0};
+  settings.profiling = fields.flags & kProfiling;
+  settings.fuse = fields.flags & kFuse;
+  settings.blocked_layouts = fields.flags & kBlocked;
+  settings.reference_kernels = fields.flags & kReference;
+  settings.optimization_level = fields.optimization_level;
+  settings.precision = static_cast<ElementType>(fields.precision);
   if (settings.precision != ElementType::kF32 && settings.precision != ElementType::kBf16)
     damaged("it computes in a type that this driver does not compute in");
   return settings;
@@ -358,59 +314,62 @@ engine::Options Settings::engine_options() const {
 }
 
 Tensor write_native_blob(const Settings& settings, const Interface& interface, const engine::Blob& payload) {
-  const Descriptor file{::memfd_create("npu-graph", MFD_CLOEXEC)};
-  if (file.fd < 0) out_of_memory("memfd_create");
+  const UniqueFd file(::memfd_create("npu-graph", MFD_CLOEXEC));
+  if (!file) out_of_memory("memfd_create");
   Header header = make_header(settings);
+  Fields& fields = header.fields;
   const std::string table = write_arguments(interface.arguments);
-  header.arguments_offset = sizeof header;
-  header.arguments_size = table.size();
-  header.payload_offset = aligned(sizeof header + table.size());
-  FileBuffer buffer(file.fd);
+  fields.arguments = {sizeof header, table.size()};
+  fields.payload.offset = aligned(sizeof header + table.size());
+  FileBuffer buffer(file.get());
   std::ostream stream(&buffer);
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);
   stream.write(table.data(), static_cast<std::streamsize>(table.size()));
-  const std::string gap(header.payload_offset - sizeof header - table.size(), '\0');
+  const std::string gap(fields.payload.offset - sizeof header - table.size(), '\0');
   stream.write(gap.data(), static_cast<std::streamsize>(gap.size()));
   engine::write_blob(stream, payload);
-  header.payload_size = buffer.written() - header.payload_offset;
+  fields.payload.size = buffer.written() - fields.payload.offset;
   if (interface.initialisers) {
-    const std::string fill(initialisers_offset(header) - header.payload_offset - header.payload_size, '\0');
+    const std::string fill(initialisers_offset(fields) - fields.payload.offset - fields.payload.size, '\0');
     stream.write(fill.data(), static_cast<std::streamsize>(fill.size()));
     engine::Blob initialisers;
     initialisers.prepared.model = interface.initialisers;
     engine::write_blob(stream, initialisers);
-    header.initialisers_size = buffer.written() - initialisers_offset(header);
+    fields.initialisers_size = buffer.written() - initialisers_offset(fields);
   }
   // To whole pages, so that whoever maps the exported file can have it used in place.
-  header.total = aligned(static_cast<std::size_t>(buffer.written()));
+  const std::size_t total = aligned(static_cast<std::size_t>(buffer.written()));
   stream.flush();
-  if (!stream || ::ftruncate(file.fd, static_cast<::off_t>(header.total)) != 0) out_of_memory("ftruncate");
-  const Tensor bytes = map_descriptor(file.fd, static_cast<std::size_t>(header.total));
+  if (!stream || ::ftruncate(file.get(), static_cast<::off_t>(total)) != 0) out_of_memory("ftruncate");
+  const Tensor bytes = map_descriptor(file.get(), total);
   char* start = static_cast<char*>(bytes.data());
-  header.content = hash_of(start + sizeof header, static_cast<std::size_t>(header.total) - sizeof header);
-  header.own = hash_of(&header, offsetof(Header, own));
+  header.start.total = total;
+  header.start.content = store::content_hash(start + sizeof header, total - sizeof header);
+  store::seal(header, format());
   std::memcpy(start, &header, sizeof header);
-  ::mprotect(start, static_cast<std::size_t>(header.total), PROT_READ);
+  ::mprotect(start, total, PROT_READ);
   return bytes;
 }
 
 NativeBlob read_native_blob(const Tensor& bytes) {
-  const Header header = checked_header(bytes);
+  const std::string_view all = store::bytes_of(bytes);
+  const Header header = checked_header(all);
+  const Fields& fields = header.fields;
   NativeBlob blob;
-  blob.settings = settings_of(header);
+  blob.settings = settings_of(fields);
   auto& arguments = blob.interface.arguments;
-  arguments = read_arguments({static_cast<const char*>(bytes.data()) + header.arguments_offset,
-                              static_cast<std::size_t>(header.arguments_size)});
-  blob.payload = engine::read_blob(part_of(bytes, header.payload_offset, header.payload_size), true);
+  arguments = read_arguments(fields.arguments.in(all));
+  blob.payload = engine::read_blob(store::part_of(bytes, fields.payload.offset, fields.payload.size), true);
   check_arguments(arguments, *blob.payload.prepared.model);
   check_states(arguments);
-  if (header.initialisers_size > 0) {
-    const auto part = engine::read_blob(part_of(bytes, initialisers_offset(header), header.initialisers_size), true);
+  if (fields.initialisers_size > 0) {
+    const auto part =
+        engine::read_blob(store::part_of(bytes, initialisers_offset(fields), fields.initialisers_size), true);
     if (part.kind != engine::Blob::Kind::kModel) damaged("what its states start from is no model");
     blob.interface.initialisers = part.prepared.model;
     check_initialisers(arguments, *blob.interface.initialisers);
   }
-  blob.bytes = part_of(bytes, 0, header.total);
+  blob.bytes = store::part_of(bytes, 0, header.start.total);
   return blob;
 }
 

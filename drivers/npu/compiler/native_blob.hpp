@@ -16,7 +16,7 @@ namespace tenon::npu::compiler {
 
 /// Numbers that clients decide by; those of a blob must be this compiler's.
 inline constexpr std::uint16_t kCompilerMajor = 7, kCompilerMinor = 28;
-inline constexpr std::uint32_t kBlobFormat = 2;
+inline constexpr std::uint32_t kBlobFormat = 3;
 
 /// What a compiled graph was compiled for and with: enough to make its plan again.
 struct Settings {

@@ -14,6 +14,7 @@
 #include <new>
 #include <string>
 
+#include <tenon/core/fd.hpp>
 #include <tenon/drivers/npu/instrument/trace.hpp>
 #include <tenon/drivers/npu/objects/object.hpp>
 #include <tenon/drivers/npu/objects/wait.hpp>
@@ -63,25 +64,24 @@ std::string expanded(std::string path) {
   return path;
 }
 
-/// A file that no other process traces into, emptied. @return -1: said why.
-int open_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644);
-  if (fd < 0) {
+/// A file that no other process traces into, emptied. @return none: said why.
+UniqueFd open_file(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
+  if (!fd) {
     say(path, std::strerror(errno));
-    return -1;
+    return fd;
   }
   struct stat status {};
   const char* wrong = nullptr;
-  if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
+  if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode))
     wrong = "is no file; nothing is traced";
-  else if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
+  else if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
     wrong = "another process is tracing into it; write %p into the name, which becomes the process's number";
-  else if (::ftruncate(fd, 0) != 0)
+  else if (::ftruncate(fd.get(), 0) != 0)
     wrong = std::strerror(errno);
   if (!wrong) return fd;
   say(path, wrong);
-  ::close(fd);
-  return -1;
+  return UniqueFd();
 }
 
 }  // namespace
@@ -91,8 +91,8 @@ Trace* Trace::open() noexcept try {
   if (!wanted || !*wanted) return nullptr;
   const std::string path = expanded(wanted);
   if (path == "stderr") return new Trace(STDERR_FILENO, false);
-  const int fd = open_file(path);
-  return fd < 0 ? nullptr : new Trace(fd, path.ends_with(".json"));
+  UniqueFd fd = open_file(path);
+  return fd ? new Trace(fd.release(), path.ends_with(".json")) : nullptr;
 } catch (...) {
   return nullptr;
 }

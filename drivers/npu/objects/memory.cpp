@@ -85,16 +85,16 @@ const std::shared_ptr<Allocation>* overlapped(const std::map<std::uintptr_t, std
   return begin - before->first < before->second->size() ? &before->second : nullptr;
 }
 
-int dma_buf_of(int memfd, std::size_t size) noexcept {
-  const int device = ::open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-  if (device < 0) return -1;
+UniqueFd open_udmabuf() noexcept { return UniqueFd(::open("/dev/udmabuf", O_RDWR | O_CLOEXEC)); }
+
+UniqueFd dma_buf_of(const UniqueFd& memfd, std::size_t size) noexcept {
+  const UniqueFd device = open_udmabuf();
+  if (!device) return UniqueFd();
   udmabuf_create create{};
-  create.memfd = static_cast<__u32>(memfd);
+  create.memfd = static_cast<__u32>(memfd.get());
   create.flags = UDMABUF_FLAGS_CLOEXEC;
   create.size = size;
-  const int fd = ::ioctl(device, UDMABUF_CREATE, &create);
-  ::close(device);
-  return fd;
+  return UniqueFd(::ioctl(device.get(), UDMABUF_CREATE, &create));
 }
 
 std::uint64_t read_number(const char* path) {
@@ -122,18 +122,12 @@ std::uint64_t machine_memory_bytes() noexcept {
 }
 
 bool can_export_dma_buf() noexcept {
-  static const bool can = [] {
-    const int device = ::open("/dev/udmabuf", O_RDWR | O_CLOEXEC);
-    if (device >= 0) ::close(device);
-    return device >= 0;
-  }();
+  static const bool can = static_cast<bool>(open_udmabuf());
   return can;
 }
 
 Allocation::~Allocation() {
   if (reserved_) ::munmap(reserved_, reserved_size_);
-  if (fd_ >= 0) ::close(fd_);
-  if (watched_fd_ >= 0) ::close(watched_fd_);
   if (accounted_ == 0) return;
   process_memory().remove(accounted_);
   for (const auto& account : description_.accounts)
@@ -168,13 +162,14 @@ ze_result_t Allocation::allocate(const Description& description, std::size_t siz
   std::shared_ptr<Allocation> made(new Allocation(description, Source::kOwn));
   const std::size_t whole = round_up(size, kPageSize);
   if (description.exported) {
-    made->fd_ = ::memfd_create("tenon-npu", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (made->fd_ < 0) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-    if (::ftruncate(made->fd_, static_cast<off_t>(whole)) != 0) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+    made->fd_.reset(::memfd_create("tenon-npu", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!made->fd_) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    if (::ftruncate(made->fd_.get(), static_cast<off_t>(whole)) != 0) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
     // Whoever gets a descriptor cannot pull pages away from under the device.
-    if (::fcntl(made->fd_, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return ZE_RESULT_ERROR_UNKNOWN;
+    if (::fcntl(made->fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+      return ZE_RESULT_ERROR_UNKNOWN;
   }
-  if (const ze_result_t result = made->map(whole, alignment, made->fd_, PROT_READ | PROT_WRITE)) return result;
+  if (const ze_result_t result = made->map(whole, alignment, made->fd_.get(), PROT_READ | PROT_WRITE)) return result;
   made->size_ = size;
   made->id_ = next_id();
   made->accounted_ = whole;
@@ -197,10 +192,10 @@ ze_result_t Allocation::import_fd(const Description& description, int fd, std::s
   if (may_shrink(fd)) {
     // Opened anew it has a position of its own: to seek takes a third of the time of a stat.
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
-    made->watched_fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    made->may_seek_ = made->watched_fd_ >= 0;
-    if (!made->may_seek_) made->watched_fd_ = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
-    if (made->watched_fd_ < 0) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    made->watched_fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    made->may_seek_ = static_cast<bool>(made->watched_fd_);
+    if (!made->may_seek_) made->watched_fd_.reset(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!made->watched_fd_) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   }
   made->size_ = size;
   made->id_ = next_id();
@@ -225,10 +220,11 @@ ze_result_t Allocation::import_user_memory(const Description& description, void*
 }
 
 bool Allocation::is_intact() const noexcept {
-  if (watched_fd_ < 0) return true;
-  if (may_seek_) return ::lseek(watched_fd_, 0, SEEK_END) >= static_cast<off_t>(size_);
+  if (!watched_fd_) return true;
+  if (may_seek_) return ::lseek(watched_fd_.get(), 0, SEEK_END) >= static_cast<off_t>(size_);
   struct stat status {};
-  return ::fstat(watched_fd_, &status) == 0 && static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)) >= size_;
+  return ::fstat(watched_fd_.get(), &status) == 0 &&
+         static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)) >= size_;
 }
 
 ze_result_t check_intact(const Allocation& memory) {
@@ -238,12 +234,12 @@ ze_result_t check_intact(const Allocation& memory) {
 }
 
 int Allocation::export_fd(ze_external_memory_type_flags_t type) const noexcept {
-  if (fd_ < 0 || (type & description_.exported) == 0) {
+  if (!fd_ || (type & description_.exported) == 0) {
     errno = EINVAL;
     return -1;
   }
-  if (type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) return dma_buf_of(fd_, round_up(size_, kPageSize));
-  return ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
+  if (type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) return dma_buf_of(fd_, round_up(size_, kPageSize)).release();
+  return ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
 }
 
 bool MemoryTable::insert(const Context* context, std::shared_ptr<Allocation> allocation) {

@@ -12,6 +12,8 @@
 
 #include <level_zero/ze_api.h>
 
+#include <tenon/core/fd.hpp>
+
 namespace tenon::npu {
 
 class Context;
@@ -71,7 +73,7 @@ class Allocation {
   bool writable() const noexcept { return writable_; }
   const Description& description() const noexcept { return description_; }
   /// Its file may be shrunk by whoever else has it.
-  bool is_shrinkable() const noexcept { return watched_fd_ >= 0; }
+  bool is_shrinkable() const noexcept { return static_cast<bool>(watched_fd_); }
   /// The file behind an import still has all of it. Touching what it no longer has would raise SIGBUS, so commands ask
   /// first. A file that is shrunk while a command runs still ends the process: only its owner's F_SEAL_SHRINK, or a
   /// dma-buf, excludes that. @cost one lseek where is_shrinkable(), otherwise
@@ -93,8 +95,8 @@ class Allocation {
   std::size_t reserved_size_ = 0;
   std::size_t accounted_ = 0;
   std::uint64_t id_ = 0;
-  int fd_ = -1;
-  int watched_fd_ = -1;
+  UniqueFd fd_;
+  UniqueFd watched_fd_;
   bool may_seek_ = false;  ///< watched_fd_ has a position of its own.
 };
 

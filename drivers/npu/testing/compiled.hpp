@@ -12,13 +12,13 @@
 #include <vector>
 
 #include <tenon/drivers/npu/compiler/compiler.hpp>
-#include <tenon/drivers/npu/compiler/hash.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
 #include <tenon/drivers/npu/compiler/run.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/ops.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/store/testing/reseal.hpp>
 
 namespace tenon::npu::compiler {
 
@@ -162,16 +162,8 @@ inline std::shared_ptr<Model> stateful_model() {
 
 /// Makes the hashes of a changed native binary right, so that what lies behind them is reached.
 inline void repair_hashes(Bytes& blob) {
-  // The header as native_blob.cpp has it.
-  constexpr std::size_t kHeader = 128, kTotal = 16, kContent = 96, kOwn = 112;
-  if (blob.size() < kHeader) return;
-  std::uint64_t total = 0;
-  std::memcpy(&total, blob.data() + kTotal, sizeof total);
-  if (total < kHeader || total > blob.size()) return;
-  const Hash content = hash_of(blob.data() + kHeader, static_cast<std::size_t>(total) - kHeader);
-  std::memcpy(blob.data() + kContent, &content, sizeof content);
-  const Hash own = hash_of(blob.data(), kOwn);
-  std::memcpy(blob.data() + kOwn, &own, sizeof own);
+  constexpr std::size_t kHeader = 128;  // As native_blob.cpp has it.
+  store::reseal(reinterpret_cast<char*>(blob.data()), blob.size(), kHeader, kHeader);
 }
 
 inline std::filesystem::path zoo() {

@@ -2,12 +2,9 @@
 // Output files: temporary name, then rename; and which files a command must not write over.
 #include <tenon/tools/tenon/shared/output_file.hpp>
 
-#include <cerrno>
-#include <random>
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -82,83 +79,52 @@ OutputFile::OutputFile(const std::string& path, std::string_view option, Command
     throw Error(Code::kPermissionDenied, what + " exists and may not be overwritten; choose another name");
   }
   const HeldSignals held;  // Between the file and its entry among the unfinished ones.
-  // A number by chance, not the pid: containers that share a folder are all pid 1.
-  std::random_device random;
-  int fd = -1, error = EEXIST;
-  for (int attempt = 0; fd < 0 && error == EEXIST && attempt < 16; ++attempt) {
-    partial_ = folder / ("." + path_.filename().string() + "." + std::to_string(random()) + ".partial");
-    fd = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    error = fd < 0 ? errno : 0;
-  }
-  if (fd < 0) {
-    partial_.clear();
-    throw Error(Code::kPermissionDenied,
-                what + " cannot be written: " + std::generic_category().message(error) +
-                    "; choose a folder that you may write to",
-                "open", error);
-  }
-  ::close(fd);
-  try {
-    unfinished_ = Unfinished(partial_);
-  } catch (...) {
-    discard();
-    throw;
-  }
+  NewFile::remove_abandoned(path_);
+  attempt(Code::kPermissionDenied, "cannot be written", "; choose a folder that you may write to",
+          [this] { file_ = std::make_unique<NewFile>(path_); });
+  unfinished_ = Unfinished(file_->temporary());
 }
-
-OutputFile::OutputFile(OutputFile&& other) noexcept
-    : path_(std::exchange(other.path_, {})),
-      partial_(std::exchange(other.partial_, {})),
-      option_(std::move(other.option_)),
-      unfinished_(std::move(other.unfinished_)) {}
 
 OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
   if (this == &other) return *this;
   discard();
   path_ = std::exchange(other.path_, {});
-  partial_ = std::exchange(other.partial_, {});
   option_ = std::move(other.option_);
+  file_ = std::move(other.file_);
   unfinished_ = std::move(other.unfinished_);
   return *this;
 }
 
 OutputFile::~OutputFile() { discard(); }
 
-void OutputFile::commit(std::string_view content) {
-  if (partial_.empty()) return;
-  const std::string what = option_ + " \"" + path_.string() + "\"";
-  const int fd = ::open(partial_.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  int error = fd < 0 ? errno : 0;
-  while (fd >= 0 && error == 0 && !content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written >= 0)
-      content.remove_prefix(static_cast<std::size_t>(written));
-    else if (errno != EINTR)
-      error = errno;
+template <typename Body>
+void OutputFile::attempt(Code code, const char* what, const char* remedy, Body body) const {
+  try {
+    body();
+  } catch (const Error& error) {
+    throw Error(code,
+                option_ + " \"" + path_.string() + "\" " + what + ": " +
+                    std::generic_category().message(static_cast<int>(error.native_code())) + remedy,
+                error.native_api(), error.native_code());
   }
-  if (fd >= 0 && ::close(fd) != 0 && error == 0) error = errno;
-  if (error)
-    throw Error(Code::kResourceExhausted, what + " cannot be written: " + std::generic_category().message(error),
-                "write", error);
+}
+
+void OutputFile::commit(std::string_view content) {
+  if (!file_) return;
+  attempt(Code::kResourceExhausted, "cannot be written", "", [&] { file_->write(content.data(), content.size()); });
   commit();
 }
 
 void OutputFile::commit() {
-  if (partial_.empty()) return;
-  std::error_code failure;
-  fs::rename(partial_, path_, failure);
-  if (failure)
-    throw Error(Code::kPermissionDenied,
-                option_ + " \"" + path_.string() + "\" cannot be put in place: " + failure.message(), "rename",
-                failure.value());
-  unfinished_.forget();
-  partial_.clear();
+  if (!file_) return;
+  attempt(Code::kResourceExhausted, "cannot be written", "", [this] { file_->flush(); });
+  attempt(Code::kPermissionDenied, "cannot be put in place", "", [this] { file_->commit(); });
+  discard();
 }
 
 void OutputFile::discard() noexcept {
-  if (!partial_.empty()) ::unlink(partial_.c_str());
+  file_.reset();  // Removes what was not committed.
   unfinished_.forget();
-  partial_.clear();
 }
 
 }  // namespace tenon::tool

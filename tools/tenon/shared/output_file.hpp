@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 #include <tenon/graph/model.hpp>
 
 #include <tenon/tools/tenon/shared/interrupt.hpp>
@@ -62,22 +64,25 @@ class OutputFile {
   /// @param option  Names the option in messages: "--report".
   /// @errors kInvalidArgument: no name for a file, or one of `files`; kNotFound: no such folder; kPermissionDenied.
   OutputFile(const std::string& path, std::string_view option, CommandFiles& files);
-  OutputFile(OutputFile&& other) noexcept;
+  OutputFile(OutputFile&& other) noexcept { *this = std::move(other); }
   OutputFile& operator=(OutputFile&& other) noexcept;
   ~OutputFile();
 
   explicit operator bool() const { return !path_.empty(); }
   const std::filesystem::path& path() const { return path_; }
   /// The temporary file, for who writes by name; then commit() without content.
-  const std::filesystem::path& partial() const { return partial_; }
+  const std::filesystem::path& partial() const { return file_->temporary(); }
   /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the name is taken by what cannot be replaced.
   void commit(std::string_view content);
   void commit();
 
  private:
   void discard() noexcept;
-  std::filesystem::path path_, partial_;
+  template <typename Body>
+  void attempt(Code code, const char* what, const char* remedy, Body body) const;
+  std::filesystem::path path_;
   std::string option_;
+  std::unique_ptr<NewFile> file_;
   Unfinished unfinished_;
 };
 

@@ -140,8 +140,7 @@ TEST_F(Files, NoDeviceOrPipeBecomesAFile) {
 TEST_F(Files, ASignalBeforeTheWorkBeginsLeavesNothingToo) {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGQUIT}) {
     // The temporary file is there before the model is read, when nothing listens for Ctrl-C yet.
-    const int status =
-        interrupted({"bench", "-m", "m.onnx", "--seconds", "60", "--trace", "t.json"}, signal, ".partial");
+    const int status = interrupted({"bench", "-m", "m.onnx", "--seconds", "60", "--trace", "t.json"}, signal, ".part");
     EXPECT_EQ(status, 128 + signal);
     EXPECT_EQ(left_behind(), std::vector<std::string>{"m.onnx"}) << signal;
   }
@@ -152,7 +151,7 @@ TEST_F(Files, HangUpEndsARunLikeCtrlC) {
   // The video's temporary file comes last before frames run.
   const int status = interrupted({"run", "v.mp4", "-m", "m.onnx", "--save", "out.mp4", "-q"}, SIGHUP, ".out.mp4.");
   EXPECT_EQ(status, 128 + SIGHUP);
-  for (const std::string& name : left_behind()) EXPECT_EQ(name.find(".partial"), std::string::npos) << name;
+  for (const std::string& name : left_behind()) EXPECT_EQ(name.find(".part"), std::string::npos) << name;
 }
 
 }  // namespace

@@ -8,26 +8,24 @@
 #include <string>
 #include <string_view>
 
-#include <tenon/core/export.hpp>
-
-namespace tenon {
-inline namespace v1 {
+namespace tenon::inline v1::store {
 
 /// XXH3, 128 bits: as fast as memory can be read, and any damage changes it. It has no key: who may write a file may
 /// also write its hash, so it is no protection against people (authenticated encryption is).
 struct ContentHash {
   std::uint64_t low = 0, high = 0;
   friend bool operator==(const ContentHash&, const ContentHash&) = default;
+  friend auto operator<=>(const ContentHash&, const ContentHash&) = default;
   /// 32 hexadecimal digits.
-  TENON_API std::string to_text() const;
+  std::string to_text() const;
 };
 
 /// @cost one read of the bytes.
-TENON_API ContentHash content_hash(const void* data, std::size_t size_bytes);
+ContentHash content_hash(const void* data, std::size_t size_bytes);
 
 /// The same for bytes that come in parts; numbers and texts are kept apart from their neighbours.
 /// @thread one at a time.
-class TENON_API ContentHasher {
+class ContentHasher {
  public:
   ContentHasher();
   ~ContentHasher();
@@ -36,6 +34,7 @@ class TENON_API ContentHasher {
   void add(const void* data, std::size_t size_bytes);
   void add(std::string_view text);
   void add(std::uint64_t number);
+  void add(const ContentHash& hash);
   ContentHash result() const;
 
  private:
@@ -43,5 +42,4 @@ class TENON_API ContentHasher {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace v1
-}  // namespace tenon
+}  // namespace tenon::inline v1::store

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // XXH3 behind ContentHash.
-#include <tenon/runtime/content_hash.hpp>
+#include <tenon/store/content_hash.hpp>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace tenon {
-inline namespace v1 {
+namespace tenon::inline v1::store {
 
 struct ContentHasher::State {
   XXH3_state_t xxh;
@@ -35,10 +34,13 @@ void ContentHasher::add(std::string_view text) {
   add(text.data(), text.size());
 }
 void ContentHasher::add(std::uint64_t number) { add(&number, sizeof number); }
+void ContentHasher::add(const ContentHash& hash) {
+  add(hash.low);
+  add(hash.high);
+}
 ContentHash ContentHasher::result() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh);
   return {hash.low64, hash.high64};
 }
 
-}  // namespace v1
-}  // namespace tenon
+}  // namespace tenon::inline v1::store

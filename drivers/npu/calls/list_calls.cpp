@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// zeCommandList*: making, closing, asking, changing mutable ones. What is appended: command_calls.cpp.
+// zeCommandList*: create, close, query, change mutable lists. Appending is in command_calls.cpp.
 #include <tenon/drivers/npu/calls/queue_calls.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
 
@@ -11,7 +11,7 @@ ze_result_t check_ordinal(std::uint32_t ordinal) {
   return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "there is one group of queues, ordinal 0");
 }
 
-/// One graph argument of a mutable list, with the strides that may follow it in the chain.
+/// Changes one graph argument of a mutable list, with the strides that may follow it in the chain.
 ze_result_t change_graph_argument(CommandList& list, const abi::MutableGraphArgument& change) {
   ArgumentValue value;
   value.data = const_cast<void*>(change.value);
@@ -33,7 +33,7 @@ ze_result_t change_graph_argument(CommandList& list, const abi::MutableGraphArgu
                      });
 }
 
-/// One submission: where the wait fails the lists do not run, and where a list fails the event says so.
+/// One submission: if the wait fails, the lists do not run; if a list fails, the event reports it.
 ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, ze_command_list_handle_t* handles,
                          ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) noexcept try {
   Ref<CommandList> immediate;
@@ -211,7 +211,7 @@ ze_result_t list_update_mutable_commands(ze_command_list_handle_t handle, const 
         return change_graph_argument(*list, *reinterpret_cast<const abi::MutableGraphArgument*>(link));
       case static_cast<std::uint32_t>(abi::GraphStructure::kArgumentStrides):
       case static_cast<std::uint32_t>(abi::GraphStructure::kArgumentTensor):
-        return ZE_RESULT_SUCCESS;  // Read with the change before them.
+        return ZE_RESULT_SUCCESS;  // Already read with the change before it.
       default:
         return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "only graph arguments of mutable commands can be changed so");
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a command list: one word decides who may touch its commands.
+// The state of a command list: one atomic word decides who may access its commands.
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/run/command_list.hpp>
 #include <tenon/drivers/npu/run/executor.hpp>
@@ -114,7 +114,7 @@ ze_result_t CommandList::next_command_id(std::uint32_t flags, std::uint64_t* id)
   if (before_change_ == State::kClosed) {
     result = fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is closed");
   } else {
-    // Asked for twice before anything was appended: the second replaces the first.
+    // Called twice before a command was appended: the second call replaces the first.
     try {
       if (!is_announced_) announced_.push_back(SIZE_MAX);
       is_announced_ = true;

@@ -38,7 +38,7 @@ std::string layout_of(std::string_view text) {
   return std::string(text);
 }
 
-/// name:value pairs with spaces between them; names may hold colons.
+/// Parses name:value pairs separated by spaces; names may contain colons.
 template <typename T, typename Convert>
 void read_pairs(std::string_view text, ByPort<T>& pairs, Convert convert) {
   while (true) {
@@ -52,7 +52,7 @@ void read_pairs(std::string_view text, ByPort<T>& pairs, Convert convert) {
   }
 }
 
-/// Takes KEY="VALUE" off the front. @return false at the end of the text.
+/// Removes KEY="VALUE" from the front. @return false at the end of the text.
 bool take_assignment(std::string_view& text, std::string_view& key, std::string_view& value) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos) return false;

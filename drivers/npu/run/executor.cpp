@@ -53,7 +53,7 @@ Executor::~Executor() {
   }
   Item end;
   end.is_end = true;
-  while (has_thread && !push({&end, 1})) std::this_thread::yield();  // Only without memory; room appears as items run.
+  while (has_thread && !push({&end, 1})) std::this_thread::yield();  // Fails without memory; room appears as items run.
   thread_.join();
 }
 

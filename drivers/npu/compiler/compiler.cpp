@@ -118,7 +118,7 @@ std::shared_ptr<const engine::Plan> make_plan(const std::shared_ptr<const Model>
 void mark_strided(std::vector<Argument>& arguments, const engine::Plan* plan, const Options& options) {
   for (Argument& argument : arguments) {
     if (argument.role != Argument::Role::kPort || argument.shape.is_dynamic()) continue;
-    // If no kernel reads the strides in place, the driver packs the argument, where the client allowed strides.
+    // Strides that no kernel reads in place are packed by the driver, for arguments that the client named.
     argument.reads_strides = argument.is_input && plan && plan->reads_strided(argument.port);
     const auto named = [&](const std::string& name) {
       return name == argument.name || name == argument.friendly_name ||

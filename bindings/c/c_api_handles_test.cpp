@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every pointer of every function, wrong in turn: refused with its name, never followed. The calls are generated from
-// the API's description, so that a new function is tested before anyone writes a test for it.
+// Every pointer of every function, wrong in turn: refused with its name, never dereferenced. The calls are generated
+// from the API's description, so new functions are covered automatically.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ concept Sized = requires(T value) {
   value.struct_size;
 };
 
-/// A living handle of each type, and arguments that are right as far as pointers go.
+/// A valid handle of each type, and otherwise valid pointer arguments.
 class Good : public Objects {
  public:
   Good() {
@@ -68,7 +68,7 @@ class Good : public Objects {
     tenon_preprocess_output_free(preprocess_output);
   }
 
-  /// Memory that no handle lies in.
+  /// Readable memory that holds no handle.
   template <typename T>
   T* impostor() {
     return reinterpret_cast<T*>(zeros_);
@@ -102,7 +102,7 @@ class Good : public Objects {
   tenon_crypt_t crypt_callback = [](const char*, std::size_t, char*, std::size_t*, void*) { return 0; };
 
  private:
-  /// Zeros; structs say their size.
+  /// Zeros; structs have their size set.
   template <typename T>
   T* storage() {
     if constexpr (Sized<std::remove_const_t<T>>) {

@@ -68,7 +68,7 @@ class Choice {
          AnyMap properties, Config config, std::shared_ptr<Occupancy> occupancy);
   ~Choice();
 
-  /// Compiles so that something runs. With `helper` on that device at once, the first candidate in the background.
+  /// Compiles until a device can run. With `helper`, uses it at once and compiles for the first candidate meanwhile.
   /// @errors kUnavailable with each device's reason.
   void start(const std::string& helper);
   std::shared_ptr<const Target> current() const;

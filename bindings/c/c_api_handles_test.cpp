@@ -119,7 +119,7 @@ class Good : public Objects {
 
 void refused(const char* function, const char* parameter, bool null, tenon_status_t status) {
   EXPECT_EQ(status, TENON_INVALID_ARGUMENT) << function << "(" << parameter << ")";
-  const std::string wanted = std::string(parameter) + (null ? " is NULL" : " is no ");
+  const std::string wanted = std::string(parameter) + (null ? " is NULL" : " is not a ");
   EXPECT_NE(std::string(tenon_last_error_message()).find(wanted), std::string::npos)
       << function << "(" << parameter << ") says: " << tenon_last_error_message();
 }
@@ -140,7 +140,7 @@ TEST(CApiHandles, EveryWrongPointerIsRefusedAndNamed) {
 TEST(CApiHandles, AFreedHandleOfAnotherTypeIsToldByName) {
   Objects objects;
   EXPECT_EQ(tenon_infer_request_infer(reinterpret_cast<tenon_infer_request_t*>(objects.core)), TENON_INVALID_ARGUMENT);
-  EXPECT_STREQ(tenon_last_error_message(), "request is no tenon_infer_request_t: it was freed, or is another thing");
+  EXPECT_STREQ(tenon_last_error_message(), "request is not a tenon_infer_request_t: it was freed, or has another type");
   tenon_tensor_free(reinterpret_cast<tenon_tensor_t*>(objects.core));
   tenon_strings_t* devices = nullptr;
   EXPECT_EQ(tenon_core_get_available_devices(objects.core, &devices), TENON_OK) << "the core was left alone";

@@ -43,7 +43,7 @@ AnyMap with_file(AnyMap params) {
   const std::string key = intel_npu::file_descriptor.name(), offset_key = "FILE_OFFSET";
   const auto path = params.find(key);
   const auto offset = params.find(offset_key);
-  if (path == params.end() && offset != params.end()) refuse(offset_key + " says where in a file, but no " + key);
+  if (path == params.end() && offset != params.end()) refuse(offset_key + " is given without " + key);
   if (path == params.end() || !path->second.is<std::string>()) return params;
   const std::size_t first = offset == params.end() ? 0 : offset->second.as<std::size_t>();
   path->second = Any(intel_npu::FileDescriptor(path->second.as<std::string>(), first));
@@ -124,7 +124,7 @@ AnyMap memory_params(const RemoteContext& context, Place place, tenon_tensor_use
   const std::string use_name = use_text(use), device = context.get_device_name(), family = family_of(device);
   if (family == "NPU") return npu_params(place, use_name, what);
   if (family == "GPU" && place != Place::kFile) return gpu_params(place, use, what);
-  throw Error(Code::kUnimplemented, "no keys are known by which the device '" + device + "' takes " +
+  throw Error(Code::kUnimplemented, "unknown keys: how the device '" + device + "' takes " +
                                         kNames[static_cast<int>(place)] +
                                         "; pass its own to tenon_remote_context_create_tensor_with");
 }
@@ -230,7 +230,7 @@ tenon_status_t tenon_remote_context_create_tensor_from_fd(const tenon_remote_con
                                                           tenon_element_type_t type, size_t rank, const size_t* shape,
                                                           int32_t fd, tenon_tensor_use_t use, tenon_tensor_t** out) {
   return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
-    if (fd < 0) refuse("fd is " + std::to_string(fd) + ", which is no descriptor");
+    if (fd < 0) refuse("fd is " + std::to_string(fd) + ", which is not a descriptor");
     return memory_params(value, Place::kDescriptor, use, tenon::Any(static_cast<int>(fd)));
   });
 }

@@ -65,7 +65,7 @@ tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plan
     required_array(planes, plane_count, "planes");
     const tenon::FrameInfo frame_info = frame_info_of(info, "info");
     const tenon::PixelFormatInfo* format = tenon::find_format(frame_info.format.fourcc);
-    if (!format) refuse("fourcc " + std::to_string(frame_info.format.fourcc) + " is no pixel format known here");
+    if (!format) refuse("fourcc " + std::to_string(frame_info.format.fourcc) + " is not a known pixel format");
     if (plane_count != format->plane_count) {
       refuse(std::string(format->name) + " has " + std::to_string(format->plane_count) + " planes, got " +
              std::to_string(plane_count));

@@ -75,7 +75,7 @@ AnyMap map_of(const Any& value) {
 
 void* pointer_of(const Any& value) {
   if (value.is<const void*>()) return const_cast<void*>(value.as<const void*>());
-  if (!value.is<void*>()) refuse("the value \"" + value.to_text() + "\" is no pointer");
+  if (!value.is<void*>()) refuse("the value \"" + value.to_text() + "\" is not a pointer");
   return value.as<void*>();
 }
 

@@ -109,7 +109,7 @@ struct Inert {
     } else if constexpr (std::is_same_v<T, element::Type>) {
       if (value != element::u8 && value != element::u4 && value != element::bf16 && value != element::f16 &&
           value != element::f32)
-        throw Error(Code::kInvalidArgument, "\"" + given.to_text() + "\" is none of u8, u4, bf16, f16 and f32");
+        throw Error(Code::kInvalidArgument, "\"" + given.to_text() + "\" is not u8, u4, bf16, f16 or f32");
     }
   }
   void describe(PropertyTable& table) {

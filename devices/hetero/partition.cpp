@@ -193,7 +193,7 @@ Assignment assign(const DeviceHost& host, const std::shared_ptr<const Model>& mo
       const std::string device = wish->second.as<std::string>();
       if (std::find(devices.begin(), devices.end(), device) == devices.end())
         throw Error(Code::kInvalidArgument, "HETERO: " + node->describe() + " has the affinity " + device +
-                                                ", which is none of the devices of this call");
+                                                ", which is not a device of this call");
       assignment[node.get()] = device;
       continue;
     }

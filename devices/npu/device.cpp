@@ -136,7 +136,7 @@ class NpuDevice final : public Device {
     if (!own)
       throw Error(Code::kInvalidArgument, "NPU: a context of " +
                                               (context ? context->device_name() : std::string("nobody")) +
-                                              " is none of this device's");
+                                              " is not one of this device");
     return own;
   }
 

@@ -91,7 +91,7 @@ Npu read_driver(const level_zero::Driver& driver) {
     not_found("the driver's graph extension is 1." + std::to_string(abi::minor_of(npu.graph_version)) +
               ", this device needs 1.2 or newer; update the NPU driver");
   npu.graph = table_of<abi::GraphTable>(driver, abi::kGraphExtension, abi::kGraphVersion);
-  if (!npu.graph) not_found("the driver names a graph extension and gives no functions for it");
+  if (!npu.graph) not_found("the driver announces a graph extension but provides no functions");
   npu.profiling = table_of<abi::ProfilingTable>(driver, abi::kProfilingExtension, abi::kProfilingVersion);
   npu.queue_table =
       table_of<abi::CommandQueueNpuTable>(driver, abi::kCommandQueueNpuExtension, abi::kCommandQueueNpuVersion);

@@ -150,14 +150,14 @@ Imported import_memory(const Npu& npu, const Context& context, const Tensor& ten
   if (auto known = imported_pages().find(npu, host, memory.size_bytes()); known.is_there)
     return made(std::move(known.import));
   if (!npu.imports_system_memory)
-    return Refusal{"the NPU's driver takes no memory of the system (" + std::string(abi::kSystemMemoryExtension) +
-                   "), and this is none of its own; use get_tensor() or "
+    return Refusal{"the NPU's driver does not import system memory (" + std::string(abi::kSystemMemoryExtension) +
+                   "), and this memory is not its own; use get_tensor() or "
                    "create_host_tensor()" +
                    (why.empty() ? std::string() : "; " + why)};
   if (!on_page(host) || memory.size_bytes() % kPage != 0 || memory.size_bytes() == 0)
-    return Refusal{"the NPU takes whole pages of the system, and this memory of " +
-                   std::to_string(memory.size_bytes()) + " bytes " +
-                   (on_page(host) ? "does not end on one" : "does not begin on one") +
+    return Refusal{"the NPU imports whole pages of memory, and this memory of " + std::to_string(memory.size_bytes()) +
+                   " bytes " +
+                   (on_page(host) ? "does not end on a page boundary" : "does not begin on a page boundary") +
                    "; use get_tensor(), create_host_tensor() or memory of whole pages"};
   try {
     return made(share_pages(npu, host, memory.size_bytes()));

@@ -125,7 +125,7 @@ class Mapping {
     struct stat about {};
     if (::fstat(fd, &about) != 0 || !S_ISREG(about.st_mode)) {
       ::close(fd);
-      throw Error(Code::kInvalidArgument, "NPU: \"" + name + "\" is no file of bytes");
+      throw Error(Code::kInvalidArgument, "NPU: \"" + name + "\" is not a regular file");
     }
     const auto length = static_cast<std::size_t>(about.st_size);
     if (file._offset_in_bytes >= length || size_bytes > length - file._offset_in_bytes) {
@@ -212,12 +212,12 @@ RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_
   const int fd = static_cast<int>(value);
   struct stat about {};
   if (::fstat(fd, &about) != 0)
-    throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(fd) + " is no open descriptor", "fstat", errno);
+    throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(fd) + " is not an open descriptor", "fstat", errno);
   // Leave a file's position alone; dma-bufs have none, and older kernels tell their size by lseek only.
   const off_t length = S_ISREG(about.st_mode) ? about.st_size : ::lseek(fd, 0, SEEK_END);
   if (!S_ISREG(about.st_mode) && length >= 0) ::lseek(fd, 0, SEEK_SET);
   if (length < 0)
-    throw Error(Code::kInvalidArgument, "NPU: descriptor " + std::to_string(fd) + " is no memory: it has no size",
+    throw Error(Code::kInvalidArgument, "NPU: descriptor " + std::to_string(fd) + " is not memory: it has no size",
                 "lseek", errno);
   if (static_cast<std::size_t>(length) < size)
     throw Error(Code::kOutOfRange, "NPU: descriptor " + std::to_string(fd) + " has " + std::to_string(length) +

@@ -192,7 +192,7 @@ TEST_F(NpuRemote, AFilesBytesAreAnInput) {
   EXPECT_THAT(words({file.path(), 4096}, TensorType::INPUT), HasSubstr("Offset is beyond the end of the file."));
   EXPECT_THAT(words({file.path(), 4}, TensorType::INPUT), HasSubstr("the tensor needs 4096"));
   EXPECT_THAT(words({"/nonexistent/file"}, TensorType::INPUT), HasSubstr("/nonexistent/file"));
-  EXPECT_THAT(words({"/dev/null"}, TensorType::INPUT), HasSubstr("no file of bytes"));
+  EXPECT_THAT(words({"/dev/null"}, TensorType::INPUT), HasSubstr("not a regular file"));
   EXPECT_THAT(error_of([] { FileDescriptor(""); }).what(), HasSubstr("Provided path is empty."));
   auto x = context.create_tensor(element::f32, {1, 1024}, FileDescriptor(file.path()), TensorType::BINDED);
   EXPECT_EQ(x.get_params().at("TENSOR_TYPE").as<TensorType>(), TensorType::INPUT);

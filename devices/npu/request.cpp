@@ -218,7 +218,7 @@ class Request final : public InferRequestImpl, public Pending {
       std::byte* data = input.is_host_addressable() ? static_cast<std::byte*>(input.data()) : mapped_address(input);
       if (!data)
         throw Error(Code::kFailedPrecondition,
-                    "NPU: a state begins with what the inputs say, and the host can't read " + to_string(input));
+                    "NPU: a state's initial value depends on inputs; the host can't read " + to_string(input));
       inputs.emplace_back(input.element_type(), input.shape(), data, input.byte_strides());
     }
     const Model& initialisers = *owner_->info().initialisers;

@@ -96,7 +96,7 @@ std::shared_ptr<RemoteContextImpl> make_context(ov::RemoteContext native, const 
 
 const ov::RemoteContext& native_of(const RemoteContextImpl& context) {
   if (const auto* ours = dynamic_cast<const DeviceContext*>(&context)) return ours->native();
-  throw Error(Code::kInvalidArgument, "OPENVINO: a context of " + context.device_name() + " is none of OpenVINO's");
+  throw Error(Code::kInvalidArgument, "OPENVINO: a context of " + context.device_name() + " is not one of OpenVINO's");
 }
 
 bool in_context_of(const Tensor& tensor, const std::string& native_device) {

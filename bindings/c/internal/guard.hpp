@@ -40,7 +40,7 @@ bool is_handle(const T* pointer) noexcept {
 template <typename T>
 T& checked(T* handle, const char* name) {
   required(handle, name);
-  if (!is_handle(handle)) refuse(std::string(name) + " is no " + T::kType + ": it was freed, or is another thing");
+  if (!is_handle(handle)) refuse(std::string(name) + " is not a " + T::kType + ": it was freed, or has another type");
   return *handle;
 }
 template <typename T>

@@ -323,7 +323,7 @@ ze_result_t append_memory_fill(ze_command_list_handle_t handle, void* data, cons
     if (pattern_size == 0 || pattern_size > kMaxFillPattern || (pattern_size & (pattern_size - 1)) != 0)
       return fail(ZE_RESULT_ERROR_INVALID_SIZE, "a pattern has 1, 2, 4 ... 128 bytes");
     if (size % pattern_size != 0)
-      return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the range holds no whole number of patterns");
+      return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the range is not a multiple of the pattern");
     Memory memory = memory_of(list, data, size, true);
     if (!memory) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     *command = std::make_unique<Fill>(std::move(memory), data, size, pattern, pattern_size);

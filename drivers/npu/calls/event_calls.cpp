@@ -36,7 +36,7 @@ ze_result_t event_pool_create(ze_context_handle_t handle, const ze_event_pool_de
   if (!descriptor || !pool) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (descriptor->flags & ~ze_event_pool_flags_t{0xf}) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   if (descriptor->flags & ZE_EVENT_POOL_FLAG_IPC)
-    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "events do not cross processes here");
+    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "events cannot be shared between processes");
   if (descriptor->count == 0 || descriptor->count > kMaxEvents) return ZE_RESULT_ERROR_INVALID_SIZE;
   if (count != 0 && !devices) return ZE_RESULT_ERROR_INVALID_SIZE;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ ze_result_t event_create(ze_event_pool_handle_t handle, const ze_event_desc_t* d
   if (!descriptor || !event) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if ((descriptor->signal | descriptor->wait) & ~kScopes) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   if (!pool->take(descriptor->index))
-    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the pool has no such place, or an event is there");
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the pool has no such index, or an event uses it");
   const Event* made = make_object<Event>(pool, *descriptor);
   if (!made) {
     pool->give_back(descriptor->index);

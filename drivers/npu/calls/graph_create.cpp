@@ -175,7 +175,7 @@ ze_result_t create_query(ze_context_handle_t context_handle, ze_device_handle_t 
   if (const ze_result_t result = acquire_context(context_handle, &context)) return result;
   if (const ze_result_t result = acquire_device(device_handle, &device)) return result;
   if (source.format != static_cast<std::uint32_t>(abi::GraphFormat::kNgraphLite))
-    return fail(ZE_RESULT_ERROR_INVALID_ENUMERATION, "only an IR can be asked about");
+    return fail(ZE_RESULT_ERROR_INVALID_ENUMERATION, "only an IR can be queried");
   check_standard(source);
   std::string layers;
   for (const std::string& name : compiler::supported_layers(request_of(source, *device))) layers += "<" + name + ">";

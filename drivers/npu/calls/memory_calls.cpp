@@ -64,7 +64,7 @@ ze_result_t make(const Wishes& wishes, const Allocation::Description& descriptio
     const ze_result_t result = Allocation::import_fd(description, wishes.fd->fd, size, allocation);
     if (result == ZE_RESULT_ERROR_INVALID_SIZE)
       return fail(result, "the descriptor's memory is smaller than asked for");
-    return result ? fail(result, "the descriptor is no memory that can be mapped and read") : result;
+    return result ? fail(result, "the descriptor's memory cannot be mapped and read") : result;
   }
   if (wishes.user) {
     if (!wishes.user->data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
@@ -210,7 +210,7 @@ ze_result_t mem_get_address_range(ze_context_handle_t handle, const void* data, 
   if (const ze_result_t result = acquire(handle, &context)) return result;
   if (!data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   const auto allocation = memory_table().find(context.get(), data);
-  if (!allocation) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the address is no memory of this context");
+  if (!allocation) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the address is not in memory of this context");
   if (base) *base = allocation->data();
   if (size) *size = allocation->size();
   return ZE_RESULT_SUCCESS;

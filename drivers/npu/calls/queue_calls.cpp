@@ -87,7 +87,7 @@ ze_result_t queue_execute_command_lists(ze_command_queue_handle_t handle, std::u
   if (const ze_result_t result = taken.take(count, list_handles, queue->context(), queue->device())) return result;
   std::uint32_t token = 0;
   if (fence && !fence->begin(&token))
-    return fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "the fence is that of a submission that is not done");
+    return fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "the fence belongs to a submission that is not done");
   Executor::Outcome outcome;
   Executor::Submission submission;
   submission.lists = taken.lists();

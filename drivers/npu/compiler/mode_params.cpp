@@ -262,8 +262,8 @@ void set_mode_params(Options& options, std::string_view text) {
     else if (has(kNumbers, param.name))
       number(param, INT32_MIN, INT32_MAX, "a number");
     else if (!has(kTexts, param.name)) {
-      options.warnings.push_back("NPU_COMPILATION_MODE_PARAMS: nothing is known of \"" + std::string(param.name) +
-                                 "\"; it is left out");
+      options.warnings.push_back("NPU_COMPILATION_MODE_PARAMS: unknown parameter \"" + std::string(param.name) +
+                                 "\"; it is ignored");
       continue;
     }
     options.idle_params.push_back(std::string(param.name) + "=" + std::string(param.value));

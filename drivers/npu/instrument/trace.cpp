@@ -73,7 +73,7 @@ int open_file(const std::string& path) {
   struct stat status {};
   const char* wrong = nullptr;
   if (::fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-    wrong = "is no file; nothing is traced";
+    wrong = "is not a file; nothing is traced";
   else if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
     wrong = "another process is tracing into it; write %p into the name, which becomes the process's number";
   else if (::ftruncate(fd, 0) != 0)

@@ -12,7 +12,7 @@ ze_result_t acquire_events(ze_event_handle_t signal, std::uint32_t wait_count, c
     if (const ze_result_t result = acquire(signal, &command->signal)) return result;
   }
   if (wait_count != 0 && !waits)
-    return fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, "a number of events to wait for, but no events");
+    return fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, "a count of events to wait for, but no events");
   command->waits.clear();
   for (std::uint32_t i = 0; i < wait_count; ++i) {
     Ref<Event> event;
@@ -108,7 +108,7 @@ ze_result_t CommandList::reset() noexcept {
 
 ze_result_t CommandList::next_command_id(std::uint32_t flags, std::uint64_t* id) {
   if (executor_ || !is_mutable_)
-    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list was not made as a mutable one");
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list was not created as a mutable one");
   if (const ze_result_t result = begin_change()) return result;
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (before_change_ == State::kClosed) {

@@ -34,7 +34,7 @@ ze_result_t read_box(const ze_copy_region_t& region, std::uint32_t pitch, std::u
                                                   std::to_string(slice_pitch) + " run into each other");
   const std::size_t slices = (region.depth == 0 ? 0 : std::size_t{region.originZ}) + box->depth;
   fits = fits && end_of(slices, box->slice_pitch, slice_end, &end);
-  if (!fits || end > SIZE_MAX / 2) return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the region ends behind the last address");
+  if (!fits || end > SIZE_MAX / 2) return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the region ends beyond the last address");
   box->first = (slices - box->depth) * box->slice_pitch + std::size_t{region.originY} * pitch + region.originX;
   return ZE_RESULT_SUCCESS;
 }

@@ -59,7 +59,7 @@ ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValu
   if (!argument.reads_strides && !is_packed(argument, bound->byte_strides))
     return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                 "argument '" + argument.name +
-                    "' takes no strides; the build option NPU_ENABLE_STRIDES_FOR names arguments that are to");
+                    "' takes no strides; the build option NPU_ENABLE_STRIDES_FOR lists arguments that may");
   const std::size_t extent = extent_of(argument, bound->byte_strides);
   const std::size_t least = std::max<std::size_t>(extent, 1);
   bound->allocation = memory_table().find_range(&context, value.data, least);

@@ -22,6 +22,8 @@ class Command {
   virtual ze_result_t run(Device& device, StopCheck stop) noexcept = 0;
   /// Whether it reads or writes this memory. While it is submitted, from any thread.
   virtual bool uses(const Allocation&) const noexcept { return false; }
+  /// Values decide how long it takes, without a bound: what a run took says nothing about the next.
+  virtual bool rounds_depend_on_data() const noexcept { return false; }
   /// For the trace.
   virtual const char* name() const noexcept = 0;
   /// Null for all but executions of graphs.
@@ -77,8 +79,9 @@ class CommandList final : public Object {
   /// more, the rest does not run, and whatever would have been signalled is, with ZE_RESULT_ERROR_NOT_AVAILABLE.
   void cancel() noexcept;
   bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
-  /// Somebody did not want to wait for it: how long it took the last time does not say how long it will take.
-  bool may_run_long() const noexcept { return may_run_long_.load(std::memory_order_relaxed); }
+  /// A command of it says so: how long the list took the last time does not say how long it will take. @thread of a
+  /// taken list.
+  bool rounds_depend_on_data() const noexcept { return rounds_depend_on_data_; }
   ze_result_t next_command_id(std::uint32_t flags, std::uint64_t* id);
   /// Calls `change(command)` on the command with this id, which must have been announced with one of `flags`.
   template <class Change>
@@ -114,13 +117,13 @@ class CommandList final : public Object {
   const bool is_synchronous_ = false;
   std::atomic<State> state_{State::kRecording};
   std::atomic<bool> cancelled_{false};  ///< Of the submission that it is in, or was last.
-  std::atomic<bool> may_run_long_{false};
   State before_change_ = State::kRecording;
   std::vector<std::unique_ptr<Command>> commands_;
   std::vector<std::size_t> announced_;  ///< By id - 1: the command's index.
   bool is_announced_ = false;           ///< The next command has the last id.
   std::uint32_t announced_flags_ = 0;
   std::uint64_t last_run_ns_ = UINT64_MAX;
+  bool rounds_depend_on_data_ = false;
   std::shared_ptr<Executor> executor_;
 };
 

@@ -46,6 +46,8 @@ class GraphRun {
   virtual ze_result_t execute(Workers& workers, StopCheck stop) noexcept = 0;
   /// Whether an argument lies in this memory. While the run's list is submitted, from any thread.
   virtual bool uses(const Allocation& memory) const noexcept = 0;
+  /// The graph has loops whose number of rounds is known only when it runs: it may take for ever.
+  virtual bool rounds_depend_on_data() const noexcept = 0;
 };
 
 /// A compiled graph, shared by the handle that the client has and by the runs that lists keep.

@@ -45,6 +45,8 @@ class Program {
   /// @param shapes  Of the inputs; ignored by a graph of static shapes. Compiled on first use, the last few kept.
   std::shared_ptr<const Variant> variant_for(const std::vector<Shape>& shapes);
   bool is_static() const { return is_static_; }
+  /// It has a loop, at any depth, whose number of rounds is known only when it runs.
+  bool rounds_depend_on_data() const { return rounds_depend_on_data_; }
   /// Bytes of constants that the loaded plans hold beside the blob.
   std::size_t constant_bytes() const;
 
@@ -53,6 +55,7 @@ class Program {
 
   NativeBlob blob_;
   bool is_static_ = false;
+  bool rounds_depend_on_data_ = false;
   std::size_t input_count_ = 0, output_count_ = 0;
   mutable std::mutex mutex_;
   bool is_loaded_ = false;

@@ -140,4 +140,16 @@ md Lowering::blocked_desc(const Shape& shape, ElementType type) const {
   return md(to_dims(shape), data_type(type), tags[shape.size() - 3]);
 }
 
+md Lowering::image_desc(const Shape& shape, ElementType type, ChannelLayout layout) const {
+  switch (layout) {
+    case ChannelLayout::kBlocked:
+      return blocked_desc(shape, type);
+    case ChannelLayout::kChannelsLast:
+      return channels_last(type, shape);
+    case ChannelLayout::kPlain:
+      break;
+  }
+  return plain_desc(type, shape);
+}
+
 }  // namespace tenon::inline v1::engine

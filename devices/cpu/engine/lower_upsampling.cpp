@@ -82,10 +82,8 @@ bool lower_in(ElementType type, bool last, Lowering& lowering, const Chain& chai
   // All points of the window as channels, each point's filled up to whole blocks where there are blocks.
   const std::size_t point_channels = last ? outputs : blocks * block, channels = points * point_channels;
   const Shape wide{src[0], channels, src[2], src[3]};
-  const auto layout = [&](const Shape& shape) {
-    return last ? channels_last(type, shape) : lowering.blocked_desc(shape, type);
-  };
-  const md src_desc = layout(src), wide_desc = layout(wide);
+  const ChannelLayout layout = last ? ChannelLayout::kChannelsLast : ChannelLayout::kBlocked;
+  const md src_desc = lowering.image_desc(src, type, layout), wide_desc = lowering.image_desc(wide, type, layout);
   const dims filter{static_cast<std::int64_t>(channels), static_cast<std::int64_t>(inputs), 1, 1};
   const dnnl::convolution_forward::primitive_desc pd(
       lowering.engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src_desc,
@@ -117,7 +115,7 @@ bool lower_in(ElementType type, bool last, Lowering& lowering, const Chain& chai
   lowering.add_argument(step, DNNL_ARG_DST, middle, wide_desc, true);
   lowering.add_scratchpad(step, pd.scratchpad_desc());
   lowering.note_fused(chain);
-  const Place result = lowering.define(made, layout(dst));
+  const Place result = lowering.define(made, lowering.image_desc(dst, type, layout));
   const Spread spread{src[0],
                       blocks,
                       src[2],

@@ -28,9 +28,12 @@ TEST(HostBudget, RefusesWhatGoesBeyondItAndCountsWhatIsGivenBack) {
   }
   EXPECT_EQ(budget.used_bytes(), 600U);
   const Tensor b = bytes(400);
-  const Tensor same = a;
+  Tensor same = a;
   a = {};
-  EXPECT_EQ(budget.used_bytes(), 1000U);
+  EXPECT_EQ(budget.used_bytes(), 1000U) << "it is in use still";
+  same = {};
+  EXPECT_EQ(budget.used_bytes(), 400U);
+  EXPECT_NO_THROW(bytes(600));
 }
 
 TEST(HostBudget, CountsUntilMemoryIsFreedWhereverThatIs) {

@@ -137,6 +137,40 @@ TEST(Tensor, RefusesBadBorrows) {
               HasSubstr("past the end"));
 }
 
+TEST(Tensor, LiesWithinItsMemoryToTheByte) {
+  float values[8] = {};
+  const auto lies = [&](std::size_t bytes, std::size_t offset, const ByteStrides& strides) {
+    try {
+      Tensor({ElementType::kF32, {2, 2}, strides}, HostMemory::borrow(values, bytes), offset);
+      return true;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kOutOfRange) << error.what();
+      return false;
+    }
+  };
+  EXPECT_TRUE(lies(16, 0, {}));
+  EXPECT_FALSE(lies(15, 0, {}));
+  EXPECT_TRUE(lies(24, 0, {16, 4})) << "nothing lies behind the last row";
+  EXPECT_FALSE(lies(23, 0, {16, 4}));
+  EXPECT_TRUE(lies(20, 0, {8, 8}));
+  EXPECT_TRUE(lies(32, 16, {}));
+  EXPECT_FALSE(lies(32, 20, {}));
+  EXPECT_FALSE(lies(32, 36, {}));
+}
+
+TEST(Tensor, CopiesBetweenPackedAndStrided) {
+  float gaps[7] = {-1, -1, -1, -1, -1, -1, -1}, packed[4] = {1, 2, 3, 4}, back[4] = {};
+  const Tensor source(element::f32, {2, 2}, packed);
+  Tensor rows(element::f32, {2, 2}, gaps, {16, 4}), again(element::f32, {2, 2}, back);
+  source.copy_to(rows);
+  EXPECT_THAT(gaps, ::testing::ElementsAre(1, 2, -1, -1, 3, 4, -1));
+  rows.copy_to(again);
+  EXPECT_THAT(back, ::testing::ElementsAre(1, 2, 3, 4));
+  Tensor columns(element::f32, {2, 2}, gaps, {4, 12});
+  source.copy_to(columns);
+  EXPECT_THAT(gaps, ::testing::ElementsAre(1, 3, -1, 2, 4, 4, -1));
+}
+
 TEST(Tensor, SetShapeGrowsOwnMemoryOnly) {
   Tensor own(element::f32, {2});
   own.set_shape({100});

@@ -90,6 +90,8 @@ TEST(Ledger, SumsOverThreadsAndIntoParents) {
   }
   for (auto& thread : threads) thread.join();
   other.book_copied(edge, 7);
+  other.book_converted(edge, 11);
+  other.book_transferred(edge, 13);
   ASSERT_EQ(scope.snapshot().size(), 1u);
   EXPECT_EQ(scope.snapshot()[0].name, "test-edge");
   EXPECT_EQ(scope.total().maps, 8000u);
@@ -97,6 +99,8 @@ TEST(Ledger, SumsOverThreadsAndIntoParents) {
   EXPECT_EQ(scope.total().copied, 0u);
   EXPECT_EQ(process.total().maps, 8000u);
   EXPECT_EQ(process.total().copied, 7u);
+  EXPECT_EQ(process.total().converted, 11u);
+  EXPECT_EQ(process.total().transferred, 13u);
   EXPECT_NE(process.report().find("test-edge"), std::string::npos);
   scope.reset();
   EXPECT_TRUE(scope.snapshot().empty());

@@ -94,6 +94,23 @@ TEST_F(CApiNpu, ContextsTellTheirHandleAndModelsNameTheirs) {
   EXPECT_THAT(tenon_last_error_message(), HasSubstr("NO_SUCH_KEY"));
 }
 
+TEST_F(CApiNpu, ADecodersPoolIsTold) {
+  tenon_requirements_t wanted{};
+  wanted.struct_size = sizeof wanted;
+  ASSERT_EQ(tenon_compiled_model_requirements(compiled, &wanted), TENON_OK) << tenon_last_error_message();
+  EXPECT_STREQ(wanted.fd, "memfd");
+  EXPECT_EQ(wanted.alignment, 64u);
+  EXPECT_EQ(wanted.pitch_alignment, 64u);
+  EXPECT_EQ(wanted.height_alignment, 1u);
+  EXPECT_EQ(wanted.tail_padding, 0u);
+  EXPECT_EQ(wanted.max_pitch, SIZE_MAX);
+  EXPECT_EQ(wanted.size_bytes, 0u);
+  EXPECT_TRUE(wanted.host_access);
+  EXPECT_FALSE(wanted.contiguous);
+  EXPECT_EQ(wanted.kind_count, 0u);
+  EXPECT_EQ(wanted.modifier_count, 0u);
+}
+
 TEST_F(CApiNpu, FilesAreInputsFromAnOffsetOn) {
   const std::string path = ::testing::TempDir() + "c_api_npu_input";
   std::vector<float> values(2 * kElements, -5);

@@ -561,6 +561,7 @@ TEST(CApiFrames, SayWhatTheyAre) {
   info.width_px = 32;
   info.height_px = 16;
   info.colour_range = TENON_COLOUR_RANGE_FULL;
+  info.rotation = TENON_ROTATION_270;
   tenon_frame_t* frame = nullptr;
   ASSERT_EQ(tenon_frame_create(&info, &frame), TENON_OK);
   EXPECT_EQ(tenon_frame_timestamp(frame), TENON_NO_TIMESTAMP);
@@ -572,8 +573,25 @@ TEST(CApiFrames, SayWhatTheyAre) {
   EXPECT_EQ(back.fourcc, info.fourcc);
   EXPECT_EQ(back.width_px, 32u);
   EXPECT_EQ(back.colour_range, TENON_COLOUR_RANGE_FULL);
+  EXPECT_EQ(back.rotation, TENON_ROTATION_270);
   EXPECT_EQ(tenon_frame_plane_count(frame), 2u);
   tenon_frame_free(frame);
+  // Programs that were built before pictures had a rotation.
+  info.struct_size = back.struct_size = offsetof(tenon_frame_info_t, rotation);
+  info.rotation = back.rotation = 77;
+  ASSERT_EQ(tenon_frame_create(&info, &frame), TENON_OK) << tenon_last_error_message();
+  ASSERT_EQ(tenon_frame_get_info(frame, &back), TENON_OK);
+  EXPECT_EQ(back.rotation, 77) << "the caller's struct ends before it";
+  back.struct_size = sizeof back;
+  ASSERT_EQ(tenon_frame_get_info(frame, &back), TENON_OK);
+  EXPECT_EQ(back.rotation, TENON_ROTATION_NONE);
+  tenon_frame_free(frame);
+  info.struct_size = sizeof info;
+  for (const tenon_rotation_t wrong : {-1, 4, 90}) {
+    info.rotation = wrong;
+    EXPECT_EQ(tenon_frame_create(&info, &frame), TENON_INVALID_ARGUMENT) << wrong;
+    EXPECT_THAT(tenon_last_error_message(), ::testing::HasSubstr("rotation"));
+  }
 }
 
 }  // namespace

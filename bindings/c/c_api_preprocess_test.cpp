@@ -88,6 +88,47 @@ TEST_F(CApiPreprocess, PreprocessingBecomesPartOfTheModel) {
   tenon_model_free(relu);
 }
 
+TEST_F(CApiPreprocess, ModelsSeePicturesUpright) {
+  const auto xml = serialize(*testing::relu_model(PartialShape{1, 3, 2, 2})).xml;
+  tenon_model_t* relu = nullptr;
+  tenon_compiled_model_t* compiled = nullptr;
+  tenon_infer_request_t* request = nullptr;
+  tenon_frame_t* frame = nullptr;
+  tenon_tensor_t* y = nullptr;
+  ASSERT_EQ(tenon_core_read_model_from_memory(core, xml.data(), xml.size(), nullptr, &relu), TENON_OK);
+  ASSERT_EQ(tenon_core_compile_model(core, relu, "REFERENCE", nullptr, &compiled), TENON_OK);
+  ASSERT_EQ(tenon_compiled_model_create_infer_request(compiled, &request), TENON_OK);
+  unsigned char pixels[2][6] = {{1, 1, 1, 2, 2, 2}, {3, 3, 3, 4, 4, 4}};
+  tenon_frame_info_t info{};
+  info.struct_size = sizeof info;
+  info.fourcc = TENON_FORMAT_BGR24;
+  info.width_px = info.height_px = 2;
+  info.rotation = TENON_ROTATION_90;
+  const tenon_plane_t plane = {pixels, 6};
+  ASSERT_EQ(tenon_frame_wrap(&info, &plane, 1, nullptr, nullptr, &frame), TENON_OK) << tenon_last_error_message();
+  ASSERT_EQ(tenon_infer_request_set_frame(request, "x", frame), TENON_OK) << tenon_last_error_message();
+  ASSERT_EQ(tenon_infer_request_infer(request), TENON_OK) << tenon_last_error_message();
+  ASSERT_EQ(tenon_infer_request_get_tensor(request, "y", &y), TENON_OK);
+  void* data = nullptr;
+  ASSERT_EQ(tenon_tensor_data(y, &data), TENON_OK);
+  const float* values = static_cast<float*>(data);
+  const std::vector<float> seen(values, values + 4);
+  EXPECT_GT(seen[1], 0);
+  EXPECT_THAT(seen, ElementsAre(3 * seen[1], seen[1], 4 * seen[1], 2 * seen[1])) << "a quarter turn clockwise";
+  info.width_px = 4;
+  tenon_frame_geometry_t geometry{};
+  geometry.struct_size = sizeof geometry;
+  ASSERT_EQ(tenon_compiled_model_frame_geometry(compiled, &info, nullptr, &geometry), TENON_OK)
+      << tenon_last_error_message();
+  EXPECT_EQ(geometry.crop_width, 2u) << "of the upright picture";
+  EXPECT_EQ(geometry.crop_height, 4u);
+  tenon_tensor_free(y);
+  tenon_frame_free(frame);
+  tenon_infer_request_free(request);
+  tenon_compiled_model_free(compiled);
+  tenon_model_free(relu);
+}
+
 TEST_F(CApiPreprocess, LayoutsAreTexts) {
   char* text = nullptr;
   ASSERT_EQ(tenon_layout_to_text("nchw", &text), TENON_OK);

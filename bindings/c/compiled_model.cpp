@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled models: ports, properties, requests, export.
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -20,7 +21,13 @@ namespace {
 
 CompiledModel& value_of(const tenon_compiled_model_t* model) { return checked(model, "model").value; }
 
-/// Writes a file beside `path`, then renames it: the file is complete or unchanged.
+/// Names of kinds are literals, so that they end with a zero.
+template <typename Kind>
+const char* name_of(const Kind& kind) {
+  return kind.name().empty() ? "" : kind.name().data();
+}
+
+/// To a file beside `path`, which then takes its place: whole or not at all.
 void export_to(CompiledModel& model, const std::string& path) {
   const std::string partial = path + ".part";
   errno = 0;
@@ -152,6 +159,28 @@ tenon_status_t tenon_compiled_model_frame_geometry(const tenon_compiled_model_t*
     value.placed_width = from.placed.width;
     value.placed_height = from.placed.height;
     write_struct(geometry, value, "geometry");
+  });
+}
+tenon_status_t tenon_compiled_model_requirements(const tenon_compiled_model_t* model,
+                                                 tenon_requirements_t* requirements) {
+  return run([&] {
+    const tenon::Requirements from = value_of(model).requirements();
+    tenon_requirements_t value{};
+    value.size_bytes = from.size_bytes;
+    value.alignment = from.alignment;
+    value.pitch_alignment = from.pitch_alignment;
+    value.height_alignment = from.height_alignment;
+    value.tail_padding = from.tail_padding;
+    value.max_pitch = from.max_pitch;
+    value.fd = name_of(from.fd);
+    value.host_access = from.host_access;
+    value.contiguous = from.contiguous;
+    // Fewer alternatives are a stricter requirement, which who meets it meets the whole one by.
+    value.kind_count = std::min<size_t>(from.kinds.size(), TENON_MAX_ALTERNATIVES);
+    for (size_t i = 0; i < value.kind_count; ++i) value.kinds[i] = name_of(from.kinds[i]);
+    value.modifier_count = std::min<size_t>(from.modifiers.size(), TENON_MAX_ALTERNATIVES);
+    std::copy_n(from.modifiers.begin(), value.modifier_count, value.modifiers);
+    write_struct(requirements, value, "requirements");
   });
 }
 tenon_status_t tenon_compiled_model_release_memory(tenon_compiled_model_t* model) {

@@ -14,6 +14,36 @@ extern "C" {
 
 /* A model compiled for a device. It lives as long as any handle to it or any of its requests. */
 
+/* The most kinds of memory, and the most modifiers, that tenon_requirements_t names. */
+#define TENON_MAX_ALTERNATIVES 8
+
+/*
+ * What memory must be like that a consumer reads in place. Sizes and alignments in bytes; alignments are powers of
+ * two.
+ */
+typedef struct tenon_requirements {
+  size_t struct_size;
+  size_t size_bytes; /* At least; 0: what is stored says it. */
+  size_t alignment; /* Of the first byte. */
+  size_t pitch_alignment; /* Of each row of each plane. */
+  size_t height_alignment; /* Rows per plane are rounded up to this. */
+  size_t tail_padding; /* Readable bytes past the end. */
+  size_t max_pitch; /* Longest row that the consumer can express; SIZE_MAX: any. */
+  /*
+   * Weakest descriptor that serves: "" none, "memfd" one that can be mapped, "dma-buf". Valid as long as the
+   * model's handle.
+   */
+  const char* fd;
+  bool host_access; /* The CPU writes it in place. */
+  bool contiguous; /* No padding between rows or planes. */
+  size_t kind_count; /* 0: any kind of memory. */
+  /* Acceptable kinds; the first of them where there are more. Valid as fd. */
+  const char* kinds[TENON_MAX_ALTERNATIVES];
+  size_t modifier_count; /* 0: linear. */
+  /* Acceptable DRM modifiers; the first of them where there are more. */
+  uint64_t modifiers[TENON_MAX_ALTERNATIVES];
+} tenon_requirements_t;
+
 /* Number of inputs. */
 TENON_C_API size_t tenon_compiled_model_input_count(const tenon_compiled_model_t* model);
 
@@ -126,6 +156,13 @@ TENON_C_API tenon_status_t tenon_compiled_model_export_memory(const tenon_compil
  */
 TENON_C_API tenon_status_t tenon_compiled_model_frame_geometry(const tenon_compiled_model_t* model,
     const tenon_frame_info_t* info, const char* input, tenon_frame_geometry_t* geometry);
+
+/*
+ * What memory must be like that the CPU fills and the device reads in place: for a decoder's pool.
+ * requirements->struct_size must be set.
+ */
+TENON_C_API tenon_status_t tenon_compiled_model_requirements(const tenon_compiled_model_t* model,
+    tenon_requirements_t* requirements);
 
 /*
  * Frees memory that is not needed between inferences; the next inference takes longer.

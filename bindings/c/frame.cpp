@@ -14,12 +14,15 @@ FrameInfo frame_info_of(const tenon_frame_info_t* from, const char* name) {
     refuse("colour_space " + std::to_string(info.colour_space) + " does not exist");
   if (info.colour_range < 0 || info.colour_range > TENON_COLOUR_RANGE_FULL)
     refuse("colour_range " + std::to_string(info.colour_range) + " does not exist");
+  if (info.rotation < 0 || info.rotation > TENON_ROTATION_270)
+    refuse("rotation " + std::to_string(info.rotation) + " does not exist; it is a tenon_rotation_t, not degrees");
   FrameInfo result;
   result.format = PixelFormat{info.fourcc, info.modifier};
   result.width_px = info.width_px;
   result.height_px = info.height_px;
   result.colour_space = static_cast<ColourSpace>(info.colour_space);
   result.colour_range = static_cast<ColourRange>(info.colour_range);
+  result.rotation = static_cast<Rotation>(info.rotation);
   return result;
 }
 
@@ -86,6 +89,7 @@ tenon_status_t tenon_frame_get_info(const tenon_frame_t* frame, tenon_frame_info
     value.height_px = from.height_px;
     value.colour_space = static_cast<tenon_colour_space_t>(from.colour_space);
     value.colour_range = static_cast<tenon_colour_range_t>(from.colour_range);
+    value.rotation = static_cast<tenon_rotation_t>(from.rotation);
     write_struct(info, value, "info");
   });
 }

@@ -43,15 +43,25 @@ enum {
   TENON_COLOUR_RANGE_FULL = 2
 };
 
+/* How far a stored picture is to be turned, clockwise, to be upright. */
+typedef int32_t tenon_rotation_t;
+enum {
+  TENON_ROTATION_NONE = 0,
+  TENON_ROTATION_90 = 1,
+  TENON_ROTATION_180 = 2,
+  TENON_ROTATION_270 = 3
+};
+
 /* Format, size and colours of a picture. */
 typedef struct tenon_frame_info {
   size_t struct_size;
   uint32_t fourcc;
   uint64_t modifier; /* 0: linear. */
-  uint32_t width_px;
+  uint32_t width_px; /* As stored: of the planes. */
   uint32_t height_px;
   tenon_colour_space_t colour_space;
   tenon_colour_range_t colour_range;
+  tenon_rotation_t rotation; /* Planes lie as stored; models see the picture upright. */
 } tenon_frame_info_t;
 
 /* A plane's memory. This struct never changes. */
@@ -60,7 +70,10 @@ typedef struct tenon_plane {
   size_t pitch_bytes; /* Distance between rows. */
 } tenon_plane_t;
 
-/* The part of a picture that a model sees, and where it is placed in the model's input; for mapping results back. */
+/*
+ * The part of the upright picture that a model sees, and the part of the model's input that it fills: maps results
+ * back.
+ */
 typedef struct tenon_frame_geometry {
   size_t struct_size;
   uint64_t crop_x;
@@ -83,7 +96,7 @@ TENON_C_API tenon_status_t tenon_frame_create(const tenon_frame_info_t* info, te
 TENON_C_API tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plane_t* planes,
     size_t plane_count, tenon_release_t release, void* user, tenon_frame_t** out);
 
-/* Format, size and colours. info->struct_size must be set. */
+/* Format, size, colours and rotation. info->struct_size must be set. */
 TENON_C_API tenon_status_t tenon_frame_get_info(const tenon_frame_t* frame, tenon_frame_info_t* info);
 
 /* Number of planes. */

@@ -4,36 +4,14 @@
 #include <chrono>
 #include <thread>
 
-#include <tenon/devices/npu/testing/npu.hpp>
-#include <tenon/graph/ops.hpp>
-#include <tenon/graph/subgraph.hpp>
+#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu_testing {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-/// y = x + 1 + 1 ..., `trips` times: runs as long as its caller wants.
-std::shared_ptr<Model> turns_model() {
-  using op::v0::Constant;
-  using op::v0::Parameter;
-  auto trips = std::make_shared<Parameter>(element::i64, PartialShape{1});
-  auto x = std::make_shared<Parameter>(element::f32, PartialShape{1, 4});
-  trips->output(0).set_names({"trips"});
-  x->output(0).set_names({"x"});
-  auto state = std::make_shared<Parameter>(element::f32, PartialShape{1, 4});
-  auto next = std::make_shared<op::v1::Add>(state, Constant::create(element::f32, Shape{1}, {1}));
-  const auto yes = [] { return Constant::create(element::boolean, Shape{}, {1}); };
-  auto body = std::make_shared<Model>(OutputVector{yes()->output(0), next->output(0)}, ParameterVector{state});
-  auto loop = std::make_shared<op::v5::Loop>(trips->output(0), yes()->output(0));
-  loop->set_function(body);
-  loop->set_special_body_ports({-1, 0});
-  loop->set_merged_input(state, x->output(0), next->output(0));
-  Output<Node> y = loop->get_iter_value(next->output(0));
-  y.set_names({"y"});
-  return std::make_shared<Model>(OutputVector{y}, ParameterVector{trips, x}, "turns");
-}
 
 class NpuCancel : public Npu {
  protected:

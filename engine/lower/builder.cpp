@@ -291,6 +291,18 @@ md PlanBuilder::blocked_desc(const Shape& shape, ElementType type) const {
   return md(to_dims(shape), data_type(type), tags[shape.size() - 3]);
 }
 
+md PlanBuilder::image_desc(const Shape& shape, ElementType type, ChannelLayout layout) const {
+  switch (layout) {
+    case ChannelLayout::kBlocked:
+      return blocked_desc(shape, type);
+    case ChannelLayout::kChannelsLast:
+      return channels_last(type, shape);
+    case ChannelLayout::kPlain:
+      break;
+  }
+  return plain_desc(type, shape);
+}
+
 Place PlanBuilder::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }
 
 void PlanBuilder::add_variant(Value& value, Value::Variant variant) {

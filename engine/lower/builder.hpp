@@ -18,6 +18,9 @@
 
 namespace tenon::inline v1::engine {
 
+/// Where the channels of [N, C, spatial...] lie: as the shape says, in blocks of channel_block(), or innermost.
+enum class ChannelLayout : std::uint8_t { kPlain, kBlocked, kChannelsLast };
+
 /// A tensor of the graph, in one or several layouts. The type that its elements lie in is part of a layout: f32 values
 /// may lie as bf16, or as 8-bit numbers when the value says what these mean.
 struct Value {
@@ -134,6 +137,8 @@ class PlanBuilder {
   }
   /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
   md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
+  /// Packed [N, C, spatial...] with its channels where `layout` says; undefined where that cannot be said.
+  md image_desc(const Shape& shape, ElementType type, ChannelLayout layout) const;
   /// What f32 values of the node that is lowered now are computed in; their own type is a layout like any other.
   ElementType compute_type() const { return is_precise_ ? ElementType::kF32 : plan_.options.precision; }
   /// A convolution, matrix product or attention reads the node's value, be it over other operations.

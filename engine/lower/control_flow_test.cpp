@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops, branches and recurrent layers against the reference.
-#include <tenon/engine/testing/judged_models.hpp>
+#include <gmock/gmock.h>
+
+#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
 #include <tenon/graph/subgraph.hpp>
+#include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::engine_test {
 namespace {
@@ -118,11 +121,12 @@ TEST(EngineControlFlow, NestsAndSpeaksOfOperationsWithinBodies) {
   EXPECT_EQ(judge(loop->get_iter_value(next), {flag, x}).references, 0U);
 }
 
-TEST(EngineControlFlow, EndsALoopThatWouldNotEndWhenCancelled) {
+TEST(EngineControlFlow, EndsALongLoopWhenCancelled) {
   auto x = parameter(Shape{2});
   auto state = open_parameter();
   const Out next = op1("Add", 1, {state, scalar(1)});
-  auto loop = std::make_shared<op::v5::Loop>(scalar_int(-1), truth(true));
+  // Long, not endless: a loop that hears of no end fails the test instead of hanging it.
+  auto loop = std::make_shared<op::v5::Loop>(scalar_int(1'000'000), truth(true));
   loop->set_function(std::make_shared<Model>(OutputVector{truth(true), next}, ParameterVector{state}));
   loop->set_special_body_ports({-1, 0});
   loop->set_merged_input(state, x, next);
@@ -133,6 +137,34 @@ TEST(EngineControlFlow, EndsALoopThatWouldNotEndWhenCancelled) {
   int asked = 0;
   EXPECT_FALSE(execution.run(
       workers, [](void* count) { return ++*static_cast<int*>(count) > 1000; }, &asked));
+}
+
+TEST(EngineControlFlow, AnErrorInARunIsThrownAndForgotten) {
+  const auto trips = parameter(Shape{}, element::i64), x = parameter(Shape{3, 2}), start = parameter(Shape{1, 2});
+  auto part = open_parameter(), state = open_parameter();
+  const Out next = op1("Add", 1, {state, part});
+  auto loop = std::make_shared<op::v5::Loop>(trips, truth(true));
+  loop->set_function(std::make_shared<Model>(OutputVector{truth(true), next}, ParameterVector{part, state}));
+  loop->set_special_body_ports({-1, 0});
+  loop->set_sliced_input(part, x, 0, 1, 1, -1, 0);
+  loop->set_merged_input(state, start, next);
+  const auto model =
+      std::make_shared<Model>(OutputVector{loop->get_iter_value(next)}, ParameterVector{trips, x, start});
+  engine::Workers workers(1);
+  engine::Execution execution(engine::Plan::compile(model));
+  Tensor count(ElementType::kI64, Shape{});
+  execution.bind_input(0, count);
+  execution.bind_input(1, random_tensor(ElementType::kF32, Shape{3, 2}, 1));
+  execution.bind_input(2, random_tensor(ElementType::kF32, Shape{1, 2}, 2));
+  for (const std::int64_t turns : {3, 4, 2, 5, 3}) {
+    *count.data<std::int64_t>() = turns;
+    if (turns <= 3) {
+      EXPECT_TRUE(execution.run(workers));
+    } else {
+      EXPECT_THAT(error_of([&] { execution.run(workers); }, Code::kInvalidArgument),
+                  ::testing::HasSubstr("fewer than the iterations"));
+    }
+  }
 }
 
 struct Recurrent {

@@ -69,14 +69,12 @@ bool lower_depthwise(PlanBuilder& builder, const Chain& chain, const Window& win
       to[(c / kBlock * taps + tap) * kBlock + c % kBlock] = weights.data<float>()[c * taps + tap] * affine.scale[c];
     bias.data<float>()[c] = affine.shift[c];
   }
-  const auto layout = [&](const Shape& shape) {
-    return problem.channels_last ? channels_last(ElementType::kBf16, shape)
-                                 : builder.blocked_desc(shape, ElementType::kBf16);
-  };
-  const Place from = builder.in_layout(source, layout(src));
-  const Place weights_place = builder.constant_place(packed), bias_place = builder.constant_place(bias);
-  const Place result = builder.define(builder.value(chain.last()->output(0)), layout(dst));
-  builder.add_kernel(
+  const ChannelLayout layout = problem.channels_last ? ChannelLayout::kChannelsLast : ChannelLayout::kBlocked;
+  const Place from = lowering.in_layout(source, lowering.image_desc(src, ElementType::kBf16, layout));
+  const Place weights_place = lowering.constant_place(packed), bias_place = lowering.constant_place(bias);
+  const Place result =
+      lowering.define(lowering.value(chain.last()->output(0)), lowering.image_desc(dst, ElementType::kBf16, layout));
+  lowering.add_kernel(
       node, "depthwise:bf16", {from, weights_place, bias_place}, {result}, [problem](std::span<void* const> p) {
         kernels::depthwise_bf16(problem, static_cast<const std::uint16_t*>(p[0]), static_cast<const float*>(p[1]),
                                 static_cast<const float*>(p[2]), static_cast<std::uint16_t*>(p[3]));

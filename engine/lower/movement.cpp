@@ -151,11 +151,9 @@ bool lower_concat(PlanBuilder& builder, const Chain& chain) {
   }
   const bool use_last = last_bytes > plain_bytes + blocked_bytes;
   const bool use_blocks = !use_last && blocks_fit && blocked_bytes > plain_bytes;
-  const auto layout = [&](const Shape& shape) {
-    return use_last     ? channels_last(type, shape)
-           : use_blocks ? builder.blocked_desc(shape, type)
-                        : plain_desc(type, shape);
-  };
+  const ChannelLayout layout = use_last     ? ChannelLayout::kChannelsLast
+                               : use_blocks ? ChannelLayout::kBlocked
+                                            : ChannelLayout::kPlain;
   // A row of the result is a piece of each part, one behind the other; with the channels last, theirs is the last axis.
   const std::size_t rank = made.shape.size();
   std::size_t outer = product(made.shape, 0, axis);
@@ -171,12 +169,14 @@ bool lower_concat(PlanBuilder& builder, const Chain& chain) {
     if (element_count(part.shape) == 0) continue;
     const std::size_t bytes = element_count(part.shape) * size_bytes(type) / outer;
     const bool plain = !use_last && !use_blocks && type == part.type;
-    places.push_back(plain ? builder.plain(part) : builder.in_layout(part, layout(part.shape)));
+    places.push_back(plain ? lowering.plain(part)
+                           : lowering.in_layout(part, lowering.image_desc(part.shape, type, layout)));
     parts.push_back({bytes, row_bytes});
     row_bytes += bytes;
   }
   const bool plain = !use_last && !use_blocks && type == made.type;
-  const Place to = plain ? builder.define_plain(made) : builder.define(made, layout(made.shape));
+  const Place to =
+      plain ? lowering.define_plain(made) : lowering.define(made, lowering.image_desc(made.shape, type, layout));
   const std::size_t count = parts.size();
   builder.add_kernel(node, "copy", places, {to}, [parts, outer, row_bytes, count](std::span<void* const> p) {
     char* out = static_cast<char*>(p[count]);

@@ -232,6 +232,7 @@ TEST(Places, WhatFillsBlocksStaysZero) {
         for (const Out& by : {divisor, again}) {
           // A second reader keeps the division out of the convolution.
           for (const bool fused : {false, true}) {
+            SCOPED_TRACE(fused ? "fused" : "alone");
             const Out activated = fused ? relu(made) : made;
             const Out quotient = op1("Divide", 1, {op1("Divide", 1, {activated, by}), weights({1, channels, 1, 1})});
             OutputVector outputs{convolution(quotient, 8, 1)};

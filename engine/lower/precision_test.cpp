@@ -254,6 +254,23 @@ TEST(Int8, ResidualBlocksStayInIt) {
   EXPECT_EQ(count(steps, "FakeQuantize affine"), 0u);
 }
 
+TEST(Int8, RealWeightsOnLevelsOfTheirChannelBecomeThoseNumbers) {
+  const auto x = parameter({1, 16, 9, 9});
+  Tensor low(kF32, Shape{8, 1, 1, 1}), high(kF32, Shape{8, 1, 1, 1});
+  for (std::size_t i = 0; i < 8; ++i) {  // Far apart: the levels of another channel are no levels of this one.
+    high.data<float>()[i] = i % 2 ? 0.3f : 3.f;
+    low.data<float>()[i] = -high.data<float>()[i];
+  }
+  const Out least = std::make_shared<op::v0::Constant>(low), most = std::make_shared<op::v0::Constant>(high);
+  const Out levelled =
+      op1("FakeQuantize", 1, {weights({8, 16, 3, 3}, 7), least, most, least, most}, {{"levels", std::int64_t{255}}});
+  const Out y = op1("Convolution", 1, {fake(x, -3, 3), levelled},
+                    {{"strides", {1, 1}}, {"pads_begin", {1, 1}}, {"pads_end", {1, 1}}, {"dilations", {1, 1}}});
+  const auto steps = near_reference(y, {x}, kF32, 0.9999, 0.01);
+  if (!engine::has_native_int8()) return;
+  EXPECT_EQ(count(steps, "FakeQuantize"), 1u) << "the input's alone";
+}
+
 TEST(Int8, ProductsTakeScalesPerColumnAndZeroPoints) {
   const auto x = parameter({6, 32});
   const Out product = op1("MatMul", 1, {fake(x, -2.0, 3.1), dequantized({32, 24}, 1)},

@@ -194,12 +194,13 @@ bool lower_interpolate(PlanBuilder& builder, const Chain& chain) {
                         : compiled(std::integral_constant<std::size_t, 0>());
   };
   KernelStep::Kernel kernel = type == ElementType::kBf16 ? make(Bf16()) : make(0.f);
-  const auto layout = [&](const Shape& shape) {
-    return blocked ? builder.blocked_desc(shape, type) : last ? channels_last(type, shape) : plain_desc(type, shape);
-  };
-  const Place from = blocked || last ? variant.place : builder.in_layout(source, layout(source.shape));
-  const Place to = builder.define(made, layout(made.shape));
-  builder.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
+  const ChannelLayout layout = blocked ? ChannelLayout::kBlocked
+                               : last  ? ChannelLayout::kChannelsLast
+                                       : ChannelLayout::kPlain;
+  const Place from =
+      blocked || last ? variant.place : lowering.in_layout(source, lowering.image_desc(source.shape, type, layout));
+  const Place to = lowering.define(made, lowering.image_desc(made.shape, type, layout));
+  lowering.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
   return true;
 }
 

@@ -78,7 +78,8 @@ class Noise {
       std::uniform_real_distribution<double> uniform(-1, 1);
       for (std::size_t i = 0; i < count; ++i) {
         values[i] += static_cast<float>(size * uniform(random_));
-        if (step > 0 && random_() % 8 == 0) values[i] += static_cast<float>(random_() % 2 ? step : -step);
+        if (step > 0 && (count < 64 || random_() % 8 == 0))
+          values[i] += static_cast<float>(random_() % 2 ? step : -step);
       }
     }
   }

@@ -159,6 +159,7 @@ class GraphExecute final : public Command {
   ze_result_t run(Device& device, StopCheck stop) noexcept override { return run_->execute(device.workers(), stop); }
   bool uses(const Allocation& memory) const noexcept override { return run_->uses(memory); }
   GraphRun* graph_run() noexcept override { return run_.get(); }
+  bool rounds_depend_on_data() const noexcept override { return run_->rounds_depend_on_data(); }
 
   const char* name() const noexcept override { return "graph"; }
 

@@ -8,8 +8,7 @@
 #include <tenon/drivers/npu/testing/compiled.hpp>
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>
 #include <tenon/frameworks/level_zero/abi/graph_table.hpp>
-#include <tenon/graph/ops.hpp>
-#include <tenon/graph/subgraph.hpp>
+#include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu::test {
 namespace {
@@ -17,23 +16,6 @@ namespace {
 namespace abi = level_zero::abi;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-/// y = x + 1 + 1 ..., `trips` times, in a loop.
-std::shared_ptr<Model> turns_model() {
-  using op::v0::Constant;
-  using op::v0::Parameter;
-  auto trips = std::make_shared<Parameter>(element::i64, PartialShape{1});
-  auto x = std::make_shared<Parameter>(element::f32, PartialShape{1, 4});
-  auto state = std::make_shared<Parameter>(element::f32, PartialShape{1, 4});
-  auto next = std::make_shared<op::v1::Add>(state, Constant::create(element::f32, Shape{1}, {1}));
-  const auto yes = [] { return Constant::create(element::boolean, Shape{}, {1}); };
-  auto loop = std::make_shared<op::v5::Loop>(trips->output(0), yes()->output(0));
-  loop->set_function(std::make_shared<Model>(OutputVector{yes()->output(0), next->output(0)}, ParameterVector{state}));
-  loop->set_special_body_ports({-1, 0});
-  loop->set_merged_input(state, x->output(0), next->output(0));
-  return std::make_shared<Model>(OutputVector{loop->get_iter_value(next->output(0))}, ParameterVector{trips, x},
-                                 "turns");
-}
 
 class NpuEndless : public NpuTest {
  protected:
@@ -108,6 +90,33 @@ TEST_F(NpuEndless, AListIsCancelledAndRunsAgain) {
     ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
     *trips = std::int64_t{1} << 60;
   }
+}
+
+// Who waits runs short lists. What was short may become endless, and its waiter is to come back in time nevertheless.
+TEST_F(NpuEndless, AWaiterDoesNotRunWhatMayBecomeEndless) {
+  abi::CancelTable* table = nullptr;
+  ASSERT_EQ(zeDriverGetExtensionFunctionAddress(driver, abi::kCancelExtension, reinterpret_cast<void**>(&table)),
+            ZE_RESULT_SUCCESS);
+  *trips = 1;
+  for (int i = 0; i < 200; ++i) {  // Until the list counts as short, and the queue's thread leaves it to who waits.
+    ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &list, fence), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
+  }
+  *trips = std::int64_t{1} << 60;
+  std::atomic<bool> is_back = false;
+  std::thread rescue([&] {  // So that a waiter that did run it comes back at all.
+    const auto end = steady_clock::now() + milliseconds(3000);
+    while (!is_back && steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(5));
+    EXPECT_EQ(table->cancel(list), ZE_RESULT_SUCCESS);
+  });
+  const auto begin = steady_clock::now();
+  ASSERT_EQ(zeCommandQueueExecuteCommandLists(queue, 1, &list, fence), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeFenceHostSynchronize(fence, 50'000'000), ZE_RESULT_NOT_READY);
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(2500));
+  is_back = true;
+  rescue.join();
+  EXPECT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_ERROR_NOT_AVAILABLE);
 }
 
 TEST_F(NpuEndless, AListThatWaitsIsCancelledToo) {

@@ -79,6 +79,15 @@ TEST_F(NpuGraph, TakesStridesInnermostFirst) {
   EXPECT_EQ(y[3], 4);
   strides.strides[1] = 5000;
   EXPECT_EQ(graphs->set_argument_value_2(made.graph, 0, &tensor), ZE_RESULT_ERROR_INVALID_ARGUMENT);
+  // The last row ends with the memory.
+  auto* page = static_cast<float*>(allocate_host(4096));
+  tensor.data = page;
+  strides.strides[0] = 1;
+  strides.strides[1] = 1024 - 3;
+  EXPECT_EQ(graphs->set_argument_value_2(made.graph, 0, &tensor), ZE_RESULT_SUCCESS);
+  strides.strides[1] = 1024 - 2;
+  EXPECT_EQ(graphs->set_argument_value_2(made.graph, 0, &tensor), ZE_RESULT_ERROR_INVALID_ARGUMENT);
+  EXPECT_EQ(zeMemFree(context, page), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeMemFree(context, x), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeMemFree(context, y), ZE_RESULT_SUCCESS);
   EXPECT_EQ(graphs->destroy(made.graph), ZE_RESULT_SUCCESS);

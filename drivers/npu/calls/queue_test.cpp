@@ -281,6 +281,27 @@ TEST_F(NpuQueue, MemoryThatIsFreedUnderAListIsStillThereForIt) {
   ASSERT_EQ(zeMemFree(context, to), ZE_RESULT_SUCCESS);
 }
 
+TEST_F(NpuQueue, TimestampsLieWithinTheirMemory) {
+  ze_event_handle_t events[] = {make_event(pool, 0), make_event(pool, 1)};
+  constexpr std::size_t kSize = sizeof(ze_kernel_timestamp_result_t);
+  auto* memory = static_cast<char*>(allocate_host(4096));
+  const auto list = make_list();
+  const auto query = [&](std::uint32_t count, std::size_t at, const std::size_t* offsets = nullptr) {
+    return zeCommandListAppendQueryKernelTimestamps(list, count, events, memory + at, offsets, nullptr, 0, nullptr);
+  };
+  EXPECT_EQ(query(1, 4096 - kSize), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(query(1, 4096 - kSize + 8), ZE_RESULT_ERROR_INVALID_SIZE);
+  EXPECT_EQ(query(2, 4096 - 2 * kSize), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(query(2, 4096 - kSize), ZE_RESULT_ERROR_INVALID_SIZE);
+  const std::size_t good[] = {4096 - kSize, 0}, late[] = {0, 4096 - kSize + 8}, past[] = {0, 5000};
+  EXPECT_EQ(query(2, 0, good), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(query(2, 0, late), ZE_RESULT_ERROR_INVALID_SIZE);
+  EXPECT_EQ(query(2, 0, past), ZE_RESULT_ERROR_INVALID_SIZE);
+  EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
+  for (const auto event : events) EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
+  EXPECT_EQ(zeMemFree(context, memory), ZE_RESULT_SUCCESS);
+}
+
 TEST_F(NpuQueue, EventsAreSignalledAwaitedResetAndTimed) {
   auto first = make_event(pool, 0), second = make_event(pool, 1);
   auto* stamps = static_cast<std::uint64_t*>(allocate_host(4096));
@@ -480,6 +501,18 @@ TEST_F(NpuQueue, EventsOfMutableCommandsCanBeChanged) {
   ASSERT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeEventQueryStatus(first), ZE_RESULT_NOT_READY);
   EXPECT_EQ(zeEventQueryStatus(second), ZE_RESULT_SUCCESS);
+  // Nothing else than what its id was asked for.
+  for (const std::uint32_t flag : {abi::kMutableSignalEvent, abi::kMutableWaitEvents}) {
+    const auto other = make_list(&is_mutable);
+    wish.flags = flag;
+    ASSERT_EQ(next_id(other, &wish, &id), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeCommandListAppendBarrier(other, first, 1, &third), ZE_RESULT_SUCCESS);
+    ASSERT_EQ(zeCommandListClose(other), ZE_RESULT_SUCCESS);
+    const bool is_signal = flag == abi::kMutableSignalEvent;
+    EXPECT_EQ(set_signal(other, id, second), is_signal ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_ARGUMENT);
+    EXPECT_EQ(set_waits(other, id, 1, &second), is_signal ? ZE_RESULT_ERROR_INVALID_ARGUMENT : ZE_RESULT_SUCCESS);
+    EXPECT_EQ(zeCommandListDestroy(other), ZE_RESULT_SUCCESS);
+  }
   const auto plain = make_list();
   EXPECT_EQ(next_id(plain, &wish, &id), ZE_RESULT_ERROR_INVALID_ARGUMENT);
   wish.flags = abi::kMutableKernelArguments;

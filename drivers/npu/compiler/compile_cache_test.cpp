@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -212,6 +213,28 @@ TEST_F(CacheTest, StaysWithinItsSize) {
   }
   EXPECT_GT(cache.used_bytes(), size);
   EXPECT_TRUE(compile(request_for(last), &cache).from_cache);
+}
+
+TEST_F(CacheTest, WhatWasUsedLongestAgoGoesFirst) {
+  compile(request_for(times(1)), &cache_);
+  const std::uint64_t size = cache_.used_bytes();
+  const CompileCache cache(folder_, 3 * size + size / 2);
+  const auto use = [&](int factor) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // File systems' clocks tick.
+    const Bytes bytes = times(factor);
+    return compile(request_for(bytes), &cache).from_cache;
+  };
+  EXPECT_FALSE(use(2));
+  EXPECT_FALSE(use(3));
+  ASSERT_LE(cache.used_bytes(), cache.limit()) << "all three fit";
+  EXPECT_TRUE(use(1));
+  EXPECT_FALSE(use(4)) << "for which 2 goes";
+  EXPECT_TRUE(use(3));
+  EXPECT_TRUE(use(1));
+  EXPECT_FALSE(use(2)) << "for which 4 goes";
+  EXPECT_TRUE(use(3));
+  EXPECT_TRUE(use(1));
+  EXPECT_FALSE(use(4));
 }
 
 TEST_F(CacheTest, AFolderThatCannotBeWrittenIsNoError) {

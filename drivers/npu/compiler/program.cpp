@@ -5,11 +5,21 @@
 #include <map>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
 
 constexpr std::size_t kKeptVariants = 8;
+
+bool has_unknown_rounds(const Model& model) {
+  bool found = false;
+  for_each_node(model, [&](const std::shared_ptr<Node>& node) {
+    const auto* loop = as_type<op::util::SubGraphOp>(node.get());
+    found |= loop && loop->get_num_iterations() < 0;
+  });
+  return found;
+}
 
 }  // namespace
 
@@ -17,6 +27,8 @@ Program::Program(const Tensor& bytes) : blob_(read_native_blob(bytes)) {
   is_static_ = blob_.payload.kind == engine::Blob::Kind::kPrepared;
   input_count_ = blob_.payload.prepared.model->inputs().size();
   output_count_ = blob_.payload.prepared.model->outputs().size();
+  rounds_depend_on_data_ =
+      has_unknown_rounds(*blob_.payload.prepared.model) || (initialisers() && has_unknown_rounds(*initialisers()));
 }
 
 void Program::load() {

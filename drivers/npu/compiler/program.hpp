@@ -45,7 +45,9 @@ class Program {
   /// @param shapes  Of the inputs; ignored if shapes are static. Compiled on first use; the latest few are cached.
   std::shared_ptr<const ProgramVariant> variant_for(const std::vector<Shape>& shapes);
   bool is_static() const { return is_static_; }
-  /// Bytes of constants that the loaded plans hold in addition to the blob.
+  /// It has a loop, at any depth, whose number of rounds is known only when it runs.
+  bool rounds_depend_on_data() const { return rounds_depend_on_data_; }
+  /// Bytes of constants that the loaded plans hold beside the blob.
   std::size_t constant_bytes() const;
 
  private:
@@ -53,6 +55,7 @@ class Program {
 
   NativeBlob blob_;
   bool is_static_ = false;
+  bool rounds_depend_on_data_ = false;
   std::size_t input_count_ = 0, output_count_ = 0;
   mutable std::mutex mutex_;
   bool is_loaded_ = false;

@@ -8,6 +8,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/drivers/npu/testing/compiled.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
+#include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
@@ -69,6 +70,27 @@ TEST(NativeBlob, RefusesEveryTruncation) {
   const Bytes good = blob_of(*small_model());
   for (std::size_t size = 0; size < good.size(); size += size < 256 ? 1 : 61)
     EXPECT_THROW(Program(own_copy({good.data(), size})), Error) << size;
+}
+
+// A driver's waiter runs short lists itself, unless this says that they may become long.
+TEST(Program, KnowsWhetherRoundsDependOnData) {
+  EXPECT_FALSE(program_of(*small_model())->rounds_depend_on_data());
+  EXPECT_FALSE(program_of(*turns_model(3))->rounds_depend_on_data());
+  EXPECT_TRUE(program_of(*turns_model())->rounds_depend_on_data());
+  const Bytes blob = blob_of(*turns_model());
+  EXPECT_TRUE(Program(own_copy(blob)).rounds_depend_on_data());
+  // In a body, of which only one round is known.
+  const auto trips = std::make_shared<op::v0::Parameter>(element::i64, PartialShape{1});
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
+  const auto chosen = std::make_shared<op::v0::Parameter>(element::boolean, PartialShape{});
+  const auto branch = std::make_shared<op::v8::If>(chosen->output(0));
+  const auto turns = turns_model(), same = small_model(PartialShape{1, 4});
+  branch->set_then_body(turns);
+  branch->set_else_body(same);
+  branch->set_input(trips->output(0), turns->get_parameters()[0], nullptr);
+  branch->set_input(x->output(0), turns->get_parameters()[1], same->get_parameters()[0]);
+  const Output<Node> y = branch->set_output(turns->get_results()[0], same->get_results()[0]);
+  EXPECT_TRUE(program_of(Model(OutputVector{y}, ParameterVector{trips, x, chosen}))->rounds_depend_on_data());
 }
 
 TEST(ProgramRun, BindsInPlaceAndStagesWhatIsNot) {

@@ -68,6 +68,31 @@ TEST(NpuTileScheduler, TheMoreUrgentGoesFirstThenTheEarlier) {
   EXPECT_EQ(order, (std::vector<int>{3, 4, 2, 5, 1, 0}));
 }
 
+TEST(NpuTileScheduler, WhatFitsDoesNotOvertakeWhatWaitsForMore) {
+  TileScheduler workers(2);
+  if (workers.threads() < 2) GTEST_SKIP() << "there is one CPU, and every run takes it";
+  std::atomic<int> first{0};
+  const auto run = [&](std::uint32_t tiles) {
+    return std::thread([&workers, &first, tiles] {
+      workers.run(tiles, [&](engine::Workers&) {
+        int none = 0;
+        first.compare_exchange_strong(none, static_cast<int>(tiles));
+      });
+    });
+  };
+  std::thread large, small;
+  workers.run(1, [&](engine::Workers&) {
+    large = run(2);
+    std::this_thread::sleep_for(30ms);  // It stands in line before the next comes.
+    small = run(1);
+    std::this_thread::sleep_for(30ms);
+    EXPECT_EQ(first, 0) << "a run of " << first << " tiles did not wait";
+  });
+  large.join();
+  small.join();
+  EXPECT_EQ(first, 2);
+}
+
 TEST(NpuTileScheduler, AreReservedOnlyWhenNothingRunsAndOthersWait) {
   TileScheduler workers(2);
   workers.run(1, [&](engine::Workers&) { EXPECT_FALSE(TileScheduler::Reservation(workers)); });

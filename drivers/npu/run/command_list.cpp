@@ -65,7 +65,9 @@ ze_result_t CommandList::append(std::unique_ptr<Command> command) {
       is_announced_ = false;
     }
     try {
+      const bool depends = command->rounds_depend_on_data();
       commands_.push_back(std::move(command));
+      rounds_depend_on_data_ |= depends;
     } catch (...) {
       result = ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
     }
@@ -101,6 +103,7 @@ ze_result_t CommandList::reset() noexcept {
   announced_.clear();
   is_announced_ = false;
   last_run_ns_ = UINT64_MAX;
+  rounds_depend_on_data_ = false;
   before_change_ = State::kRecording;
   end_change();
   return ZE_RESULT_SUCCESS;
@@ -151,7 +154,6 @@ bool CommandList::take() noexcept {
 
 void CommandList::cancel() noexcept {
   if (state_.load(std::memory_order_acquire) != State::kInFlight) return;
-  may_run_long_.store(true, std::memory_order_relaxed);
   cancelled_.store(true, std::memory_order_relaxed);
 }
 

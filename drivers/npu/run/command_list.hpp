@@ -22,7 +22,9 @@ class Command {
   virtual ze_result_t run(Device& device, StopCheck stop) noexcept = 0;
   /// Whether it reads or writes this memory. Called from any thread while it is submitted.
   virtual bool uses(const Allocation&) const noexcept { return false; }
-  /// Its name in the trace.
+  /// Values decide how long it takes, without a bound: what a run took says nothing about the next.
+  virtual bool rounds_depend_on_data() const noexcept { return false; }
+  /// For the trace.
   virtual const char* name() const noexcept = 0;
   /// The graph execution behind it; null for other commands.
   virtual GraphRun* graph_run() noexcept { return nullptr; }
@@ -77,8 +79,9 @@ class CommandList final : public Object {
   /// everything that it would have signalled is signalled with ZE_RESULT_ERROR_NOT_AVAILABLE.
   void cancel() noexcept;
   bool is_cancelled() const noexcept { return cancelled_.load(std::memory_order_relaxed); }
-  /// A client did not want to wait for it: its last run time does not predict the next.
-  bool may_run_long() const noexcept { return may_run_long_.load(std::memory_order_relaxed); }
+  /// A command of it says so: how long the list took the last time does not say how long it will take. @thread of a
+  /// taken list.
+  bool rounds_depend_on_data() const noexcept { return rounds_depend_on_data_; }
   ze_result_t next_command_id(std::uint32_t flags, std::uint64_t* id);
   /// Calls `change(command)` on the command with this id, which must be announced with one of `flags`.
   template <class Change>
@@ -113,14 +116,14 @@ class CommandList final : public Object {
   const std::uint32_t queue_index_ = 0;
   const bool is_synchronous_ = false;
   std::atomic<State> state_{State::kRecording};
-  std::atomic<bool> cancelled_{false};  ///< The current or last submission was cancelled.
-  std::atomic<bool> may_run_long_{false};
+  std::atomic<bool> cancelled_{false};  ///< Of the submission that it is in, or was last.
   State before_change_ = State::kRecording;
   std::vector<std::unique_ptr<Command>> commands_;
   std::vector<std::size_t> announced_;  ///< Indices of commands, by id - 1.
   bool is_announced_ = false;           ///< The last id is for the next command.
   std::uint32_t announced_flags_ = 0;
   std::uint64_t last_run_ns_ = UINT64_MAX;
+  bool rounds_depend_on_data_ = false;
   std::shared_ptr<Executor> executor_;
 };
 

@@ -14,7 +14,7 @@ constexpr std::size_t kFirstRoom = 64;
 /// How often a command that waits for an event checks whether its queue is being destroyed.
 constexpr std::uint64_t kEventSliceNs = 10'000'000;
 
-/// Lists are short if their last run took less.
+/// Lists that took less the last time are short, if they take the same every time.
 constexpr std::uint64_t kShortNs = 10'000;
 constexpr std::uint32_t kTimedRuns = 16;
 /// How long the thread leaves a short list to a caller that may start to wait for it.
@@ -32,7 +32,7 @@ constexpr std::size_t kKeptFailures = 64;
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
 
 bool is_short(const CommandList& list) noexcept {
-  return list.last_run_ns() < kShortNs && !list.may_run_long() &&
+  return list.last_run_ns() < kShortNs && !list.rounds_depend_on_data() &&
          std::ranges::all_of(list.commands(), [](const auto& command) { return command->waits.empty(); });
 }
 

@@ -140,7 +140,9 @@ class ProgramGraphRun final : public GraphRun {
     return std::any_of(kept_.begin(), kept_.end(), [&](const auto& each) { return each.allocation.get() == &memory; });
   }
 
-  /// @return false if it is executing.
+  bool rounds_depend_on_data() const noexcept override { return owner_->program().rounds_depend_on_data(); }
+
+  /// @return false: it is executing.
   bool release() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;

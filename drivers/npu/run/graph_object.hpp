@@ -46,6 +46,8 @@ class GraphRun {
   virtual ze_result_t execute(TileScheduler& workers, StopCheck stop) noexcept = 0;
   /// Whether an argument is in this memory. Called from any thread while the run's list is submitted.
   virtual bool uses(const Allocation& memory) const noexcept = 0;
+  /// Whether the graph has loops whose number of rounds is known only at run time: it may run for ever.
+  virtual bool rounds_depend_on_data() const noexcept = 0;
 };
 
 /// A compiled graph, shared by the client's handle and the runs in lists.

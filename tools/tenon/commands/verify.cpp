@@ -9,7 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/readers/onnx/backend_suite.hpp>
+#include <tenon/core/file.hpp>
+#include <tenon/graph/readers/onnx/backend_test.hpp>
 #include <tenon/runtime/core.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
@@ -38,14 +39,16 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
     throw Error(Code::kNotFound, "verify: there is no folder \"" + folder.string() +
                                      "\"; give folders with a model.onnx, or folders of such");
   }
-  if (fs::exists(folder / "model.onnx")) {
+  if (fs::exists(folder / "model.onnx", failure)) {
     tests.push_back(folder);
     return;
   }
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
-    if (entry.is_directory() && entry.path().filename().string().front() != '.') found.push_back(entry.path());
-  }
+  std::error_code unreadable, ignored;
+  for (const fs::path& path : list_folder(folder, unreadable))
+    if (fs::is_directory(path, ignored) && !path.filename().string().starts_with('.')) found.push_back(path);
+  if (unreadable)
+    throw Error(Code::kNotFound, "verify: can't read folder \"" + folder.string() + "\": " + unreadable.message());
   if (found.empty()) {
     throw Error(Code::kNotFound,
                 "verify: \"" + folder.string() + "\" holds no model.onnx and no folders; give ONNX backend tests");
@@ -54,10 +57,9 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
   for (const fs::path& path : found) {
     // Folders of folders, as ONNX lays them out: node/, simple/, ...
     bool nested = false;
-    if (!fs::exists(path / "model.onnx")) {
-      for (const auto& entry : fs::directory_iterator(path, fs::directory_options::skip_permission_denied)) {
-        nested = nested || (entry.is_directory() && fs::exists(entry.path() / "model.onnx"));
-      }
+    if (!fs::exists(path / "model.onnx", ignored)) {
+      for (const fs::path& inner : list_folder(path, ignored))
+        nested = nested || fs::exists(inner / "model.onnx", failure);
     }
     if (nested)
       collect(path, tests);

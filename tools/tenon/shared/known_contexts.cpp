@@ -7,6 +7,7 @@
 #include <map>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
 
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 
@@ -22,11 +23,11 @@ std::map<std::string, fs::path> find_modules(const std::vector<fs::path>& folder
   std::map<std::string, fs::path> modules;
   for (const fs::path& folder : folders) {
     std::error_code error;
-    for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-      const std::string file = entry->path().filename().string();
+    for (const fs::path& path : list_folder(folder, error)) {
+      const std::string file = path.filename().string();
       if (file.size() <= kPrefix.size() + kSuffix.size() || !file.starts_with(kPrefix) || !file.ends_with(kSuffix))
         continue;
-      modules.emplace(file.substr(kPrefix.size(), file.size() - kPrefix.size() - kSuffix.size()), entry->path());
+      modules.emplace(file.substr(kPrefix.size(), file.size() - kPrefix.size() - kSuffix.size()), path);
     }
   }
   return modules;

@@ -137,6 +137,31 @@ TEST_F(Files, NoDeviceOrPipeBecomesAFile) {
   EXPECT_EQ(fs::status(folder / "pipe").type(), fs::file_type::fifo);
 }
 
+TEST_F(Files, APipeIsNoModel) {
+  ASSERT_EQ(::mkfifo(file("pipe.onnx").c_str(), 0600), 0);
+  fs::create_symlink(model("demo.mp4"), folder / "v.mp4");
+  for (const char* call : {"run v.mp4 -m pipe.onnx", "bench -m pipe.onnx", "compile pipe.onnx -o out"}) {
+    SCOPED_TRACE(call);
+    const auto begin = std::chrono::steady_clock::now();
+    const Outcome done = tool(call, "timeout 20");
+    expect_one_message(done, "pipe.onnx");
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << "it waited for a writer";
+    EXPECT_NE(done.status, 124) << "and would have waited for ever";
+  }
+}
+
+TEST_F(Files, ATestThatLinksToItselfIsNotTheEndOfAllTests) {
+  write("suite/relu/model.onnx", proto::onnx_model("Relu", {3}));
+  write("suite/relu/test_data_set_0/input_0.pb", proto::tensor("x", {-1, 0, 2}));
+  write("suite/relu/test_data_set_0/output_0.pb", proto::tensor("y", {0, 0, 2}));
+  fs::create_symlink("loop", folder / "suite" / "loop");
+  fs::create_directories(folder / "suite" / "looped");
+  fs::create_symlink("model.onnx", folder / "suite" / "looped" / "model.onnx");
+  const Outcome done = tool("verify suite");
+  EXPECT_EQ(done.status, 0) << done.err;
+  EXPECT_NE(done.out.find("1 passed"), std::string::npos) << done.out;
+}
+
 TEST_F(Files, ASignalBeforeTheWorkBeginsLeavesNothingToo) {
   for (const int signal : {SIGHUP, SIGINT, SIGTERM, SIGQUIT}) {
     // The temporary file is there before the model is read, when nothing listens for Ctrl-C yet.

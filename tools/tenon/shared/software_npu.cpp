@@ -7,6 +7,8 @@
 
 #include <fmt/core.h>
 
+#include <tenon/core/file.hpp>
+
 namespace tenon::tool {
 namespace {
 
@@ -29,8 +31,8 @@ bool names_npu(const std::string& device) {
 /// Whether the kernel drives an NPU.
 bool has_hardware() {
   std::error_code none;
-  for (const auto& entry : fs::directory_iterator("/sys/class/accel", none)) {
-    const fs::path driver = fs::read_symlink(entry.path() / "device" / "driver", none);
+  for (const fs::path& node : list_folder("/sys/class/accel", none)) {
+    const fs::path driver = fs::read_symlink(node / "device" / "driver", none);
     if (driver.filename() == kKernelDriver) return true;
   }
   return false;

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/tests/support/turns_model.hpp>
 
 namespace tenon::npu_testing {

@@ -2,7 +2,7 @@
 // Loops, branches and recurrent layers against the reference.
 #include <gmock/gmock.h>
 
-#include <tenon/devices/cpu/engine/engine_test_internal.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
 #include <tenon/graph/subgraph.hpp>
 #include <tenon/tests/support/error_of.hpp>
 

@@ -70,11 +70,11 @@ bool lower_depthwise(PlanBuilder& builder, const Chain& chain, const Window& win
     bias.data<float>()[c] = affine.shift[c];
   }
   const ChannelLayout layout = problem.channels_last ? ChannelLayout::kChannelsLast : ChannelLayout::kBlocked;
-  const Place from = lowering.in_layout(source, lowering.image_desc(src, ElementType::kBf16, layout));
-  const Place weights_place = lowering.constant_place(packed), bias_place = lowering.constant_place(bias);
+  const Place from = builder.in_layout(source, builder.image_desc(src, ElementType::kBf16, layout));
+  const Place weights_place = builder.constant_place(packed), bias_place = builder.constant_place(bias);
   const Place result =
-      lowering.define(lowering.value(chain.last()->output(0)), lowering.image_desc(dst, ElementType::kBf16, layout));
-  lowering.add_kernel(
+      builder.define(builder.value(chain.last()->output(0)), builder.image_desc(dst, ElementType::kBf16, layout));
+  builder.add_kernel(
       node, "depthwise:bf16", {from, weights_place, bias_place}, {result}, [problem](std::span<void* const> p) {
         kernels::depthwise_bf16(problem, static_cast<const std::uint16_t*>(p[0]), static_cast<const float*>(p[1]),
                                 static_cast<const float*>(p[2]), static_cast<std::uint16_t*>(p[3]));

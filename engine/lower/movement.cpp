@@ -169,14 +169,14 @@ bool lower_concat(PlanBuilder& builder, const Chain& chain) {
     if (element_count(part.shape) == 0) continue;
     const std::size_t bytes = element_count(part.shape) * size_bytes(type) / outer;
     const bool plain = !use_last && !use_blocks && type == part.type;
-    places.push_back(plain ? lowering.plain(part)
-                           : lowering.in_layout(part, lowering.image_desc(part.shape, type, layout)));
+    places.push_back(plain ? builder.plain(part)
+                           : builder.in_layout(part, builder.image_desc(part.shape, type, layout)));
     parts.push_back({bytes, row_bytes});
     row_bytes += bytes;
   }
   const bool plain = !use_last && !use_blocks && type == made.type;
   const Place to =
-      plain ? lowering.define_plain(made) : lowering.define(made, lowering.image_desc(made.shape, type, layout));
+      plain ? builder.define_plain(made) : builder.define(made, builder.image_desc(made.shape, type, layout));
   const std::size_t count = parts.size();
   builder.add_kernel(node, "copy", places, {to}, [parts, outer, row_bytes, count](std::span<void* const> p) {
     char* out = static_cast<char*>(p[count]);

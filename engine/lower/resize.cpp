@@ -198,9 +198,9 @@ bool lower_interpolate(PlanBuilder& builder, const Chain& chain) {
                                : last  ? ChannelLayout::kChannelsLast
                                        : ChannelLayout::kPlain;
   const Place from =
-      blocked || last ? variant.place : lowering.in_layout(source, lowering.image_desc(source.shape, type, layout));
-  const Place to = lowering.define(made, lowering.image_desc(made.shape, type, layout));
-  lowering.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
+      blocked || last ? variant.place : builder.in_layout(source, builder.image_desc(source.shape, type, layout));
+  const Place to = builder.define(made, builder.image_desc(made.shape, type, layout));
+  builder.add_kernel(node, nearest ? "nearest" : "linear", {from}, {to}, std::move(kernel));
   return true;
 }
 

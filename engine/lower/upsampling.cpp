@@ -83,7 +83,7 @@ bool lower_in(ElementType type, bool last, PlanBuilder& builder, const Chain& ch
   const std::size_t point_channels = last ? outputs : blocks * block, channels = points * point_channels;
   const Shape wide{src[0], channels, src[2], src[3]};
   const ChannelLayout layout = last ? ChannelLayout::kChannelsLast : ChannelLayout::kBlocked;
-  const md src_desc = lowering.image_desc(src, type, layout), wide_desc = lowering.image_desc(wide, type, layout);
+  const md src_desc = builder.image_desc(src, type, layout), wide_desc = builder.image_desc(wide, type, layout);
   const dims filter{static_cast<std::int64_t>(channels), static_cast<std::int64_t>(inputs), 1, 1};
   const dnnl::convolution_forward::primitive_desc pd(
       builder.engine(), dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, src_desc,
@@ -105,17 +105,17 @@ bool lower_in(ElementType type, bool last, PlanBuilder& builder, const Chain& ch
   }
   const Place from = builder.in_layout(source, src_desc);
   const Place filter_place =
-      lowering.packed_constant(packed, plain_desc(ElementType::kF32, Shape{channels, inputs, 1, 1}), pd.weights_desc());
-  const Place bias_place = lowering.constant_place(bias);
-  const Place middle = lowering.scratch(wide_desc.get_size());
-  auto& step = lowering.add_primitive(node, dnnl::convolution_forward(pd), pd.impl_info_str() + name);
-  lowering.add_argument(step, DNNL_ARG_SRC, from, src_desc);
-  lowering.add_argument(step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
-  lowering.add_argument(step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
-  lowering.add_argument(step, DNNL_ARG_DST, middle, wide_desc, true);
-  lowering.add_scratchpad(step, pd.scratchpad_desc());
-  lowering.note_fused(chain);
-  const Place result = lowering.define(made, lowering.image_desc(dst, type, layout));
+      builder.packed_constant(packed, plain_desc(ElementType::kF32, Shape{channels, inputs, 1, 1}), pd.weights_desc());
+  const Place bias_place = builder.constant_place(bias);
+  const Place middle = builder.scratch(wide_desc.get_size());
+  auto& step = builder.add_primitive(node, dnnl::convolution_forward(pd), pd.impl_info_str() + name);
+  builder.add_argument(step, DNNL_ARG_SRC, from, src_desc);
+  builder.add_argument(step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
+  builder.add_argument(step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
+  builder.add_argument(step, DNNL_ARG_DST, middle, wide_desc, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.note_fused(chain);
+  const Place result = builder.define(made, builder.image_desc(dst, type, layout));
   const Spread spread{src[0],
                       blocks,
                       src[2],

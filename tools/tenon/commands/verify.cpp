@@ -10,7 +10,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
-#include <tenon/graph/readers/onnx/backend_test.hpp>
+#include <tenon/graph/readers/onnx/backend_suite.hpp>
 #include <tenon/runtime/core.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>

@@ -23,7 +23,7 @@ inline namespace v1 {
 namespace detail {
 
 inline constexpr std::string_view kTemporary = ".part";
-/// "." and this many hexadecimal digits stand between a target's name and ".part".
+/// Number of hexadecimal digits, after a ".", between a target's name and ".part".
 inline constexpr std::size_t kUniqueDigits = 16;
 
 TENON_INLINE Code code_of_errno(int error) {
@@ -66,7 +66,7 @@ TENON_INLINE void expect_regular(const std::filesystem::path& path, mode_t mode)
                 "cannot read \"" + path.string() + "\": it is " + kind_of(mode) + ", and a regular file is expected");
 }
 
-/// Differs between processes of one number too, as in containers, where every first process is 1.
+/// Differs between processes with equal ids too, as in containers, where the first process is always 1.
 TENON_INLINE std::string unique_digits() {
   static std::atomic<std::uint64_t> serial{0};
   timespec now{};
@@ -85,9 +85,9 @@ TENON_INLINE std::string unique_digits() {
 
 TENON_INLINE RegularFile::RegularFile(const std::filesystem::path& path) {
   struct stat status {};
-  // Asked before too: opening a device can be an act, and a socket's own error says nothing of a socket.
+  // Checked before opening too: opening a device can have effects, and open()'s error for a socket says little.
   if (::stat(path.c_str(), &status) == 0) detail::expect_regular(path, status.st_mode);
-  // Whoever puts a FIFO in its place meanwhile holds nobody up. No difference to a regular file.
+  // O_NONBLOCK: a FIFO put there in the meantime cannot block us. It makes no difference for a regular file.
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd_ < 0) detail::fail_file(path, "open", errno);
   try {
@@ -119,10 +119,10 @@ TENON_INLINE NewFile::NewFile(const std::filesystem::path& target, unsigned mode
       if (errno == EEXIST && attempt < kMostAttempts) continue;
       fail("make a temporary file beside", "open", errno);
     }
-    // Where the file system knows no locks, age tells what is abandoned.
+    // Where the file system has no locks, abandoned files are recognised by their age.
     const bool locked = ::flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK;
     struct stat status {};
-    // Who cleans up may have found it before it was locked.
+    // A cleanup may have found and removed the file before it was locked.
     if (locked && ::fstat(fd_, &status) == 0 && status.st_nlink > 0) return;
     ::unlink(temporary_.c_str());
     ::close(fd_);
@@ -151,7 +151,7 @@ TENON_INLINE void NewFile::write_at(const void* data, std::size_t size, std::uin
 }
 
 TENON_INLINE void NewFile::flush() {
-  // Closing a copy tells as much, and keeps the lock.
+  // Closing a duplicate reports the same errors and keeps the lock.
   const int copy = ::fcntl(fd_, F_DUPFD_CLOEXEC, 0);
   if (copy >= 0 && ::close(copy) != 0 && errno != EINTR) fail("write", "close", errno);
 }
@@ -183,7 +183,7 @@ TENON_INLINE bool NewFile::remove_if_abandoned(const std::filesystem::path& temp
       abandoned = ::time(nullptr) - status.st_mtim.tv_sec > kDay;
     }
   }
-  // Under the lock, so that its writer, if it was only just made, sees that it is gone.
+  // Unlinked under the lock, so that a writer that has just created it sees that it is gone.
   const bool removed = abandoned && ::unlink(temporary.c_str()) == 0;
   ::close(fd);
   return removed;

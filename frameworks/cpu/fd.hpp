@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// File descriptors with owners: one, or several.
+// Owners of file descriptors: unique and shared.
 #pragma once
 
 #include <cerrno>
@@ -16,12 +16,12 @@ namespace tenon {
 inline namespace v1 {
 namespace cpu {
 
-/// Owner of one descriptor; closes it. Moves, never copies.
+/// Owns one descriptor and closes it. Movable, not copyable.
 /// @thread as int: distinct objects from distinct threads.
 class UniqueFd {
  public:
   UniqueFd() = default;
-  /// Takes `fd` over; -1 is "none".
+  /// Takes ownership of `fd`; -1 means none.
   explicit UniqueFd(int fd) noexcept : fd_(fd) {}
   UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   UniqueFd& operator=(UniqueFd&& other) noexcept {
@@ -30,7 +30,7 @@ class UniqueFd {
   }
   ~UniqueFd() { reset(); }
 
-  /// A new descriptor of what `fd` refers to, close-on-exec; `fd` stays the caller's.
+  /// Duplicates `fd`, close-on-exec; `fd` stays the caller's.
   /// @errors kInvalidArgument: `fd` is not open; kResourceExhausted: no descriptors left.
   static UniqueFd duplicate(int fd) {
     const int copy = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -45,14 +45,14 @@ class UniqueFd {
   }
   UniqueFd duplicate() const { return duplicate(fd_); }
 
-  /// The number, for the line that calls the kernel; still owned here.
+  /// The number, for passing to a system call; still owned here.
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
-  /// Gives the descriptor away: the caller closes it.
+  /// Gives up ownership: the caller closes it.
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
   void reset(int fd = -1) noexcept {
-    // close() is not repeated on EINTR: on Linux the descriptor is gone either way, and its number may be someone
-    // else's.
+    // close() is not repeated on EINTR: on Linux the descriptor is closed in any case, and its number may be in use
+    // again.
     if (fd_ >= 0) ::close(fd_);
     fd_ = fd;
   }
@@ -61,8 +61,8 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-/// One descriptor with several owners: closed when the last goes. Planes of one allocation share one of these, so that
-/// no plane closes what another still uses.
+/// Shared ownership of one descriptor: closed when the last owner goes. Planes of one allocation share one, so that no
+/// plane closes a descriptor that another still uses.
 /// @thread distinct objects from distinct threads.
 class SharedFd {
  public:
@@ -70,7 +70,7 @@ class SharedFd {
   SharedFd(UniqueFd fd) : fd_(fd ? std::make_shared<const UniqueFd>(std::move(fd)) : nullptr) {}
   int get() const noexcept { return fd_ ? fd_->get() : -1; }
   explicit operator bool() const noexcept { return static_cast<bool>(fd_); }
-  /// A descriptor of its own. @errors as UniqueFd::duplicate.
+  /// Returns a new descriptor. @errors as UniqueFd::duplicate.
   UniqueFd duplicate() const { return UniqueFd::duplicate(get()); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences: sync files in and out, waits with deadlines, and work that failed.
+// Fences: sync files imported and exported, waits with deadlines, and work that failed.
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <cstring>
@@ -96,7 +96,7 @@ TEST_F(SyncFile, StatusOfTheKernelIsTheStateOfThePoint) {
   EXPECT_EQ(dmabuf::SyncFileTimeline::state_of(-EIO), PointState::kFailed);
 }
 
-/// A device that works on a buffer for as long as the test says: a fence of the vgem driver.
+/// A device that works on a buffer as long as the test wants: a fence of the vgem driver.
 class BusyDmabuf : public SyncFile {
  protected:
   void SetUp() override {

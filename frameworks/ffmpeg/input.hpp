@@ -34,8 +34,8 @@ struct Options {
   double fps = 0;                              ///< Requested from a capture device.
   int threads = 0;                             ///< Decoder threads; 0: as many as there are processors.
   bool frame_threads = true;                   ///< Decode several pictures at once (more delay); else slices only.
-  ZeroCopy policy = ZeroCopy::kPrefer;  ///< kRequire refuses a decoder that needs a copy or a conversion.
-  Ledger* ledger = nullptr;             ///< Where copies and conversions are booked; null: the process ledger.
+  ZeroCopy policy = ZeroCopy::kPrefer;         ///< kRequire refuses a decoder that needs a copy or a conversion.
+  Ledger* ledger = nullptr;                    ///< Where copies and conversions are booked; null: the process ledger.
   std::chrono::nanoseconds open_timeout = std::chrono::seconds(15);
   std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  ///< For read() without a deadline.
 };

@@ -5,22 +5,22 @@
 // library's header.
 //
 //  1. The kind. One constexpr name. There is no list of kinds to extend and nothing to register.
-// 2. The native calls. One function, check(), turns a code into tenon::Error with the call's name, so that every
+//  2. The native calls. One function, check(), turns a code into tenon::Error with the call's name, so that every
 //     failure says which foreign function returned what.
-// 3. Memory. One class over one native allocation. Its constructor receives what it owns and cannot fail half-way;
+//  3. Memory. One class over one native allocation. Its constructor receives what it owns and cannot fail half-way;
 //     its destructor first drops the views, then releases what it owns: "released once, on every path".
-// 4. View. This framework's view of *another* framework's memory: here a block around host memory. It belongs to
+//  4. View. This framework's view of *another* framework's memory: here a block around host memory. It belongs to
 //     that memory, dies with it and must hold no reference to it, or neither would ever be freed.
-// 5. Context. Allocates, and lists the edges. read() and write() use the framework's own calls: alias tests need
+//  5. Context. Allocates, and lists the edges. read() and write() use the framework's own calls: alias tests need
 //     them as an independent check of what the framework sees.
-// 6. Edges. step() judges a description and touches nothing; map() performs the hop. They must agree: write the
+//  6. Edges. step() judges a description and touches nothing; map() performs the hop. They must agree: write the
 //     conditions once. A sharing edge returns source.through(view); a copying edge returns new memory, after waiting
 //     for the last write. An impossible request is a Refusal that names the missing capability; a failure is an
 //     exception. The router books both, and refuses writes to read-only or copied memory. core/host_edge.hpp has
 //     what edges share, and HostEdge, a complete edge to a library that takes addresses.
 //  7. The typed accessor, wrap() and adopt(): how users convert to and from native handles.
 //  8. contexts.hpp: the framework's contexts on this machine, for the tool's matrix and devices.
-// 9. conformance.cpp: tells the conformance suite how to make your memory, count your objects and make your calls
+//  9. conformance.cpp: tells the conformance suite how to make your memory, count your objects and make your calls
 //     fail. The suite then tests your edges: content, aliasing, lifetimes, failures, threads, ledger. null_test.cpp
 //     tests only what is specific to the framework.
 //

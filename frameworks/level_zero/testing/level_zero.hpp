@@ -18,7 +18,7 @@
 
 namespace tenon::level_zero {
 
-/// Every handle, allocation and file descriptor is given back at the end. Skipped, with the reason, where no driver is.
+/// Checks that handles, allocations and descriptors are released at the end. Skipped, with a reason, without a driver.
 class LevelZeroFixture : public ::testing::Test {
  protected:
   void SetUp() override {

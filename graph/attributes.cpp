@@ -66,7 +66,7 @@ double parse_double(std::string_view text) {
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   double value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  // Subnormal and overflowing text is a number all the same.
+  // Subnormal and overflowing text is still a number.
   if (result.ec == std::errc::result_out_of_range) return text.front() == '-' ? -HUGE_VAL : HUGE_VAL;
   if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size())
     not_a(AttributeKind::kDouble, text);

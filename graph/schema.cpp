@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes against the rows of the operation table.
+// Checks nodes against the rows of the operation table.
 #include <algorithm>
 #include <cctype>
 #include <stdexcept>

@@ -189,7 +189,8 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
                   what + " of " + type_name(dl.dtype) + ": elements below a byte must be packed row by row");
     return info;
   }
-  if (compact || *bytes == 0) return info;  // Strides may be anything for axes of one element, or without elements.
+  if (compact || *bytes == 0)
+    return info;  // Strides of axes of one element, or of tensors without elements, may be anything.
   for (std::int32_t axis = 0; axis < dl.ndim; ++axis) {
     std::int64_t step = static_cast<std::int64_t>(item);
     if (dl.shape[axis] == 1) {  // Never stepped along: its stride may be anything.

@@ -145,8 +145,8 @@ void infer_space_to_depth(Node& node) {
   }
   set_output(node, 0, out);
 }
-/// Both directions are one permutation: channels as (blocks..., depth) or (depth, blocks...), space as (extent, block)
-/// pairs.
+/// Both directions are the same permutation: channels as (blocks..., depth) or (depth, blocks...), space as (extent,
+/// block) pairs.
 void move_blocks(const Tensor& deep, const Tensor& wide, std::int64_t block, bool blocks_first, bool to_wide) {
   if (deep.element_count() == 0) return;
   const std::size_t spatial = deep.shape().size() - 2;
@@ -165,7 +165,7 @@ void move_blocks(const Tensor& deep, const Tensor& wide, std::int64_t block, boo
   for (std::size_t i = 0; i < spatial; ++i) volume *= step;
   axis(depth, blocks_first ? ds[1] : ds[1] * volume, ws[1]);
   for (std::size_t i = 0; i < spatial; ++i) {
-    volume /= step;  // Blocks of later axes lie closer together.
+    volume /= step;  // Blocks of later axes are closer together.
     axis(deep.shape()[2 + i], ds[2 + i], ws[2 + i] * step);
     axis(static_cast<std::size_t>(block), ds[1] * volume * (blocks_first ? static_cast<std::ptrdiff_t>(depth) : 1),
          ws[2 + i]);

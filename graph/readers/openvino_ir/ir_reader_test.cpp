@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The IR reader: what it takes, and what it refuses with which words.
+// The IR reader: what it accepts, and what it refuses with which message.
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -195,7 +195,7 @@ TEST(IrReader, RunsStateThroughReadValueAndAssign) {
   }
 }
 
-// Version 10 has no tensor names and no output_names; what the layers say is the same.
+// Version 10 has no tensor names and no output_names; its layers are described in the same way.
 TEST(IrReader, ReadsNetworksOfVersion10LikeThoseOf11) {
   const char* zoo = std::getenv("TENON_ZOO");
   for (const char* name : {"bert_tiny", "lstm_tiny", "loop_tiny"}) {
@@ -219,7 +219,7 @@ TEST(IrReader, ReadsNetworksOfVersion10LikeThoseOf11) {
   }
 }
 
-// A state of version 3 (its type and shape come from the initial value) beside the later form.
+// A state of version 3 (type and shape from the initial value) next to the later form.
 TEST(IrReader, RunsStatesOfTheFirstForm) {
   Tensor weights(ElementType::kU8, Shape{8});
   const float initial[] = {5, 7};

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# A library or program that was found may still be too old, broken or of another architecture. A probe makes it do what it is needed for; if
-# that fails, it counts as absent.
+# A library or program that was found may still be too old, broken or of another architecture. A probe makes it do what
+# it is needed for; if that fails, it counts as absent.
 
-# tenon_probe(<variable> SOURCE <file> [LINK <targets>]): whether the file compiles and links. On failure the compiler's output is in
-# <build>/probes/<variable>.log. Success is cached; a failure is tested again at the next configuration.
+# tenon_probe(<variable> SOURCE <file> [LINK <targets>]): whether the file compiles and links. Success is cached. A
+# failure is tested again at the next configuration; its compiler output is in <build>/probes/<variable>.log.
 function(tenon_probe variable)
   cmake_parse_arguments(A "" "SOURCE" "LINK" ${ARGN})
   if(${variable})

@@ -37,8 +37,8 @@ function(tenon_switched_off name reason)
   message(STATUS "Tenon: ${name} is off: ${reason}")
 endfunction()
 
-# All headers of the calling folder and below are public and installed, except folders internal/ and testing/ and the folders and files
-# listed in `private`.
+# All headers of the calling folder and below are public and installed, except folders internal/ and testing/
+# and the folders and files listed in `private`.
 function(_tenon_public_headers target scope private)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.hpp" "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
   list(FILTER headers EXCLUDE REGEX "/(internal|testing)/")
@@ -90,7 +90,7 @@ function(tenon_add_library)
                           PC_CFLAGS ${A_PC_CFLAGS})
 endfunction()
 
-# One export set and one pkg-config module (tenon-<name>) per component: find_package(Tenon COMPONENTS x) needs only x's dependencies.
+# One export set and one pkg-config module (tenon-<name>) per component: finding x needs only x's dependencies.
 # tenon_install_component(name target [DEPENDS lines of TenonConfig.cmake] [PC_REQUIRES modules] [PC_CFLAGS flags] [PC_LIBS flags])
 function(tenon_install_component name target)
   cmake_parse_arguments(A "" "" "DEPENDS;PC_REQUIRES;PC_CFLAGS;PC_LIBS" ${ARGN})
@@ -110,8 +110,8 @@ endfunction()
 # For bridges too, which depend on the frameworks that they join.
 #   [FIND_MODULES FindY.cmake: the folder's own find modules for PACKAGES, installed with the package; they may set Y_PC_REQUIRES,
 #    Y_PC_CFLAGS and Y_PC_LIBS, what the framework's pkg-config module says of Y]
-# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the header-only target tenon::x. Sets TENON_X_ENABLED in the caller's scope, so that the
-# folder adds its tests only when it is on.
+# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the header-only target tenon::x. Sets TENON_X_ENABLED in the caller's
+# scope, so that the folder adds its tests only when it is on.
 function(tenon_add_framework)
   cmake_parse_arguments(A "" "NAME" "PKGCONFIG;PACKAGES;FIND_MODULES;DEPENDS;LINK" ${ARGN})
   string(TOUPPER "${A_NAME}" upper)
@@ -205,7 +205,7 @@ endfunction()
 
 set(TENON_CONTEXTS_SYMBOL "tenon_contexts_${PROJECT_VERSION_MAJOR}_${PROJECT_VERSION_MINOR}")
 # A framework or bridge with a contexts.hpp (tenon::x::contexts(): its contexts on this machine) also becomes a module
-# libtenon_contexts_<name>.so. Programs that want every framework load these (the tool does); one without its library is skipped.
+# libtenon_contexts_<name>.so, which programs that want every framework (the tool) load if its library is present.
 function(_tenon_add_contexts name)
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/contexts.cpp" CONTENT
@@ -229,7 +229,7 @@ function(tenon_add_device)
   add_library(tenon_device_${A_NAME} MODULE ${A_SOURCES})
   target_link_libraries(tenon_device_${A_NAME} PRIVATE tenon_flags tenon::runtime ${A_LINK})
   if(NOT TENON_SANITIZE)  # Sanitizer functions come with the program.
-    target_link_options(tenon_device_${A_NAME} PRIVATE LINKER:-z,defs)  # Fails here on missing symbols, not when loaded.
+    target_link_options(tenon_device_${A_NAME} PRIVATE LINKER:-z,defs)  # Missing symbols fail here, not at load.
   endif()
   set_target_properties(tenon_device_${A_NAME} PROPERTIES CXX_VISIBILITY_PRESET hidden)
   if(A_EXAMPLE)
@@ -248,7 +248,7 @@ function(tenon_add_test)
     return()
   endif()
   add_executable(${A_NAME} ${A_SOURCES})
-  target_compile_options(${A_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)  # Compiling tests takes longer than running them.
+  target_compile_options(${A_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)  # Compile time matters more.
   target_include_directories(${A_NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # For "support/...".
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK} GTest::gtest GTest::gmock)
   if(NOT A_NO_MAIN)

@@ -7,7 +7,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// @source OpenVINO's documentation of the NPU device: "Number of DPU Groups", "Number of DMA Engines"; PCI's device ids.
+/// @source OpenVINO's documentation of the NPU device: "Number of DPU Groups", "Number of DMA Engines"; PCI device ids.
 struct NpuPlatform {
   std::uint32_t number = 0;          ///< 4000 in "NPU.4000".
   std::uint32_t device_ids[2] = {};  ///< PCI ids; the first is the software NPU's, 0 stands for none.

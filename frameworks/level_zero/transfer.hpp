@@ -24,8 +24,8 @@ struct CopyRegion {
 
 /// A command list and the fence that signals its end. Reused: creating them costs more than a small copy.
 struct CopyJob {
-  Ref<const RefCounted> native;  ///< Set when late: keeps the context alive. First member, so that it is released last.
-  std::shared_ptr<void> busy;    ///< Set when late: keeps the queue from being destroyed.
+  Ref<const RefCounted> native;  ///< Set when late: keeps the queue's owner alive. First member, so it is released last.
+  std::shared_ptr<void> busy;    ///< Set when late: keeps the queue from being dropped.
   Ref<RefCounted> kept;          ///< Keeps alive what the copies read and write.
   Handle<ze_command_list_handle_t> list;
   Handle<ze_fence_handle_t> fence;

@@ -11,7 +11,7 @@ inline namespace v1 {
 
 /// Converts the attribute to its row's kind and spelling. @errors kInvalidArgument: wrong kind, or not an allowed word.
 Attribute checked_attribute(const AttributeSpec& spec, Attribute value);
-/// All attributes of the row, in its order, defaults filled in. @errors kInvalidArgument: missing, unknown, or as above.
+/// All attributes of the row, in its order, with defaults. @errors kInvalidArgument: missing, unknown, or as above.
 Attributes checked_attributes(const Operation& operation, const Attributes& given);
 /// @errors kInvalidArgument: too few or too many, or one that is not connected.
 void check_inputs(const Operation& operation, const OutputVector& inputs);

@@ -47,7 +47,7 @@ if(_onnx_off)
   set_source_files_properties("${_readers}/onnx/off/onnx_reader_off.cpp" PROPERTIES
                               COMPILE_DEFINITIONS "TENON_ONNX_OFF_REASON=\"${_onnx_off}\"")
 else()
-  # Uses a package name of our own: other libraries in the process (OpenVINO, ONNX Runtime) contain classes named onnx::ModelProto.
+  # A package name of our own: other libraries in the process (OpenVINO, ONNX Runtime) have a class onnx::ModelProto.
   set(_generated "${PROJECT_BINARY_DIR}/generated/onnx")
   file(READ "${_proto}" _schema)
   string(REGEX REPLACE "\npackage onnx;" "\npackage tenon.onnx_schema;" _schema "${_schema}")

@@ -24,7 +24,7 @@ bool is_absent(const NodeContext& node, std::size_t index) {
   return shape.rank() == Rank(1) && shape[0] == Dimension(0);
 }
 
-/// Whether no axis is known to shrink; antialiasing only matters where one does.
+/// Whether it is known that no axis shrinks; antialiasing only matters where one does.
 bool never_shrinks(const NodeContext& node, const Out& target, bool by_sizes, const Ints& axes) {
   const auto& value = target.get_tensor().value();
   if (!value) return false;

@@ -233,8 +233,8 @@ const T& typed(const Attributes& attributes, std::string_view attribute, Attribu
   const Attribute* found = attributes.find(attribute);
   if (!found) throw Error(Code::kNotFound, "attribute '" + std::string(attribute) + "' is missing");
   if (const T* value = found->get_if<T>()) return *value;
-  throw Error(Code::kInvalidArgument, "attribute '" + std::string(attribute) + "': expected a " +
-                                          std::string(name(kind)) + ", found a " + std::string(name(found->kind())) +
+  throw Error(Code::kInvalidArgument, "attribute '" + std::string(attribute) + "': expected " +
+                                          std::string(name(kind)) + ", found " + std::string(name(found->kind())) +
                                           " \"" + found->to_text() + "\"");
 }
 }  // namespace

@@ -67,11 +67,11 @@ TEST(MakeNode, NamesWhatIsWrong) {
               }),
               AllOf(HasSubstr("unknown attribute 'slope'"), HasSubstr("none")));
   EXPECT_THAT(message_of([&] { make_node("Concat", 1, {x}, {}, "c"); }),
-              HasSubstr("attribute 'axis' (integer) is obligatory"));
+              HasSubstr("attribute 'axis' (integer) is required"));
   EXPECT_THAT(message_of([&] {
                 make_node("Concat", 1, {x}, {{"axis", "one"}}, "c");
               }),
-              HasSubstr("expected a integer, found a text \"one\""));
+              HasSubstr("expected integer, found text \"one\""));
   EXPECT_THAT(message_of([&] {
                 make_node("Gelu", 7, {x}, {{"approximation_mode", "SINE"}}, "g");
               }),

@@ -230,7 +230,7 @@ void Node::set_argument(std::size_t index, const Output<Node>& source) {
   if (index >= sources().size()) no_such_port(*this, "input", index, sources().size());
   if (!source.get_node())
     throw Error(Code::kInvalidArgument,
-                describe() + ": input " + std::to_string(index) + " cannot be joined to nothing");
+                describe() + ": input " + std::to_string(index) + " cannot be left unconnected");
   static_cast<void>(source.get_node()->port(source.get_index()));  // Throws for an output that does not exist.
   const Output<Node> previous = sources()[index];  // Kept until the end: it may be what keeps `source` alive.
   Readers& left = readers_of(index);
@@ -241,7 +241,7 @@ void Node::set_argument(std::size_t index, const Output<Node>& source) {
 }
 void Node::append_argument(const Output<Node>& source) {
   if (sources().size() >= operation_->max_inputs || !source.get_node())
-    throw Error(Code::kInvalidArgument, describe() + ": takes no further input, or one joined to nothing");
+    throw Error(Code::kInvalidArgument, describe() + ": the input is not connected, or no further input is allowed");
   static_cast<void>(source.get_node()->port(source.get_index()));
   sources_->outputs.push_back(source);
   try {

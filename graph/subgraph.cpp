@@ -26,7 +26,7 @@ class Depth {
   /// @param what  The node or model being entered.
   explicit Depth(const void* what) {
     auto& within = path();
-    if (std::find(within.begin(), within.end(), what) != within.end()) fail("its bodies are nested in a circle");
+    if (std::find(within.begin(), within.end(), what) != within.end()) fail("its bodies contain each other");
     const std::uint64_t limit = model_limits().depth;
     if (within.size() >= limit)
       throw Error(Code::kResourceExhausted, "its bodies are nested deeper than " + std::to_string(limit) + " levels" +
@@ -234,7 +234,7 @@ void MultiSubGraphOp::infer_bodies() {
     }
     for (const auto& description : m_output_descriptions[body]) {
       if (!description || description->m_body_value_index >= m_bodies[body]->get_results().size())
-        fail("an output is said to come from a result that its body does not have");
+        fail("an output refers to a result that its body does not have");
     }
   }
   infer_outputs();
@@ -245,7 +245,7 @@ void MultiSubGraphOp::feed_parameters(std::size_t body, bool has_iterations) {
   std::vector<bool> fed(parameters.size(), false);
   if (const auto* loop = as_type<op::v5::Loop>(this)) {
     const std::int64_t index = loop->get_special_body_ports().current_iteration_input_idx;
-    if (index >= static_cast<std::int64_t>(parameters.size())) fail("the iteration's number goes to no parameter");
+    if (index >= static_cast<std::int64_t>(parameters.size())) fail("the iteration number has no parameter");
     if (index >= 0) fed[static_cast<std::size_t>(index)] = true;
   }
   for (const auto& description : m_input_descriptions[body]) {
@@ -431,7 +431,7 @@ void Loop::infer_outputs() {
   const Model& body = *m_bodies[0];
   if (special_.body_condition_output_idx < 0 ||
       special_.body_condition_output_idx >= static_cast<std::int64_t>(body.get_results().size()))
-    fail("which result of the body says whether to go on is not set, or there is no such result");
+    fail("the result that is the body's condition is not set, or does not exist");
   for (std::size_t i = 0; i < 2; ++i) {
     const PartialShape& shape = get_input_partial_shape(i);
     if (shape.is_static() && element_count(shape.to_shape()) != 1)

@@ -24,7 +24,7 @@ struct CopyRegion {
 
 /// A command list and the fence that signals its end. Reused: creating them costs more than a small copy.
 struct CopyJob {
-  Ref<const RefCounted> native;  ///< Set when late: keeps the queue's owner alive. First member, so it is released last.
+  Ref<const RefCounted> native;  ///< Set when late: keeps the queue's owner alive. First member, so released last.
   std::shared_ptr<void> busy;    ///< Set when late: keeps the queue from being dropped.
   Ref<RefCounted> kept;          ///< Keeps alive what the copies read and write.
   Handle<ze_command_list_handle_t> list;

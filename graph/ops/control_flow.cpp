@@ -37,7 +37,7 @@ void evaluate_control_flow(const Node& node, std::span<const Tensor> inputs, std
 
 bool is_true(const Tensor& value) {
   const auto values = to_vector<std::int64_t>(value);
-  require(values.size() == 1, "a condition has not exactly one element");
+  require(values.size() == 1, "a condition must have exactly one element");
   return values[0] != 0;
 }
 
@@ -56,7 +56,7 @@ class LoopRun {
     if (const auto* loop = as_type<op::v5::Loop>(&node)) {
       special_ = loop->get_special_body_ports();
       const auto trips = to_vector<std::int64_t>(inputs[0]);
-      require(trips.size() == 1, "the trip count has not exactly one element");
+      require(trips.size() == 1, "the trip count must have exactly one element");
       limit_ = trips[0] < 0 ? std::numeric_limits<std::int64_t>::max() : trips[0];
       goes_on_ = is_true(inputs[1]);
     } else {
@@ -70,7 +70,7 @@ class LoopRun {
     for (; iteration < limit_ && goes_on_; ++iteration) {
       feed(iteration);
       std::vector<Tensor> results = body(0, values_);
-      if (results.size() != body_.get_results().size()) fail("its body gave another number of results than it has");
+      if (results.size() != body_.get_results().size()) fail("its body gave a wrong number of results");
       keep(std::move(results), iteration);
     }
     return finish(iteration);

@@ -250,7 +250,7 @@ void infer_group_norm(Node& node) {
   require_rank(node, 0, 2, 8);
   const std::int64_t groups = node.get_attributes().get_int("num_groups");
   const PartialShape& data = node.get_input_partial_shape(0);
-  if (groups < 1) fail("attribute 'num_groups': " + std::to_string(groups) + " is no count");
+  if (groups < 1) fail("attribute 'num_groups': " + std::to_string(groups) + " is not positive");
   if (data.rank().is_static()) {
     if (data[1].is_static() && data[1].get_length() % groups != 0)
       fail(data[1].to_string() + " channels are no multiple of " + std::to_string(groups) + " groups");

@@ -187,7 +187,7 @@ void evaluate_space_to_depth(const Node& node, std::span<const Tensor> inputs, s
 void infer_shuffle(Node& node) {
   const PartialShape& data = node.get_input_partial_shape(0);
   const std::int64_t groups = node.get_attributes().get_int("group");
-  if (groups < 1) fail("attribute 'group': " + std::to_string(groups) + " is no count");
+  if (groups < 1) fail("attribute 'group': " + std::to_string(groups) + " is not positive");
   if (data.rank().is_static()) {
     const Dimension& extent = data[normalized_axis(node.get_attributes().get_int("axis"), data.size())];
     if (extent.is_static() && extent.get_length() % groups != 0)

@@ -20,7 +20,7 @@ std::vector<WindowAxis> pool_window(const Node& node, std::size_t spatial) {
          std::to_string(kernel.size()));
   for (std::size_t i = 0; i < spatial; ++i) {
     if (kernel[i] < 1 || kernel[i] > (std::int64_t{1} << 30))
-      fail("attribute 'kernel': " + std::to_string(kernel[i]) + " is no window");
+      fail("attribute 'kernel': " + std::to_string(kernel[i]) + " is outside 1..2^30");
     if (axes[i].pad_begin < 0 || axes[i].pad_end < 0) fail("pads must not be negative");
     axes[i].kernel = kernel[i];
   }

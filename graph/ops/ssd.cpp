@@ -172,7 +172,7 @@ void evaluate_prior_box(const Node& node, std::span<const Tensor> inputs, std::s
 void infer_clustered(Node& node) {
   const auto& widths = node.get_attributes().get_doubles("width");
   if (widths.size() != node.get_attributes().get_doubles("height").size())
-    fail("there are more widths or more heights");
+    fail("the numbers of widths and heights differ");
   infer_priors(node, static_cast<std::int64_t>(widths.size()));
 }
 

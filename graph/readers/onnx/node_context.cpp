@@ -57,7 +57,7 @@ Ints NodeContext::constant_ints(std::size_t index, const char* meaning) const {
   auto values = known_ints(index);
   if (!values) {
     unimplemented("input " + std::to_string(index) + " (" + meaning +
-                  ") is known only when the model runs; supported is a constant");
+                  ") is known only when the model runs; only a constant is supported");
   }
   return *values;
 }

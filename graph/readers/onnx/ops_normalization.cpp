@@ -26,7 +26,7 @@ OutputVector batch_normalization(const NodeContext& node) {
   if (!training) {
     if (node.opset() < 9 && node.get_int("spatial", 1) == 0)
       unimplemented(
-          "has statistics per place (spatial 0), a form that operation set 9 dropped: convert the file to it");
+          "has statistics per position (spatial 0), which operation set 9 dropped: convert the file to set 9");
     return {op("BatchNormInference", 5, {x, node.input(1), node.input(2), node.input(3), node.input(4)},
                {{"epsilon", epsilon}})};
   }

@@ -102,7 +102,7 @@ class Recurrence {
       return select(op("Greater", 1, {in, scalar_like(in, value(alphas_, 1))}), in, scalar_like(in, 0));
     if (name == "Softplus") return op("SoftPlus", 4, {in});
     if (name == "Softsign") return div(in, add(scalar_like(in, 1), unary("Abs", in)));
-    fail("activation \"" + name + "\" is none that ONNX knows");
+    fail("activation \"" + name + "\" is not one of ONNX's");
   }
 
   /// The biases split in two: sums for the input and for the recurrence.

@@ -81,7 +81,7 @@ OutputVector resize(const NodeContext& node) {
         "crop by a Slice, then resize with \"align_corners\"");
   }
   if (std::find(kKnown.begin(), kKnown.end(), coordinates) == kKnown.end())
-    fail("coordinate_transformation_mode \"" + coordinates + "\" is none that ONNX knows");
+    fail("coordinate_transformation_mode \"" + coordinates + "\" is not one of ONNX's");
   Ints axes = node.get_ints("axes", {});
   if (!node.has("axes")) {
     for (std::int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);

@@ -339,7 +339,7 @@ class IrReader {
     const auto found = layers.find(id.as_string());
     if (found == layers.end())
       throw Error(Code::kInvalidArgument,
-                  std::string("names \"") + id.as_string() + "\" as " + what + " of its body, which is none");
+                  std::string("names \"") + id.as_string() + "\" as " + what + " of its body, which it is not");
     return static_cast<std::uint64_t>(found->second);
   }
 

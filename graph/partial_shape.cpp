@@ -39,7 +39,7 @@ Value parse_bound(std::string_view text, std::string_view whole) {
   if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < -1) {
     throw Error(Code::kInvalidArgument,
                 "shape \"" + std::string(whole) + "\": \"" + std::string(text) +
-                    "\" is no extent; expected forms are 3, ?, -1, 1..8, 1.., ..8 and ... for any rank");
+                    "\" is not an extent; expected forms are 3, ?, -1, 1..8, 1.., ..8 and ... for any rank");
   }
   return value;
 }

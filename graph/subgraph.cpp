@@ -145,7 +145,7 @@ std::uint64_t MultiSubGraphOp::parameter_index(std::size_t body,
   const std::int64_t index = model && parameter ? model->get_parameter_index(parameter) : -1;
   if (index < 0) {
     throw Error(Code::kInvalidArgument, describe() + ": " + (parameter ? parameter->describe() : "a null parameter") +
-                                            " is no parameter of its body" + (model ? "" : ", which is not set yet"));
+                                            " is not its body's parameter" + (model ? "" : ", which is not set yet"));
   }
   return static_cast<std::uint64_t>(index);
 }
@@ -154,7 +154,7 @@ std::uint64_t MultiSubGraphOp::result_index(std::size_t body, const Output<Node>
   const std::int64_t index = model && value ? model->get_result_index(value) : -1;
   if (index < 0) {
     throw Error(Code::kInvalidArgument, describe() + ": " + (value ? value.get_node()->describe() : "a null value") +
-                                            " is no result of its body" + (model ? "" : ", which is not set yet"));
+                                            " is not a result of its body" + (model ? "" : ", which is not set yet"));
   }
   return static_cast<std::uint64_t>(index);
 }

@@ -191,7 +191,7 @@ inline const UmatContext& umats(const Context& context, const char* function) {
   if (!umats)
     throw Error(Code::kInvalidArgument, std::string("opencv_opencl::") + function + ": " +
                                             (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is no context of cv::UMat");
+                                            " is not a context of cv::UMat");
   return *umats;
 }
 
@@ -205,7 +205,7 @@ inline Context make_context(const Context& opencl) {
   if (!buffers)
     throw Error(Code::kInvalidArgument, "opencv_opencl::make_context: " +
                                             (opencl ? std::string(opencl->name()) : std::string("a null context")) +
-                                            " is no context of OpenCL buffers");
+                                            " is not a context of OpenCL buffers");
   return Context(make_ref<UmatContext>(detail::make_execution(buffers->native_ref()), opencl));
 }
 

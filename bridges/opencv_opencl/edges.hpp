@@ -23,7 +23,7 @@ class BufferToUmat final : public Edge {
   Step step(const Description& from, const Context& to, Access access) const override {
     const auto* umats = to.as<UmatContext>();
     const auto* buffers = from.context.as<opencl::FacetContext>();
-    if (!umats || !buffers) return Refusal{"source or target is no context of OpenCL buffers and cv::UMat"};
+    if (!umats || !buffers) return Refusal{"source or target is not a context of OpenCL buffers and cv::UMat"};
     if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
     if (from.modifier != kModifierLinear) return Refusal{opencv::detail::kTiled};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
@@ -57,7 +57,7 @@ class UmatToBuffer final : public Edge {
   Step step(const Description& from, const Context& to, Access access) const override {
     const auto* umats = from.context.as<UmatContext>();
     const auto* buffers = to.as<opencl::FacetContext>();
-    if (!umats || !buffers) return Refusal{"source or target is no context of cv::UMat and OpenCL buffers"};
+    if (!umats || !buffers) return Refusal{"source or target is not a context of cv::UMat and OpenCL buffers"};
     if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
     return shared_in_place(from, to, opencl::kBufferMemory, 2000);

@@ -38,7 +38,7 @@ inline std::string umat_reason(const TensorInfo& info, std::size_t offset) {
   if (const auto* refusal = std::get_if<Refusal>(&judged)) return refusal->reason;
   const std::size_t item = size_bytes(info.type);
   if (offset % item != 0)
-    return "it begins at byte " + std::to_string(offset) + ", which is no multiple of its element's " +
+    return "it begins at byte " + std::to_string(offset) + ", which is not a multiple of its element's " +
            std::to_string(item);
   const auto extent = checked_extent_bytes(info);
   if (!extent || *extent > INT_MAX || offset > INT_MAX - *extent)
@@ -139,7 +139,7 @@ inline cl_mem buffer_of(const Tensor& tensor, const char* function) {
   }
   throw Error(Code::kInvalidArgument,
               std::string("opencv_opencl::") + function + " of " + to_string(tensor) +
-                  ": it is no opencv.umat; map it to a context of cv::UMat with a Router first");
+                  ": it is not an opencv.umat; map it to a context of cv::UMat with a Router first");
 }
 
 }  // namespace detail

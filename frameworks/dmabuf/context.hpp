@@ -55,7 +55,7 @@ inline std::optional<Place> find_place(const Tensor& tensor) {
 inline Place place_of(const Tensor& tensor) {
   if (const auto place = find_place(tensor)) return *place;
   throw Error(Code::kInvalidArgument, "dmabuf: " + (tensor ? to_string(tensor) : std::string("an empty tensor")) +
-                                          " is no dma-buf; map it to dmabuf::context() with a Router first");
+                                          " is not a dma-buf; map it to dmabuf::context() with a Router first");
 }
 
 /// Explains why the CPU cannot read this modifier.

@@ -519,7 +519,7 @@ TEST_F(CpuToDmabuf, SaysWhyUdmabufRefuses) {
 }
 
 TEST(DmabufTensor, OfAnotherFrameworkHasNoDescriptor) {
-  EXPECT_THAT(error_of([] { dmabuf::fd(Tensor(element::u8, {4})); }).what(), HasSubstr("no dma-buf"));
+  EXPECT_THAT(error_of([] { dmabuf::fd(Tensor(element::u8, {4})); }).what(), HasSubstr("not a dma-buf"));
   EXPECT_EQ(error_of([] { dmabuf::fd(Tensor()); }).code(), Code::kInvalidArgument);
 }
 

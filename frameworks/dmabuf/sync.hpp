@@ -59,7 +59,7 @@ class SyncFileTimeline final : public Timeline {
     if (native::ioctl_until(default_deadline(), fd, native::kIoctlSyncFileInfo, &info, kCall) == 0) return info;
     const int error = errno;
     throw Error(error == EBADF || error == ENOTTY || error == EINVAL ? Code::kInvalidArgument : Code::kInternal,
-                "dmabuf: " + what + (error == EBADF ? ": it is not open" : ": it is no sync file"), kCall, error);
+                "dmabuf: " + what + (error == EBADF ? ": it is not open" : ": it is not a sync file"), kCall, error);
   }
 
   UniqueFd fd_;
@@ -96,7 +96,7 @@ inline void attach_sync_file(int fd, const TimelinePoint& point, Access access) 
   const auto* fence = dynamic_cast<const SyncFileTimeline*>(point.timeline().get());
   if (!fence) {
     throw Error(Code::kUnimplemented, "dmabuf: a point of timeline '" + std::string(point.timeline()->name()) +
-                                          "' cannot become a fence of the kernel: it is no sync file; wait for it on "
+                                          "' cannot become a fence of the kernel: it is not a sync file; wait on "
                                           "the host");
   }
   native::ImportSyncFile request{static_cast<std::uint32_t>(writes(access) ? native::kSyncWrite : native::kSyncRead),

@@ -34,7 +34,7 @@ TEST_F(SyncFile, ImportRefusesWhatIsNone) {
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
   UniqueFd other_end(pipe[1]);
-  EXPECT_THAT(refusal_of(pipe[0]).what(), HasSubstr("no sync file"));
+  EXPECT_THAT(refusal_of(pipe[0]).what(), HasSubstr("not a sync file"));
   const Ref<Memory> memory = dmabuf::allocate(4096);
   EXPECT_EQ(refusal_of(UniqueFd::duplicate(memory->borrow_fd()).release()).native_api(), "ioctl(SYNC_IOC_FILE_INFO)");
 }

@@ -252,7 +252,7 @@ inline void* usm_pointer(const Tensor& tensor) {
       return static_cast<std::byte*>(memory->data()) + tensor.offset();
   }
   throw Error(Code::kInvalidArgument, "level_zero::usm_pointer of " + to_string(tensor) +
-                                          ": it is no level_zero.usm; map it to a context of level_zero");
+                                          ": it is not a level_zero.usm; map it to a context of level_zero");
 }
 
 /// A ze_context on one device; allocates, wraps and imports memory.
@@ -369,7 +369,7 @@ inline UsmContext& usm_context(const Context& context, const char* function) {
   if (!usm)
     throw Error(Code::kInvalidArgument, std::string("level_zero::") + function + ": " +
                                             (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is no context of level_zero");
+                                            " is not a context of level_zero");
   return *usm;
 }
 

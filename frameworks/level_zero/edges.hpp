@@ -18,7 +18,7 @@ inline const Native* native_of(const Context& context) {
   const auto* usm = context.as<UsmContext>();
   return usm ? &usm->native() : nullptr;
 }
-inline constexpr const char* kNotOurs = "source or target is no context of level_zero";
+inline constexpr const char* kNotOurs = "source or target is not a context of level_zero";
 
 inline Reached copied(const Description& from, const Context& to, MemoryKind kind, double cost_ns, double ns_per_byte) {
   return packed_copy(from, to, kind, cost_ns, ns_per_byte, 64, true);

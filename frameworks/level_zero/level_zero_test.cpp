@@ -220,7 +220,7 @@ TEST_F(LevelZeroTest, WrapsAUsersAllocationFromItsMiddle) {
 TEST_F(LevelZeroTest, WrapsNothingThatIsNotItsMemory) {
   int on_stack = 0;
   EXPECT_THAT(error_of([&] { wrap(context, &on_stack, bytes_info(1)); }, Code::kInvalidArgument),
-              ::testing::HasSubstr("is no memory of this ze_context"));
+              ::testing::HasSubstr("is not memory of this ze_context"));
   error_of([&] { wrap(context, nullptr, bytes_info(1)); }, Code::kInvalidArgument);
   error_of([&] { wrap(host_context(), &on_stack, bytes_info(1)); }, Code::kInvalidArgument);
   const Context other = make_context(level_zero::device(context));

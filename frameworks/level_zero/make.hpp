@@ -126,7 +126,7 @@ inline UsmFacts known_usm(const UsmContext& context, const void* data, const cha
   const auto facts = find_usm(context.native(), data);
   if (!facts)
     throw Error(Code::kInvalidArgument,
-                std::string("level_zero::") + function + ": the pointer is no memory of this ze_context of " +
+                std::string("level_zero::") + function + ": the pointer is not memory of this ze_context of " +
                     context.native().device.name + " (another context's, freed, or plain host memory)");
   return *facts;
 }

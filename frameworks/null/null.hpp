@@ -127,7 +127,7 @@ inline Block* block(const Tensor& tensor) {
     if (const auto* memory = dynamic_cast<const BlockMemory*>(tensor.memory().get())) return memory->block();
   }
   throw Error(Code::kInvalidArgument, "null::block of " + to_string(tensor) +
-                                          ": it is no null.block; map it to a null context with a Router first");
+                                          ": it is not a null.block; map it to a null context with a Router first");
 }
 
 namespace detail {

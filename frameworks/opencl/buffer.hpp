@@ -69,7 +69,7 @@ inline cl_mem buffer(const Tensor& tensor) {
     if (const auto* memory = dynamic_cast<const BufferMemory*>(tensor.memory().get())) return memory->buffer();
   }
   throw Error(Code::kInvalidArgument, "opencl::buffer of " + to_string(tensor) +
-                                          ": it is no opencl.buffer; map it to an OpenCL context with a Router first");
+                                          ": not an opencl.buffer; map it to an OpenCL context with a Router first");
 }
 
 namespace detail {
@@ -262,7 +262,7 @@ inline BufferContext& buffers(const Context& context, const char* function) {
   if (!buffers)
     throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": " +
                                             (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is no context of OpenCL buffers");
+                                            " is not a context of OpenCL buffers");
   return *buffers;
 }
 

@@ -41,7 +41,7 @@ class CpuToBuffer final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(to);
-    if (!native) return Refusal{"the target is no context of this framework"};
+    if (!native) return Refusal{"the target is not a context of this framework"};
     if (std::string reason = obstacle(*native, from.memory_bytes, from.alignment); !reason.empty())
       return Refusal{std::move(reason)};
     Reached reached =
@@ -128,7 +128,7 @@ class CpuToBufferCopy final : public Edge {
 
   Step step(const Description& from, const Context& to, Access access) const override {
     const Native* native = native_of(to);
-    if (!native) return Refusal{"the target is no context of this framework"};
+    if (!native) return Refusal{"the target is not a context of this framework"};
     if (takes(cpu_to_buffer, from, to, access)) return Refusal{kShared};
     const std::size_t size = checked_size_bytes(from.info.type, from.info.shape).value_or(SIZE_MAX);
     if (size == 0) return Refusal{kEmpty};
@@ -200,7 +200,7 @@ class BufferToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     Reached reached = shared_in_place(from, to, kCpuMemory, 300);
     if (from.host_addressable) return reached;
     if (!native->maps_alias)
@@ -290,7 +290,7 @@ class BufferToCpuCopy final : public Edge {
 
   Step step(const Description& from, const Context& to, Access access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     if (takes(buffer_to_cpu, from, to, access)) return Refusal{kShared};
     Reached reached = copied(from, to, kCpuMemory, 30'000, native->device.host_unified ? 0.1 : 0.2);
     reached.result.host_addressable = true;
@@ -320,7 +320,7 @@ class BufferToBuffer final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native *source = native_of(from.context), *target = native_of(to);
-    if (!source || !target) return Refusal{"source or target is no context of this framework"};
+    if (!source || !target) return Refusal{"source or target is not a context of this framework"};
     if (source->context.get() != target->context.get())
       return Refusal{
           "the buffer belongs to another cl_context, and OpenCL shares none between two; external memory or a "

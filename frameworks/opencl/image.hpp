@@ -160,7 +160,7 @@ inline ImageAndLayout image_and_layout(const Tensor& tensor) {
       return {memory->image(), &memory->layout()};
   }
   throw Error(Code::kInvalidArgument,
-              "opencl::image of " + to_string(tensor) + ": it is no opencl.image; map it to opencl::images(context)");
+              "opencl::image of " + to_string(tensor) + ": not an opencl.image; map it to opencl::images(context)");
 }
 
 /// Copies the rows that a tensor covers between its image and a packed buffer, by device commands.
@@ -289,7 +289,7 @@ class ImageContext final : public FacetContext {
   std::optional<Refusal> refusal(ElementType type, const Shape& shape, Samples samples) const {
     const auto picture = detail::picture_of(shape);
     const std::string what = std::string(tenon::v1::name(type)) + " " + to_string(shape);
-    if (!picture) return Refusal{what + " is no picture: images are [height, width] or [height, width, channels]"};
+    if (!picture) return Refusal{what + " is not a picture: images are [height, width] or [height, width, channels]"};
     const cl_image_format format = detail::format_of(type, picture->channels, samples);
     if (format.image_channel_order == 0)
       return Refusal{"OpenCL has no image format of " + std::to_string(picture->channels) + " channels of " +

@@ -20,7 +20,7 @@ class BufferToImage final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* source = native_of(from.context);
     const auto* images = to.as<ImageContext>();
-    if (!source || !images) return Refusal{"source or target is no context of this framework"};
+    if (!source || !images) return Refusal{"source or target is not a context of this framework"};
     const Device& device = images->native().device;
     if (source->context.get() != images->native().context.get())
       return Refusal{"the buffer belongs to another cl_context"};
@@ -112,7 +112,7 @@ class ImageToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     Reached reached = copied(from, to, kCpuMemory, 50'000, native->device.host_unified ? 0.2 : 0.3);
     reached.result.host_addressable = true;
     reached.result.alignment = 64;
@@ -140,7 +140,7 @@ class CpuToImage final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const auto* images = to.as<ImageContext>();
-    if (!images) return Refusal{"the target is no context of this framework"};
+    if (!images) return Refusal{"the target is not a context of this framework"};
     if (auto refused = images->refusal(from.info.type, from.info.shape, Samples::kNormalised)) return *refused;
     return copied(from, to, kImageMemory, 50'000, images->native().device.host_unified ? 0.2 : 0.3);
   }

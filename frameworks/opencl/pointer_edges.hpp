@@ -33,7 +33,7 @@ class UsmToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     return from.host_addressable ? shared_in_place(from, to, kCpuMemory, 100) : host_copy(from, to, *native);
   }
 
@@ -59,7 +59,7 @@ class CpuToUsm final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const auto* context = to.as<UsmContext>();
-    if (!context) return Refusal{"the target is no context of this framework"};
+    if (!context) return Refusal{"the target is not a context of this framework"};
     if (context->usm()->functions.any_host_pointer) return shared_in_place(from, to, kUsmMemory, 100);
     if (!context->usm()->functions.host_type)
       return Refusal{context->native().device.name + " takes neither host pointers as USM nor has host USM to copy to"};
@@ -131,7 +131,7 @@ class SvmToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     if (from.host_addressable) return shared_in_place(from, to, kCpuMemory, 100);
     if (native->coherency != Coherency::kStanding) return host_copy(from, to, *native);
     Reached reached = shared_in_place(from, to, kCpuMemory, 30'000);
@@ -178,7 +178,7 @@ class CpuToSvm final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const auto* context = to.as<SvmContext>();
-    if (!context) return Refusal{"the target is no context of this framework"};
+    if (!context) return Refusal{"the target is not a context of this framework"};
     if (context->has_system()) return shared_in_place(from, to, kSvmMemory, 100);
     Reached reached = copied(from, to, kSvmMemory, 20'000, 0.1);
     reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // Empty SVM does not exist.
@@ -226,7 +226,7 @@ class SvmToBuffer final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native *source = native_of(from.context), *target = native_of(to);
-    if (!source || !target) return Refusal{"source or target is no context of this framework"};
+    if (!source || !target) return Refusal{"source or target is not a context of this framework"};
     if (source->context.get() != target->context.get()) return Refusal{"the SVM belongs to another cl_context"};
     if (from.memory_bytes > target->device.max_allocation)
       return Refusal{"the memory is larger than the largest buffer"};

@@ -119,7 +119,7 @@ inline void* svm_pointer(const Tensor& tensor) {
       return static_cast<std::byte*>(memory->data()) + tensor.offset();
   }
   throw Error(Code::kInvalidArgument,
-              "opencl::svm_pointer of " + to_string(tensor) + ": it is no opencl.svm; map it to opencl::svm(context)");
+              "opencl::svm_pointer of " + to_string(tensor) + ": not an opencl.svm; map it to opencl::svm(context)");
 }
 
 /// The context of SVM over the same cl_context as the buffers.

@@ -148,7 +148,7 @@ inline void* usm_pointer(const Tensor& tensor) {
       return static_cast<std::byte*>(memory->data()) + tensor.offset();
   }
   throw Error(Code::kInvalidArgument,
-              "opencl::usm_pointer of " + to_string(tensor) + ": it is no opencl.usm; map it to opencl::usm(context)");
+              "opencl::usm_pointer of " + to_string(tensor) + ": not an opencl.usm; map it to opencl::usm(context)");
 }
 
 /// The context of USM over the same cl_context as the buffers.

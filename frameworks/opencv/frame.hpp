@@ -78,7 +78,7 @@ inline Frame wrap_frame(const cv::Mat& mat, PixelFormat format, cpu::Wrapped acc
   FrameInfo info{format, static_cast<std::uint32_t>(mat.cols), static_cast<std::uint32_t>(mat.rows)};
   if (mat.dims != 2) {
     throw Error(Code::kInvalidArgument, "opencv::wrap_frame " + std::string(known.name) + ": " + detail::describe(mat) +
-                                            " is no picture; it must have two dimensions");
+                                            " is not a picture; it must have two dimensions");
   }
   if (known.plane_count == 1) return Frame(info, {detail::as_plane(whole, info, 0)});
   if (!detail::stacks(known) || mat.channels() != 1 || whole.element_type() != known.sample || mat.rows % 3 != 0 ||

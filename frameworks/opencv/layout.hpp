@@ -74,7 +74,7 @@ inline std::string stride_reason(const TensorInfo& info, std::size_t item) {
     if (info.shape[axis] == 1) continue;  // Never stepped along.
     if (info.strides[axis] < 0 || (stride & (item - 1)) != 0)
       return "byte stride " + std::to_string(info.strides[axis]) + " of axis " + std::to_string(axis) +
-             " is no positive multiple of the element's " + std::to_string(item) + " bytes";
+             " is not a positive multiple of the element's " + std::to_string(item) + " bytes";
     if (axis + 1 == rank && rank > 1 && stride != item)
       return "elements of the innermost axis lie " + std::to_string(stride) + " bytes apart, and cv::Mat packs them";
     if (stride < inner)

@@ -153,7 +153,7 @@ inline const Context& context() {
 inline ov::Allocator allocator(std::size_t alignment = 64) {
   if (!std::has_single_bit(alignment))
     throw Error(Code::kInvalidArgument,
-                "openvino::allocator: an alignment of " + std::to_string(alignment) + " bytes is no power of two");
+                "openvino::allocator: an alignment of " + std::to_string(alignment) + " bytes is not a power of two");
   return ov::Allocator(detail::AlignedAllocator{alignment});
 }
 /// As above, with the alignment that `consumer` needs to use memory in place.

@@ -139,7 +139,7 @@ void infer_space_to_depth(Node& node) {
       continue;
     }
     if (data[axis].get_length() % block != 0)
-      fail("axis " + std::to_string(axis) + " of " + data.to_string() + " is no multiple of block_size " +
+      fail("axis " + std::to_string(axis) + " of " + data.to_string() + " is not a multiple of block_size " +
            std::to_string(block));
     out[axis] = Dimension(data[axis].get_length() / block);
   }
@@ -191,7 +191,7 @@ void infer_shuffle(Node& node) {
   if (data.rank().is_static()) {
     const Dimension& extent = data[normalized_axis(node.get_attributes().get_int("axis"), data.size())];
     if (extent.is_static() && extent.get_length() % groups != 0)
-      fail("extent " + extent.to_string() + " is no multiple of " + std::to_string(groups) + " groups");
+      fail("extent " + extent.to_string() + " is not a multiple of " + std::to_string(groups) + " groups");
   }
   infer_same(node);
 }

@@ -328,7 +328,7 @@ void infer_variadic_split(Node& node) {
         shapes[i][at] = Dimension::dynamic();
       } else {
         if (*length < 0 || __builtin_add_overflow(sum, *length, &sum))
-          fail("length " + std::to_string(*length) + " of part " + std::to_string(i) + " is no extent");
+          fail("length " + std::to_string(*length) + " of part " + std::to_string(i) + " is not an extent");
         shapes[i][at] = Dimension(*length);
       }
     }

@@ -481,7 +481,7 @@ void infer_reorg_yolo(Node& node) {
     fail("the data has " + out[1].to_string() + " channels, no multiple of the stride's square");
   for (std::size_t i = 2; i < 4; ++i) {
     if (out[i].is_static() && out[i].get_length() % stride != 0)
-      fail("an extent of " + out[i].to_string() + " is no multiple of the stride " + std::to_string(stride));
+      fail("an extent of " + out[i].to_string() + " is not a multiple of the stride " + std::to_string(stride));
     out[i] = out[i].is_static() ? Dimension(out[i].get_length() / stride) : Dimension::dynamic();
   }
   out[1] = out[1] * Dimension(stride * stride);

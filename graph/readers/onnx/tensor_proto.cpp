@@ -112,7 +112,7 @@ std::uint64_t byte_count(const std::string& text, const std::string& what) {
   std::uint64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size()) {
-    throw Error(Code::kInvalidArgument, what + ": \"" + text + "\" is no byte count of external data");
+    throw Error(Code::kInvalidArgument, what + ": \"" + text + "\" is not a byte count of external data");
   }
   return value;
 }

@@ -465,7 +465,7 @@ class IrReader {
     const auto end = text.data() + text.size();
     const auto result = std::from_chars(text.data(), end, value);
     if (text.empty() || result.ec != std::errc{} || result.ptr != end) {
-      throw Error(Code::kInvalidArgument, std::string(name) + "=\"" + std::string(text) + "\" is no byte count");
+      throw Error(Code::kInvalidArgument, std::string(name) + "=\"" + std::string(text) + "\" is not a byte count");
     }
     return value;
   }

@@ -152,7 +152,7 @@ TEST(IrReader, RefusesBrokenGraphs) {
   EXPECT_THAT(message(net(p + relu + layer("3", "Add", 2) + result,
                           edge(0, 0, 3, 0) + edge(1, 1, 3, 1) + edge(3, 2, 1, 0) + edge(1, 1, 2, 0))),
               HasSubstr("cycle"));
-  EXPECT_THAT(message(relu_net("1,x")), HasSubstr("\"1,x\" is no shape"));
+  EXPECT_THAT(message(relu_net("1,x")), HasSubstr("\"1,x\" is not a shape"));
   std::string deep;
   for (int i = 0; i < 200; ++i) deep += "<a>";
   for (int i = 0; i < 200; ++i) deep += "</a>";

@@ -6,9 +6,9 @@ foreach(_tenon_prefix IN LISTS CMAKE_PREFIX_PATH)
   file(GLOB _tenon_found "${_tenon_prefix}/lib/python3*/site-packages/openvino/cmake")
   list(APPEND _tenon_openvino_hints ${_tenon_found})
 endforeach()
-# Global: the targets are linked from folders beside the one that asks.
+# GLOBAL, because targets in sibling folders link these too.
 find_package(OpenVINO CONFIG QUIET GLOBAL COMPONENTS Runtime HINTS ${_tenon_openvino_hints})
 unset(_tenon_openvino_hints)
 unset(_tenon_found)
 unset(_tenon_prefix)
-set(OpenVINO_PC_REQUIRES openvino)  # Its pkg-config module, which its packages for systems have.
+set(OpenVINO_PC_REQUIRES openvino)  # Its pkg-config module, which its system packages have.

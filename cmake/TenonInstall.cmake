@@ -14,7 +14,7 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/TenonConfigVersion.cmake
 install(FILES "${PROJECT_BINARY_DIR}/TenonConfig.cmake" "${PROJECT_BINARY_DIR}/TenonConfigVersion.cmake"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/cmake/Tenon")
 
-# Paths are relative to the .pc files, so that an install tree may be moved. `tenon` is the runtime, or what there is below it.
+# Paths are relative to the .pc files, so install trees may be moved. `tenon` is the runtime, or the top layer present.
 file(RELATIVE_PATH TENON_PC_PREFIX "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
 function(tenon_pc file description requires cflags libs)
   configure_file("${PROJECT_SOURCE_DIR}/cmake/tenon.pc.in" "${PROJECT_BINARY_DIR}/pkgconfig/${file}.pc" @ONLY)

@@ -16,23 +16,23 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
-# -O3 is for kernels, whose folders say so: elsewhere it costs compile time and buys nothing.
+# -O3 is only for kernels, whose folders set it: elsewhere it costs compile time and gains nothing.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
-string(REPLACE "-O2 -g" "-O1 -g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")  # Sanitizers' type.
+string(REPLACE "-O2 -g" "-O1 -g1" CMAKE_CXX_FLAGS_RELWITHDEBINFO "${CMAKE_CXX_FLAGS_RELWITHDEBINFO}")  # For sanitizers.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/bin")
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/lib")
 include(GNUInstallDirs)
-# Installed, libraries lie in one folder, and in its folder `tenon` those of others that no package manager put on the system.
+# Installed libraries lie in one folder; its subfolder `tenon` has third-party ones that no package manager installed.
 set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/tenon;$ORIGIN/../${CMAKE_INSTALL_LIBDIR};$ORIGIN/../tenon")
-set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # Of folders outside this tree: build/venv need not be there any more.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)  # For libraries outside this tree: build/venv may be gone later.
 
-# Headers are included as <tenon/core/tensor.hpp> both here and when installed: inside the build this is a link to the tree.
+# Headers are included as <tenon/core/tensor.hpp> here and when installed; in the build this is a link to the tree.
 set(TENON_INCLUDE_DIR "${CMAKE_BINARY_DIR}/include")
 file(MAKE_DIRECTORY "${TENON_INCLUDE_DIR}")
 file(CREATE_LINK "${PROJECT_SOURCE_DIR}" "${TENON_INCLUDE_DIR}/tenon" SYMBOLIC)
 
-# Asked once, by compiling through it (its folder may not be writable): one that is installed later would build all anew.
+# Tested once, by compiling with it (its folder may not be writable). A ccache installed later would rebuild everything.
 if(NOT DEFINED CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(TENON_CCACHE ccache)
   set(launcher "")
@@ -60,9 +60,9 @@ if(PROJECT_IS_TOP_LEVEL)
   if(TENON_SANITIZE)
     add_compile_options(-fsanitize=${TENON_SANITIZE} -fno-omit-frame-pointer -g1)
     add_link_options(-fsanitize=${TENON_SANITIZE})
-    # Instrumented code makes g++ 12 see uninitialised members in std::variant's destructor and overlaps in std::string.
+    # In instrumented code g++ 12 warns of uninitialised members in ~std::variant and of overlaps in std::string.
     add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>)
-    foreach(sanitizer address thread)  # g++ says so by itself; what tests know of sanitizers, they ask by these names.
+    foreach(sanitizer address thread)  # g++ defines these itself; tests check for sanitizers by these names.
       if(TENON_SANITIZE MATCHES "${sanitizer}" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
         string(TOUPPER "__SANITIZE_${sanitizer}__" macro)
         add_compile_definitions(${macro})
@@ -74,10 +74,10 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 if(TENON_BUILD_FUZZERS)
-  add_compile_options(-fsanitize=fuzzer-no-link)  # Coverage of the libraries too, or the fuzzers see nothing of what they reach.
+  add_compile_options(-fsanitize=fuzzer-no-link)  # Libraries too, or fuzzers cannot see into them.
 endif()
 if(TENON_BUILD_TESTS)
-  set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)  # Target all_verify_interface_header_sets: every public header alone.
+  set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)  # all_verify_interface_header_sets compiles each public header alone.
   enable_testing()
   find_package(GTest REQUIRED)
 endif()

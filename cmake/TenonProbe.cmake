@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is found by its name may still be too old, broken or of another architecture: it is asked to do what it is needed for,
-# and counts as absent when it cannot.
+# A library or program that was found may still be too old, broken or of another architecture. A probe makes it do what
+# it is needed for; if that fails, it counts as absent.
 
-# tenon_probe(<variable> SOURCE <file> [LINK <targets>]): whether the file compiles and links. What the compiler said of one that
-# does not lies in <build>/probes/<variable>.log. A success is remembered; a failure is asked again at the next configuration.
+# tenon_probe(<variable> SOURCE <file> [LINK <targets>]): whether the file compiles and links. Success is cached. A
+# failure is tested again at the next configuration; its compiler output is in <build>/probes/<variable>.log.
 function(tenon_probe variable)
   cmake_parse_arguments(A "" "SOURCE" "LINK" ${ARGN})
   if(${variable})
@@ -19,7 +19,7 @@ function(tenon_probe variable)
   endif()
 endfunction()
 
-# tenon_probe_command(<variable> <program and arguments>...): whether it runs and ends with 0.
+# tenon_probe_command(<variable> <program and arguments>...): whether it runs and exits with 0.
 function(tenon_probe_command variable)
   if(${variable})
     return()

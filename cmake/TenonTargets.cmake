@@ -2,7 +2,7 @@
 # The functions that a folder's CMakeLists.txt calls: layer, framework, device, test, benchmark, fuzzer.
 include(CMakePackageConfigHelpers)
 set_property(GLOBAL PROPERTY TENON_COMPONENTS "")
-# What the demo needs; what runs under the sanitizers in every change; what runs under the thread sanitizer.
+# Targets: what the demo needs; what runs under the sanitizers in every change; what runs under the thread sanitizer.
 add_custom_target(tenon_demo)
 add_custom_target(tenon_sanitized_tests)
 add_custom_target(tenon_fuzzers)
@@ -11,7 +11,7 @@ add_custom_target(tenon_threaded_tests)
 # Adds every folder below <parent> that has a CMakeLists.txt: deleting one needs no edit.
 function(tenon_add_each parent)
   file(GLOB lists CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${parent}/*/CMakeLists.txt")
-  # The hubs first, cpu before dmabuf, which stands on it: others may name them as dependencies.
+  # Hubs first, cpu before dmabuf, which needs it: the other folders may depend on both.
   foreach(hub dmabuf cpu)
     set(list "${PROJECT_SOURCE_DIR}/${parent}/${hub}/CMakeLists.txt")
     if(parent STREQUAL "frameworks" AND list IN_LIST lists)
@@ -32,13 +32,13 @@ function(tenon_add_layer_if_present layer)
   endif()
 endfunction()
 
-# Says that a folder is off and why, at configure time.
+# Reports at configure time that a folder is off, and why.
 function(tenon_switched_off name reason)
   message(STATUS "Tenon: ${name} is off: ${reason}")
 endfunction()
 
-# All headers of the calling folder and below are public and installed, except those in folders internal/ and testing/ and what
-# `private` lists: folders and files of that folder.
+# All headers of the calling folder and below are public and installed, except folders internal/ and testing/
+# and the folders and files listed in `private`.
 function(_tenon_public_headers target scope private)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.hpp" "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
   list(FILTER headers EXCLUDE REGEX "/(internal|testing)/")
@@ -74,7 +74,7 @@ function(tenon_add_library)
                         VERSION ${PROJECT_VERSION})
   add_library(tenon::${A_NAME} ALIAS tenon_${A_NAME})
   add_library(tenon::${A_NAME}_static ALIAS tenon_${A_NAME}_static)
-  # Programs link what its headers show; CMake wants to know the other libraries too, which the linker looks through.
+  # Programs link only what its headers use; the others are named too, because the linker searches them.
   get_property(components GLOBAL PROPERTY TENON_COMPONENTS)
   set(depends "")
   set(requires "")
@@ -121,11 +121,11 @@ function(tenon_install_component name target)
 endfunction()
 
 # tenon_add_framework(NAME x [NEEDS pkg-config modules or imported targets] [PKGCONFIG m...] [DEPENDS cpu])
-# Bridges too: they depend on the frameworks that they join.
+# For bridges too, which depend on the frameworks that they join.
 #   [FIND_MODULES FindY.cmake: the folder's own find modules for PACKAGES, installed with the package; they may set Y_PC_REQUIRES,
 #    Y_PC_CFLAGS and Y_PC_LIBS, what the framework's pkg-config module says of Y]
-# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the header-only target tenon::x. Returns in the caller's scope
-# TENON_X_ENABLED, so that the folder adds its tests only when it is on.
+# Makes the option TENON_WITH_X (AUTO|ON|OFF) and the header-only target tenon::x. Sets TENON_X_ENABLED in the caller's
+# scope, so that the folder adds its tests only when it is on.
 function(tenon_add_framework)
   cmake_parse_arguments(A "" "NAME" "PKGCONFIG;PACKAGES;FIND_MODULES;DEPENDS;LINK" ${ARGN})
   string(TOUPPER "${A_NAME}" upper)
@@ -151,7 +151,7 @@ function(tenon_add_framework)
       list(APPEND links PkgConfig::TENON_${upper})
       list(JOIN A_PKGCONFIG " " modules)
       list(APPEND find_lines "tenon_needs_modules(${A_NAME} TENON_${upper} ${modules})")
-      # As pkg-config writes it in a module's Requires.
+      # In the form of a pkg-config module's Requires.
       set(pc_requires ${A_PKGCONFIG})
       list(TRANSFORM pc_requires REPLACE "(>=|<=|=)" " \\1 ")
     else()
@@ -178,7 +178,7 @@ function(tenon_add_framework)
       list(APPEND missing "framework ${dep}")
     endif()
   endforeach()
-  # What is there by its name must also do: probe.cpp asks for what the framework needs of it.
+  # A library that was found must also work: probe.cpp tests what the framework needs of it.
   if(NOT missing AND EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/probe.cpp")
     tenon_probe(TENON_${upper}_WORKS SOURCE "${CMAKE_CURRENT_SOURCE_DIR}/probe.cpp" LINK ${links})
     if(NOT TENON_${upper}_WORKS)
@@ -218,8 +218,8 @@ function(tenon_add_framework)
 endfunction()
 
 set(TENON_CONTEXTS_SYMBOL "tenon_contexts_${PROJECT_VERSION_MAJOR}_${PROJECT_VERSION_MINOR}")
-# A framework or bridge that has a contexts.hpp (tenon::x::contexts(): what exists of it on this machine) is also a module
-# libtenon_contexts_<name>.so, which programs that want every framework load where its library is there: the tool, say.
+# A framework or bridge with a contexts.hpp (tenon::x::contexts(): its contexts on this machine) also becomes a module
+# libtenon_contexts_<name>.so, which programs that want every framework (the tool) load if its library is present.
 function(_tenon_add_contexts name)
   file(RELATIVE_PATH folder "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/contexts.cpp" CONTENT
@@ -237,13 +237,13 @@ extern \"C\" __attribute__((visibility(\"default\"))) void ${TENON_CONTEXTS_SYMB
 endfunction()
 
 # tenon_add_device(NAME cpu SOURCES ... LINK ... [EXAMPLE]): a module libtenon_device_<name>.so that the runtime loads by
-# name. An EXAMPLE lies in lib/examples and is not installed.
+# name. An EXAMPLE is built into lib/examples and not installed.
 function(tenon_add_device)
   cmake_parse_arguments(A "EXAMPLE" "NAME" "SOURCES;LINK" ${ARGN})
   add_library(tenon_device_${A_NAME} MODULE ${A_SOURCES})
   target_link_libraries(tenon_device_${A_NAME} PRIVATE tenon_flags tenon::runtime ${A_LINK})
-  if(NOT TENON_SANITIZE)  # Whose functions come with the program.
-    target_link_options(tenon_device_${A_NAME} PRIVATE LINKER:-z,defs)  # What is missing fails here, not when it is loaded.
+  if(NOT TENON_SANITIZE)  # Sanitizer functions come with the program.
+    target_link_options(tenon_device_${A_NAME} PRIVATE LINKER:-z,defs)  # Missing symbols fail here, not at load.
   endif()
   set_target_properties(tenon_device_${A_NAME} PROPERTIES CXX_VISIBILITY_PRESET hidden)
   if(A_EXAMPLE)
@@ -262,7 +262,7 @@ function(tenon_add_test)
     return()
   endif()
   add_executable(${A_NAME} ${A_SOURCES})
-  target_compile_options(${A_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)  # Tests wait for the compiler, not for loops.
+  target_compile_options(${A_NAME} PRIVATE $<$<CONFIG:Release,RelWithDebInfo>:-O1>)  # Compile time matters more.
   target_include_directories(${A_NAME} PRIVATE "${PROJECT_SOURCE_DIR}/tests")  # For "support/...".
   target_link_libraries(${A_NAME} PRIVATE tenon_flags ${A_LINK} GTest::gtest GTest::gmock)
   if(NOT A_NO_MAIN)
@@ -285,9 +285,9 @@ function(tenon_add_test)
     set(A_TIMEOUT 120)
   endif()
   if(TENON_SANITIZE)
-    math(EXPR A_TIMEOUT "${A_TIMEOUT} * 10")  # Sanitizers are slow; a hang still ends.
+    math(EXPR A_TIMEOUT "${A_TIMEOUT} * 10")  # Sanitizers are slow; a hang still has to end.
   endif()
-  # Where every test of a binary was skipped, and none failed, ctest says so: green would be a claim.
+  # A binary whose tests were all skipped is reported as skipped by ctest, not as passed.
   set_tests_properties(${A_NAME} PROPERTIES TIMEOUT ${A_TIMEOUT} LABELS "${A_LABELS}" ENVIRONMENT "${A_ENV}"
                        SKIP_RETURN_CODE 77 SKIP_REGULAR_EXPRESSION
                        "\\[  PASSED  \\] 0 tests\\.\n\\[  SKIPPED \\] [0-9]+ tests?, listed below:\n(\\[  SKIPPED \\] [^\n]*\n?)+$")

@@ -32,7 +32,7 @@ concept Parsable = requires(std::istream& in, T& value) {
   in >> value;
 };
 
-/// A path, without its header: streams would quote it, and end it at the first space.
+/// True for std::filesystem::path, without its header: streams quote a path and end it at the first space.
 template <typename T>
 concept PathLike = requires(const T& value, const std::string& text) {
   value.native();
@@ -102,7 +102,7 @@ void print_value(std::ostream& out, const std::map<K, V>& map) {
   out << '}';
 }
 
-/// "{A:1,B:{C:2}}" as keys and the texts of their values. @return false when it is not of this form.
+/// Splits "{A:1,B:{C:2}}" into keys and value texts. @return false when the text has another form.
 inline bool split_map(const std::string& text, std::vector<std::pair<std::string, std::string>>& entries) {
   entries.clear();
   if (text.size() < 2 || text.front() != '{' || text.back() != '}') return false;
@@ -207,9 +207,9 @@ bool parse_value(const std::string& text, std::map<K, V>& map) {
 }
 }  // namespace detail
 
-/// Holds one value of any copyable type. as<T>() gives it back; arithmetic types convert among each other when the
-/// value fits, and every printable type converts to and from text as property files need: "YES"/"NO" for bool, lists,
-/// sets and tuples by spaces, maps as "{A:1,B:{C:2}}".
+/// Holds one value of any copyable type. as<T>() returns it; arithmetic types convert to each other when the value
+/// fits. Every printable type converts to and from text as property files need it: "YES"/"NO" for bool, lists, sets and
+/// tuples separated by spaces, maps as "{A:1,B:{C:2}}".
 /// @thread value semantics: distinct objects from distinct threads.
 class Any {
  public:
@@ -302,7 +302,7 @@ class Any {
     }
     T value;
   };
-  // Compared by name: the same type may have one type_info per module.
+  // Compared by name, because each module may have its own type_info of the same type.
   template <typename T>
   const T* peek() const noexcept {
     if (!holder_ || (holder_->type() != typeid(T))) return nullptr;

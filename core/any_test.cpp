@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of properties to text and back: the forms that OpenVINO writes and reads.
+// Property values to text and back, in the forms that OpenVINO writes and reads.
 #include <gtest/gtest.h>
 
 #include <filesystem>

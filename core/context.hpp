@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts: where memory lives, and which ways lead from and to it.
+// Contexts: where memory lives, and the edges that lead to and from it.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ class Edge;
 class Memory;
 class Tensor;
 
-/// Which silicon a context stands on: are two contexts the same device? Unknown parts are zero.
+/// Identifies the hardware behind a context, so that two contexts can be compared. Unknown parts are zero.
 struct DeviceIdentity {
   std::array<std::uint8_t, 16> uuid{};
   std::uint32_t pci_domain = 0, pci_bus = 0, pci_device = 0, pci_function = 0;
   bool has_uuid = false, has_pci = false;
 
-  /// True only when both say enough to know.
+  /// True only when both identities hold enough to decide.
   bool same_device(const DeviceIdentity& other) const {
     if (has_uuid && other.has_uuid) return uuid == other.uuid;
     if (has_pci && other.has_pci) {
@@ -42,22 +42,22 @@ struct DeviceIdentity {
 class TENON_API ContextImpl : public RefCounted {
  public:
   ContextImpl();
-  /// "cpu", "opencl:NVIDIA H200"; unique enough for a person to know which one is meant.
+  /// Name shown to people ("cpu", "opencl:NVIDIA H200"); unique enough to tell contexts apart.
   virtual std::string_view name() const = 0;
   /// The kind of memory that is native to this context.
   virtual MemoryKind kind() const = 0;
-  /// Edges of this context's framework, from and to any kind. Static objects: they outlive every router.
+  /// Edges that this context's framework provides, from and to any kind. Static objects that outlive every router.
   virtual std::span<const Edge* const> edges() const { return {}; }
   virtual DeviceIdentity device() const { return {}; }
-  /// What tensors must look like to be used here in place, before any one consumer's wishes.
+  /// What a tensor must look like to be used here in place, before any consumer adds its own requirements.
   virtual Requirements requirements() const { return {}; }
-  /// What a user can do so that memory of this context need not be copied elsewhere, for explanations; empty: nothing
-  /// known. A literal.
+  /// Advice for explanations: what a user can do so that memory of this context need not be copied elsewhere. A string
+  /// literal; empty when none is known.
   virtual std::string_view remedy() const { return {}; }
   /// Allocates memory that meets `wanted`. @errors kUnimplemented when this context only wraps; kResourceExhausted.
   virtual Ref<Memory> allocate(const Requirements& wanted);
-  /// Copies bytes out of / into a tensor of this context through the framework's own calls: the oracle of alias tests,
-  /// and nothing that a steady state would use. Both cover tensor.size_bytes() packed bytes and wait for completion.
+  /// Copies bytes out of / into a tensor of this context through the framework's own calls. For alias tests, not for
+  /// steady-state use. Both cover tensor.size_bytes() packed bytes and wait for completion.
   virtual void read(const Tensor& tensor, std::span<std::byte> out) const;
   virtual void write(const Tensor& tensor, std::span<const std::byte> in) const;
 

@@ -35,7 +35,7 @@ enum class ElementType : std::uint8_t {
   kU1,
 };
 
-/// What is known of an element type. `bits` is 0 only for kUndefined.
+/// Properties of an element type. `bits` is 0 only for kUndefined.
 struct ElementTypeInfo {
   ElementType type;
   std::string_view name;  ///< OpenVINO's short name: "f32", "u8", "boolean".
@@ -73,7 +73,7 @@ constexpr std::optional<ElementType> element_type_from_name(std::string_view tex
   for (const auto& entry : kElementTypes) {
     if (entry.name == text) return entry.type;
   }
-  // What IR files and OpenVINO's properties also call them.
+  // Further names in IR files and OpenVINO's properties.
   struct Alias {
     std::string_view text;
     ElementType type;

@@ -69,11 +69,11 @@ class TENON_API Error : public std::runtime_error {
   std::source_location where_;
 };
 
-/// The message of an exception followed by those of its causes, one a line.
+/// The message of an exception followed by those of its causes, one per line.
 TENON_API std::string describe(const std::exception& error);
 
-/// A normal "no": what cannot be done here and which capability is missing. A value, kept for explain(); a failure is
-/// an exception instead.
+/// A normal "no": what cannot be done here and which capability is missing. A value kept for explain(), unlike a
+/// failure, which is an exception.
 struct Refusal {
   std::string reason;
 };

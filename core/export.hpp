@@ -5,7 +5,7 @@
 /// Marks what the shared libraries export. Programs may be built with hidden visibility.
 #define TENON_API __attribute__((visibility("default")))
 
-/// With TENON_HEADER_ONLY the compiled parts of core are inline: for programs of one binary only, because registries
+/// TENON_HEADER_ONLY makes the compiled parts of core inline. Only for programs of a single binary, because registries
 /// and ledger must exist once per process.
 #ifdef TENON_HEADER_ONLY
 #define TENON_INLINE inline

@@ -23,7 +23,7 @@ inline namespace v1 {
 namespace detail {
 
 inline constexpr std::string_view kTemporary = ".part";
-/// "." and this many hexadecimal digits stand between a target's name and ".part".
+/// Number of hexadecimal digits, after a ".", between a target's name and ".part".
 inline constexpr std::size_t kUniqueDigits = 16;
 
 TENON_INLINE Code code_of_errno(int error) {
@@ -66,7 +66,7 @@ TENON_INLINE void expect_regular(const std::filesystem::path& path, mode_t mode)
                 "cannot read \"" + path.string() + "\": it is " + kind_of(mode) + ", and a regular file is expected");
 }
 
-/// Differs between processes of one number too, as in containers, where every first process is 1.
+/// Differs between processes with equal ids too, as in containers, where the first process is always 1.
 TENON_INLINE std::string unique_digits() {
   static std::atomic<std::uint64_t> serial{0};
   timespec now{};

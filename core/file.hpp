@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as all readers and writers here open them: reading never waits, writing leaves nothing half done.
+// Files as all readers and writers here open them: reading never blocks, writing leaves no partial file.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// A regular file, open for reading. What only has a file's name (a FIFO, a socket, a device, a folder) is refused
-/// before anything can wait for it.
+/// A regular file, open for reading. Anything else that has a path (a FIFO, a socket, a device, a folder) is refused
+/// before anything can block on it.
 class TENON_API RegularFile {
  public:
   /// @errors kNotFound, kPermissionDenied, kResourceExhausted (descriptors, memory), kInvalidArgument: not a regular
@@ -47,7 +47,7 @@ enum class Durability { kProcess, kMachine };
 /// @thread one at a time; any number of objects, in any processes, may have the same target: the last commit() stays.
 class TENON_API NewFile {
  public:
-  /// @param mode  Of the new file, less the umask.
+  /// @param mode  Mode of the new file, before the umask is applied.
   /// @errors kNotFound, kPermissionDenied, kResourceExhausted, kUnavailable; all name the path.
   explicit NewFile(const std::filesystem::path& target, unsigned mode = 0666,
                    Durability durability = Durability::kMachine);
@@ -63,7 +63,7 @@ class TENON_API NewFile {
   const std::filesystem::path& temporary() const noexcept { return temporary_; }
   /// Behind what was written so far. @errors kResourceExhausted: the disk is full; kUnavailable.
   void write(const void* data, std::size_t size);
-  /// As write(), in any order; write() goes on behind it.
+  /// As write(), at any offset and in any order; write() continues behind the end.
   void write_at(const void* data, std::size_t size, std::uint64_t offset);
   /// What the file system tells only when a file is closed, or is on the disk. For several files of which all or none
   /// are to be committed: all are flushed first. commit() does it too.
@@ -71,9 +71,9 @@ class TENON_API NewFile {
   /// Renames it to its target.
   void commit();
 
-  /// True for names that such temporary files have.
+  /// True for names of such temporary files.
   static bool is_temporary(const std::filesystem::path& file);
-  /// Removes a temporary file whose writer is no more. @return false: it is being written, or cannot be removed.
+  /// Removes a temporary file whose writer is gone. @return false: it is still being written, or cannot be removed.
   static bool remove_if_abandoned(const std::filesystem::path& temporary) noexcept;
   /// As above, of this name in that folder.
   static bool remove_if_abandoned(const UniqueFd& folder, const std::string& name) noexcept;
@@ -92,9 +92,9 @@ class TENON_API NewFile {
   bool committed_ = false;
 };
 
-/// What lies in a folder, in no order. Unlike std::filesystem::directory_iterator, whose steps are noexcept in
-/// libstdc++ and end the program where memory is short.
-/// @param error  Set where the folder can't be read, cleared otherwise. @errors std::bad_alloc alone.
+/// The entries of a folder, in no order. Unlike std::filesystem::directory_iterator, whose steps are noexcept in
+/// libstdc++, it does not end the program when memory is short.
+/// @param error  Set when the folder can't be read, cleared otherwise. @errors only std::bad_alloc.
 TENON_API std::vector<std::filesystem::path> list_folder(const std::filesystem::path& folder, std::error_code& error);
 /// The names in the folder that this is open on.
 TENON_API std::vector<std::filesystem::path> list_folder(const UniqueFd& folder, std::error_code& error);

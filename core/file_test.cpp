@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files: what is no file is refused at once, what is written appears whole or not at all, and memory may run out.
+// Files: anything but a regular file is refused at once, writes appear whole or not at all, and memory may run out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace {
-/// Allocations of this thread that still succeed; negative: all.
+/// How many allocations of this thread still succeed; negative: all.
 thread_local long allocations_left = -1;
 
 void* allocate(std::size_t size) {
@@ -81,7 +81,7 @@ class Files : public ::testing::Test {
 };
 
 TEST_F(Files, WhatIsNoFileIsNamedAndNeverWaitedFor) {
-  ::alarm(20);  // A reader that waits for a writer of the FIFO ends here.
+  ::alarm(20);  // Ends a reader that blocks on the FIFO.
   const fs::path fifo = folder / "fifo", link = folder / "link", socket = folder / "socket";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
   ASSERT_EQ(::symlink(fifo.c_str(), link.c_str()), 0);
@@ -186,7 +186,7 @@ TEST_F(Files, WhatAKilledWriterLeftIsRemovedAndNothingElse) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(names().size(), 1u);
-  // Of another target, and one that only looks alike.
+  // One of another target, and one with a similar name only.
   NewFile running(path), other(folder / "target.2");
   std::ofstream(folder / "target.mine.part") << "a user's";
   NewFile::remove_abandoned(path);

@@ -24,7 +24,7 @@ TENON_INLINE void check_extents(const FrameInfo& info) {
   }
 }
 
-/// Pitch and first byte of each plane in one allocation; returns the total.
+/// Computes pitch and first byte of each plane within one allocation; returns the total size.
 TENON_INLINE std::size_t lay_out(const FrameInfo& info, const Requirements& wanted, std::array<std::size_t, 4>& pitch,
                                  std::array<std::size_t, 4>& offset) {
   check_extents(info);
@@ -49,7 +49,7 @@ TENON_INLINE Shape plane_shape(const FrameInfo& info, std::size_t plane) {
 
 namespace detail {
 
-/// Compared extent by extent: no shape is built for a plane that fits.
+/// Compared extent by extent, so that no shape is built for a plane that fits.
 TENON_INLINE bool fits(const Tensor& plane, ElementType sample, const PlaneExtent& extent) {
   const Shape& shape = plane.shape();
   return plane && plane.element_type() == sample && shape.size() == (extent.channels == 1 ? 2u : 3u) &&
@@ -94,7 +94,7 @@ TENON_INLINE Frame::Frame(const FrameInfo& info, std::span<PlanePlace> places, c
   for (std::size_t p = 0; p < places.size(); ++p) place(p, format, places[p], lease);
 }
 
-/// Straight into the plane's fields: going through Tensor's constructor costs three times as much, per plane and frame.
+/// Writes the plane's fields directly: Tensor's constructor costs three times as much, per plane and frame.
 TENON_INLINE void Frame::place(std::size_t plane, const PixelFormatInfo& format, PlanePlace& place,
                                const Lease& lease) {
   const PlaneExtent extent = plane_extent(info_, format, plane);

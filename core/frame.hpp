@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frame: a picture, its planes and what is known about it.
+// Frame: a picture, its planes and their properties.
 #pragma once
 
 #include <array>
@@ -15,34 +15,34 @@
 namespace tenon {
 inline namespace v1 {
 
-/// "No timestamp". Else nanoseconds in the stream's own clock.
+/// "No timestamp". Timestamps are nanoseconds of the stream's own clock.
 inline constexpr std::int64_t kNoTimestamp = INT64_MIN;
 
 /// Where one plane lies: rows of packed pixels, `pitch_bytes` from each to the next.
 struct PlanePlace {
   Ref<Memory> memory;
-  std::size_t offset = 0;  ///< Of the first pixel in `memory`, bytes.
+  std::size_t offset = 0;  ///< Byte offset of the first pixel in `memory`.
   std::size_t pitch_bytes = 0;
 };
 
 /// A value: format, at most four planes, timestamp, metadata. Planes are [height, width] tensors, or [height, width,
-/// channels] where a plane interleaves several; their byte strides are the pitches. Copying costs two counts per plane.
+/// channels] if a plane interleaves several; their byte strides are the pitches. A copy costs two counts per plane.
 class TENON_API Frame {
  public:
   Frame() = default;
   /// @errors kInvalidArgument: a plane's count, extents or element type do not fit `info` (both sides named).
   Frame(const FrameInfo& info, std::vector<Tensor> planes, std::int64_t timestamp_ns = kNoTimestamp)
       : Frame(info, std::span(planes), timestamp_ns) {}
-  /// Planes where they lie, all under `lease`; takes the memories out of `places`. Allocates nothing.
-  /// @errors kInvalidArgument: another number of planes than the format has, no memory, a pitch shorter than a row;
+  /// Views planes in place, all under `lease`; takes the memories out of `places`. Allocates nothing.
+  /// @errors kInvalidArgument: wrong number of planes for the format, no memory, a pitch shorter than a row;
   /// kOutOfRange: a plane that reaches past the end of its memory.
   Frame(const FrameInfo& info, std::span<PlanePlace> places, const Lease& lease = {},
         std::int64_t timestamp_ns = kNoTimestamp);
-  /// A batch: frames side by side. Its own plane list is empty.
+  /// A batch of frames. Its own plane list is empty.
   explicit Frame(std::vector<Frame> batch);
   /// Allocates host memory for all planes at once, rows aligned to 64 bytes.
   static Frame allocate(const FrameInfo& info);
-  /// Lays the planes of `info` out in `memory` one after another; rows and heights aligned as `wanted` says.
+  /// Lays the planes of `info` out in `memory`, one after another; rows and heights are aligned as `wanted` says.
   static Frame over(const FrameInfo& info, const Ref<Memory>& memory, const Requirements& wanted,
                     const Lease& lease = {});
   /// Bytes that over() needs for `info`.
@@ -62,7 +62,7 @@ class TENON_API Frame {
   const AnyMap& metadata() const;
   /// Bytes of all planes, padding not counted.
   std::size_t size_bytes() const;
-  /// The same picture with `planes` in place of this one's (another context's view of them).
+  /// The same picture with `planes` instead of its own (the views of another context).
   /// Takes the tensors out of `planes`; allocates nothing. @errors as the constructor.
   Frame with_planes(std::span<Tensor> planes) const;
   /// The same frame, each plane through its view. Allocates nothing. @errors kInvalidArgument: not one view per plane.

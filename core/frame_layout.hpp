@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sample of which plane is which colour component, and the way from there to RGB: what code that reads pixels
-// needs of a format.
+// Which sample of which plane holds which colour component, and how to convert to RGB: what code that reads pixels
+// needs to know about a format.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Where one colour component lies: sample (x >> shift_x) * step + offset of row y >> shift_y of a plane.
+/// Where a colour component lies: sample (x >> shift_x) * step + offset of row y >> shift_y of a plane.
 struct FrameComponent {
   std::uint8_t plane = 0, step = 1, offset = 0, shift_x = 0, shift_y = 0;
 };
@@ -26,7 +26,7 @@ struct FramePlaneLayout {
 /// Components in the order Y U V, R G B or grey.
 struct FrameLayout {
   bool is_yuv = false;
-  bool pairs = false;  ///< YUYV and UYVY: columns come in twos, an odd width is rounded up.
+  bool pairs = false;  ///< YUYV and UYVY: columns come in pairs, an odd width is rounded up.
   std::uint8_t component_count = 0, plane_count = 0;
   /// Significant bits; more than 8 means 16-bit samples with the value in the high bits (P010).
   std::uint8_t bits = 8;
@@ -36,20 +36,20 @@ struct FrameLayout {
   ElementType sample_type() const { return bits > 8 ? ElementType::kU16 : ElementType::kU8; }
 };
 
-/// @errors kUnimplemented: a format or modifier whose pixels the CPU does not read; the message lists those it reads.
+/// @errors kUnimplemented: the CPU does not read this format or modifier; the message lists those it reads.
 TENON_API FrameLayout frame_layout(const FrameInfo& info);
 
-/// The affine map from components to R, G, B of 0..255: offset[c] + sum over k of matrix[c][k] * sample[k], then
+/// The affine map from components to R, G, B in 0..255: offset[c] + sum over k of matrix[c][k] * sample[k], then
 /// clamped.
 struct ColourMap {
   std::array<std::array<double, 3>, 3> matrix{};
   std::array<double, 3> offset{};
 };
 
-/// By the rules for unknown colour space and range (resolved_colour_space, resolved_colour_range).
+/// Applies the defaults for unknown colour space and range (resolved_colour_space, resolved_colour_range).
 TENON_API ColourMap rgb_from(const FrameInfo& info, const FrameLayout& layout);
 
-/// What red and blue contribute to luma. @source ITU-R BT.601-7, BT.709-6, BT.2020-2 (non-constant luminance)
+/// Weights of red and blue in luma. @source ITU-R BT.601-7, BT.709-6, BT.2020-2 (non-constant luminance)
 struct LumaWeights {
   double red = 0.299, blue = 0.114;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Core without a library: for programs of one binary only (see export.hpp). Define TENON_HEADER_ONLY for every file.
+// Core without a library, only for programs of one binary (see export.hpp). Define TENON_HEADER_ONLY for every file.
 #pragma once
 
 #ifndef TENON_HEADER_ONLY

@@ -14,7 +14,7 @@ namespace detail {
 
 class HostContext final : public ContextImpl {
  public:
-  /// It outlives static destructors that hold tensors, and every tensor of every thread refers to it.
+  /// Immortal: it outlives static destructors that hold tensors. Also saves counting, since every tensor refers to it.
   HostContext() { make_immortal(); }
   std::string_view name() const override { return "cpu"; }
   MemoryKind kind() const override { return kCpuMemory; }
@@ -68,7 +68,7 @@ TENON_INLINE HostBudget::Scope::~Scope() { detail::current_budget() = before_; }
 
 TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::size_t alignment) {
   const std::size_t align = std::max<std::size_t>(alignment, 64);
-  // What is taken is given back with the last owner of this: the memory, or this function where it fails.
+  // Returned to the budget by the last owner of this pointer: the memory, or this function when it fails.
   std::shared_ptr<HostBudget::Account> taken;
   if (const HostBudget* budget = detail::current_budget()) {
     budget->take(size_bytes);
@@ -84,7 +84,7 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
   properties.size_bytes = size_bytes;
   properties.host = data;
   properties.identity = {MemoryIdentity::Kind::kSerial, 0, detail::next_memory_serial()};
-  // The deleter needs the alignment: carried by the callback only when it is not the usual one.
+  // The deleter needs the alignment: the callback carries it only when it is not the default.
   Release release;
   if (align != 64 || taken)
     release = [data, align, taken = std::move(taken)] { ::operator delete(data, std::align_val_t(align)); };
@@ -92,8 +92,8 @@ TENON_INLINE Ref<HostMemory> HostMemory::allocate(std::size_t size_bytes, std::s
 }
 
 TENON_INLINE Ref<HostMemory> HostMemory::borrow(void* data, std::size_t size_bytes, bool read_only, Release release) {
-  // Memory without a byte may lie at null (an empty std::vector's does). It is host memory all the same, and that is
-  // known by having an address.
+  // Memory of zero bytes may lie at null (an empty std::vector's does). It still needs an address, because that is what
+  // marks memory as host memory.
   alignas(64) static char nowhere[64];
   Properties properties;
   properties.size_bytes = size_bytes;

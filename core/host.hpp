@@ -16,16 +16,16 @@ inline namespace v1 {
 /// The one context of host memory in this process: kind "cpu". frameworks/cpu adds pools and shareable memory to it.
 TENON_API Context host_context();
 
-/// Host memory that Tenon allocated or that someone lent.
+/// Host memory, allocated by Tenon or borrowed.
 class TENON_API HostMemory final : public Memory {
  public:
   using Release = std::function<void()>;
   /// Owned, aligned to max(64, alignment). @errors kResourceExhausted.
   static Ref<HostMemory> allocate(std::size_t size_bytes, std::size_t alignment = 64);
-  /// Borrowed; `release` (may be empty) is called once, when the last reference goes, from any thread; it must not
-  /// throw. `data` may be null where the size is 0: the memory then has some address that is nobody else's business.
+  /// Borrowed memory. `release` (may be empty) is called once, when the last reference goes, from any thread, and must
+  /// not throw. `data` may be null when the size is 0: the memory then gets a dummy address.
   static Ref<HostMemory> borrow(void* data, std::size_t size_bytes, bool read_only = false, Release release = {});
-  /// True for memory that allocate() made.
+  /// True for memory from allocate().
   bool owned() const { return owned_; }
 
   HostMemory(const Properties& properties, bool owned, Release release);
@@ -36,16 +36,16 @@ class TENON_API HostMemory final : public Memory {
   Release release_;
 };
 
-/// An upper bound on the host memory that tensors may take together, for work whose size a stranger's model decides.
-/// Memory counts from its allocation by a thread within a scope until it is freed, wherever that is.
-/// @thread all members from any thread. @cost outside of scopes one read of a thread's own variable per allocation.
+/// An upper bound on the host memory that tensors may take together, for work whose size an untrusted model decides.
+/// Memory counts from its allocation by a thread inside a scope until it is freed, by whichever thread.
+/// @thread all members from any thread. @cost outside of scopes one read of a thread-local variable per allocation.
 class TENON_API HostBudget {
  public:
-  /// @param remedy  Ends the message of what is refused: how to allow more.
+  /// @param remedy  Appended to the message of a refusal: how to allow more.
   HostBudget(std::uint64_t limit_bytes, std::string remedy);
 
-  /// Within it HostMemory::allocate() throws kResourceExhausted for what goes beyond the limit. One within another
-  /// takes its place.
+  /// Inside this scope HostMemory::allocate() throws kResourceExhausted beyond the limit. An inner scope replaces the
+  /// outer one.
   class TENON_API Scope {
    public:
     explicit Scope(const HostBudget& budget);
@@ -69,7 +69,7 @@ class TENON_API HostBudget {
 
   std::uint64_t limit_bytes_;
   std::string remedy_;
-  std::shared_ptr<Account> account_;  ///< Memory may live longer than the budget.
+  std::shared_ptr<Account> account_;  ///< Shared, because memory may outlive the budget.
 };
 
 }  // namespace v1

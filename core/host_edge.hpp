@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What edges share: refusing as step does, and memory of the host under another context's name.
+// What edges share: throwing what step refuses, and host memory under another context's name.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What `edge` yields for `source`. @errors kFailedPrecondition with the reason when step refuses: map's first line.
+/// What `edge` yields for `source`; map's first line. @errors kFailedPrecondition with the reason when step refuses.
 inline Reached reach(const Edge& edge, const Tensor& source, const Context& to, const MapOptions& options) {
   Step judged = edge.step(describe(source), to, options.access);
   if (auto* refusal = std::get_if<Refusal>(&judged))
@@ -20,7 +20,7 @@ inline Reached reach(const Edge& edge, const Tensor& source, const Context& to, 
   return std::get<Reached>(std::move(judged));
 }
 
-/// What an edge reaches that shares memory: as it lies, under another context's name.
+/// Result of an edge that shares: the same memory under another context's name.
 inline Reached shared_in_place(const Description& from, const Context& to, MemoryKind kind, double cost_ns) {
   Reached reached{from, false, cost_ns, 0};
   reached.result.context = to;
@@ -28,8 +28,8 @@ inline Reached shared_in_place(const Description& from, const Context& to, Memor
   return reached;
 }
 
-/// What an edge reaches that copies: packed, writable, in memory of its own.
-/// @param alignment  bytes.  @param host_addressable  whether the CPU reaches the copy by its address.
+/// Result of an edge that copies: packed, writable, in new memory.
+/// @param alignment  bytes.  @param host_addressable  whether the CPU can reach the copy by address.
 inline Reached packed_copy(const Description& from, const Context& to, MemoryKind kind, double cost_ns,
                            double ns_per_byte, std::size_t alignment, bool host_addressable) {
   Reached reached{from, true, cost_ns, ns_per_byte};
@@ -45,20 +45,20 @@ inline Reached packed_copy(const Description& from, const Context& to, MemoryKin
   return reached;
 }
 
-/// When the waits of a map end: what the caller said, else default_deadline() from now.
+/// When the waits of a map end: the caller's deadline, else default_deadline() from now.
 inline Deadline deadline_of(const MapOptions& options) {
   return options.deadline == Deadline::max() ? default_deadline() : options.deadline;
 }
 
-/// The widest access that the memory allows: a view made so serves readers and writers. Leases are judged at each map.
+/// The widest access that the memory allows, so that one view serves all. Leases are checked at each map.
 inline Access widest_access(const Tensor& source) {
   if (source.view()) return source.view()->access();
   return source.memory()->read_only() ? Access::kRead : Access::kReadWrite;
 }
 
-/// `source`, which has a host address, as a context sees it that takes host addresses: the same one. Back in the
-/// context that it came from it needs no view.
-/// @param standing  The edge on whose account repeated maps are booked without asking it; null when they need work.
+/// `source`, which has a host address, as seen by a context that takes host addresses. In the context that the memory
+/// came from it needs no view.
+/// @param standing  The edge that books repeated maps without being asked; null when a repeated map needs work.
 inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind, Access access, const Edge* standing) {
   const Memory& memory = *source.memory();
   if (memory.context() == to) return source.through(nullptr);
@@ -69,8 +69,8 @@ inline Tensor host_view(const Tensor& source, const Context& to, MemoryKind kind
   return source.through(&memory.add_view(std::move(view)));
 }
 
-/// The edge between host memory and a library that takes host addresses: shares, and needs no call. A class of one
-/// gives the name and the kinds, and what the library cannot take.
+/// An edge between host memory and a library that takes host addresses: it shares and needs no native call. A derived
+/// class supplies the name, the kinds and what the library cannot take.
 class HostEdge : public Edge {
  public:
   Step step(const Description& from, const Context& to, Access access) const final {

@@ -43,7 +43,7 @@ TEST(HostBudget, CountsUntilMemoryIsFreedWhereverThatIs) {
     {
       const HostBudget::Scope scope(budget);
       kept = bytes(700);
-      // Other threads, and what a scope within this one makes, are not its own.
+      // Other threads are not counted, nor are allocations in a scope within this one.
       std::thread([] { bytes(5000); }).join();
       const HostBudget inner(100000, "");
       const HostBudget::Scope within(inner);
@@ -56,7 +56,7 @@ TEST(HostBudget, CountsUntilMemoryIsFreedWhereverThatIs) {
     const HostBudget::Scope scope(budget);
     kept = bytes(1000);
   }
-  // Memory may live longer than the budget, and be aligned to more than usual.
+  // Memory may outlive the budget, and have a larger alignment than the default.
   kept = {};
   const HostBudget budget(1000, "");
   const HostBudget::Scope scope(budget);

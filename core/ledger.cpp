@@ -15,7 +15,7 @@ struct EdgeNames {
   std::vector<std::string> names;
 };
 TENON_INLINE EdgeNames& edge_names() {
-  static EdgeNames* names = new EdgeNames;  // Never destroyed: booked to until the very end of the process.
+  static EdgeNames* names = new EdgeNames;  // Never destroyed: used until the very end of the process.
   return *names;
 }
 

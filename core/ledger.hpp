@@ -17,7 +17,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Number of an edge or of another place that books, given once per name and process.
+/// Number of an edge, or of any other place that books; assigned once per name and process.
 using EdgeId = std::uint16_t;
 inline constexpr std::size_t kMaxEdges = 256;
 
@@ -25,22 +25,22 @@ inline constexpr std::size_t kMaxEdges = 256;
 TENON_API EdgeId register_edge(std::string_view name);
 TENON_API std::string edge_name(EdgeId edge);
 
-/// Counts of one edge. Bytes, but for maps, view_hits and waits.
+/// Counts of one edge: bytes, except for maps, view_hits and waits.
 struct LedgerEntry {
   EdgeId edge = 0;
   std::string name;
-  std::uint64_t maps = 0;         ///< Times that the edge was taken.
-  std::uint64_t view_hits = 0;    ///< Of these, times that the memory already had the view.
-  std::uint64_t copied = 0;       ///< Moved, packed or re-laid out by anyone's code.
-  std::uint64_t converted = 0;    ///< Read to make other values (colour, size, type).
+  std::uint64_t maps = 0;         ///< How often the edge was taken.
+  std::uint64_t view_hits = 0;    ///< How often the memory already had the view.
+  std::uint64_t copied = 0;       ///< Moved, packed or laid out anew, by any code.
+  std::uint64_t converted = 0;    ///< Read to compute other values (colour, size, type).
   std::uint64_t transferred = 0;  ///< To or from a device's own memory.
   std::uint64_t waits = 0;        ///< Host waits that blocked.
   std::uint64_t wait_ns = 0;
 };
 
 /// Counters per edge. Booking costs one or two relaxed additions on the thread's own cache line, in this ledger and in
-/// each parent; it allocates only the first time that an edge books here. A ledger made with a parent is a scope: the
-/// value that a request, router or stream carries.
+/// each parent; it allocates only when an edge books here for the first time. A ledger with a parent is a scope:
+/// requests, routers and streams each carry one.
 /// @thread all members from any thread; a snapshot taken while others book is consistent per counter only.
 class TENON_API Ledger {
  public:
@@ -49,7 +49,7 @@ class TENON_API Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// The ledger of the process; parent of those that say so.
+  /// The ledger of the process; the parent of any ledger made with it.
   static Ledger& process();
 
   void book_map(EdgeId edge, bool view_hit) {
@@ -64,12 +64,12 @@ class TENON_API Ledger {
     add(edge, kWaitNs, static_cast<std::uint64_t>(duration.count()));
   }
 
-  /// Entries that have booked anything, by edge id.
+  /// Entries that are not zero, by edge id.
   std::vector<LedgerEntry> snapshot() const;
   /// Sum over all edges; name is "total".
   LedgerEntry total() const;
   void reset();
-  /// The snapshot as a table for people; one line per edge.
+  /// The snapshot as a table for people, one line per edge.
   std::string report() const;
 
  private:
@@ -94,14 +94,14 @@ class TENON_API Ledger {
   std::array<std::atomic<Slot*>, kMaxEdges> slots_{};
 };
 
-/// Spans of time in a bounded ring, written as a Chrome trace. Off by default: then a span costs one relaxed load.
+/// Spans of time in a bounded ring, written as a Chrome trace. Off by default; a span then costs one relaxed load.
 class TENON_API Trace {
  public:
   /// Starts recording at most `capacity` spans; the oldest are overwritten. @thread any; restarts an open trace.
   static void start(std::size_t capacity = 65536);
   static void stop();
   static bool is_open() noexcept { return open_.load(std::memory_order_relaxed); }
-  /// Writes what was recorded as Chrome trace JSON, atomically. @errors those of NewFile, naming the path.
+  /// Writes the recorded spans as Chrome trace JSON, atomically. @errors those of NewFile, naming the path.
   static void write(const std::filesystem::path& path);
   /// `name` and `category` must be literals.
   static void record(const char* name, const char* category, std::chrono::steady_clock::time_point begin,
@@ -111,7 +111,7 @@ class TENON_API Trace {
   static std::atomic<bool> open_;
 };
 
-/// Records the life of a scope when a trace is open.
+/// Records the lifetime of a scope while a trace is open.
 class TraceSpan {
  public:
   TraceSpan(const char* name, const char* category) : name_(name), category_(category), on_(Trace::is_open()) {

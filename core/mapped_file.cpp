@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// mmap behind map_file, and reading where no mapping is wanted.
+// mmap behind map_file, and reading where no mapping is possible.
 #include <tenon/core/mapped_file.hpp>
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files as tensors: mapped, so that weights are neither read nor duplicated, or read.
+// Files as tensors: mapped, so that weights are neither read nor duplicated, or read into memory.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,31 @@
 namespace tenon {
 inline namespace v1 {
 
-/// The file as a read-only u8 tensor [size]; pages are read when touched. The mapping lives as long as any tensor over
-/// it.
-/// @errors kNotFound, kPermissionDenied, kResourceExhausted, kInvalidArgument (not a regular file); all name the path.
-/// What is no file (a FIFO, a socket, a device, a folder) is refused and never waited for.
-/// An empty file gives [0].
-/// @thread any. A file that another process truncates while mapped raises SIGBUS on access: write model files
+/// Maps a file as a read-only u8 tensor [size]; pages are read when touched. An empty file gives [0].
+/// The mapping lives as long as any tensor over it.
+/// @errors kNotFound, kPermissionDenied, kResourceExhausted, kInvalidArgument; all name the path. Anything but a
+///         regular file (a FIFO, a socket, a device, a folder) is kInvalidArgument and never blocks.
+/// @thread any. When another process truncates a mapped file, access raises SIGBUS: write model files
+///         atomically.
 /// atomically.
 TENON_API Tensor map_file(const std::filesystem::path& path);
 
-/// As map_file(), in memory of its own: the file may be changed or removed afterwards.
-/// @errors also kDataLoss: it was shortened meanwhile.
+/// As map_file(), but copied into memory: the file may be changed or removed afterwards.
+/// @errors those of map_file(); kDataLoss: the file was shortened while it was read.
 TENON_API Tensor read_file(const std::filesystem::path& path);
 
 class RegularFile;
 
-/// Remembers which files map_file and read_file saw in this thread while it lives: all files that a model was read
+/// Records, while it lives, which files map_file and read_file open in this thread: all the files that a model was read
 /// from.
-/// @thread made, asked and destroyed in one thread; several nest.
+/// @thread created, queried and destroyed in one thread; may be nested.
 class TENON_API MappedFiles {
  public:
   MappedFiles();
   ~MappedFiles();
   MappedFiles(const MappedFiles&) = delete;
   MappedFiles& operator=(const MappedFiles&) = delete;
-  /// A file as it was when it was mapped; times since 1970, in ns.
+  /// A file at the time it was mapped; times since 1970, in ns.
   struct File {
     std::filesystem::path path;
     std::uint64_t size_bytes = 0;

@@ -14,7 +14,7 @@ TENON_INLINE std::uint64_t next_context_id() {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 TENON_INLINE std::mutex& view_mutex() {
-  // One for all: taken only when a memory meets a context for the first time.
+  // One for all memories: taken only when a memory meets a context for the first time.
   static std::mutex* mutex = new std::mutex;
   return *mutex;
 }
@@ -50,7 +50,7 @@ TENON_INLINE void Hazards::wrote(TimelinePoint point) {
 
 TENON_INLINE void Hazards::read_until(TimelinePoint point) {
   std::lock_guard lock(mutex_);
-  // Reads that are over, and earlier reads on the same timeline, say nothing new.
+  // Reads that have finished, and earlier reads on the same timeline, add nothing.
   std::erase_if(reads_, [&](const TimelinePoint& read) {
     return (read.timeline() == point.timeline() && read.value() <= point.value()) || !read.needs_wait();
   });
@@ -70,7 +70,7 @@ TENON_INLINE void Hazards::wait_for(Access access, Deadline deadline, Ledger* le
 }
 
 TENON_INLINE void Memory::drop_views() noexcept {
-  View* view = views_.load(std::memory_order_acquire);  // Called by destructors: nobody else adds views now.
+  View* view = views_.load(std::memory_order_acquire);  // Called by destructors: no other thread adds views now.
   if (!view) return;
   views_.store(nullptr, std::memory_order_relaxed);
   while (view) {
@@ -100,8 +100,8 @@ TENON_INLINE const View* Memory::find_view(const ContextImpl& context, MemoryKin
 }
 
 TENON_INLINE const View& Memory::add_view(std::unique_ptr<View> view) const {
-  // A dma-buf wants its bracket around each access by the CPU, also through views that others made of its mapping: no
-  // view of that stands, so that the router takes the edges each time.
+  // A dma-buf needs its sync bracket around each CPU access, also through views that other frameworks made of its
+  // mapping. No such view is standing, so the router takes the edges each time.
   if (properties_.fd == FdKind::kDmabuf && view->host()) view->standing_edge_ = -1;
   std::lock_guard lock(detail::view_mutex());
   if (const View* first = find_view(*view->context(), view->kind(), view->access(), view->key())) return *first;

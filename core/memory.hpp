@@ -19,8 +19,8 @@ inline namespace v1 {
 class Shape;
 class Tensor;
 
-/// What tells one allocation from another. None for foreign host pointers and recycled ids, whose memory is wrapped
-/// afresh.
+/// Tells one allocation from another. kNone for foreign host pointers and recycled ids, whose memory is wrapped again
+/// each time.
 struct MemoryIdentity {
   enum class Kind : std::uint8_t { kNone, kSerial, kInode, kAllocation, kHandle };
   Kind kind = Kind::kNone;
@@ -28,8 +28,8 @@ struct MemoryIdentity {
   friend bool operator==(const MemoryIdentity&, const MemoryIdentity&) = default;
 };
 
-/// The same bytes, seen from another context: a cl_mem over host memory, an imported allocation, a header of another
-/// library. Belongs to its Memory, dies with it, holds no reference to it.
+/// The same bytes as seen from another context: a cl_mem over host memory, an imported allocation, a header of another
+/// library. Belongs to its Memory, dies with it and holds no reference to it.
 class TENON_API View {
  public:
   View(Context context, MemoryKind kind, Access access, void* host, std::uint64_t key = 0)
@@ -43,17 +43,17 @@ class TENON_API View {
   Access access() const { return access_; }
   /// Host address of the memory's first byte, or null when the view cannot be reached by the CPU.
   void* host() const { return host_; }
-  /// Tells apart several views in one context where the API needs them (a pitch, a format). 0 where one serves all.
+  /// Tells several views in one context apart where the API needs them (a pitch, a format). 0 where one view is enough.
   std::uint64_t key() const { return key_; }
-  /// Says that mapping again needs no work at all (no cache maintenance, no map call), and on whose account it is
-  /// booked: the router then returns this view without asking the edge. Called before add_view().
+  /// Marks the view as standing: mapping it again needs no work (no cache maintenance, no map call). The router then
+  /// returns it without asking the edge, and books the map to `edge_id`. Call before add_view().
   void set_standing(std::uint16_t edge_id) { standing_edge_ = edge_id; }
   /// The edge id given to set_standing(), or -1.
   int standing_edge() const { return standing_edge_; }
-  /// Says that the memory has another kind of descriptor through this view (a dma-buf made over its memfd). Called
-  /// before add_view().
+  /// Sets the kind of descriptor that the memory has through this view when it differs (a dma-buf made over its memfd).
+  /// Call before add_view().
   void set_fd_kind(FdKind fd) { fd_ = fd; }
-  /// kNone: the memory's own.
+  /// kNone: the same as the memory's.
   FdKind fd_kind() const { return fd_; }
 
  private:
@@ -68,13 +68,13 @@ class TENON_API View {
   View* next_ = nullptr;
 };
 
-/// Who wrote last and who still reads: shared by every tensor and view over one allocation.
+/// Who wrote last and who still reads; shared by all tensors and views over one allocation.
 /// @thread all members from any thread.
 class TENON_API Hazards {
  public:
-  /// After which point the bytes may be read.
+  /// The point after which the bytes may be read.
   TimelinePoint last_write() const;
-  /// Notes a write; the reads before it are settled by it.
+  /// Notes a write; earlier reads no longer matter then.
   void wrote(TimelinePoint point);
   /// Notes a read that ends at `point`.
   void read_until(TimelinePoint point);
@@ -87,7 +87,7 @@ class TENON_API Hazards {
   std::vector<TimelinePoint> reads_;
 };
 
-/// One allocation. Framework classes derive from it and release what they own in their destructor: once, on every path.
+/// One allocation. Framework classes derive from it and release what they own in their destructor, once, on every path.
 /// @thread const members and view functions from any thread.
 class TENON_API Memory : public RefCounted {
  public:
@@ -96,7 +96,7 @@ class TENON_API Memory : public RefCounted {
     void* host = nullptr;  ///< Host address of the first byte, when the CPU can reach it.
     bool read_only = false;
     FdKind fd = FdKind::kNone;
-    std::uint64_t modifier = 0;  ///< How pixels lie in it, as DRM says; 0: linear.
+    std::uint64_t modifier = 0;  ///< Pixel layout as a DRM modifier; 0: linear.
     MemoryIdentity identity;
   };
 
@@ -115,13 +115,13 @@ class TENON_API Memory : public RefCounted {
   /// The descriptor behind this memory, still owned by it; -1 when there is none.
   virtual int borrow_fd() const { return -1; }
   Hazards& hazards() const;
-  /// False when nobody has asked for hazards() yet: nothing is under way, and asking would make them.
+  /// False when hazards() was never called: no work is under way, and calling it would create them.
   bool has_hazards() const noexcept { return hazards_.load(std::memory_order_acquire) != nullptr; }
 
-  /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a list walk, no
+  /// The view of this memory in `context` that allows `access`; null when there is none yet. @cost a walk of a list, no
   /// lock.
   const View* find_view(const ContextImpl& context, MemoryKind kind, Access access, std::uint64_t key = 0) const;
-  /// Adds `view` unless an equal one came first; returns the one that stays.
+  /// Adds `view` unless an equal one is there already; returns the one that stays.
   const View& add_view(std::unique_ptr<View> view) const;
   /// How many views there are; for tests.
   std::size_t view_count() const;
@@ -129,7 +129,7 @@ class TENON_API Memory : public RefCounted {
  protected:
   Memory(Context context, MemoryKind kind, const Properties& properties)
       : context_(std::move(context)), kind_(kind), properties_(properties) {}
-  /// Destroys the views. Derived destructors call it first when their views refer to what they release.
+  /// Destroys the views. Derived destructors call it first when their views refer to what the destructor releases.
   void drop_views() noexcept;
 
  private:
@@ -140,13 +140,13 @@ class TENON_API Memory : public RefCounted {
   mutable std::atomic<Hazards*> hazards_{nullptr};
 };
 
-/// State of one use of a memory: a pool slot, an AVFrame reference. disposed of when its last Lease goes.
+/// State of one use of a memory: a pool slot, an AVFrame reference. Disposed of when its last Lease goes.
 class TENON_API LeaseState : public RefCounted {
  public:
-  /// False while someone else (a decoder's reference list) still reads the bytes: writing is then refused.
+  /// False while another reader (a decoder's reference list) still needs the bytes; writing is then refused.
   virtual bool writable() const { return true; }
-  /// Asked by Tensor::set_shape for a tensor under this lease: a lender that follows its tensor's shape (an inference
-  /// request) gives `tensor` the shape, in other memory if need be, and returns true. @errors what it can't follow
+  /// Called by Tensor::set_shape for tensors under this lease. A lender that follows its tensor's shape (an inference
+  /// request) gives `tensor` that shape, in other memory if needed, and returns true. @errors shapes it can't follow.
   virtual bool reshape(Tensor& /*tensor*/, const Shape& /*shape*/) { return false; }
 };
 

@@ -8,8 +8,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// A constexpr name with its 64-bit hash (FNV-1a). Frameworks define theirs: there is no central list and no
-/// registration. The text must be a literal: it is not copied.
+/// A constexpr name with its 64-bit hash (FNV-1a). Each framework defines its own: there is no central list and no
+/// registration. The text must be a literal, because it is not copied.
 class MemoryKind {
  public:
   constexpr MemoryKind() = default;

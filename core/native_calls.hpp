@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What frameworks over a library of the vendor's share: the probe that their calls pass through, and names of devices.
+// Shared by frameworks over vendors' libraries: the probe that native calls pass through, and device names.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,15 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What conformance and tests steer in one framework: every native call asks injected() first, and every handle is
-/// counted. Each framework names an instance of its own by `Tag`.
+/// Lets conformance and tests steer one framework: every native call asks injected() first, and every handle is
+/// counted. `Tag` gives each framework its own instance.
 template <typename Tag>
 struct CallProbe {
   static inline std::atomic<long> countdown{0};  ///< The n-th call from now on fails; 0: none.
   static inline std::atomic<bool> failed{false};
   static inline std::atomic<std::size_t> handles{0};
 
-  /// True when this call is the one that was told to fail. @cost one relaxed load. @thread any.
+  /// True when this call was chosen to fail. @cost one relaxed load. @thread any.
   static bool injected() {
     long left = countdown.load(std::memory_order_relaxed);
     while (left > 0) {
@@ -31,8 +31,8 @@ struct CallProbe {
   }
 };
 
-/// `name`, with "#2", "#3" when `taken` holds it already: devices of one model are called alike.
-/// @param taken  the names given so far, as they were asked for; this one is added.
+/// `name`, followed by "#2", "#3" when `taken` holds it already: devices of one model share a name.
+/// @param taken  the undecorated names given so far; this one is added.
 inline std::string distinct_name(std::vector<std::string>& taken, std::string name) {
   const auto same = std::count(taken.begin(), taken.end(), name);
   taken.push_back(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU families that clients name by number: data that the software NPU, the NPU device and the tool share.
+// The NPU families that clients name by number. Shared by the software NPU, the NPU device and the tool.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 namespace tenon {
 inline namespace v1 {
 
-/// @source OpenVINO's documentation of the NPU device: "Number of DPU Groups", "Number of DMA Engines"; PCI's device ids.
+/// @source OpenVINO's documentation of the NPU device: "Number of DPU Groups", "Number of DMA Engines"; PCI device ids.
 struct NpuPlatform {
   std::uint32_t number = 0;          ///< 4000 in "NPU.4000".
-  std::uint32_t device_ids[2] = {};  ///< Of PCI; the first is the software NPU's, 0 stands for none.
-  int max_tiles = 0;                 ///< 0: known by name only; the software NPU is never one, nor compiles for it.
+  std::uint32_t device_ids[2] = {};  ///< PCI ids; the first is the software NPU's, 0 stands for none.
+  int max_tiles = 0;                 ///< 0: known by name only; the software NPU neither emulates nor compiles for it.
   int latency_tiles = 0, throughput_tiles = 0;
   int dma_engines = 0;
 };
@@ -23,14 +23,14 @@ inline constexpr NpuPlatform kNpuPlatforms[] = {
     {5020, {0xFD3E, 0}, 0, 0, 0, 0},
 };
 
-/// One that the software NPU can be; null for other numbers.
+/// The platform that the software NPU can emulate under this number; null for other numbers.
 constexpr const NpuPlatform* find_npu_platform(std::uint32_t number) {
   for (const NpuPlatform& platform : kNpuPlatforms)
     if (platform.number == number && platform.max_tiles > 0) return &platform;
   return nullptr;
 }
 
-/// By PCI's device id; null for NPUs that are not known.
+/// By PCI device id; null for unknown NPUs.
 constexpr const NpuPlatform* find_npu_platform_of(std::uint32_t device_id) {
   for (const NpuPlatform& platform : kNpuPlatforms)
     if (device_id != 0 && (platform.device_ids[0] == device_id || platform.device_ids[1] == device_id))

@@ -23,7 +23,7 @@ inline constexpr std::uint64_t kModifierLinear = 0;
 /// "Implicit": the driver knows and does not say. Refused by most devices. @source drm_fourcc.h DRM_FORMAT_MOD_INVALID
 inline constexpr std::uint64_t kModifierInvalid = 0x00ffffffffffffffull;
 
-/// A fourcc alone does not say how pixels lie: the modifier is part of the format.
+/// A fourcc does not say how pixels are arranged in memory, so the modifier is part of the format.
 struct PixelFormat {
   std::uint32_t fourcc = 0;
   std::uint64_t modifier = kModifierLinear;
@@ -70,7 +70,7 @@ struct PixelFormatInfo {
   std::array<PlaneLayout, 4> planes;
 };
 
-/// All formats that Tenon can describe plane by plane. @cost a walk of a short constexpr table.
+/// The format that Tenon can describe plane by plane; null when unknown. @cost a walk of a short constexpr table.
 TENON_API const PixelFormatInfo* find_format(std::uint32_t fourcc);
 TENON_API std::optional<PixelFormat> format_from_name(std::string_view name);
 /// As find_format. @errors kUnimplemented, naming the fourcc and the formats known.
@@ -83,23 +83,23 @@ TENON_API const PixelFormatInfo* all_formats(std::size_t& count);
 enum class ColourSpace : std::uint8_t { kUnknown, kBt601, kBt709, kBt2020 };
 enum class ColourRange : std::uint8_t { kUnknown, kLimited, kFull };
 
-/// How far a stored picture is to be turned, clockwise, to be upright: what a phone writes into its videos instead of
-/// turning the pixels.
+/// How far a stored picture must be turned clockwise to be upright. Phones write this into videos instead of turning
+/// the pixels.
 enum class Rotation : std::uint8_t { kNone, k90, k180, k270 };
 /// Degrees.
 constexpr unsigned degrees(Rotation rotation) { return 90u * static_cast<unsigned>(rotation); }
-/// Whether width and height change places.
+/// True when width and height are swapped.
 constexpr bool is_quarter_turn(Rotation rotation) { return rotation == Rotation::k90 || rotation == Rotation::k270; }
 
-/// What a picture is, independent of where it lies.
+/// Properties of a picture, independent of where it lies.
 struct FrameInfo {
   PixelFormat format;
-  std::uint32_t width_px = 0, height_px = 0;         ///< As stored: of the planes.
-  ColourSpace colour_space = ColourSpace::kUnknown;  ///< Unknown: 709 from 720 rows on, else 601, as decoders assume.
+  std::uint32_t width_px = 0, height_px = 0;         ///< As stored in the planes.
+  ColourSpace colour_space = ColourSpace::kUnknown;  ///< Unknown: 709 from 720 rows up, else 601, as decoders assume.
   ColourRange colour_range = ColourRange::kUnknown;  ///< Unknown: limited for YUV, full for RGB.
-  Rotation rotation = Rotation::kNone;               ///< Planes lie as stored; consumers turn what they read.
+  Rotation rotation = Rotation::kNone;               ///< Planes are as stored; consumers rotate what they read.
 
-  /// Extents of the upright picture, which detections and crops are in.
+  /// Extents of the upright picture; detections and crops use its coordinates.
   std::uint32_t upright_width_px() const { return is_quarter_turn(rotation) ? height_px : width_px; }
   std::uint32_t upright_height_px() const { return is_quarter_turn(rotation) ? width_px : height_px; }
   friend bool operator==(const FrameInfo&, const FrameInfo&) = default;
@@ -112,7 +112,7 @@ struct PlaneExtent {
   std::size_t row_bytes = 0;
 };
 TENON_API PlaneExtent plane_extent(const FrameInfo& info, std::size_t plane);
-/// As above, where `format` = format_info(info.format) is at hand already. Precondition: plane < format.plane_count.
+/// As above, for callers that have `format` = format_info(info.format). Precondition: plane < format.plane_count.
 inline PlaneExtent plane_extent(const FrameInfo& info, const PixelFormatInfo& format, std::size_t plane) {
   const PlaneLayout& layout = format.planes[plane];
   const auto scaled = [](std::uint32_t size, int shift) {
@@ -120,13 +120,13 @@ inline PlaneExtent plane_extent(const FrameInfo& info, const PixelFormatInfo& fo
   };
   PlaneExtent extent{scaled(info.width_px, layout.width_shift), scaled(info.height_px, layout.height_shift),
                      layout.channels, 0};
-  // YUYV and UYVY store two pixels in four bytes: an odd width still stores the pair.
+  // YUYV and UYVY store two pixels in four bytes: an odd width is rounded up to a pair.
   const bool pairs = info.format.fourcc == kYuy2.fourcc || info.format.fourcc == kUyvy.fourcc;
   if (pairs) extent.width_px = (extent.width_px + 1) & ~1u;
   extent.row_bytes = std::size_t{extent.width_px} * extent.channels * size_bytes(format.sample);
   return extent;
 }
-/// Rules above for "unknown" applied.
+/// Applies the rules above for "unknown".
 TENON_API ColourSpace resolved_colour_space(const FrameInfo& info);
 TENON_API ColourRange resolved_colour_range(const FrameInfo& info);
 

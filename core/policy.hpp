@@ -15,12 +15,12 @@ constexpr bool covers(Access held, Access wanted) {
 }
 
 /// kRequire: a copy is an error that explains itself. kPrefer: share where possible, else copy and book it.
-/// kAllow: the cheapest way, whatever it does.
+/// kAllow: the cheapest way, sharing or copying.
 enum class ZeroCopy : std::uint8_t { kRequire, kPrefer, kAllow };
 
 using Clock = std::chrono::steady_clock;
 using Deadline = Clock::time_point;
-/// The deadline of waits whose caller gave none: long for a device, short for a person.
+/// Deadline of waits when the caller gives none: long for a device, short for a person.
 inline Deadline default_deadline() { return Clock::now() + std::chrono::seconds(10); }
 
 }  // namespace v1

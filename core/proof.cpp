@@ -23,7 +23,7 @@ inline std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-/// Writes through `a` and reads through `b`. Every byte counts: a driver may share only the first page.
+/// Writes through `a` and reads through `b`. All bytes are compared: a driver may share only the first page.
 TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) {
   const auto written = pattern(a.size_bytes(), seed);
   a.context()->write(a, written);
@@ -32,7 +32,7 @@ TENON_INLINE bool seen_through(const Tensor& a, const Tensor& b, unsigned seed) 
   return read == written;
 }
 
-/// With a descriptor where the target needs one to share and the source can make such memory.
+/// Allocates with a descriptor when the target needs one to share and the source can make one.
 TENON_INLINE Ref<Memory> allocate_for(const Context& from, const Context& to, const Requirements& wanted,
                                       const std::function<Ref<Memory>(const Requirements&)>& allocate) {
   const auto make = [&](const Requirements& as) { return allocate ? allocate(as) : from->allocate(as); };
@@ -73,7 +73,7 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
     wanted.size_bytes = size_bytes;
     wanted.alignment = 4096;
     const Ref<Memory> memory = detail::allocate_for(from, to, wanted, allocate);
-    // Rows where they come out even: an image can be made of them, and a plain buffer does not mind.
+    // Two-dimensional when the size divides evenly: images need rows, and plain buffers do not care.
     const Shape shape = size_bytes % 1024 == 0 ? Shape{size_bytes / 1024, 1024} : Shape{size_bytes};
     const Tensor source(TensorInfo{ElementType::kU8, shape, {}}, memory);
     Ref<const Route> plan = router.plan(describe(source), to, options.access, options.policy);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Alias tests: does a way truly share memory on this machine?
+// Alias tests: does a route truly share memory on this machine?
 #pragma once
 
 #include <functional>
@@ -11,10 +11,10 @@ namespace tenon {
 inline namespace v1 {
 
 enum class Proof : std::uint8_t { kProved, kClaimed, kCopies, kRefused };
-/// "proved", "claimed", "copies", "refused": as matrix and reports print them.
+/// "proved", "claimed", "copies", "refused", as printed by matrix and reports.
 TENON_API std::string_view name(Proof proof);
 
-/// What was found between two contexts, with the cost of a first and of a repeated map (median), ns.
+/// Result between two contexts, with the median cost of a first and of a repeated map, ns.
 struct ProofResult {
   Proof proof = Proof::kRefused;
   std::string reason;  ///< Why refused, claimed or copying; empty when proved.
@@ -24,12 +24,12 @@ struct ProofResult {
 };
 
 /// Allocates `size_bytes` in `from`, maps them to `to`, writes a pattern through one side and reads it through the
-/// other, both ways where access allows, over the whole buffer and again after unmapping and reuse. Sharing that passes
-/// is proved, sharing that an API claims but that cannot be tested (no allocation, no host access) is claimed, and one
-/// that fails the test copies, whatever its API says. Never throws for a refusal; a native failure becomes kRefused
-/// with its text.
-/// @param allocate  Makes the memory in `from`; empty: from->allocate(). Asked for a descriptor first where `to` needs
-/// one to share (to->requirements().fd), and for plain memory when it answers kUnimplemented or kUnavailable.
+/// other: in both directions where access allows, over the whole buffer, and again after unmapping and reuse. Sharing
+/// that passes is proved. Sharing that an API claims but that cannot be tested (no allocation, no host access) is
+/// claimed. Sharing that fails the test counts as a copy, whatever its API says. Never throws for a refusal; a native
+/// failure becomes kRefused with its text.
+/// @param allocate  Makes the memory in `from`; empty: from->allocate(). If `to` needs a descriptor to share
+/// (to->requirements().fd), it is called with that first, and without on kUnimplemented or kUnavailable.
 TENON_API ProofResult prove(const Router& router, const Context& from, const Context& to,
                             std::size_t size_bytes = 1 << 20,
                             const std::function<Ref<Memory>(const Requirements&)>& allocate = {});

@@ -12,7 +12,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Base of shared objects. Created with a count of 0; the first Ref makes it 1. @thread counting is atomic.
+/// Base of shared objects. Starts with a count of 0; the first Ref makes it 1. @thread counting is atomic.
 class TENON_API RefCounted {
  public:
   RefCounted() = default;
@@ -21,8 +21,8 @@ class TENON_API RefCounted {
 
   void add_ref() const noexcept {
     const std::uint32_t held = refs_.load(std::memory_order_relaxed);
-    // Nobody else can refer to what has no reference yet: no need for an atomic addition, which costs ten times as
-    // much.
+    // No other thread can refer to an object without references, so no atomic addition is needed; that would cost ten
+    // times as much.
     if (held == 0)
       refs_.store(1, std::memory_order_relaxed);
     else if (held < kImmortal)
@@ -31,21 +31,21 @@ class TENON_API RefCounted {
   void release() const noexcept {
     const std::uint32_t held = refs_.load(std::memory_order_acquire);
     if (held >= kImmortal) return;
-    // The holder of the only reference is alone with the object.
+    // The holder of the only reference has the object to itself.
     if (held == 1)
       refs_.store(0, std::memory_order_relaxed);
     else if (refs_.fetch_sub(1, std::memory_order_acq_rel) != 1)
       return;
     const_cast<RefCounted*>(this)->dispose();
   }
-  /// For tests and diagnostics; stale as soon as it is read.
+  /// For tests and diagnostics; out of date as soon as it is read.
   std::uint32_t ref_count() const noexcept { return refs_.load(std::memory_order_relaxed); }
 
  protected:
   virtual ~RefCounted() = default;
   /// Called once when the last reference goes. Pools override it to take the object back instead.
   virtual void dispose() noexcept { delete this; }
-  /// Ends counting: the object is never disposed of, and threads no longer meet at its count. Call before it is shared.
+  /// Ends counting: the object is never disposed of, and threads don't contend for its count. Call before sharing it.
   void make_immortal() noexcept { refs_.store(kImmortal, std::memory_order_relaxed); }
 
  private:

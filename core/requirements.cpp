@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joins requirements: the larger bound of each, the intersection of each list.
+// Joins requirements: the stricter of two bounds, the intersection of two lists.
 #include <tenon/core/requirements.hpp>
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace tenon {
 inline namespace v1 {
 namespace detail {
 
-/// Intersection in the order of `a`; an empty list means "any" and so yields the other.
+/// Intersection in the order of `a`. An empty list means "any", so the other is returned.
 template <typename List>
 bool intersect(const List& a, const List& b, List& out) {
   if (a.empty() || b.empty()) return out = a.empty() ? b : a, true;

@@ -14,21 +14,21 @@
 namespace tenon {
 inline namespace v1 {
 
-/// How an allocation can be handed to another API or process. An open set, as MemoryKind is: a framework defines the
-/// descriptors of its own (`inline constexpr FdKind kOpaqueFd{"opaque"};`), and says which known one they serve as.
-/// Names must be literals: they are not copied.
+/// How an allocation can be handed to another API or process. An open set, like MemoryKind: a framework defines its own
+/// descriptors (`inline constexpr FdKind kOpaqueFd{"opaque"};`) and says which known kind they can serve as. Names must
+/// be literals, because they are not copied.
 class FdKind {
  public:
   /// No descriptor: kNone.
   constexpr FdKind() = default;
   explicit constexpr FdKind(std::string_view name) : kind_(name) {}
-  /// @param serves_as  What it satisfies besides its like: a dma-buf is mapped as a memfd is.
+  /// @param serves_as  The other kind that it satisfies: a dma-buf can be mapped like a memfd.
   constexpr FdKind(std::string_view name, FdKind serves_as) : kind_(name), serves_as_(serves_as.kind_.hash()) {}
 
   /// "memfd"; empty for none.
   constexpr std::string_view name() const { return kind_.name(); }
   constexpr std::uint64_t hash() const { return kind_.hash(); }
-  /// Whether memory with this descriptor satisfies who asks for `wanted`. Every memory satisfies who asks for none.
+  /// Whether memory with this descriptor satisfies a request for `wanted`. Every memory satisfies a request for kNone.
   constexpr bool serves(FdKind wanted) const {
     return wanted == FdKind() || wanted == *this || wanted.hash() == serves_as_;
   }
@@ -47,19 +47,19 @@ inline constexpr FdKind FdKind::kDmabuf{"dma-buf", FdKind::kMemfd};
 /// Constraints on one allocation. The default accepts everything. Sizes and alignments in bytes; alignments are powers
 /// of two.
 struct TENON_API Requirements {
-  std::size_t size_bytes = 0;               ///< At least.
-  std::size_t alignment = 1;                ///< Of the first byte.
-  std::size_t pitch_alignment = 1;          ///< Of each row of each plane.
+  std::size_t size_bytes = 0;               ///< Minimum.
+  std::size_t alignment = 1;                ///< For the first byte.
+  std::size_t pitch_alignment = 1;          ///< For each row of each plane.
   std::size_t height_alignment = 1;         ///< Rows per plane are rounded up to this.
-  std::size_t tail_padding = 0;             ///< Readable bytes past the end, as SIMD decoders want.
+  std::size_t tail_padding = 0;             ///< Readable bytes past the end, as SIMD decoders need.
   std::size_t max_pitch = SIZE_MAX;         ///< Longest row that the consumer can express.
-  FdKind fd;                                ///< Weakest descriptor that serves (FdKind::serves).
+  FdKind fd;                                ///< Weakest acceptable descriptor (FdKind::serves).
   bool host_access = false;                 ///< The CPU reads or writes it in place.
   bool contiguous = false;                  ///< No padding between rows or planes.
   SmallVector<MemoryKind, 4> kinds;         ///< Acceptable kinds; empty means any.
   SmallVector<std::uint64_t, 4> modifiers;  ///< Acceptable DRM modifiers; empty means linear.
 
-  /// What satisfies both, or why nothing does.
+  /// Requirements that satisfy both, or why there are none.
   std::variant<Requirements, Refusal> join(const Requirements& other) const;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Search over descriptions (Dijkstra), plan cache, and taking the hops.
+// Search over descriptions (Dijkstra), the plan cache, and performing the hops.
 #include <tenon/core/router.hpp>
 #include <tenon/core/trace_name.hpp>
 
@@ -17,11 +17,11 @@ inline namespace v1 {
 namespace detail {
 
 inline constexpr std::size_t kMaxCachedPlans = 1024;
-/// Ranks any sharing way before any copying one under kPrefer.
+/// Under kPrefer, ranks every sharing way before any copying one.
 inline constexpr double kCopyPenaltyNs = 1e15;
 
-/// A sum of independent products: the processor multiplies them side by side, where a chain of mixing steps would wait
-/// for each (3 times slower, in a look-up that is done per frame).
+/// A sum of independent products, which the processor computes in parallel. A chain of mixing steps is 3 times slower,
+/// and this look-up is done per frame.
 TENON_INLINE std::uint64_t hash_of(const Description& d, const Context& target, Access access, ZeroCopy policy) {
   const std::uint64_t flags = d.alignment << 16 | static_cast<std::uint64_t>(d.info.type) << 9 |
                               std::uint64_t{d.host_addressable} << 6 | std::uint64_t{d.read_only} << 5 |
@@ -53,7 +53,7 @@ struct Node {
   bool settled = false;
 };
 
-/// Packed rows or contiguous bytes are the same to every edge; alignment matters up to a page.
+/// Alignment up to a page; more makes no difference to any edge.
 TENON_INLINE std::size_t alignment_of(const void* address) {
   const auto bits = reinterpret_cast<std::uintptr_t>(address);
   return bits == 0 ? 1 : std::size_t{1} << std::min(std::countr_zero(bits), 12);
@@ -153,8 +153,8 @@ TENON_INLINE void Router::add(std::span<const Edge* const> edges) {
 
 namespace detail {
 
-/// Contexts that the router was not given, and that ways from `source` to `target` lead through by the kinds that
-/// `edges` join: the shortest such way, each of its kinds that `places` lack with the edge that leads into it.
+/// Contexts that are missing from the router: finds the shortest way from `source` to `target` by the kinds that
+/// `edges` connect, and names each kind on it that is not in `places`, with the edge that leads there.
 TENON_INLINE std::vector<std::string> missing_contexts(const Description& source, const Context& target,
                                                        const std::vector<const Edge*>& edges,
                                                        const std::vector<Context>& places) {
@@ -198,7 +198,7 @@ TENON_INLINE Ref<const Route> Router::search(const Description& source, const Co
 
   std::vector<Context> places = contexts_;
   if (std::find(places.begin(), places.end(), target) == places.end()) places.push_back(target);
-  // Edges that only the target's or the source's own framework knows are part of the search too.
+  // The search also includes edges that only the target's or the source's framework provides.
   std::vector<const Edge*> edges = edges_;
   for (const Context& end : {source.context, target}) {
     for (const Edge* edge : end->edges()) {
@@ -231,7 +231,7 @@ TENON_INLINE Ref<const Route> Router::search(const Description& source, const Co
     for (const Edge* edge : edges) {
       if (!(edge->from() == nodes[best].at.kind)) continue;
       for (const Context& place : places) {
-        // An edge ends in contexts of its kind; leaving and entering the same one would go round in a circle.
+        // An edge ends in contexts of its kind; returning to the same context would be a cycle.
         if (!(place->kind() == edge->to()) || place == nodes[best].at.context) continue;
         detail::Node* known = find_node(place, edge->to());
         if (known && known->settled) continue;
@@ -349,7 +349,7 @@ TENON_INLINE void check_access(const Tensor& source, Access access) {
   }
 }
 
-/// A repeated map whose view stands needs neither plan nor edge: the steady state.
+/// A repeated map of a standing view needs neither plan nor edge: the steady state.
 TENON_INLINE const View* standing_view(const Tensor& source, const Context& target, Access access) {
   const View* view = source.memory()->find_view(*target, target->kind(), access);
   return view && view->standing_edge() >= 0 ? view : nullptr;
@@ -360,14 +360,14 @@ TENON_INLINE Ref<const Route> require_way(Ref<const Route> plan) {
   return plan;
 }
 
-/// Whether the planes of a frame can travel together: the same edges, sharing or copying alike.
+/// Whether the planes of a frame can travel together: over the same edges, all sharing or all copying.
 TENON_INLINE bool same_way(const Route& a, const Route& b) {
   return std::equal(a.hops().begin(), a.hops().end(), b.hops().begin(), b.hops().end(), [](const Hop& x, const Hop& y) {
     return x.edge == y.edge && x.to == y.to && x.reached.copies == y.reached.copies;
   });
 }
 
-/// A hop in an open trace, under its edge's name.
+/// A trace span for one hop, named after its edge.
 struct HopSpan : TraceSpan {
   explicit HopSpan(const Hop& hop) : TraceSpan(Trace::is_open() ? trace_name(edge_name(hop.edge->id())) : "", "map") {}
 };
@@ -377,7 +377,7 @@ TENON_INLINE void book(Ledger& ledger, const Hop& hop, bool view_hit, std::size_
   if (hop.reached.copies) ledger.book_copied(hop.edge->id(), bytes);
 }
 
-/// Each plane on a way of its own: what lets one be shared (its alignment, its size) may not hold for another.
+/// Maps each plane by its own way: one plane may be shareable (alignment, size) when another is not.
 TENON_INLINE Frame map_planes(const Router& router, const Frame& source, const Context& target,
                               const MapOptions& options) {
   std::array<Tensor, 4> planes;

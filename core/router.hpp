@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Router: finds the cheapest way from where memory is to where it is needed, and takes it.
+// Router: finds the cheapest way from where memory is to where it is needed, and performs it.
 #pragma once
 
 #include <memory>
@@ -13,22 +13,22 @@
 namespace tenon {
 inline namespace v1 {
 
-/// One edge taken towards one context.
+/// One edge, and the context that it leads to.
 struct Hop {
   const Edge* edge = nullptr;
   Context to;
   Reached reached;
 };
 
-/// A way that was found, or why there is none. Immutable; shared by those who cached it.
+/// A way that was found, or why there is none. Immutable; shared by all that cache it.
 class TENON_API Route : public RefCounted {
  public:
   bool possible() const { return possible_; }
-  /// Empty when the memory is already where it is wanted.
+  /// Empty when the memory is already where it is needed.
   const std::vector<Hop>& hops() const { return hops_; }
   bool copies() const;
   double cost_ns() const;
-  /// Every refusal met on the search, a line each; and, when no way was found, what would be missing.
+  /// Every refusal met in the search, one per line; when no way was found, also what is missing.
   std::string explain() const;
 
  private:
@@ -43,17 +43,17 @@ class TENON_API Route : public RefCounted {
   std::vector<std::string> missing_;
 };
 
-/// Where several consumers want one source: which context should allocate, and the way to each.
+/// For several consumers of one source: which context should allocate, and the way to each consumer.
 struct AllocationPlan {
   bool possible = false;
   Context allocator;
   Requirements requirements;             ///< Joined over all consumers and the allocator.
   std::vector<Ref<const Route>> routes;  ///< One per consumer, in their order.
   double cost_ns = 0;
-  std::string explanation;  ///< Every candidate with its cost or its refusal.
+  std::string explanation;  ///< Every candidate with its cost or refusal.
 };
 
-/// One party of a pipeline: where it works and what it accepts there.
+/// One party in a pipeline: where it works and what it accepts there.
 struct Party {
   Context context;
   Requirements requirements;
@@ -74,26 +74,26 @@ class TENON_API Router {
   void add(std::span<const Edge* const> edges);
   const std::vector<Context>& contexts() const { return contexts_; }
 
-  /// The cheapest way for tensors like `source` into `target`. Never throws for "no way": see Route::possible().
+  /// The cheapest way for tensors like `source` into `target`. Does not throw if there is none: see Route::possible().
   /// kRequire admits sharing edges only; kPrefer any sharing way before any copying one; kAllow the lowest cost.
-  /// @cost a look-up when planned before; else a search over descriptions.
+  /// @cost a look-up when planned before, else a search over descriptions.
   Ref<const Route> plan(const Description& source, const Context& target, Access access = Access::kRead,
                         ZeroCopy policy = ZeroCopy::kPrefer) const;
-  /// One allocation for all: `source` writes it (or it may come from any known context), `consumers` read it.
+  /// Plans one allocation for all: `source` writes it (or it may come from any known context), `consumers` read it.
   AllocationPlan plan(const Party& source, std::span<const Party> consumers, const TensorInfo& tensor,
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
 
   /// The tensor as seen from `target`. Memory that already has a view there costs a look-up.
   /// @errors kFailedPrecondition with Route::explain() when no way is allowed; kPermissionDenied for write access to
-  /// read-only memory or to what a decoder still reads; what a native call gave.
+  /// read-only memory or to a buffer that a decoder still reads; the errors of native calls.
   Tensor map(const Tensor& source, const Context& target, const MapOptions& options = {}) const;
   Tensor map(const Tensor& source, const Context& target, Access access) const;
-  /// All planes; one export where the edge can. Where the planes' cheapest ways differ (one is aligned, another is
-  /// not), each takes its own; each is judged before any is mapped.
+  /// Maps all planes, in one export where the edge can. Where the planes' cheapest ways differ (one is aligned, another
+  /// is not), each takes its own. All are judged before any is mapped.
   Frame map(const Frame& source, const Context& target, const MapOptions& options = {}) const;
   Frame map(const Frame& source, const Context& target, Access access) const;
 
-  /// plan() as text for people: the way taken, its hops and costs, and every refused alternative.
+  /// plan() as text for people: the way chosen, its hops and costs, and every refused alternative.
   std::string explain(const Description& source, const Context& target, Access access = Access::kRead,
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routes over made-up contexts: cost, policy, refusals, plans for several consumers, access.
+// Routes over fake contexts: cost, policy, refusals, plans for several consumers, access.
 #include <tenon/core/host.hpp>
 #include <tenon/core/host_edge.hpp>
 #include <tenon/core/ledger.hpp>
@@ -49,7 +49,7 @@ Ref<Memory> FakeContext::allocate(const Requirements& wanted) {
                               HostMemory::allocate(wanted.size_bytes, wanted.alignment));
 }
 
-/// An edge that shares, copies, lies (says that it shares and copies) or refuses.
+/// An edge that shares, copies, lies (claims to share but copies) or refuses.
 class FakeEdge final : public Edge {
  public:
   enum class Behaviour { kShares, kCopies, kLies, kRefuses, kSharesLarge };
@@ -133,7 +133,7 @@ TEST_F(RouterTest, SaysWhichContextIsMissing) {
   lacking.add(host_context());
   EXPECT_EQ(lacking.map(there, c).context(), c);
   EXPECT_THAT(lacking.explain(describe(there), c), ::testing::Not(HasSubstr("missing")));
-  // Kinds that nothing joins are another matter.
+  // Kinds that no edge connects are another matter.
   EXPECT_THAT(lacking.explain(describe(there), b), HasSubstr("no edge known to this router leads there"));
 }
 
@@ -189,8 +189,8 @@ TEST(Requirements, DescriptorsAreAnOpenSet) {
 }
 
 TEST_F(RouterTest, MapsWithoutALedgerBookInTheProcesses) {
-  // The source's writer is still at work: a copying edge waits, and the wait is booked, where nobody named a ledger
-  // too.
+  // The source's writer is still at work: a copying edge waits, and the wait is booked even when no ledger was
+  // given.
   class Copying final : public Edge {
    public:
     std::string_view name() const override { return "waits->for it"; }

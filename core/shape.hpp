@@ -19,14 +19,14 @@ class Shape : public SmallVector<std::size_t, 6> {
   using SmallVector::SmallVector;
 };
 
-/// Distance in bytes between neighbours along each axis, outermost first; the names says bytes because other libraries
-/// count elements. Signed: a negative stride is representable, though no framework here makes one.
+/// Distance in bytes between neighbours along each axis, outermost first; the name says bytes because other libraries
+/// count elements. Signed: negative strides can be represented, though no framework here makes any.
 class ByteStrides : public SmallVector<std::ptrdiff_t, 6> {
  public:
   using SmallVector::SmallVector;
 };
 
-/// Number of elements, or nothing when the product does not fit 63 bits: never trust a shape that came from outside.
+/// Number of elements, or nothing when the product does not fit 63 bits. Use it for every shape from outside.
 inline std::optional<std::size_t> checked_element_count(const Shape& shape) {
   std::size_t count = 1;
   bool overflow = false;
@@ -47,7 +47,7 @@ inline std::size_t element_count(const Shape& shape) {
   return count;
 }
 
-/// Bytes of a packed tensor, sub-byte types rounded up to whole bytes; nothing on overflow.
+/// Bytes of a packed tensor; sub-byte types are rounded up to whole bytes. Nothing on overflow.
 inline std::optional<std::size_t> checked_size_bytes(ElementType type, const Shape& shape) {
   const auto count = checked_element_count(shape);
   std::size_t bits = 0;
@@ -60,7 +60,7 @@ inline ByteStrides packed_strides(ElementType type, const Shape& shape) {
   ByteStrides strides;
   if (size_bytes(type) == 0) return strides;
   strides.resize(shape.size());
-  std::size_t step = size_bytes(type);  // Unsigned: beside an extent of 0 the others may be of any size, and wrap.
+  std::size_t step = size_bytes(type);  // Unsigned: may wrap, where an extent of 0 lets the others be of any size.
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     strides[axis] = static_cast<std::ptrdiff_t>(step);
     step *= shape[axis];
@@ -68,7 +68,7 @@ inline ByteStrides packed_strides(ElementType type, const Shape& shape) {
   return strides;
 }
 
-/// "[1,3,224,224]", the form used in every message.
+/// "[1,3,224,224]", the form used in all messages.
 inline std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (std::size_t i = 0; i < shape.size(); ++i) text += (i ? "," : "") + std::to_string(shape[i]);

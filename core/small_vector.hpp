@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector of trivial values that keeps its first N inside itself: describing a tensor allocates nothing.
+// A vector of trivial values that stores its first N inline, so that describing a tensor allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Contiguous sequence; the heap is touched only past N elements. Iterators are pointers, invalidated by growth and
-/// move.
+/// Contiguous sequence; uses the heap only beyond N elements. Iterators are pointers, invalidated by growth and by
+/// moving.
 template <typename T, std::size_t N>
 class SmallVector {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -43,7 +43,7 @@ class SmallVector {
   SmallVector& operator=(const SmallVector& other) {
     if (this == &other) return *this;
     if (other.capacity_ == N && capacity_ == N) {
-      std::memcpy(inline_, other.inline_, sizeof inline_);  // Of fixed size: a few vector moves, no call.
+      std::memcpy(inline_, other.inline_, sizeof inline_);  // Fixed size: a few vector moves, no call.
       size_ = other.size_;
     } else {
       assign(other.begin(), other.end());

@@ -19,7 +19,7 @@ TENON_INLINE std::size_t require_size(ElementType type, const Shape& shape) {
   return *bytes;
 }
 
-/// Fills in packed strides and gives the size: one pass, because every tensor that is wrapped comes through here.
+/// Fills in packed strides and returns the size. One pass, because every wrapped tensor comes through here.
 TENON_INLINE std::size_t pack(TensorInfo& info) {
   std::size_t step = size_bytes(info.type);
   if (step == 0) return require_size(info.type, info.shape);
@@ -141,7 +141,7 @@ TENON_INLINE Tensor::Tensor(const Tensor& whole, const Shape& begin, const Shape
 }
 
 TENON_INLINE bool Tensor::is_contiguous() const {
-  std::size_t step = tenon::v1::size_bytes(info_.type);  // Unsigned: beside an extent of 0 the others may wrap.
+  std::size_t step = tenon::v1::size_bytes(info_.type);  // Unsigned: may wrap, where an extent is 0.
   for (std::size_t axis = info_.strides.size(); axis-- > 0;) {
     if (info_.shape[axis] != 1 && info_.strides[axis] != static_cast<std::ptrdiff_t>(step)) return element_count() == 0;
     step *= info_.shape[axis];
@@ -162,8 +162,8 @@ TENON_INLINE void* Tensor::data() const {
 TENON_INLINE void Tensor::check_type(ElementType type, std::size_t bits) const {
   const ElementTypeInfo &held = tenon::v1::info(info_.type), &wanted = tenon::v1::info(type);
   const bool same_width = held.bits == bits || held.bits < 8;
-  // As OpenVINO: the width and real-ness must agree, so that f16 storage can be read as uint16_t by those who ask for
-  // undefined.
+  // OpenVINO's rule: width and real-ness must agree, so that f16 storage can be read as
+  // uint16_t.
   if (!same_width ||
       (type != ElementType::kUndefined && held.is_real != wanted.is_real && !(held.bits == 16 && !wanted.is_real))) {
     throw Error(Code::kInvalidArgument, "data<T>() of " + to_string(*this) + ": T is " + std::string(wanted.name) +

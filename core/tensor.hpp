@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor: a view of memory, whatever framework made it.
+// Tensor: a view of memory that belongs to any framework.
 #pragma once
 
 #include <cstddef>
@@ -17,18 +17,18 @@ inline namespace v1 {
 struct TensorInfo {
   ElementType type = ElementType::kUndefined;
   Shape shape;
-  ByteStrides strides;  ///< Empty means packed, and is what sub-byte types have.
+  ByteStrides strides;  ///< Empty means packed; always empty for sub-byte types.
 
   friend bool operator==(const TensorInfo&, const TensorInfo&) = default;
 };
 
-/// Bytes from the first to one past the last byte that `info` touches; nothing on overflow or negative strides.
+/// Bytes from the first to one past the last that `info` touches; nothing on overflow or negative strides.
 TENON_API std::optional<std::size_t> checked_extent_bytes(const TensorInfo& info);
 
 /// A value: info, memory, lease, offset. Copying one costs two reference counts. The memory lives as long as any tensor
-/// over it. Host data is reached through data(); device handles through the framework's typed function
+/// over it. Host data is reached by data(); device handles by the framework's typed function
 /// (`opencl::buffer(tensor)`).
-/// @thread distinct objects from distinct threads; the bytes are guarded by memory()->hazards(), not by the tensor.
+/// @thread distinct objects from distinct threads. memory()->hazards() guards the bytes; the tensor does not.
 class TENON_API Tensor {
  public:
   Tensor() = default;
@@ -47,7 +47,7 @@ class TENON_API Tensor {
   const TensorInfo& info() const { return info_; }
   ElementType element_type() const { return info_.type; }
   const Shape& shape() const { return info_.shape; }
-  /// Byte strides; those of a packed tensor are spelled out too. Empty only for sub-byte types.
+  /// Byte strides, filled in for packed tensors too. Empty only for sub-byte types.
   const ByteStrides& byte_strides() const { return info_.strides; }
   std::size_t element_count() const { return tenon::v1::element_count(info_.shape); }
   /// Bytes of the elements, padding not counted.
@@ -82,11 +82,11 @@ class TENON_API Tensor {
   Tensor slice(const Shape& begin, const Shape& end) const { return Tensor(*this, begin, end); }
   /// The same bytes under another shape; the element count must be equal and the tensor contiguous.
   Tensor reshaped(const Shape& shape) const;
-  /// The same tensor through `view` of its memory (or its own context for null).
+  /// The same tensor through `view` of its memory; null: as its own context sees it.
   Tensor through(const View* view) const;
   /// The same tensor under another lease.
   Tensor with_lease(Lease lease) const;
-  /// Copies host elements; an empty destination is allocated, one of another shape is given this one's (OpenVINO's
+  /// Copies host elements. An empty destination is allocated; one of another shape gets this tensor's shape (OpenVINO's
   /// rule).
   /// @errors kInvalidArgument: element types differ, or a borrowed destination is too small.
   void copy_to(Tensor& destination) const;
@@ -98,8 +98,8 @@ class TENON_API Tensor {
   std::size_t get_size() const { return element_count(); }
   std::size_t get_byte_size() const { return size_bytes(); }
   bool is_continuous() const { return is_contiguous(); }
-  /// Whether T::type_check(), of a class derived from this one (RemoteTensor and what devices derive), has no
-  /// objection.
+  /// Whether T::type_check() accepts this tensor, where T derives from this class (RemoteTensor and the classes of
+  /// devices).
   template <typename T>
   bool is() const noexcept {
     static_assert(std::is_base_of_v<Tensor, T>, "T must derive from Tensor");
@@ -110,7 +110,7 @@ class TENON_API Tensor {
     }
     return true;
   }
-  /// The tensor as a T, which adds members and no state. @errors what T::type_check() objects
+  /// The tensor as a T, which adds members and no state. @errors those of T::type_check()
   template <typename T>
   const T as() const {
     static_assert(std::is_base_of_v<Tensor, T> && sizeof(T) == sizeof(Tensor), "T must derive from Tensor, bare");
@@ -119,13 +119,13 @@ class TENON_API Tensor {
     static_cast<Tensor&>(made) = *this;
     return made;
   }
-  /// Changes the extents in place; grows only memory that this tensor allocated itself. Copies keep the shape they
-  /// have, with one exception: a tensor that InferRequest::get_tensor() gave tells its request, as OpenVINO's does.
+  /// Changes the extents in place; grows only memory that this tensor allocated itself. Copies keep their shape, except
+  /// that a tensor from InferRequest::get_tensor() also reshapes its request, as in OpenVINO.
   /// @errors kOutOfRange when borrowed memory is too small.
   void set_shape(const Shape& shape);
 
  private:
-  friend class Frame;  // Fills its planes in place: a picture is wrapped per frame of a stream.
+  friend class Frame;  // Fills its planes in place, because a frame is wrapped for each picture of a stream.
   void* host_base() const { return view_ ? view_->host() : memory_->host(); }
   void check_type(ElementType type, std::size_t bits) const;
 
@@ -139,8 +139,8 @@ class TENON_API Tensor {
 /// "f32 [1,3,224,224] in cpu", for messages.
 TENON_API std::string to_string(const Tensor& tensor);
 
-/// Copies elements between two strided host regions of one type and shape. Rows that are packed on both sides go by
-/// memcpy.
+/// Copies elements between two strided host regions of the same type and shape. Uses memcpy for rows that are packed on
+/// both sides.
 TENON_API void copy_strided(ElementType type, const Shape& shape, const void* src, const ByteStrides& src_strides,
                             void* dst, const ByteStrides& dst_strides);
 

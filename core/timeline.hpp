@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines and points on them: the one primitive of synchronisation.
+// Timelines and points on them: the only primitive of synchronisation.
 #pragma once
 
 #include <atomic>
@@ -20,20 +20,20 @@ class Ledger;
 
 enum class PointState : std::uint8_t { kPending, kReached, kFailed };
 
-/// A monotonic counter that work advances. Frameworks adapt their events to it (cl_event, ze_event, sync_file).
+/// A monotonic counter advanced by work. Frameworks adapt their events to it (cl_event, ze_event, sync_file).
 /// @thread all members from any thread.
 class TENON_API Timeline : public RefCounted {
  public:
   virtual std::string_view name() const = 0;
   virtual PointState query(std::uint64_t value) const = 0;
-  /// Blocks until `value` is reached. @errors kDeadlineExceeded; or the error that the work left in the timeline.
+  /// Blocks until `value` is reached. @errors kDeadlineExceeded, or the error that the work left in the timeline.
   virtual void wait(std::uint64_t value, Deadline deadline) const = 0;
 };
 
-/// "After `value` of this timeline." A value; copying one costs a reference count; allocates nothing.
+/// "After `value` of this timeline." A value; copying costs a reference count and allocates nothing.
 class TimelinePoint {
  public:
-  /// Nothing to wait for. The same as a default-constructed point.
+  /// Nothing to wait for: the same as a default-constructed point.
   static TimelinePoint ready() { return {}; }
   TimelinePoint() = default;
   TimelinePoint(Ref<Timeline> timeline, std::uint64_t value) : timeline_(std::move(timeline)), value_(value) {}
@@ -58,9 +58,9 @@ class TENON_API HostTimeline final : public Timeline {
   PointState query(std::uint64_t value) const override;
   void wait(std::uint64_t value, Deadline deadline) const override;
 
-  /// A point that the next advance() or fail() settles. Points settle in the order in which they were taken.
+  /// A point that the next advance() or fail() settles. Points settle in the order they were taken.
   TimelinePoint next();
-  /// Settles all points up to `value`; going back is ignored.
+  /// Settles all points up to `value`; smaller values than before are ignored.
   void advance(std::uint64_t value);
   /// Settles points up to `value`, the last one as failed: waiting for it raises `error`.
   void fail(std::uint64_t value, std::exception_ptr error);

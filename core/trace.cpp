@@ -40,7 +40,7 @@ TENON_INLINE TraceNames& trace_names() {
   return *names;
 }
 
-/// As JSON's strings want it: names of nodes are anybody's.
+/// Escaped for a JSON string: node names may contain anything.
 TENON_INLINE std::string json_text(const char* text) {
   std::string escaped;
   for (; *text; ++text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names for spans that are known at run time only: nodes of a model, edges.
+// Names for spans that are known only at run time: nodes of a model, edges.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// The same text as long as the process lives, once per text: what Trace::record and TraceSpan may be given. At most
-/// 65536 different ones are kept; further ones are all called "(more names)". Meant for use while a trace is open.
+/// A copy of the text that lives as long as the process, as Trace::record and TraceSpan need it; one per text. At most
+/// 65536 texts are kept; all others become "(more names)". Meant for use while a trace is open.
 /// @thread any. @cost a lock and a look-up.
 TENON_API const char* trace_name(std::string_view text);
 

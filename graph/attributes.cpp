@@ -66,7 +66,7 @@ double parse_double(std::string_view text) {
   if (!text.empty() && text.front() == '+') text.remove_prefix(1);
   double value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  // Subnormal and overflowing text is a number all the same.
+  // Subnormal and overflowing text is still a number.
   if (result.ec == std::errc::result_out_of_range) return text.front() == '-' ? -HUGE_VAL : HUGE_VAL;
   if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size())
     not_a(AttributeKind::kDouble, text);
@@ -233,8 +233,8 @@ const T& typed(const Attributes& attributes, std::string_view attribute, Attribu
   const Attribute* found = attributes.find(attribute);
   if (!found) throw Error(Code::kNotFound, "attribute '" + std::string(attribute) + "' is missing");
   if (const T* value = found->get_if<T>()) return *value;
-  throw Error(Code::kInvalidArgument, "attribute '" + std::string(attribute) + "': expected a " +
-                                          std::string(name(kind)) + ", found a " + std::string(name(found->kind())) +
+  throw Error(Code::kInvalidArgument, "attribute '" + std::string(attribute) + "': expected " +
+                                          std::string(name(kind)) + ", found " + std::string(name(found->kind())) +
                                           " \"" + found->to_text() + "\"");
 }
 }  // namespace

@@ -51,7 +51,7 @@ class TENON_API Attribute {
   }
   Attribute(std::initializer_list<std::int64_t> values) : value_(std::vector<std::int64_t>(values)) {}
   Attribute(PartialShape value) : value_(std::move(value)) {}
-  // Out of line: a variant of nine alternatives, inlined at each of thousands of uses, made files take minutes to
+  // Out of line: a variant of nine alternatives, inlined at thousands of uses, made files take minutes to
   // compile.
   Attribute(const Attribute& other);
   Attribute(Attribute&& other) noexcept;
@@ -65,13 +65,13 @@ class TENON_API Attribute {
   const T* get_if() const {
     return std::get_if<T>(&value_);
   }
-  /// As IR files write it: lists joined by commas, true/false, type names.
+  /// The form used in IR files: lists joined by commas, true/false, type names.
   std::string to_text() const;
   /// Parses the form that to_text writes. @errors kInvalidArgument: the text is not of that kind.
   static Attribute from_text(AttributeKind kind, std::string_view text);
-  /// The same value as another kind where nothing is lost (int to double, int to bool, int to a list of one, empty
+  /// Converts to another kind if nothing is lost (int to double, int to bool, int to a list of one, empty
   /// lists).
-  /// @return false when it cannot be one.
+  /// @return false if that is impossible.
   bool convert_to(AttributeKind kind);
   friend bool operator==(const Attribute& a, const Attribute& b) { return a.value_ == b.value_; }
 
@@ -80,7 +80,7 @@ class TENON_API Attribute {
 };
 
 /// Ordered by insertion. Getters without a default throw kNotFound for a missing name and kInvalidArgument for a wrong
-/// kind; make_node fills in the defaults of the operation's schema, so kernels need no defaults of their own.
+/// kind. make_node fills in the defaults of the operation's schema, so kernels need none of their own.
 class TENON_API Attributes {
  public:
   using Entry = std::pair<std::string, Attribute>;

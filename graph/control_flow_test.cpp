@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops and branches: types, values, copies, IR there and back, and what is refused.
+// Loops and branches: types, values, copies, writing and reading IR, and refusals.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -231,7 +231,7 @@ TEST(ControlFlow, RefusesBodiesThatAreMissingUnfedOrInACircle) {
   EXPECT_THAT(error_of([&] { outer->validate_nodes_and_infer_types(); }, Code::kInvalidArgument), HasSubstr("circle"));
   EXPECT_THAT(error_of([&] { for_each_node(*outer, [](const auto&) {}); }, Code::kInvalidArgument),
               HasSubstr("circle"));
-  iterator->set_body(std::make_shared<Model>(OutputVector{sum}, ParameterVector{a, b}));  // Free the circle.
+  iterator->set_body(std::make_shared<Model>(OutputVector{sum}, ParameterVector{a, b}));  // Frees the cycle.
 }
 
 TEST(ControlFlow, RefusesStatesWithinBodies) {

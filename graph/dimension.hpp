@@ -21,7 +21,7 @@ class TENON_API Dimension {
 
   /// Fully dynamic: 0 and more.
   constexpr Dimension() = default;
-  /// `length` >= 0, or -1 for fully dynamic. @errors kInvalidArgument: below -1.
+  /// A static extent, or -1 for fully dynamic. @errors kInvalidArgument: below -1.
   Dimension(value_type length);
   /// Inclusive bounds; max -1 means unbounded. @errors kInvalidArgument: negative or crossed bounds.
   Dimension(value_type min, value_type max);
@@ -35,14 +35,14 @@ class TENON_API Dimension {
   /// -1 when unbounded.
   constexpr value_type get_max_length() const { return max_ == kUnbounded ? -1 : max_; }
 
-  /// The two may denote one extent: their intervals intersect.
+  /// True when both may be the same extent: their intervals intersect.
   constexpr bool compatible(const Dimension& other) const { return min_ <= other.max_ && other.min_ <= max_; }
   constexpr bool relaxes(const Dimension& other) const { return min_ <= other.min_ && max_ >= other.max_; }
   constexpr bool refines(const Dimension& other) const { return other.relaxes(*this); }
   constexpr bool same_scheme(const Dimension& other) const { return *this == other; }
   /// Intersection. @return false and dst unchanged when it is empty.
   static bool merge(Dimension& dst, const Dimension& a, const Dimension& b);
-  /// As merge, but 1 gives way to anything (numpy broadcasting).
+  /// As merge, but an extent of 1 yields to any other (numpy broadcasting).
   static bool broadcast_merge(Dimension& dst, const Dimension& a, const Dimension& b);
 
   /// Interval arithmetic; bounds saturate at "unbounded" and at 0.

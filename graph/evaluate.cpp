@@ -17,7 +17,7 @@ bool shapes_as_inferred(const Node& node, const std::vector<Tensor>& inputs) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const PartialShape& shape = node.get_input_partial_shape(i);
     if (shape.is_dynamic() || !(node.get_input_tensor(i).get_shape() == inputs[i].shape())) return false;
-    // The output's shape may have been inferred from this input's value: another tensor means another shape.
+    // The output's shape may have been inferred from this input's value: another value means another shape.
     const auto& value = node.get_input_tensor(i).value();
     if (value && value->element_count() > 0 && value->data() != inputs[i].data()) return false;
   }
@@ -30,7 +30,7 @@ bool shapes_as_inferred(const Node& node, const std::vector<Tensor>& inputs) {
 std::vector<Tensor> run_kernel(const Node& node, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> outputs(node.get_output_size());
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    // Shapes that depend on values (NonZero) stay dynamic: the kernel makes those tensors itself.
+    // Shapes that depend on values (NonZero) stay dynamic: the kernel allocates those tensors itself.
     if (node.get_output_partial_shape(i).is_static())
       outputs[i] = Tensor(node.get_output_element_type(i), node.get_output_shape(i));
   }
@@ -57,7 +57,7 @@ std::vector<Tensor> evaluate_node(const Node& node, const std::vector<Tensor>& i
   }
   try {
     if (shapes_as_inferred(node, inputs)) return run_kernel(node, inputs);
-    // Infers again over the tensors themselves, so that shapes that depend on values are found too.
+    // Infers again from the tensors themselves, to find shapes that depend on values too.
     OutputVector constants;
     for (const Tensor& input : inputs) constants.push_back(std::make_shared<op::v0::Constant>(input)->output(0));
     return run_kernel(*node.clone_with_new_inputs(constants), inputs);
@@ -164,7 +164,7 @@ std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inpu
   for (auto& [id, tensor] : assigned) state[id] = std::move(tensor);
   for (const auto& result : model.get_results()) {
     const Tensor& value = values.at(result.get())[0];
-    // What goes out is packed and nobody else's: not a weight, not the caller's own input.
+    // Results are packed and owned by the caller: never a weight or the caller's own input.
     results.push_back(owned_copy(value));
   }
   return results;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference interpreter: runs a model by the operation table's kernels. The judge in tests, and every device's
-// fallback.
+// The reference interpreter: runs a model with the operation table's kernels. It is the reference in tests and every
+// device's fallback.
 #pragma once
 
 #include <functional>
@@ -17,23 +17,23 @@ inline namespace v1 {
 /// State of ReadValue and Assign between runs, by variable_id.
 using VariableMap = std::map<std::string, Tensor>;
 
-/// Called after each node with its outputs: for dumps and comparisons.
+/// Called with the outputs of each node, for dumps and comparisons.
 using NodeHook = std::function<void(const Node& node, const std::vector<Tensor>& outputs)>;
 
-/// Runs a node in place of its reference kernel. @return false: it is the kernel's after all.
+/// Runs a node instead of its reference kernel. @return false: use the kernel.
 using NodeRunner =
     std::function<bool(const Node& node, const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs)>;
 
 /// Runs the model once on the calling thread. Dynamic shapes are resolved from the inputs' shapes.
 ///
 /// @param inputs     One per parameter, in order; types must be equal, shapes must fit.
-/// @param variables  State; missing entries are initialised by ReadValue's input (zeros where it has none).
+/// @param variables  State; missing entries are initialised from ReadValue's input (zeros if it has none).
 /// @return one packed tensor per result, in order.
 /// @errors kInvalidArgument: an input that does not fit. kUnimplemented: an operation without a kernel (named).
 /// @cost float accumulators, no blocking: correctness, not speed.
 TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs,
                                        VariableMap* variables = nullptr, const NodeHook& hook = {});
-/// As above, with a runner that is asked before each kernel.
+/// As above; `runner` is asked before each kernel.
 TENON_API std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inputs, VariableMap* variables,
                                        const NodeHook& hook, const NodeRunner& runner);
 

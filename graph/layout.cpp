@@ -32,7 +32,7 @@ std::string canonical(std::string name) {
   return name;
 }
 
-/// One axis as written: "" for "?".
+/// The name of one axis as written; "" for "?".
 std::string parse_name(const std::string& text) {
   if (text == "?") return {};
   if (text.empty()) refuse("Layout dimension name can't be empty");
@@ -190,11 +190,11 @@ std::vector<std::int64_t> LayoutAxes::order(const Layout& from, const PartialSha
   const auto named = [](const std::vector<std::string>& names) {
     return names.size() - static_cast<std::size_t>(std::count(names.begin(), names.end(), std::string()));
   };
-  // The names of the layout that says less must all be in the other; axes without a name fill what is left, in order.
+  // The names in the layout with fewer names must all be in the other; unnamed axes fill the rest, in order.
   const bool less = named(src) <= named(dst);
   const auto& few = less ? src : dst;
   const auto& many = less ? dst : src;
-  std::vector<std::int64_t> partner(many.size(), -1);  // Of each axis of `many`, the axis of `few`.
+  std::vector<std::int64_t> partner(many.size(), -1);  // For each axis of `many`, the axis of `few`.
   std::vector<bool> taken(few.size(), false);
   for (std::size_t i = 0; i < few.size(); ++i) {
     if (few[i].empty()) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What models may ask of the machine: a file of some kilobytes can ask for any amount of memory and time.
+// Limits on what models may use of the machine: a file of a few kilobytes can ask for any amount of memory and time.
 #pragma once
 
 #include <chrono>
@@ -12,44 +12,44 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What is refused with kResourceExhausted (time: kDeadlineExceeded) and the name of the limit, what was found, and how
-/// to allow more. For the whole process; Core's properties TENON_LIMIT_... set them.
+/// Exceeding a limit throws kResourceExhausted (time: kDeadlineExceeded), naming the limit, what was found and how to
+/// allow more. Limits hold for the whole process; Core's properties TENON_LIMIT_... set them.
 struct ModelLimits {
-  /// Nodes that a reader makes of a file, those of bodies and inlined functions included.
+  /// Nodes that a reader makes from a file, including those in bodies and inlined functions.
   std::uint64_t nodes = 1'000'000;
-  /// Bodies of control flow within each other. Each level costs call stack, and shapes within loops may be inferred
-  /// three times on each: 3 to the power of the depth in all.
+  /// Nesting depth of control-flow bodies. Each level uses call stack, and within loops each level may infer shapes
+  /// three times: 3 to the power of the depth in all.
   std::uint64_t depth = 8;
-  /// Host memory that the tensors of one compilation, or of one inference, may take together. 0: three quarters of what
-  /// this machine (or this process's control group) has.
+  /// Host memory that the tensors of one compilation, or of one inference, may take together. 0: three quarters of the
+  /// memory of this machine (or of this process's control group).
   std::uint64_t bytes = 0;
-  /// Time of one compilation, looked at between passes and between nodes. 0: any.
+  /// Time for one compilation, checked between passes and between nodes. 0: no limit.
   std::uint64_t compile_seconds = 0;
-  /// Time of one inference on the CPU, looked at between steps and between iterations of loops. 0: any.
+  /// Time for one inference on the CPU, checked between steps and between loop iterations. 0: no limit.
   std::uint64_t infer_seconds = 0;
 };
 
-/// The deepest that ModelLimits::depth may allow.
+/// The largest value that ModelLimits::depth accepts.
 inline constexpr std::uint64_t kMaxModelDepth = 64;
 
 /// @thread any.
 TENON_API ModelLimits model_limits();
-/// @errors kInvalidArgument: no nodes, or a depth that is 0 or above kMaxModelDepth; nothing is changed then.
+/// @errors kInvalidArgument: no nodes, or a depth of 0 or above kMaxModelDepth; nothing is changed then.
 TENON_API void set_model_limits(const ModelLimits& limits);
-/// ModelLimits::bytes with 0 made a number.
+/// ModelLimits::bytes, with 0 replaced by the actual number.
 TENON_API std::uint64_t allowed_bytes();
 
 /// "; the limit TENON_LIMIT_NODES is 1000000: Core::set_property with a larger one allows more".
 TENON_API std::string limit_text(const char* property, std::uint64_t limit);
 
-/// Until when one compilation, or one inference, may go on.
+/// The deadline of one compilation or one inference.
 class TENON_API TimeLimit {
  public:
-  /// From now on; 0 seconds: for ever.
+  /// Starts now; 0 seconds: no limit.
   explicit TimeLimit(std::uint64_t seconds);
   bool is_set() const { return seconds_ > 0; }
   bool is_over() const { return seconds_ > 0 && std::chrono::steady_clock::now() >= end_; }
-  /// @errors kDeadlineExceeded: "compiling 'm' takes longer than ..."; `property` says which limit it was.
+  /// @errors kDeadlineExceeded: "compiling 'm' takes longer than ..."; `property` names the limit.
   void check(const char* what, const std::string& subject, const char* property) const;
 
  private:

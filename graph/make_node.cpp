@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes from the operation table, by name or like another.
+// Makes nodes from the operation table, by name or like another node.
 #include <memory>
 
 #include <tenon/core/error.hpp>
@@ -55,7 +55,7 @@ std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputV
       made = std::make_shared<op::v0::Result>(inputs[0]);
       made->set_friendly_name(friendly_name);
     } else {
-      // Checked here first, while the friendly name is at hand for the message: the node does not have it yet.
+      // Checked here first, because the node does not have its friendly name yet and the message needs it.
       check_inputs(*operation, inputs);
       attributes = checked_attributes(*operation, attributes);
       made = std::make_shared<GenericNode>(*operation, std::move(inputs), std::move(attributes), friendly_name);

@@ -227,7 +227,7 @@ std::shared_ptr<Model> Model::clone() const {
       inputs.emplace_back(copies.at(source.get_node()), source.get_index());
     }
     auto copy = node->clone_with_new_inputs(inputs);
-    // Names are what users know a node by: a copy has the same, even where the model's author gave none.
+    // Users know a node by its name: a copy keeps it, even where the model's author gave none.
     copy->set_friendly_name(node->get_friendly_name());
     for (std::size_t i = 0; i < node->get_output_size(); ++i) {
       copy->get_output_tensor(i).set_names(node->get_output_tensor(i).get_names());
@@ -294,7 +294,7 @@ std::int64_t Model::get_result_index(const Output<Node>& value) const {
 }
 
 namespace {
-/// Any converts from and to everything, so it is handed out by reference, not in an optional.
+/// Passed by reference, not in an optional, because Any converts from and to everything.
 bool find_rt(const AnyMap& map, const std::vector<std::string>& path, std::size_t depth, Any& value) {
   const auto found = map.find(path[depth]);
   if (found == map.end()) return false;

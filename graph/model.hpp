@@ -15,9 +15,9 @@ inline namespace v1 {
 
 using SinkVector = NodeVector;
 
-/// A graph as data, OpenVINO's Model. It owns its results, sinks (Assign) and parameters; everything between is kept by
-/// them.
-/// @thread reading from several threads is safe; changing is not.
+/// A graph as data; OpenVINO's Model. It owns its results, sinks (Assign) and parameters, and these keep all nodes
+/// between them alive.
+/// @thread several threads may read; changes need exclusive access.
 class TENON_API Model {
  public:
   /// @errors kInvalidArgument: a cycle, or a parameter that the results reach but that is not listed.
@@ -40,7 +40,7 @@ class TENON_API Model {
   const ResultVector& get_results() const { return results_; }
   const SinkVector& get_sinks() const { return sinks_; }
 
-  /// Inputs are the parameters' outputs, outputs the results' outputs, in order. The form without arguments wants
+  /// Inputs are the parameters' outputs, outputs the results' outputs, in order. The forms without arguments require
   /// exactly one. @errors kOutOfRange, kNotFound (the message lists the names), kInvalidArgument (several, none).
   std::vector<Output<Node>> inputs();
   std::vector<Output<const Node>> inputs() const;
@@ -63,21 +63,21 @@ class TENON_API Model {
   const Shape& get_output_shape(std::size_t index) const;
   const PartialShape& get_output_partial_shape(std::size_t index) const;
 
-  /// Every node before those that read it; the same order for the same graph. @errors kInvalidArgument: a cycle (names
+  /// All nodes, each before its readers; the same graph gives the same order. @errors kInvalidArgument: a cycle (names
   /// a node in it).
   NodeVector get_ordered_ops() const;
   NodeVector get_ops() const { return get_ordered_ops(); }
-  /// A dynamic shape anywhere.
+  /// True if any shape is dynamic.
   bool is_dynamic() const;
   void validate_nodes_and_infer_types();
 
-  /// New shapes for inputs, then inference of all others. On failure the model is as before. @errors kInvalidArgument.
+  /// Sets new input shapes and infers all others. On failure the model is unchanged. @errors kInvalidArgument.
   void reshape(const PartialShape& shape);
   void reshape(const std::map<std::size_t, PartialShape>& shapes);
   void reshape(const std::map<std::string, PartialShape>& shapes);
   void reshape(const std::map<Output<Node>, PartialShape>& shapes);
 
-  /// Own nodes, the same constants' memory, the same friendly and tensor names.
+  /// A copy with new nodes that shares the constants' memory and keeps friendly and tensor names.
   std::shared_ptr<Model> clone() const;
 
   void add_results(const ResultVector& results);
@@ -86,7 +86,7 @@ class TENON_API Model {
   void remove_result(const std::shared_ptr<op::v0::Result>& result);
   void remove_parameter(const std::shared_ptr<op::v0::Parameter>& parameter);
   void replace_parameter(std::size_t index, const std::shared_ptr<op::v0::Parameter>& parameter);
-  /// Makes the tensor an output as well. @errors kNotFound.
+  /// Makes the tensor an additional output. @errors kNotFound.
   Output<Node> add_output(const std::string& tensor_name);
   Output<Node> add_output(const Output<Node>& port);
   std::int64_t get_parameter_index(const std::shared_ptr<op::v0::Parameter>& parameter) const;
@@ -94,7 +94,7 @@ class TENON_API Model {
 
   RTMap& get_rt_info() { return rt_info_; }
   const RTMap& get_rt_info() const { return rt_info_; }
-  /// Nested values, as IR's rt_info has them ("model_info", "labels"): path elements name maps within maps.
+  /// Nested values, as in IR's rt_info ("model_info", "labels"): path elements are keys of nested maps.
   bool has_rt_info(const std::vector<std::string>& path) const;
   Any get_rt_info(const std::vector<std::string>& path) const;
   template <typename T>

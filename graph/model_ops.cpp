@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classes of operations that carry data or that users write by hand.
+// Classes of operations that carry data or that users construct directly.
 #include <tenon/graph/model_ops.hpp>
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed classes for the operations that carry data or that users write by hand; all others come from make_node.
+// Typed classes for operations that carry data or that users construct directly; make_node makes all others.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ class Layout;  // graph/layout.hpp
 
 namespace op {
 
-/// What padding puts around the data.
+/// What padding fills in.
 enum class PadMode { CONSTANT = 0, EDGE, REFLECT, SYMMETRIC };
 
 namespace v0 {
@@ -29,13 +29,13 @@ class TENON_API Parameter final : public Node {
   const PartialShape& get_partial_shape() const { return get_output_partial_shape(0); }
   void set_element_type(element::Type type);
   void set_partial_shape(const PartialShape& shape);
-  /// As layout::get_layout and set_layout of the output.
+  /// Like layout::get_layout and set_layout of the output.
   Layout get_layout() const;
   void set_layout(const Layout& layout);
   std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const override;
 };
 
-/// An output of a model. Its output is the very tensor that it reads, names included.
+/// An output of a model. Its output is the same tensor that it reads, names included.
 class TENON_API Result final : public Node {
  public:
   explicit Result(const Output<Node>& source);
@@ -48,14 +48,14 @@ class TENON_API Result final : public Node {
   void after_arguments_change() override;
 };
 
-/// A value known when the model is made. Holds a core Tensor, so that weights may lie in a mapped file: they are
-/// neither read nor duplicated here. The tensor's content must not change afterwards.
+/// A value known when the model is made. Holds a core Tensor, so weights may lie in a mapped file without being read or
+/// duplicated. The tensor's content must not change afterwards.
 class TENON_API Constant final : public Node {
  public:
   explicit Constant(const Tensor& value);
   /// Copies size_bytes of packed elements.
   Constant(element::Type type, const Shape& shape, const void* data);
-  /// Converts each value to `type`; one value fills the whole shape. @errors kInvalidArgument: another count.
+  /// Converts each value to `type`; a single value fills the whole shape. @errors kInvalidArgument: another count.
   Constant(element::Type type, const Shape& shape, const std::vector<double>& values);
   Constant(element::Type type, const Shape& shape, const std::vector<std::int64_t>& values);
   template <typename T>
@@ -80,7 +80,7 @@ class TENON_API Constant final : public Node {
   const T* get_data_ptr() const {
     return static_cast<const T*>(get_data_ptr());
   }
-  /// All values, converted. The work is proportional to the tensor.
+  /// All values, converted. The cost is proportional to the tensor's size.
   template <typename T>
   std::vector<T> cast_vector() const {
     if constexpr (std::is_floating_point_v<T>) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes and models: joining, names, order, inference, reshape, clone, errors.
+// Nodes and models: connections, names, order, inference, reshape, clone, errors.
 #include <tenon/graph/model.hpp>
 
 #include <gmock/gmock.h>
@@ -67,11 +67,11 @@ TEST(MakeNode, NamesWhatIsWrong) {
               }),
               AllOf(HasSubstr("unknown attribute 'slope'"), HasSubstr("none")));
   EXPECT_THAT(message_of([&] { make_node("Concat", 1, {x}, {}, "c"); }),
-              HasSubstr("attribute 'axis' (integer) is obligatory"));
+              HasSubstr("attribute 'axis' (integer) is required"));
   EXPECT_THAT(message_of([&] {
                 make_node("Concat", 1, {x}, {{"axis", "one"}}, "c");
               }),
-              HasSubstr("expected a integer, found a text \"one\""));
+              HasSubstr("expected integer, found text \"one\""));
   EXPECT_THAT(message_of([&] {
                 make_node("Gelu", 7, {x}, {{"approximation_mode", "SINE"}}, "g");
               }),
@@ -180,7 +180,7 @@ TEST(Models, OfAMillionNodesNeedNoCallStack) {
   auto model = std::make_shared<Model>(OutputVector{last}, ParameterVector{x});
   last = {};
   EXPECT_EQ(model->get_ordered_ops().size(), 300002u);
-  model.reset();  // Releases the chain from a list, not by recursion.
+  model.reset();  // Releases the chain iteratively, not by recursion.
 }
 
 TEST(Models, ReshapeThroughComputedShapesAndUndoOnFailure) {
@@ -299,7 +299,7 @@ TEST(Evaluate, IsNotHeldUpByHugeWindowsNorLedAstrayByOddInputs) {
 }
 
 TEST(Evaluate, AntialiasedLinearIsPillowsBilinear) {
-  // OpenVINO's CPU plugin ignores antialias, so it cannot judge; the two modes are one filter.
+  // OpenVINO's CPU plugin ignores antialias, so it cannot be the reference; the two modes use one filter.
   const auto x = parameter({1, 1, 9, 11});
   const auto sizes = std::make_shared<op::v0::Constant>(element::i64, Shape{2}, std::vector<std::int64_t>{4, 5});
   const auto axes = std::make_shared<op::v0::Constant>(element::i64, Shape{2}, std::vector<std::int64_t>{2, 3});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes: joining, naming, checking against the schema, inference.
+// Nodes: connections, names, schema checks, inference.
 #include <tenon/graph/node.hpp>
 
 #include <algorithm>
@@ -69,8 +69,8 @@ Node::Node(const Operation& operation, OutputVector inputs, Attributes attribute
 
 Node::~Node() {
   for (std::size_t i = 0; i < sources().size(); ++i) detach(i);
-  // Chains may be a million nodes long: the last owners of sources go one after the other, not one within the other.
-  // Nothing is allocated, since models are released when memory is short, too.
+  // Chains may be a million nodes long, so sources are released one after the other, not recursively. Nothing is
+  // allocated, because models are also released when memory is short.
   static thread_local std::unique_ptr<Sources>* pending = nullptr;
   if (pending) {
     sources_->next = std::move(*pending);
@@ -107,7 +107,7 @@ void Node::attach(std::size_t index) {
   Readers one;
   one.emplace_back(this, index);
   sources_->places.push_back(one.begin());
-  readers.splice(readers.end(), one);  // Nothing fails from here on.
+  readers.splice(readers.end(), one);  // Nothing can fail from here on.
 }
 void Node::detach(std::size_t index) noexcept { readers_of(index).erase(sources_->places[index]); }
 
@@ -230,8 +230,8 @@ void Node::set_argument(std::size_t index, const Output<Node>& source) {
   if (index >= sources().size()) no_such_port(*this, "input", index, sources().size());
   if (!source.get_node())
     throw Error(Code::kInvalidArgument,
-                describe() + ": input " + std::to_string(index) + " cannot be joined to nothing");
-  static_cast<void>(source.get_node()->port(source.get_index()));  // Throws for an output that is not there.
+                describe() + ": input " + std::to_string(index) + " cannot be left unconnected");
+  static_cast<void>(source.get_node()->port(source.get_index()));  // Throws for an output that does not exist.
   const Output<Node> previous = sources()[index];  // Kept until the end: it may be what keeps `source` alive.
   Readers& left = readers_of(index);
   sources_->outputs[index] = source;
@@ -241,7 +241,7 @@ void Node::set_argument(std::size_t index, const Output<Node>& source) {
 }
 void Node::append_argument(const Output<Node>& source) {
   if (sources().size() >= operation_->max_inputs || !source.get_node())
-    throw Error(Code::kInvalidArgument, describe() + ": takes no further input, or one joined to nothing");
+    throw Error(Code::kInvalidArgument, describe() + ": the input is not connected, or no further input is allowed");
   static_cast<void>(source.get_node()->port(source.get_index()));
   sources_->outputs.push_back(source);
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes of a model, and the ports that join them.
+// Nodes of a model, and the ports that connect them.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ using OutputVector = std::vector<Output<Node>>;
 using TensorVector = std::vector<Tensor>;
 using RTMap = AnyMap;
 
-/// Name and version of an operation. Two are equal when both texts are.
+/// Name and version of an operation. Equal when both texts are equal.
 struct DiscreteTypeInfo {
   std::string_view name;        ///< "Convolution"
   std::string_view version_id;  ///< "opset1": the operation set that introduced this version.
@@ -46,7 +46,7 @@ struct DiscreteTypeInfo {
   }
 };
 
-/// What is known of one element of an integer tensor computed from shapes: it lies in [min, max].
+/// Known bounds of one element of an integer tensor that is computed from shapes: it lies in [min, max].
 struct ValueBound {
   std::int64_t min = std::numeric_limits<std::int64_t>::min();
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
@@ -54,7 +54,7 @@ struct ValueBound {
 };
 
 namespace descriptor {
-/// What is known of one output: type, shape, names, and its value where shape inference could find it.
+/// What is known about one output: type, shape, names, and its value if shape inference could find it.
 class TENON_API Tensor {
  public:
   const element::Type& get_element_type() const { return type_; }
@@ -63,7 +63,7 @@ class TENON_API Tensor {
   const Shape& get_shape() const;
   std::size_t size() const;
   const std::unordered_set<std::string>& get_names() const { return names_; }
-  /// The least of the names. @errors kNotFound: it has none.
+  /// The first of the names in sorted order. @errors kNotFound: it has none.
   std::string get_any_name() const;
   void set_names(const std::unordered_set<std::string>& names) { names_ = names; }
   void add_names(const std::unordered_set<std::string>& names) { names_.insert(names.begin(), names.end()); }
@@ -71,7 +71,7 @@ class TENON_API Tensor {
   const RTMap& get_rt_info() const { return rt_info_; }
 
   void set_tensor_type(element::Type type, PartialShape shape);
-  /// The value when it does not depend on any input: a Constant's tensor, or a small result of such. Null otherwise.
+  /// The value if it does not depend on any input: a Constant's tensor, or a small result of constants. Null otherwise.
   const std::shared_ptr<const ::tenon::v1::Tensor>& value() const { return value_; }
   void set_value(std::shared_ptr<const ::tenon::v1::Tensor> value) { value_ = std::move(value); }
   /// Intervals of an integer tensor of rank 0 or 1 computed from shapes; empty when unknown.
@@ -97,7 +97,7 @@ class TENON_API Output<Node> {
   Output() = default;
   Output(const std::shared_ptr<Node>& node, std::size_t index) : node_(node), index_(index) {}
   Output(Node* node, std::size_t index);
-  /// Of a node with one output. @errors kInvalidArgument: it has several.
+  /// For nodes with one output. @errors kInvalidArgument: it has several.
   template <typename T>
   requires std::is_convertible_v<T*, Node*> Output(const std::shared_ptr<T>& node)
       : Output(std::shared_ptr<Node>(node)) {}
@@ -118,7 +118,7 @@ class TENON_API Output<Node> {
   RTMap& get_rt_info();
   const RTMap& get_rt_info() const;
   std::set<Input<Node>> get_target_inputs() const;
-  /// Every consumer of this output takes `replacement` instead; names are added to the replacement.
+  /// All consumers of this output read `replacement` instead; the names are added to the replacement.
   void replace(const Output<Node>& replacement);
   explicit operator bool() const { return node_ != nullptr; }
 
@@ -172,7 +172,7 @@ class TENON_API Input<Node> {
   const PartialShape& get_partial_shape() const;
   Output<Node> get_source_output() const;
   descriptor::Tensor& get_tensor() const;
-  /// Joins this input to another output; types and shapes are not inferred again until validated.
+  /// Connects this input to another output; types and shapes are not inferred again until validation.
   void replace_source_output(const Output<Node>& source) const;
 
   friend bool operator==(const Input& a, const Input& b) { return a.node_ == b.node_ && a.index_ == b.index_; }
@@ -204,9 +204,9 @@ class TENON_API Input<const Node> {
 TENON_API std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs,
                                           Attributes attributes, std::string friendly_name);
 
-/// An operation in a model: a row of the operation table, attributes, and inputs. Its outputs' types and shapes are
-/// inferred when it is made. A node owns the nodes it reads from, never those that read it.
-/// @thread distinct models from distinct threads; reading one model from several is safe.
+/// An operation in a model: a row of the operation table, attributes, and inputs. Types and shapes of its outputs are
+/// inferred on construction. A node owns the nodes it reads from, never its readers.
+/// @thread distinct models from distinct threads; several threads may read the same model.
 class TENON_API Node : public std::enable_shared_from_this<Node> {
  public:
   /// Prefer make_node. @errors as make_node.
@@ -224,7 +224,7 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
 
   /// Unique in the process ("Add_17").
   const std::string& get_name() const { return unique_name_; }
-  /// The name given by the model's author; get_name() where none was.
+  /// The name given by the model's author, else get_name().
   const std::string& get_friendly_name() const { return friendly_name_.empty() ? unique_name_ : friendly_name_; }
   void set_friendly_name(const std::string& name) { friendly_name_ = name; }
   bool has_friendly_name() const { return !friendly_name_.empty(); }
@@ -250,13 +250,13 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   const element::Type& get_output_element_type(std::size_t index) const;
   const Shape& get_output_shape(std::size_t index) const;
   const PartialShape& get_output_partial_shape(std::size_t index) const;
-  /// Of a node with one output.
+  /// For nodes with one output.
   const element::Type& get_element_type() const { return get_output_element_type(0); }
   const Shape& get_shape() const { return get_output_shape(0); }
   descriptor::Tensor& get_output_tensor(std::size_t index) const;
   descriptor::Tensor& get_input_tensor(std::size_t index) const;
   std::set<Input<Node>> get_output_target_inputs(std::size_t index) const;
-  /// How many inputs read the output. @cost constant, where the functions around this one list all readers.
+  /// Number of inputs that read the output. @cost constant; the functions around this one list all readers.
   std::size_t count_output_readers(std::size_t index) const { return port(index).readers.size(); }
   /// True when any output has a reader. @cost constant for one output.
   bool has_readers() const;
@@ -274,25 +274,25 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   /// A node of the same operation, attributes, friendly name and run-time information over other inputs.
   virtual std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const;
   std::shared_ptr<Node> copy_with_new_inputs(const OutputVector& inputs) const { return clone_with_new_inputs(inputs); }
-  /// Computes outputs by the reference kernel. Outputs that are empty are allocated; others must have the right type
-  /// and shape. @return false when the operation has no kernel. @errors kInvalidArgument.
+  /// Computes outputs with the reference kernel. Empty outputs are allocated; others must have the right type and
+  /// shape. @return false if the operation has no kernel. @errors kInvalidArgument.
   bool evaluate(TensorVector& outputs, const TensorVector& inputs) const;
 
   // For shape functions.
   void set_output_size(std::size_t count);
   void set_output_type(std::size_t index, element::Type type, const PartialShape& shape);
 
-  /// "Convolution node 'stem/conv' (opset1)": how messages name a node.
+  /// "Convolution node 'stem/conv' (opset1)": the form in which messages name a node.
   std::string describe() const;
 
  protected:
   struct Deferred {};
-  /// For Parameter, Result, Constant: the row is set, nothing is inferred yet.
+  /// For Parameter, Result, Constant: sets the row without inferring anything.
   Node(const Operation& operation, OutputVector inputs, Attributes attributes, Deferred);
   void constructor_validate_and_infer_types();
-  /// One more input, for operations of any number. @errors kInvalidArgument: the source has no such output.
+  /// Adds an input, for operations with any number of them. @errors kInvalidArgument: the source has no such output.
   void append_argument(const Output<Node>& source);
-  /// Results answer for the tensor they read.
+  /// A Result's output is the tensor that it reads.
   void share_output_tensor(std::size_t index, std::shared_ptr<descriptor::Tensor> tensor);
   virtual void after_arguments_change() {}
 
@@ -300,14 +300,14 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
   friend class Output<Node>;
   friend class Output<const Node>;
   friend TENON_API std::shared_ptr<Node> make_node(std::string_view, unsigned, OutputVector, Attributes, std::string);
-  /// Lists, so that one of many readers leaves in constant time, and an input changes its source without memory.
+  /// Lists, so that removing one of many readers takes constant time, and changing an input's source needs no memory.
   using Readers = std::list<std::pair<Node*, std::size_t>>;
   struct Port {
     std::shared_ptr<descriptor::Tensor> tensor;
     Readers readers;
   };
-  /// What the node reads, with each input's place among the source's readers. In memory of its own and with room for a
-  /// link, so that a node that goes can leave its sources to be released later, without memory.
+  /// What the node reads, with each input's place among the source's readers. Allocated separately with room for a
+  /// link, so that a destroyed node can leave its sources to be released later, without allocating.
   struct Sources {
     OutputVector outputs;
     std::vector<Readers::iterator> places;
@@ -336,24 +336,24 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
 
 /// Makes a node of any operation in the table.
 ///
-/// @param type      Operation name: "Convolution". Parameter, Result and Constant yield their own classes (a Constant
+/// @param type      Operation name: "Convolution". Parameter, Result and Constant give their own classes (a Constant
 ///                  needs the class's constructors for its data).
-/// @param version   Operation set: the newest version of the operation that this set contains is meant (1 and 0:
-/// opset1).
+/// @param version   Operation set; selects the newest version of the operation that the set contains (1 and 0:
+///                  opset1).
 /// @param inputs    In the schema's order; trailing optional ones may be left out.
-/// @param attributes Unknown names, wrong kinds, values outside an enumeration and missing obligatory ones are errors;
+/// @param attributes Unknown names, wrong kinds, values outside an enumeration and missing required ones are errors;
 ///                  missing optional ones are filled in.
 /// @errors kNotFound: no such operation (the message names the versions that exist).
 ///         kInvalidArgument: inputs, attributes or shapes do not fit; names node, type, expected and found.
 TENON_API std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs,
                                           Attributes attributes = {}, std::string friendly_name = {});
 
-/// The node is of T's operation, also when make_node made it generically.
+/// Whether the node's operation is T's, even if make_node made it generically.
 template <typename T, typename P>
 bool is_type(const P& node) {
   return node && node->get_type_info() == T::get_type_info_static();
 }
-/// By class: for Parameter, Result and Constant. Null when it is another.
+/// By class: for Parameter, Result and Constant. Null for other nodes.
 template <typename T>
 std::shared_ptr<T> as_type_ptr(const std::shared_ptr<Node>& node) {
   return std::dynamic_pointer_cast<T>(node);
@@ -370,7 +370,7 @@ template <typename T>
 const T* as_type(const Node* node) {
   return dynamic_cast<const T*>(node);
 }
-/// "Convolution" and, when given, the version: the cheap way to match operations that have no class.
+/// Matches by name, such as "Convolution", and optionally version: a cheap test for operations without a class.
 TENON_API bool is_op(const Node* node, std::string_view type);
 inline bool is_op(const std::shared_ptr<Node>& node, std::string_view type) { return is_op(node.get(), type); }
 

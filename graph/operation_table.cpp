@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operation table put together from its groups.
+// Assembles the operation table from its groups.
 #include <tenon/graph/operation_table.hpp>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ const Registry& registry() {
   return instance;
 }
 
-/// IR files call some operations otherwise than the operation sets do.
+/// Some operations have other names in IR files than in the operation sets.
 std::string_view canonical_type(std::string_view type) {
   if (type == "Const") return "Constant";
   if (type == "ReLU") return "Relu";
@@ -64,7 +64,7 @@ const Operation* find_operation(std::string_view type, unsigned version) {
   const auto found = registry().by_type.find(canonical_type(type));
   if (found == registry().by_type.end()) return nullptr;
   const auto& rows = found->second;
-  // Classes in namespace v0 of an operation first seen in opset 2 are its oldest version.
+  // In namespace v0, the class of an operation first introduced in opset 2 is its oldest version.
   if (version == 0) return rows.front();
   const Operation* newest = nullptr;
   for (const Operation* row : rows) {

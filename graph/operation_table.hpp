@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operation table: schema, shape function and reference kernel of every operation, the only source for all devices.
+// The operation table: schema, shape function and reference kernel of every operation, shared by all devices.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ struct AttributeSpec {
   AttributeKind kind = AttributeKind::kInt;
   bool required = false;
   Attribute fallback = std::int64_t{0};  ///< Filled in when the attribute is missing; unused when required.
-  std::vector<std::string> allowed;      ///< Of a text attribute: the enumeration; empty means any.
+  std::vector<std::string> allowed;      ///< Allowed values of a text attribute; empty means any.
 };
 
 /// Computes outputs from inputs. Inputs may be strided and borrowed; outputs are allocated, packed, of the final shape.
@@ -28,27 +28,27 @@ using Kernel = void (*)(const Node& node, std::span<const Tensor> inputs, std::s
 
 /// One row. Rows live as long as the process.
 struct Operation {
-  std::string type;     ///< "Convolution"
+  std::string type;     ///< Such as "Convolution".
   unsigned opset = 1;   ///< The operation set that introduced this version.
-  std::string version;  ///< "opset1": as IR files name it.
+  std::string version;  ///< The name in IR files, such as "opset1".
   DiscreteTypeInfo type_info;
   std::string description;
   std::size_t min_inputs = 0;
   std::size_t max_inputs = 0;  ///< kManyInputs: no limit.
   std::vector<AttributeSpec> attributes;
   void (*infer)(Node& node) = nullptr;
-  Kernel evaluate = nullptr;  ///< Null: has no reference kernel (Parameter, state).
+  Kernel evaluate = nullptr;  ///< Null: no reference kernel (Parameter, state).
   /// For element-wise operations: a C-like expression over x, y, z (inputs) and a, b, ... (double attributes, in
-  /// order), from which devices generate kernels. Empty for all others.
+  /// order); devices generate kernels from it. Empty for all others.
   std::string expression;
 
   const AttributeSpec* find_attribute(std::string_view name) const;
 };
 
-/// The newest version of `type` that operation set `version` contains; 0 means the oldest. IR's spellings Const, ReLU
-/// and SoftMax are understood. @return null when there is none.
+/// The newest version of `type` in operation set `version`; 0 means the oldest version. Accepts IR's spellings Const,
+/// ReLU and SoftMax. @return null if there is none.
 TENON_API const Operation* find_operation(std::string_view type, unsigned version);
-/// The versions of `type` in the table, as for messages: "1, 5, 11"; empty when the type is unknown.
+/// The versions of `type` in the table, for messages: "1, 5, 11"; empty if the type is unknown.
 TENON_API std::string known_versions(std::string_view type);
 /// All rows, ordered by type, then version.
 TENON_API std::span<const Operation* const> operations();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constructors of common operations: each is a row of the table with its attributes.
+// Constructors of common operations: each takes a row of the table and its attributes.
 #include <tenon/graph/ops.hpp>
 
 #include <tenon/core/error.hpp>
@@ -16,7 +16,7 @@ const Operation& row(const char* type, unsigned version) {
   return *found;
 }
 
-// By number: the enumerators' order is the texts'.
+// Indexed by number: enumerators and texts are in the same order.
 std::string text(PadType type) {
   static constexpr const char* kTexts[] = {"explicit", "same_lower", "same_upper", "valid"};
   return kTexts[static_cast<int>(type)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constructors of the operations that models are commonly built of by code, with OpenVINO's arguments. Every other
-// operation of the table comes from make_node; model_ops.hpp and subgraph.hpp have those that carry data or bodies.
+// Constructors, with OpenVINO's arguments, of the operations that code commonly builds models from. make_node makes all
+// other operations; model_ops.hpp and subgraph.hpp have those that carry data or bodies.
 //
 // Here, by version:
 //   v0   Acos Asin Atan Ceiling Cos Cosh Erf Floor HardSigmoid Log Sign Sin Sinh Tan; Clamp Elu FakeQuantize
@@ -60,7 +60,7 @@ struct VariableInfo {
   element::Type data_type;
   std::string variable_id;
 };
-/// A state that ReadValue and Assign share.
+/// A state shared by ReadValue and Assign.
 class Variable {
  public:
   Variable() = default;
@@ -71,7 +71,7 @@ class Variable {
   VariableInfo info_;
 };
 
-/// How Interpolate finds its samples; texts as the operation's attributes have them.
+/// How Interpolate computes its samples; the texts are those of the operation's attributes.
 struct InterpolateBase {
   struct InterpolateAttrs {
     std::string mode = "nearest";  ///< nearest, linear, linear_onnx, cubic
@@ -239,7 +239,7 @@ TENON_OP(RNNSequence, const Output<Node>& x, const Output<Node>& state, const Ou
 namespace v6 {
 TENON_OP(MVN, const Output<Node>& x, const Output<Node>& axes, bool normalize_variance, float eps, MVNEpsMode mode)
 TENON_OP(GatherElements, const Output<Node>& x, const Output<Node>& indices, std::int64_t axis)
-/// Of a state; the first form's state begins with `initial`, the second's with zeros.
+/// Reads a state; with the first constructor it starts as `initial`, with the second as zeros.
 class TENON_API ReadValue final : public Node {
  public:
   ReadValue(const Output<Node>& initial, const std::shared_ptr<util::Variable>& variable);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations made by their classes are those that make_node makes, and infer what their arguments say.
+// Operation classes construct the same nodes as make_node, and infer shapes from their arguments.
 #include <gtest/gtest.h>
 
 #include <tenon/graph/evaluate.hpp>
@@ -24,7 +24,7 @@ Output<Node> integer(std::int64_t value) {
 }
 Output<Node> real(double value) { return Constant::create(element::f32, Shape{}, {value})->output(0); }
 
-/// The node, which must be of T's operation; its first output's shape as text.
+/// Checks that the node's operation is T's; returns its first output's shape as text.
 template <typename T, typename... Arguments>
 std::string shape_of(Arguments&&... arguments) {
   const auto node = std::make_shared<T>(std::forward<Arguments>(arguments)...);

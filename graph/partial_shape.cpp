@@ -39,7 +39,7 @@ Value parse_bound(std::string_view text, std::string_view whole) {
   if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size() || value < -1) {
     throw Error(Code::kInvalidArgument,
                 "shape \"" + std::string(whole) + "\": \"" + std::string(text) +
-                    "\" is no extent; expected forms are 3, ?, -1, 1..8, 1.., ..8 and ... for any rank");
+                    "\" is not an extent; expected forms are 3, ?, -1, 1..8, 1.., ..8 and ... for any rank");
   }
   return value;
 }
@@ -86,7 +86,7 @@ bool Dimension::broadcast_merge(Dimension& dst, const Dimension& a, const Dimens
   if (a == Dimension(1)) return dst = b, true;
   if (b == Dimension(1)) return dst = a, true;
   if (a.is_static() && b.is_static()) return a == b && (dst = a, true);
-  // One is dynamic: it may turn out to be 1, or to be equal to the other.
+  // One is dynamic: it may be 1, or equal to the other, when known.
   if (a.is_static()) return b.compatible(a) || b.compatible(1) ? (dst = a, true) : false;
   if (b.is_static()) return a.compatible(b) || a.compatible(1) ? (dst = b, true) : false;
   dst = Dimension(a.compatible(1) || b.compatible(1) ? std::min(a.min_, b.min_) : std::max(a.min_, b.min_),
@@ -191,7 +191,7 @@ Shape PartialShape::get_min_shape() const {
 Shape PartialShape::get_max_shape() const {
   Shape shape;
   for (std::size_t axis = 0; axis < size(); ++axis) {
-    // -1, unbounded, becomes the largest size_t.
+    // -1 (unbounded) becomes the largest size_t.
     shape.push_back(static_cast<std::size_t>(dimensions_[axis].get_max_length()));
   }
   return shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shape whose extents, or whose rank, may be unknown until a tensor arrives.
+// A shape whose extents or rank may be unknown until a tensor arrives.
 #pragma once
 
 #include <initializer_list>
@@ -40,7 +40,7 @@ class TENON_API PartialShape {
   /// Number of dimensions. @errors kFailedPrecondition: dynamic rank.
   std::size_t size() const;
 
-  /// @errors kFailedPrecondition: any dimension dynamic (the message prints the shape).
+  /// @errors kFailedPrecondition: a dynamic dimension (the message prints the shape).
   Shape to_shape() const;
   Shape get_shape() const { return to_shape(); }
   /// Bounds as shapes: unbounded extents are the largest size_t; rank must be static.
@@ -59,9 +59,9 @@ class TENON_API PartialShape {
   bool same_scheme(const PartialShape& other) const { return *this == other; }
   bool relaxes(const PartialShape& other) const;
   bool refines(const PartialShape& other) const { return other.relaxes(*this); }
-  /// Intersects every dimension of src into dst. @return false, dst in a valid state, when they contradict.
+  /// Intersects every dimension of src into dst. @return false if they contradict; dst then still has a valid state.
   static bool merge_into(PartialShape& dst, const PartialShape& src);
-  /// numpy broadcasting of two shapes. @return false when they do not broadcast.
+  /// numpy broadcasting of two shapes. @return false if they do not broadcast.
   static bool broadcast_merge_into(PartialShape& dst, const PartialShape& src);
 
   friend bool operator==(const PartialShape& a, const PartialShape& b) {

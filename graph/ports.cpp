@@ -43,7 +43,7 @@ std::set<Input<Node>> Output<Node>::get_target_inputs() const {
 }
 void Output<Node>::replace(const Output<Node>& replacement) {
   if (*this == replacement) return;
-  const Output<Node> self = *this;  // The last consumer gone, the node may go too.
+  const Output<Node> self = *this;  // After the last consumer, the node may be destroyed too.
   for (const Input<Node>& input : self.get_target_inputs()) {
     if (input.get_node() != replacement.get_node()) input.replace_source_output(replacement);
   }
@@ -68,7 +68,7 @@ std::set<Input<Node>> Output<const Node>::get_target_inputs() const {
   return node_->get_output_target_inputs(index_);
 }
 bool operator<(const Output<const Node>& a, const Output<const Node>& b) {
-  // Empty handles first; nodes in the order they were made, so that sets are the same in every run.
+  // Empty handles first; then nodes in order of creation, so that sets are the same in every run.
   if (!a.node_ || !b.node_) return !a.node_ && b.node_;
   if (a.node_ != b.node_) return a.node_->serial_ < b.node_->serial_;
   return a.index_ < b.index_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Releasing models: of any length, of any number of readers, and when there is no memory left.
+// Releasing models of any length, with any number of readers, and when memory has run out.
 #include <cstdlib>
 #include <ctime>
 #include <new>
@@ -17,7 +17,7 @@ void* allocate(std::size_t size) {
 }
 }  // namespace
 
-// Inlined, GCC takes these for an allocator that does not match its deallocator.
+// If inlined, GCC reports a mismatch of allocator and deallocator.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(std::size_t size) {
   if (void* memory = allocate(size)) return memory;
@@ -38,7 +38,7 @@ std::shared_ptr<Model> chain(std::size_t length) {
 
 TEST(Release, NeedsNoMemory) {
   auto model = chain(2000);
-  // A tree of two-input nodes, too: each leaves two sources behind.
+  // Also a tree of two-input nodes: each leaves two sources behind.
   std::vector<Output<Node>> level;
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{4}));
   for (int i = 0; i < 256; ++i) level.push_back(std::make_shared<op::v0::Sigmoid>(x)->output(0));
@@ -57,7 +57,7 @@ TEST(Release, NeedsNoMemory) {
   no_memory = false;
   EXPECT_TRUE(inner.expired());
   EXPECT_EQ(x->count_output_readers(0), 0U);
-  // The switch itself works; the call is kept by what it may throw.
+  // Checks that the switch works; the call may throw, so it is not optimised away.
   no_memory = true;
   bool refused = false;
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes against the rows of the operation table.
+// Checks nodes against the rows of the operation table.
 #include <algorithm>
 #include <cctype>
 #include <stdexcept>
@@ -28,8 +28,8 @@ std::string list_of(const T& items, F text) {
 
 Attribute checked_attribute(const AttributeSpec& spec, Attribute value) {
   if (!value.convert_to(spec.kind)) {
-    throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected a " + std::string(name(spec.kind)) +
-                                            ", found a " + std::string(name(value.kind())) + " \"" + value.to_text() +
+    throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected " + std::string(name(spec.kind)) +
+                                            ", found " + std::string(name(value.kind())) + " \"" + value.to_text() +
                                             "\"");
   }
   if (spec.allowed.empty()) return value;
@@ -48,7 +48,7 @@ Attributes checked_attributes(const Operation& operation, const Attributes& give
     const Attribute* value = given.find(spec.name);
     if (!value && spec.required) {
       throw Error(Code::kInvalidArgument,
-                  "attribute '" + spec.name + "' (" + std::string(name(spec.kind)) + ") is obligatory and missing");
+                  "attribute '" + spec.name + "' (" + std::string(name(spec.kind)) + ") is required but missing");
     }
     result.set(spec.name, value ? checked_attribute(spec, *value) : spec.fallback);
   }
@@ -72,7 +72,7 @@ void check_inputs(const Operation& operation, const OutputVector& inputs) {
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (!inputs[i].get_node())
-      throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " is joined to nothing");
+      throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " is connected to nothing");
     if (inputs[i].get_index() >= inputs[i].get_node()->get_output_size()) {
       throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " asks for output " +
                                               std::to_string(inputs[i].get_index()) + " of " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies of control flow: what feeds them, what becomes of them, their types and shapes.
+// Bodies of control flow: their inputs and outputs, types and shapes.
 #include <tenon/graph/subgraph.hpp>
 
 #include <algorithm>
@@ -20,13 +20,13 @@ const Operation& row(const char* type, unsigned version) {
   return *found;
 }
 
-/// A body may hold control flow again, and one built by code even itself.
+/// A body may contain control flow again; one built by code may even contain itself.
 class Depth {
  public:
-  /// @param what  The node or model that is gone into.
+  /// @param what  The node or model being entered.
   explicit Depth(const void* what) {
     auto& within = path();
-    if (std::find(within.begin(), within.end(), what) != within.end()) fail("its bodies are nested in a circle");
+    if (std::find(within.begin(), within.end(), what) != within.end()) fail("its bodies contain each other");
     const std::uint64_t limit = model_limits().depth;
     if (within.size() >= limit)
       throw Error(Code::kResourceExhausted, "its bodies are nested deeper than " + std::to_string(limit) + " levels" +
@@ -46,7 +46,7 @@ class Depth {
 
 std::string count_text(std::size_t count, const char* what) { return std::to_string(count) + " " + what; }
 
-/// Where two values may meet: extents that differ become unknown.
+/// The shape that covers both values: extents that differ become unknown.
 PartialShape widened(const PartialShape& a, const PartialShape& b) {
   if (a.rank().is_dynamic() || b.rank().is_dynamic() || a.size() != b.size()) return PartialShape::dynamic();
   PartialShape shape = a;
@@ -136,7 +136,7 @@ std::uint64_t MultiSubGraphOp::add_input(const Output<Node>& value) {
   return get_input_size() - 1;
 }
 
-// One input for each description, even of the same value: OpenVINO computes wrongly where two share one.
+// One input per description, even for the same value: OpenVINO computes wrong results if two share one.
 std::uint64_t MultiSubGraphOp::input_for(const Output<Node>& value) { return add_input(value); }
 
 std::uint64_t MultiSubGraphOp::parameter_index(std::size_t body,
@@ -145,7 +145,7 @@ std::uint64_t MultiSubGraphOp::parameter_index(std::size_t body,
   const std::int64_t index = model && parameter ? model->get_parameter_index(parameter) : -1;
   if (index < 0) {
     throw Error(Code::kInvalidArgument, describe() + ": " + (parameter ? parameter->describe() : "a null parameter") +
-                                            " is no parameter of its body" + (model ? "" : ", which is not set yet"));
+                                            " is not its body's parameter" + (model ? "" : ", which is not set yet"));
   }
   return static_cast<std::uint64_t>(index);
 }
@@ -154,7 +154,7 @@ std::uint64_t MultiSubGraphOp::result_index(std::size_t body, const Output<Node>
   const std::int64_t index = model && value ? model->get_result_index(value) : -1;
   if (index < 0) {
     throw Error(Code::kInvalidArgument, describe() + ": " + (value ? value.get_node()->describe() : "a null value") +
-                                            " is no result of its body" + (model ? "" : ", which is not set yet"));
+                                            " is not a result of its body" + (model ? "" : ", which is not set yet"));
   }
   return static_cast<std::uint64_t>(index);
 }
@@ -234,7 +234,7 @@ void MultiSubGraphOp::infer_bodies() {
     }
     for (const auto& description : m_output_descriptions[body]) {
       if (!description || description->m_body_value_index >= m_bodies[body]->get_results().size())
-        fail("an output is said to come from a result that its body does not have");
+        fail("an output refers to a result that its body does not have");
     }
   }
   infer_outputs();
@@ -245,7 +245,7 @@ void MultiSubGraphOp::feed_parameters(std::size_t body, bool has_iterations) {
   std::vector<bool> fed(parameters.size(), false);
   if (const auto* loop = as_type<op::v5::Loop>(this)) {
     const std::int64_t index = loop->get_special_body_ports().current_iteration_input_idx;
-    if (index >= static_cast<std::int64_t>(parameters.size())) fail("the iteration's number goes to no parameter");
+    if (index >= static_cast<std::int64_t>(parameters.size())) fail("the iteration number has no parameter");
     if (index >= 0) fed[static_cast<std::size_t>(index)] = true;
   }
   for (const auto& description : m_input_descriptions[body]) {
@@ -347,7 +347,7 @@ void SubGraphOp::infer_outputs() {
   m_num_iterations = find_iterations();
   Model& body = *m_bodies[0];
   body.validate_nodes_and_infer_types();
-  // Extents that change become unknown first, then whole shapes: loops within loops must not multiply many rounds.
+  // Extents that change become unknown first, then whole shapes: nested loops must not multiply many rounds.
   for (int round = 0; m_num_iterations != 1 && m_num_iterations != 0 && widen_merged_parameters(round > 0); ++round)
     body.validate_nodes_and_infer_types();
   std::size_t count = 0;
@@ -362,7 +362,7 @@ void SubGraphOp::infer_outputs() {
             m_num_iterations < 0 ? Dimension::dynamic() : Dimension(m_num_iterations) * Dimension(joint->m_part_size);
       }
     } else if (m_num_iterations <= 0) {
-      // No iteration at all leaves what came in.
+      // If there is no iteration at all, the incoming value remains.
       for (const auto& input : m_input_descriptions[0]) {
         const auto* merged = dynamic_cast<const MergedInputDescription*>(input.get());
         if (!merged || merged->m_body_value_index != description->m_body_value_index) continue;
@@ -391,12 +391,12 @@ std::int64_t TensorIterator::find_iterations() const {
   for (const auto& description : m_input_descriptions[0])
     is_sliced |= dynamic_cast<const SliceInputDescription*>(description.get()) != nullptr;
   if (is_sliced) return sliced_iterations();
-  // Without sliced inputs the joined outputs say how many parts they have.
+  // Without sliced inputs, the joined outputs determine how many parts there are.
   for (const auto& description : m_output_descriptions[0]) {
     const auto* joint = dynamic_cast<const ConcatOutputDescription*>(description.get());
     if (!joint || joint->m_part_size < 1 || joint->m_start < 0 || joint->m_end < 0) continue;
     const auto elements = static_cast<std::uint64_t>(std::abs(joint->m_end - joint->m_start)) + 1;
-    constexpr std::int64_t kMost = std::int64_t{1} << 48;  // More is no count of anything that fits into memory.
+    constexpr std::int64_t kMost = std::int64_t{1} << 48;  // A larger count cannot fit into memory.
     return std::min<std::int64_t>(kMost,
                                   static_cast<std::int64_t>(elements / static_cast<std::uint64_t>(joint->m_part_size)));
   }
@@ -431,7 +431,7 @@ void Loop::infer_outputs() {
   const Model& body = *m_bodies[0];
   if (special_.body_condition_output_idx < 0 ||
       special_.body_condition_output_idx >= static_cast<std::int64_t>(body.get_results().size()))
-    fail("which result of the body says whether to go on is not set, or there is no such result");
+    fail("the result that is the body's condition is not set, or does not exist");
   for (std::size_t i = 0; i < 2; ++i) {
     const PartialShape& shape = get_input_partial_shape(i);
     if (shape.is_static() && element_count(shape.to_shape()) != 1)

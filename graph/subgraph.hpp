@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control flow: nodes whose work is done by models of their own (TensorIterator, Loop, If).
+// Control flow: nodes that run models as their bodies (TensorIterator, Loop, If).
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ inline namespace v1 {
 namespace op {
 namespace util {
 
-/// A node with bodies. Bodies see nothing but their parameters; descriptions say what feeds those, and what becomes of
-/// the results. A clone has bodies of its own, which share the constants' memory.
+/// A node with bodies. Bodies see only their parameters; descriptions say what feeds those and where the results go. A
+/// clone has its own bodies, which share the constants' memory.
 /// @thread as Node.
 class TENON_API MultiSubGraphOp : public Node {
  public:
-  /// What feeds a body's parameter.
+  /// Says what feeds a body's parameter.
   class TENON_API InputDescription {
    public:
     using Ptr = std::shared_ptr<InputDescription>;
@@ -34,7 +34,7 @@ class TENON_API MultiSubGraphOp : public Node {
     InputDescription(std::uint64_t input, std::uint64_t parameter)
         : m_input_index(input), m_body_parameter_index(parameter) {}
   };
-  /// What becomes of a body's result.
+  /// Says where a body's result goes.
   class TENON_API OutputDescription {
    public:
     using Ptr = std::shared_ptr<OutputDescription>;
@@ -46,8 +46,8 @@ class TENON_API MultiSubGraphOp : public Node {
    protected:
     OutputDescription(std::uint64_t value, std::uint64_t output) : m_body_value_index(value), m_output_index(output) {}
   };
-  /// Iteration i sees part i of an input's axis: part_size elements, the first at `start`, each further one `stride`
-  /// after it; `end` is the last element of all, included; negative positions count from the end (-1: the last).
+  /// Iteration i sees part i of an input's axis: part_size elements. The first part begins at `start`, each further one
+  /// `stride` later. `end` is the last element of all, inclusive. Negative positions count from the end (-1: the last).
   class TENON_API SliceInputDescription final : public InputDescription {
    public:
     SliceInputDescription(std::uint64_t input, std::uint64_t parameter, std::int64_t start, std::int64_t stride,
@@ -61,7 +61,7 @@ class TENON_API MultiSubGraphOp : public Node {
     Ptr copy() const override { return std::make_shared<SliceInputDescription>(*this); }
     std::int64_t m_start = 0, m_stride = 0, m_part_size = 0, m_end = 0, m_axis = 0;
   };
-  /// The first iteration sees the input, every other the body's result of the iteration before.
+  /// The first iteration sees the input, the others the body's result of the previous iteration.
   class TENON_API MergedInputDescription final : public InputDescription {
    public:
     MergedInputDescription(std::uint64_t input, std::uint64_t parameter, std::uint64_t value)
@@ -69,7 +69,7 @@ class TENON_API MultiSubGraphOp : public Node {
     Ptr copy() const override { return std::make_shared<MergedInputDescription>(*this); }
     std::uint64_t m_body_value_index = 0;
   };
-  /// Every iteration sees the same.
+  /// Every iteration sees the same value.
   class TENON_API InvariantInputDescription final : public InputDescription {
    public:
     InvariantInputDescription(std::uint64_t input, std::uint64_t parameter) : InputDescription(input, parameter) {}
@@ -83,7 +83,7 @@ class TENON_API MultiSubGraphOp : public Node {
     Ptr copy() const override { return std::make_shared<BodyOutputDescription>(*this); }
     std::int64_t m_iteration = -1;
   };
-  /// The results of all iterations side by side along an axis; positions as of SliceInputDescription.
+  /// The results of all iterations concatenated along an axis; positions as in SliceInputDescription.
   class TENON_API ConcatOutputDescription final : public OutputDescription {
    public:
     ConcatOutputDescription(std::uint64_t value, std::uint64_t output, std::int64_t start, std::int64_t stride,
@@ -100,7 +100,7 @@ class TENON_API MultiSubGraphOp : public Node {
   using MultiSubgraphInputDescriptionVector = std::vector<InputDescription::Ptr>;
   using MultiSubgraphOutputDescriptionVector = std::vector<OutputDescription::Ptr>;
 
-  /// @errors kOutOfRange: there is no such body.
+  /// @errors kOutOfRange: no such body.
   const std::shared_ptr<Model>& get_function(std::size_t index) const;
   const std::vector<std::shared_ptr<Model>>& get_functions() const { return m_bodies; }
   /// @errors kOutOfRange; kInvalidArgument: null.
@@ -112,18 +112,18 @@ class TENON_API MultiSubGraphOp : public Node {
   void set_input_descriptions(int index, const MultiSubgraphInputDescriptionVector& inputs);
   void set_output_descriptions(int index, const MultiSubgraphOutputDescriptionVector& outputs);
   std::size_t get_internal_subgraphs_size() const { return m_bodies.size(); }
-  /// One body's parameters (null: not in that body), one per body, see `value` unchanged.
+  /// One parameter per body (null: not in that body) sees `value` unchanged.
   void set_invariant_inputs(const Output<Node>& value, const ParameterVector& bodies_parameters);
-  /// Makes an output of one result of every body. @return the output.
+  /// Makes an output of one result from every body. @return the output.
   Output<Node> set_body_outputs(const ResultVector& bodies_results);
 
-  /// Appends an input that no description names yet, for readers. @return its number.
+  /// Appends an input without a description; for readers. @return its number.
   std::uint64_t add_input(const Output<Node>& value);
 
-  /// Same operation, attributes and descriptions over other inputs, with bodies of its own.
+  /// A node with the same operation, attributes and descriptions over other inputs, with its own bodies.
   std::shared_ptr<Node> clone_with_new_inputs(const OutputVector& inputs) const override;
-  /// Types and shapes of bodies and outputs. @errors kInvalidArgument: no body, a description that names what is not
-  /// there, a parameter fed by nothing or twice, bodies nested too deeply.
+  /// Infers types and shapes of bodies and outputs. @errors kInvalidArgument: no body, a description with an invalid
+  /// index, a parameter fed by nothing or twice, bodies nested too deeply.
   void infer_bodies();
 
  protected:
@@ -136,7 +136,7 @@ class TENON_API MultiSubGraphOp : public Node {
   void infer_when_complete();
   virtual void infer_outputs() = 0;
   virtual std::shared_ptr<MultiSubGraphOp> empty_copy(const OutputVector& inputs) const = 0;
-  /// Gives the body's parameters the types and shapes of what feeds them. @errors as infer_bodies().
+  /// Gives the body's parameters the types and shapes of their sources. @errors as infer_bodies().
   void feed_parameters(std::size_t body, bool has_iterations);
 
   std::vector<std::shared_ptr<Model>> m_bodies;
@@ -144,7 +144,7 @@ class TENON_API MultiSubGraphOp : public Node {
   std::vector<MultiSubgraphOutputDescriptionVector> m_output_descriptions;
 };
 
-/// A node with one body that runs several times.
+/// A node whose single body runs several times.
 class TENON_API SubGraphOp : public MultiSubGraphOp {
  public:
   const std::shared_ptr<Model>& get_function() const { return m_bodies[0]; }
@@ -156,15 +156,15 @@ class TENON_API SubGraphOp : public MultiSubGraphOp {
   const MultiSubgraphOutputDescriptionVector& get_output_descriptions() const { return m_output_descriptions[0]; }
   MultiSubgraphOutputDescriptionVector& get_output_descriptions() { return m_output_descriptions[0]; }
 
-  /// What feeds a parameter of the body; see the descriptions. The body must be set before.
-  /// @errors kInvalidArgument: the parameter, or the value, is none of the body's.
+  /// Says what feeds a parameter of the body; see the descriptions. Set the body first.
+  /// @errors kInvalidArgument: the parameter, or the value, does not belong to the body.
   void set_sliced_input(const std::shared_ptr<op::v0::Parameter>& parameter, const Output<Node>& value,
                         std::int64_t start, std::int64_t stride, std::int64_t part_size, std::int64_t end,
                         std::int64_t axis);
   void set_merged_input(const std::shared_ptr<op::v0::Parameter>& parameter, const Output<Node>& initial_value,
                         const Output<Node>& successive_value);
   void set_invariant_input(const std::shared_ptr<op::v0::Parameter>& parameter, const Output<Node>& value);
-  /// Makes an output; its type and shape are known once every parameter of the body is fed.
+  /// Makes an output; its type and shape are known once all parameters of the body are fed.
   Output<Node> get_iter_value(const Output<Node>& body_value, std::int64_t iteration = -1);
   Output<Node> get_concatenated_slices(const Output<Node>& value, std::int64_t start, std::int64_t stride,
                                        std::int64_t part_size, std::int64_t end, std::int64_t axis);
@@ -174,7 +174,7 @@ class TENON_API SubGraphOp : public MultiSubGraphOp {
  protected:
   SubGraphOp(const Operation& operation, const OutputVector& inputs) : MultiSubGraphOp(operation, inputs, 1) {}
   void infer_outputs() override;
-  /// Iterations as far as inputs tell; -1 when they do not.
+  /// Number of iterations as far as the inputs determine it, else -1.
   virtual std::int64_t find_iterations() const = 0;
   std::int64_t sliced_iterations() const;
   bool widen_merged_parameters(bool whole_shapes);
@@ -183,11 +183,11 @@ class TENON_API SubGraphOp : public MultiSubGraphOp {
 using InputDescriptionVector = std::vector<MultiSubGraphOp::InputDescription::Ptr>;
 using OutputDescriptionVector = std::vector<MultiSubGraphOp::OutputDescription::Ptr>;
 
-/// Where the parts of an axis of `extent` elements lie.
+/// Positions of the parts of an axis of `extent` elements.
 struct TENON_API AxisParts {
-  std::int64_t first = 0;  ///< Of part 0.
-  std::int64_t step = 0;   ///< From part to part.
-  std::int64_t count = 0;  ///< Parts that fit between start and end.
+  std::int64_t first = 0;  ///< Start of part 0.
+  std::int64_t step = 0;   ///< Distance between parts.
+  std::int64_t count = 0;  ///< Number of parts between start and end.
   std::int64_t at(std::int64_t iteration) const { return first + iteration * step; }
 };
 /// @errors kInvalidArgument: a stride of 0, a part size below 1, positions outside the axis.
@@ -213,16 +213,16 @@ class TENON_API TensorIterator final : public util::SubGraphOp {
 }  // namespace v0
 
 namespace v5 {
-/// Runs its body at most `trip_count` times (negative: any number) and while a condition holds: the input's first, then
-/// that which the body gives.
+/// Runs its body at most `trip_count` times (negative: any number) while a condition holds: at first the input's, then
+/// the one that the body returns.
 class TENON_API Loop final : public util::SubGraphOp {
  public:
   struct SpecialBodyPorts {
     SpecialBodyPorts() = default;
     SpecialBodyPorts(std::int64_t current_iteration, std::int64_t body_condition)
         : current_iteration_input_idx(current_iteration), body_condition_output_idx(body_condition) {}
-    std::int64_t current_iteration_input_idx = -1;  ///< Parameter that gets the iteration's number; -1: none.
-    std::int64_t body_condition_output_idx = -1;    ///< Result that says whether to go on. Obligatory.
+    std::int64_t current_iteration_input_idx = -1;  ///< Parameter that receives the iteration number; -1: none.
+    std::int64_t body_condition_output_idx = -1;    ///< Result that says whether to continue. Required.
   };
   Loop();
   Loop(const Output<Node>& trip_count, const Output<Node>& execution_condition);
@@ -266,9 +266,9 @@ class TENON_API If final : public util::MultiSubGraphOp {
 /// Runs body `index` on its parameters' values. @return its results.
 using BodyRunner = std::function<std::vector<Tensor>(std::size_t index, const std::vector<Tensor>& inputs)>;
 
-/// Runs a node of control flow: slices, calls, joins. The iterations' number comes from the values.
-/// @param run  Called once per iteration; what it returns is kept, not copied, until it is of no more use.
-/// @return one tensor per output. @errors kInvalidArgument; what `run` throws.
+/// Runs a control-flow node: slices, calls, joins. The number of iterations depends on the values.
+/// @param run  Called once per iteration; its results are kept, without copying, as long as they are needed.
+/// @return one tensor per output. @errors kInvalidArgument; exceptions of `run`.
 TENON_API std::vector<Tensor> run_subgraph(const op::util::MultiSubGraphOp& node, std::span<const Tensor> inputs,
                                            const BodyRunner& run);
 

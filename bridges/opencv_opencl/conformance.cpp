@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cv::UMat for the conformance suite, on the cl_context that the suite's OpenCL entries use, so that memory can pass
-// both ways; a cl_context of its own is among those entries, and must be refused.
+// cv::UMat for the conformance suite, on the cl_context of the suite's OpenCL entries, so that memory can pass both
+// ways. Another of those entries has its own cl_context, and must be refused.
 #include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCV's execution context over a cl_context of Tenon's, and the memory of cv::UMat in it.
+// OpenCV's execution context over a cl_context of Tenon, and the memory of cv::UMat in it.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ inline constexpr MemoryKind kUmatMemory{"opencv.umat"};
 
 namespace detail {
 
-/// What conformance counts: memories and headers that hold a UMat or are held by one.
+/// Counted by conformance: memories and headers that hold a UMat or are held by one.
 struct Probe {
   static inline std::atomic<std::size_t> alive{0};
 };
@@ -32,7 +32,7 @@ struct Counted {
   ~Counted() { Probe::alive.fetch_sub(1, std::memory_order_relaxed); }
 };
 
-/// OpenCV's calls: its exceptions become errors, and the probe of opencl can make each fail.
+/// Makes a call to OpenCV: its exceptions become errors, and opencl's probe can make each call fail.
 template <typename What, typename Body>
 auto checked(const char* call, What what, Body body) {
   if (opencl::detail::injected()) opencl::detail::fail(opencl::detail::kInjected, call, what());
@@ -44,7 +44,7 @@ class Execution final : public RefCounted {
  public:
   Ref<opencl::detail::Native> native;
   cv::ocl::OpenCLExecutionContext context;
-  cv::ocl::Context cv_context;  ///< The same as context.getContext(), at an address of its own.
+  cv::ocl::Context cv_context;  ///< The same as context.getContext(), at a separate address.
 
   cl_command_queue queue() const { return static_cast<cl_command_queue>(context.getQueue().ptr()); }
 };
@@ -62,7 +62,7 @@ inline Ref<Execution> make_execution(const Ref<opencl::detail::Native>& native) 
       [&] {
         const std::string platform =
             opencl::detail::info_text(clGetPlatformInfo, "clGetPlatformInfo", device.platform, CL_PLATFORM_NAME);
-        // It takes one reference of each over when it succeeds.
+        // On success it takes over one reference of each.
         clRetainContext(native->context.get());
         clRetainDevice(device.id);
         try {
@@ -73,14 +73,14 @@ inline Ref<Execution> make_execution(const Ref<opencl::detail::Native>& native) 
           clReleaseDevice(device.id);
           throw;
         }
-        execution->context.setUseOpenCL(true);  // On CPU devices it is off unless asked for.
+        execution->context.setUseOpenCL(true);  // Off on CPU devices by default.
         execution->cv_context = execution->context.getContext();
         return 0;
       });
   return execution;
 }
 
-/// cl_mem behind a UMat, up to date on the device. @errors kFailedPrecondition: UMats of host memory, or mapped.
+/// The cl_mem behind a UMat, up to date on the device. @errors kFailedPrecondition: UMats in host memory, or mapped.
 inline cl_mem handle_of(const cv::UMat& umat) {
   const std::string what = "opencv_opencl: a cv::UMat of " + std::to_string(umat.total()) + " elements ";
   if (!umat.u) throw Error(Code::kInvalidArgument, "opencv_opencl: an empty cv::UMat; give it create() first");
@@ -98,15 +98,15 @@ inline cl_mem handle_of(const cv::UMat& umat) {
 
 }  // namespace detail
 
-/// The allocation behind a cv::UMat: whole, also where the UMat is a region of it. Shares the UMat's reference count.
+/// The whole allocation behind a cv::UMat, even if the UMat is a region of it. Shares the UMat's reference count.
 class UmatMemory final : public Memory {
  public:
-  /// @param host  Where the host sees the buffer's first byte at any time; null where it does not.
+  /// @param host  Permanent host address of the buffer's first byte; null if there is none.
   static Ref<UmatMemory> over(Context context, const cv::UMat& umat, cl_mem buffer, void* host) {
     Properties properties;
     properties.host = host;
     properties.size_bytes = umat.u->size;
-    // As opencl.buffer names it: the same cl_mem is the same memory.
+    // The same identity as in opencl.buffer: the same cl_mem is the same memory.
     properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer)};
     return Ref<UmatMemory>(new UmatMemory(std::move(context), properties, umat));
   }
@@ -146,8 +146,8 @@ class UmatContext final : public ContextImpl {
   DeviceIdentity device() const override { return opencl_->device(); }
   std::span<const Edge* const> edges() const override;
   Requirements requirements() const override { return opencl_->requirements(); }
-  /// A buffer of OpenCV's own; one over a buffer of the OpenCL context's where host access or an alignment beyond the
-  /// device's is asked for. @errors kResourceExhausted; what cv::UMat::create or the OpenCL context gives.
+  /// A buffer made by OpenCV; if host access or an alignment beyond the device's is wanted, one over a buffer of the
+  /// OpenCL context. @errors kResourceExhausted; errors of cv::UMat::create or the OpenCL context.
   Ref<Memory> allocate(const Requirements& wanted) override {
     const opencl::Device& device = execution_->native->device;
     const std::size_t bytes = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
@@ -173,7 +173,7 @@ class UmatContext final : public ContextImpl {
 
   const detail::Execution& execution() const { return *execution_; }
   const Ref<detail::Execution>& execution_ref() const { return execution_; }
-  /// The context of buffers that this one was made of.
+  /// The context of buffers that this one was made from.
   const Context& opencl() const { return opencl_; }
 
  private:
@@ -191,27 +191,27 @@ inline const UmatContext& umats(const Context& context, const char* function) {
   if (!umats)
     throw Error(Code::kInvalidArgument, std::string("opencv_opencl::") + function + ": " +
                                             (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is no context of cv::UMat");
+                                            " is not a context of cv::UMat");
   return *umats;
 }
 
 }  // namespace detail
 
 /// OpenCV on the cl_context and device of `opencl`, with a queue of its own.
-/// @param opencl  Of opencl::make_context or opencl::wrap; kept.
-/// @errors kInvalidArgument: no OpenCL context; kUnavailable: an OpenCV without OpenCL; what OpenCV gives.
+/// @param opencl  A context from opencl::make_context or opencl::wrap; kept.
+/// @errors kInvalidArgument: no OpenCL context; kUnavailable: OpenCV without OpenCL; OpenCV's errors.
 inline Context make_context(const Context& opencl) {
   const auto* buffers = opencl ? opencl.as<opencl::BufferContext>() : nullptr;
   if (!buffers)
     throw Error(Code::kInvalidArgument, "opencv_opencl::make_context: " +
                                             (opencl ? std::string(opencl->name()) : std::string("a null context")) +
-                                            " is no context of OpenCL buffers");
+                                            " is not a context of OpenCL buffers");
   return Context(make_ref<UmatContext>(detail::make_execution(buffers->native_ref()), opencl));
 }
 
-/// What a thread binds before it works on the UMats of `context`:
+/// The execution context that a thread binds before it works on UMats of `context`:
 /// `cv::ocl::OpenCLExecutionContextScope scope(execution(context))`. OpenCV has one current context per thread, and
-/// kernels fail on UMats of another. @errors kInvalidArgument
+/// kernels fail on UMats of any other. @errors kInvalidArgument
 inline const cv::ocl::OpenCLExecutionContext& execution(const Context& context) {
   return detail::umats(context, "execution").execution().context;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts of cv::UMat exist on this machine: one for each OpenCL device, when OpenCV was built with OpenCL.
+// The cv::UMat contexts of this machine: one for each OpenCL device, if OpenCV was built with OpenCL.
 #pragma once
 
 #include <vector>
@@ -20,7 +20,7 @@ inline std::vector<Context> find_contexts() {
     try {
       found.push_back(make_context(context));
     } catch (const Error&) {
-      // A device that OpenCV cannot work on has no UMats; the others do.
+      // Skips devices on which OpenCV cannot work.
     }
   }
   return found;
@@ -28,7 +28,7 @@ inline std::vector<Context> find_contexts() {
 
 }  // namespace detail
 
-/// The contexts of the process, over those of opencl::contexts(), made on first use.
+/// The contexts of the process, one over each of opencl::contexts(); created on first use.
 inline std::vector<Context> contexts() {
   static const auto* all = new std::vector<Context>(detail::find_contexts());  // Outlives static destructors.
   return *all;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways between OpenCL buffers and cv::UMat: one cl_mem, two names.
+// Edges between OpenCL buffers and cv::UMat: two names for one cl_mem.
 #pragma once
 
 #include <tenon/bridges/opencv_opencl/umat.hpp>
@@ -23,7 +23,7 @@ class BufferToUmat final : public Edge {
   Step step(const Description& from, const Context& to, Access access) const override {
     const auto* umats = to.as<UmatContext>();
     const auto* buffers = from.context.as<opencl::FacetContext>();
-    if (!umats || !buffers) return Refusal{"source or target is no context of OpenCL buffers and cv::UMat"};
+    if (!umats || !buffers) return Refusal{"source or target is not a context of OpenCL buffers and cv::UMat"};
     if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
     if (from.modifier != kModifierLinear) return Refusal{opencv::detail::kTiled};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
@@ -33,7 +33,7 @@ class BufferToUmat final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     reach(*this, source, to, options);
     const Memory& memory = *source.memory();
-    // Back to where it came from.
+    // Back to the context it came from.
     if (memory.context() == to) return source.through(nullptr);
     const View* view = memory.find_view(*to, kUmatMemory, options.access);
     if (!view) {
@@ -41,14 +41,14 @@ class BufferToUmat final : public Edge {
       auto made = std::make_unique<UmatView>(
           to, widest_access(source), host,
           opencl::detail::Handle<cl_mem>::retain(opencl::buffer(source), "sharing a buffer with OpenCV"));
-      made->set_standing(id());  // umat() is where OpenCV's queue is made to wait.
+      made->set_standing(id());  // umat() makes OpenCV's queue wait.
       view = &memory.add_view(std::move(made));
     }
     return source.through(view);
   }
 };
 
-/// Not standing: at each map, what OpenCV has enqueued becomes the last write.
+/// Not a standing view: at each map, OpenCV's enqueued work becomes the last write.
 class UmatToBuffer final : public Edge {
  public:
   std::string_view name() const override { return "opencv.umat->opencl.buffer"; }
@@ -57,7 +57,7 @@ class UmatToBuffer final : public Edge {
   Step step(const Description& from, const Context& to, Access access) const override {
     const auto* umats = from.context.as<UmatContext>();
     const auto* buffers = to.as<opencl::FacetContext>();
-    if (!umats || !buffers) return Refusal{"source or target is no context of cv::UMat and OpenCL buffers"};
+    if (!umats || !buffers) return Refusal{"source or target is not a context of cv::UMat and OpenCL buffers"};
     if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
     return shared_in_place(from, to, opencl::kBufferMemory, 2000);
@@ -67,7 +67,7 @@ class UmatToBuffer final : public Edge {
     const Memory& memory = *source.memory();
     const cl_mem buffer = buffer_of(source, "map");
     const Execution& execution = source.context().as<UmatContext>()->execution();
-    const bool home = memory.context() == to;  // Back to where it came from.
+    const bool home = memory.context() == to;  // Back to the context it came from.
     const View* view = home ? nullptr : memory.find_view(*to, opencl::kBufferMemory, options.access);
     std::unique_ptr<View> made;
     if (!view && !home) {
@@ -76,7 +76,7 @@ class UmatToBuffer final : public Edge {
           to, widest_access(source), host, to.as<opencl::FacetContext>()->native_ref(),
           opencl::detail::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer"));
     }
-    note_work(memory, execution);  // Last of what can fail: then nothing is left behind.
+    note_work(memory, execution);  // Last of the calls that can fail, so that a failure leaves nothing behind.
     if (made) view = &memory.add_view(std::move(made));
     return source.through(view);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cv::UMat and OpenCL buffers over one cl_mem: everything of this folder.
+// cv::UMat and OpenCL buffers over one cl_mem: includes everything in this folder.
 //
 //   Context umats = opencv_opencl::make_context(opencl_context);      OpenCV on that cl_context and device
 //   cv::ocl::OpenCLExecutionContextScope scope(opencv_opencl::execution(umats));   per thread that works on UMats

@@ -14,8 +14,8 @@ namespace opencv_opencl {
 
 namespace detail {
 
-/// What a UMat of ours holds: the memory under its cl_mem, which OpenCL counts and does not keep. OpenCV destroys it
-/// with its UMatData, after the last header and the last kernel that uses it.
+/// Held by each UMat from umat(): the memory under its cl_mem, which OpenCL counts but does not keep alive. OpenCV
+/// destroys it with its UMatData, after the last header and the last kernel that uses it.
 struct Keeper {
   Ref<Memory> memory;
   Lease lease;
@@ -38,7 +38,7 @@ inline std::string umat_reason(const TensorInfo& info, std::size_t offset) {
   if (const auto* refusal = std::get_if<Refusal>(&judged)) return refusal->reason;
   const std::size_t item = size_bytes(info.type);
   if (offset % item != 0)
-    return "it begins at byte " + std::to_string(offset) + ", which is no multiple of its element's " +
+    return "it begins at byte " + std::to_string(offset) + ", which is not a multiple of its element's " +
            std::to_string(item);
   const auto extent = checked_extent_bytes(info);
   if (!extent || *extent > INT_MAX || offset > INT_MAX - *extent)
@@ -79,17 +79,17 @@ inline cv::UMat header_of(const Tensor& tensor, cl_mem buffer) {
       [&] { return umat.reshape(1, static_cast<int>(sizes.size()), sizes.data()); });
 }
 
-/// As header_of(), and holds what the tensor holds.
+/// As header_of(), and also holds what the tensor holds.
 inline cv::UMat keeping_umat(const Tensor& tensor, cl_mem buffer, const UmatContext& context) {
   cv::UMat umat = header_of(tensor, buffer);
-  // OpenCV keeps its own cl_context's object in this place.
+  // OpenCV stores its own cl_context object in this field.
   umat.u->allocatorContext =
       std::shared_ptr<void>(const_cast<cv::ocl::Context*>(&context.execution().cv_context),
                             Keeper{tensor.memory(), tensor.lease(), tensor.view(), context.execution_ref(), {}});
   return umat;
 }
 
-/// OpenCV's queue waits for the last write where that is an event of the same cl_context; else the host does.
+/// Makes OpenCV's queue wait for the last write if that is an event of the same cl_context; otherwise the host waits.
 inline void hand_over(const Memory& memory, const Execution& execution, Access access, Deadline deadline,
                       Ledger* ledger) {
   if (!memory.has_hazards()) return;
@@ -105,7 +105,7 @@ inline void hand_over(const Memory& memory, const Execution& execution, Access a
   }
   if (!last.needs_wait()) return;
   const cl_event waited = event->event();
-  // A queue that waits for an event of an unflushed one waits for ever.
+  // A queue waiting for an event of an unflushed queue would wait for ever.
   if (const auto queue = info<cl_command_queue>(clGetEventInfo, "clGetEventInfo", waited, CL_EVENT_COMMAND_QUEUE))
     opencl::detail::check(opencl::detail::call(clFlush, queue), "clFlush", "before OpenCV's queue waits for an event");
   opencl::detail::check(opencl::detail::call(clEnqueueBarrierWithWaitList, execution.queue(), cl_uint{1}, &waited,
@@ -113,7 +113,7 @@ inline void hand_over(const Memory& memory, const Execution& execution, Access a
                         "clEnqueueBarrierWithWaitList", "making OpenCV's queue wait for a buffer");
 }
 
-/// An event that is complete when all that OpenCV's queue holds now is.
+/// An event that completes with all work now in OpenCV's queue.
 inline opencl::detail::Handle<cl_event> marker_of(const Execution& execution) {
   cl_event event = nullptr;
   opencl::detail::check(opencl::detail::call(clEnqueueMarkerWithWaitList, execution.queue(), cl_uint{0},
@@ -125,7 +125,7 @@ inline opencl::detail::Handle<cl_event> marker_of(const Execution& execution) {
   return marker;
 }
 
-/// What OpenCV's queue holds now becomes the last write of `memory`.
+/// Makes the work now in OpenCV's queue the last write of `memory`.
 inline void note_work(const Memory& memory, const Execution& execution) {
   memory.hazards().wrote(TimelinePoint(opencl::EventTimeline::over(marker_of(execution)), 1));
 }
@@ -139,18 +139,18 @@ inline cl_mem buffer_of(const Tensor& tensor, const char* function) {
   }
   throw Error(Code::kInvalidArgument,
               std::string("opencv_opencl::") + function + " of " + to_string(tensor) +
-                  ": it is no opencv.umat; map it to a context of cv::UMat with a Router first");
+                  ": it is not an opencv.umat; map it to a context of cv::UMat with a Router first");
 }
 
 }  // namespace detail
 
 /// `tensor` as a cv::UMat over the same cl_mem, at its offset. The UMat, its copies and regions keep the memory and its
-/// lease; OpenCV gives them back with the last of them, and where kernels still ran then, at its next OpenCL call.
-/// OpenCV's queue is made to wait for the last write to the memory. Tell afterwards what OpenCV has written: wrote().
+/// lease. OpenCV releases them with the last of these, or at its next OpenCL call if kernels still ran then. OpenCV's
+/// queue waits for the last write to the memory. After OpenCV has written, call wrote().
 ///
-/// @param tensor  Of kind opencv.umat: mapped to a context of make_context().
+/// @param tensor  Of kind opencv.umat, i.e. mapped to a context of make_context().
 /// @errors kInvalidArgument: another kind; kPermissionDenied: write access to read-only memory; kFailedPrecondition: no
-///         UMat for its type, strides or offset (the reason says which); kDeadlineExceeded; what the native calls give.
+///         UMat for its type, strides or offset (the message says which); kDeadlineExceeded; errors of native calls.
 inline cv::UMat umat(const Tensor& tensor, const opencv::MatOptions& options = {}) {
   const cl_mem buffer = detail::buffer_of(tensor, "umat");
   const UmatContext& context = detail::umats(tensor.context(), "umat");
@@ -167,18 +167,18 @@ inline cv::UMat umat(const Tensor& tensor, Access access) {
   return umat(tensor, opencv::MatOptions{access, nullptr, Deadline::max()});
 }
 
-/// Tells that what OpenCV has enqueued in the tensor's UMat context until now writes its memory: host accesses, maps
-/// and wait lists of opencl wait for it from then on. @errors kInvalidArgument: no opencv.umat; what the native calls
-/// give.
+/// Declares that the work OpenCV has enqueued so far in the tensor's UMat context writes its memory: host accesses,
+/// maps and wait lists of opencl then wait for it.
+/// @errors kInvalidArgument: no opencv.umat; errors of native calls.
 inline void wrote(const Tensor& tensor) {
   detail::note_work(*tensor.memory(), detail::umats(tensor ? tensor.context() : Context(), "wrote").execution());
 }
 
-/// A cv::UMat as a tensor: extents, channels and steps as opencv::wrap gives them; a region is a tensor at an offset.
-/// Shares the UMat's reference count. What umat() made comes back as the memory that it was made of, identity, hazards
-/// and lease included. What OpenCV has enqueued until now is booked as its last write.
+/// A cv::UMat as a tensor, with extents, channels and steps as from opencv::wrap; a region is a tensor at an offset.
+/// Shares the UMat's reference count. A UMat from umat() comes back as the memory it was made from, with its identity,
+/// hazards and lease. The work OpenCV has enqueued so far is booked as its last write.
 /// @errors kInvalidArgument: empty, of another cl_context; kFailedPrecondition: a UMat in host memory, or mapped by a
-///         cv::Mat; kUnimplemented: a depth without element type; what the native calls give.
+///         cv::Mat; kUnimplemented: a depth without element type; errors of native calls.
 inline Tensor wrap(const Context& context, const cv::UMat& umat) {
   const UmatContext& umats = detail::umats(context, "wrap");
   const cl_mem buffer = detail::handle_of(umat);
@@ -203,7 +203,7 @@ inline cv::UMat run_of(const Tensor& tensor, std::size_t offset, std::size_t siz
   return umat(row, Access::kRead);
 }
 
-/// Copies by OpenCV's own transfers, run by run; done when it returns.
+/// Copies run by run with OpenCV's own transfers; complete when it returns.
 template <typename Copy>
 void copy_runs(const UmatContext& context, const Tensor& tensor, const char* call, Copy copy) {
   const cv::ocl::OpenCLExecutionContextScope scope(context.execution().context);
@@ -216,7 +216,7 @@ void copy_runs(const UmatContext& context, const Tensor& tensor, const char* cal
           return 0;
         });
   });
-  // Copies to a UMat over host memory return before they are done (OpenCV 4.6 on Intel's CPU runtime).
+  // Copies to a UMat over host memory return before they complete (OpenCV 4.6 on Intel's CPU runtime).
   opencl::detail::finish(marker_of(context.execution()), default_deadline());
 }
 

@@ -43,7 +43,7 @@ class OpenCvUmat : public ::testing::Test {
   cl_uint references(cl_mem buffer) {
     return opencl::detail::info<cl_uint>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer, CL_MEM_REFERENCE_COUNT);
   }
-  /// OpenCV gives back what finished kernels used when it next needs something.
+  /// OpenCV releases what finished kernels used only at a later call.
   template <typename Condition>
   bool happens_as_opencv_goes_on(Condition condition) {
     cv::ocl::finish();
@@ -79,7 +79,7 @@ TEST_F(OpenCvUmat, WorksOnTheClMemOfABuffer) {
 }
 
 TEST_F(OpenCvUmat, KeepsRowsApartThatArePadded) {
-  // OpenCV 4.6's convertFromBuffer drops the step that it is given.
+  // OpenCV 4.6's convertFromBuffer ignores the step passed to it.
   const Tensor tensor({element::u8, {4, 10, 3}, {64, 3, 1}}, cpu::SharedMemory::allocate(4096), 128);
   auto* bytes = static_cast<unsigned char*>(tensor.memory()->host());
   std::memset(bytes, 9, 4096);
@@ -191,7 +191,7 @@ TEST_F(OpenCvUmat, WaitsForTheCommandThatWritesAndIsWaitedFor) {
             CL_SUCCESS);
   opencl::wrote(tensor, filled);
   const Tensor mapped = router.map(tensor, umats, Access::kRead);
-  cv::UMat umat = opencv_opencl::umat(mapped, Access::kRead);  // Returns: the queue waits, not the host.
+  cv::UMat umat = opencv_opencl::umat(mapped, Access::kRead);  // Returns at once: the queue waits, not the host.
   cv::UMat sum;
   cv::add(umat, cv::Scalar(2), sum);
   EXPECT_NE(opencl::point(filled).state(), PointState::kReached) << "the host waited for a command that cannot run yet";

@@ -46,7 +46,7 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
     return {std::move(buffer.memory), std::move(buffer.lease)};
   }
 
-  /// Adopted buffers not yet released, and pooled ones not yet back.
+  /// Adopted buffers not yet released, and pooled ones not yet returned.
   std::size_t live_objects() const override {
     std::size_t out = live_;
     for (const auto& [size, pool] : pools_) out += pool->size() - pool->idle();
@@ -62,7 +62,7 @@ class CpuUnderTest final : public conformance::FrameworkUnderTest {
   }
 
  private:
-  /// Borrowed memory must outlive its tensors, so it is kept till the end, a fresh piece each time.
+  /// Borrowed memory must outlive its tensors, so each call makes a new piece and all are kept until the end.
   void* arena(std::size_t size) {
     arena_.emplace_back(std::make_unique<std::byte[]>(size + 64));
     const auto address = reinterpret_cast<std::uintptr_t>(arena_.back().get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts of this framework exist on this machine: always the one of host memory.
+// The contexts of this framework on this machine: always host memory, nothing else.
 #pragma once
 
 #include <vector>

@@ -14,10 +14,10 @@ namespace tenon {
 inline namespace v1 {
 namespace cpu {
 
-/// The context of host memory: the same as host_context(), named as every framework names its own.
+/// The context of host memory: the same as host_context(), under the name that every framework uses.
 inline Context context() { return host_context(); }
 
-/// Who may write through a wrapped pointer.
+/// Whether a wrapped pointer may be written through.
 enum class Wrapped : std::uint8_t { kWritable, kReadOnly };
 
 namespace detail {
@@ -40,7 +40,7 @@ inline std::size_t checked_extent(const TensorInfo& info, const void* data, cons
   return *extent;
 }
 
-/// Runs a release callback once: when the guard dies, unless someone took it over.
+/// Runs a release callback once, on destruction, unless it was disarmed.
 class ReleaseGuard {
  public:
   explicit ReleaseGuard(HostMemory::Release release) : release_(std::move(release)) {}
@@ -49,7 +49,7 @@ class ReleaseGuard {
   ~ReleaseGuard() {
     if (release_) release_();
   }
-  /// A copy is made first: make the object that holds it, then disarm().
+  /// Copy it into the object that will call it, then disarm().
   const HostMemory::Release& get() const { return release_; }
   void disarm() { release_ = nullptr; }
 
@@ -62,8 +62,8 @@ class ReleaseGuard {
 /// New packed host memory, 64-byte aligned, uninitialised. @errors kInvalidArgument: size overflow; kResourceExhausted.
 inline Tensor allocate(ElementType type, const Shape& shape) { return Tensor(type, shape); }
 
-/// Borrows `data`: the caller keeps it alive and unmoved for as long as any tensor over it lives. `info.strides` empty:
-/// packed.
+/// Borrows `data`: the caller keeps it alive and in place as long as any tensor over it lives. Empty `info.strides`
+/// means packed.
 /// @errors kInvalidArgument: null data for a shape that is not empty, bad or overflowing strides.
 /// @thread any. @cost one allocation for the memory object; no bytes are touched.
 inline Tensor wrap(void* data, const TensorInfo& info, Wrapped access = Wrapped::kWritable) {
@@ -71,13 +71,13 @@ inline Tensor wrap(void* data, const TensorInfo& info, Wrapped access = Wrapped:
   const std::size_t extent = detail::checked_extent(info, data, "cpu::wrap of");
   return Tensor(info, HostMemory::borrow(data, extent, true));
 }
-/// As above, read-only because the pointer says so.
+/// As above, read-only because the pointer is const.
 inline Tensor wrap(const void* data, const TensorInfo& info) {
   return wrap(const_cast<void*>(data), info, Wrapped::kReadOnly);
 }
 
-/// Takes `data` over: `release` is called exactly once, from whatever thread drops the last tensor, and also when this
-/// call fails. It must not throw. @errors as wrap().
+/// Takes ownership of `data`: `release` is called exactly once, from the thread that drops the last tensor, or before
+/// this call throws. It must not throw. @errors as wrap().
 inline Tensor adopt(void* data, const TensorInfo& info, HostMemory::Release release,
                     Wrapped access = Wrapped::kWritable) {
   detail::ReleaseGuard guard(std::move(release));
@@ -90,17 +90,17 @@ inline Tensor adopt(void* data, const TensorInfo& info, HostMemory::Release rele
 /// One plane of a foreign picture.
 struct PlaneData {
   void* data = nullptr;
-  std::size_t pitch_bytes = 0;  ///< Distance between rows; at least one row.
+  std::size_t pitch_bytes = 0;  ///< Distance between rows; at least a row's bytes.
 };
 
-/// Borrows the planes of a picture, wherever each lies; every plane is a memory of its own, held by one release for
-/// all. Planes that lie in one allocation are better laid over one memory (Frame::over, or tensors at offsets in one
-/// HostMemory::borrow): then they share one hazard state and one mapping.
+/// Borrows the planes of a picture, wherever each lies. Each plane becomes a memory of its own; one release covers all.
+/// For planes of one allocation, prefer one memory (Frame::over, or tensors at offsets in one HostMemory::borrow): they
+/// then share one hazard state and one mapping.
 /// `release` (may be empty) is called exactly once, when the last plane goes or when this call fails.
-/// @errors kInvalidArgument: another number of planes than `info.format` has, a pitch shorter than a row, null data.
+/// @errors kInvalidArgument: wrong number of planes for `info.format`, a pitch shorter than a row, null data.
 inline Frame wrap_frame(const FrameInfo& info, std::span<const PlaneData> planes, HostMemory::Release release = {},
                         Wrapped access = Wrapped::kWritable) {
-  // The shared guard is what "the last plane goes" means.
+  // Shared by all planes, so that it runs when the last one goes.
   auto guard = std::make_shared<detail::ReleaseGuard>(std::move(release));
   const PixelFormatInfo& format = format_info(info.format);
   if (planes.size() != format.plane_count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wrapping, pooling and routing cost, each beside its bare floor.
+// Costs of wrapping, pooling and routing, each beside a bare lower bound.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -17,12 +17,12 @@ namespace {
 
 using namespace tenon;
 
-/// libstdc++ counts without atomics until a second thread has run; real programs have one.
+/// libstdc++ counts without atomics until a second thread has run; real programs have run one.
 const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
 
 alignas(64) float g_data[3 * 224 * 224];
 
-/// What a wrapped tensor keeps, as a plain struct: describes the same bytes, owns nothing, released the same way.
+/// The contents of a wrapped tensor as a plain struct: describes the same bytes, owns nothing, is released likewise.
 struct Equal {
   ElementType type;
   Shape shape;
@@ -85,7 +85,7 @@ void CopyTensor(benchmark::State& state) {
 }
 BENCHMARK(CopyTensor)->Name("CopyTensor/cpu");
 
-/// A free list under a mutex: what any pool costs.
+/// A free list under a mutex: the minimum cost of a pool.
 void PoolFloor(benchmark::State& state) {
   std::mutex mutex;
   std::vector<void*> free{g_data};
@@ -117,7 +117,7 @@ void FramePoolAcquire(benchmark::State& state) {
 }
 BENCHMARK(FramePoolAcquire)->Name("Pool/frame_1080p_nv12");
 
-/// Twenty contexts in a row, each reachable from its neighbour, and every second from the host: a plausible crowd.
+/// Twenty contexts in a chain, every second also reachable from the host: a plausibly large setup.
 class CrowdContext final : public ContextImpl {
  public:
   explicit CrowdContext(MemoryKind kind) : kind_(kind) {}
@@ -162,7 +162,7 @@ struct Crowd {
     }
     for (int i = 0; i + 1 < 20; ++i) edge(i, i + 1, false), edge(i + 1, i, false);
     for (int i = 2; i < 20; i += 2)
-      edge(0, i, true), edge(i, 0, false);  // The short cuts are refused: every place is judged.
+      edge(0, i, true), edge(i, 0, false);  // The short cuts are refused, so every place is judged.
   }
   void edge(int from, int to, bool refuses) {
     edges.emplace_back(contexts[static_cast<std::size_t>(from)]->kind(), contexts[static_cast<std::size_t>(to)]->kind(),
@@ -181,7 +181,7 @@ const Crowd& crowd() {
 }
 
 void RouteFloor(benchmark::State& state) {
-  // A look-up by the numbers that tell two routes apart, in a map of the same population.
+  // A look-up by numbers that tell two routes apart, in a map of the same size.
   std::unordered_map<std::uint64_t, Ref<const Route>> map;
   for (std::uint64_t i = 0; i < 20; ++i) map.emplace(i * 0x9e3779b97f4a7c15ull, nullptr);
   std::uint64_t key = 0;
@@ -193,8 +193,8 @@ void RouteFloor(benchmark::State& state) {
 BENCHMARK(RouteFloor)->Name("Route/floor/unordered_map");
 
 void RouteFloorHashed(benchmark::State& state) {
-  // The same with the description as the key, hashed and compared in the simplest way: what no cache by description can
-  // avoid.
+  // The same with the description as key, hashed and compared in the simplest way: the minimum for a cache keyed by
+  // description.
   struct Key {
     std::uint64_t numbers[18];  // Context, kind, type, four extents, four strides, offset, size, alignment, modifier,
                                 // flags, target, policy.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools: buffers of one size that go round, with the views that other contexts made over them.
+// Pools of equal buffers that are reused, together with the views that other contexts made over them.
 #pragma once
 
 #include <condition_variable>
@@ -17,25 +17,25 @@ namespace tenon {
 inline namespace v1 {
 namespace cpu {
 
-/// One use of a pooled buffer: the buffer goes back when the last copy of `lease` does. A tensor over it holds both.
+/// One use of a pooled buffer: it returns to the pool with the last copy of `lease`. A tensor over it holds both.
 struct PooledBuffer {
   Ref<Memory> memory;
   Lease lease;
   explicit operator bool() const { return static_cast<bool>(memory); }
 };
 
-/// Fixed-size buffers from a free list. The memory objects persist from use to use, and so do their views in other
-/// contexts: that is the mapping cache. Grows on demand up to a limit. In the steady state nothing is allocated.
+/// Fixed-size buffers from a free list that grows on demand up to a limit. Memory objects persist between uses, and
+/// with them their views in other contexts: this is the mapping cache. In the steady state nothing is allocated.
 ///
-/// The pool may be destroyed while buffers are out: they stay valid, and each is freed when its last lease goes.
+/// The pool may be destroyed while buffers are in use: they stay valid, and each is freed when its last lease goes.
 /// @thread all members from any thread; leases may be dropped on any thread.
 class Pool {
  public:
   using Allocate = std::function<Ref<Memory>(const Requirements&)>;
 
-  /// Buffers as `wanted` says (size, alignment, tail padding, fd), at most `limit` of them, made by `allocate`: any
-  /// context's allocate() serves. Without it they are host memory, or memfd memory when `wanted.fd` asks for a
-  /// descriptor.
+  /// Buffers as described by `wanted` (size, alignment, tail padding, fd), at most `limit` of them. `allocate` makes
+  /// them; any context's allocate() will do. Without it they are host memory, or memfd memory when `wanted.fd` asks for
+  /// a descriptor.
   /// @errors kInvalidArgument: a limit of 0. Nothing is allocated yet.
   Pool(const Requirements& wanted, std::size_t limit, Allocate allocate = {})
       : state_(make_ref<State>(wanted, limit, allocate ? std::move(allocate) : Allocate(&cpu::allocate_memory))) {
@@ -55,11 +55,11 @@ class Pool {
     if (state_) state_->close();
   }
 
-  /// A free buffer, or a new one below the limit, or else the first that comes back before `deadline`. Its bytes and
-  /// hazards are those of its last use: wait for hazards() before writing when a device may still read it.
-  /// @errors kDeadlineExceeded, naming size and limit; what the allocation gave.
+  /// Returns a free buffer, or a new one below the limit, or else waits for the first to come back before `deadline`.
+  /// Bytes and hazards are those of the last use: wait for hazards() before writing if a device may still read it.
+  /// @errors kDeadlineExceeded, naming size and limit; errors of the allocation.
   PooledBuffer acquire(Deadline deadline = default_deadline()) { return state_->acquire(deadline); }
-  /// As acquire(), but an empty buffer instead of waiting.
+  /// As acquire(), but returns an empty buffer instead of waiting.
   PooledBuffer try_acquire() { return state_->acquire(std::nullopt); }
   /// A tensor over a buffer. @errors as acquire(); kOutOfRange when `info` needs more than a buffer has.
   Tensor acquire_tensor(const TensorInfo& info, Deadline deadline = default_deadline()) {
@@ -74,7 +74,7 @@ class Pool {
     std::lock_guard lock(state_->mutex);
     return state_->made;
   }
-  /// Buffers that nobody uses now.
+  /// Buffers not in use.
   std::size_t idle() const {
     std::lock_guard lock(state_->mutex);
     return state_->free_count;
@@ -83,13 +83,13 @@ class Pool {
  private:
   struct State;
 
-  /// A buffer of the pool and, while it is out, the state of its use: the same object each time, so that no lease is
+  /// A buffer of the pool, which is also the state of its current use: reused each time, so that no lease is
   /// allocated.
   class Slot final : public LeaseState {
    public:
     explicit Slot(Ref<Memory> buffer) : memory(std::move(buffer)) {}
     Ref<Memory> memory;
-    Ref<State> owner;  ///< While out only: keeps the state for as long as any buffer is.
+    Ref<State> owner;  ///< Set while in use: keeps the pool's state alive.
     Slot* next = nullptr;
 
    protected:
@@ -123,7 +123,7 @@ class Pool {
         free = slot->next;
         --free_count;
       } else {
-        ++made;  // Reserved before unlocking, so that others do not pass the limit meanwhile.
+        ++made;  // Reserved before unlocking, so that other threads stay within the limit.
         lock.unlock();
         try {
           Ref<Memory> memory = allocate(wanted);
@@ -147,7 +147,7 @@ class Pool {
           slot->next = free;
           free = slot;
           ++free_count;
-          // Under the lock: the caller's reference keeps this object, but a woken thread must not outrun the
+          // Under the lock: the caller's reference keeps this object, but a woken thread must not get ahead of the
           // notification.
           returned.notify_one();
           return;
@@ -189,18 +189,18 @@ class Pool {
   Ref<State> state_;
 };
 
-/// Frames of one format and size over pooled buffers: what a decoder or a source draws from.
+/// Frames of one format and size over pooled buffers, for decoders and sources.
 /// @thread as Pool.
 class FramePool {
  public:
-  /// Rows and planes laid out as `wanted` says; its size_bytes is raised to what a frame of `info` needs.
+  /// Rows and planes are laid out as `wanted` says; its size_bytes is raised to the size of a frame of `info`.
   /// @errors kInvalidArgument: extents of 0 or past the limit, a pitch above wanted.max_pitch; kUnimplemented: unknown
   /// format.
   FramePool(const FrameInfo& info, const Requirements& wanted, std::size_t limit, Pool::Allocate allocate = {})
       : info_(info), pool_(completed(info, wanted), limit, std::move(allocate)) {}
 
   const FrameInfo& info() const { return info_; }
-  /// As given, with the size that a frame needs.
+  /// The requirements passed in, with the size that a frame needs.
   const Requirements& requirements() const { return pool_.requirements(); }
   Pool& pool() { return pool_; }
 

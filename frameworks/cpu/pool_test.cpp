@@ -18,7 +18,7 @@ using namespace tenon;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-/// Memory that is counted.
+/// Counts live memory objects.
 std::atomic<int> alive{0};
 Ref<Memory> counted(const Requirements& wanted) {
   void* data = std::aligned_alloc(64, (wanted.size_bytes + 63) / 64 * 64);
@@ -151,7 +151,7 @@ TEST(Pool, NeverHandsOneBufferToTwoThreads) {
         for (int i = 0; i < 2000; ++i) {
           const cpu::PooledBuffer buffer = pool.acquire(Clock::now() + 60s);
           auto* value =
-              static_cast<volatile std::uint64_t*>(buffer.memory->host());  // Plain: TSan sees a clash as a race.
+              static_cast<volatile std::uint64_t*>(buffer.memory->host());  // Not atomic: TSan reports a race.
           *value = id;
           if (*value != id) ++clashes;
         }

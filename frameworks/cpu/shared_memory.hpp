@@ -16,14 +16,14 @@ namespace tenon {
 inline namespace v1 {
 namespace cpu {
 
-/// Memory behind a memfd, mapped whole. Sealed against shrinking: nobody who holds the descriptor can pull pages away
-/// and make a reader die of SIGBUS. That seal is also what udmabuf asks for.
+/// Memory behind a memfd, mapped whole. Sealed against shrinking, so that no holder of the descriptor can truncate it
+/// and make readers die of SIGBUS. udmabuf requires that seal too.
 /// @thread as Memory.
 class SharedMemory final : public Memory {
  public:
   /// New zeroed memory of `size_bytes`, rounded up to pages. @errors kInvalidArgument: a size of 0, or past 63 bits;
   /// kResourceExhausted: no memory or descriptors left. Both name the size.
-  /// @cost memfd_create, ftruncate, mmap; pages are made when first touched (1.4 ms for 3 MB): use a Pool.
+  /// @cost memfd_create, ftruncate, mmap; pages are allocated on first touch (1.4 ms for 3 MB): use a Pool.
   static Ref<SharedMemory> allocate(std::size_t size_bytes, const char* name = "tenon") {
     const std::size_t page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
     if (size_bytes == 0 || size_bytes > (std::size_t{1} << 62)) {
@@ -38,11 +38,11 @@ class SharedMemory final : public Memory {
     return mapped(std::move(fd), size, false);
   }
 
-  /// Maps a memfd that someone else made, whole; planes and regions in it are offsets. Takes `fd` over on success only:
-  /// when this throws, it is unchanged and still the caller's.
-  /// @param size_bytes  At least this much must be there; 0 takes what there is.
-  /// @errors kInvalidArgument: closed, no memory (a pipe, a socket, a directory, a device), or a file without the
-  /// shrink seal, which could vanish under the mapping; kOutOfRange: smaller than `size_bytes`; kResourceExhausted:
+  /// Maps all of a memfd made elsewhere; planes and regions in it are offsets. Takes `fd` over on success only: when
+  /// this throws, it is unchanged and still the caller's.
+  /// @param size_bytes  Minimum size of the memfd; 0 accepts any.
+  /// @errors kInvalidArgument: closed, no memory (a pipe, socket, directory or device), or a file without the shrink
+  /// seal, which could be truncated under the mapping; kOutOfRange: smaller than `size_bytes`; kResourceExhausted:
   /// cannot be mapped. A memfd sealed against writing is mapped read-only.
   static Ref<SharedMemory> import(UniqueFd&& fd, std::size_t size_bytes = 0) {
     const std::string what = "import of descriptor " + std::to_string(fd.get());
@@ -91,7 +91,7 @@ class SharedMemory final : public Memory {
   SharedMemory(const Properties& properties, UniqueFd fd)
       : Memory(host_context(), kCpuMemory, properties), fd_(std::move(fd)) {}
 
-  /// `fd` is moved from only when nothing can fail any more.
+  /// Moves from `fd` only when nothing can fail any more.
   static Ref<SharedMemory> mapped(UniqueFd&& fd, std::size_t size, bool read_only) {
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0) fail("fstat", size);
@@ -133,8 +133,8 @@ class SharedMemory final : public Memory {
   UniqueFd fd_;
 };
 
-/// Host memory that meets `wanted`: plain, or a memfd where a descriptor is asked for.
-/// @errors kUnimplemented: other descriptors (dma-bufs: frameworks/dmabuf makes them); kResourceExhausted.
+/// Host memory that meets `wanted`: plain, or a memfd when a descriptor is asked for.
+/// @errors kUnimplemented: other descriptors (frameworks/dmabuf makes dma-bufs); kResourceExhausted.
 inline Ref<Memory> allocate_memory(const Requirements& wanted) {
   const std::size_t size = wanted.size_bytes + wanted.tail_padding;
   if (wanted.fd == FdKind::kNone) return HostMemory::allocate(size, wanted.alignment);

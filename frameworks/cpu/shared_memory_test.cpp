@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shareable memory: seals, descriptors, imports that must be refused, another process.
+// Shareable memory: seals, descriptors, imports that must be refused, a second process.
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ std::size_t open_descriptors() {
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
   return count;
 }
-/// A refused import leaves the descriptor open and with the caller.
+/// A refused import leaves the descriptor open; the caller still owns it.
 Error refusal_of(int number, std::size_t size = 0) {
   UniqueFd fd(number);
   const std::size_t before = open_descriptors();
@@ -108,7 +108,7 @@ TEST(SharedMemoryImport, RefusesFilesThatCanShrinkUnderTheMapping) {
   ASSERT_EQ(::ftruncate(file, 4096), 0);
   const Error on_disk = refusal_of(file);
   std::filesystem::remove(path);
-  EXPECT_EQ(on_disk.code(), Code::kInvalidArgument);  // "A file on disk", or on tmpfs "not sealed".
+  EXPECT_EQ(on_disk.code(), Code::kInvalidArgument);  // The message is "a file on disk", or "not sealed" on tmpfs.
   const int unsealed = ::memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   ASSERT_EQ(::ftruncate(unsealed, 4096), 0);
   EXPECT_THAT(refusal_of(unsealed).what(), HasSubstr("F_SEAL_SHRINK"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C structs of DLPack 1.x, declared by us: Debian's header is 0.6 and knows no versions.
+// The C structs of DLPack 1.x, declared here because Debian's header is 0.6 and has no versions.
 #pragma once
 
 #include <cstddef>
@@ -7,12 +7,12 @@
 
 namespace tenon {
 inline namespace v1 {
-/// Bit for bit the structs of dlpack.h 1.x, in a namespace so that both may be included: a pointer to one of these and
-/// a pointer to the global struct of the same name are exchanged by reinterpret_cast.
+/// The structs of dlpack.h 1.x, bit for bit, in a namespace so that both headers may be included: reinterpret_cast
+/// converts a pointer to one of these to the global struct of the same name, and back.
 /// @source github.com/dmlc/dlpack, include/dlpack/dlpack.h, version 1.2
 namespace dlpack::abi {
 
-/// What we write: 1.2 is the first version in which strides are never NULL for ndim > 0.
+/// The version we write: from 1.2 on, strides are never NULL for ndim > 0.
 inline constexpr std::uint32_t kMajorVersion = 1, kMinorVersion = 2;
 
 struct DLPackVersion {
@@ -40,7 +40,7 @@ enum DLDeviceType : std::int32_t {
 };
 
 struct DLDevice {
-  std::int32_t device_type;  ///< DLDeviceType; an integer, because what arrives may be a value that we do not know.
+  std::int32_t device_type;  ///< DLDeviceType; an integer, because unknown values may arrive.
   std::int32_t device_id;
 };
 
@@ -81,7 +81,7 @@ struct DLTensor {
   std::uint64_t byte_offset;
 };
 
-/// Before 1.0; still what torch 1.x and NumPy 1.x speak.
+/// The struct before 1.0, still used by torch 1.x and NumPy 1.x.
 struct DLManagedTensor {
   DLTensor dl_tensor;
   void* manager_ctx;
@@ -98,7 +98,7 @@ struct DLManagedTensorVersioned {
   DLTensor dl_tensor;
 };
 
-// The ABI of 64-bit systems, the only ones that we build for.
+// The ABI of 64-bit systems, the only ones supported.
 static_assert(sizeof(void*) == 8);
 static_assert(sizeof(DLDevice) == 8 && sizeof(DLDataType) == 4);
 static_assert(sizeof(DLTensor) == 48 && offsetof(DLTensor, device) == 8 && offsetof(DLTensor, ndim) == 16 &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host memory that came through DLPack, for the conformance suite: imported from a counting producer, and exported and
-// back.
+// Host memory through DLPack, for the conformance suite: imported from a counting producer, and exported and imported
+// again.
 #include <atomic>
 #include <cstdlib>
 

@@ -17,18 +17,18 @@ namespace tenon {
 inline namespace v1 {
 namespace dlpack {
 
-/// What an export may do when the bytes cannot be handed out as they lie: the three values of the array API's `copy`.
+/// Whether an export may copy when the bytes cannot be shared as they are: the array API's values of `copy`.
 enum class Copy : std::uint8_t { kNever, kIfNeeded, kAlways };
 
 struct ExportOptions {
   Copy copy = Copy::kNever;
-  Ledger* ledger = nullptr;             ///< Where map and copy are booked; null: the process's.
+  Ledger* ledger = nullptr;             ///< Where the export books; null: the process ledger.
   Deadline deadline = Deadline::max();  ///< For the wait on the last write; max: default_deadline().
 };
 
 namespace detail {
 
-/// Limit on ranks that arrive: a hostile ndim must not make us walk foreign memory.
+/// Largest rank accepted on import: a hostile ndim must not make us read foreign memory.
 inline constexpr std::int32_t kMaxRank = 64;
 
 struct TypeRow {
@@ -125,7 +125,7 @@ inline const char* device_name(std::int32_t type) {
   }
 }
 
-/// Pinned host memory of the GPU libraries is host memory to the CPU.
+/// GPU libraries' pinned host memory counts as host memory too.
 inline bool is_host(std::int32_t device_type) {
   return device_type == abi::kDLCPU || device_type == abi::kDLCUDAHost || device_type == abi::kDLROCMHost;
 }
@@ -139,7 +139,7 @@ inline EdgeId export_edge() {
   return id;
 }
 
-/// Checks everything that a foreign struct says before any of it is used. `may_lack_strides`: before 1.2.
+/// Checks all of a foreign struct before using any of it. `may_lack_strides`: versions before 1.2.
 inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags) {
   const std::string what = "dlpack import";
   if (!is_host(dl.device.device_type)) {
@@ -177,7 +177,7 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
     }
     return info;
   }
-  std::uint64_t packed = 1;  // Unsigned: with an extent of 0 the others may be of any size, and wrap.
+  std::uint64_t packed = 1;  // Unsigned: may wrap, where an extent of 0 lets the others be of any size.
   bool compact = true;
   for (std::int32_t axis = dl.ndim; axis-- > 0;) {
     compact = compact && (dl.shape[axis] == 1 || dl.strides[axis] == static_cast<std::int64_t>(packed));
@@ -190,10 +190,10 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
     return info;
   }
   if (compact || *bytes == 0)
-    return info;  // Strides of axes of one element, or of no elements at all, may be anything.
+    return info;  // Strides of axes of one element, or of tensors without elements, may be anything.
   for (std::int32_t axis = 0; axis < dl.ndim; ++axis) {
     std::int64_t step = static_cast<std::int64_t>(item);
-    if (dl.shape[axis] == 1) {  // Nobody steps along this axis: its stride may be anything.
+    if (dl.shape[axis] == 1) {  // Never stepped along: its stride may be anything.
       info.strides.push_back(step);
       continue;
     }
@@ -208,7 +208,7 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
   return info;
 }
 
-/// The common part of both imports. `release` calls the producer's deleter; it is called once, also when this throws.
+/// The common part of both imports. `release` calls the producer's deleter, once, also when this throws.
 inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags,
                           cpu::detail::ReleaseGuard& guard, Ledger* ledger) {
   TensorInfo info = checked_info(dl, may_lack_strides, legacy, flags);
@@ -222,7 +222,7 @@ inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool l
   }
   if (!dl.data && *extent != 0)
     throw Error(Code::kInvalidArgument, "dlpack import " + to_string(info.shape) + ": data is NULL");
-  // No data, no offset: a producer of an empty tensor may set both as it likes.
+  // Without data the offset is ignored: producers of empty tensors may set any.
   const std::size_t offset = dl.data ? static_cast<std::size_t>(dl.byte_offset) : 0;
   Ref<HostMemory> memory =
       HostMemory::borrow(dl.data, dl.data ? size : 0, (flags & abi::kFlagReadOnly) != 0, guard.get());
@@ -234,7 +234,7 @@ inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool l
   return tensor;
 }
 
-/// What an exported struct owns. One allocation holds struct, extents and the reference to memory and lease.
+/// Owned by an exported struct. One allocation holds struct, extents and the reference to memory and lease.
 template <typename Managed>
 struct Exported {
   Managed managed{};
@@ -244,7 +244,7 @@ struct Exported {
   static void destroy(Managed* self) { delete static_cast<Exported*>(self->manager_ctx); }
 };
 
-/// Element strides, or why the tensor cannot be handed out as it lies.
+/// Computes element strides; returns why DLPack cannot express the tensor, or an empty text.
 inline std::string element_strides(const Tensor& tensor, SmallVector<std::int64_t, 6>& strides) {
   const auto item = static_cast<std::ptrdiff_t>(size_bytes(tensor.element_type()));
   strides.clear();
@@ -284,7 +284,7 @@ std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const Expor
   }
   copied = !refusal.empty() || options.copy == Copy::kAlways;
   Ledger& booked = options.ledger ? *options.ledger : Ledger::process();
-  // The consumer knows nothing of our timelines: whatever is under way must be over before it gets the pointer.
+  // The consumer does not know our timelines: all work must be finished before it gets the pointer.
   const Deadline deadline = options.deadline == Deadline::max() ? default_deadline() : options.deadline;
   tensor.memory()->hazards().wait_for(!copied && tensor.is_writable() ? Access::kReadWrite : Access::kRead, deadline,
                                       &booked);
@@ -298,7 +298,7 @@ std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const Expor
   }
   for (std::size_t extent : tensor.shape()) made->shape.push_back(static_cast<std::int64_t>(extent));
   abi::DLTensor& dl = made->managed.dl_tensor;
-  // Of an empty tensor too, where DLPack says that it "should" be NULL: torch 1.13 never calls the deleter then.
+  // Set for empty tensors too, though DLPack says it "should" be NULL: torch 1.13 never calls the deleter then.
   dl.data = made->tensor.data();
   dl.device = {abi::kDLCPU, 0};
   dl.ndim = static_cast<std::int32_t>(made->shape.size());
@@ -315,11 +315,11 @@ std::unique_ptr<Exported<Managed>> make_export(const Tensor& tensor, const Expor
 
 }  // namespace detail
 
-/// Hands `tensor` out as DLPack 1.x. Memory and lease live until the consumer calls the deleter, which may happen on
-/// any thread. Waits for work under way on the memory. The read-only flag says what Tensor::is_writable() says.
-/// @errors kFailedPrecondition: not host-addressable, or strides that DLPack cannot express when no copy is allowed;
+/// Exports `tensor` as DLPack 1.x. Memory and lease live until the consumer calls the deleter, on any thread. Waits for
+/// work in progress on the memory. The read-only flag is the opposite of Tensor::is_writable().
+/// @errors kFailedPrecondition: not host-addressable, or strides that DLPack cannot express and no copy allowed;
 /// kDeadlineExceeded. Nothing is left behind on failure.
-/// @cost one allocation; the tensor's bytes only when a copy is allowed and needed (flag kFlagIsCopied, booked in the
+/// @cost one allocation; copies the bytes only when allowed and needed (flag kFlagIsCopied, booked in the
 /// ledger).
 inline abi::DLManagedTensorVersioned* export_tensor(const Tensor& tensor, const ExportOptions& options = {}) {
   bool copied = false;
@@ -329,9 +329,9 @@ inline abi::DLManagedTensorVersioned* export_tensor(const Tensor& tensor, const 
   return &made.release()->managed;
 }
 
-/// As export_tensor(), for consumers before 1.0. That struct cannot say "read-only" or "packed below a byte".
-/// @errors as export_tensor(); kPermissionDenied: a read-only tensor when no copy is allowed; kUnimplemented: types
-/// below a byte.
+/// As export_tensor(), for consumers before 1.0. Their struct cannot say "read-only" or "packed below a byte".
+/// @errors as export_tensor(); kPermissionDenied: a read-only tensor and no copy allowed; kUnimplemented: types below a
+/// byte.
 inline abi::DLManagedTensor* export_legacy(const Tensor& tensor, const ExportOptions& options = {}) {
   ExportOptions chosen = options;
   if (tensor && size_bytes(tensor.element_type()) == 0) {
@@ -351,14 +351,14 @@ inline abi::DLManagedTensor* export_legacy(const Tensor& tensor, const ExportOpt
   return &detail::make_export<abi::DLManagedTensor>(tensor, chosen, copied).release()->managed;
 }
 
-/// Takes a DLPack 1.x tensor over. The producer's deleter (if it has one) is called exactly once: when the last tensor
-/// over the memory goes, from whatever thread that is, or before this throws.
+/// Imports a DLPack 1.x tensor and takes ownership. The producer's deleter (if any) is called exactly once: when the
+/// last tensor over the memory goes, from any thread, or before this throws.
 /// @errors kUnimplemented: another major version, a device that is not host memory, a type that has no element type
-/// here (8-bit floats, complex, vectors); kInvalidArgument: null, or extents, strides and offsets that make no sense.
-/// @cost one allocation; no bytes are touched. What the producer copied (kFlagIsCopied) is booked in `ledger`.
+/// here (8-bit floats, complex, vectors); kInvalidArgument: null, or invalid extents, strides or offsets.
+/// @cost one allocation; no bytes are touched. A copy that the producer made (kFlagIsCopied) is booked in `ledger`.
 inline Tensor import_tensor(abi::DLManagedTensorVersioned* managed, Ledger* ledger = nullptr) {
   if (!managed) throw Error(Code::kInvalidArgument, "dlpack import: a null pointer");
-  // version, manager_ctx and deleter are the fields that every version keeps where they are.
+  // version, manager_ctx and deleter keep their place in every version.
   cpu::detail::ReleaseGuard guard([managed] {
     if (managed->deleter) managed->deleter(managed);
   });
@@ -372,7 +372,7 @@ inline Tensor import_tensor(abi::DLManagedTensorVersioned* managed, Ledger* ledg
   return detail::import_host(managed->dl_tensor, managed->version.minor < 2, false, managed->flags, guard, ledger);
 }
 
-/// As above, from the struct before 1.0. Taken as writable: it cannot say otherwise.
+/// As above, for the struct before 1.0. The tensor is writable, because the struct cannot say otherwise.
 inline Tensor import_tensor(abi::DLManagedTensor* managed, Ledger* ledger = nullptr) {
   if (!managed) throw Error(Code::kInvalidArgument, "dlpack import: a null pointer");
   cpu::detail::ReleaseGuard guard([managed] {

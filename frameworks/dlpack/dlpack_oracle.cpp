@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C functions through which dlpack_oracle_test.py puts other people's DLPack implementations opposite ours.
+// C functions through which dlpack_oracle_test.py tests other DLPack implementations against ours.
 #include <atomic>
 #include <cstring>
 #include <string>
@@ -61,7 +61,7 @@ TENON_API void* oracle_import(void* managed, int legacy) {
     return new Tensor(dlpack::import_tensor(static_cast<dlpack::abi::DLManagedTensorVersioned*>(managed)));
   });
 }
-/// "f32 [2,3] strides [12,4]", with the address, for comparison with what Python says.
+/// "f32 [2,3] strides [12,4]" and the address, for comparison with Python's view.
 TENON_API const char* oracle_describe(void* tensor, std::uint64_t* address, int* writable) {
   const Tensor& t = *static_cast<Tensor*>(tensor);
   *address = reinterpret_cast<std::uint64_t>(t.data());

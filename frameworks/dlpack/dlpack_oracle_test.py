@@ -83,7 +83,7 @@ def export_to(consumer, label, to_numpy):
         try:
             theirs = consumer(Ours(name, array))
         except (RuntimeError, BufferError, TypeError) as error:
-            # A judge may lack a type; it may not misread one.
+            # An implementation may lack a type, but not misread one.
             lacks = ("u16", "u32", "u64", "boolean") if label.startswith("torch") else () if modern else ("boolean",)
             check(name in lacks, f"{what}: refused: {error}")
             continue
@@ -162,7 +162,7 @@ if torch is not None:
     export_to(torch.utils.dlpack.from_dlpack, "torch " + torch.__version__, lambda t: t.numpy())
     import_from(lambda a: torch.from_numpy(a) if a.dtype.name not in ("uint16", "uint32", "uint64", "bool") else None, "torch", False)
 
-# Byte strides that are no whole elements: refused with the reason, or copied when allowed.
+# Byte strides that are not whole elements: refused with the reason, or copied when allowed.
 odd = np.zeros(64, "u1")
 odd_view = np.ndarray((3, 4), "u2", odd.data, 0, (9, 2))
 try:

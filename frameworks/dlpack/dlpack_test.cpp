@@ -22,7 +22,7 @@ using dlpack::Copy;
 using dlpack::ExportOptions;
 using ::testing::HasSubstr;
 
-/// A struct as a foreign producer makes it; counts how often its deleter runs.
+/// A struct as a foreign producer makes it; counts calls of its deleter.
 template <typename Managed>
 struct Producer {
   Managed managed{};
@@ -44,7 +44,7 @@ struct Producer {
     dl().shape = shape.data();
     dl().strides = strides.data();
   }
-  /// Imports what must be refused, and checks that the deleter ran once.
+  /// Imports a struct that must be refused, and checks that the deleter ran once.
   Error refusal() {
     const Error error = error_of([&] { dlpack::import_tensor(&managed); });
     EXPECT_EQ(deleted, 1) << "the deleter must run exactly once when an import fails: " << error.what();
@@ -154,7 +154,7 @@ TEST(DlpackImportVersioned, NewerMajorVersionIsRefusedUnreadAndDeleted) {
   Versioned producer;
   producer.managed.version = {2, 0};
   producer.managed.flags = ~0ull;
-  producer.managed.dl_tensor = {};  // Of another layout in that version: must not be looked at.
+  producer.managed.dl_tensor = {};  // Laid out differently in that version, so it must not be read.
   const Error error = producer.refusal();
   EXPECT_EQ(error.code(), Code::kUnimplemented);
   EXPECT_THAT(error.what(), HasSubstr("2.0"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dma-bufs for the conformance suite: from every allocator that this machine has, and imported ones.
+// Dma-bufs for the conformance suite: from every allocator on this machine, and imported ones.
 #include <atomic>
 #include <fstream>
 
@@ -15,8 +15,8 @@ using namespace tenon;
 std::atomic<long> countdown{0};
 std::atomic<bool> failed{false};
 
-/// The n-th call fails. Not the end of an access: a lease ends it in a destructor, which raises nothing
-/// (dmabuf_test.cpp makes it fail).
+/// Makes the n-th call fail. Not the end of an access: a lease ends it in its destructor, which cannot throw
+/// (dmabuf_test.cpp covers that).
 int fail_nth(const char* call) {
   if (std::string_view(call).find("SYNC end") != std::string_view::npos) return 0;
   long left = countdown.load();
@@ -32,8 +32,8 @@ class DmabufUnderTest final : public conformance::FrameworkUnderTest {
   std::string_view name() const override { return "dmabuf"; }
   Context make_context() override { return dmabuf::context(); }
 
-  /// Heaps, udmabuf and the stand-in, as here; a buffer of the vgem driver where there is one; one that came as a
-  /// descriptor; one that was mapped when it was allocated.
+  /// The allocators found here (heaps, udmabuf, the stand-in); a vgem buffer if that driver is loaded; an imported
+  /// descriptor; a buffer mapped at allocation.
   std::vector<std::string> variants() const override {
     std::vector<std::string> names;
     for (const dmabuf::Allocator& allocator : allocators_) names.push_back(identifier(allocator));
@@ -62,7 +62,7 @@ class DmabufUnderTest final : public conformance::FrameworkUnderTest {
     throw Error(Code::kUnavailable, "dmabuf: " + std::string(variant) + " is gone");
   }
 
-  /// Mappings of dma-bufs and of stand-ins, as the kernel counts them; descriptors are counted by the suite.
+  /// Mappings of dma-bufs and stand-ins, as counted by the kernel; the suite counts descriptors.
   std::size_t live_objects() const override {
     std::ifstream maps("/proc/self/maps");
     std::size_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The context of dma-bufs, its edges to and from host memory, and the scoped access of the CPU.
+// The context of dma-bufs, its edges to and from host memory, and scoped CPU access.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@ namespace tenon {
 inline namespace v1 {
 namespace dmabuf {
 
-/// Host memory seen as a dma-buf: udmabuf over its memfd, or, where the kernel has no udmabuf, that memfd itself as a
-/// stand-in.
+/// Host memory as a dma-buf: udmabuf over its memfd, or the memfd itself as a stand-in when the kernel has no
+/// udmabuf.
 class DmabufView final : public View {
  public:
-  /// `owned` empty: the memory's own descriptor, which is `borrowed`.
+  /// `owned` empty: uses the memory's own descriptor, `borrowed`.
   DmabufView(Context context, Access access, UniqueFd owned, int borrowed, bool stand_in)
       : View(std::move(context), kDmabufMemory, access, nullptr),
         owned_(std::move(owned)),
@@ -37,7 +37,7 @@ class DmabufView final : public View {
 
 namespace detail {
 
-/// What a dmabuf tensor lies in.
+/// The buffer that a dmabuf tensor lies in.
 struct Place {
   int fd = -1;
   bool stand_in = false;
@@ -55,10 +55,10 @@ inline std::optional<Place> find_place(const Tensor& tensor) {
 inline Place place_of(const Tensor& tensor) {
   if (const auto place = find_place(tensor)) return *place;
   throw Error(Code::kInvalidArgument, "dmabuf: " + (tensor ? to_string(tensor) : std::string("an empty tensor")) +
-                                          " is no dma-buf; map it to dmabuf::context() with a Router first");
+                                          " is not a dma-buf; map it to dmabuf::context() with a Router first");
 }
 
-/// Why the CPU does not read it.
+/// Explains why the CPU cannot read this modifier.
 inline std::string not_linear(std::uint64_t modifier) {
   char hex[24];
   std::snprintf(hex, sizeof hex, "0x%016llx", static_cast<unsigned long long>(modifier));
@@ -73,22 +73,22 @@ inline void require_linear(const Place& place) {
 
 }  // namespace detail
 
-/// The descriptor of a dmabuf tensor, still owned by its memory; the tensor begins at tensor.offset() in it.
+/// The descriptor of a dmabuf tensor, owned by its memory; the tensor begins at tensor.offset() in it.
 /// @errors kInvalidArgument: a tensor of another framework.
 inline int fd(const Tensor& tensor) { return detail::place_of(tensor).fd; }
-/// A descriptor of one's own. @errors as fd(); as UniqueFd::duplicate.
+/// A new descriptor, owned by the caller. @errors as fd(); as UniqueFd::duplicate.
 inline UniqueFd export_fd(const Tensor& tensor) { return UniqueFd::duplicate(fd(tensor)); }
 /// True when a memfd stands in for the dma-buf. @errors as fd().
 inline bool is_stand_in(const Tensor& tensor) { return detail::place_of(tensor).stand_in; }
 
-/// The CPU's access to a dmabuf tensor, from construction to end(): waits for devices, brackets the access by
-/// DMA_BUF_IOCTL_SYNC (not for stand-ins) and maps the memory meanwhile. What the edge dmabuf->cpu does, for a scope,
-/// and with failures of the end raised.
+/// CPU access to a dmabuf tensor, from construction to end(): waits for devices, brackets the access with
+/// DMA_BUF_IOCTL_SYNC (not for stand-ins) and keeps the memory mapped. Does what the edge dmabuf->cpu does, but for a
+/// scope, and reports failures of the end.
 /// @thread distinct objects from distinct threads.
 class CpuAccess {
  public:
   /// @errors kInvalidArgument: no dmabuf tensor; kPermissionDenied: read-only; kFailedPrecondition: not linear, or not
-  /// mappable; kDeadlineExceeded: a device holds it. @cost mmap, two ioctls, a poll.
+  /// mappable; kDeadlineExceeded: a device is still using it. @cost mmap, two ioctls, a poll.
   CpuAccess(const Tensor& tensor, Access access, Deadline deadline = default_deadline(), Ledger* ledger = nullptr)
       : tensor_(tensor), place_(detail::place_of(tensor)), access_(access) {
     detail::require_linear(place_);
@@ -108,7 +108,7 @@ class CpuAccess {
   CpuAccess& operator=(const CpuAccess&) = delete;
   ~CpuAccess() { finish(); }
 
-  /// The same elements as a host tensor; valid until end(). @errors kFailedPrecondition: it has ended.
+  /// The same elements as a host tensor; valid until end(). @errors kFailedPrecondition: the access has ended.
   Tensor tensor() const {
     if (!mapping_) throw Error(Code::kFailedPrecondition, "dmabuf: this access of the CPU has ended");
     return Tensor(tensor_.info(), HostMemory::borrow(mapping_, tensor_.memory()->size_bytes(), !writes(access_)),
@@ -116,7 +116,7 @@ class CpuAccess {
   }
   void* data() const { return mapping_ ? mapping_ + tensor_.offset() : nullptr; }
 
-  /// Ends the access. @errors kDataLoss: what was written may not have reached the memory. Again: does nothing.
+  /// Ends the access; a second call does nothing. @errors kDataLoss: writes may not have reached the memory.
   void end() {
     if (const int error = finish()) {
       native::fail(Code::kDataLoss, "what the CPU wrote to descriptor " + std::to_string(place_.fd) + " may be lost",
@@ -141,7 +141,7 @@ class CpuAccess {
 
 namespace detail {
 
-/// A memory mapped for the CPU; stays mapped as long as the memory lives.
+/// A mapping of a memory for the CPU; lasts as long as the memory.
 class MappedView final : public View {
  public:
   MappedView(Context context, Access access, void* host, std::size_t size_bytes)
@@ -152,7 +152,7 @@ class MappedView final : public View {
   std::size_t size_bytes_;
 };
 
-/// Whether what the context allocates are dma-bufs, or memfds that stand in for them.
+/// True when the context allocates dma-bufs, false when memfds stand in for them.
 inline bool makes_dmabufs(const Context& context);
 
 inline bool has_udmabuf() {
@@ -160,10 +160,10 @@ inline bool has_udmabuf() {
   return found;
 }
 
-/// Shares what has a memfd, copies the rest.
+/// Shares memory that has a memfd, copies the rest.
 ///
-/// The CPU's own tensors over the memfd go on writing to the same pages, without a bracket: devices see that where they
-/// snoop the CPU's caches, as on x86. Memory that other devices are to read is better allocated here.
+/// The CPU's own tensors over the memfd still write to the same pages without a bracket. Devices see that if they snoop
+/// the CPU's caches, as on x86. Memory for other devices is better allocated here.
 class CpuToDmabuf final : public Edge {
  public:
   std::string_view name() const override { return "cpu->dmabuf"; }
@@ -190,8 +190,8 @@ class CpuToDmabuf final : public Edge {
     return reached;
   }
 
-  /// @errors kFailedPrecondition: a memfd that was imported sealed against writing, which udmabuf refuses; what the
-  /// allocation gave.
+  /// @errors kFailedPrecondition: an imported memfd sealed against writing, which udmabuf refuses; errors of the
+  /// allocation.
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr).with_lease(without_access(source.lease()));
@@ -204,7 +204,7 @@ class CpuToDmabuf final : public Edge {
       const bool stand_in = memfd && !made;
       auto fresh = std::make_unique<DmabufView>(to, memory.read_only() ? Access::kRead : Access::kReadWrite,
                                                 std::move(made), memory.borrow_fd(), stand_in);
-      fresh->set_standing(id());  // The pages stay the same: mapping again needs no call.
+      fresh->set_standing(id());  // The pages stay the same, so mapping again needs no call.
       if (!stand_in) fresh->set_fd_kind(FdKind::kDmabuf);
       view = &memory.add_view(std::move(fresh));
     }
@@ -212,11 +212,11 @@ class CpuToDmabuf final : public Edge {
   }
 
  private:
-  /// udmabuf takes whole pages only.
+  /// udmabuf takes only whole pages.
   static bool shareable(FdKind fd, std::size_t memory_bytes) {
     return fd == FdKind::kDmabuf || (fd == FdKind::kMemfd && (!has_udmabuf() || memory_bytes % page_bytes() == 0));
   }
-  /// The lease of the tensor that this one was mapped from: back in its own context, the CPU's access need not go on.
+  /// The lease of the tensor that this one was mapped from: back in its own context, CPU access can end.
   static Lease without_access(const Lease& lease) {
     const auto* access = dynamic_cast<const AccessLease*>(lease.get());
     return access ? access->inner() : lease;
@@ -234,7 +234,7 @@ class CpuToDmabuf final : public Edge {
   }
 };
 
-/// Maps once; each access is bracketed, which the result's lease ends. Stand-ins need no bracket.
+/// Maps once; brackets each access until the result's lease ends it. Stand-ins need no bracket.
 class DmabufToCpu final : public Edge {
  public:
   std::string_view name() const override { return "dmabuf->cpu"; }
@@ -251,7 +251,7 @@ class DmabufToCpu final : public Edge {
     return reached;
   }
 
-  /// @errors kFailedPrecondition: not linear, or the exporter maps nothing; kDeadlineExceeded: a device holds it.
+  /// @errors kFailedPrecondition: not linear, or the exporter forbids mapping; kDeadlineExceeded: a device uses it.
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override {
     const Place place = place_of(source);
     require_linear(place);
@@ -262,7 +262,7 @@ class DmabufToCpu final : public Edge {
     return source.through(view_for(source, place, to, options.access)).with_lease(std::move(lease));
   }
 
-  /// One bracket per memory, not per plane.
+  /// One bracket per memory, not one per plane.
   Frame map_frame(const Frame& source, const Context& to, const MapOptions& options) const override {
     std::array<Tensor, 4> planes;
     for (std::size_t p = 0; p < source.plane_count(); ++p) {
@@ -278,7 +278,7 @@ class DmabufToCpu final : public Edge {
   }
 
  private:
-  /// Null for memory that is the host's own.
+  /// Null for the host's own memory.
   const View* view_for(const Tensor& source, const Place& place, const Context& to, Access access) const {
     const Memory& memory = *source.memory();
     if (memory.context() == to) return nullptr;
@@ -303,26 +303,26 @@ inline constexpr const Edge* kEdges[] = {&cpu_to_dmabuf, &dmabuf_to_cpu};
 
 }  // namespace detail
 
-/// The one context of dma-bufs in a process: they belong to the kernel, not to a device.
+/// The only dma-buf context of the process: dma-bufs belong to the kernel, not to a device.
 class DmabufContext final : public ContextImpl {
  public:
   DmabufContext() : allocator_(dmabuf::allocators().front()) {}
-  /// Says so when this kernel offers nothing that makes dma-bufs.
+  /// Mentions the stand-in when this kernel cannot make dma-bufs.
   std::string_view name() const override {
     return allocator_.kind == Allocator::Kind::kStandIn ? "dmabuf (memfd stand-in)" : "dmabuf";
   }
   MemoryKind kind() const override { return kDmabufMemory; }
   std::span<const Edge* const> edges() const override { return detail::kEdges; }
-  /// A memfd serves in place: udmabuf makes a dma-buf of its pages, or it stands in for one.
+  /// A memfd is accepted in place: udmabuf makes a dma-buf of its pages, or it stands in for one.
   Requirements requirements() const override {
     Requirements wanted;
     wanted.fd = FdKind::kMemfd;
     return wanted;
   }
-  /// What allocate() uses: the best of allocators() when the context was made.
+  /// The allocator of allocate(): the best of allocators() when the context was made.
   const Allocator& allocator() const { return allocator_; }
 
-  /// Zeroed memory in whole pages. Mapped at once when `wanted.host_access`: bracket accesses through host() by a
+  /// Zeroed memory in whole pages. Mapped at once when `wanted.host_access`: bracket accesses through host() with a
   /// CpuAccess. @errors kUnavailable: a dma-buf is asked for and this kernel makes none; kUnimplemented: aligned to
   /// more than a page; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override {
@@ -341,7 +341,7 @@ class DmabufContext final : public ContextImpl {
     }
     return allocate(allocator_, std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1), wanted.host_access);
   }
-  /// The same by an allocator of one's choice. @errors as above; kPermissionDenied.
+  /// The same with a given allocator. @errors as above; kPermissionDenied.
   Ref<Memory> allocate(const Allocator& allocator, std::size_t size_bytes, bool mapped = false) {
     const Context context{Ref<ContextImpl>(this)};
     UniqueFd made = detail::allocate_fd(allocator, size_bytes);
@@ -349,7 +349,7 @@ class DmabufContext final : public ContextImpl {
     return DmabufMemory::import(context, std::move(made), size_bytes);
   }
 
-  /// Through a mapping of their own: what another process with the descriptor would see.
+  /// Through a separate mapping: what another process with the descriptor would see.
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     CpuAccess access(tensor, Access::kRead);
     Tensor packed(tensor.element_type(), tensor.shape(), out.data());
@@ -357,7 +357,7 @@ class DmabufContext final : public ContextImpl {
     access.end();
   }
   void write(const Tensor& tensor, std::span<const std::byte> in) const override {
-    CpuAccess access(tensor, Access::kReadWrite);  // Rows may have padding, which must survive.
+    CpuAccess access(tensor, Access::kReadWrite);  // Read too, because row padding must survive.
     Tensor target = access.tensor();
     Tensor(tensor.element_type(), tensor.shape(), const_cast<std::byte*>(in.data())).copy_to(target);
     access.end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts of this framework exist on this machine: always one, whose name says when it is a stand-in.
+// The contexts of this framework on this machine: always one, whose name says if it is a stand-in.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What imports and maps of dma-bufs cost, each beside the bare calls that the kernel wants for it. Run it on a kernel
-// with dma-bufs: ./dev test-vm build/release/bench/dmabuf_bench
+// Costs of importing and mapping dma-bufs, each beside the bare system calls it needs. Run it on a kernel with
+// dma-bufs: ./dev test-vm build/release/bench/dmabuf_bench
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }
 
-// Not inlined: the compiler would warn of free() on what new gave.
+// Not inlined: the compiler would warn about free() on memory from new.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size ? size : 1)) return memory;
@@ -30,7 +30,7 @@ namespace native = dmabuf::native;
 
 constexpr std::size_t kBytes = 1920 * 1080 * 3 / 2;
 
-/// Steady state: what a loop allocates beyond its first round is printed as "allocs".
+/// Prints as "allocs" what a loop allocates after its first round, i.e. in the steady state.
 class Allocations {
  public:
   explicit Allocations(benchmark::State& state) : state_(state), before_(allocations) {}

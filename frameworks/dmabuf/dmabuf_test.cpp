@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dma-bufs and stand-ins: allocation, import and its refusals, the bracket around the CPU's access, sharing a memfd.
+// Dma-bufs and stand-ins: allocation, import and its refusals, bracketed CPU access, sharing a memfd.
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <atomic>
@@ -108,7 +108,7 @@ TEST_F(DmabufAllocation, RefusesAbsurdSizesAndAlignments) {
   for (const Allocator& allocator : dmabuf::allocators()) {
     EXPECT_EQ(error_of([&] { dmabuf::allocate(allocator, 0); }).code(), Code::kInvalidArgument);
     EXPECT_EQ(error_of([&] { dmabuf::allocate(allocator, std::size_t{1} << 63); }).code(), Code::kInvalidArgument);
-    // The stand-in's file may be that long, as long as nobody touches it; no mapping is.
+    // The stand-in's file may be that large while untouched; a mapping may not.
     const Error huge = error_of([&] {
       const Ref<Memory> memory = dmabuf::allocate(allocator, std::size_t{1} << 61);
       CpuAccess(Tensor({element::u8, {1}, {}}, memory), Access::kRead);
@@ -138,7 +138,7 @@ TEST_F(DmabufAllocation, IsMappedOnlyWhenHostAccessIsAskedFor) {
 
 class DmabufImport : public NothingLeaks {
  protected:
-  /// A refused import leaves the descriptor open and with the caller.
+  /// A refused import leaves the descriptor open; the caller still owns it.
   static Error refusal_of(int number, std::size_t size = 0) {
     UniqueFd fd(number);
     const std::size_t before = open_descriptors();
@@ -266,7 +266,7 @@ TEST_F(DmabufImport, CacheGivesOneMemoryPerDmabufWhateverTheNumber) {
   EXPECT_EQ(cache.size(), 2u);
 }
 
-/// Every kind of memory that this machine makes, brackets counted.
+/// Every kind of memory that this machine can make, with brackets counted.
 class DmabufCpuAccess : public NothingLeaks {
  protected:
   Router router;
@@ -321,7 +321,7 @@ TEST_F(DmabufCpuAccess, OfAFrameIsOneBracketForAllPlanes) {
 }
 
 TEST_F(DmabufCpuAccess, IsBracketedThroughOtherFrameworksViewsOfTheMapping) {
-  // A framework that wraps host memory leaves a view which stands; over a dma-buf it must not spare the bracket.
+  // A framework that wraps host memory leaves a standing view; over a dma-buf that must not skip the bracket.
   struct Wrapping final : ContextImpl {
     struct Wrap final : Edge {
       std::string_view name() const override { return "cpu->wrapping"; }
@@ -401,7 +401,7 @@ TEST_F(DmabufCpuAccess, TellsTheNextWhoWaitsWhenItsEndFailed) {
     EXPECT_EQ(error.code(), Code::kDataLoss);
     EXPECT_EQ(error.native_code(), EIO);
   }
-  tensor.memory()->hazards().wrote(TimelinePoint::ready());  // Written afresh.
+  tensor.memory()->hazards().wrote(TimelinePoint::ready());  // Written again.
   EXPECT_NO_THROW(router.map(tensor, host_context(), Access::kRead));
   Faults faults;
   Faults::give(kEnd, EIO);
@@ -519,7 +519,7 @@ TEST_F(CpuToDmabuf, SaysWhyUdmabufRefuses) {
 }
 
 TEST(DmabufTensor, OfAnotherFrameworkHasNoDescriptor) {
-  EXPECT_THAT(error_of([] { dmabuf::fd(Tensor(element::u8, {4})); }).what(), HasSubstr("no dma-buf"));
+  EXPECT_THAT(error_of([] { dmabuf::fd(Tensor(element::u8, {4})); }).what(), HasSubstr("not a dma-buf"));
   EXPECT_EQ(error_of([] { dmabuf::fd(Tensor()); }).code(), Code::kInvalidArgument);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of dma-bufs: several planes over one or more objects, with a fourcc and a 64-bit modifier, in and out.
+// Frames of dma-bufs: import and export of planes over one or more objects, with a fourcc and a 64-bit modifier.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@ namespace dmabuf {
 
 /// A dma-buf that planes lie in. @source FFmpeg's AVDRMObjectDescriptor
 struct FrameObject {
-  int fd = -1;                 ///< Stays the caller's.
-  std::size_t size_bytes = 0;  ///< At least; 0: what there is.
+  int fd = -1;                 ///< Still owned by the caller.
+  std::size_t size_bytes = 0;  ///< Minimum; 0: any.
 };
 
 /// Where a plane lies. @source FFmpeg's AVDRMPlaneDescriptor
 struct FramePlane {
   std::size_t object = 0;        ///< Index into the objects.
-  std::size_t offset_bytes = 0;  ///< Of the first row in the object.
-  std::size_t pitch_bytes = 0;   ///< From row to row.
+  std::size_t offset_bytes = 0;  ///< Offset of the first row in the object.
+  std::size_t pitch_bytes = 0;   ///< Distance between rows.
 };
 
 namespace detail {
@@ -55,7 +55,7 @@ inline void check_modifier(const FrameInfo& info, std::span<const std::uint64_t>
                    "; accepted here: " + list);
 }
 
-/// Bytes from the first to one past the last of a plane. The tail of the last row need not be there.
+/// Bytes of a plane from its first to its last. Padding after the last row need not exist.
 /// @errors kInvalidArgument: a pitch shorter than a row, odd for its samples, or absurd; kOutOfRange: past its object.
 inline std::size_t checked_plane_bytes(const FrameInfo& info, std::size_t p, const FramePlane& plane,
                                        std::size_t object_bytes) {
@@ -82,7 +82,7 @@ inline std::size_t checked_plane_bytes(const FrameInfo& info, std::size_t p, con
   return bytes;
 }
 
-/// Do two planes of one object share bytes? Rows that take turns (one pitch, columns side by side) do not.
+/// True when two planes of one object share bytes. Interleaved rows (one pitch, columns side by side) do not.
 inline bool overlap(const FramePlane& a, std::size_t a_bytes, std::size_t a_row, const FramePlane& b,
                     std::size_t b_bytes, std::size_t b_row) {
   if (a.offset_bytes >= b.offset_bytes + b_bytes || b.offset_bytes >= a.offset_bytes + a_bytes) return false;
@@ -92,7 +92,7 @@ inline bool overlap(const FramePlane& a, std::size_t a_bytes, std::size_t a_row,
   return !inside || (a_column < b_column + b_row && b_column < a_column + a_row);
 }
 
-/// One memory per allocation: descriptors of the same dma-buf become one. @errors as DmabufMemory::import
+/// One memory per allocation: descriptors of the same dma-buf share it. @errors as DmabufMemory::import
 inline std::vector<Ref<Memory>> import_objects(std::span<const FrameObject> objects, std::uint64_t modifier,
                                                ImportCache* cache) {
   std::vector<Ref<Memory>> memories;
@@ -145,20 +145,20 @@ inline void check_planes(const FrameInfo& info, const std::vector<Ref<Memory>>& 
 
 inline constexpr std::uint64_t kLinearOnly[] = {kModifierLinear};
 
-/// A frame over dma-bufs that someone else made (a camera, a decoder, a compositor). Never copies; planes over one
-/// object, also by different descriptors of it, share one Memory.
+/// Imports a frame over dma-bufs made elsewhere (a camera, a decoder, a compositor). Never copies. Planes over one
+/// object share one Memory, even when they come by different descriptors.
 ///
 /// @param objects   The dma-bufs. Descriptors are duplicated and stay the caller's, on failure too.
 /// @param planes    One per plane of `info.format`: which object, offset, pitch.
-/// @param acquire   The point after which the producer has finished writing; it is noted in hazards().
-/// @param accepted  Modifiers that the caller's consumer understands. Memory of any but linear cannot be mapped for the
-///                  CPU; its pitches and offsets mean what the modifier's driver says, so bounds are checked as if
-///                  linear.
-/// @param cache     Of the stream that the frames come from: its buffers, which come round, are then imported once.
-/// @errors kUnimplemented: a modifier not accepted (the list is named), an unknown fourcc; kInvalidArgument: another
-/// number of planes, no such object, a pitch below a row, planes that overlap, a descriptor that is no memory;
+/// @param acquire   The point after which the producer has finished writing; noted in hazards().
+/// @param accepted  Modifiers that the consumer understands. Only linear memory can be mapped for the CPU.
+/// For other modifiers the driver defines what pitches and offsets mean, so bounds are checked as if
+/// linear.
+/// @param cache     Cache of the stream that the frames come from, so that recurring buffers are imported once.
+/// @errors kUnimplemented: a modifier not accepted (those accepted are listed), an unknown fourcc; kInvalidArgument:
+/// wrong number of planes, no such object, a pitch below a row, overlapping planes, a descriptor that is no memory;
 /// kOutOfRange: a plane or size past its object.
-/// @thread any; does not block. @cost per object one fcntl and what import costs.
+/// @thread any; does not block. @cost per object one fcntl and the cost of an import.
 /// @source FFmpeg's AVDRMFrameDescriptor; linux/dma-buf.h; drm_fourcc.h
 inline Frame import_frame(const FrameInfo& info, std::span<const FrameObject> objects,
                           std::span<const FramePlane> planes, const TimelinePoint& acquire = TimelinePoint::ready(),
@@ -190,7 +190,7 @@ inline Frame import_frame(const FrameInfo& info, std::span<const FrameObject> ob
   return Frame(info, std::move(tensors));
 }
 
-/// A frame as others import it, by the split of FFmpeg's AVDRMFrameDescriptor. Owns its descriptors.
+/// A frame for other APIs to import, structured like FFmpeg's AVDRMFrameDescriptor. Owns its descriptors.
 struct FrameDescriptor {
   struct Object {
     UniqueFd fd;
@@ -200,14 +200,14 @@ struct FrameDescriptor {
   FrameInfo info;  ///< fourcc and modifier are info.format.
   std::vector<Object> objects;
   std::vector<FramePlane> planes;
-  /// After which a reader may read. Work that is already over is TimelinePoint::ready().
+  /// The point after which the frame may be read; TimelinePoint::ready() for finished work.
   TimelinePoint acquire;
 };
 
-/// Hands a frame of dmabuf tensors out: one descriptor per allocation, each plane's object, offset and pitch. The frame
-/// must outlive the use only where its memory comes from a pool: descriptors keep pages alive, not leases.
-/// @errors kInvalidArgument: no dmabuf tensors (map the frame to dmabuf::context() first); kFailedPrecondition: the
-/// planes were last written at different points; kResourceExhausted: no descriptors left.
+/// Exports a frame of dmabuf tensors: one descriptor per allocation, and each plane's object, offset and pitch. The
+/// frame must outlive the use only when its memory is pooled: descriptors keep pages alive, but not leases.
+/// @errors kInvalidArgument: no dmabuf tensors (map the frame to dmabuf::context() first); kFailedPrecondition: planes
+/// were last written at different points; kResourceExhausted: no descriptors left.
 inline FrameDescriptor export_frame(const Frame& frame) {
   if (frame.plane_count() == 0) throw Error(Code::kInvalidArgument, "dmabuf: an empty frame cannot be exported");
   FrameDescriptor out;

@@ -29,7 +29,7 @@ class DmabufFrame : public NothingLeaks {
     NothingLeaks::TearDown();
   }
   FrameObject object() const { return {memory->borrow_fd(), 0}; }
-  /// Refused, and nothing else happens.
+  /// Imports a frame that must be refused, and checks that nothing else happens.
   Error refusal(const FrameInfo& info, std::vector<FrameObject> objects, std::vector<FramePlane> planes,
                 std::span<const std::uint64_t> accepted = dmabuf::kLinearOnly) {
     const std::size_t before = open_descriptors();
@@ -77,7 +77,7 @@ TEST_F(DmabufFrame, OfAStreamIsImportedOnceAndMappedOnce) {
   Ref<Memory> first;
   Faults faults;
   for (int round = 0; round < 3; ++round) {
-    const UniqueFd dequeued = UniqueFd::duplicate(memory->borrow_fd());  // Whatever number it has this time.
+    const UniqueFd dequeued = UniqueFd::duplicate(memory->borrow_fd());  // The number differs from time to time.
     const std::vector<FrameObject> objects{{dequeued.get(), 0}};
     const Frame frame = import_frame(nv12, objects, planes, TimelinePoint::ready(), dmabuf::kLinearOnly, &cache);
     if (!first) first = frame.plane(0).memory();
@@ -194,7 +194,7 @@ TEST_F(DmabufFrame, RefusesModifiersThatNobodyAccepted) {
   EXPECT_THAT(error.what(), HasSubstr("accepted here: 0x0000000000000000"));
   tiled.format.modifier = kModifierInvalid;
   EXPECT_THAT(refusal(tiled, {object()}, {{0, 0, 128}, {0, 128 * 48, 128}}).what(), HasSubstr("implicit"));
-  tiled.format.modifier = kTiled & 0xffffffffull;  // Cut to 32 bits it is another one.
+  tiled.format.modifier = kTiled & 0xffffffffull;  // Cut to 32 bits it is a different modifier.
   const std::uint64_t accepted[] = {kModifierLinear, kTiled};
   EXPECT_THAT(refusal(tiled, {object()}, {{0, 0, 128}, {0, 128 * 48, 128}}, accepted).what(),
               HasSubstr("0x0300000000606010"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dma-bufs that come again and again are imported once.
+// Imports recurring dma-bufs only once.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@ namespace tenon {
 inline namespace v1 {
 namespace dmabuf {
 
-/// Imports of descriptors that come again and again, as a camera's and a decoder's do: the same dma-buf gives the same
-/// Memory, with the views that were made over it. Keyed by device and inode, never by the descriptor's number, which is
-/// reused; since the cache holds the dma-buf, its inode cannot be.
+/// Cache of imports, for buffers that recur, as a camera's or decoder's do: the same dma-buf gives the same Memory,
+/// with the views made over it. Keyed by device and inode, because descriptor numbers are reused; the cache holds the
+/// dma-buf, so its inode cannot be.
 /// @thread distinct objects from distinct threads.
 class ImportCache {
  public:
-  /// Keeps up to `limit` imports, dropping the one that was asked for longest ago.
+  /// Keeps up to `limit` imports; drops the least recently used.
   explicit ImportCache(std::size_t limit = 64) : limit_(std::max<std::size_t>(limit, 1)) {}
 
-  /// `fd` stays the caller's. @errors as DmabufMemory::import. @cost known: fstat and a search; new: an import.
+  /// `fd` stays the caller's. @errors as DmabufMemory::import. @cost fstat and a search if known, else an import.
   Ref<Memory> import(int fd, std::size_t size_bytes = 0, std::uint64_t modifier = kModifierLinear) {
     struct stat status {};
     if (native::fstat(fd, &status) == 0) {
@@ -44,7 +44,7 @@ class ImportCache {
 
  private:
   std::size_t limit_;
-  std::vector<Ref<DmabufMemory>> kept_;  ///< The one used last is first.
+  std::vector<Ref<DmabufMemory>> kept_;  ///< Most recently used first.
 };
 
 }  // namespace dmabuf

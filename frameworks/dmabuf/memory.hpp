@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dma-buf as memory: imported, or allocated from a heap, by udmabuf, or as a labelled stand-in.
+// A dma-buf as memory: imported, or allocated from a heap, by udmabuf, or as a stand-in marked as such.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ namespace dmabuf {
 using cpu::SharedFd;
 using cpu::UniqueFd;
 
-/// What `Tensor::kind()` says of memory behind a dma-buf, and of its stand-ins.
+/// `Tensor::kind()` of memory behind a dma-buf, and of stand-ins.
 inline constexpr MemoryKind kDmabufMemory{"dmabuf"};
 
 namespace detail {
@@ -38,8 +38,8 @@ inline std::size_t whole_pages(std::size_t size_bytes, const char* what) {
   return (size_bytes + page_bytes() - 1) / page_bytes() * page_bytes();
 }
 
-/// Is it a dma-buf? Asked by the call that only dma-bufs know, with flags that it refuses before it does anything:
-/// a dma-buf answers EINVAL, all else ENOTTY. @errors kInvalidArgument: not open; kInternal.
+/// True for a dma-buf. Tested with an ioctl that only dma-bufs know, with flags that it refuses before doing anything:
+/// dma-bufs give EINVAL, all else ENOTTY. @errors kInvalidArgument: not open; kInternal.
 inline bool is_dmabuf(int fd) {
   native::Sync nothing{0};
   constexpr const char* kCall = "ioctl(DMA_BUF_IOCTL_SYNC)";
@@ -49,7 +49,7 @@ inline bool is_dmabuf(int fd) {
   native::fail(Code::kInternal, "asking what descriptor " + std::to_string(fd) + " is", kCall, errno);
 }
 
-/// What an import found out without changing anything.
+/// What an import learns about a descriptor without changing anything.
 struct Found {
   Memory::Properties properties;
   bool stand_in = false;
@@ -64,7 +64,7 @@ inline const char* type_name(mode_t mode) {
   return nullptr;
 }
 
-/// Judges a memfd as a stand-in. @errors kInvalidArgument: a file on disk, or unsealed.
+/// Checks a memfd for use as a stand-in. @errors kInvalidArgument: a file on disk, or unsealed.
 inline void inspect_memfd(int fd, const struct stat& status, const std::string& what, Memory::Properties& found) {
   constexpr int kSealFutureWrite = 0x0010;  // Linux 5.1; fcntl.h of older libcs lacks it.
   const int seals = ::fcntl(fd, F_GET_SEALS);
@@ -101,7 +101,7 @@ inline Found inspect(int fd, std::size_t size_bytes) {
   if (found.stand_in) {
     inspect_memfd(fd, status, what, found.properties);
   } else {
-    const off_t end = native::seek_end(fd);  // fstat says 0 for a dma-buf.
+    const off_t end = native::seek_end(fd);  // fstat gives 0 for a dma-buf.
     if (end < 0)
       native::fail(Code::kInternal, "asking descriptor " + std::to_string(fd) + " for its size", "lseek", errno);
     found.properties.size_bytes = static_cast<std::size_t>(end);
@@ -118,7 +118,7 @@ inline Found inspect(int fd, std::size_t size_bytes) {
   return found;
 }
 
-/// Maps all of `fd`. @errors kFailedPrecondition: the exporter maps nothing; kResourceExhausted.
+/// Maps all of `fd`. @errors kFailedPrecondition: the exporter forbids mapping; kResourceExhausted.
 inline void* map_whole(int fd, std::size_t size_bytes, bool read_only) {
   void* address = native::mmap(size_bytes, read_only ? PROT_READ : PROT_READ | PROT_WRITE, fd);
   if (address != MAP_FAILED) return address;
@@ -130,14 +130,14 @@ inline void* map_whole(int fd, std::size_t size_bytes, bool read_only) {
 
 }  // namespace detail
 
-/// One dma-buf, or a sealed memfd that stands in for one where the kernel has none: fd_kind() tells them apart
-/// (kDmabuf, kMemfd). The CPU reaches it through the edge dmabuf->cpu or a CpuAccess, which bracket each access.
+/// One dma-buf, or a sealed memfd that stands in for one when the kernel has none; fd_kind() tells which (kDmabuf,
+/// kMemfd). The CPU reaches it through the edge dmabuf->cpu or a CpuAccess; both bracket each access.
 /// @thread as Memory.
 class DmabufMemory final : public Memory {
  public:
-  /// Takes `fd` over on success only: when this throws, it is unchanged and still the caller's. Maps nothing.
-  /// @param size_bytes  At least this much must be there; 0 takes what there is.
-  /// @param modifier    How pixels lie in it; the CPU maps linear memory only.
+  /// Takes `fd` over on success only: when this throws, it is unchanged and still the caller's. Does not map.
+  /// @param size_bytes  Minimum size of the buffer; 0 accepts any.
+  /// @param modifier    Layout of its pixels; the CPU maps only linear memory.
   /// @errors kInvalidArgument: closed, no memory (pipe, socket, directory, device), a file, a memfd without the shrink
   /// seal; kOutOfRange: smaller than `size_bytes`.
   /// @cost fstat, one ioctl, lseek.
@@ -149,8 +149,8 @@ class DmabufMemory final : public Memory {
     memory->fd_ = std::move(fd);
     return memory;
   }
-  /// As import(), and mapped at once, so that host() is not null: for code that brackets its accesses itself, by a
-  /// CpuAccess. @errors as import(); as mapping.
+  /// As import(), but mapped at once, so that host() is not null: for code that brackets its accesses itself with a
+  /// CpuAccess. @errors as import(); errors of mapping.
   static Ref<DmabufMemory> import_mapped(const Context& context, UniqueFd&& fd, std::size_t size_bytes = 0) {
     detail::Found found = detail::inspect(fd.get(), size_bytes);
     const std::size_t size = found.properties.size_bytes;
@@ -169,9 +169,9 @@ class DmabufMemory final : public Memory {
   }
 
   int borrow_fd() const override { return fd_.get(); }
-  /// For another process or API; closing it does not touch this memory. @errors as UniqueFd::duplicate.
+  /// A descriptor for another process or API; closing it does not affect this memory. @errors as UniqueFd::duplicate.
   UniqueFd export_fd() const { return fd_.duplicate(); }
-  /// True for a memfd: there are no fences, no cache maintenance, and no device takes it.
+  /// True for a memfd: it has no fences and no cache maintenance, and no device accepts it.
   bool is_stand_in() const { return fd_kind() != FdKind::kDmabuf; }
 
  private:
@@ -180,7 +180,7 @@ class DmabufMemory final : public Memory {
   UniqueFd fd_;
 };
 
-/// Something that makes dma-bufs, or stand-ins.
+/// A source of dma-bufs, or of stand-ins.
 struct Allocator {
   enum class Kind : std::uint8_t { kHeap, kUdmabuf, kStandIn };
   Kind kind = Kind::kStandIn;
@@ -206,7 +206,7 @@ inline std::vector<std::string> heap_devices() {
     }
     ::closedir(folder);
   }
-  // The system heap serves every size; those reserved for a device come after it, the same order each time.
+  // The system heap serves every size, so it comes first; heaps reserved for devices follow in a fixed order.
   std::sort(found.begin(), found.end(), [](const std::string& a, const std::string& b) {
     const bool a_system = a.ends_with("/system"), b_system = b.ends_with("/system");
     return a_system != b_system ? a_system : a < b;
@@ -214,7 +214,7 @@ inline std::vector<std::string> heap_devices() {
   return found;
 }
 
-/// Opens what allocates. @errors kUnavailable: not there; kPermissionDenied.
+/// Opens an allocator's device. @errors kUnavailable: not there; kPermissionDenied.
 inline UniqueFd open_device(const std::string& device, int flags) {
   UniqueFd fd(native::open(device.c_str(), flags));
   if (fd) return fd;
@@ -223,7 +223,7 @@ inline UniqueFd open_device(const std::string& device, int flags) {
 }
 
 inline UniqueFd allocate_heap(const std::string& device, std::size_t size) {
-  // A heap takes page after page and looks at no limit: the kernel would kill processes before it answers.
+  // A heap allocates page after page without any limit: the kernel would kill processes before it fails.
   const std::size_t memory = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * page_bytes();
   if (size > memory) {
     throw Error(Code::kResourceExhausted, "dmabuf: " + std::to_string(size) + " bytes from " + device +
@@ -237,7 +237,7 @@ inline UniqueFd allocate_heap(const std::string& device, std::size_t size) {
   return UniqueFd(static_cast<int>(request.fd));
 }
 
-/// A memfd of `size` bytes in whole pages, sealed as udmabuf wants it.
+/// A memfd of `size` bytes in whole pages, with the seals that udmabuf requires.
 inline UniqueFd sealed_memfd(std::size_t size) {
   const std::string what = "a memfd of " + std::to_string(size) + " bytes";
   UniqueFd fd(native::memfd_create("tenon-dmabuf"));
@@ -255,7 +255,7 @@ inline UniqueFd udmabuf_over(int memfd, std::size_t size) {
   native::UdmabufCreate request{static_cast<std::uint32_t>(memfd), native::kUdmabufCloexec, 0, size};
   constexpr const char* kCall = "ioctl(UDMABUF_CREATE)";
   for (const Deadline deadline = default_deadline();;) {
-    // Answers with the descriptor itself, unlike the others.
+    // Returns the descriptor itself, unlike the other ioctls.
     const int made = native::ioctl(device.get(), native::kIoctlUdmabufCreate, &request, kCall);
     if (made >= 0) return UniqueFd(made);
     if ((errno != EINTR && errno != EAGAIN) || Clock::now() >= deadline) break;
@@ -268,7 +268,7 @@ inline UniqueFd udmabuf_over(int memfd, std::size_t size) {
 
 }  // namespace detail
 
-/// What this process may allocate with here, best first: heaps, udmabuf, and always the stand-in last.
+/// The allocators that this process may use, best first: heaps, udmabuf, and always the stand-in last.
 /// @cost opens each device.
 inline std::vector<Allocator> allocators() {
   std::vector<Allocator> found;
@@ -283,13 +283,13 @@ inline std::vector<Allocator> allocators() {
 
 namespace detail {
 
-/// Zeroed memory of whole pages as a descriptor.
+/// Zeroed memory in whole pages, as a descriptor.
 inline UniqueFd allocate_fd(const Allocator& allocator, std::size_t size_bytes) {
   const std::size_t size = whole_pages(size_bytes, "an allocation");
   if (allocator.kind == Allocator::Kind::kHeap) return allocate_heap(allocator.device, size);
   UniqueFd memfd = sealed_memfd(size);
   if (allocator.kind == Allocator::Kind::kStandIn) return memfd;
-  return udmabuf_over(memfd.get(), size);  // The dma-buf keeps the pages: the memfd may go.
+  return udmabuf_over(memfd.get(), size);  // The dma-buf keeps the pages, so the memfd may be closed.
 }
 
 }  // namespace detail

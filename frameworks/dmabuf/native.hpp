@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What frameworks/dmabuf asks of the kernel: the ABI, and the calls, which tests can make fail.
+// The kernel interface of frameworks/dmabuf: the ABI, and the calls, which tests can make fail.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ inline namespace v1 {
 namespace dmabuf::native {
 
 /// @name Kernel ABI
-/// Declared here because older kernel headers lack some of it, and a file that includes ours need not have any.
-/// dmabuf_test.cpp compares each with the system's header where there is one.
+/// Declared here because older kernel headers lack parts of it, and users of this header need none installed.
+/// dmabuf_test.cpp compares each declaration with the system's header where there is one.
 /// @source linux/dma-buf.h, dma-heap.h, udmabuf.h, sync_file.h
 struct Sync {
   std::uint64_t flags;
@@ -82,8 +82,8 @@ static_assert(kIoctlHeapAllocate == 0xc0184800 && kIoctlUdmabufCreate == 0x40187
 static_assert(kIoctlSyncFileInfo == 0xc0383e04);
 
 /// @name Calls
-/// As the system's, by name. For tests: `fault`, when set, is asked before each call, by the name that errors carry,
-/// and the errno that it returns is given instead of calling; 0 calls.
+/// The system calls, under their names. For tests: `fault`, when set, is called before each with the name that errors
+/// carry; the errno it returns replaces the call, 0 lets it proceed.
 using Fault = int (*)(const char* call);
 inline std::atomic<Fault> fault{nullptr};
 
@@ -117,7 +117,7 @@ inline int poll(struct pollfd* entry, int timeout_ms) { return faulted("poll") ?
   throw Error(code, "dmabuf: " + what + ": " + std::generic_category().message(error), call, error);
 }
 
-/// An ioctl that a signal interrupted, or that asks to be repeated, is repeated until `deadline`.
+/// Repeats an ioctl that was interrupted by a signal or asks to be repeated, until `deadline`.
 /// @return 0, or -1 with errno. @errors kDeadlineExceeded
 inline int ioctl_until(Deadline deadline, int fd, unsigned long request, void* argument, const char* call) {
   while (native::ioctl(fd, request, argument, call) != 0) {
@@ -131,7 +131,7 @@ inline int ioctl_until(Deadline deadline, int fd, unsigned long request, void* a
   return 0;
 }
 
-/// Waits until `fd` has one of `events`. True when it has, false when `deadline` came first.
+/// Waits until `fd` has one of `events`. @return false when `deadline` came first.
 /// @errors kInternal with the call
 inline bool poll_until(Deadline deadline, int fd, short events) {
   for (;;) {

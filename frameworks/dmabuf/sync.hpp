@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences of dma-bufs: sync files as timeline points, and the kernel's own bracket around an access by the CPU.
+// Fences of dma-bufs: sync files as timeline points, and the kernel's bracket around CPU access.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@ namespace tenon {
 inline namespace v1 {
 namespace dmabuf {
 
-/// One sync file: a fence of the kernel, of whatever driver. Its point 1 is reached when all its fences are.
-/// Waits by poll, so a dead device costs the deadline and no more.
+/// One sync file: a kernel fence, from any driver. Its point 1 is reached when all its fences are. Waits with poll, so
+/// a dead device costs no more than the deadline.
 /// @thread as Timeline.
 class SyncFileTimeline final : public Timeline {
  public:
@@ -33,7 +33,7 @@ class SyncFileTimeline final : public Timeline {
     if (::poll(&entry, 1, 0) == 0) return PointState::kPending;
     return state_of(ask(fd_.get(), what()).status);
   }
-  /// What the kernel's status means: 1 signalled, 0 active, below 0 the errno of the work.
+  /// Meaning of the kernel's status: 1 signalled, 0 active, negative: the errno of the work.
   static PointState state_of(std::int32_t status) {
     return status > 0 ? PointState::kReached : status < 0 ? PointState::kFailed : PointState::kPending;
   }
@@ -47,7 +47,7 @@ class SyncFileTimeline final : public Timeline {
   }
 
   int borrow_fd() const { return fd_.get(); }
-  /// For another API; closing it does not touch this one. @errors as UniqueFd::duplicate.
+  /// A descriptor for another API; closing it does not affect this one. @errors as UniqueFd::duplicate.
   UniqueFd export_fd() const { return fd_.duplicate(); }
 
  private:
@@ -59,7 +59,7 @@ class SyncFileTimeline final : public Timeline {
     if (native::ioctl_until(default_deadline(), fd, native::kIoctlSyncFileInfo, &info, kCall) == 0) return info;
     const int error = errno;
     throw Error(error == EBADF || error == ENOTTY || error == EINVAL ? Code::kInvalidArgument : Code::kInternal,
-                "dmabuf: " + what + (error == EBADF ? ": it is not open" : ": it is no sync file"), kCall, error);
+                "dmabuf: " + what + (error == EBADF ? ": it is not open" : ": it is not a sync file"), kCall, error);
   }
 
   UniqueFd fd_;
@@ -71,8 +71,8 @@ inline TimelinePoint import_sync_file(UniqueFd&& fd) {
   return TimelinePoint(SyncFileTimeline::import(std::move(fd)), 1);
 }
 
-/// After which point `access` to a dma-buf is safe, by the fences that drivers have put into it: for reading the
-/// writers', for writing the readers' too. A stand-in has none: TimelinePoint::ready().
+/// The point after which `access` to a dma-buf is safe, from the fences that drivers attached to it: for reading, the
+/// writers' fences; for writing, the readers' too. A stand-in has none: TimelinePoint::ready().
 /// @param fd  A dma-buf; stays the caller's. @errors kUnimplemented: a kernel before 6.0; kInvalidArgument: closed.
 inline TimelinePoint export_sync_file(int fd, Access access) {
   native::ExportSyncFile request{
@@ -89,14 +89,14 @@ inline TimelinePoint export_sync_file(int fd, Access access) {
   native::fail(Code::kUnimplemented, "this kernel hands out no fences (Linux 6.0 does)", kCall, error);
 }
 
-/// Puts `point` into a dma-buf as a fence: drivers will wait for it, and export_sync_file() will give it.
+/// Attaches `point` to a dma-buf as a fence: drivers will wait for it, and export_sync_file() returns it.
 /// @errors kUnimplemented: a point that is no sync file (wait for it instead), a stand-in, a kernel before 6.0.
 inline void attach_sync_file(int fd, const TimelinePoint& point, Access access) {
   if (!point.timeline()) return;  // Nothing to wait for.
   const auto* fence = dynamic_cast<const SyncFileTimeline*>(point.timeline().get());
   if (!fence) {
     throw Error(Code::kUnimplemented, "dmabuf: a point of timeline '" + std::string(point.timeline()->name()) +
-                                          "' cannot become a fence of the kernel: it is no sync file; wait for it on "
+                                          "' cannot become a fence of the kernel: it is not a sync file; wait on "
                                           "the host");
   }
   native::ImportSyncFile request{static_cast<std::uint32_t>(writes(access) ? native::kSyncWrite : native::kSyncRead),
@@ -120,8 +120,8 @@ inline std::uint64_t sync_flags(Access access) {
 inline constexpr const char* kSyncStartCall = "ioctl(DMA_BUF_IOCTL_SYNC start)";
 inline constexpr const char* kSyncEndCall = "ioctl(DMA_BUF_IOCTL_SYNC end)";
 
-/// Begins an access by the CPU to a dma-buf. The kernel would wait for its fences without an end: poll waits first,
-/// with the deadline, and books that. @errors kDeadlineExceeded; what the calls gave.
+/// Begins CPU access to a dma-buf. The kernel would wait for its fences without a limit, so poll waits first, with the
+/// deadline, and that wait is booked. @errors kDeadlineExceeded; errors of the calls.
 inline void begin_access(int fd, Access access, Deadline deadline, Ledger* ledger) {
   const short event = writes(access) ? POLLOUT : POLLIN;
   if (!native::poll_until(Clock::time_point::min(), fd, event)) {
@@ -142,14 +142,14 @@ inline void begin_access(int fd, Access access, Deadline deadline, Ledger* ledge
 inline int end_access(int fd, Access access) {
   native::Sync request{native::kSyncEnd | sync_flags(access)};
   for (int repeats = 0; native::ioctl(fd, native::kIoctlSync, &request, kSyncEndCall) != 0; ++repeats) {
-    // No deadline to go by: a destructor must come to an end.
+    // No deadline here, but a destructor must finish.
     if ((errno != EINTR && errno != EAGAIN) || repeats == 1000) return errno;
   }
   return 0;
 }
 
-/// The use of a memory by the CPU as a lease: the access ends when the last tensor that holds it goes. Wraps the lease
-/// that the source had. Kept for reuse, so that the steady state allocates nothing.
+/// CPU access to a memory as a lease: the access ends when the last tensor that holds it goes. Wraps the source's own
+/// lease. Reused, so that the steady state allocates nothing.
 class AccessLease final : public LeaseState {
  public:
   /// Begins the access. @errors as begin_access.
@@ -167,7 +167,7 @@ class AccessLease final : public LeaseState {
 
  protected:
   void dispose() noexcept override {
-    const Ref<Memory> memory = std::move(memory_);  // Last to go: the descriptor is the memory's, or its view's.
+    const Ref<Memory> memory = std::move(memory_);  // Released last: the descriptor belongs to the memory or its view.
     const Lease inner = std::move(inner_);
     if (memory) {
       if (const int error = end_access(fd_, access_)) leave_failure(*memory, error);
@@ -176,7 +176,7 @@ class AccessLease final : public LeaseState {
   }
 
  private:
-  /// A lease cannot throw: whoever waits for the memory next is told.
+  /// A lease cannot throw: the error is raised at the next wait for the memory.
   static void leave_failure(Memory& memory, int error) noexcept {
     try {
       auto timeline = make_ref<HostTimeline>();
@@ -186,7 +186,7 @@ class AccessLease final : public LeaseState {
                                         kSyncEndCall, error)));
       memory.hazards().wrote(point);
     } catch (...) {
-      // Out of memory, too: nothing is left to tell it with.
+      // Out of memory as well: the error cannot be reported.
     }
   }
 
@@ -204,7 +204,7 @@ class AccessLease final : public LeaseState {
     delete lease;
   }
 
-  /// Slots instead of a list: each is taken and filled by one exchange, so no order of threads confuses it.
+  /// Slots instead of a list: one exchange takes or fills a slot, so no lock is needed.
   static inline std::array<std::atomic<AccessLease*>, 16> idle_{};
 
   Ref<Memory> memory_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences: sync files in and out, waits with deadlines, and work that failed.
+// Fences: sync files imported and exported, waits with deadlines, and work that failed.
 #include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <cstring>
@@ -34,7 +34,7 @@ TEST_F(SyncFile, ImportRefusesWhatIsNone) {
   int pipe[2];
   ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
   UniqueFd other_end(pipe[1]);
-  EXPECT_THAT(refusal_of(pipe[0]).what(), HasSubstr("no sync file"));
+  EXPECT_THAT(refusal_of(pipe[0]).what(), HasSubstr("not a sync file"));
   const Ref<Memory> memory = dmabuf::allocate(4096);
   EXPECT_EQ(refusal_of(UniqueFd::duplicate(memory->borrow_fd()).release()).native_api(), "ioctl(SYNC_IOC_FILE_INFO)");
 }
@@ -96,7 +96,7 @@ TEST_F(SyncFile, StatusOfTheKernelIsTheStateOfThePoint) {
   EXPECT_EQ(dmabuf::SyncFileTimeline::state_of(-EIO), PointState::kFailed);
 }
 
-/// A device that works on a buffer for as long as the test says: a fence of the vgem driver.
+/// A device that works on a buffer as long as the test wants: a fence of the vgem driver.
 class BusyDmabuf : public SyncFile {
  protected:
   void SetUp() override {

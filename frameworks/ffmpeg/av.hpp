@@ -25,7 +25,7 @@ namespace ffmpeg {
 struct FreeFrame {
   void operator()(AVFrame* frame) const { av_frame_free(&frame); }
 };
-/// Owner of an AVFrame and of its references.
+/// Owns an AVFrame and its references.
 using FramePtr = std::unique_ptr<AVFrame, FreeFrame>;
 
 struct FreePacket {
@@ -38,7 +38,7 @@ struct FreeCodec {
 };
 using CodecPtr = std::unique_ptr<AVCodecContext, FreeCodec>;
 
-/// Keeps FFmpeg and its encoders from writing to stderr, but for what ends a program. A switch of the whole process:
+/// Keeps FFmpeg and its encoders from writing to stderr, except for fatal errors. Applies to the whole process: meant
 /// for tools.
 inline void silence_log() { av_log_set_level(AV_LOG_FATAL); }
 
@@ -50,7 +50,7 @@ inline std::string error_text(int error) {
   return text;
 }
 
-/// The canonical code nearest to what FFmpeg gave.
+/// The canonical code nearest to an FFmpeg error.
 inline Code code_of(int error) {
   switch (error) {
     case AVERROR(ENOENT):
@@ -115,7 +115,7 @@ inline PacketPtr new_packet() {
   return packet;
 }
 
-/// Options by name, as FFmpeg takes them.
+/// FFmpeg options by name.
 class Dictionary {
  public:
   Dictionary() = default;
@@ -127,7 +127,7 @@ class Dictionary {
       throw Error(Code::kResourceExhausted, "FFmpeg: no memory for an option");
   }
   AVDictionary** get() { return &dictionary_; }
-  /// FFmpeg leaves in it what nobody took: a misspelt option must not pass in silence.
+  /// FFmpeg leaves unknown options in the dictionary: misspelt ones must be reported.
   void check_all_taken(const std::string& what) const {
     if (const AVDictionaryEntry* left = av_dict_get(dictionary_, "", nullptr, AV_DICT_IGNORE_SUFFIX)) {
       throw Error(Code::kInvalidArgument,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FFmpeg for the conformance suite: AVBuffers that Tenon allocated, and AVFrames that came from outside.
+// FFmpeg for the conformance suite: AVBuffers allocated by Tenon, and AVFrames from outside.
 #include <tenon/frameworks/ffmpeg/frame.hpp>
 
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ struct CountedFree {
 
 }  // namespace
 
-// These stand before libavutil's: the program's own definition of a function is found first.
+// Overrides libavutil's functions: the linker finds the program's own definitions first.
 extern "C" AVBufferRef* av_buffer_create(std::uint8_t* data, std::size_t size, void (*free)(void*, std::uint8_t*),
                                          void* opaque, int flags) {
   static auto* const real = next_of<decltype(av_buffer_create)>("av_buffer_create");
@@ -78,7 +78,7 @@ class FfmpegUnderTest final : public conformance::FrameworkUnderTest {
   conformance::Allocation make_memory(const Context& context, std::string_view variant,
                                       const Requirements& wanted) override {
     if (variant == "allocated") return {context->allocate(wanted), {}};
-    // One long grey row: AVFrames are pictures, the tensors of the suite are bytes in them.
+    // One long grey row: AVFrames are pictures, and the suite's tensors are bytes in them.
     const Frame frame =
         foreign(variant, {kGray8, static_cast<std::uint32_t>(std::max<std::size_t>(wanted.size_bytes, 1)), 1});
     return {frame.plane(0).memory(), frame.plane(0).lease()};
@@ -87,7 +87,7 @@ class FfmpegUnderTest final : public conformance::FrameworkUnderTest {
   Frame make_frame(const Context& context, std::string_view variant, const FrameInfo& info) override {
     if (variant == "allocated") return FrameworkUnderTest::make_frame(context, variant, info);
     const ffmpeg::FormatMapping* mapping = ffmpeg::find_mapping(info.format);
-    // YV12, RGBP and BGRP become AVFrames by another order of planes and come back as I420 and GBRP.
+    // YV12, RGBP and BGRP become AVFrames with another plane order, and come back as I420 and GBRP.
     if (!mapping || !(ffmpeg::find_mapping(mapping->av)->format == info.format)) return {};
     return foreign(variant, info);
   }
@@ -107,7 +107,7 @@ class FfmpegUnderTest final : public conformance::FrameworkUnderTest {
   }
 
  private:
-  /// A picture as another library would hand it over.
+  /// A picture as another library would pass it.
   static Frame foreign(std::string_view variant, const FrameInfo& info) {
     const ffmpeg::FramePtr frame = ffmpeg::detail::new_frame();
     frame->format = ffmpeg::find_mapping(info.format)->av;

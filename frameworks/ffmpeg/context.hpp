@@ -14,13 +14,13 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// Bytes of an AVBuffer that FFmpeg or a user of it allocated.
+/// Bytes of an AVBuffer allocated by FFmpeg or one of its users.
 inline constexpr MemoryKind kFfmpegMemory{"ffmpeg"};
 
 inline Context context();
 
-/// Memory over an AVBufferRef. It has no identity: FFmpeg recycles buffers and tells nobody, so that each wrapping is
-/// afresh. Buffers of a Tenon pool are not wrapped in this class: there, the pool's own memory comes out again.
+/// Memory over an AVBufferRef. It has no identity, because FFmpeg recycles buffers without notice, so each is wrapped
+/// anew. Buffers of a Tenon pool are not wrapped in this class: they come out as the pool's own memory.
 class BufferMemory final : public Memory {
  public:
   /// Owns `buffer`. @errors none
@@ -28,7 +28,7 @@ class BufferMemory final : public Memory {
     return Ref<BufferMemory>(
         new BufferMemory(buffer->data, buffer->size, av_buffer_is_writable(buffer) == 0, buffer, buffer, {}));
   }
-  /// The bytes of `buffer`, which `keeper` keeps alive.
+  /// The bytes of `buffer`, kept alive by `keeper`.
   static Ref<BufferMemory> over(const AVBufferRef* buffer, Lease keeper) {
     return Ref<BufferMemory>(new BufferMemory(buffer->data, buffer->size, false, buffer, nullptr, std::move(keeper)));
   }
@@ -36,7 +36,7 @@ class BufferMemory final : public Memory {
     drop_views();
     av_buffer_unref(&buffer_);
   }
-  /// As FFmpeg has it. Belongs to this memory or to its keeper.
+  /// FFmpeg's buffer; belongs to this memory or to its keeper.
   const AVBufferRef* buffer() const { return source_; }
 
  private:
@@ -61,7 +61,7 @@ class BufferMemory final : public Memory {
 
 namespace detail {
 
-/// The AVBuffer that FFmpeg reads `tensor` by: the one that it came from, else one made over it, as av_frame() does.
+/// The AVBuffer through which FFmpeg reads `tensor`: the original one, else one made over it, as in av_frame().
 class BufferOf {
  public:
   explicit BufferOf(const Tensor& tensor) {
@@ -85,12 +85,12 @@ class BufferOf {
   std::uint8_t* first_ = nullptr;
 };
 
-/// Copies between `tensor`, at FFmpeg's address, and packed bytes, row by row by FFmpeg's own function.
+/// Copies between `tensor`, at FFmpeg's address, and packed bytes, row by row with FFmpeg's own function.
 inline void copy_by_ffmpeg(const Tensor& tensor, std::byte* packed, bool to_packed) {
   const BufferOf buffer(tensor);
   const ByteStrides& strides = tensor.byte_strides();
   const Shape& shape = tensor.shape();
-  // What lies side by side is a row; the axis above it are the rows of one plane; the rest are planes.
+  // Adjacent elements form a row; the next axis has the rows of one plane; the rest are planes.
   std::size_t row = size_bytes(tensor.element_type()), axis = shape.size();
   while (axis > 0 && (shape[axis - 1] == 1 || strides[axis - 1] == static_cast<std::ptrdiff_t>(row)))
     row *= shape[--axis];
@@ -112,7 +112,7 @@ inline void copy_by_ffmpeg(const Tensor& tensor, std::byte* packed, bool to_pack
   }
 }
 
-/// Whether FFmpeg's ints can say how `tensor` lies.
+/// Whether FFmpeg's ints can express the layout of `tensor`.
 inline bool fits_ffmpeg(const Tensor& tensor) {
   if (size_bytes(tensor.element_type()) == 0 || tensor.size_bytes() > INT_MAX) return false;
   return std::all_of(tensor.byte_strides().begin(), tensor.byte_strides().end(),
@@ -129,7 +129,7 @@ class FfmpegToCpu final : public HostEdge {
   MemoryKind to() const override { return kCpuMemory; }
 };
 
-/// Host memory as FFmpeg sees it; av_frame() makes the AVFrame.
+/// Host memory as seen by FFmpeg; av_frame() makes the AVFrame.
 class CpuToFfmpeg final : public HostEdge {
  public:
   std::string_view name() const override { return "cpu->ffmpeg"; }
@@ -144,7 +144,7 @@ class CpuToFfmpeg final : public HostEdge {
   }
 };
 
-/// The one FFmpeg context of the process: software frames.
+/// The only FFmpeg context of the process: software frames.
 class ContextImpl final : public tenon::ContextImpl {
  public:
   std::string_view name() const override { return "ffmpeg"; }
@@ -188,7 +188,7 @@ class ContextImpl final : public tenon::ContextImpl {
     }
     return BufferMemory::adopt(buffer);
   }
-  /// Through FFmpeg's pointers, not core's: what a proof of sharing compares.
+  /// Through FFmpeg's pointers, not core's, so that a proof of sharing compares the two.
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     if (tensor.size_bytes() == 0 || !detail::fits_ffmpeg(tensor)) return tenon::ContextImpl::read(tensor, out);
     detail::copy_by_ffmpeg(tensor, out.data(), true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts of FFmpeg exist on this machine: software frames always do.
+// The FFmpeg contexts of this machine: always software frames.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// swscale, for formats that Tenon cannot describe: always booked, never silent.
+// swscale, for formats that Tenon cannot describe. Every conversion is booked.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
-/// The format with a mapping that loses least of `from`.
+/// The format with a mapping that loses the least from `from`.
 inline AVPixelFormat nearest_mapped(AVPixelFormat from) {
   AVPixelFormat best = AV_PIX_FMT_NONE;
   const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(from);
@@ -37,7 +37,7 @@ class Converter {
   Converter& operator=(const Converter&) = delete;
   ~Converter() { sws_freeContext(context_); }
 
-  /// Writes `source` into `out`, whose format and buffers are set; copies its properties; books the bytes read as
+  /// Converts `source` into `out`, whose format and buffers must be set; copies its properties; books the bytes read as
   /// converted.
   /// @errors kUnimplemented: swscale cannot; kResourceExhausted.
   void convert(const AVFrame& source, AVFrame& out, Ledger& ledger) {
@@ -58,7 +58,7 @@ class Converter {
   }
 
  private:
-  /// The matrix and range of the source, or what decoders assume where it does not say; the same on both sides for YUV.
+  /// The source's matrix and range, or the decoders' defaults when unknown; the same on both sides for YUV.
   void set_colours(const AVFrame& source, AVFrame& out) {
     const auto is_rgb = [](int format) {
       const AVPixFmtDescriptor* d = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(format));

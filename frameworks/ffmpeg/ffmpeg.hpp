@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of tenon::ffmpeg: frames both ways, decoding and encoding.
+// Includes all of tenon::ffmpeg: frames both ways, decoding and encoding.
 #pragma once
 
 #include <tenon/frameworks/ffmpeg/frame.hpp>

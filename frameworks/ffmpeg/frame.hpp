@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AVFrame to Frame and back, without a copy either way.
+// AVFrame to Frame and back, never copying.
 #pragma once
 
 #include <array>
@@ -19,14 +19,14 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// One use of an AVFrame's buffers: a reference of its own. Kept in a free list, so that a steady stream allocates
-/// none.
+/// One use of an AVFrame's buffers: holds its own reference. Kept in a free list, so that the steady state allocates
+/// nothing.
 class FrameLease final : public LeaseState {
  public:
-  /// An empty one. @errors kResourceExhausted
+  /// Returns an empty one. @errors kResourceExhausted
   static Ref<FrameLease> take() {
     FreeList& list = free_list();
-    // One is kept where a single exchange gets it: a loop that takes and drops one frame at a time needs no lock.
+    // One is kept where a single exchange gets it: a loop that uses one frame at a time takes no lock.
     if (FrameLease* hot = list.hot.exchange(nullptr, std::memory_order_acquire)) return Ref<FrameLease>(hot);
     {
       std::lock_guard lock(list.mutex);
@@ -35,9 +35,9 @@ class FrameLease final : public LeaseState {
     return Ref<FrameLease>(new FrameLease(detail::new_frame()));
   }
 
-  /// False while FFmpeg or anyone else holds another reference, or the buffers are read-only.
+  /// False while there is any other reference, or the buffers are read-only.
   bool writable() const override { return av_frame_is_writable(frame_.get()) > 0; }
-  /// Belongs to the lease: neither unref nor write its fields.
+  /// Belongs to the lease: do not unref it or write its fields.
   AVFrame* frame() const { return frame_.get(); }
 
  protected:
@@ -72,7 +72,7 @@ class FrameLease final : public LeaseState {
   FramePtr frame_;
 };
 
-/// Nanoseconds of a time in `base`; kNoTimestamp when either is unknown.
+/// Converts a time in `base` to nanoseconds; kNoTimestamp when either is unknown.
 inline std::int64_t to_ns(std::int64_t time, AVRational base) {
   if (time == AV_NOPTS_VALUE || base.num <= 0 || base.den <= 0) return kNoTimestamp;
   return av_rescale_q(time, base, AVRational{1, 1'000'000'000});
@@ -85,7 +85,7 @@ inline std::string describe(const AVFrame& frame) {
          "x" + std::to_string(frame.height);
 }
 
-/// The mapping of a picture that can be wrapped. @errors kUnimplemented, kInvalidArgument: why it cannot.
+/// The mapping of a picture that can be wrapped. @errors kUnimplemented, kInvalidArgument: with the reason.
 inline const FormatMapping& check_wrappable(const AVFrame& frame) {
   const auto format = static_cast<AVPixelFormat>(frame.format);
   const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(format);
@@ -110,7 +110,7 @@ inline const FormatMapping& check_wrappable(const AVFrame& frame) {
   return *mapping;
 }
 
-/// Which of the frame's buffers holds `data`.
+/// Index of the frame's buffer that holds `data`.
 inline int buffer_of(const AVFrame& frame, const std::uint8_t* data) {
   for (int i = 0; i < AV_NUM_DATA_POINTERS && frame.buf[i]; ++i) {
     if (data >= frame.buf[i]->data && data < frame.buf[i]->data + frame.buf[i]->size) return i;
@@ -118,11 +118,11 @@ inline int buffer_of(const AVFrame& frame, const std::uint8_t* data) {
   return -1;
 }
 
-/// The frame that `lease` refers to, as planes. @errors as wrap().
+/// The planes of the frame in `lease`. @errors as wrap().
 inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, AVRational time_base) {
   AVFrame& frame = *lease->frame();
   if (frame.crop_top | frame.crop_bottom | frame.crop_left | frame.crop_right) {
-    // Moves the pointers of our own reference only; the unaligned flag keeps the crop exact.
+    // Changes the pointers of our own reference only; the unaligned flag makes the crop exact.
     if (const int error = av_frame_apply_cropping(&frame, AV_FRAME_CROP_UNALIGNED); error < 0) {
       throw make_error(error, describe(frame) + ": its cropping leaves the picture", "av_frame_apply_cropping");
     }
@@ -170,14 +170,14 @@ inline Frame build(const Ref<FrameLease>& lease, const FormatMapping& mapping, A
 
 }  // namespace detail
 
-/// The planes of `frame` where they lie. Takes a reference of its own: `frame` may be unreferenced at once, and the
-/// bytes live until the last plane goes. Memory of a Tenon pool comes out as itself, with its views; other buffers as
+/// Wraps the planes of `frame` in place. Takes its own reference: `frame` may be unreferenced at once, and the bytes
+/// live until the last plane goes. Memory of a Tenon pool comes out as that memory, with its views; other buffers have
 /// kind "ffmpeg". Not writable while `frame` or a decoder holds references too.
-/// @param time_base  Of frame->pts; {0, 0} takes frame->time_base.
+/// @param time_base  Time base of frame->pts; {0, 0} means frame->time_base.
 /// @errors kUnimplemented: hardware frames, formats without a Tenon layout, bottom-up pictures; kInvalidArgument: not
-///         reference-counted, a linesize or a plane that does not fit; kResourceExhausted.
-/// @thread any, while nobody writes the fields of `frame`. @cost av_frame_ref and one small object per buffer; moves no
-/// bytes.
+///         reference-counted, a linesize or plane that does not fit; kResourceExhausted.
+/// @thread any, while no other thread writes fields of `frame`. @cost av_frame_ref and one small object per buffer;
+/// moves no bytes.
 /// @source libavutil/frame.h
 inline Frame wrap(const AVFrame* frame, AVRational time_base = {0, 0}) {
   if (!frame) throw Error(Code::kInvalidArgument, "ffmpeg::wrap: a null AVFrame");
@@ -190,7 +190,7 @@ inline Frame wrap(const AVFrame* frame, AVRational time_base = {0, 0}) {
 }
 
 /// As wrap(), but takes over the references of `frame` and leaves it blank, ready for avcodec_receive_frame. Writable
-/// when `frame` held the only reference. On failure the references are still in `frame`. @errors as wrap()
+/// if `frame` held the only reference. On failure `frame` keeps its references. @errors as wrap()
 inline Frame adopt(AVFrame* frame, AVRational time_base = {0, 0}) {
   if (!frame) throw Error(Code::kInvalidArgument, "ffmpeg::adopt: a null AVFrame");
   const FormatMapping& mapping = detail::check_wrappable(*frame);
@@ -206,14 +206,14 @@ inline Frame adopt(AVFrame* frame, AVRational time_base = {0, 0}) {
 
 namespace detail {
 
-/// What an AVBuffer over Tenon memory holds: the memory and its lease.
+/// Held by an AVBuffer over Tenon memory: the memory and its lease.
 struct BufferOwner {
   Ref<Memory> memory;
   Lease lease;
   static void release(void* opaque, std::uint8_t*) { delete static_cast<BufferOwner*>(opaque); }
 };
 
-/// The lease that all planes share, when they come from one AVFrame and still lie in its buffers.
+/// The lease shared by all planes, if they come from one AVFrame and still lie in its buffers.
 inline const FrameLease* common_lease(const Frame& frame) {
   const auto* lease = dynamic_cast<const FrameLease*>(frame.plane(0).lease().get());
   if (!lease) return nullptr;
@@ -252,11 +252,11 @@ inline void set_planes(AVFrame& out, const Frame& frame, const FormatMapping& ma
 
 }  // namespace detail
 
-/// `frame` as an AVFrame over the same bytes. Its buffers hold the memory and the lease: a pool buffer returns when
-/// FFmpeg lets go of it too. Buffers are read-only to FFmpeg when the planes are not writable. Timestamp in nanoseconds
+/// `frame` as an AVFrame over the same bytes. Its buffers hold the memory and the lease: a pool buffer returns only
+/// after FFmpeg releases it too. They are read-only when the planes are not writable. Timestamp in nanoseconds
 /// (time_base is set), colour space, range and rotation are carried over. Waits for the last write to the memory.
 /// @errors kUnimplemented: no such format in FFmpeg; kFailedPrecondition: no host address, or strides that AVFrame
-///         cannot say; kInvalidArgument: an empty frame or a batch; kResourceExhausted; kDeadlineExceeded.
+///         cannot express; kInvalidArgument: an empty frame or a batch; kResourceExhausted; kDeadlineExceeded.
 inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadline(), Ledger* ledger = nullptr) {
   if (frame.plane_count() == 0) {
     throw Error(Code::kInvalidArgument, "ffmpeg::av_frame: an empty frame or a batch; give it single pictures");
@@ -268,7 +268,7 @@ inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadlin
   FramePtr out = detail::new_frame();
   for (const Tensor& plane : frame.planes()) plane.memory()->hazards().wait_for(Access::kRead, deadline, ledger);
   if (const FrameLease* lease = detail::common_lease(frame)) {
-    // It was an AVFrame: its own references, side data and time come along.
+    // The frame came from an AVFrame: keeps its references, side data and time.
     if (const int error = av_frame_ref(out.get(), lease->frame()); error < 0) {
       throw detail::make_error(error, "ffmpeg::av_frame", "av_frame_ref");
     }

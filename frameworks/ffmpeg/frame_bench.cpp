@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wrapping an AVFrame costs beside av_frame_ref, its floor.
+// Cost of wrapping an AVFrame beside its lower bound, av_frame_ref.
 #include <benchmark/benchmark.h>
 
 #include <thread>
@@ -11,7 +11,7 @@ namespace {
 
 namespace ff = tenon::ffmpeg;
 
-/// libstdc++ counts without atomics until a second thread has run; real programs have one.
+/// libstdc++ counts without atomics until a second thread has run; real programs have run one.
 const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
 
 ff::FramePtr picture() {

@@ -13,7 +13,7 @@
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
-// A refused allocation is part of the tests; the sanitizers would end the program instead of giving null.
+// Tests refuse allocations; the sanitizers would end the program instead of returning null.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 extern "C" const char* __tsan_default_options() { return "allocator_may_return_null=1"; }
 
@@ -38,7 +38,7 @@ ff::FramePtr picture(AVPixelFormat format, int width, int height, int align = 0)
   return frame;
 }
 
-/// Rows of all planes in Tenon's order, packed.
+/// Rows of all planes, in Tenon's order, packed.
 std::vector<std::uint8_t> bytes_of(const Frame& frame) {
   std::vector<std::uint8_t> bytes;
   for (const Tensor& plane : frame.planes()) {
@@ -91,7 +91,7 @@ TEST_P(FormatTest, WrapsEveryPlaneWhereItLiesAndGivesItBack) {
     ff::FramePtr frame = picture(GetParam(), width, height);
     const std::vector<std::uint8_t> expected = packed(frame.get());
     const Frame wrapped = ff::wrap(frame.get());
-    // av_image_copy_to_buffer is the oracle of where rows and planes lie.
+    // av_image_copy_to_buffer is the oracle for the positions of rows and planes.
     EXPECT_EQ(bytes_of(wrapped), expected) << width << "x" << height;
     for (std::size_t p = 0; p < wrapped.plane_count(); ++p) EXPECT_EQ(wrapped.plane(p).data(), frame->data[p]);
 
@@ -175,7 +175,7 @@ TEST(FfmpegFrame, EveryTenonFormatMeansTheSameToSwscale) {
     SCOPED_TRACE(std::string(formats[i].name));
     const Frame frame = one_colour(formats[i].format, 200, 90, 40);
     const ff::FramePtr av = ff::av_frame(frame);
-    // The descriptor's own reader: which byte FFmpeg takes for which component.
+    // Compared with the descriptor's own reader: which byte FFmpeg takes for which component.
     const AVPixFmtDescriptor* descriptor = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(av->format));
     const bool rgb = formats[i].model == tenon::ColourModel::kRgb;
     const int components = formats[i].model == tenon::ColourModel::kGray ? 1 : 3;
@@ -187,7 +187,7 @@ TEST(FfmpegFrame, EveryTenonFormatMeansTheSameToSwscale) {
       av_read_image_line(&value, const_cast<const std::uint8_t**>(av->data), av->linesize, descriptor, x, y, c, 1, 0);
       EXPECT_EQ(value >> (descriptor->comp[c].depth - 8), expected[c]) << "component " << c;
     }
-    // And swscale, where it reads the format: P010 and GRAY16 lose a last bit to rounding there.
+    // Also compared with swscale where it reads the format; P010 and GRAY16 lose a last bit to rounding there.
     if (sws_isSupportedInput(static_cast<AVPixelFormat>(av->format))) {
       const AVPixelFormat wanted = rgb ? AV_PIX_FMT_RGB24 : components == 3 ? AV_PIX_FMT_YUV444P : AV_PIX_FMT_GRAY8;
       ff::FramePtr seen = picture(wanted, 16, 8);
@@ -418,8 +418,8 @@ TEST(FfmpegEdges, AreProvedBothWays) {
 }
 
 TEST(FfmpegEdges, AreProvedByFfmpegsPointers) {
-  // What the proof reads and writes FFmpeg's side by must be the AVBuffer, strided or not, whatever core's pointer
-  // says.
+  // The proof must access FFmpeg's side through the AVBuffer, strided or not, whatever core's pointer
+  // is.
   ff::FramePtr av = picture(AV_PIX_FMT_GRAY8, 40, 6);
   std::uint8_t* const data = av->data[0];
   const int pitch = av->linesize[0];
@@ -466,13 +466,13 @@ TEST(FfmpegFrame, CarriesTheDisplayMatrixBothWays) {
     return side && side->size >= sizeof quarter && std::memcmp(side->data, quarter, 6 * sizeof(std::int32_t)) == 0;
   };
   EXPECT_TRUE(same_matrix(ff::av_frame(wrapped).get()));
-  // A frame that never was FFmpeg's says it too.
+  // A frame that never came from FFmpeg carries it too.
   tenon::FrameInfo info = wrapped.info();
   const Frame own = Frame::allocate(info);
   EXPECT_TRUE(same_matrix(ff::av_frame(own).get()));
   info.rotation = tenon::Rotation::kNone;
   EXPECT_EQ(av_frame_get_side_data(ff::av_frame(Frame::allocate(info)).get(), AV_FRAME_DATA_DISPLAYMATRIX), nullptr);
-  // Mirrored pictures, and those turned by other angles, are left as they are stored.
+  // Mirrored pictures, and those rotated by other angles, are left as stored.
   for (const std::array<std::int32_t, 4>& other :
        {std::array<std::int32_t, 4>{-(1 << 16), 0, 0, 1 << 16}, {46341, 46341, -46341, 46341}, {0, 0, 0, 0}}) {
     auto* matrix = reinterpret_cast<std::int32_t*>(av_frame_get_side_data(av.get(), AV_FRAME_DATA_DISPLAYMATRIX)->data);

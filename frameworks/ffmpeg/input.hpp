@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file, stream or device as packets of one video stream, with a deadline on everything that can hang.
+// Packets of one video stream from a file, stream or device, with a deadline on everything that can hang.
 #pragma once
 
 #include <atomic>
@@ -26,19 +26,19 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// How to open a video. The defaults serve files and streams; devices take what they offer.
+/// How to open a video. The defaults serve files and streams; devices use what they offer.
 struct Options {
   std::string format;  ///< Demuxer or capture device ("v4l2", "lavfi"); empty: probed. /dev/video* is v4l2.
-  std::map<std::string, std::string> input;    ///< FFmpeg's options of demuxer and protocol ("rtsp_transport" = "tcp").
-  std::map<std::string, std::string> decoder;  ///< FFmpeg's options of the decoder.
-  std::uint32_t width_px = 0, height_px = 0;   ///< Wish to a capture device.
-  double fps = 0;                              ///< Wish to a capture device.
-  int threads = 0;                             ///< Of the decoder; 0: as many as there are processors.
+  std::map<std::string, std::string> input;    ///< FFmpeg's demuxer and protocol options ("rtsp_transport" = "tcp").
+  std::map<std::string, std::string> decoder;  ///< FFmpeg's decoder options.
+  std::uint32_t width_px = 0, height_px = 0;   ///< Requested from a capture device.
+  double fps = 0;                              ///< Requested from a capture device.
+  int threads = 0;                             ///< Decoder threads; 0: as many as there are processors.
   bool frame_threads = true;                   ///< Decode several pictures at once (more delay); else slices only.
-  ZeroCopy policy = ZeroCopy::kPrefer;  ///< kRequire: a decoder that would need a copy or a conversion is refused.
-  Ledger* ledger = nullptr;             ///< Where copies and conversions are booked; null: the process's.
+  ZeroCopy policy = ZeroCopy::kPrefer;         ///< kRequire refuses a decoder that needs a copy or a conversion.
+  Ledger* ledger = nullptr;                    ///< Where copies and conversions are booked; null: the process ledger.
   std::chrono::nanoseconds open_timeout = std::chrono::seconds(15);
-  std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  ///< Of read() without a deadline.
+  std::chrono::nanoseconds read_timeout = std::chrono::seconds(10);  ///< For read() without a deadline.
 };
 
 namespace detail {
@@ -64,9 +64,9 @@ class Input {
   const std::string& name() const { return name_; }
   AVFormatContext* format() const { return format_; }
   AVStream* stream() const { return stream_; }
-  /// A camera or network stream: it has no end that is known beforehand.
+  /// A camera or network stream, whose end is not known beforehand.
   bool live() const { return live_; }
-  /// True once the source has said or shown that bytes of it are missing.
+  /// True once the source has reported or shown that some of its bytes are missing.
   bool truncated() const { return corrupt_ || index_past_end() || ends_early(); }
 
   /// The next packet of the video stream; false at the end. @errors kDeadlineExceeded, kUnavailable and others.
@@ -91,7 +91,7 @@ class Input {
       }
       if (error == AVERROR_EXIT || (Clock::now() >= deadline_ && error != AVERROR_EOF)) throw late("gave no picture");
       if (error == AVERROR_EOF) {
-        // A read error in the middle of a file looks like its end to many demuxers.
+        // To many demuxers a read error in the middle of a file looks like its end.
         if (format_->pb && format_->pb->error < 0 && format_->pb->error != AVERROR_EOF) {
           if (format_->pb->error == AVERROR_EXIT) throw late("gave no picture");
           throw make_error(format_->pb->error, "video \"" + name_ + "\" stopped", "av_read_frame");
@@ -141,14 +141,14 @@ class Input {
     format_ = avformat_alloc_context();
     if (!format_) throw Error(Code::kResourceExhausted, "video: no memory for a demuxer");
     format_->interrupt_callback = {&Input::interrupted, this};
-    // A capture device waits inside the kernel, where no interrupt callback reaches it.
+    // A capture device blocks inside the kernel, where no interrupt callback reaches it.
     if (device) format_->flags |= AVFMT_FLAG_NONBLOCK;
     if (const int error = avformat_open_input(&format_, url.c_str(), demuxer, dictionary.get()); error < 0) {
       format_ = nullptr;  // Freed by the call.
       throw open_error(error, "avformat_open_input");
     }
     dictionary.check_all_taken("video \"" + name_ + "\"");
-    // FFmpeg draws any .txt and .nfo as ANSI art: to our users that is not a video.
+    // FFmpeg renders any .txt and .nfo as ANSI art; our users do not expect a video.
     if (options.format.empty() && std::string_view(format_->iformat->name) == "tty")
       throw open_error(AVERROR_INVALIDDATA, "avformat_open_input");
     if (const int error = avformat_find_stream_info(format_, nullptr); error < 0)
@@ -170,10 +170,10 @@ class Input {
     live_ = device || fifo_ || (format_->pb ? (format_->pb->seekable & AVIO_SEEKABLE_NORMAL) == 0 : true);
   }
 
-  /// What a path that is no URL needs. Returns what to open.
+  /// Checks a path that is no URL. Returns what to open.
   std::string check_path(std::string& format) {
     struct stat status {};
-    // "file:x", "pipe:0", "rtp:..." are FFmpeg's own spellings: leave them to it.
+    // "file:x", "pipe:0" and "rtp:..." are FFmpeg's own forms and left to it.
     if (::stat(name_.c_str(), &status) != 0) {
       const int error = errno;
       if (name_.find(':') != std::string::npos) return name_;
@@ -191,10 +191,10 @@ class Input {
     if (S_ISREG(status.st_mode) && status.st_size == 0)
       throw Error(Code::kInvalidArgument, "video \"" + name_ + "\" is empty; check how it was written");
     if (S_ISFIFO(status.st_mode)) return open_fifo();
-    return "file:" + name_;  // So that a colon in a file's name is not taken for a protocol.
+    return "file:" + name_;  // So that a colon in a file name does not look like a protocol.
   }
 
-  /// Opening and reading a FIFO block in the kernel; opened here without blocking, FFmpeg polls it.
+  /// Opening and reading a FIFO block in the kernel. It is opened here without blocking, and FFmpeg polls it.
   std::string open_fifo() {
     fifo_.reset(::open(name_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (!fifo_) throw make_error(AVERROR(errno), "video \"" + name_ + "\"", "open");
@@ -218,7 +218,7 @@ class Input {
     return make_error(error, "video \"" + name_ + "\" cannot be opened", api);
   }
 
-  /// A missed deadline sticks to the byte stream; the next read may try again.
+  /// A missed deadline leaves an error in the byte stream; cleared, so that the next read may try again.
   void forgive_deadline() {
     if (format_->pb && format_->pb->error == AVERROR_EXIT) {
       format_->pb->error = 0;
@@ -234,7 +234,7 @@ class Input {
     if (end > end_us_) end_us_ = end;
   }
 
-  /// An index that names bytes past the end of the file: the file was cut.
+  /// True when the index names bytes past the end of the file: the file was cut.
   bool index_past_end() const {
     if (live_ || !format_->pb) return false;
     const std::int64_t size = avio_size(format_->pb);
@@ -244,7 +244,7 @@ class Input {
     return last && last->size > 0 && last->pos + last->size > size;
   }
 
-  /// The head promises a length, and the packets ended well before it. Only where the container states one for the
+  /// True when packets end well before the length in the header. Only for containers that state the length of the
   /// file.
   bool ends_early() const {
     if (live_ || format_->duration <= 0 || format_->duration == AV_NOPTS_VALUE || end_us_ == 0 ||
@@ -255,7 +255,7 @@ class Input {
   }
 
   void close() {
-    deadline_ = Clock::now() + std::chrono::seconds(1);  // A goodbye to an RTSP server may take that long, not longer.
+    deadline_ = Clock::now() + std::chrono::seconds(1);  // Limits the goodbye to an RTSP server.
     avformat_close_input(&format_);
     fifo_.reset();
   }

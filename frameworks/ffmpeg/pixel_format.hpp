@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FFmpeg's pixel formats, colour spaces and ranges as Tenon's, both ways.
+// Conversion between FFmpeg's and Tenon's pixel formats, colour spaces and ranges.
 #pragma once
 
 #include <array>
@@ -13,18 +13,18 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// One way to write a format. `planes[i]` is the plane of the AVFrame that holds Tenon's plane i: FFmpeg has GBR planes
-/// only, and no format of its own for YV12.
+/// One pair of formats. `planes[i]` is the AVFrame's plane that holds Tenon's plane i: FFmpeg has only GBR planes, and
+/// no format of its own for YV12.
 struct FormatMapping {
   AVPixelFormat av = AV_PIX_FMT_NONE;
   PixelFormat format;
   std::array<std::uint8_t, 4> planes{0, 1, 2, 3};
-  bool full_range = false;  ///< The "J" formats say full range by their name.
+  bool full_range = false;  ///< The "J" formats imply full range.
 };
 
 namespace detail {
 
-/// The first line with an AVPixelFormat is what it becomes; the first with a PixelFormat is what that becomes.
+/// The first line with an AVPixelFormat gives its PixelFormat, and the first with a PixelFormat its AVPixelFormat.
 inline constexpr FormatMapping kMappings[] = {
     {AV_PIX_FMT_NV12, kNv12},
     {AV_PIX_FMT_NV21, kNv21},
@@ -54,7 +54,7 @@ inline constexpr FormatMapping kMappings[] = {
 
 }  // namespace detail
 
-/// Null when Tenon cannot describe `format`.
+/// Null if Tenon cannot describe `format`.
 inline const FormatMapping* find_mapping(AVPixelFormat format) {
   for (const FormatMapping& mapping : detail::kMappings) {
     if (mapping.av == format) return &mapping;
@@ -62,7 +62,7 @@ inline const FormatMapping* find_mapping(AVPixelFormat format) {
   return nullptr;
 }
 
-/// Null when FFmpeg has no software format of that layout.
+/// Null if FFmpeg has no software format of that layout.
 inline const FormatMapping* find_mapping(PixelFormat format) {
   if (format.modifier != kModifierLinear) return nullptr;
   for (const FormatMapping& mapping : detail::kMappings) {
@@ -117,7 +117,7 @@ inline AVColorRange av_colour_range(ColourRange range) {
 
 namespace detail {
 
-/// What a picture is, as Tenon says it. Precondition: `mapping` belongs to the picture's format.
+/// Properties of a picture in Tenon's terms. Precondition: `mapping` belongs to the picture's format.
 inline FrameInfo make_info(const FormatMapping& mapping, int width, int height, AVColorSpace space,
                            AVColorRange range) {
   FrameInfo info;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of Tenon's that decoders write into, and how to recognise them in an AVFrame.
+// Tenon buffers that decoders write into, and how to recognise them in an AVFrame.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ namespace tenon {
 inline namespace v1 {
 namespace ffmpeg {
 
-/// How the planes of a decoded picture lie in one pool buffer. Bytes.
+/// Layout of a decoded picture's planes in one pool buffer. Bytes.
 struct PoolLayout {
   AVPixelFormat format = AV_PIX_FMT_NONE;
-  int width_px = 0, height_px = 0;  ///< As coded: what the decoder writes, before cropping.
+  int width_px = 0, height_px = 0;  ///< The coded size that the decoder writes, before cropping.
   std::size_t size_bytes = 0;
   std::size_t planes = 0;
   std::array<int, 4> pitch{};
@@ -30,8 +30,8 @@ struct PoolLayout {
 
   friend bool operator==(const PoolLayout&, const PoolLayout&) = default;
 
-  /// The layout that decoder and consumers both accept.
-  /// @param alignments  Of line sizes, as avcodec_align_dimensions2 gave them; aligned_* are its extents.
+  /// Makes the layout that decoder and consumers both accept.
+  /// @param alignments  Of line sizes, from avcodec_align_dimensions2, like the extents aligned_*.
   /// @errors kFailedPrecondition naming the requirement that no decoder can meet; kInvalidArgument: a size that
   /// overflows.
   static PoolLayout make(AVPixelFormat format, int width, int height, int aligned_width, int aligned_height,
@@ -42,7 +42,7 @@ struct PoolLayout {
     const std::size_t align = std::max<std::size_t>(64, wanted.pitch_alignment);
     int linesize[4] = {};
     int padded = aligned_width;
-    // Widened until every plane's rows are aligned, as FFmpeg does, so that chroma rows stay half of luma rows.
+    // Widened until all planes' rows are aligned, as FFmpeg does, so that chroma rows stay half of luma rows.
     for (bool aligned = false; !aligned; padded += aligned ? 0 : padded & -padded) {
       if (const int error = av_image_fill_linesizes(linesize, format, padded); error < 0) {
         throw make_error(error, what, "av_image_fill_linesizes");
@@ -75,7 +75,7 @@ struct PoolLayout {
       layout.offset[p] = (end + align - 1) / align * align;
       end = layout.offset[p] + sizes[p];
     }
-    // Motion compensation reads, and SIMD writes, a little past the last row.
+    // Motion compensation reads a little past the last row, and SIMD writes there.
     layout.size_bytes = std::max(end + std::max<std::size_t>(wanted.tail_padding, 64 + 16), wanted.size_bytes);
     return layout;
   }
@@ -88,8 +88,8 @@ struct PoolLayout {
 
 namespace detail {
 
-/// Buffers of pools that are alive, by address. An entry goes before its memory does: an address found here is ours,
-/// not a recycled one.
+/// Buffers of live pools, by address. An entry is removed before its memory is freed, so an address found here is ours
+/// and not recycled.
 class PoolRegistry {
  public:
   static PoolRegistry& process() {
@@ -107,7 +107,7 @@ class PoolRegistry {
     count_.store(memories_.size(), std::memory_order_release);
   }
   /// The memory at `base`, or null. Precondition: the caller holds a reference to the AVBuffer there, so that it cannot
-  /// go now.
+  /// be freed now.
   Ref<Memory> find(const void* base) const {
     if (count_.load(std::memory_order_acquire) == 0) return nullptr;
     std::shared_lock lock(mutex_);
@@ -121,7 +121,7 @@ class PoolRegistry {
   std::atomic<std::size_t> count_{0};
 };
 
-/// The memory's face in FFmpeg's context; takes the registry's entry along when the memory dies.
+/// The memory's view in FFmpeg's context; removes the registry's entry when the memory dies.
 class PoolView final : public View {
  public:
   PoolView(const Context& context, MemoryKind kind, Memory& memory)
@@ -134,10 +134,10 @@ class PoolView final : public View {
   const void* base_;
 };
 
-/// Pool buffers of one layout. @thread any: frame threads of a decoder take and return buffers.
+/// Pool buffers of one layout. @thread any: a decoder's frame threads take and return buffers.
 class DecodePool final : public RefCounted {
  public:
-  /// @errors kFailedPrecondition: what `wanted` and a decoder cannot agree on.
+  /// @errors kFailedPrecondition: requirements on which `wanted` and a decoder conflict.
   DecodePool(const PoolLayout& layout, const Requirements& wanted, const Context& allocator, std::size_t limit)
       : layout_(layout),
         pool_(complete(layout, wanted), limit, [allocator](const Requirements& r) { return allocate(allocator, r); }) {}
@@ -146,15 +146,15 @@ class DecodePool final : public RefCounted {
   /// Buffers made so far.
   std::size_t size() const { return pool_.size(); }
 
-  /// Gives `frame` a buffer that nobody reads any more: waits, and books it in `ledger`, for a device that still does.
-  /// On failure `frame` has none. @errors what the allocator gave; kDeadlineExceeded at the limit, or a device is late.
+  /// Gives `frame` a buffer that is no longer read; waits for a device that still reads it, and books that in `ledger`.
+  /// On failure `frame` has none. @errors those of the allocator; kDeadlineExceeded: at the limit, or a device is late.
   void fill(AVFrame& frame, Deadline deadline, Ledger* ledger = nullptr) {
     cpu::PooledBuffer pooled = pool_.acquire(deadline);
     pooled.memory->hazards().wait_for(Access::kWrite, deadline, ledger);
     auto* base = static_cast<std::uint8_t*>(pooled.memory->host());
     AVBufferRef* buffer = av_buffer_create(base, layout_.size_bytes, &DecodePool::give_back, pooled.lease.get(), 0);
     if (!buffer) throw make_error(AVERROR(ENOMEM), "decoder pool: no AVBuffer", "av_buffer_create");
-    pooled.lease->add_ref();  // The AVBuffer's: give_back() drops it.
+    pooled.lease->add_ref();  // Held by the AVBuffer; give_back() drops it.
     frame.buf[0] = buffer;
     for (std::size_t p = 0; p < layout_.planes; ++p) {
       frame.data[p] = base + layout_.offset[p];

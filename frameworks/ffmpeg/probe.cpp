@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled and linked at configuration: whether the FFmpeg that was found has what the framework needs (5.1 and later).
+// Compiled and linked at configuration to check that the FFmpeg found has what the framework needs (5.1 and later).
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavdevice/avdevice.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The display matrix: how a picture that was stored lying down is to be turned.
+// The display matrix: how a stored picture must be rotated to be upright.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace detail {
 
 inline constexpr std::size_t kMatrixBytes = 9 * sizeof(std::int32_t);
 
-/// None for matrices that mirror, or turn by other angles than quarters: such pictures stay as they are stored.
+/// None for matrices that mirror, or rotate by other than quarter turns: such pictures stay as stored.
 inline Rotation rotation_of_matrix(const void* data) {
   std::int32_t matrix[9];
   std::memcpy(matrix, data, kMatrixBytes);
@@ -40,13 +40,13 @@ inline void write_matrix(Rotation rotation, void* data) {
 
 }  // namespace detail
 
-/// What the frame's own side data says. @source libavutil/frame.h AV_FRAME_DATA_DISPLAYMATRIX
+/// Rotation in the frame's side data. @source libavutil/frame.h AV_FRAME_DATA_DISPLAYMATRIX
 inline Rotation rotation_of(const AVFrame& frame) {
   const AVFrameSideData* side = av_frame_get_side_data(&frame, AV_FRAME_DATA_DISPLAYMATRIX);
   return side && side->size >= detail::kMatrixBytes ? detail::rotation_of_matrix(side->data) : Rotation::kNone;
 }
 
-/// What the container says of the stream's pictures. @source libavcodec/packet.h AV_PKT_DATA_DISPLAYMATRIX
+/// Rotation that the container gives for the stream. @source libavcodec/packet.h AV_PKT_DATA_DISPLAYMATRIX
 inline Rotation rotation_of(const AVStream& stream) {
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)
   const AVPacketSideData* side = av_packet_side_data_get(
@@ -59,7 +59,7 @@ inline Rotation rotation_of(const AVStream& stream) {
 #endif
 }
 
-/// Says so in the frame's side data. @errors kResourceExhausted
+/// Writes it into the frame's side data. @errors kResourceExhausted
 inline void set_rotation(AVFrame& frame, Rotation rotation) {
   if (rotation_of(frame) == rotation) return;
   av_frame_remove_side_data(&frame, AV_FRAME_DATA_DISPLAYMATRIX);
@@ -69,7 +69,7 @@ inline void set_rotation(AVFrame& frame, Rotation rotation) {
   detail::write_matrix(rotation, side->data);
 }
 
-/// Says so in the stream's side data, before the container's head is written. @errors kResourceExhausted
+/// Writes it into the stream's side data; call before the container's header is written. @errors kResourceExhausted
 inline void set_rotation(AVStream& stream, Rotation rotation) {
   if (rotation == Rotation::kNone) return;
 #if LIBAVFORMAT_VERSION_INT >= AV_VERSION_INT(60, 15, 100)

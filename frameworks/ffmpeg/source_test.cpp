@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sources that are missing, broken, slow or gone.
+// Sources that are missing, broken, slow or lost.
 #include <tenon/frameworks/ffmpeg/video.hpp>
 
 #include <fstream>
@@ -31,7 +31,7 @@ class FfmpegSource : public testing::Test {
   }
   void TearDown() override { EXPECT_EQ(tenon_test::open_descriptors(), descriptors_) << "descriptors leaked"; }
 
-  /// Opens and reads to the end; what it threw.
+  /// Opens and reads to the end; returns what was thrown.
   static std::pair<Code, std::string> run(const std::string& name, ff::Options options = {},
                                           std::size_t* frames = nullptr) {
     try {
@@ -83,7 +83,7 @@ TEST_F(FfmpegSource, FilesThatAreNoVideos) {
 }
 
 TEST_F(FfmpegSource, AudioOnly) {
-  // A WAV file of silence, by hand.
+  // A WAV file of silence, written by hand.
   std::string wav("RIFF\x24\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x40\x1f\0\0\x01\0\x08\0data\0\x08\0\0",
                   44);
   wav += std::string(2048, '\x80');
@@ -108,7 +108,7 @@ TEST_F(FfmpegSource, TruncatedFilesSayHowMuchThereWas) {
     EXPECT_GT(frames, 30u) << "what is there is read";
     EXPECT_LT(frames, 70u);
   }
-  // Cut inside the head.
+  // Cut inside the header.
   std::filesystem::resize_file(folder_.file("clip.mp4"), 200);
   EXPECT_EQ(run(folder_.file("clip.mp4")).first, Code::kInvalidArgument);
 }
@@ -128,7 +128,7 @@ TEST_F(FfmpegSource, EveryCutEndsInFramesOrAnError) {
     EXPECT_NE(code, Code::kOk) << "cut at " << cut << " of " << bytes.size();
     std::string damaged = bytes;
     for (std::size_t i = cut; i < std::min(cut + 8, damaged.size()); ++i) damaged[i] = static_cast<char>(~damaged[i]);
-    run(write(folder_.file("damaged.mp4"), damaged));  // Any answer but a crash or a hang.
+    run(write(folder_.file("damaged.mp4"), damaged));  // Any result but a crash or a hang.
   }
 }
 
@@ -180,7 +180,7 @@ TEST_F(FfmpegSource, ACaptureDeviceIsReadWithoutBlocking) {
   EXPECT_EQ(frames, 10u);
 }
 
-/// Serves the first `bytes` of `text` over HTTP to one client and then goes silent, until told to stop.
+/// Serves the first `bytes` of `text` over HTTP to one client, then sends nothing until told to continue.
 class StallingServer {
  public:
   StallingServer(std::string text, std::size_t bytes, std::size_t announced = 0)
@@ -213,7 +213,7 @@ class StallingServer {
     const int client = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) return;
     char request[4096];
-    (void)::recv(client, request, sizeof request, 0);  // Unread bytes would make close() a reset.
+    (void)::recv(client, request, sizeof request, 0);  // Unread bytes would make close() send a reset.
     const std::string head =
         "HTTP/1.0 200 OK\r\nContent-Type: video/mp2t\r\nContent-Length: " + std::to_string(length_) + "\r\n\r\n";
     (void)::send(client, head.data(), head.size(), MSG_NOSIGNAL);
@@ -286,7 +286,7 @@ TEST_F(FfmpegSource, AStalledStreamEndsInTheDeadlineAndCanGoOn) {
 TEST_F(FfmpegSource, ALostConnectionIsAnErrorAfterTheLastGoodFrame) {
   const std::string bytes = stream_bytes(folder_);
   StallingServer server(bytes, bytes.size(), bytes.size() * 2);
-  server.resume();  // All there is, and then it hangs up.
+  server.resume();  // Sends the rest, then closes.
   std::size_t frames = 0;
   const auto [code, text] = run(server.url(), {}, &frames);
   EXPECT_EQ(code, Code::kUnavailable) << text;
@@ -299,7 +299,7 @@ TEST_F(FfmpegSource, APipeWithoutAWriterEndsInTheDeadline) {
   ff::Options options;
   options.open_timeout = 200ms;
   EXPECT_EQ(run(pipe, options).first, Code::kDeadlineExceeded);
-  // And with one it is a stream.
+  // With a decoder named, it is read as a stream.
   const std::string bytes = stream_bytes(folder_);
   std::thread writer([&] { std::ofstream(pipe, std::ios::binary) << bytes; });
   ff::Options patient;

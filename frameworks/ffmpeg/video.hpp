@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Video: decodes a file, stream or camera into frames, straight into Tenon's memory where asked.
+// Video: decodes a file, stream or camera into frames; on request straight into Tenon's memory.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ inline namespace v1 {
 namespace ffmpeg {
 namespace detail {
 
-/// The decoder's side: codec context and the pools it writes into. Not movable: the codec context holds its address.
+/// The decoder: codec context and the pools it writes into. Not movable: the codec context holds its address.
 class Decoder {
  public:
   Decoder(const std::string& name, const AVStream& stream, const Options& options)
@@ -41,7 +41,7 @@ class Decoder {
     codec_->pkt_timebase = stream.time_base;
     codec_->thread_count = options.threads;
     codec_->thread_type = options.frame_threads ? FF_THREAD_FRAME | FF_THREAD_SLICE : FF_THREAD_SLICE;
-#if LIBAVCODEC_VERSION_MAJOR < 60  // Later versions take thread-safety for granted.
+#if LIBAVCODEC_VERSION_MAJOR < 60  // Later versions assume thread safety.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     codec_->thread_safe_callbacks = 1;
@@ -60,7 +60,7 @@ class Decoder {
   Decoder& operator=(const Decoder&) = delete;
 
   AVCodecContext* codec() const { return codec_.get(); }
-  /// Whether the decoder writes into buffers that others give it.
+  /// Whether the decoder can write into buffers given to it.
   bool direct() const { return (codec_->codec->capabilities & AV_CODEC_CAP_DR1) != 0; }
 
   void use_pool(const Requirements& wanted, const Context& allocator, std::size_t limit) {
@@ -78,13 +78,13 @@ class Decoder {
     std::lock_guard lock(mutex_);
     return pool_;
   }
-  /// "memfd", "cpu", "opencl.svm": for reports.
+  /// "memfd", "cpu", "opencl.svm"; for reports.
   std::string pool_name() const {
     std::lock_guard lock(mutex_);
     if (!allocator_) return "none";
     return std::string(wanted_.fd == FdKind::kNone ? allocator_->kind().name() : wanted_.fd.name());
   }
-  /// Gives `frame` (format, width, height set) a pool buffer, aligned for this decoder. @errors as DecodePool.
+  /// Gives `frame` (format, width, height set) a pool buffer aligned for this decoder. @errors as DecodePool.
   void fill(AVCodecContext* codec, AVFrame& frame) {
     int width = frame.width, height = frame.height;
     int alignments[AV_NUM_DATA_POINTERS] = {};
@@ -97,11 +97,11 @@ class Decoder {
       if (!pool_ || !(pool_->layout() == layout)) pool_ = make_ref<DecodePool>(layout, wanted_, allocator_, limit_);
       pool = pool_;
     }
-    // Not the deadline of read(): a picture that gets no buffer is lost, and those that refer to it are damaged.
+    // Not the deadline of read(): a picture without a buffer is lost, and pictures that refer to it are damaged.
     pool->fill(frame, Clock::now() + patience_, ledger_);
   }
 
-  /// What went wrong inside a callback from FFmpeg's threads; raised where the user called.
+  /// Rethrows in the user's call an exception from a callback in one of FFmpeg's threads.
   void rethrow() {
     std::exception_ptr failure;
     {
@@ -114,7 +114,7 @@ class Decoder {
  private:
   static int get_buffer(AVCodecContext* codec, AVFrame* frame, int flags) {
     auto* self = static_cast<Decoder*>(codec->opaque);
-    // Formats that Tenon cannot describe are converted afterwards: their buffers are FFmpeg's own.
+    // Formats that Tenon cannot describe are converted afterwards, so FFmpeg allocates their buffers.
     if (codec->codec_type != AVMEDIA_TYPE_VIDEO || codec->hw_frames_ctx || !self->pooled() ||
         !(codec->codec->capabilities & AV_CODEC_CAP_DR1) || !find_mapping(static_cast<AVPixelFormat>(frame->format))) {
       return avcodec_default_get_buffer2(codec, frame, flags);
@@ -143,8 +143,8 @@ class Decoder {
 
 }  // namespace detail
 
-/// A decoded video. Frames come in display order; each holds its buffer until the last copy of it goes, and the Video
-/// may go first.
+/// A decoded video. Frames come in display order. Each holds its buffer until its last copy goes, and may outlive the
+/// Video.
 /// @thread one thread at a time; frames may go to others.
 class Video {
  public:
@@ -152,39 +152,39 @@ class Video {
   explicit Video(const std::string& name, Options options = {})
       : impl_(std::make_unique<Impl>(name, std::move(options))) {}
 
-  /// Format, size, colour and rotation of the last frame read; before that, what the stream's head says. A rotated
-  /// video's planes lie as they were stored: FrameInfo::rotation says how to turn them, and the input stage does.
-  /// Matrices that mirror, or turn by other than quarters, are left unsaid.
+  /// Format, size, colour and rotation of the last frame read; before the first, those in the stream's header. A
+  /// rotated video's planes are as stored: FrameInfo::rotation says how to turn them, and the input stage does it.
+  /// Matrices that mirror, or rotate by other than quarter turns, are not reported.
   const FrameInfo& info() const { return impl_->info; }
-  /// Frames per second by the stream's head or statistics; 0 when unknown.
+  /// Frames per second from the stream's header or statistics; 0 when unknown.
   double fps() const { return impl_->fps; }
-  /// Frames in all where the container says so; for most files exact, for some an estimate from duration.
+  /// Number of frames if the container states it; exact for most files, for some an estimate from the duration.
   std::optional<std::uint64_t> frame_count() const;
   std::optional<std::chrono::nanoseconds> duration() const;
-  /// A camera or network stream, whose end is not known.
+  /// A camera or network stream, whose end is not known beforehand.
   bool live() const { return impl_->input.live(); }
   /// "h264".
   std::string codec() const { return avcodec_get_name(impl_->decoder.codec()->codec_id); }
-  /// "h264 -> pool(memfd)", "rawvideo -> ffmpeg": where frames come to lie, for reports.
+  /// Where frames are stored, for reports: "h264 -> pool(memfd)", "rawvideo -> ffmpeg".
   std::string path() const;
 
-  /// Lets the decoder write straight into pooled memory that meets `wanted`: one allocation for decoder and consumers.
-  /// From the next buffer on; may be called again. A decoder that cannot (no direct rendering) is followed by a copy
-  /// into the pool, which the ledger books as "ffmpeg.decoder-copy" and path() names.
-  /// @param allocator  Whose memory; null: the host's, a memfd when wanted.fd asks for one. Must be host-addressable.
-  /// @param limit      Buffers at most; at the limit, read() waits for frames to be dropped, options.read_timeout long.
-  ///                   A buffer that a device still reads is waited for as long. After that the picture is lost.
-  /// @errors kFailedPrecondition: what no decoder can meet, or a copy under ZeroCopy::kRequire; kInvalidArgument: a
-  /// limit of 0.
+  /// Makes the decoder write straight into pooled memory that meets `wanted`: one allocation for decoder and consumers.
+  /// Applies from the next buffer; may be called again. For a decoder without direct rendering, each frame is copied
+  /// into the pool; the ledger books that as "ffmpeg.decoder-copy" and path() names it.
+  /// @param allocator  Makes the memory; null: the host, as a memfd if wanted.fd asks for it. Must be host-addressable.
+  /// @param limit      Most buffers; at the limit, read() waits up to options.read_timeout for frames to be dropped. It
+  ///                   waits as long for a buffer that a device still reads. After that the picture is lost.
+  /// @errors kFailedPrecondition: requirements that no decoder meets, or a copy under ZeroCopy::kRequire;
+  /// kInvalidArgument: a limit of 0.
   void use_pool(const Requirements& wanted = {}, const Context& allocator = {}, std::size_t limit = 1024) {
     impl_->use_pool(wanted, allocator, limit);
   }
 
   /// The next frame; nothing at the end. A change of size, format or rotation in mid-stream appears in the frame's
-  /// info() and, once, as metadata "size_changed".
+  /// info(), and once as metadata "size_changed".
   /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the
-  ///         file is truncated or damaged; kUnavailable: the camera or connection is gone; what an allocator of
-  ///         use_pool() gave.
+  ///         file is truncated or damaged; kUnavailable: the camera or connection is lost; errors of use_pool()'s
+  ///         allocator.
   std::optional<Frame> read(Deadline deadline) { return impl_->read(deadline); }
   std::optional<Frame> read() { return impl_->read(Clock::now() + impl_->options.read_timeout); }
 
@@ -192,13 +192,13 @@ class Video {
   std::uint64_t frames_read() const { return impl_->frames; }
   std::uint64_t size_changes() const { return impl_->size_changes; }
   std::uint64_t damaged_packets() const { return impl_->damaged; }
-  /// Buffers that the present pool has made; 0 without a pool.
+  /// Buffers allocated by the current pool; 0 without a pool.
   std::size_t pool_size() const {
     const auto pool = impl_->decoder.pool();
     return pool ? pool->size() : 0;
   }
 
-  /// Input iterator: reading it reads the video, with the default deadline.
+  /// Input iterator: incrementing it reads the next frame, with the default deadline.
   class Iterator {
    public:
     using iterator_category = std::input_iterator_tag;
@@ -212,7 +212,7 @@ class Video {
     reference operator*() const { return *frame_; }
     pointer operator->() const { return &*frame_; }
     Iterator& operator++() {
-      frame_.reset();  // Gives the buffer back before the next one is taken.
+      frame_.reset();  // Returns the buffer before taking the next.
       frame_ = video_->read();
       if (!frame_) video_ = nullptr;
       return *this;
@@ -247,7 +247,7 @@ class Video {
     PacketPtr packet = detail::new_packet();
     FramePtr frame = detail::new_frame();
     FrameInfo info;
-    Rotation rotation = Rotation::kNone;  ///< The container's.
+    Rotation rotation = Rotation::kNone;  ///< From the container.
     double fps = 0;
     std::uint64_t frames = 0, size_changes = 0, damaged = 0;
     std::exception_ptr source_failure;
@@ -261,7 +261,7 @@ class Video {
 /// @errors kNotFound: no such file, no such stream; kInvalidArgument: a folder, an empty file, not a video, an unknown
 ///         option; kUnimplemented: no decoder; kPermissionDenied; kUnavailable: connection refused, device busy;
 ///         kDeadlineExceeded: options.open_timeout passed. Messages name the file and the remedy.
-/// @thread any. @cost probing: reads the head of the stream.
+/// @thread any. @cost probing: reads the beginning of the stream.
 inline Video open(const std::string& name, Options options = {}) { return Video(name, std::move(options)); }
 
 }  // namespace ffmpeg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Video does; included by video.hpp.
+// Implementation of Video; included by video.hpp.
 #pragma once
 
 #include <tenon/frameworks/ffmpeg/video.hpp>
@@ -89,7 +89,7 @@ inline void Video::Impl::use_pool(const Requirements& wanted, Context allocator,
   decoder.use_pool(wanted, allocator, limit);
 }
 
-/// Gives the decoder one packet, or says that there are no more.
+/// Sends one packet to the decoder, or the end of the stream.
 inline void Video::Impl::feed(Deadline deadline) {
   AVCodecContext* codec = decoder.codec();
   bool more = false;
@@ -97,7 +97,7 @@ inline void Video::Impl::feed(Deadline deadline) {
     more = input.read(packet.get(), deadline);
   } catch (const Error& error) {
     if (error.code() == Code::kDeadlineExceeded) throw;
-    source_failure = std::current_exception();  // The decoder still holds good pictures: they come first.
+    source_failure = std::current_exception();  // The decoder may still hold good pictures; they come first.
   }
   if (!more) {
     draining = true;
@@ -108,7 +108,7 @@ inline void Video::Impl::feed(Deadline deadline) {
   av_packet_unref(packet.get());
   decoder.rethrow();
   if (error == AVERROR(ENOMEM)) throw detail::make_error(error, what(), "avcodec_send_packet");
-  // A damaged packet costs its picture, not the stream: a broadcast joined in the middle begins with such.
+  // A damaged packet costs one picture, not the stream: a broadcast joined in the middle starts with some.
   if (error < 0) ++damaged;
 }
 
@@ -142,7 +142,7 @@ inline std::optional<Frame> Video::Impl::read(Deadline deadline) {
   }
 }
 
-/// After the last frame: is that all that the file promised?
+/// After the last frame: checks that the file held all that its header promised.
 inline void Video::Impl::check_end() const {
   if (input.truncated()) {
     throw Error(Code::kDataLoss, what() + " ends early: " + std::to_string(frames) +
@@ -183,7 +183,7 @@ inline void Video::Impl::convert_if_needed() {
   converted = true;
 }
 
-/// For decoders without direct rendering: the consumer asked for pool memory.
+/// For decoders without direct rendering, when pool memory was asked for.
 inline void Video::Impl::copy_into_pool() {
   FramePtr pooled = detail::new_frame();
   pooled->format = frame->format;
@@ -209,13 +209,13 @@ inline void Video::Impl::copy_into_pool() {
 }
 
 inline std::optional<Frame> Video::Impl::deliver() {
-  // A picture that says nothing of its own lies as the container says.
+  // A picture without a rotation of its own has the container's.
   if (rotation != Rotation::kNone && !av_frame_get_side_data(frame.get(), AV_FRAME_DATA_DISPLAYMATRIX))
     set_rotation(*frame, rotation);
   convert_if_needed();
   const bool in_pool = frame->buf[0] && detail::PoolRegistry::process().find(frame->buf[0]->data);
-  // Under `require` use_pool() admits direct decoders only; the few pictures that such a one began before use_pool()
-  // was called stay where they are.
+  // Under `require` use_pool() admits only direct decoders. The few pictures that such a decoder began before
+  // use_pool() was called stay where they are.
   if (decoder.pooled() && !in_pool && !frame->hw_frames_ctx && options.policy != ZeroCopy::kRequire) copy_into_pool();
   Frame result = adopt(frame.get(), input.stream()->time_base);
   const bool changed = result.info().width_px != info.width_px || result.info().height_px != info.height_px ||

@@ -38,7 +38,7 @@ const tenon::LedgerEntry booked(const tenon::Ledger& ledger, std::string_view na
   return {};
 }
 
-/// A context whose allocations can be counted, and made to fail.
+/// A context that counts its allocations and can make them fail.
 class CountingContext final : public tenon::ContextImpl {
  public:
   std::string_view name() const override { return "counting"; }
@@ -79,7 +79,7 @@ TEST(FfmpegVideo, SaysHowItsPicturesAreToBeTurned) {
   }
 }
 
-/// frame threads, slice threads, pool or not.
+/// Frame threads, slice threads, with pool or without.
 struct DecodeCase {
   const char* name;
   bool frame_threads;
@@ -202,7 +202,7 @@ TEST(FfmpegVideo, PoolOfMemfdsGivesEachFrameItsDescriptor) {
       EXPECT_EQ(bytes_of(frame), expected[i++]);
       kept = frame;
     }
-    video = ff::open(clip);  // The first video and its pool go; the kept frame stays.
+    video = ff::open(clip);  // Destroys the first video and its pool; the frame stays.
     EXPECT_EQ(bytes_of(kept), expected.back());
   }
   EXPECT_EQ(tenon_test::open_descriptors(), before);
@@ -300,7 +300,7 @@ TEST(FfmpegVideo, WritesNoBufferThatADeviceStillReads) {
     for (int i = 0; i < 40; ++i) {
       auto frame = video.read();
       ASSERT_TRUE(frame);
-      frame->plane(0).memory()->hazards().read_until(device->next());  // And the frame goes, the reading goes on.
+      frame->plane(0).memory()->hazards().read_until(device->next());  // The frame goes, the reading continues.
     }
     FAIL() << "a buffer was decoded into while it was read";
   } catch (const Error& error) {
@@ -407,7 +407,7 @@ TEST(FfmpegVideo, AFormatWithoutAMappingIsConvertedAndBooked) {
 
 TEST(FfmpegVideo, AChangeOfSizeGetsANewPoolAndIsFlagged) {
   Folder folder;
-  // Two elementary streams, one after the other: what a broadcaster's cut to another programme looks like.
+  // Two elementary streams in sequence, like a broadcaster's switch to another programme.
   ClipSpec small, large;
   small.frames = large.frames = 20;
   large.width = 480;

@@ -23,23 +23,23 @@ inline namespace v1 {
 namespace ffmpeg {
 
 struct WriterOptions {
-  double fps = 25;                  ///< Of frames without timestamps.
-  std::string codec;                ///< An encoder of FFmpeg's; empty: libx264 where it is built in, else mpeg4.
-  int quality = 23;                 ///< libx264's crf; mpeg4's quantiser is derived from it. Less is better.
-  std::string preset = "veryfast";  ///< libx264's.
+  double fps = 25;                  ///< For frames without timestamps.
+  std::string codec;                ///< FFmpeg's name of an encoder; empty: libx264 if built in, else mpeg4.
+  int quality = 23;                 ///< libx264's crf; mpeg4's quantiser is derived from it. Lower is better.
+  std::string preset = "veryfast";  ///< For libx264.
   int threads = 0;                  ///< 0: as many as there are processors.
-  Ledger* ledger = nullptr;         ///< Where conversions are booked; null: the process's.
+  Ledger* ledger = nullptr;         ///< Where conversions are booked; null: the process ledger.
 };
 
-/// Writes one video stream. The file is built under a temporary name beside its own and renamed by finish(): a program
-/// that dies or fails leaves what was there before. @thread one at a time.
+/// Writes one video stream. The file is built under a temporary name beside the target and renamed by finish(): a
+/// program that dies or fails leaves the old file in place. @thread one at a time.
 class Writer {
  public:
-  /// Makes the temporary file at once, so that a path that cannot be written is known before the work.
+  /// Creates the temporary file at once, so that a path that cannot be written fails before the work.
   /// @param info  Size, colour and usual format of the frames. I420, NV12 (libx264 only) and I422, I444 (libx264) go to
-  ///              the encoder as they are; others are converted to I420 and booked as "ffmpeg.swscale".
-  /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension FFmpeg has no
-  ///         container for, odd extents; kUnimplemented: no such encoder, or a container that cannot say info.rotation.
+  ///              the encoder unchanged; other formats are converted to I420 and booked as "ffmpeg.swscale".
+  /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension without an FFmpeg
+  ///         container, odd extents; kUnimplemented: no such encoder, or a container that cannot store info.rotation.
   Writer(const std::filesystem::path& path, const FrameInfo& info, WriterOptions options = {})
       : path_(path), info_(info), options_(std::move(options)) {
     try {
@@ -51,10 +51,10 @@ class Writer {
   }
   Writer(Writer&&) = delete;
   Writer& operator=(Writer&&) = delete;
-  /// Without finish(): removes what was written.
+  /// Without finish(): removes the temporary file.
   ~Writer() { discard(); }
 
-  /// Encodes `frame`. Its bytes are read where they lie; the encoder may hold them until finish().
+  /// Encodes `frame`. Reads its bytes in place; the encoder may hold them until finish().
   /// @errors kInvalidArgument: another size or rotation than the first; kFailedPrecondition: after finish(), or no host
   /// address.
   void write(const Frame& frame) {
@@ -71,7 +71,7 @@ class Writer {
     }
     FramePtr picture = av_frame(frame, default_deadline(), options_.ledger);
     const FormatMapping* mapping = find_mapping(frame.info().format);
-    // Plane order is the AVFrame's by now, so that YV12 is yuv420p too.
+    // Planes are in the AVFrame's order here, so YV12 counts as yuv420p.
     if (mapping->av != codec_->pix_fmt) {
       FramePtr out = detail::new_frame();
       out->format = codec_->pix_fmt;
@@ -84,13 +84,13 @@ class Writer {
     }
     picture->pts = next_time(frame.timestamp_ns());
     picture->time_base = codec_->time_base;
-    picture->pict_type = AV_PICTURE_TYPE_NONE;  // The decoder's choice of key frames is not ours.
+    picture->pict_type = AV_PICTURE_TYPE_NONE;  // Key frames are chosen anew, not taken from the decoder.
     encode(picture.get());
     ++frames_;
   }
 
-  /// Writes what the encoder still holds, closes the file and gives it its name. Nothing may follow.
-  /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the name is taken by what cannot be replaced.
+  /// Writes what the encoder still holds, closes the file and renames it to its target. Nothing may be written after.
+  /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the target cannot be replaced.
   void finish() {
     if (!format_) return;
     encode(nullptr);
@@ -107,9 +107,9 @@ class Writer {
   }
 
   std::uint64_t frames_written() const { return frames_; }
-  /// "libx264".
+  /// The encoder's name, such as "libx264".
   std::string codec() const { return encoder_name_; }
-  /// Where the file is built until finish(), for programs that remove it when a signal ends them; empty afterwards.
+  /// The temporary file until finish(), for programs that remove it when ended by a signal; empty afterwards.
   const std::string& temporary_path() const { return partial_; }
 
  private:
@@ -193,7 +193,7 @@ class Writer {
     codec_->color_range = direct ? av_colour_range(resolved_colour_range(info_)) : AVCOL_RANGE_MPEG;
     const AVRational rate = av_d2q(options_.fps > 0 ? options_.fps : 25, 1001000);
     codec_->framerate = rate;
-    // Frames carry their own times: fine enough for any source. MPEG-4 has 16 bits for it.
+    // Frames carry their own times, in a unit fine enough for any source. MPEG-4 has only 16 bits for it.
     codec_->time_base = x264 ? AVRational{1, 90000} : av_inv_q(rate);
     codec_->thread_count = options_.threads;
     if (format_->oformat->flags & AVFMT_GLOBALHEADER) codec_->flags |= AV_CODEC_FLAG_GLOBAL_HEADER;
@@ -211,7 +211,7 @@ class Writer {
     }
   }
 
-  /// Strictly increasing, whatever the sources say.
+  /// Strictly increasing, whatever timestamps the source has.
   std::int64_t next_time(std::int64_t timestamp_ns) {
     const AVRational base = codec_->time_base;
     const std::int64_t step = std::max<std::int64_t>(1, av_rescale_q(1, av_inv_q(codec_->framerate), base));
@@ -234,7 +234,7 @@ class Writer {
       packet_->stream_index = 0;
       if (packet_->duration == 0) packet_->duration = av_rescale_q(1, av_inv_q(codec_->framerate), stream->time_base);
       error = av_interleaved_write_frame(format_, packet_.get());
-      // A full disk shows in the byte stream, not always in the call.
+      // A full disk shows as an error of the byte stream, not always of the call.
       if (error >= 0 && format_->pb && format_->pb->error < 0) error = format_->pb->error;
       if (error < 0) throw detail::make_error(error, what() + " cannot be written", "av_interleaved_write_frame");
     }
@@ -242,13 +242,13 @@ class Writer {
       throw detail::make_error(error, what() + ": encoder " + encoder_name_, "avcodec_receive_packet");
   }
 
-  /// The muxers of MP4 and QuickTime write display matrices in every version of FFmpeg.
+  /// The muxers of MP4 and QuickTime write display matrices in every FFmpeg version.
   static bool says_rotation(const AVOutputFormat& container) {
     const std::string_view name = container.name;
     return name == "mov" || name == "mp4" || name == "3gp" || name == "3g2" || name == "ipod" || name == "ismv";
   }
 
-  /// An empty file beside the target, so that the rename stays within one file system.
+  /// Creates an empty file beside the target, so that the rename stays within one file system.
   std::string make_partial(const std::filesystem::path& folder) {
     std::random_device random;
     for (int attempt = 0; attempt < 16; ++attempt) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// abi/ beside headers that were not written here: the packaged loader's, as far as they go, and the NPU extensions'
-// where somebody installed them. What no header here has is held by the assertions in abi/ itself.
+// Compares abi/ with independent headers: the packaged loader's, as far as they go, and the NPU extensions' where
+// installed. What no header here has is only checked by the assertions in abi/ itself.
 #include <gtest/gtest.h>
 
 #include <level_zero/ze_api.h>
@@ -15,13 +15,13 @@
 namespace tenon::level_zero::abi {
 namespace {
 
-/// Where a header writes the entry that a tail calls by another name: through the packaged struct, past its 1.4 part.
+/// Address where a header's table has the entry that a tail names differently: beyond the packaged struct's 1.4 part.
 template <typename Table>
 constexpr std::size_t entries() {
   return sizeof(Table) / sizeof(Entry);
 }
 
-// A table of an older or newer header begins with the entries of 1.4, and ours follow them.
+// Tables of older and newer headers begin with the entries of 1.4, and our tails follow these.
 static_assert(entries<ze_global_dditable_t>() >= 1 && entries<ze_driver_dditable_t>() >= 6 &&
               entries<ze_device_dditable_t>() >= 18 && entries<ze_command_queue_dditable_t>() >= 4 &&
               entries<ze_command_list_dditable_t>() >= 28 && entries<ze_mem_dditable_t>() >= 10 &&
@@ -45,7 +45,7 @@ TEST(LevelZeroAbi, TablesHaveWhatTheHeadersVersionSays) {
 }
 
 TEST(LevelZeroAbi, TailsBeginBehindTheEntriesOfTheFirstHeader) {
-  // A table of the newest version, as a new loader owns it; nothing before or behind the tail may change.
+  // A table of the newest version, as a new loader has it; nothing before or after the tail may change.
   Entry table[18 + entries<DeviceTail>() + 1] = {};
   DeviceTail& tail = abi::tail(reinterpret_cast<ze_device_dditable_t*>(table));
   const auto marker = reinterpret_cast<Entry>(std::uintptr_t{0x1234});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Level Zero for the conformance suite, on the first device that the loader finds: ZE_ENABLE_ALT_DRIVERS says which.
+// Level Zero for the conformance suite, on the loader's first device: ZE_ENABLE_ALT_DRIVERS selects it.
 #include <tenon/frameworks/level_zero/contexts.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
@@ -8,7 +8,7 @@ namespace {
 
 using namespace tenon;
 
-/// The same for the entries whose memory is to pass between them.
+/// One context for all entries whose memory is to pass between them.
 const Context& main_context() {
   static const Context* context = new Context(level_zero::make_context());
   return *context;
@@ -18,7 +18,7 @@ class LevelZeroUnderTest : public conformance::FrameworkUnderTest {
  public:
   std::string_view name() const override { return "level_zero"; }
   Context make_context() override { return main_context(); }
-  /// By type; made to be exported; a user's own, from its middle; and a dma-buf or stand-in that was imported.
+  /// Each type; made to be exported; a user's, from its middle; an imported dma-buf or stand-in.
   std::vector<std::string> variants() const override {
     std::vector<std::string> names{"host", "device", "shared", "wrapped"};
     if (exports()) names.emplace_back("exported");
@@ -34,7 +34,7 @@ class LevelZeroUnderTest : public conformance::FrameworkUnderTest {
     Requirements as = wanted;
     if (variant == "exported") as.fd = FdKind::kMemfd;
     if (variant != "wrapped") return {usm.allocate(as, type), {}};
-    // The user's, who never frees it: none of Tenon's objects.
+    // Stands for a user who never frees it; not counted as Tenon's objects.
     static auto& kept = *new std::vector<Ref<Memory>>;
     kept.push_back(usm.allocate(wanted, type));
     level_zero::detail::Probe::handles.fetch_sub(1);
@@ -61,7 +61,7 @@ class LevelZeroUnderTest : public conformance::FrameworkUnderTest {
   }
 };
 
-/// Another context over the same ze_context: its memory is the same.
+/// Another context over the same ze_context, with the same memory.
 class SameUnderTest final : public LevelZeroUnderTest {
  public:
   std::string_view name() const override { return "level_zero_same"; }
@@ -73,8 +73,8 @@ class SameUnderTest final : public LevelZeroUnderTest {
   std::vector<std::string> variants() const override { return {"host"}; }
 };
 
-/// A ze_context of its own on the same device, whose device memory is said to have no address for the host, as on GPUs
-/// with memory of their own: the device copies.
+/// A separate ze_context on the same device, whose device memory is declared not host-addressable, as on discrete GPUs:
+/// the device copies.
 class DiscreteUnderTest final : public LevelZeroUnderTest {
  public:
   std::string_view name() const override { return "level_zero_discrete"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ze_context with a device as a context of Tenon, and the unified shared memory (USM) in it.
+// A ze_context with one device as a Tenon context, and its unified shared memory (USM).
 #pragma once
 
 #include <cstring>
@@ -16,25 +16,25 @@ namespace tenon {
 inline namespace v1 {
 namespace level_zero {
 
-/// What `Tensor::kind()` says of memory that a ze_context allocated or imported.
+/// `Tensor::kind()` of memory that a ze_context allocated or imported.
 inline constexpr MemoryKind kUsmMemory{"level_zero.usm"};
 
-/// Who holds the bytes: the host, the device, or whichever touched them last.
+/// Where the bytes are: host, device, or wherever they were last accessed.
 enum class UsmType : std::uint8_t { kHost, kDevice, kShared };
 constexpr const char* name(UsmType type) {
   return type == UsmType::kHost ? "host" : type == UsmType::kDevice ? "device" : "shared";
 }
 
-/// What a driver may make of an allocation; none changes what it means. @source ze_host_mem_alloc_flags_t,
+/// Hints to the driver that do not change an allocation's meaning. @source ze_host_mem_alloc_flags_t,
 /// ze_device_mem_alloc_flags_t
 struct UsmHints {
-  ze_host_mem_alloc_flags_t host = 0;      ///< Bias: cached, uncached, write-combined (for what the host only writes).
+  ze_host_mem_alloc_flags_t host = 0;      ///< Bias: cached, uncached, write-combined (only written by the host).
   ze_device_mem_alloc_flags_t device = 0;  ///< Bias: cached, uncached, initial placement.
 };
 
 namespace detail {
 
-/// Owner of one allocation or import.
+/// Owns one allocation or import.
 class UsmBlock {
  public:
   UsmBlock() = default;
@@ -67,7 +67,7 @@ inline ze_device_mem_alloc_desc_t device_descriptor(const UsmHints& hints, const
   return descriptor;
 }
 
-/// @param next  What the allocation is to be besides: a chain for its descriptor.
+/// @param next  Further properties of the allocation: a chain for its descriptor.
 inline UsmBlock allocate_usm(const Ref<Native>& native, UsmType type, std::size_t size, std::size_t alignment,
                              const UsmHints& hints, const void* next, const char* what_for) {
   const auto what = [&] {
@@ -90,22 +90,22 @@ inline UsmBlock allocate_usm(const Ref<Native>& native, UsmType type, std::size_
   return {native, data};
 }
 
-/// What a driver knows of a pointer.
+/// A driver's knowledge of a pointer.
 struct UsmFacts {
   UsmType type = UsmType::kHost;
-  std::uint64_t id = 0;                 ///< Of the allocation, unique in its driver.
-  void* base = nullptr;                 ///< Of the allocation.
-  std::size_t size = 0;                 ///< Of the allocation.
+  std::uint64_t id = 0;                 ///< Allocation id, unique within its driver.
+  void* base = nullptr;                 ///< Base of the allocation.
+  std::size_t size = 0;                 ///< Size of the allocation.
   ze_device_handle_t device = nullptr;  ///< Null for host memory.
 };
 
-/// Nothing for a pointer that is no memory of this context.
+/// Nothing for a pointer that is not memory of this context.
 inline std::optional<UsmFacts> find_usm(const Native& native, const void* data) {
   auto properties = typed<ze_memory_allocation_properties_t>(ZE_STRUCTURE_TYPE_MEMORY_ALLOCATION_PROPERTIES);
   UsmFacts facts;
   check(call(zeMemGetAllocProperties, native.context.get(), data, &properties, &facts.device),
         "zeMemGetAllocProperties", "asking what a pointer is");
-  constexpr std::uint32_t kHostImported = 4;  // ZE_MEMORY_TYPE_HOST_IMPORTED: younger than some packaged headers.
+  constexpr std::uint32_t kHostImported = 4;  // ZE_MEMORY_TYPE_HOST_IMPORTED: newer than some packaged headers.
   switch (static_cast<std::uint32_t>(properties.type)) {
     case ZE_MEMORY_TYPE_HOST:
     case kHostImported:
@@ -126,16 +126,16 @@ inline std::optional<UsmFacts> find_usm(const Native& native, const void* data) 
   return facts;
 }
 
-/// Pages of the system in a ze_context. Level Zero lets no two imports overlap, so all that want the same pages share
-/// one, which goes with the last of them.
+/// System pages imported into a ze_context. Level Zero does not let imports overlap, so all users of the same pages
+/// share one import, which is released with the last of them.
 /// @thread all members from any thread.
 class SystemImport final : public RefCounted {
  public:
-  /// @param size  Whole pages from `host` on. @return null for memory that the driver knows already: a user's
-  /// allocation, wrapped as the host's, which needs no import. @errors what the native calls give.
+  /// @param size  Whole pages from `host` on. @return null for memory that the driver knows already (a user's
+  /// allocation wrapped as host memory), which needs no import. @errors those of native calls.
   static Ref<SystemImport> of(const Ref<Native>& native, void* host, std::size_t size);
   ~SystemImport() override {
-    const std::lock_guard lock(mutex());  // The driver knows the pages until the entry is gone.
+    const std::lock_guard lock(mutex());  // The driver knows the pages until the entry is removed.
     const auto entry = entries().find(key_);
     if (--entry->second.users == 0) entries().erase(entry);
   }
@@ -163,7 +163,7 @@ class SystemImport final : public RefCounted {
 inline Ref<SystemImport> SystemImport::of(const Ref<Native>& native, void* host, std::size_t size) {
   const Key key(native->context.get(), reinterpret_cast<std::uintptr_t>(host));
   const std::lock_guard lock(mutex());
-  auto entry = entries().upper_bound(key);  // The one before begins at or before the pages.
+  auto entry = entries().upper_bound(key);  // The previous entry begins at or before the pages.
   const bool known = entry != entries().begin() && (--entry)->first.first == key.first &&
                      key.second - entry->first.second < entry->second.size &&
                      size <= entry->second.size - (key.second - entry->first.second);
@@ -184,7 +184,7 @@ inline Ref<SystemImport> SystemImport::of(const Ref<Native>& native, void* host,
   return import;
 }
 
-/// A descriptor of an allocation that was made to be exported. It is ours to close.
+/// A descriptor of an allocation made for export. The caller must close it.
 inline cpu::UniqueFd export_usm(const Native& native, const void* data, std::uint32_t type) {
   auto exported = typed<ze_external_memory_export_fd_t>(ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_EXPORT_FD);
   exported.flags = type;
@@ -200,7 +200,7 @@ inline cpu::UniqueFd export_usm(const Native& native, const void* data, std::uin
 
 }  // namespace detail
 
-/// An allocation of a ze_context as memory.
+/// An allocation of a ze_context.
 class UsmMemory : public Memory {
  public:
   UsmMemory(Context context, const Properties& properties, UsmType type, void* data, detail::UsmBlock owned,
@@ -212,18 +212,18 @@ class UsmMemory : public Memory {
         fd_(std::move(fd)) {}
   ~UsmMemory() override { drop_views(); }
   UsmType type() const { return type_; }
-  /// As the device takes it. The host's too, when Memory::host() says so.
+  /// Device address. Also the host address if Memory::host() is set.
   void* data() const { return data_; }
   int borrow_fd() const override { return fd_.get(); }
 
  private:
   UsmType type_;
   void* data_;
-  detail::UsmBlock owned_;  // Empty for what a user keeps.
-  cpu::UniqueFd fd_;        // Of allocations that were made to be exported.
+  detail::UsmBlock owned_;  // Empty for memory that the user keeps.
+  cpu::UniqueFd fd_;        // For allocations made to be exported.
 };
 
-/// Memory of others as a ze_context sees it: imported once, or by the address that it has.
+/// Foreign memory as seen by a ze_context: imported once, or used at its own address.
 class UsmView : public View {
  public:
   UsmView(Context context, Access access, void* host, void* data, detail::UsmBlock imported,
@@ -232,16 +232,16 @@ class UsmView : public View {
         data_(data),
         imported_(std::move(imported)),
         shared_import_(std::move(shared_import)) {}
-  /// Address of the memory's first byte, as the device takes it.
+  /// Device address of the memory's first byte.
   void* data() const { return data_; }
 
  private:
   void* data_;
-  detail::UsmBlock imported_;  // Both empty when the address served as it was.
+  detail::UsmBlock imported_;  // Both empty when no import was needed.
   Ref<RefCounted> shared_import_;
 };
 
-/// The address of a tensor's first element, as command lists and graphs take it.
+/// The address of a tensor's first element, for command lists and graphs.
 /// @errors kInvalidArgument: a tensor of another kind.
 inline void* usm_pointer(const Tensor& tensor) {
   if (tensor && tensor.view()) {
@@ -252,10 +252,10 @@ inline void* usm_pointer(const Tensor& tensor) {
       return static_cast<std::byte*>(memory->data()) + tensor.offset();
   }
   throw Error(Code::kInvalidArgument, "level_zero::usm_pointer of " + to_string(tensor) +
-                                          ": it is no level_zero.usm; map it to a context of level_zero");
+                                          ": it is not a level_zero.usm; map it to a context of level_zero");
 }
 
-/// A ze_context on one device: allocates, wraps and imports memory.
+/// A ze_context on one device; allocates, wraps and imports memory.
 class UsmContext final : public ContextImpl {
  public:
   UsmContext(Ref<detail::Native> native, const std::string& device_name)
@@ -268,10 +268,10 @@ class UsmContext final : public ContextImpl {
   const detail::Native& native() const { return *native_; }
   const Ref<detail::Native>& native_ref() const { return native_; }
 
-  /// Host memory of the driver's where the device has the host's memory, or `wanted.host_access`; else device memory.
-  /// With a descriptor when `wanted.fd` asks for one: a dma-buf, or what the driver exports else.
-  /// @errors kUnavailable: no such descriptor from this driver; kUnimplemented: a type that the device lacks;
-  /// kResourceExhausted and what else the native calls give.
+  /// Driver host memory where the device uses the host's memory or `wanted.host_access` is set; else device memory.
+  /// If `wanted.fd` asks for a descriptor, with that: a dma-buf, or another kind that the driver exports.
+  /// @errors kUnavailable: the driver has no such descriptor; kUnimplemented: a type that the device lacks;
+  /// kResourceExhausted and other errors of native calls.
   Ref<Memory> allocate(const Requirements& wanted) override {
     return allocate(wanted, wanted.host_access || native_->device.integrated ? UsmType::kHost : UsmType::kDevice);
   }
@@ -290,13 +290,13 @@ class UsmContext final : public ContextImpl {
     const FdKind kind = how & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF ? FdKind::kDmabuf : FdKind::kMemfd;
     return over(std::move(block), type, size, std::move(fd), kind);
   }
-  /// A user's allocation, from its first byte on. `owned` may be empty: then the user keeps it.
+  /// A user's whole allocation. `owned` may be empty: the user then keeps it.
   Ref<Memory> over(const detail::UsmFacts& facts, detail::UsmBlock owned) {
     return make_ref<UsmMemory>(self(), properties(facts.type, facts.base, facts.size, facts.id, FdKind::kNone),
                                facts.type, facts.base, std::move(owned), cpu::UniqueFd());
   }
 
-  /// By the device's own copies, through host memory of the driver's.
+  /// Uses the device's own copies, through driver host memory.
   void read(const Tensor& tensor, std::span<std::byte> out) const override {
     if (tensor.size_bytes() == 0) return;
     tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
@@ -305,9 +305,9 @@ class UsmContext final : public ContextImpl {
   }
   void write(const Tensor& tensor, std::span<const std::byte> in) const override;
 
-  /// Packed elements in new host memory of the driver's, after whoever calls has waited for what is in flight.
+  /// Packed elements in new driver host memory. The caller must have waited for work in flight.
   Ref<Memory> read_now(const Tensor& tensor, Deadline deadline) const;
-  /// The other way: `staged` is host memory of this ze_context with the packed elements.
+  /// The reverse: `staged` is host memory of this ze_context with the packed elements.
   void write_now(const Tensor& tensor, const Ref<Memory>& staged, Deadline deadline) const;
   Ref<Memory> stage(std::size_t size) const {
     return const_cast<UsmContext*>(this)->over(
@@ -315,7 +315,7 @@ class UsmContext final : public ContextImpl {
         FdKind::kNone);
   }
 
-  /// Can the host use memory of this type by its address?
+  /// Whether the host can use memory of this type by its address.
   bool host_addressable(UsmType type) const { return type != UsmType::kDevice || native_->maps_device_memory; }
 
  private:
@@ -369,11 +369,11 @@ inline UsmContext& usm_context(const Context& context, const char* function) {
   if (!usm)
     throw Error(Code::kInvalidArgument, std::string("level_zero::") + function + ": " +
                                             (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is no context of level_zero");
+                                            " is not a context of level_zero");
   return *usm;
 }
 
-/// Calls run(offset in memory, offset in packed bytes, bytes) for each run of a tensor's elements that lie together.
+/// Calls run(offset in memory, offset in packed bytes, bytes) for each contiguous run of a tensor's elements.
 template <typename Run>
 void for_each_run(const Tensor& tensor, const Run& run) {
   const Shape& shape = tensor.shape();
@@ -399,7 +399,7 @@ void for_each_run(const Tensor& tensor, const Run& run) {
   }
 }
 
-/// Both sides of a copy, kept until it has ended.
+/// Both sides of a copy, kept alive until it has finished.
 struct CopySides final : RefCounted {
   CopySides(Ref<Memory> one, Ref<Memory> other) : a(std::move(one)), b(std::move(other)) {}
   Ref<Memory> a, b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which Level Zero devices exist on this machine: all of all drivers, or none.
+// The Level Zero devices of this machine: those of all drivers, or none.
 #pragma once
 
 #include <tenon/frameworks/level_zero/level_zero.hpp>
@@ -19,18 +19,18 @@ inline std::vector<Context> find_contexts() {
       try {
         found.push_back(detail::make_context(device, name, {}));
       } catch (const Error&) {
-        // A device whose driver cannot make a context does not exist for us; the others do.
+        // Skips devices whose driver cannot make a context.
       }
     }
   } catch (const Error&) {
-    // A driver that cannot say what it is.
+    // Skips drivers that cannot be queried.
   }
   return found;
 }
 
 }  // namespace detail
 
-/// The contexts of the process, one for each device, made on first use. Empty without a driver.
+/// The contexts of the process, one per device, created on first use. Empty without a driver.
 inline std::vector<Context> contexts() {
   static const auto* all = new std::vector<Context>(detail::find_contexts());  // Outlives static destructors.
   return *all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The drivers and devices that the Level Zero loader offers, and what they say of themselves: every decision of this
-// framework comes from here.
+// The drivers and devices of the Level Zero loader, and their reported properties, on which all decisions of this
+// framework are based.
 #pragma once
 
 #include <array>
@@ -27,13 +27,13 @@ struct Extension {
 struct Driver {
   ze_driver_handle_t handle = nullptr;
   std::uint32_t api_version = 0;     ///< abi::version(major, minor)
-  std::uint32_t driver_version = 0;  ///< The vendor's own numbering.
+  std::uint32_t driver_version = 0;  ///< The vendor's numbering.
   std::array<std::uint8_t, 16> uuid{};
   std::vector<Extension> extensions;
 
-  /// Is it the driver of Intel's NPUs (or one that says so, as Tenon's software NPU does)?
+  /// True for the driver of Intel's NPUs, or one that reports the same uuid, as Tenon's software NPU does.
   bool is_npu() const { return std::memcmp(uuid.data(), abi::kNpuDriverUuid, uuid.size()) == 0; }
-  /// The version of an extension, by its whole name; nothing where the driver does not name it.
+  /// The version of an extension, by its full name; nothing if the driver does not report it.
   std::optional<std::uint32_t> extension(std::string_view name) const {
     for (const Extension& known : extensions)
       if (known.name == name) return known.version;
@@ -49,12 +49,12 @@ struct Device {
   ze_device_type_t type = ZE_DEVICE_TYPE_GPU;
   std::string name;
   std::uint32_t vendor_id = 0, device_id = 0, subdevice_id = 0;
-  std::uint32_t slices = 0;            ///< Of an NPU: its tiles.
+  std::uint32_t slices = 0;            ///< For an NPU: its tiles.
   std::uint64_t max_allocation = 0;    ///< Largest allocation, bytes.
   std::uint64_t timer_resolution = 0;  ///< Cycles per second, or nanoseconds per cycle before API 1.2.
   std::uint32_t timestamp_bits = 0;
-  bool integrated = false;                        ///< It uses the host's physical memory.
-  ze_device_memory_access_properties_t access{};  ///< What the device may do with memory of each kind.
+  bool integrated = false;                        ///< It shares the host's physical memory.
+  ze_device_memory_access_properties_t access{};  ///< What the device can do with each kind of memory.
   std::uint32_t import_types = 0;  ///< ze_external_memory_type_flag_t bits, and abi::kStandardAllocation.
   std::uint32_t export_types = 0;
   std::uint32_t mutable_commands = 0;  ///< abi::MutableCommandFlag bits; 0: no mutable command lists.
@@ -62,20 +62,20 @@ struct Device {
   DeviceIdentity identity;
 
   bool is_npu() const { return type == ZE_DEVICE_TYPE_VPU; }
-  /// Host allocations are the device's to use.
+  /// The device can access host allocations.
   bool takes_host() const { return (access.hostAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW) != 0; }
   bool takes_device() const { return (access.deviceAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW) != 0; }
   bool takes_shared() const { return (access.sharedSingleDeviceAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW) != 0; }
-  /// Any host pointer serves, without an import.
+  /// The device accepts any host pointer without an import.
   bool takes_any_pointer() const { return (access.sharedSystemAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW) != 0; }
-  /// Device allocations have an address that the CPU may use: the NPU driver's contract for integrated NPUs, whose
-  /// memory is the host's. Level Zero has no property of its own for it, so nobody else is believed to.
+  /// The CPU may use the addresses of device allocations: the NPU driver guarantees this for integrated NPUs, which use
+  /// host memory. Level Zero has no property for it, so it is assumed for no other driver.
   bool maps_device_memory() const { return is_npu() && integrated && driver->is_npu(); }
   bool imports_dmabuf() const { return (import_types & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) != 0; }
   bool exports_dmabuf() const { return (export_types & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) != 0; }
   bool imports_opaque() const { return (import_types & ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD) != 0; }
   bool exports_opaque() const { return (export_types & ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD) != 0; }
-  /// Whole pages of malloc and mmap, by an import.
+  /// The driver imports whole pages of malloc and mmap.
   bool imports_system_memory() const { return driver->has(abi::kSystemMemoryExtension); }
 };
 
@@ -119,12 +119,12 @@ inline void read_queue_groups(Device& device) {
     if ((flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE) && !device.compute_group) device.compute_group = ordinal;
     if ((flags & ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COPY) && !device.copy_group) device.copy_group = ordinal;
   }
-  if (!device.copy_group) device.copy_group = device.compute_group;  // Compute queues copy too, by the specification.
+  if (!device.copy_group) device.copy_group = device.compute_group;  // By specification compute queues copy too.
 }
 
-/// The uuid, where it is one device's own; the PCI address, where the driver offers it.
+/// The uuid if it identifies a single device; the PCI address if the driver reports it.
 inline void read_identity(Device& device, const ze_device_properties_t& properties) {
-  // All NPUs bear one uuid.
+  // All NPUs have the same uuid.
   if (std::memcmp(properties.uuid.id, abi::kNpuDeviceUuid, sizeof abi::kNpuDeviceUuid) != 0) {
     std::memcpy(device.identity.uuid.data(), properties.uuid.id, device.identity.uuid.size());
     device.identity.has_uuid = true;
@@ -161,8 +161,8 @@ inline Device read_device(std::shared_ptr<const Driver> driver, ze_device_handle
   device.access = typed<ze_device_memory_access_properties_t>(ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES);
   const ze_result_t access = call(zeDeviceGetMemoryAccessProperties, handle, &device.access);
   if (access == ZE_RESULT_ERROR_UNSUPPORTED_FEATURE) {
-    // NPU drivers before 2025 have no answer; what they offer is in the contract of the NPU driver: all but any
-    // pointer.
+    // NPU drivers before 2025 do not report this; by the NPU driver's contract they accept everything but arbitrary
+    // pointers.
     if (device.type == ZE_DEVICE_TYPE_VPU)
       device.access.hostAllocCapabilities = device.access.deviceAllocCapabilities =
           device.access.sharedSingleDeviceAllocCapabilities = ZE_MEMORY_ACCESS_CAP_FLAG_RW;
@@ -181,13 +181,13 @@ inline Device read_device(std::shared_ptr<const Driver> driver, ze_device_handle
   return device;
 }
 
-/// Is this how a loader says that there is nothing, or how something fails?
+/// True for codes by which a loader reports that nothing was found, as opposed to a failure.
 inline bool means_none(ze_result_t result) {
   return result == ZE_RESULT_ERROR_UNINITIALIZED || result == ZE_RESULT_ERROR_DEPENDENCY_UNAVAILABLE ||
          result == ZE_RESULT_ERROR_UNSUPPORTED_FEATURE || result == ZE_RESULT_ERROR_NOT_AVAILABLE;
 }
 
-/// By zeInitDrivers, where loader and drivers have it.
+/// Uses zeInitDrivers, where loader and drivers have it.
 inline std::vector<ze_driver_handle_t> init_drivers(abi::InitDrivers init) {
   abi::InitDriverTypeDescriptor any;
   any.flags = ~std::uint32_t{0};
@@ -214,7 +214,7 @@ inline std::vector<ze_driver_handle_t> driver_handles() {
       [](std::uint32_t* count, ze_driver_handle_t* entries) { return zeDriverGet(count, entries); });
 }
 
-/// A name to type: small letters, digits and dashes, at most 32 of them.
+/// A name that can be typed: at most 32 lower-case letters, digits and dashes.
 inline std::string typable(std::string_view name) {
   constexpr std::size_t kLongest = 32;
   std::string text;
@@ -235,8 +235,8 @@ inline std::string typable(std::string_view name) {
 
 }  // namespace detail
 
-/// Every driver that the loader offers, in its order. None, where it finds none: that is an answer, not a failure.
-/// @errors what a driver's answer about itself gives. @cost the first call loads the drivers: some milliseconds.
+/// All drivers of the loader, in its order. An empty list is a valid answer, not a failure.
+/// @errors failing queries of a driver's properties. @cost the first call loads the drivers: some milliseconds.
 inline std::vector<std::shared_ptr<const Driver>> drivers() {
   std::vector<std::shared_ptr<const Driver>> found;
   for (ze_driver_handle_t handle : detail::driver_handles()) found.push_back(detail::read_driver(handle));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways between USM and dma-bufs: imports by descriptor, exports of what was allocated to be exported.
+// Edges between USM and dma-bufs: imports by descriptor, and exports of allocations made for it.
 #pragma once
 
 #include <poll.h>
@@ -12,19 +12,19 @@ inline namespace v1 {
 namespace level_zero {
 namespace detail {
 
-/// A descriptor's memory in a ze_context. The descriptor stays the caller's.
-/// @errors what the native call gives: kInvalidArgument for what is no memory, or too small.
+/// Imports a descriptor's memory into a ze_context. The descriptor stays the caller's.
+/// @errors those of the native call: kInvalidArgument for a descriptor that is no memory, or too small.
 inline UsmBlock import_fd(const Ref<Native>& native, int fd, std::size_t size, bool dmabuf) {
   auto import = typed<ze_external_memory_import_fd_t>(ZE_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMPORT_FD);
   import.fd = fd;
   import.flags = dmabuf || !native->device.imports_opaque() ? ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF
                                                             : ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD;
-  // NPUs import as host memory, GPUs as device memory.
+  // NPUs import it as host memory, GPUs as device memory.
   const UsmType type = native->device.is_npu() ? UsmType::kHost : UsmType::kDevice;
   return allocate_usm(native, type, size, 0, {}, &import, "importing a descriptor as");
 }
 
-/// A dma-buf, or the memfd that stands in for one, as USM: imported once for each allocation.
+/// A dma-buf, or the memfd that stands in for one, as USM. Each allocation is imported once.
 class DmabufToUsm final : public Edge {
  public:
   std::string_view name() const override { return "dmabuf->level_zero.usm"; }
@@ -43,7 +43,7 @@ class DmabufToUsm final : public Edge {
     if (from.fd != FdKind::kDmabuf && !native->imports_memfd)
       return Refusal{device.name + " imports no memfd, and this one only stands in for a dma-buf"};
     Reached reached = shared_in_place(from, to, kUsmMemory, 5'000);
-    // The CPU reaches a dma-buf by its own bracket, not through the device's address.
+    // The CPU reaches a dma-buf through its bracket, not by the device's address.
     reached.result.host_addressable = from.fd != FdKind::kDmabuf && device.is_npu();
     reached.result.alignment = 1;
     return reached;
@@ -54,7 +54,7 @@ class DmabufToUsm final : public Edge {
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr);
     const dmabuf::detail::Place place = dmabuf::detail::place_of(source);
-    // Fences that other drivers put into it: a driver of Level Zero need not know of them.
+    // Level Zero drivers may ignore fences that other drivers attached, so wait for them here.
     if (!place.stand_in) wait_for_devices(source, place.fd, options);
     const View* view = memory.find_view(*to, kUsmMemory, options.access);
     if (!view) {
@@ -80,7 +80,7 @@ class DmabufToUsm final : public Edge {
   }
 };
 
-/// What was allocated to be exported, as a dma-buf, or as the memfd that stands in for one.
+/// An allocation made for export, as a dma-buf or as the memfd that stands in for one.
 class UsmToDmabuf final : public Edge {
  public:
   std::string_view name() const override { return "level_zero.usm->dmabuf"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways between USM and host memory, and between contexts of Level Zero.
+// Edges between USM and host memory, and between contexts of Level Zero.
 #pragma once
 
 #include <tenon/core/host_edge.hpp>
@@ -18,20 +18,20 @@ inline const Native* native_of(const Context& context) {
   const auto* usm = context.as<UsmContext>();
   return usm ? &usm->native() : nullptr;
 }
-inline constexpr const char* kNotOurs = "source or target is no context of level_zero";
+inline constexpr const char* kNotOurs = "source or target is not a context of level_zero";
 
 inline Reached copied(const Description& from, const Context& to, MemoryKind kind, double cost_ns, double ns_per_byte) {
   return packed_copy(from, to, kind, cost_ns, ns_per_byte, 64, true);
 }
 
-/// Host memory of a driver under the CPU's name; freed with it.
+/// A driver's host memory under the CPU's name; freed with it.
 inline Ref<Memory> as_host_memory(Ref<Memory> staged) {
   void* const host = staged->host();
   const std::size_t size = staged->size_bytes();
   return HostMemory::borrow(host, size, false, [staged = std::move(staged)]() mutable { staged = {}; });
 }
 
-/// USM that has a host address is host memory; the rest is copied out by the device.
+/// USM with a host address is shared as host memory; other USM is copied out by the device.
 class UsmToCpu final : public Edge {
  public:
   std::string_view name() const override { return "level_zero.usm->cpu"; }
@@ -44,7 +44,7 @@ class UsmToCpu final : public Edge {
     if (from.host_addressable) {
       if (writes(access) && from.read_only) return Refusal{"the memory is read-only"};
       Reached reached = shared_in_place(from, to, kCpuMemory, 100);
-      // A driver imports no pages that are a driver's already: nobody shall plan that as the next hop.
+      // A driver cannot import pages that a driver already owns: keeps that from being planned as the next hop.
       reached.result.alignment = std::min<std::size_t>(from.alignment, 64);
       return reached;
     }
@@ -69,7 +69,7 @@ class UsmToCpu final : public Edge {
   }
 };
 
-/// Host memory as USM in place: any pointer where the device takes any, else whole pages, imported once.
+/// Host memory as USM in place: any pointer if the device accepts that, else whole pages, imported once.
 class CpuToUsm final : public Edge {
  public:
   std::string_view name() const override { return "cpu->level_zero.usm"; }
@@ -99,7 +99,7 @@ class CpuToUsm final : public Edge {
       if (!context.native().device.takes_any_pointer())
         import = SystemImport::of(context.native_ref(), host, memory.size_bytes());
       auto made = std::make_unique<UsmView>(to, widest_access(source), host, host, UsmBlock(), std::move(import));
-      made->set_standing(id());  // The pages stay the same: mapping again needs no call.
+      made->set_standing(id());  // The pages stay the same, so mapping again needs no call.
       view = &memory.add_view(std::move(made));
     }
     return source.through(view);
@@ -124,9 +124,9 @@ class CpuToUsm final : public Edge {
   }
 };
 
-/// Host memory, copied into host memory of the driver's. It stands back where the memory is whole pages by nature, and
-/// not where it only happens to be: a route may have been planned with less alignment than the memory turns out to
-/// have.
+/// Copies host memory into driver host memory. Refuses memory that the sharing edge takes, i.e. whole pages by nature,
+/// but not memory that only happens to be page-aligned: its route may have been planned with a smaller alignment than
+/// the memory has.
 class CpuToUsmCopy final : public Edge {
  public:
   explicit CpuToUsmCopy(const CpuToUsm& twin) : twin_(twin) {}
@@ -142,7 +142,7 @@ class CpuToUsmCopy final : public Edge {
       return Refusal{"the memory can be shared in place"};
     if (!native->device.takes_host()) return Refusal{native->device.name + " takes no host memory to copy into"};
     Reached reached = copied(from, to, kUsmMemory, 5'000, 0.1);
-    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // There is no empty USM.
+    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // Empty USM does not exist.
     return reached;
   }
 
@@ -160,7 +160,7 @@ class CpuToUsmCopy final : public Edge {
   const CpuToUsm& twin_;
 };
 
-/// Two contexts over one ze_context have the same memory; others only what is exported and imported.
+/// Contexts over one ze_context share their memory; others exchange it only by export and import.
 class UsmToUsm final : public Edge {
  public:
   std::string_view name() const override { return "level_zero.usm->level_zero.usm"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ze_event and ze_fence as points on timelines: queried, waited for with a deadline, their failure raised.
+// ze_event and ze_fence as timeline points: queried, waited for with a deadline, failures raised.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ namespace level_zero {
 
 namespace detail {
 
-/// The calls of the two kinds of object.
+/// The calls for each kind of object.
 template <typename T>
 struct Signals;
 template <>
@@ -33,9 +33,9 @@ struct Signals<ze_fence_handle_t> {
 
 }  // namespace detail
 
-/// One ze_event or ze_fence; its only point is 1. Level Zero counts no references: `owner` keeps the object alive, or
-/// whoever made it does, until the point is reached. What was reached once stays so, without another native call: the
-/// object may be reset and used again, or destroyed.
+/// One ze_event or ze_fence; its only point is 1. Level Zero does not count references: `owner`, or else the creator,
+/// keeps the object alive until the point is reached. A reached point stays reached without another native call, so the
+/// object may then be reset, reused or destroyed.
 /// @thread all members from any thread.
 template <typename T>
 class SignalTimeline final : public Timeline {
@@ -44,7 +44,7 @@ class SignalTimeline final : public Timeline {
   std::string_view name() const override { return Calls::kName; }
   T handle() const { return signal_; }
 
-  /// Never throws: an object that cannot be asked counts as failed, and waiting for it says why.
+  /// Never throws: an object that cannot be queried counts as failed, and wait() gives the reason.
   PointState query(std::uint64_t) const override {
     if (reached_.load(std::memory_order_acquire)) return PointState::kReached;
     const ze_result_t result = Calls::query(signal_);
@@ -53,7 +53,7 @@ class SignalTimeline final : public Timeline {
     reached_.store(true, std::memory_order_release);
     return PointState::kReached;
   }
-  /// @errors kAborted: the device was lost; kDeadlineExceeded; what the call gives.
+  /// @errors kAborted: the device was lost; kDeadlineExceeded; other errors of the call.
   void wait(std::uint64_t, Deadline deadline) const override {
     if (reached_.load(std::memory_order_acquire)) return;
     detail::synchronize(Calls::kWait, Calls::wait, signal_, deadline, "waiting for what a device does");
@@ -69,14 +69,14 @@ class SignalTimeline final : public Timeline {
 using EventTimeline = SignalTimeline<ze_event_handle_t>;
 using FenceTimeline = SignalTimeline<ze_fence_handle_t>;
 
-/// The point at which `event` is signalled. The event stays the caller's, who must neither reset nor destroy it before
-/// then; `owner`, when given, is kept with the point. @errors kInvalidArgument: null.
+/// The point at which `event` is signalled. The event stays the caller's, who must not reset or destroy it before then;
+/// `owner`, if given, is kept with the point. @errors kInvalidArgument: null.
 inline TimelinePoint point(ze_event_handle_t event, Ref<RefCounted> owner = {}) {
   if (!event)
     throw Error(Code::kInvalidArgument, "level_zero::point: a null ze_event; TimelinePoint::ready() needs none");
   return TimelinePoint(make_ref<EventTimeline>(event, std::move(owner)), 1);
 }
-/// The point at which `fence` is signalled: the command lists that it was given with have ended. As for events.
+/// The point at which `fence` is signalled, i.e. its command lists have finished. Otherwise as for events.
 inline TimelinePoint point(ze_fence_handle_t fence, Ref<RefCounted> owner = {}) {
   if (!fence)
     throw Error(Code::kInvalidArgument, "level_zero::point: a null ze_fence; TimelinePoint::ready() needs none");

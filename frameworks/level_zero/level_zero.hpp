@@ -14,7 +14,7 @@
 //                level_zero::wait_list(tensor, access)    what a user's command must wait for
 //                level_zero::point(event or fence)    as a TimelinePoint        Semaphore   of another API
 //
-// Include this header: the others of the folder are its parts. abi/ declares what the packaged headers lack.
+// Include this header; it includes the others of the folder. abi/ declares what the packaged headers lack.
 #pragma once
 
 #include <tenon/frameworks/level_zero/context.hpp>

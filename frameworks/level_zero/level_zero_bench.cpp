@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What maps between host memory and USM cost beside the bare calls, in the same run.
+// Costs of maps between host memory and USM beside the bare calls, in the same run.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace tenon;
 
-// Reference counts cost more once a thread has run: as in a real program.
+// Reference counts cost more once a thread has run, as in real programs.
 const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
 
 constexpr std::size_t kBytes = (1920 * 1080 * 3 / 2 + 4095) / 4096 * 4096;  // 1080p NV12, in whole pages.
@@ -37,7 +37,7 @@ std::byte* host_block() {
   return block;
 }
 
-/// An import as a program makes it by hand.
+/// An import written by hand, as a program without Tenon would.
 void* import_by_hand(const Context& context) {
   level_zero::abi::ExternalSystemMemory pages;
   pages.data = host_block();
@@ -48,8 +48,8 @@ void* import_by_hand(const Context& context) {
   return data;
 }
 
-/// What a careful program does by hand: find the import of this memory in a table that threads share, hold it while it
-/// is used.
+/// What a careful program does by hand: finds this memory's import in a table shared by threads and holds it during
+/// use.
 void RepeatFloor(benchmark::State& state) {
   const Context context = device_or_skip(state, true);
   if (!context) return;

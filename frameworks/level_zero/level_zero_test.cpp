@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, drivers and devices, contexts and memory, on the driver that ZE_ENABLE_ALT_DRIVERS names.
+// Calls, drivers and devices, contexts and memory, on the driver named by ZE_ENABLE_ALT_DRIVERS.
 #include <tenon/frameworks/level_zero/testing/level_zero.hpp>
 
 #include <set>
@@ -7,7 +7,7 @@
 #include <fcntl.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/// The contexts of the process live to its end, and drivers may hide addresses in their handles.
+/// The contexts of the process are never destroyed, and drivers may hide addresses in their handles.
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() { return "leak:libze_tenon_npu.so"; }
 #endif
@@ -88,7 +88,7 @@ TEST_F(LevelZeroTest, EveryDriverThatIsNamedIsThere) {
   if (!named) GTEST_SKIP() << "ZE_ENABLE_ALT_DRIVERS names no drivers";
   const std::string text(named);
   EXPECT_EQ(drivers().size(), 1u + static_cast<std::size_t>(std::count(text.begin(), text.end(), ',')));
-  // With several, the loader may wrap their handles: extensions then want the drivers' own.
+  // With several drivers the loader may wrap handles; extensions then need the drivers' own.
   for (const Device& device : devices()) {
     if (!device.driver->is_npu()) continue;
     const auto* table = detail::extension_table<abi::GraphTable>(device.driver->handle, abi::kGraphExtension);
@@ -185,7 +185,7 @@ TEST_F(LevelZeroTest, EveryAllocationHasAnIdentityOfItsOwn) {
   for (int i = 0; i < 20; ++i) {
     kept.push_back(allocate(context, i % 2 ? UsmType::kHost : UsmType::kShared, bytes_info(100)));
     ids.insert(allocation_id(kept.back()));
-    if (i % 3 == 0) kept.pop_back();  // Addresses come again; ids do not.
+    if (i % 3 == 0) kept.pop_back();  // Addresses are reused; ids are not.
   }
   EXPECT_EQ(ids.size(), 20u);
 }
@@ -220,7 +220,7 @@ TEST_F(LevelZeroTest, WrapsAUsersAllocationFromItsMiddle) {
 TEST_F(LevelZeroTest, WrapsNothingThatIsNotItsMemory) {
   int on_stack = 0;
   EXPECT_THAT(error_of([&] { wrap(context, &on_stack, bytes_info(1)); }, Code::kInvalidArgument),
-              ::testing::HasSubstr("is no memory of this ze_context"));
+              ::testing::HasSubstr("is not memory of this ze_context"));
   error_of([&] { wrap(context, nullptr, bytes_info(1)); }, Code::kInvalidArgument);
   error_of([&] { wrap(host_context(), &on_stack, bytes_info(1)); }, Code::kInvalidArgument);
   const Context other = make_context(level_zero::device(context));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making contexts: of our own for a device, or around a user's ze_context; and tensors in them.
+// Makes contexts, new ones for a device or around a user's ze_context, and tensors in them.
 #pragma once
 
 #include <tenon/frameworks/level_zero/dmabuf_edges.hpp>
@@ -10,7 +10,7 @@ namespace level_zero {
 
 namespace detail {
 
-/// Does the driver take a sealed memfd as a descriptor of memory? No property says so; software drivers do.
+/// Whether the driver imports a sealed memfd. No property reports it; software drivers do.
 inline bool takes_memfd(const Ref<Native>& native) {
   if (!native->device.imports_opaque() && !native->device.imports_dmabuf()) return false;
   const cpu::UniqueFd memfd = dmabuf::detail::sealed_memfd(page_bytes());
@@ -39,8 +39,8 @@ inline Context make_context(const Device& device, const std::string& name, std::
   return assemble(std::move(native), name, maps_device_memory);
 }
 
-/// Level Zero has no call that tells whose a ze_context is; that something can be made of it on a device shows it.
-/// @errors kInvalidArgument: it cannot.
+/// Level Zero cannot report a ze_context's driver; creating an object in it on the device shows that they fit.
+/// @errors kInvalidArgument: they do not.
 inline void require_together(ze_context_handle_t context, const Device& device) {
   const auto group = device.compute_group ? device.compute_group : device.copy_group;
   if (!group) return;
@@ -69,14 +69,14 @@ inline std::size_t extent_of(const TensorInfo& info, const char* function) {
 
 }  // namespace detail
 
-/// A context of our own on one device.
-/// @param maps_device_memory  For tests: what to assume of device memory instead of what the device says.
-/// @errors what the native calls give. @cost a ze_context, and the import of one page.
+/// Makes a new context on one device.
+/// @param maps_device_memory  For tests: overrides what the device reports about its memory.
+/// @errors those of native calls. @cost a ze_context, and the import of one page.
 inline Context make_context(const Device& device, std::optional<bool> maps_device_memory = {}) {
   return detail::make_context(device, detail::typable(device.name), maps_device_memory);
 }
 
-/// A context of our own on the first device. @errors kUnavailable: no driver, or none with a device.
+/// Makes a new context on the first device. @errors kUnavailable: no driver, or none with a device.
 inline Context make_context() {
   const std::vector<Device> found = devices();
   if (found.empty())
@@ -86,12 +86,12 @@ inline Context make_context() {
   return make_context(found.front());
 }
 
-/// The user's ze_context on one of its devices: borrowed and never destroyed; the user keeps it alive as long as the
-/// context, its memory and routers that planned ways to it live, since Level Zero counts no references.
-/// @param context  A live ze_context: Level Zero's loader and many drivers do not survive a pointer that is none.
+/// Wraps the user's ze_context on one of its devices. It is borrowed and never destroyed. Level Zero does not count
+/// references, so the user must keep it alive as long as the context, its memory, and routers with plans to it.
+/// @param context  A live ze_context: the loader and many drivers crash on an invalid pointer.
 /// @errors kInvalidArgument: null, a device that no driver has, or a ze_context that does not serve the device
-///         (another driver's; one that was made for other devices); else what the native calls give.
-/// @cost a command list that is made and dropped, and the import of one page.  @thread any.
+///         (another driver's, or made for other devices); else those of native calls.
+/// @cost creates and destroys a command list, and imports one page.  @thread any.
 inline Context wrap(ze_context_handle_t context, ze_device_handle_t device) {
   if (!context || !device) throw Error(Code::kInvalidArgument, "level_zero::wrap: a null ze_context or device");
   for (Device& known : devices()) {
@@ -106,13 +106,13 @@ inline Context wrap(ze_context_handle_t context, ze_device_handle_t device) {
   throw Error(Code::kInvalidArgument, "level_zero::wrap: no driver of this process has that device");
 }
 
-/// The native side of a context. @errors kInvalidArgument: a context of another framework.
+/// The native handle of a context. @errors kInvalidArgument: a context of another framework.
 inline ze_context_handle_t handle(const Context& context) {
   return detail::usm_context(context, "handle").native().context.get();
 }
 inline const Device& device(const Context& context) { return detail::usm_context(context, "device").native().device; }
 
-/// New memory of a type as a tensor. @errors as UsmContext::allocate.
+/// Allocates memory of one type as a tensor. @errors as UsmContext::allocate.
 inline Tensor allocate(const Context& context, UsmType type, const TensorInfo& info, const UsmHints& hints = {}) {
   Requirements wanted;
   wanted.size_bytes = detail::extent_of(info, "allocate");
@@ -126,7 +126,7 @@ inline UsmFacts known_usm(const UsmContext& context, const void* data, const cha
   const auto facts = find_usm(context.native(), data);
   if (!facts)
     throw Error(Code::kInvalidArgument,
-                std::string("level_zero::") + function + ": the pointer is no memory of this ze_context of " +
+                std::string("level_zero::") + function + ": the pointer is not memory of this ze_context of " +
                     context.native().device.name + " (another context's, freed, or plain host memory)");
   return *facts;
 }
@@ -145,14 +145,14 @@ inline Tensor usm_tensor(UsmContext& context, const void* data, const UsmFacts& 
 
 }  // namespace detail
 
-/// The user's allocation as a tensor, also from its middle; the user keeps it alive.
+/// Wraps the user's allocation, or a part of it, as a tensor; the user keeps it alive.
 /// @errors kInvalidArgument: null, or no memory of this ze_context; kOutOfRange.
 inline Tensor wrap(const Context& context, void* data, const TensorInfo& info) {
   UsmContext& usm = detail::usm_context(context, "wrap");
   return detail::usm_tensor(usm, data, detail::known_usm(usm, data, "wrap"), info, {}, "wrap");
 }
 
-/// Takes the allocation over: freed once, also when this fails, except for what is no allocation of this context.
+/// Takes ownership of the allocation: freed once, also when this fails, unless it is no allocation of this context.
 /// @errors as wrap(); kInvalidArgument: a pointer into the middle, which stays the caller's.
 inline Tensor adopt(const Context& context, void* data, const TensorInfo& info) {
   UsmContext& usm = detail::usm_context(context, "adopt");
@@ -162,7 +162,7 @@ inline Tensor adopt(const Context& context, void* data, const TensorInfo& info) 
   return detail::usm_tensor(usm, data, facts, info, detail::UsmBlock(usm.native_ref(), data), "adopt");
 }
 
-/// What the driver knows of a tensor's memory. @errors kInvalidArgument: no level_zero.usm.
+/// The driver's type of a tensor's memory. @errors kInvalidArgument: no level_zero.usm.
 inline UsmType usm_type(const Tensor& tensor) {
   if (tensor && !tensor.view())
     if (const auto* memory = dynamic_cast<const UsmMemory*>(tensor.memory().get())) return memory->type();
@@ -174,7 +174,7 @@ inline std::uint64_t allocation_id(const Tensor& tensor) {
   return detail::known_usm(detail::usm_context(tensor.context(), "allocation_id"), data, "allocation_id").id;
 }
 
-/// A descriptor of one's own for a tensor's whole allocation. @errors kFailedPrecondition: not made to be exported.
+/// A new descriptor, owned by the caller, for a tensor's whole allocation. @errors kFailedPrecondition: not exportable.
 inline cpu::UniqueFd export_fd(const Tensor& tensor) {
   usm_pointer(tensor);
   const int fd = tensor.memory()->borrow_fd();

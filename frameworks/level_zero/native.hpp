@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Level Zero calls: codes become errors, handles have owners, waits have deadlines, a test can make any one call
-// fail; and what is newer than the loader that is linked, found at run time or refused by name.
+// The Level Zero calls: codes become errors, handles have owners, waits have deadlines, and tests can make any call
+// fail. Calls newer than the linked loader are found at run time, or refused by name.
 #pragma once
 
 #include <level_zero/loader/ze_loader.h>
@@ -26,7 +26,7 @@ namespace tenon {
 inline namespace v1 {
 namespace level_zero {
 
-/// "ZE_RESULT_ERROR_INVALID_SIZE", for messages; "a Level Zero code" for those that nobody published.
+/// "ZE_RESULT_ERROR_INVALID_SIZE", for messages; "a Level Zero code" for unpublished ones.
 inline std::string result_name(ze_result_t result) {
   const char* name = abi::find_result_name(static_cast<std::uint32_t>(result));
   return name ? name : "a Level Zero code";
@@ -74,7 +74,7 @@ constexpr Code code_of(ze_result_t result) {
   }
 }
 
-/// What the drivers say of this thread's last call that failed, "; the driver says: ..."; empty where they say nothing.
+/// The drivers' description of this thread's last failed call, as "; the driver says: ..."; empty if they have none.
 inline std::string last_words();
 
 [[noreturn]] inline void fail(ze_result_t result, const char* call, const std::string& what) {
@@ -82,7 +82,7 @@ inline std::string last_words();
               static_cast<std::int64_t>(result));
 }
 
-/// The only place where codes become exceptions. `what` is a text, or a function that makes one when it is needed.
+/// The only place where codes become exceptions. `what` is a text, or a function that makes it on demand.
 template <typename What>
 void check(ze_result_t result, const char* call, const What& what) {
   if (result == ZE_RESULT_SUCCESS) return;
@@ -92,13 +92,13 @@ void check(ze_result_t result, const char* call, const What& what) {
     fail(result, call, what);
 }
 
-/// Calls a function that returns a code: of the loader, or of an extension's table.
+/// Calls a function that returns a code: one of the loader, or of an extension's table.
 template <typename Function, typename... Arguments>
 ze_result_t call(Function function, Arguments... arguments) {
   return injected() ? kInjected : function(arguments...);
 }
 
-/// What destroys handles of each type.
+/// Destroys handles of each type.
 template <typename T>
 struct HandleTraits;
 #define TENON_LEVEL_ZERO_HANDLE(type, name)                                  \
@@ -114,17 +114,17 @@ TENON_LEVEL_ZERO_HANDLE(ze_event_pool_handle_t, EventPool)
 TENON_LEVEL_ZERO_HANDLE(ze_event_handle_t, Event)
 #undef TENON_LEVEL_ZERO_HANDLE
 
-/// Owner of one Level Zero object, or a user's, which stays the user's: Level Zero counts no references. Empty when
+/// Owns one Level Zero object, or borrows a user's: Level Zero does not count references. Empty when
 /// default-constructed.
 template <typename T>
 class Handle {
  public:
   Handle() = default;
-  /// Takes it over.
+  /// Takes ownership.
   explicit Handle(T handle) noexcept : handle_(handle), owned_(handle != nullptr) {
     if (owned_) Probe::handles.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Somebody else's, who keeps it alive.
+  /// Borrows a handle that its owner keeps alive.
   static Handle borrow(T handle) noexcept {
     Handle borrowed;
     borrowed.handle_ = handle;
@@ -162,11 +162,11 @@ template <typename T, typename What, typename Function, typename... Arguments>
 Handle<T> create(const char* name, const What& what, Function function, Arguments... arguments) {
   T made = nullptr;
   check(call(function, arguments..., &made), name, what);
-  if (!made) check(ZE_RESULT_ERROR_UNKNOWN, name, what);  // "Success" without an object.
+  if (!made) check(ZE_RESULT_ERROR_UNKNOWN, name, what);  // "Success", but no object.
   return Handle<T>(made);
 }
 
-/// An empty struct with its type set, as every Level Zero call wants it.
+/// An empty struct with its type set, as all Level Zero calls require.
 template <typename T>
 T typed(std::uint32_t structure_type, const void* next = nullptr) {
   T value{};
@@ -175,7 +175,7 @@ T typed(std::uint32_t structure_type, const void* next = nullptr) {
   return value;
 }
 
-/// A list that is asked for twice, for its length and for its entries.
+/// Reads a list with two calls: one for its length, one for its entries.
 /// @param ask  (std::uint32_t* count, T* entries) -> ze_result_t
 template <typename T, typename Ask, typename What>
 std::vector<T> list(const char* name, const What& what, const T& blank, const Ask& ask) {
@@ -184,12 +184,12 @@ std::vector<T> list(const char* name, const What& what, const T& blank, const As
   std::vector<T> entries(count, blank);
   if (count == 0) return entries;
   check(injected() ? kInjected : ask(&count, entries.data()), name, what);
-  entries.resize(std::min<std::size_t>(count, entries.size()));  // It may have shrunk in between.
+  entries.resize(std::min<std::size_t>(count, entries.size()));  // It may have shrunk meanwhile.
   return entries;
 }
 
-/// @name What is newer than the loader of Debian 12
-/// Found in the loader that the process has, at run time. Null: that loader does not know the call.
+/// @name Calls newer than Debian 12's loader
+/// Looked up in the process's loader at run time. Null: that loader lacks the call.
 struct Newer {
   abi::InitDrivers init_drivers = nullptr;
   abi::CommandListHostSynchronize command_list_host_synchronize = nullptr;
@@ -206,7 +206,7 @@ struct Newer {
 };
 
 inline Newer find_newer() {
-  // The one that is loaded already, whatever scope it was loaded into; never another copy.
+  // The loader that is already loaded, in whatever scope; never a second copy.
   void* const loader = ::dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
   Newer newer;
   const auto find = [&](auto& function, const char* name) {
@@ -225,7 +225,7 @@ inline Newer find_newer() {
   find(newer.append_wait_semaphore, "zeCommandListAppendWaitExternalSemaphoreExt");
   find(newer.get_last_error_description, "zeDriverGetLastErrorDescription");
   find(newer.get_vector_widths, "zeDeviceGetVectorWidthPropertiesExt");
-  if (loader) ::dlclose(loader);  // The program's own reference to it stays.
+  if (loader) ::dlclose(loader);  // The program itself still holds a reference.
   return newer;
 }
 inline const Newer& newer() {
@@ -233,7 +233,7 @@ inline const Newer& newer() {
   return found;
 }
 
-/// @errors kUnimplemented, by name, when there is no such call here.
+/// @errors kUnimplemented, naming the call, when it is missing here.
 template <typename Function>
 Function need(Function function, const char* name, const char* from = "the Level Zero loader of this process") {
   if (!function)
@@ -242,7 +242,7 @@ Function need(Function function, const char* name, const char* from = "the Level
   return function;
 }
 
-/// An extension's table, or a function, by name from the driver. Null: the driver has none under that name.
+/// Asks the driver for an extension's table or function by name. Null: the driver has none of that name.
 template <typename Table>
 const Table* extension_table(ze_driver_handle_t driver, const char* name) {
   void* found = nullptr;
@@ -251,8 +251,8 @@ const Table* extension_table(ze_driver_handle_t driver, const char* name) {
   return result == ZE_RESULT_SUCCESS ? static_cast<const Table*>(found) : nullptr;
 }
 
-/// With several drivers in a process, a loader may wrap their handles; tables of extensions are the drivers' own and
-/// want theirs.
+/// The driver's own handle. With several drivers in a process, a loader may wrap handles; extension tables belong to
+/// the drivers and expect theirs.
 template <typename T>
 T driver_side(zel_handle_type_t type, T handle) {
   void* own = nullptr;
@@ -279,7 +279,7 @@ inline std::string last_words() {
   std::string words;
   for (ze_driver_handle_t driver : drivers) {
     auto ask = newer().get_last_error_description;
-    if (!ask) {  // Older loaders have no such call; their drivers may.
+    if (!ask) {  // Older loaders lack this call; their drivers may have it.
       void* own = nullptr;
       if (zeDriverGetExtensionFunctionAddress(driver, kCall, &own) != ZE_RESULT_SUCCESS || !own) continue;
       ask = reinterpret_cast<decltype(ask)>(own);
@@ -287,13 +287,13 @@ inline std::string last_words() {
     }
     const char* text = nullptr;
     if (ask(driver, &text) != ZE_RESULT_SUCCESS || !text || !*text) continue;
-    if (!words.empty()) return {};  // Of two drivers one speaks of an older failure, and nobody knows which.
+    if (!words.empty()) return {};  // Two answers: one is about an older failure, and we cannot tell which.
     words = std::string("; the driver says: ") + text;
   }
   return words;
 }
 
-/// Nanoseconds from now to `deadline`, as the waiting calls take them: never their "for ever".
+/// Nanoseconds until `deadline`, as the waiting calls take them; never their value for "infinite".
 inline std::uint64_t nanoseconds_left(Deadline deadline) {
   constexpr auto kLongest = std::chrono::hours(1);
   const auto now = Clock::now();
@@ -302,8 +302,8 @@ inline std::uint64_t nanoseconds_left(Deadline deadline) {
   return static_cast<std::uint64_t>(std::chrono::nanoseconds(deadline - now).count());
 }
 
-/// Waits by one of the ze*Synchronize calls.
-/// @errors kDeadlineExceeded; what the call gives otherwise: kAborted for a lost device.
+/// Waits with one of the ze*Synchronize calls.
+/// @errors kDeadlineExceeded; other errors of the call: kAborted for a lost device.
 template <typename Function, typename T, typename What>
 void synchronize(const char* name, Function function, T handle, Deadline deadline, const What& what) {
   for (;;) {
@@ -311,13 +311,13 @@ void synchronize(const char* name, Function function, T handle, Deadline deadlin
     const ze_result_t result = call(function, handle, left);
     if (result == ZE_RESULT_SUCCESS) return;
     if (result == ZE_RESULT_NOT_READY && Clock::now() < deadline)
-      continue;  // Woke early, or the deadline is further than one wait reaches.
+      continue;  // Woke early, or the deadline exceeds one wait's range.
     std::string text = "level_zero: ";
     if constexpr (std::is_invocable_v<What>)
       text += what();
     else
       text += what;
-    // What failed did so in a thread of the driver's: its last words to this one are about something else.
+    // The failure was in a driver's thread; the description for this thread would be about another call.
     text += ": " + (result == ZE_RESULT_NOT_READY ? std::string("it was not done in time") : result_name(result));
     throw Error(code_of(result), text, name, static_cast<std::int64_t>(result));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled and linked at configuration: whether headers and loader know what the framework asks of them. Drivers are
-// looked for at run time.
+// Compiled and linked at configuration to check that headers and loader have what the framework needs. Drivers are
+// looked up at run time.
 #include <cstddef>
 #include <cstdint>
 

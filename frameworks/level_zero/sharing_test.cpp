@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways between USM, host memory and dma-bufs: what is shared, what is refused and why; events, fences, semaphores.
+// Edges between USM, host memory and dma-bufs: what is shared, what is refused and why; events, fences, semaphores.
 #include <atomic>
 #include <thread>
 
@@ -15,7 +15,7 @@ namespace {
 
 class LevelZeroSharing : public LevelZeroFixture {
  protected:
-  /// Whole pages of the process's own.
+  /// Whole pages owned by the process.
   static std::shared_ptr<std::byte> pages(std::size_t count) {
     return {static_cast<std::byte*>(std::aligned_alloc(4096, count * 4096)), std::free};
   }
@@ -310,7 +310,7 @@ TEST_F(LevelZeroSharing, TheHostWaitsForWhatTheUsersCommandsDo) {
 }
 
 TEST_F(LevelZeroSharing, ACopyThatIsLateKeepsItsMemoryAlive) {
-  // A list that waits for an event holds the queue of copies up, as a busy device would.
+  // A list waiting for an event blocks the queue of copies, as a busy device would.
   UserEvent user;
   make_event(user);
   const Tensor from = allocate(context, UsmType::kDevice, bytes_info(64));
@@ -326,7 +326,7 @@ TEST_F(LevelZeroSharing, ACopyThatIsLateKeepsItsMemoryAlive) {
   to = {};
   EXPECT_GT(detail::Probe::handles, references_before) << "the memory went while the device may still write it";
   zeEventHostSignal(user.event);
-  write(from, counted(64, 1));  // The late one has ended by then, and is put away by the next.
+  write(from, counted(64, 1));  // The late copy has finished by now; the next one cleans it up.
   write(from, counted(64, 1));
   usm().native().drop_idle();
   EXPECT_EQ(detail::Probe::handles, references_before - 1) << "the late copy's memory stayed";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How users' commands and Tenon's tensors wait for each other, and external semaphores.
+// How users' commands and Tenon's tensors wait for each other; external semaphores.
 #pragma once
 
 #include <vector>
@@ -11,37 +11,37 @@ namespace tenon {
 inline namespace v1 {
 namespace level_zero {
 
-/// Tells that a command writes the tensor's memory until `signal` (a ze_event or ze_fence): host accesses and maps wait
-/// for it from then on, and raise its failure. The object stays the caller's: see point().
+/// Declares that a command writes the tensor's memory until `signal` (a ze_event or ze_fence): host accesses and maps
+/// then wait for it and raise its failure. The object stays the caller's: see point().
 /// @errors kInvalidArgument: null, a tensor outside Level Zero.
 template <typename T>
 void wrote(const Tensor& tensor, T signal, Ref<RefCounted> owner = {}) {
   usm_pointer(tensor);
   tensor.memory()->hazards().wrote(point(signal, std::move(owner)));
 }
-/// Tells that a command reads the tensor's memory until `signal`: writers wait for it. @errors as wrote().
+/// Declares that a command reads the tensor's memory until `signal`: writers wait for it. @errors as wrote().
 template <typename T>
 void reads(const Tensor& tensor, T signal, Ref<RefCounted> owner = {}) {
   usm_pointer(tensor);
   tensor.memory()->hazards().read_until(point(signal, std::move(owner)));
 }
 
-/// What a command must wait for before it touches a tensor, as its phWaitEvents.
+/// What a command must wait for before it accesses a tensor, as its phWaitEvents.
 class WaitList {
  public:
   std::uint32_t size() const { return static_cast<std::uint32_t>(events_.size()); }
-  /// Null when empty, as Level Zero wants it.
+  /// Null when empty, as Level Zero requires.
   ze_event_handle_t* data() { return events_.empty() ? nullptr : events_.data(); }
 
  private:
   friend WaitList wait_list(const Tensor&, Access, Deadline, Ledger*);
-  std::vector<TimelinePoint> points_;  // Keep what owns the events alive.
+  std::vector<TimelinePoint> points_;  // Keep the events' owners alive.
   std::vector<ze_event_handle_t> events_;
 };
 
-/// The last write of the tensor's memory where it is a ze_event: handed on, not waited for. Other writes and, for write
-/// access, reads that still run are waited for on the host. @errors kDeadlineExceeded; the failure that a point
-/// carries.
+/// The wait list for a command. A last write to the tensor's memory that is a ze_event is passed on without waiting.
+/// Other writes, and for write access also reads in progress, are waited for on the host. @errors kDeadlineExceeded;
+/// the failure that a point carries.
 inline WaitList wait_list(const Tensor& tensor, Access access, Deadline deadline = default_deadline(),
                           Ledger* ledger = nullptr) {
   usm_pointer(tensor);
@@ -59,12 +59,12 @@ inline WaitList wait_list(const Tensor& tensor, Access access, Deadline deadline
   return list;
 }
 
-/// A semaphore of another API, imported by its descriptor; command lists signal it and wait for it.
+/// A semaphore of another API, imported by its descriptor. Command lists can signal it and wait for it.
 /// @thread as its command list.
 class Semaphore {
  public:
-  /// @param fd  Stays the caller's. @param type  What it is: opaque, or a Vulkan timeline semaphore.
-  /// @errors kUnimplemented, with who lacks it: a loader before 1.19, or a driver without the extension.
+  /// @param fd  Stays the caller's. @param type  Its type: opaque, or a Vulkan timeline semaphore.
+  /// @errors kUnimplemented, saying which is too old: a loader before 1.19, or a driver without the extension.
   Semaphore(const Context& context, int fd, abi::SemaphoreType type) {
     const Device& device = level_zero::device(context);
     if (!device.driver->has(abi::kSemaphoreExtension))
@@ -90,7 +90,7 @@ class Semaphore {
   }
   abi::SemaphoreHandle handle() const { return handle_; }
 
-  /// Appends to a command list; `value` counts for timeline semaphores only.
+  /// Appends to a command list; `value` is used only by timeline semaphores.
   void append_signal(ze_command_list_handle_t list, std::uint64_t value) const {
     const auto append =
         detail::need(detail::newer().append_signal_semaphore, "zeCommandListAppendSignalExternalSemaphoreExt");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ze_context on one device, and the copies that Tenon itself lets the device do.
+// One ze_context on one device, and the copies that Tenon makes the device perform.
 #pragma once
 
 #include <functional>
@@ -15,24 +15,24 @@ inline namespace v1 {
 namespace level_zero {
 namespace detail {
 
-/// One copy between allocations that the device reaches.
+/// One copy between allocations that the device can access.
 struct CopyRegion {
   void* to = nullptr;
   const void* from = nullptr;
   std::size_t size = 0;
 };
 
-/// A command list and the fence that tells its end. Reused: making them costs more than small copies do.
+/// A command list and the fence that signals its end. Reused: creating them costs more than a small copy.
 struct CopyJob {
-  Ref<const RefCounted> native;  ///< Of a job that is late: its queue goes after it. First, so it is let go last.
-  std::shared_ptr<void> busy;    ///< Of a job that is late: keeps the queue from being put away.
-  Ref<RefCounted> kept;          ///< What the copies read and write, as long as they may run.
+  Ref<const RefCounted> native;  ///< Set when late: keeps the queue's owner alive. First member, so released last.
+  std::shared_ptr<void> busy;    ///< Set when late: keeps the queue from being dropped.
+  Ref<RefCounted> kept;          ///< Keeps alive what the copies read and write.
   Handle<ze_command_list_handle_t> list;
   Handle<ze_fence_handle_t> fence;
 };
 
-/// Copies whose waits ran out while the device may still be at them: they and their memory stay until it is done. Of
-/// the process, since what they keep alive keeps their context.
+/// Copies whose waits timed out while the device may still run them: they and their memory are kept until it finishes.
+/// One list per process, because what they keep alive includes their context.
 /// @thread all members from any thread.
 class LateCopies {
  public:
@@ -44,7 +44,7 @@ class LateCopies {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
   }
-  /// Puts away those that have ended. @param patience_ns  How long to wait for each.
+  /// Removes those that have finished. @param patience_ns  How long to wait for each.
   void put_away(std::uint64_t patience_ns) noexcept {
     std::vector<std::unique_ptr<CopyJob>> jobs;
     {
@@ -65,19 +65,19 @@ class LateCopies {
 };
 
 /// The native objects behind a context.
-/// @thread members from any thread once it is made.
+/// @thread members from any thread once constructed.
 class Native final : public RefCounted {
  public:
   Device device;
   Handle<ze_context_handle_t> context;
-  /// The driver takes a sealed memfd where it takes a dma-buf: software drivers do. Found out by importing one.
+  /// The driver imports a sealed memfd like a dma-buf, as software drivers do. Determined by importing one.
   bool imports_memfd = false;
-  /// Device allocations are reached through their address. What the device says, unless a test says otherwise.
+  /// The host can use addresses of device allocations. As the device reports, unless a test overrides it.
   bool maps_device_memory = false;
-  /// For tests: appends to a list of copies before them.
+  /// For tests: appends commands before the copies.
   mutable std::function<ze_result_t(ze_command_list_handle_t)> before_copies;
 
-  /// Gives back the queue and the lists that are kept for the next copy, and what late copies kept alive.
+  /// Releases the queue and lists kept for the next copy, and what late copies kept alive.
   void drop_idle() const noexcept {
     constexpr std::uint64_t kPatience = 100'000'000;
     LateCopies::instance().put_away(kPatience);
@@ -86,8 +86,8 @@ class Native final : public RefCounted {
     if (running_ == 0) queue_.reset();
   }
 
-  /// Copies and waits. When the wait runs out, `kept` (what owns both sides) stays alive until the device is done.
-  /// @errors kUnimplemented: the device has no queue that copies; kDeadlineExceeded; what the native calls give.
+  /// Copies and waits. If the wait times out, `kept` (the owner of both sides) stays alive until the device finishes.
+  /// @errors kUnimplemented: the device has no queue that can copy; kDeadlineExceeded; errors of native calls.
   void copy(std::span<const CopyRegion> regions, Ref<RefCounted> kept, Deadline deadline) const {
     if (regions.empty()) return;
     LateCopies& late = LateCopies::instance();
@@ -111,7 +111,7 @@ class Native final : public RefCounted {
  private:
   static constexpr std::size_t kMostIdle = 4;
 
-  /// While copies are made, the queue stays.
+  /// Keeps the queue alive while copies are made.
   class Running {
    public:
     explicit Running(const Native& native) : native_(native) { count(1); }
@@ -166,7 +166,7 @@ class Native final : public RefCounted {
     job->fence = create<ze_fence_handle_t>("zeFenceCreate", what, zeFenceCreate, queue_.get(), &fence);
     return job;
   }
-  /// A job that ended; it is dropped when it cannot be made new.
+  /// Keeps a finished job for reuse; drops it if it cannot be reset.
   void give_back(std::unique_ptr<CopyJob> job) const noexcept {
     job->kept = {};
     if (zeFenceReset(job->fence.get()) != ZE_RESULT_SUCCESS || zeCommandListReset(job->list.get()) != ZE_RESULT_SUCCESS)
@@ -175,7 +175,7 @@ class Native final : public RefCounted {
     if (idle_.size() < kMostIdle) idle_.push_back(std::move(job));
   }
 
-  // The order is that of their making: lists and fences go before the queue, the queue before the context.
+  // In order of creation: lists and fences are destroyed before the queue, the queue before the context.
   mutable std::mutex mutex_;
   mutable Handle<ze_command_queue_handle_t> queue_;
   mutable std::vector<std::unique_ptr<CopyJob>> idle_;

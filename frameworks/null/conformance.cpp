@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The null framework for the conformance suite. What a copy of it changes: variants, how to count, how to make calls
-// fail.
+// The null framework for the conformance suite. In a copy, change: the variants, how objects are counted, how calls are
+// made to fail.
 #include <tenon/frameworks/null/null.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
@@ -13,7 +13,7 @@ class NullUnderTest final : public conformance::FrameworkUnderTest {
  public:
   std::string_view name() const override { return "null"; }
   Context make_context() override { return null::make_context(); }
-  /// The two sorts of block go different ways to the CPU: shared and copied. The third came in by its handle.
+  /// The first two take different ways to the CPU: shared and copied. The third was wrapped by its handle.
   std::vector<std::string> variants() const override { return {"host_visible", "private_block", "wrapped"}; }
 
   conformance::Allocation make_memory(const Context& context, std::string_view variant,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts of this framework exist on this machine. A real one asks its library here, and gives none where there
-// is none.
+// The contexts of this framework on this machine. A real framework queries its library here, and returns none if there
+// are none.
 #pragma once
 
 #include <vector>

@@ -12,14 +12,14 @@ namespace tenon {
 inline namespace v1 {
 namespace null::native {
 
-/// In a real framework this header is the vendor's. This one has what most vendors' have: handles with counts, memory
-/// of the host that can be wrapped, private memory that only the library reaches, and codes instead of exceptions.
+/// In a real framework this is the vendor's header. This one has what most have: reference-counted handles, host memory
+/// that can be wrapped, private memory that only the library can access, and codes instead of exceptions.
 /// @thread all functions from any thread.
 enum Status : int { kSuccess = 0, kInvalidValue = -1, kOutOfMemory = -2, kNotMappable = -3, kInjected = -99 };
 enum Flags : unsigned { kPrivate = 0, kHostVisible = 1 };
 enum class Direction { kToHost, kFromHost };
 
-/// Host pointers must be aligned to this to be wrapped.
+/// Host pointers must have this alignment to be wrapped.
 inline constexpr std::size_t kWrapAlignment = 16;
 
 struct Block {
@@ -35,7 +35,7 @@ inline std::atomic<std::size_t> live{0};
 inline std::atomic<long> countdown{0};
 inline std::atomic<bool> failed{false};
 
-/// True when this call is the one that was told to fail.
+/// True when this call was chosen to fail.
 inline bool injected() {
   long left = countdown.load(std::memory_order_relaxed);
   while (left > 0) {
@@ -48,8 +48,8 @@ inline bool injected() {
 }
 }  // namespace detail
 
-/// Makes a block of `size` bytes with one reference: of its own memory for a null `host`, else around `host`, which the
-/// caller keeps alive. Blocks around host memory are host-visible.
+/// Makes a block of `size` bytes with one reference. With a null `host` it has its own memory; otherwise it wraps
+/// `host`, which the caller keeps alive. Blocks over host memory are host-visible.
 inline int null_create(std::size_t size, void* host, unsigned flags, Block** out) {
   if (!out) return kInvalidValue;
   if (detail::injected()) return kInjected;
@@ -77,7 +77,7 @@ inline int null_retain(Block* block) {
   return kSuccess;
 }
 
-/// Gives one reference back; the last one frees the block. Never fails on a valid block.
+/// Releases one reference; the last one frees the block. Never fails on a valid block.
 inline int null_release(Block* block) {
   if (!block) return kInvalidValue;
   if (block->references.fetch_sub(1) != 1) return kSuccess;
@@ -96,7 +96,7 @@ inline int null_map(Block* block, void** out) {
   return kSuccess;
 }
 
-/// Copies between the block and host memory; returns when it is done.
+/// Copies between the block and host memory; complete when it returns.
 inline int null_copy(Block* block, std::size_t offset, std::size_t size, void* host, Direction direction) {
   if (!block || (!host && size) || offset > block->size || size > block->size - offset) return kInvalidValue;
   if (detail::injected()) return kInjected;
@@ -108,7 +108,7 @@ inline int null_copy(Block* block, std::size_t offset, std::size_t size, void* h
   return kSuccess;
 }
 
-/// For tests: blocks alive; the n-th call from now on fails with kInjected (0: none); whether it has.
+/// For tests: number of live blocks; makes the n-th call from now fail with kInjected (0: none); whether it did.
 inline std::size_t live_blocks() { return detail::live.load(); }
 inline void fail_call(std::size_t n) {
   detail::failed.store(false);

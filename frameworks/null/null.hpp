@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest whole framework: the template that a new one is copied from.
+// The smallest complete framework: the template for a new one.
 //
 // How to write a framework, in the order of this file. Copy the folder, rename it, and replace native.hpp by your
 // library's header.
 //
 //  1. The kind. One constexpr name. There is no list of kinds to extend and nothing to register.
-//  2. The native calls. One function, check(), turns a code into tenon::Error with the name of the call: every failure
-//     then says which foreign function gave what.
-//  3. Memory. One class over one native allocation. Its constructor is given what it owns and cannot fail half-way; its
-//     destructor first drops the views, then gives back what it owns: that is "released once, on every path".
-//  4. View. What this framework makes of *another* framework's memory: here a block around host memory. It belongs to
-//     that memory, dies with it and must hold no reference to it, else neither would ever die.
-//  5. Context. Allocates, and lists the edges. read() and write() go through the framework's own calls: alias tests
-//     use them as the second opinion, what they see is what the framework sees.
-//  6. Edges. step() judges a description and touches nothing; map() performs it. They must agree: write the
-//     conditions once. An edge that shares returns source.through(view); one that copies returns new memory, after
-//     waiting for the last write. What cannot be done is a Refusal that says which capability is missing; what fails
-//     is an exception. The router books both; it also refuses writes to what is read-only or copied.
-//     core/host_edge.hpp has what edges share, and HostEdge, which is all of an edge to a library that takes addresses.
-//  7. The typed accessor, wrap() and adopt(): how users come in and get out with native handles.
-//  8. contexts.hpp: what of this framework exists on this machine, for the tool's matrix and devices.
+//  2. The native calls. One function, check(), turns a code into tenon::Error with the call's name, so that every
+//     failure says which foreign function returned what.
+//  3. Memory. One class over one native allocation. Its constructor receives what it owns and cannot fail half-way;
+//     its destructor first drops the views, then releases what it owns: "released once, on every path".
+//  4. View. This framework's view of *another* framework's memory: here a block around host memory. It belongs to
+//     that memory, dies with it and must hold no reference to it, or neither would ever be freed.
+//  5. Context. Allocates, and lists the edges. read() and write() use the framework's own calls: alias tests need
+//     them as an independent check of what the framework sees.
+//  6. Edges. step() judges a description and touches nothing; map() performs the hop. They must agree: write the
+//     conditions once. A sharing edge returns source.through(view); a copying edge returns new memory, after waiting
+//     for the last write. An impossible request is a Refusal that names the missing capability; a failure is an
+//     exception. The router books both, and refuses writes to read-only or copied memory. core/host_edge.hpp has
+//     what edges share, and HostEdge, a complete edge to a library that takes addresses.
+//  7. The typed accessor, wrap() and adopt(): how users convert to and from native handles.
+//  8. contexts.hpp: the framework's contexts on this machine, for the tool's matrix and devices.
 //  9. conformance.cpp: tells the conformance suite how to make your memory, count your objects and make your calls
-//     fail. It then runs over your edges: content, aliasing, lifetimes, failures, threads, ledger. null_test.cpp
-//     holds what is special.
+//     fail. The suite then tests your edges: content, aliasing, lifetimes, failures, threads, ledger. null_test.cpp
+//     tests only what is specific to the framework.
 //
-// The three edges here are the three cases there are:
+// The three edges here show all three cases:
 //   cpu -> null.block          shares: a block is made around the host memory and kept as its view.
 //   null.block -> cpu          shares when the CPU can reach the block, else copies it out.
 //   null.block -> null.block   refused: the library cannot hand a block to another of its contexts.
@@ -41,7 +41,7 @@ namespace tenon {
 inline namespace v1 {
 namespace null {
 
-/// 1. The kind: what `Tensor::kind()` says of this framework's memory.
+/// 1. The kind: `Tensor::kind()` of this framework's memory.
 inline constexpr MemoryKind kBlockMemory{"null.block"};
 
 using native::Block;
@@ -58,7 +58,7 @@ inline void check(int status, const char* call, const std::string& what) {
   throw Error(code, "null: " + what, call, status);
 }
 
-/// Owner of one reference to a block: what an exception between two native calls needs.
+/// Owns one reference to a block, so that an exception between two native calls releases it.
 class BlockReference {
  public:
   BlockReference() = default;
@@ -82,10 +82,10 @@ inline BlockReference create(std::size_t size, void* host, unsigned flags, const
 
 }  // namespace detail
 
-/// 3. A block as memory. Host-visible blocks are host-addressable at once, private ones only through edges.
+/// 3. A block as memory. Host-visible blocks are host-addressable directly, private ones only through edges.
 class BlockMemory final : public Memory {
  public:
-  /// Takes the reference over. @errors what null_map gives.
+  /// Takes ownership of the reference. @errors those of null_map.
   static Ref<BlockMemory> over(Context context, detail::BlockReference block) {
     Properties properties;
     properties.size_bytes = block.get()->size;
@@ -93,10 +93,10 @@ class BlockMemory final : public Memory {
       detail::check(native::null_map(block.get(), &properties.host), "null_map",
                     "mapping a block of " + std::to_string(block.get()->size) + " bytes");
     }
-    // No identity: the library reuses the addresses of its blocks, so a handle does not name an allocation.
+    // No identity: the library reuses addresses of blocks, so a handle does not identify an allocation.
     return Ref<BlockMemory>(new BlockMemory(std::move(context), properties, std::move(block)));
   }
-  ~BlockMemory() override { drop_views(); }  // Before the member `block_` gives up what the views refer to.
+  ~BlockMemory() override { drop_views(); }  // Before `block_`, which the views refer to, is released.
 
   Block* block() const { return block_.get(); }
 
@@ -107,7 +107,7 @@ class BlockMemory final : public Memory {
   detail::BlockReference block_;
 };
 
-/// 4. A block around someone else's memory.
+/// 4. A block over another framework's memory.
 class BlockView final : public View {
  public:
   BlockView(Context context, Access access, void* host, detail::BlockReference block)
@@ -118,7 +118,7 @@ class BlockView final : public View {
   detail::BlockReference block_;
 };
 
-/// 7a. The native handle; it lives as long as the tensor. The tensor begins at tensor.offset() in it.
+/// 7a. The native handle, valid as long as the tensor. The tensor begins at tensor.offset() in it.
 /// @errors kInvalidArgument: a tensor of another framework.
 inline Block* block(const Tensor& tensor) {
   if (tensor && tensor.view()) {
@@ -127,7 +127,7 @@ inline Block* block(const Tensor& tensor) {
     if (const auto* memory = dynamic_cast<const BlockMemory*>(tensor.memory().get())) return memory->block();
   }
   throw Error(Code::kInvalidArgument, "null::block of " + to_string(tensor) +
-                                          ": it is no null.block; map it to a null context with a Router first");
+                                          ": it is not a null.block; map it to a null context with a Router first");
 }
 
 namespace detail {
@@ -137,7 +137,7 @@ inline void copy_elements(const Tensor& tensor, std::byte* packed, native::Direc
   if (tensor.size_bytes() == 0) return;
   Block* const from = block(tensor);
   const Shape& shape = tensor.shape();
-  std::size_t run = tensor.size_bytes(), outer = 0;  // Axes below `outer` are walked, the rest is one run.
+  std::size_t run = tensor.size_bytes(), outer = 0;  // Iterates over axes below `outer`; the rest is one run.
   if (!tensor.is_contiguous()) {
     run = size_bytes(tensor.element_type());
     outer = shape.size();
@@ -182,13 +182,13 @@ class CpuToBlock final : public Edge {
     const View* view = memory.find_view(*to, kBlockMemory, options.access);
     if (!view) {
       void* host = source.view() ? source.view()->host() : memory.host();
-      // Wide access from the start: one view then serves readers and writers.
+      // Widest access from the start, so that one view serves readers and writers.
       const Access access = memory.read_only() ? Access::kRead : Access::kReadWrite;
       auto made = std::make_unique<BlockView>(
           to, access, host,
           create(memory.size_bytes(), host, native::kHostVisible,
                  "wrapping " + std::to_string(memory.size_bytes()) + " bytes of host memory"));
-      made->set_standing(id());  // The block stays valid: mapping again needs no native call.
+      made->set_standing(id());  // The block stays valid, so mapping again needs no native call.
       view = &memory.add_view(std::move(made));
     }
     return source.through(view);
@@ -248,7 +248,7 @@ inline constexpr const Edge* kEdges[] = {&cpu_to_block, &block_to_cpu, &block_to
 
 }  // namespace detail
 
-/// 5. The context. A real one holds its library's context handle, and gives the identity of its device.
+/// 5. The context. A real one holds its library's context handle and returns its device's identity.
 class BlockContext final : public ContextImpl {
  public:
   std::string_view name() const override { return "null"; }
@@ -259,8 +259,8 @@ class BlockContext final : public ContextImpl {
     wanted.alignment = native::kWrapAlignment;
     return wanted;
   }
-  /// A private block; a host-visible one when `wanted.host_access`. @errors kUnimplemented: descriptors; what
-  /// null_create gives.
+  /// A private block, or a host-visible one if `wanted.host_access`. @errors kUnimplemented: descriptors; those of
+  /// null_create.
   Ref<Memory> allocate(const Requirements& wanted) override {
     if (wanted.fd != FdKind::kNone)
       throw Error(Code::kUnimplemented,
@@ -281,23 +281,23 @@ class BlockContext final : public ContextImpl {
   }
 };
 
-/// A context of its own. Many libraries allow several; where memory may not pass between them, an edge says so.
+/// Makes a new context. Many libraries allow several; if memory may not pass between them, an edge refuses it.
 inline Context make_context() { return Context(make_ref<BlockContext>()); }
-/// The context of the process, for those who need only one.
+/// The context of the process, for users who need only one.
 inline Context context() {
   static const Context* the_one = new Context(make_context());  // Outlives static destructors that hold tensors.
   return *the_one;
 }
 
-/// 7b. The caller's block as a tensor: borrowed by a reference of its own, so the caller may release theirs at any
+/// 7b. Wraps the caller's block as a tensor. Takes its own reference, so the caller may release theirs at any
 /// time.
-/// @errors kInvalidArgument: null; kOutOfRange: `info` needs more than the block has; what null_retain gives.
+/// @errors kInvalidArgument: null; kOutOfRange: `info` needs more than the block has; those of null_retain.
 inline Tensor wrap(const Context& context, Block* block, const TensorInfo& info) {
   detail::check(native::null_retain(block), "null_retain", "wrapping a block for " + to_string(info.shape));
   return Tensor(info, BlockMemory::over(context, detail::BlockReference(block)));
 }
 
-/// Takes the caller's reference over; it is given back once, also when this fails. @errors as wrap().
+/// Takes over the caller's reference; it is released once, also when this fails. @errors as wrap().
 inline Tensor adopt(const Context& context, Block* block, const TensorInfo& info) {
   if (!block) throw Error(Code::kInvalidArgument, "null::adopt for " + to_string(info.shape) + ": a null block");
   return Tensor(info, BlockMemory::over(context, detail::BlockReference(block)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a repeated map costs beside a bare header over the same bytes, and that it allocates nothing.
+// Cost of a repeated map beside a bare header over the same bytes; shows that it allocates nothing.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -15,10 +15,10 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }
 
-// The pair below is matched by itself; inlined into new-expressions, g++ sees malloc and free beside operator new.
+// The pair below matches; inlined into new-expressions, g++ sees malloc and free beside operator new.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
-// Every allocation of this program, so that the benchmarks can say how many are ours.
+// Counts every allocation of this program for the benchmarks.
 void* operator new(std::size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* data = std::malloc(size ? size : 1)) return data;
@@ -54,12 +54,12 @@ void counted(benchmark::State& state, Body body) {
     body();
   }
   in_body = allocations.load() - before;
-  // The library allocates a handful of times itself around the loop; per iteration that rounds to nothing.
+  // The library itself allocates a few times around the loop; per iteration that rounds to nothing.
   state.counters["allocations_per_map"] =
       static_cast<double>(in_body / std::max<std::size_t>(1, static_cast<std::size_t>(state.iterations())));
 }
 
-/// A header as cv::Mat's: flags, extents and strides of its own, a pointer into memory with a shared count.
+/// A header like cv::Mat's: its own flags, extents and strides, and a pointer into memory with a shared count.
 struct BareHeader {
   int flags = 0, dims = 0;
   std::size_t rows = 0, columns = 0;
@@ -105,7 +105,7 @@ void MapRepeat(benchmark::State& state) {
 BENCHMARK(MapRepeat)->Name("Map/cpu->null.block/224x224_rgb_repeat");
 
 void MapCycle(benchmark::State& state) {
-  // The whole cycle of a steady state: out of the pool, mapped, back into the pool.
+  // The full cycle of the steady state: out of the pool, mapped, back into the pool.
   Router router;
   router.add(null::context());
   cpu::Pool pool(3 * 224 * 224, 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is special to the null framework: handles out and in. Everything else about it is the conformance suite's.
+// What is specific to the null framework: wrapping handles and returning them. The conformance suite tests the rest.
 #include <tenon/frameworks/null/null.hpp>
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses with a beginning and an end, for devices that share the host's memory but want a map or an unmap between
-// its uses and theirs (Coherency::kMapped).
+// Accesses with a beginning and an end, for devices that share the host's memory but need a map or unmap between the
+// host's uses and their own (Coherency::kMapped).
 #pragma once
 
 #include <tenon/frameworks/opencl/buffer.hpp>
@@ -10,26 +10,26 @@ inline namespace v1 {
 namespace opencl {
 namespace detail {
 
-/// Whose turn it is with one buffer. The side away from home (the host at a buffer, the device at host memory) borrows
-/// it: the first of its users opens, the last one closes.
+/// Whose turn it is to use one buffer. The side away from home (the host at a buffer, the device at host memory)
+/// borrows it: its first user opens the access, its last one closes it.
 class Turns {
  public:
   explicit Turns(std::size_t users) : users_(users) {}
   virtual ~Turns() = default;
 
-  /// @errors what open() gives; nothing is held then.
+  /// @errors those of open(); nothing is held then.
   void enter(bool writes, Deadline deadline) {
     std::lock_guard lock(mutex_);
     if (users_ == 0) open(deadline);
     ++users_;
     written_ = written_ || writes;
   }
-  /// Says that a user who is in writes.
+  /// Declares that a current user writes.
   void writes() {
     std::lock_guard lock(mutex_);
     written_ = true;
   }
-  /// Never throws: what goes wrong travels in the memory's hazards.
+  /// Never throws: a failure is stored in the memory's hazards.
   void leave(const Memory& memory) noexcept {
     std::lock_guard lock(mutex_);
     if (--users_ != 0) return;
@@ -45,15 +45,15 @@ class Turns {
         const TimelinePoint point = failed->next();
         failed->fail(point.value(), std::current_exception());
         memory.hazards().wrote(point);
-      } catch (...) {  // No memory even for that: the next native call will say so.
+      } catch (...) {  // No memory even for that: the next native call reports it.
       }
     }
   }
 
  protected:
-  /// Makes the bytes the borrower's; returns when they are.
+  /// Gives the bytes to the borrower; returns when it may use them.
   virtual void open(Deadline deadline) = 0;
-  /// Starts giving them back. @return when they are.
+  /// Starts returning them. @return the point when they are back.
   virtual TimelinePoint close(const Memory& memory) = 0;
 
  private:
@@ -62,7 +62,7 @@ class Turns {
   bool written_ = false;
 };
 
-/// One use by the borrower; held by the tensor that a map returned, around the lease of the tensor that was mapped.
+/// One use by the borrower. Held by the tensor that a map returned; wraps the lease of the mapped tensor.
 class TurnLease final : public LeaseState {
  public:
   /// @errors as Turns::enter.
@@ -70,7 +70,7 @@ class TurnLease final : public LeaseState {
     turns.enter(writes(access), deadline);
     return entered(memory, turns, inner);
   }
-  /// For turns that were made entered.
+  /// For turns that were already entered when made.
   static Lease entered(const Ref<Memory>& memory, Turns& turns, const Lease& inner, Access access) {
     if (writes(access)) turns.writes();
     return entered(memory, turns, inner);
@@ -114,7 +114,7 @@ inline TimelinePoint point_of(Handle<cl_event> event) {
   return TimelinePoint(EventTimeline::over(std::move(event)), 1);
 }
 
-/// Host memory as a buffer: the device borrows it. While nobody does, the buffer is mapped, which is what lets the host
+/// Host memory as a buffer: the device borrows it. While it is not borrowed the buffer is mapped, so that the host may
 /// touch its own bytes.
 class BorrowedByDevice final : public BufferView, public Turns {
  public:
@@ -127,13 +127,13 @@ class BorrowedByDevice final : public BufferView, public Turns {
 
  private:
   void open(Deadline deadline) override {
-    if (!mapped_) return;  // A new buffer takes the host's bytes as they are.
+    if (!mapped_) return;  // A new buffer uses the host's bytes as they are.
     cl_event event = nullptr;
     check(injected() ? kInjected : unmap(&event), "clEnqueueUnmapMemObject", "handing host memory to the device");
     finish(Handle<cl_event>(event), deadline);
   }
   TimelinePoint close(const Memory& memory) override {
-    // After the commands that the user told of; those nobody told of are the user's own to wait for.
+    // After the commands that users reported; unreported ones are for the user to wait for.
     const TimelinePoint last = memory.hazards().last_write();
     const auto* write = dynamic_cast<const EventTimeline*>(last.timeline().get());
     const cl_event after = write ? write->event() : nullptr;
@@ -161,7 +161,7 @@ class BorrowedByDevice final : public BufferView, public Turns {
   void* mapped_ = nullptr;
 };
 
-/// A buffer's host side: the host borrows it by mapping. Made with its first map, which says where the bytes are.
+/// A buffer's host side: the host borrows it by mapping. Created with the first map, which gives the address.
 class BorrowedByHost final : public View, public Turns {
  public:
   BorrowedByHost(Context context, Access access, Ref<Native> native, cl_mem buffer, cl_map_flags flags,
@@ -191,7 +191,7 @@ class BorrowedByHost final : public View, public Turns {
   }
 
   Ref<Native> native_;
-  cl_mem buffer_;  // The memory's own, which outlives its views.
+  cl_mem buffer_;  // Owned by the memory, which outlives its views.
   cl_map_flags flags_;
   std::size_t size_;
   std::unique_ptr<MappedBuffer> mapped_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers: cl_mem as memory, as a view of other memory, and copied through the device's own commands.
+// Buffers: cl_mem as memory, as a view of other memory, and copies by the device's own commands.
 #pragma once
 
 #include <cstdlib>
@@ -18,8 +18,8 @@ namespace opencl {
 /// A buffer as memory: allocated here, or a user's.
 class BufferMemory final : public Memory {
  public:
-  /// What a user's sub-buffer is a region of. Held, because a driver may call the parent invalid once its owner has
-  /// released it, though the region lives.
+  /// The parent of a user's sub-buffer. Held, because a driver may treat the parent as invalid once its owner releases
+  /// it, even while the region is alive.
   struct Parent {
     detail::Handle<cl_mem> buffer;
     std::size_t origin = 0;
@@ -32,7 +32,7 @@ class BufferMemory final : public Memory {
         buffer_(std::move(buffer)),
         flags_(flags),
         parent_(std::move(parent)) {}
-  ~BufferMemory() override { drop_views(); }  // Mapped regions end before the buffer goes.
+  ~BufferMemory() override { drop_views(); }  // Unmaps regions before the buffer is released.
 
   cl_mem buffer() const { return buffer_.get(); }
   const detail::Native& native() const { return *native_; }
@@ -46,8 +46,8 @@ class BufferMemory final : public Memory {
   Parent parent_;
 };
 
-/// A buffer over someone else's memory: CL_MEM_USE_HOST_PTR over host memory, or the same cl_mem seen from another
-/// context of its cl_context.
+/// A buffer over other memory: CL_MEM_USE_HOST_PTR over host memory, or the same cl_mem as seen from another context
+/// over its cl_context.
 class BufferView : public View {
  public:
   BufferView(Context context, Access access, void* host, Ref<detail::Native> native, detail::Handle<cl_mem> buffer)
@@ -59,8 +59,8 @@ class BufferView : public View {
   detail::Handle<cl_mem> buffer_;
 };
 
-/// The buffer of a tensor; it lives as long as the tensor, which begins at tensor.offset() in it. Commands on it wait
-/// for wait_list(tensor, access), and are told by wrote() or reads().
+/// The buffer of a tensor; valid as long as the tensor, which begins at tensor.offset() in it. Commands on it must wait
+/// for wait_list(tensor, access) and be reported with wrote() or reads().
 /// @errors kInvalidArgument: a tensor of another kind.
 inline cl_mem buffer(const Tensor& tensor) {
   if (tensor && tensor.view()) {
@@ -69,7 +69,7 @@ inline cl_mem buffer(const Tensor& tensor) {
     if (const auto* memory = dynamic_cast<const BufferMemory*>(tensor.memory().get())) return memory->buffer();
   }
   throw Error(Code::kInvalidArgument, "opencl::buffer of " + to_string(tensor) +
-                                          ": it is no opencl.buffer; map it to an OpenCL context with a Router first");
+                                          ": not an opencl.buffer; map it to an OpenCL context with a Router first");
 }
 
 namespace detail {
@@ -79,7 +79,7 @@ template <typename Run>
 void for_each_run(const Tensor& tensor, Run run) {
   if (tensor.size_bytes() == 0) return;
   const Shape& shape = tensor.shape();
-  std::size_t size = tensor.size_bytes(), outer = 0;  // Axes below `outer` are walked, the rest is one run.
+  std::size_t size = tensor.size_bytes(), outer = 0;  // Iterates over axes below `outer`; the rest is one run.
   if (!tensor.is_contiguous()) {
     size = tenon::v1::size_bytes(tensor.element_type());
     outer = shape.size();
@@ -100,9 +100,9 @@ void for_each_run(const Tensor& tensor, Run run) {
   }
 }
 
-/// Enqueues copy(offset in the memory, offset in packed bytes, size), which gives an event of our queue, for every run
-/// of a tensor, and waits for the last. `other` is the other side of the copies: it is kept until they have ended, also
-/// when waiting for them is given up.
+/// Calls copy(offset in the memory, offset in packed bytes, size), which enqueues a copy and returns its event, for
+/// every run of a tensor, and waits for the last. `other` is the other side of the copies: kept until they finish, even
+/// if the wait times out.
 template <typename Copy>
 void run_copies(const Tensor& tensor, const Ref<Memory>& other, Deadline deadline, Copy copy) {
   Ref<EventTimeline> last;
@@ -130,8 +130,8 @@ inline void read_into(const Native& native, const Tensor& tensor, const Ref<Memo
   });
 }
 
-/// Copies a tensor's elements out by commands of the device: what the device sees, not what a map would bring up to
-/// date.
+/// Copies a tensor's elements out with device commands, to get what the device sees rather than what a map would
+/// update.
 inline void read_buffer(const Native& native, const Tensor& tensor, std::span<std::byte> out) {
   if (tensor.size_bytes() == 0) return;
   tensor.memory()->hazards().wait_for(Access::kRead, default_deadline());
@@ -145,7 +145,7 @@ inline void read_buffer(const Native& native, const Tensor& tensor, std::span<st
   std::memcpy(out.data(), mapped.data(), tensor.size_bytes());
 }
 
-/// The other way round; done when it returns.
+/// The reverse; complete when it returns.
 inline void write_buffer(const Native& native, const Tensor& tensor, std::span<const std::byte> in) {
   if (!tensor.is_writable())
     throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
@@ -163,12 +163,12 @@ inline void write_buffer(const Native& native, const Tensor& tensor, std::span<c
   for_each_run(tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) {
     last = copy_buffer(native, scratch.get(), to, packed, offset, size);
   });
-  finish(std::move(last), default_deadline());  // The queue is in order: the last is the last.
+  finish(std::move(last), default_deadline());  // The queue is in order, so the last event is enough.
 }
 
 }  // namespace detail
 
-/// The context of buffers, the main one of a cl_context.
+/// The context of buffers, the main context of a cl_context.
 class BufferContext final : public FacetContext {
  public:
   BufferContext(Ref<detail::Native> native, const std::string& device_name)
@@ -180,8 +180,8 @@ class BufferContext final : public FacetContext {
     wanted.alignment = std::max<std::size_t>(native().device.base_alignment, native().share_alignment);
     return wanted;
   }
-  /// A buffer over host memory of its own on devices where that is one memory for both, else one of the device's.
-  /// @errors kUnimplemented: descriptors, host access on devices that need a map for it; kResourceExhausted.
+  /// On devices that share memory with the host, a buffer over new host memory; elsewhere one in device memory.
+  /// @errors kUnimplemented: descriptors, or host access where it needs a map; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override {
     if (wanted.fd != FdKind::kNone)
       throw Error(Code::kUnimplemented, std::string(name()) +
@@ -193,13 +193,13 @@ class BufferContext final : public FacetContext {
                                                 " bytes was asked for; the device allows " +
                                                 std::to_string(native().device.max_allocation));
     if (native().coherency == Coherency::kStanding) return allocate_on_host(size, wanted);
-    // Without host access the alignment is that of an address on the device, where buffers begin at pages.
+    // Without host access only the device address must be aligned, and there buffers begin at pages.
     if (wanted.host_access || wanted.alignment > 4096)
       throw Error(Code::kUnimplemented,
                   std::string(name()) + ": host access or an alignment of " + std::to_string(wanted.alignment) +
                       " bytes was asked for, and the host reaches this device's buffers only by mapping them; allocate "
                       "with frameworks/cpu and map the memory here, or map the buffer to the host");
-    // Where both have one memory, this flag is what makes the driver take pages that the host can be given.
+    // On devices that share memory with the host, this flag makes the driver use pages that the host can access.
     const cl_mem_flags flags =
         CL_MEM_READ_WRITE | (native().coherency == Coherency::kMapped ? CL_MEM_ALLOC_HOST_PTR : 0);
     return over(detail::make_buffer(native(), flags, size, nullptr, "a buffer"), size, nullptr, flags);
@@ -211,19 +211,19 @@ class BufferContext final : public FacetContext {
     detail::write_buffer(native(), tensor, in);
   }
 
-  /// Memory over a buffer whose reference is taken over.
+  /// Memory over a buffer; takes over its reference.
   Ref<Memory> over(detail::Handle<cl_mem> buffer, std::size_t size, void* host, cl_mem_flags flags,
                    BufferMemory::Parent parent = {}) {
     Memory::Properties properties;
     properties.size_bytes = size;
     properties.host = host;
-    // While the memory lives the handle does too, and is not given out again.
+    // While the memory lives, its handle does too, and is not reused.
     properties.identity = {MemoryIdentity::Kind::kHandle, 0, reinterpret_cast<std::uintptr_t>(buffer.get())};
     return make_ref<BufferMemory>(Context(Ref<ContextImpl>(this)), properties, native_ref(), std::move(buffer), flags,
                                   std::move(parent));
   }
 
-  /// The context of another kind in the same cl_context: made on first use, then always the same.
+  /// The context of another kind in the same cl_context: created on first use, then always the same.
   Context sibling(std::size_t slot,
                   const std::function<Context(const Ref<detail::Native>&, const std::string&)>& make) {
     std::lock_guard lock(mutex_);
@@ -242,7 +242,7 @@ class BufferContext final : public FacetContext {
                   std::string(name()) + ": no host memory for " + std::to_string(size) + " bytes");
     constexpr cl_mem_flags kFlags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
     detail::Handle<cl_mem> made = detail::make_buffer(native(), kFlags, size, block.get(), "a buffer over host memory");
-    // The driver says when the buffer is gone for good: users may hold references, commands may still run.
+    // The callback tells when the buffer is really gone: users may hold references, commands may still run.
     detail::check(
         detail::call(
             clSetMemObjectDestructorCallback, made.get(), [](cl_mem, void* data) { std::free(data); }, block.get()),
@@ -262,12 +262,12 @@ inline BufferContext& buffers(const Context& context, const char* function) {
   if (!buffers)
     throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": " +
                                             (context ? std::string(context->name()) : std::string("a null context")) +
-                                            " is no context of OpenCL buffers");
+                                            " is not a context of OpenCL buffers");
   return *buffers;
 }
 
-/// Refuses what is no buffer of this cl_context: drivers take buffers of foreign contexts and go wrong later.
-/// @errors kInvalidArgument: null, an image, a foreign context; what clGetMemObjectInfo gives.
+/// Refuses anything but a buffer of this cl_context: drivers accept foreign buffers and fail later.
+/// @errors kInvalidArgument: null, an image, a foreign context; errors of clGetMemObjectInfo.
 inline void check_mem(const Native& native, cl_mem memory, cl_mem_object_type type, const char* what) {
   const std::string prefix = std::string("opencl::") + what + ": ";
   if (!memory) throw Error(Code::kInvalidArgument, prefix + "a null cl_mem");
@@ -282,7 +282,7 @@ inline void check_mem(const Native& native, cl_mem memory, cl_mem_object_type ty
                                             "'s; wrap that context and its queue first");
 }
 
-/// What the caller handed over is in `buffer` already: it is given back on every path.
+/// `buffer` already owns what the caller passed: it is released on every path.
 inline Tensor tensor_over(BufferContext& context, Handle<cl_mem> buffer, const TensorInfo& tensor, const char* what) {
   const Native& native = context.native();
   const auto size = info<std::size_t>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_SIZE);
@@ -294,7 +294,7 @@ inline Tensor tensor_over(BufferContext& context, Handle<cl_mem> buffer, const T
     parent.buffer = Handle<cl_mem>::retain(whole, "holding the parent of a sub-buffer");
   }
   void* host = nullptr;
-  // Of a sub-buffer not every driver says the right pointer; those are mapped.
+  // Some drivers report a wrong pointer for sub-buffers; those are mapped.
   if (!parent.buffer && (flags & CL_MEM_USE_HOST_PTR) && native.coherency == Coherency::kStanding) {
     void* const given = info<void*>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer.get(), CL_MEM_HOST_PTR);
     if (given && reinterpret_cast<std::uintptr_t>(given) % native.share_alignment == 0) host = given;
@@ -309,8 +309,8 @@ inline Tensor tensor_over(BufferContext& context, Handle<cl_mem> buffer, const T
 
 }  // namespace detail
 
-/// The caller's buffer as a tensor: borrowed by a reference of its own, so the caller may release theirs at any time.
-/// Sub-buffers are taken too.
+/// The caller's buffer as a tensor. Takes its own reference, so the caller may release theirs at any time. Accepts
+/// sub-buffers too.
 /// @errors kInvalidArgument: null, an image, a buffer of another cl_context; kOutOfRange: `info` needs more than the
 /// buffer has.
 inline Tensor wrap(const Context& context, cl_mem buffer, const TensorInfo& info) {
@@ -319,8 +319,8 @@ inline Tensor wrap(const Context& context, cl_mem buffer, const TensorInfo& info
   return detail::tensor_over(buffers, detail::Handle<cl_mem>::retain(buffer, "wrapping a buffer"), info, "wrap");
 }
 
-/// Takes the caller's reference over; it is given back once, also when this fails, except for null and for what is no
-/// cl_mem at all. @errors as wrap().
+/// Takes over the caller's reference; it is released once, also when this fails, except for null and for handles that
+/// are no cl_mem. @errors as wrap().
 inline Tensor adopt(const Context& context, cl_mem buffer, const TensorInfo& info) {
   detail::Handle<cl_mem> owned(buffer);
   BufferContext& buffers = detail::buffers(context, "adopt");
@@ -328,8 +328,8 @@ inline Tensor adopt(const Context& context, cl_mem buffer, const TensorInfo& inf
   return detail::tensor_over(buffers, std::move(owned), info, "adopt");
 }
 
-/// A region of a tensor's buffer as a cl_mem that begins at the tensor's first element: for kernels and libraries that
-/// take no offset. Keeps the tensor alive.
+/// A region of a tensor's buffer as a cl_mem that begins at the tensor's first element, for kernels and libraries that
+/// accept no offset. Keeps the tensor alive.
 struct SubBuffer {
   Tensor tensor;
   detail::Handle<cl_mem> handle;
@@ -338,8 +338,8 @@ struct SubBuffer {
 
 namespace detail {
 
-/// The region of a tensor's buffer from its first element on; of the parent, when the buffer is a region itself: OpenCL
-/// makes no regions of regions.
+/// The region of a tensor's buffer from its first element on. For a buffer that is a region itself, a region of its
+/// parent: OpenCL has no regions of regions.
 inline Handle<cl_mem> make_region(const Tensor& tensor, std::size_t size) {
   cl_mem whole = buffer(tensor);
   cl_buffer_region region{tensor.offset(), size};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways between host memory and buffers, and between the contexts of one cl_context.
+// Edges between host memory and buffers, and between the contexts of one cl_context.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,7 @@ inline Reached copied(const Description& from, const Context& to, MemoryKind kin
   return packed_copy(from, to, kind, cost_ns, ns_per_byte, 1, false);
 }
 
-/// A copying edge stands back where its sharing twin can be taken: one way for each case, and the twin says why not.
+/// True when the sharing twin of a copying edge accepts: the copying edge then refuses, so that each case has one way.
 inline bool takes(const Edge& edge, const Description& from, const Context& to, Access access) {
   return std::holds_alternative<Reached>(edge.step(from, to, access));
 }
@@ -41,7 +41,7 @@ class CpuToBuffer final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(to);
-    if (!native) return Refusal{"the target is no context of this framework"};
+    if (!native) return Refusal{"the target is not a context of this framework"};
     if (std::string reason = obstacle(*native, from.memory_bytes, from.alignment); !reason.empty())
       return Refusal{std::move(reason)};
     Reached reached =
@@ -58,7 +58,7 @@ class CpuToBuffer final : public Edge {
     if (!native || !source.is_host_addressable()) reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     void* const host = source.view() ? source.view()->host() : memory.host();
-    // What step() says, without making a description: a first map costs little more than clCreateBuffer.
+    // The conditions of step() without a description, so that a first map costs little more than clCreateBuffer.
     if (std::string reason = obstacle(*native, memory.size_bytes(), alignment_of(host)); !reason.empty())
       throw Error(Code::kFailedPrecondition, "opencl: " + reason);
     if (native->coherency == Coherency::kMapped) return lend(source, host, to, options);
@@ -66,7 +66,7 @@ class CpuToBuffer final : public Edge {
     if (!view) {
       auto made = std::make_unique<BufferView>(to, widest(memory), host, facet_of(to)->native_ref(),
                                                buffer_over(*native, host, memory.size_bytes()));
-      made->set_standing(id());  // Host and device see each other's writes as they are.
+      made->set_standing(id());  // Host and device see each other's writes directly.
       view = &memory.add_view(std::move(made));
     }
     return source.through(view);
@@ -93,14 +93,14 @@ class CpuToBuffer final : public Edge {
     const auto bits = reinterpret_cast<std::uintptr_t>(address);
     return bits == 0 ? 1 : std::size_t{1} << std::min(std::countr_zero(bits), 12);
   }
-  /// Wide access from the start: one view then serves readers and writers.
+  /// Widest access from the start, so that one view serves readers and writers.
   static Access widest(const Memory& memory) { return memory.read_only() ? Access::kRead : Access::kReadWrite; }
-  /// Never CL_MEM_READ_ONLY, also for read-only memory: Intel's CPU runtime then copies behind the pointer.
+  /// Never CL_MEM_READ_ONLY, not even for read-only memory: Intel's CPU runtime would then copy behind the pointer.
   static Handle<cl_mem> buffer_over(const Native& native, void* host, std::size_t size) {
     return make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size, host, "a buffer over host memory");
   }
 
-  /// For as long as the returned tensor lives the bytes are the device's.
+  /// The bytes belong to the device as long as the returned tensor lives.
   static Tensor lend(const Tensor& source, void* host, const Context& to, const MapOptions& options) {
     const Memory& memory = *source.memory();
     const Deadline deadline = deadline_of(options);
@@ -119,7 +119,7 @@ class CpuToBuffer final : public Edge {
 
 inline const CpuToBuffer cpu_to_buffer;
 
-/// Host memory into a new buffer: what is left where it cannot be shared.
+/// Copies host memory into a new buffer when it cannot be shared.
 class CpuToBufferCopy final : public Edge {
  public:
   std::string_view name() const override { return "cpu->opencl.buffer (copy)"; }
@@ -128,7 +128,7 @@ class CpuToBufferCopy final : public Edge {
 
   Step step(const Description& from, const Context& to, Access access) const override {
     const Native* native = native_of(to);
-    if (!native) return Refusal{"the target is no context of this framework"};
+    if (!native) return Refusal{"the target is not a context of this framework"};
     if (takes(cpu_to_buffer, from, to, access)) return Refusal{kShared};
     const std::size_t size = checked_size_bytes(from.info.type, from.info.shape).value_or(SIZE_MAX);
     if (size == 0) return Refusal{kEmpty};
@@ -154,14 +154,14 @@ class CpuToBufferCopy final : public Edge {
                         deadline_of(options));
     Tensor packed(source.element_type(), source.shape(), mapped.data());
     source.copy_to(packed);
-    // The device takes it over at the end of this command: users wait for that, not this call.
+    // The device takes over at the end of this command: users wait for that, this call does not.
     copy.memory()->hazards().wrote(TimelinePoint(EventTimeline::over(mapped.end()), 1));
     if (!native.device.host_unified) ledger_of(options).book_transferred(id(), source.size_bytes());
     return copy;
   }
 };
 
-/// The host's view of a buffer on devices where both see each other's writes at once: mapped for as long as the memory
+/// The host's view of a buffer on devices where both see each other's writes at once: mapped as long as the memory
 /// lives, so that the address stays valid.
 class StandingMap final : public View {
  public:
@@ -180,7 +180,7 @@ inline cl_mem_flags host_limits(const Memory& memory) {
   return buffer ? buffer->flags() & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY) : 0;
 }
 
-/// Buffers made with limits on what the host may do keep them. Known only from the object: step cannot say it.
+/// Enforces the host access limits of buffers created with such flags. Only the object knows them, so step() cannot.
 inline void check_host_limits(const Tensor& source, Access access) {
   const cl_mem_flags limits = host_limits(*source.memory());
   const bool reads = covers(access, Access::kRead);
@@ -200,7 +200,7 @@ class BufferToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     Reached reached = shared_in_place(from, to, kCpuMemory, 300);
     if (from.host_addressable) return reached;
     if (!native->maps_alias)
@@ -235,7 +235,7 @@ class BufferToCpu final : public Edge {
     Access access;
     cl_map_flags flags;
   };
-  /// As wide as the memory allows: one view then serves readers and writers.
+  /// As wide as the memory allows, so that one view serves readers and writers.
   static HostSide host_side(const Memory& memory) {
     const cl_mem_flags limits = host_limits(memory);
     if (memory.read_only() || (limits & CL_MEM_HOST_READ_ONLY)) return {Access::kRead, CL_MAP_READ};
@@ -255,7 +255,7 @@ class BufferToCpu final : public Edge {
                                          map_whole(source, side, deadline_of(options)));
   }
 
-  /// For as long as the returned tensor lives the bytes are the host's.
+  /// The bytes belong to the host as long as the returned tensor lives.
   static Tensor borrow(const Tensor& source, const Context& to, const MapOptions& options) {
     const Ref<Memory>& memory = source.memory();
     const Deadline deadline = deadline_of(options);
@@ -281,7 +281,7 @@ class BufferToCpu final : public Edge {
 
 inline const BufferToCpu buffer_to_cpu;
 
-/// A buffer into new host memory.
+/// Copies a buffer into new host memory.
 class BufferToCpuCopy final : public Edge {
  public:
   std::string_view name() const override { return "opencl.buffer->cpu (copy)"; }
@@ -290,7 +290,7 @@ class BufferToCpuCopy final : public Edge {
 
   Step step(const Description& from, const Context& to, Access access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     if (takes(buffer_to_cpu, from, to, access)) return Refusal{kShared};
     Reached reached = copied(from, to, kCpuMemory, 30'000, native->device.host_unified ? 0.1 : 0.2);
     reached.result.host_addressable = true;
@@ -311,7 +311,7 @@ class BufferToCpuCopy final : public Edge {
   }
 };
 
-/// Between contexts over one cl_context: other queues, other devices of it.
+/// Between contexts over one cl_context: its other queues and devices.
 class BufferToBuffer final : public Edge {
  public:
   std::string_view name() const override { return "opencl.buffer->opencl.buffer"; }
@@ -320,7 +320,7 @@ class BufferToBuffer final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native *source = native_of(from.context), *target = native_of(to);
-    if (!source || !target) return Refusal{"source or target is no context of this framework"};
+    if (!source || !target) return Refusal{"source or target is not a context of this framework"};
     if (source->context.get() != target->context.get())
       return Refusal{
           "the buffer belongs to another cl_context, and OpenCL shares none between two; external memory or a "

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCL for the conformance suite: one entry for each kind of memory, over one cl_context, and one over another queue
-// of it. The environment (OCL_ICD_VENDORS) says which platform is meant.
+// OpenCL for the conformance suite: over one cl_context, one entry per kind of memory and one for another queue. The
+// environment (OCL_ICD_VENDORS) selects the platform.
 #include <tenon/frameworks/opencl/contexts.hpp>
 
 #include <tenon/tests/conformance/framework.hpp>
@@ -9,7 +9,7 @@ namespace {
 
 using namespace tenon;
 
-/// The same for all entries, so that memory can pass between them.
+/// One context for all entries, so that memory can pass between them.
 const Context& main_context() {
   static const Context* context = new Context(opencl::make_context());
   return *context;
@@ -45,7 +45,7 @@ class BuffersUnderTest final : public OpenclUnderTest {
     const opencl::detail::Native& native = context.as<opencl::FacetContext>()->native();
     const TensorInfo bytes{element::u8, {wanted.size_bytes}, {}};
     if (variant == "adopted_host_ptr") {
-      // A user's buffer over memory of theirs, kept to the end of the process.
+      // A user's buffer over their own memory, kept until the process ends.
       static auto& kept = *new std::vector<void*>;
       kept.push_back(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096));
       cl_int status = CL_SUCCESS;
@@ -81,7 +81,7 @@ class OtherQueueUnderTest final : public OpenclUnderTest {
   }
 };
 
-/// A cl_context of its own on the same device: nothing may pass, but over the host.
+/// A separate cl_context on the same device: memory may pass only over the host.
 class ForeignUnderTest final : public OpenclUnderTest {
  public:
   std::string_view name() const override { return "opencl_foreign"; }
@@ -91,7 +91,7 @@ class ForeignUnderTest final : public OpenclUnderTest {
   }
 };
 
-/// Images of bytes, for tensors of any shape; and pictures in their own formats, a plane each.
+/// Images of bytes, for tensors of any shape; and pictures in their own formats, with one image per plane.
 class ImagesUnderTest final : public OpenclUnderTest {
  public:
   std::string_view name() const override { return "opencl_image"; }
@@ -135,7 +135,7 @@ class ImagesUnderTest final : public OpenclUnderTest {
     }
     return true;
   }
-  /// The user's own image, which keeps its reference.
+  /// A user's own image; the user keeps a reference.
   static Tensor wrapped(const Context& context, std::string_view variant, const Tensor& tensor) {
     if (variant == "pictures") return tensor;
     const Tensor as = opencl::wrap_image(context, opencl::image(tensor));
@@ -156,7 +156,7 @@ class UsmUnderTest final : public OpenclUnderTest {
                       : variant == "device" ? opencl::UsmType::kDevice
                                             : opencl::UsmType::kShared;
     if (variant != "wrapped") return {usm.allocate(wanted, type), {}};
-    // The user's, who never frees it: none of Tenon's objects. Not freed at exit, when the driver may have gone.
+    // Stands for a user who never frees it: not one of Tenon's objects. Not freed at exit, when the driver may be gone.
     static auto& kept = *new std::vector<Ref<Memory>>;
     kept.push_back(usm.allocate(wanted, type));
     opencl::detail::Probe::handles.fetch_sub(1);
@@ -180,7 +180,7 @@ class SvmUnderTest final : public OpenclUnderTest {
   }
 };
 
-/// What the device would be with memory of its own: every way copies. Real ones are seen by whoever runs this there.
+/// Simulates a device with its own memory: every edge copies. Real ones are tested wherever this runs on one.
 class DiscreteUnderTest final : public OpenclUnderTest {
  public:
   std::string_view name() const override { return "opencl_discrete"; }
@@ -191,7 +191,7 @@ class DiscreteUnderTest final : public OpenclUnderTest {
   }
 };
 
-/// What it would be as a GPU with the host's memory: shared, with a map or an unmap at each change of sides.
+/// Simulates a GPU that shares the host's memory: shared, with a map or unmap at each change of sides.
 class UnifiedUnderTest final : public OpenclUnderTest {
  public:
   std::string_view name() const override { return "opencl_unified"; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One cl_context with a device and a queue, and the contexts that Tenon sees in it: one for each kind of memory.
+// One cl_context with a device and a queue, and Tenon's contexts over it: one for each kind of memory.
 #pragma once
 
 #include <array>
@@ -18,17 +18,17 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl {
 
-/// Kinds of memory. Each has a context of its own over the same cl_context; the one of buffers is the main one.
+/// Kinds of memory. Each has its own context over the same cl_context; that of buffers is the main one.
 inline constexpr MemoryKind kBufferMemory{"opencl.buffer"};
 inline constexpr MemoryKind kImageMemory{"opencl.image"};
 inline constexpr MemoryKind kUsmMemory{"opencl.usm"};
 inline constexpr MemoryKind kSvmMemory{"opencl.svm"};
 
-/// How host and device see each other's writes to one piece of memory.
+/// How host and device see each other's writes to the same memory.
 enum class Coherency : std::uint8_t {
-  kStanding,  ///< At once: a CPU device, and an alias test ran when the context was made.
-  kMapped,    ///< Same physical memory, but each access needs a map or an unmap: GPUs that share the host's memory.
-  kCopied,    ///< The device has memory of its own: mapping moves the bytes.
+  kStanding,  ///< At once: a CPU device that passed an alias test when the context was made.
+  kMapped,    ///< Same physical memory, but each access needs a map or unmap: GPUs that share the host's memory.
+  kCopied,    ///< The device has its own memory: mapping moves the bytes.
 };
 
 namespace detail {
@@ -38,15 +38,15 @@ class Native final : public RefCounted {
  public:
   Device device;
   Handle<cl_context> context;
-  Handle<cl_command_queue> queue;      ///< The user's, or one of our own.
-  Handle<cl_command_queue> transfers;  ///< Ours alone, in order: what Tenon enqueues never waits behind a user's event.
+  Handle<cl_command_queue> queue;      ///< The user's, or one of ours.
+  Handle<cl_command_queue> transfers;  ///< Ours alone, in order: Tenon's commands never wait behind a user's event.
   Coherency coherency = Coherency::kCopied;
-  /// Host pointers aligned to this are shared by CL_MEM_USE_HOST_PTR without a copy. 0: none are.
+  /// CL_MEM_USE_HOST_PTR shares host pointers of this alignment without a copy. 0: none.
   std::size_t share_alignment = 0;
-  /// A mapped buffer of the driver's own making is the memory that the device works on, and stays so. PoCL maps a copy
-  /// once the device has used the buffer.
+  /// A mapped buffer that the driver allocated is the memory that the device works on, and stays so. PoCL maps a copy
+  /// after the device has used the buffer.
   bool maps_alias = false;
-  mutable std::mutex map_mutex;  ///< One map or unmap of a lasting view at a time.
+  mutable std::mutex map_mutex;  ///< Serialises maps and unmaps of lasting views.
 };
 
 inline Handle<cl_command_queue> make_queue(const Native& native) {
@@ -59,7 +59,7 @@ inline Handle<cl_command_queue> make_queue(const Native& native) {
                                            static_cast<const cl_queue_properties*>(nullptr)));
   }
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // The only way to a queue before OpenCL 2.0.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // The only way to make a queue before OpenCL 2.0.
   return Handle<cl_command_queue>(
       create("clCreateCommandQueue", what, clCreateCommandQueue, context, device, cl_command_queue_properties{0}));
 #pragma GCC diagnostic pop
@@ -72,7 +72,7 @@ inline Handle<cl_mem> make_buffer(const Native& native, cl_mem_flags flags, std:
       clCreateBuffer, native.context.get(), flags, size, host));
 }
 
-/// Copies between two buffers by the device itself. @return the command's event.
+/// Makes the device copy between two buffers. @return the command's event.
 inline Handle<cl_event> copy_buffer(const Native& native, cl_mem from, cl_mem to, std::size_t from_offset,
                                     std::size_t to_offset, std::size_t size) {
   cl_event event = nullptr;
@@ -82,11 +82,11 @@ inline Handle<cl_event> copy_buffer(const Native& native, cl_mem from, cl_mem to
   return Handle<cl_event>(event);
 }
 
-/// A mapped region: unmapped when it goes. The pointer is the driver's, so nothing of a caller's is at stake when a
-/// wait runs out.
+/// A mapped region, unmapped on destruction. The pointer is the driver's, so a wait that times out endangers no
+/// caller's memory.
 class MappedBuffer {
  public:
-  /// @errors what clEnqueueMapBuffer gives; kDeadlineExceeded.
+  /// @errors those of clEnqueueMapBuffer; kDeadlineExceeded.
   MappedBuffer(const Native& native, cl_mem buffer, cl_map_flags flags, std::size_t offset, std::size_t size,
                Deadline deadline)
       : native_(&native), buffer_(buffer) {
@@ -109,7 +109,7 @@ class MappedBuffer {
   ~MappedBuffer() { unmap(nullptr); }
 
   std::byte* data() const { return static_cast<std::byte*>(data_); }
-  /// Ends the access, once. @return what the call gives; `event` may be null.
+  /// Ends the access, once. @return the code of the call; `event` may be null.
   cl_int unmap(cl_event* event) noexcept {
     if (!data_) return CL_SUCCESS;
     const cl_int status =
@@ -117,7 +117,7 @@ class MappedBuffer {
     clFlush(native_->transfers.get());
     return status;
   }
-  /// Ends the access; what was written is in place when the returned event is complete. @errors what the call gives.
+  /// Ends the access; writes are in place when the returned event is complete. @errors those of the call.
   Handle<cl_event> end() {
     cl_event event = nullptr;
     check(injected() ? kInjected : unmap(&event), "clEnqueueUnmapMemObject", "ending a host access");
@@ -130,8 +130,8 @@ class MappedBuffer {
   void* data_ = nullptr;
 };
 
-/// A buffer and an address that should be the same memory: the host writes and the device copies it out; the device
-/// copies back in and the host looks. No map or unmap in between.
+/// Tests whether a buffer and an address are the same memory: the host writes and the device copies it out; the device
+/// copies back in and the host checks. No map or unmap in between.
 inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::size_t size) {
   const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, size, nullptr, "a scratch buffer");
   const auto value = [](std::size_t i, int seed) { return static_cast<std::byte>(seed + static_cast<int>(i % 251)); };
@@ -158,19 +158,19 @@ inline bool aliases(const Native& native, cl_mem buffer, std::byte* host, std::s
 
 inline constexpr std::size_t kProbeBytes = 4096 + 64;
 
-/// Does CL_MEM_USE_HOST_PTR over memory of exactly this alignment alias it?
+/// Whether CL_MEM_USE_HOST_PTR over memory of exactly this alignment aliases it.
 inline bool shares_host_pointer(const Native& native, std::size_t alignment) {
   constexpr std::size_t kPage = 4096;
   std::unique_ptr<std::byte, void (*)(void*)> block(static_cast<std::byte*>(std::aligned_alloc(2 * kPage, 4 * kPage)),
                                                     std::free);
   if (!block) throw Error(Code::kResourceExhausted, "opencl: no host memory for the alias test of a new context");
-  std::byte* const host = block.get() + alignment;  // Of this alignment and no more.
+  std::byte* const host = block.get() + alignment;  // Exactly this alignment.
   const Handle<cl_mem> buffer =
       make_buffer(native, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, kProbeBytes, host, "a buffer over host memory");
   return aliases(native, buffer.get(), host, kProbeBytes);
 }
 
-/// Is a buffer of the driver's own, once used by the device, still its memory when mapped?
+/// Whether mapping a buffer of the driver still gives its own memory after the device has used it.
 inline bool shares_mapped_buffer(const Native& native) {
   const Handle<cl_mem> buffer = make_buffer(native, CL_MEM_READ_WRITE, kProbeBytes, nullptr, "a buffer");
   const Handle<cl_mem> scratch = make_buffer(native, CL_MEM_READ_WRITE, kProbeBytes, nullptr, "a scratch buffer");
@@ -179,7 +179,7 @@ inline bool shares_mapped_buffer(const Native& native) {
   return aliases(native, buffer.get(), mapped.data(), kProbeBytes);
 }
 
-/// Only CPU devices are asked: elsewhere sharing without map and unmap would be luck.
+/// Tests only CPU devices: elsewhere sharing without map and unmap would be luck.
 inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
   native.coherency = native.device.host_unified ? Coherency::kMapped : Coherency::kCopied;
   if (native.device.is_cpu()) {
@@ -191,7 +191,7 @@ inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
     native.maps_alias = native.coherency == Coherency::kStanding && shares_mapped_buffer(native);
   }
   if (wished) native.coherency = *wished;
-  // Drivers of GPUs with the host's memory share pages and whole cache lines.
+  // Drivers of GPUs that use the host's memory share pages and whole cache lines.
   if (native.coherency == Coherency::kMapped) {
     native.maps_alias = true;
     if (native.share_alignment == 0) native.share_alignment = 4096;
@@ -201,7 +201,7 @@ inline void judge_sharing(Native& native, std::optional<Coherency> wished) {
 
 }  // namespace detail
 
-/// Base of the contexts of all kinds: what they have in common is the native side.
+/// Base of the contexts of all kinds; holds the native side that they share.
 class FacetContext : public ContextImpl {
  public:
   std::string_view name() const override { return name_; }
@@ -213,7 +213,7 @@ class FacetContext : public ContextImpl {
  protected:
   FacetContext(Ref<detail::Native> native, MemoryKind kind, const std::string& device_name)
       : native_(std::move(native)), kind_(kind), device_name_(device_name) {
-    // The main context bears the short name.
+    // The main context has the short name.
     name_ = (kind == kBufferMemory ? std::string("opencl") : std::string(kind.name())) + ":" + device_name;
   }
   const std::string& device_name() const { return device_name_; }
@@ -226,7 +226,7 @@ class FacetContext : public ContextImpl {
 
 namespace detail {
 
-/// Null for contexts of other frameworks. The kinds are this framework's alone, so they tell without a cast.
+/// Null for contexts of other frameworks. Only this framework has these kinds, so no cast is needed to tell.
 inline const FacetContext* facet_of(const Context& context) {
   if (!context) return nullptr;
   const MemoryKind kind = context->kind();
@@ -245,8 +245,8 @@ inline const FacetContext& facet(const Context& context, const char* function) {
 
 }  // namespace detail
 
-/// @name Native handles of a context of any kind; they live as long as the context. @errors kInvalidArgument: a context
-/// of another framework.
+/// @name Native handles of a context of any kind, valid as long as the context. @errors kInvalidArgument: a context of
+/// another framework.
 inline cl_command_queue queue(const Context& context) { return detail::facet(context, "queue").native().queue.get(); }
 inline cl_context handle(const Context& context) { return detail::facet(context, "handle").native().context.get(); }
 inline const Device& device(const Context& context) { return detail::facet(context, "device").native().device; }

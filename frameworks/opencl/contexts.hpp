@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which OpenCL devices exist on this machine: all of all platforms, or none.
+// The OpenCL devices of this machine: those of all platforms, or none.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,7 @@ inline std::vector<Context> find_contexts() {
       if (device(main).usm) found.push_back(usm(main));
       if (device(main).svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) found.push_back(svm(main));
     } catch (const Error&) {
-      // A device whose driver cannot make a context does not exist for us; the others do.
+      // Skips devices whose driver cannot make a context.
     }
   }
   return found;
@@ -32,7 +32,7 @@ inline std::vector<Context> find_contexts() {
 
 }  // namespace detail
 
-/// The contexts of the process, one for each device, made on first use. Empty without a platform.
+/// The contexts of the process, one per device, created on first use. Empty without a platform.
 inline std::vector<Context> contexts() {
   static const auto* all = new std::vector<Context>(detail::find_contexts());  // Outlives static destructors.
   return *all;

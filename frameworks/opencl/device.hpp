@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an OpenCL device can do: by its extension string and its documented queries, never by trying whether a call
-// succeeds, since some platforms accept what they do not know and ignore it.
+// What an OpenCL device can do, judged by its extension string and documented queries. Never by trying whether a call
+// succeeds, because some platforms accept and ignore what they do not know.
 #pragma once
 
 #include <cstring>
@@ -20,22 +20,22 @@ struct Device {
   cl_device_id id = nullptr;
   cl_platform_id platform = nullptr;
   cl_device_type type = 0;
-  std::string name;           ///< As the driver says it.
-  std::string platform_name;  ///< Of the driver.
+  std::string name;           ///< The driver's name for it.
+  std::string platform_name;  ///< Name of the driver's platform.
   std::string extensions;
-  int version = 10;                           ///< 10 * major + minor of the OpenCL that it speaks.
-  std::size_t base_alignment = 128;           ///< Of a buffer's first byte and of a sub-buffer's origin, bytes.
+  int version = 10;                           ///< 10 * major + minor of its OpenCL version.
+  std::size_t base_alignment = 128;           ///< For a buffer's first byte and a sub-buffer's origin, bytes.
   std::size_t max_allocation = 0;             ///< Largest buffer, bytes.
-  std::size_t max_width = 0, max_height = 0;  ///< Of 2-D images, px; 0 without image support.
+  std::size_t max_width = 0, max_height = 0;  ///< Largest 2-D image, px; 0 without image support.
   bool host_unified = false;                  ///< Device and host use the same physical memory.
   cl_device_svm_capabilities svm = 0;
   bool image_from_buffer = false;         ///< cl_khr_image2d_from_buffer.
-  std::size_t image_pitch_alignment = 0;  ///< Of an image over a buffer, px.
+  std::size_t image_pitch_alignment = 0;  ///< For an image over a buffer, px.
   bool usm = false;                       ///< cl_intel_unified_shared_memory.
   DeviceIdentity identity;
 
   bool is_cpu() const { return (type & CL_DEVICE_TYPE_CPU) != 0; }
-  /// Whole words of the extension string only.
+  /// Matches whole words of the extension string only.
   bool has(std::string_view extension) const {
     const std::string_view all(extensions);
     for (std::size_t at = all.find(extension); at != all.npos; at = all.find(extension, at + 1)) {
@@ -56,7 +56,7 @@ T device_info(cl_device_id id, cl_device_info key) {
 inline DeviceIdentity identity_of(const Device& device) {
   DeviceIdentity identity;
   if (device.has("cl_khr_device_uuid")) {
-    constexpr cl_device_info kUuid = 0x106A;  // CL_DEVICE_UUID_KHR: younger than some packaged headers.
+    constexpr cl_device_info kUuid = 0x106A;  // CL_DEVICE_UUID_KHR: newer than some packaged headers.
     identity.uuid = device_info<std::array<std::uint8_t, 16>>(device.id, kUuid);
     identity.has_uuid = true;
   }
@@ -102,10 +102,10 @@ inline Device read_device(cl_device_id id) {
   return device;
 }
 
-/// Every device of every platform. None, where there is no platform or no loader finds one.
+/// All devices of all platforms. Empty without a platform, or if no loader finds one.
 inline std::vector<cl_device_id> all_devices() {
   cl_uint count = 0;
-  // "No platform" is an answer (-1001), not a failure; so is a platform without devices.
+  // "No platform" (-1001) is a valid answer, not a failure; so is a platform without devices.
   if (call(clGetPlatformIDs, cl_uint{0}, static_cast<cl_platform_id*>(nullptr), &count) != CL_SUCCESS) return {};
   std::vector<cl_platform_id> platforms(count);
   if (count == 0 || call(clGetPlatformIDs, count, platforms.data(), static_cast<cl_uint*>(nullptr)) != CL_SUCCESS)
@@ -124,7 +124,7 @@ inline std::vector<cl_device_id> all_devices() {
   return all;
 }
 
-/// A name to type: small letters and dashes, at most 32 of them. "NVIDIA H200" gives "nvidia-h200".
+/// A name that can be typed: at most 32 lower-case letters and dashes. "NVIDIA H200" gives "nvidia-h200".
 inline std::string typable(const std::string& name) {
   constexpr std::size_t kLongest = 32;
   std::string text;
@@ -143,7 +143,7 @@ inline std::string typable(const std::string& name) {
   return text;
 }
 
-/// "pocl-cpu", "nvidia-h200". CPUs are told apart by whose platform drives them: they all bear one name.
+/// "pocl-cpu", "nvidia-h200". CPUs are named by platform, because all drivers report the same CPU name.
 inline std::string short_name(const Device& device) {
   if (!device.is_cpu()) return typable(device.name);
   const std::string platform =

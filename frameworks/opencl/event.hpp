@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cl_event as a point on a timeline: queried, waited for with a deadline, its failure raised.
+// cl_event as a timeline point: queried, waited for with a deadline, failures raised.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl {
 
-/// One event; its only point is 1. Objects come from a free list: making a point allocates nothing in the steady state.
+/// One event; its only point is 1. Objects come from a free list: in the steady state a point allocates nothing.
 /// @thread all members from any thread.
 class EventTimeline final : public Timeline {
  public:
-  /// Takes the reference over.
+  /// Takes over the reference.
   static Ref<EventTimeline> over(detail::Handle<cl_event> event) {
     EventTimeline* timeline = detail::FreeList<EventTimeline>::instance().take();
     timeline->event_ = std::move(event);
@@ -28,7 +28,7 @@ class EventTimeline final : public Timeline {
   std::string_view name() const override { return "opencl.event"; }
   cl_event event() const { return event_.get(); }
 
-  /// Never throws: an event that cannot be asked counts as failed, and waiting for it says why.
+  /// Never throws: an event that cannot be queried counts as failed, and wait() gives the reason.
   PointState query(std::uint64_t) const override {
     cl_int status = CL_COMPLETE;
     if (clGetEventInfo(event_.get(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS)
@@ -36,9 +36,9 @@ class EventTimeline final : public Timeline {
     return status < 0 ? PointState::kFailed : status == CL_COMPLETE ? PointState::kReached : PointState::kPending;
   }
 
-  /// Flushes the event's queue, then asks again and again, ever more rarely: clWaitForEvents knows no deadline, and
-  /// events of some drivers never call back once their context is in trouble.
-  /// @errors kAborted with the event's own code when its command failed; kDeadlineExceeded; what a query gives.
+  /// Flushes the event's queue, then polls at growing intervals: clWaitForEvents has no deadline, and events of some
+  /// drivers never call back once their context has failed.
+  /// @errors kAborted with the event's own code when its command failed; kDeadlineExceeded; errors of a query.
   void wait(std::uint64_t, Deadline deadline) const override {
     const auto begin = Clock::now();
     bool flushed = false;
@@ -77,13 +77,13 @@ class EventTimeline final : public Timeline {
   static std::string_view status_text(cl_int status) {
     return status == CL_QUEUED ? "queued" : status == CL_SUBMITTED ? "submitted" : "running";
   }
-  /// A command that lies in an unflushed queue would never start. User events have no queue.
+  /// A command in an unflushed queue would never start. User events have no queue.
   void flush() const {
     const auto queue =
         detail::info<cl_command_queue>(clGetEventInfo, "clGetEventInfo", event_.get(), CL_EVENT_COMMAND_QUEUE);
     if (queue) detail::check(detail::call(clFlush, queue), "clFlush", "before waiting for an event");
   }
-  /// Short waits spin; longer ones oversleep by an eighth at most, and by a quarter of a millisecond.
+  /// Short waits spin; longer ones overshoot by at most an eighth, and by at most a quarter of a millisecond.
   static void pause(Clock::duration waited, Clock::duration left) {
     using std::chrono::microseconds;
     if (waited < microseconds(30)) return std::this_thread::yield();
@@ -104,12 +104,12 @@ inline TimelinePoint point(cl_event event) {
 
 namespace detail {
 
-/// Waits for a command of ours and gives its event back.
+/// Waits for one of our commands and releases its event.
 inline void finish(Handle<cl_event> event, Deadline deadline) {
   EventTimeline::over(std::move(event))->wait(1, deadline);
 }
 
-/// Keeps what a command still reads or writes until it has ended. Where the driver takes no callback it is never freed.
+/// Keeps what a command reads or writes alive until it finishes. If the driver rejects the callback, it is never freed.
 inline void keep_until(cl_event event, const Ref<RefCounted>& what) noexcept {
   what->add_ref();
   clSetEventCallback(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that go round instead of being allocated for each use.
+// Objects that are reused instead of allocated for each use.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl::detail {
 
-/// Idle objects of one type; T has a member `T* next_` and befriends this. A few are enough, the rest is freed.
+/// Idle objects of one type; T has a member `T* next_` and befriends this. Keeps a few and frees the rest.
 /// @thread all members from any thread.
 template <typename T>
 class FreeList {

@@ -11,12 +11,12 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl {
 
-/// What kernels read from an image of integers: 0..1, as samplers filter it, or the integers themselves.
+/// What kernels read from an integer image: values scaled to 0..1, as samplers filter, or the integers themselves.
 enum class Samples : std::uint8_t { kNormalised, kInteger };
 
 namespace detail {
 
-/// How pixels lie in a memory: rows of an image from byte `base` on. An image of its own is packed from byte 0.
+/// Pixel layout in a memory: rows of an image from byte `base` on. A separate image is packed from byte 0.
 struct ImageLayout {
   std::size_t width_px = 0, height_px = 0, pixel_bytes = 1;
   std::size_t base = 0, pitch = 0;
@@ -24,7 +24,7 @@ struct ImageLayout {
   friend bool operator==(const ImageLayout&, const ImageLayout&) = default;
 };
 
-/// The format of `channels` elements a pixel; channel order 0 when OpenCL has none.
+/// The format with `channels` elements per pixel; channel order 0 if OpenCL has none.
 inline cl_image_format format_of(ElementType type, std::size_t channels, Samples samples) {
   const bool integers = samples == Samples::kInteger;
   cl_image_format format{};
@@ -60,7 +60,7 @@ inline cl_image_format format_of(ElementType type, std::size_t channels, Samples
   return format;
 }
 
-/// The reverse; an undefined type where Tenon has none. 0 channels for orders that it cannot name.
+/// The reverse; an undefined type if Tenon has none, 0 channels for unknown channel orders.
 inline std::pair<ElementType, std::size_t> elements_of(const cl_image_format& format) {
   const std::size_t channels = format.image_channel_order == CL_R || format.image_channel_order == CL_A ||
                                        format.image_channel_order == CL_LUMINANCE ||
@@ -108,8 +108,8 @@ inline std::optional<Picture> picture_of(const Shape& shape) {
 
 }  // namespace detail
 
-/// An image as memory. Its bytes count as packed rows, whatever the driver makes of them: that is how tensors over it
-/// are laid out.
+/// An image as memory. Its bytes count as packed rows, whatever the driver's layout, and tensors over it are laid out
+/// that way.
 class ImageMemory final : public Memory {
  public:
   ImageMemory(Context context, const Properties& properties, Ref<detail::Native> native, detail::Handle<cl_mem> image,
@@ -160,10 +160,10 @@ inline ImageAndLayout image_and_layout(const Tensor& tensor) {
       return {memory->image(), &memory->layout()};
   }
   throw Error(Code::kInvalidArgument,
-              "opencl::image of " + to_string(tensor) + ": it is no opencl.image; map it to opencl::images(context)");
+              "opencl::image of " + to_string(tensor) + ": not an opencl.image; map it to opencl::images(context)");
 }
 
-/// Copies the rows that a tensor touches between its image and a packed buffer, by commands of the device.
+/// Copies the rows that a tensor covers between its image and a packed buffer, by device commands.
 class ImageRows {
  public:
   ImageRows(const Native& native, const Tensor& tensor) : native_(native), tensor_(tensor) {
@@ -200,7 +200,7 @@ class ImageRows {
   void for_each(Run run) const {
     for_each_run(tensor_, [&](std::size_t offset, std::size_t packed, std::size_t size) {
       const std::size_t at = offset - layout_.base;
-      // A run crosses rows only where the rows have no padding: then both count alike.
+      // A run crosses rows only where rows have no padding; both sides then count alike.
       run((at / layout_.pitch - first_) * layout_.row_bytes() + at % layout_.pitch, packed, size);
     });
   }
@@ -233,7 +233,7 @@ inline Handle<cl_event> write_image(const Native& native, const Tensor& tensor, 
     throw Error(Code::kPermissionDenied, "opencl: writing to " + to_string(tensor) + ": its memory is read-only");
   tensor.memory()->hazards().wait_for(Access::kWrite, deadline, ledger);
   const ImageRows rows(native, tensor);
-  rows.fetch();  // What lies beside the tensor in its rows stays.
+  rows.fetch();  // Keeps what lies beside the tensor in its rows.
   MappedBuffer mapped(native, rows.scratch(), CL_MAP_READ | CL_MAP_WRITE, 0, rows.bytes(), deadline);
   rows.for_each([&](std::size_t at, std::size_t packed, std::size_t size) {
     std::memcpy(mapped.data() + at, in.data() + packed, size);
@@ -244,7 +244,7 @@ inline Handle<cl_event> write_image(const Native& native, const Tensor& tensor, 
 
 }  // namespace detail
 
-/// The context of images, beside the buffers of the same cl_context.
+/// The context of images over the same cl_context as the buffers.
 class ImageContext final : public FacetContext {
  public:
   /// @errors kUnavailable: the device has no images.
@@ -266,7 +266,7 @@ class ImageContext final : public FacetContext {
   }
 
   std::span<const Edge* const> edges() const override;
-  /// Images of bytes, rows of at most 4096 px: for tensors of any shape. See allocate_image() for pictures.
+  /// Images of bytes, in rows of at most 4096 px, for tensors of any shape. See allocate_image() for pictures.
   /// @errors kUnimplemented: descriptors, host access; kResourceExhausted: more than the largest image holds.
   Ref<Memory> allocate(const Requirements& wanted) override {
     if (wanted.fd != FdKind::kNone || wanted.host_access || wanted.alignment > 4096)
@@ -289,7 +289,7 @@ class ImageContext final : public FacetContext {
   std::optional<Refusal> refusal(ElementType type, const Shape& shape, Samples samples) const {
     const auto picture = detail::picture_of(shape);
     const std::string what = std::string(tenon::v1::name(type)) + " " + to_string(shape);
-    if (!picture) return Refusal{what + " is no picture: images are [height, width] or [height, width, channels]"};
+    if (!picture) return Refusal{what + " is not a picture: images are [height, width] or [height, width, channels]"};
     const cl_image_format format = detail::format_of(type, picture->channels, samples);
     if (format.image_channel_order == 0)
       return Refusal{"OpenCL has no image format of " + std::to_string(picture->channels) + " channels of " +
@@ -355,7 +355,7 @@ class ImageContext final : public FacetContext {
 /// The image of a tensor; it lives as long as the tensor. @errors kInvalidArgument: a tensor of another kind.
 inline cl_mem image(const Tensor& tensor) { return detail::image_and_layout(tensor).image; }
 
-/// The context of images beside `context`, which is that of buffers (or of images already).
+/// The context of images over the cl_context of `context`, a context of buffers (or already of images).
 /// @errors kUnavailable: the device has none; kInvalidArgument: another context.
 inline Context images(const Context& context) {
   if (context.as<ImageContext>()) return context;
@@ -409,14 +409,14 @@ inline Tensor image_tensor(ImageContext& images, Handle<cl_mem> image, const cha
 
 }  // namespace detail
 
-/// The caller's 2-D image as a tensor [h, w] or [h, w, c], borrowed by a reference of its own.
+/// The caller's 2-D image as a tensor [h, w] or [h, w, c]. Takes its own reference.
 /// @errors kInvalidArgument: null, no 2-D image, another cl_context; kUnimplemented: a format without an element type.
 inline Tensor wrap_image(const Context& context, cl_mem image) {
   ImageContext& images = detail::image_context(context, "wrap_image");
   detail::check_mem(images.native(), image, CL_MEM_OBJECT_IMAGE2D, "wrap_image");
   return detail::image_tensor(images, detail::Handle<cl_mem>::retain(image, "wrapping an image"), "wrap_image");
 }
-/// Takes the caller's reference over, also when this fails. @errors as wrap_image().
+/// Takes over the caller's reference, also when this fails. @errors as wrap_image().
 inline Tensor adopt_image(const Context& context, cl_mem image) {
   detail::Handle<cl_mem> owned(image);
   ImageContext& images = detail::image_context(context, "adopt_image");
@@ -424,8 +424,8 @@ inline Tensor adopt_image(const Context& context, cl_mem image) {
   return detail::image_tensor(images, std::move(owned), "adopt_image");
 }
 
-/// A frame with an image for each plane: NV12 as R8 and RG8. @errors kUnimplemented, naming the plane and the format
-/// that the platform lacks; use allocate_frame() then.
+/// Allocates a frame with one image per plane: NV12 as R8 and RG8. @errors kUnimplemented, naming the plane and the
+/// format that the platform lacks; use allocate_frame() then.
 inline Frame allocate_image_frame(const Context& context, const FrameInfo& info,
                                   Samples samples = Samples::kNormalised) {
   const PixelFormatInfo& format = format_info(info.format);
@@ -442,9 +442,9 @@ inline Frame allocate_image_frame(const Context& context, const FrameInfo& info,
   return Frame(info, std::move(planes));
 }
 
-/// A frame for kernels of `context`: images where the platform has the formats of all planes, else one buffer in which
-/// each plane and row is aligned so that it can be a sub-buffer, or an image over the buffer.
-/// frame.plane(0).kind() says which.
+/// Allocates a frame for kernels of `context`: images if the platform has the formats of all planes, else one buffer in
+/// which each plane and row is aligned so that it can be a sub-buffer, or an image over the buffer.
+/// frame.plane(0).kind() tells which.
 inline Frame allocate_frame(const Context& context, const FrameInfo& info, Samples samples = Samples::kNormalised) {
   BufferContext& buffers = detail::buffers(context, "allocate_frame");
   if (buffers.native().device.max_width != 0) {
@@ -457,7 +457,7 @@ inline Frame allocate_frame(const Context& context, const FrameInfo& info, Sampl
     if (all) return allocate_image_frame(image_context, info, samples);
   }
   Requirements wanted;
-  wanted.pitch_alignment = buffers.native().device.base_alignment;  // Planes then begin at multiples of it too.
+  wanted.pitch_alignment = buffers.native().device.base_alignment;  // So planes begin at multiples of it too.
   wanted.size_bytes = Frame::size_bytes_for(info, wanted);
   return Frame::over(info, buffers.allocate(wanted), wanted);
 }

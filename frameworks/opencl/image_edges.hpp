@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways between images, buffers and host memory.
+// Edges between images, buffers and host memory.
 #pragma once
 
 #include <tenon/frameworks/opencl/buffer_edges.hpp>
@@ -10,7 +10,7 @@ inline namespace v1 {
 namespace opencl {
 namespace detail {
 
-/// An image over the bytes of a buffer, where cl_khr_image2d_from_buffer is offered.
+/// An image over the bytes of a buffer, on devices with cl_khr_image2d_from_buffer.
 class BufferToImage final : public Edge {
  public:
   std::string_view name() const override { return "opencl.buffer->opencl.image"; }
@@ -20,7 +20,7 @@ class BufferToImage final : public Edge {
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* source = native_of(from.context);
     const auto* images = to.as<ImageContext>();
-    if (!source || !images) return Refusal{"source or target is no context of this framework"};
+    if (!source || !images) return Refusal{"source or target is not a context of this framework"};
     const Device& device = images->native().device;
     if (source->context.get() != images->native().context.get())
       return Refusal{"the buffer belongs to another cl_context"};
@@ -57,7 +57,7 @@ class BufferToImage final : public Edge {
     const std::size_t pixel = size_bytes(source.element_type()) * picture.channels;
     const ImageLayout layout{picture.width_px, picture.height_px, pixel, source.offset(),
                              static_cast<std::size_t>(source.byte_strides()[0])};
-    // One view for each geometry; should two meet under one key, the next key is as good.
+    // One view per geometry. If two get the same key, the next free key is used.
     std::uint64_t key = key_of(layout, format);
     for (const View* view; (view = memory.find_view(*to, kImageMemory, options.access, key)); ++key) {
       const auto* image = static_cast<const ImageView*>(view);
@@ -103,7 +103,7 @@ class BufferToImage final : public Edge {
   }
 };
 
-/// An image's pixels into new host memory: their layout in the image is the driver's own.
+/// Copies an image's pixels into new host memory: only the driver knows their layout in the image.
 class ImageToCpu final : public Edge {
  public:
   std::string_view name() const override { return "opencl.image->cpu"; }
@@ -112,7 +112,7 @@ class ImageToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     Reached reached = copied(from, to, kCpuMemory, 50'000, native->device.host_unified ? 0.2 : 0.3);
     reached.result.host_addressable = true;
     reached.result.alignment = 64;
@@ -131,7 +131,7 @@ class ImageToCpu final : public Edge {
   }
 };
 
-/// A picture in host memory into a new image.
+/// Copies a picture in host memory into a new image.
 class CpuToImage final : public Edge {
  public:
   std::string_view name() const override { return "cpu->opencl.image"; }
@@ -140,7 +140,7 @@ class CpuToImage final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const auto* images = to.as<ImageContext>();
-    if (!images) return Refusal{"the target is no context of this framework"};
+    if (!images) return Refusal{"the target is not a context of this framework"};
     if (auto refused = images->refusal(from.info.type, from.info.shape, Samples::kNormalised)) return *refused;
     return copied(from, to, kImageMemory, 50'000, images->native().device.host_unified ? 0.2 : 0.3);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making contexts: of our own for a device, or around a user's cl_context and queue.
+// Makes contexts, new ones for a device or around a user's cl_context and queue.
 #pragma once
 
 #include <tenon/frameworks/opencl/buffer_edges.hpp>
@@ -32,14 +32,14 @@ inline Context make_context(cl_device_id device, std::optional<Coherency> wished
 
 }  // namespace detail
 
-/// A context of our own, with a queue, for one device. An alias test runs on CPU devices: see coherency().
-/// @param wished  For tests and measurements: what to assume of the device instead of what was found.
-/// @errors kInvalidArgument: null; what the native calls give. @cost some 100 us.
+/// Makes a new context, with a queue, for one device. An alias test runs on CPU devices: see coherency().
+/// @param wished  For tests and measurements: overrides what is found about the device.
+/// @errors kInvalidArgument: null; those of native calls. @cost some 100 us.
 inline Context make_context(cl_device_id device, std::optional<Coherency> wished = {}) {
   return detail::make_context(device, wished, {});
 }
 
-/// A context of our own for the first device of the first platform.
+/// Makes a new context for the first device of the first platform.
 /// @errors kUnavailable: no OpenCL platform or device on this machine.
 inline Context make_context() {
   const std::vector<cl_device_id> devices = detail::all_devices();
@@ -50,9 +50,9 @@ inline Context make_context() {
   return make_context(devices.front());
 }
 
-/// The user's context and queue: borrowed by references of their own. `queue` may be null: one is made then.
-/// What Tenon itself enqueues goes to a queue of its own, so the user's may be blocked without harm.
-/// @errors kInvalidArgument: a null context, a queue of another context; what the native calls give.
+/// Wraps the user's context and queue, with references of its own. If `queue` is null, one is created. Tenon's own
+/// commands go to a separate queue, so the user's may be blocked without harm.
+/// @errors kInvalidArgument: a null context, a queue of another context; those of native calls.
 inline Context wrap(cl_context context, cl_command_queue queue, std::optional<Coherency> wished = {}) {
   if (!context) throw Error(Code::kInvalidArgument, "opencl::wrap: a null cl_context");
   auto native = make_ref<detail::Native>();

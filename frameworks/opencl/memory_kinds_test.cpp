@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images, USM, SVM and memory used by turns: what is special about them, and bad input.
+// Images, USM, SVM and memory used by turns: what is specific to them, and bad input.
 #include <tenon/frameworks/opencl/testing/opencl.hpp>
 
 namespace tenon::opencl {
@@ -25,7 +25,7 @@ class Images : public OpenclFixture {
     pictures = {};
     OpenclFixture::TearDown();
   }
-  /// Through the driver's own read, which packs rows.
+  /// Read with the driver's own call, which packs rows.
   std::vector<std::uint8_t> pixels(cl_mem image, std::size_t width, std::size_t height, std::size_t pixel) {
     std::vector<std::uint8_t> out(width * height * pixel);
     const std::size_t origin[3] = {}, region[3] = {width, height, 1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The OpenCL calls: codes become errors, handles have owners, and a test can make any one call fail.
+// The OpenCL calls: codes become errors, handles have owners, and tests can make any call fail.
 #pragma once
 
 #ifndef CL_TARGET_OPENCL_VERSION
@@ -93,7 +93,7 @@ constexpr Code code_of(cl_int status) {
   throw Error(code_of(status), "opencl: " + what + ": " + status_name(status), call, status);
 }
 
-/// The only place where codes become exceptions. `what` is a text, or a function that makes one when it is needed.
+/// The only place where codes become exceptions. `what` is a text, or a function that makes it on demand.
 template <typename What>
 void check(cl_int status, const char* call, const What& what) {
   if (status == CL_SUCCESS) return;
@@ -109,7 +109,7 @@ cl_int call(Function function, Arguments... arguments) {
   return injected() ? kInjected : function(arguments...);
 }
 
-/// What owns references of each handle type.
+/// Retains and releases handles of each type.
 template <typename T>
 struct HandleTraits;
 #define TENON_OPENCL_HANDLE(type, name)                                  \
@@ -125,16 +125,16 @@ TENON_OPENCL_HANDLE(cl_mem, MemObject)
 TENON_OPENCL_HANDLE(cl_event, Event)
 #undef TENON_OPENCL_HANDLE
 
-/// Owner of one reference to an OpenCL object. Empty when default-constructed.
+/// Owns one reference to an OpenCL object. Empty when default-constructed.
 template <typename T>
 class Handle {
  public:
   Handle() = default;
-  /// Takes one reference over.
+  /// Takes over one reference.
   explicit Handle(T handle) noexcept : handle_(handle) {
     if (handle_) Probe::handles.fetch_add(1, std::memory_order_relaxed);
   }
-  /// Adds a reference. @errors what the retain call gives.
+  /// Adds a reference. @errors those of the retain call.
   static Handle retain(T handle, const char* what) {
     check(call(HandleTraits<T>::retain, handle), HandleTraits<T>::kRetain, what);
     return Handle(handle);
@@ -161,7 +161,7 @@ class Handle {
   T handle_ = nullptr;
 };
 
-/// Calls a function that returns an object and writes its code through the last argument.
+/// Calls a function that returns an object and gives its code through the last argument.
 template <typename What, typename Function, typename... Arguments>
 auto create(const char* name, const What& what, Function function, Arguments... arguments) {
   cl_int status = CL_SUCCESS;
@@ -174,7 +174,7 @@ auto create(const char* name, const What& what, Function function, Arguments... 
   return made;
 }
 
-/// A scalar out of one of the clGet*Info functions.
+/// Reads a scalar with one of the clGet*Info functions.
 template <typename T, typename Function, typename Object, typename Key>
 T info(Function function, const char* name, Object object, Key key) {
   T value{};
@@ -183,7 +183,7 @@ T info(Function function, const char* name, Object object, Key key) {
   return value;
 }
 
-/// A text out of one of the clGet*Info functions.
+/// Reads a text with one of the clGet*Info functions.
 template <typename Function, typename Object, typename Key>
 std::string info_text(Function function, const char* name, Object object, Key key) {
   const auto what = [key] { return "asking for " + std::to_string(key); };

@@ -16,8 +16,8 @@
 //                opencl::wait_list(tensor, access)    what a user's command must wait for
 //                opencl::point(event)            a cl_event as a TimelinePoint
 //
-// Each kind of memory has a context of its own over one cl_context; that of buffers is the main one and gives the
-// others. Include this header: the others of the folder are its parts.
+// Each kind of memory has its own context over one cl_context; that of buffers is the main one and gives access to the
+// others. Include this header; it includes the others of the folder.
 #pragma once
 
 #include <tenon/frameworks/opencl/buffer.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What maps between host memory and cl_mem cost beside the bare calls, in the same run.
+// Costs of maps between host memory and cl_mem beside the bare calls, in the same run.
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace tenon;
 
-// Reference counts cost more once a thread has run: as in a real program.
+// Reference counts cost more once a thread has run, as in real programs.
 const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
 
 constexpr std::size_t kBytes = 1920 * 1080 * 3 / 2;
@@ -36,8 +36,8 @@ std::byte* host_block() {
   return block;
 }
 
-/// What a careful program does by hand: find the cl_mem of this memory in a table that threads share, take a reference,
-/// give it back after use.
+/// What a careful program does by hand: finds this memory's cl_mem in a table shared by threads, takes a reference, and
+/// releases it after use.
 void RepeatFloor(benchmark::State& state) {
   const Context context = device_or_skip(state);
   if (!context) return;
@@ -60,7 +60,7 @@ void RepeatFloor(benchmark::State& state) {
 }
 BENCHMARK(RepeatFloor)->Name("Map/floor/find_retain_release");
 
-/// The same without the lock: the least that a look-up with a reference can cost.
+/// The same without the lock: the minimum for a look-up with a reference.
 void RepeatBareFloor(benchmark::State& state) {
   const Context context = device_or_skip(state);
   if (!context) return;
@@ -104,7 +104,7 @@ void FirstFloor(benchmark::State& state) {
 }
 BENCHMARK(FirstFloor)->Name("Map/floor/create_release");
 
-/// The same with the pointer wrapped as a tensor: what `first` has to do in any case.
+/// The same with the pointer wrapped as a tensor, which `First` always has to do.
 void FirstFloorWithTensor(benchmark::State& state) {
   const Context context = device_or_skip(state);
   if (!context) return;
@@ -119,7 +119,7 @@ void FirstFloorWithTensor(benchmark::State& state) {
 }
 BENCHMARK(FirstFloorWithTensor)->Name("Map/floor/wrap_create_release");
 
-/// The wrapping of the pointer is in it: each turn is memory that no context has seen.
+/// Includes wrapping the pointer: each iteration uses memory that no context has seen.
 void First(benchmark::State& state) {
   const Context context = device_or_skip(state);
   if (!context) return;
@@ -133,7 +133,7 @@ void First(benchmark::State& state) {
 }
 BENCHMARK(First)->Name("Map/cpu->opencl.buffer/1080p_nv12_first");
 
-/// Out of a pool, mapped, back into the pool: the steady state of a pipeline.
+/// Out of a pool, mapped, back into the pool: a pipeline's steady state.
 void Cycle(benchmark::State& state) {
   const Context context = device_or_skip(state);
   if (!context) return;
@@ -148,7 +148,7 @@ void Cycle(benchmark::State& state) {
 }
 BENCHMARK(Cycle)->Name("Map/pool->opencl.buffer->pool/1080p_nv12");
 
-/// A buffer to the host and back, the way that users write it: map, finish, unmap, finish.
+/// A buffer to the host and back, as users write it: map, finish, unmap, finish.
 void MapUnmapFloor(benchmark::State& state) {
   const Context context = device_or_skip(state);
   if (!context) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts, buffers and events: what is special about them, and bad input.
+// Contexts, buffers and events: what is specific to them, and bad input.
 #include <atomic>
 #include <cstdlib>
 #include <set>
@@ -59,7 +59,7 @@ TEST_F(ContextTest, SaysByExtensionStringWhatADeviceCanDo) {
   EXPECT_FALSE(fake.has("khr_fp64"));
   EXPECT_TRUE(fake.has("cl_khr_fp64"));
   EXPECT_TRUE(fake.has("cl_khr_icd"));
-  // A driver may take a property that it does not know and ignore it: success says nothing.
+  // A driver may accept and ignore an unknown property, so success proves nothing.
   const cl_mem_properties unknown[] = {0x7f00, 1, 0};
   cl_int status = CL_SUCCESS;
   const Released<cl_mem> made(
@@ -90,7 +90,7 @@ TEST_F(ContextTest, NamesAreShortAndDistinct) {
   EXPECT_EQ(contexts(), all) << "made once";
 }
 
-// In a process of its own, whose loader finds no platform.
+// In a separate process, whose loader finds no platform.
 TEST(NoPlatform, GivesAnEmptyListAndAnErrorThatSaysWhatToInstall) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const char* const before = std::getenv("OCL_ICD_VENDORS");
@@ -170,7 +170,7 @@ TEST_F(BufferTest, WrappingBorrowsAndAdoptingTakesOver) {
         made, [](cl_mem, void*) { ++destroyed; }, nullptr);
     return made;
   };
-  const auto reached = [&](int count) {  // Some drivers call back later, from a thread of theirs.
+  const auto reached = [&](int count) {  // Some drivers call back later, from their own thread.
     for (int i = 0; i < 200 && destroyed < count; ++i) std::this_thread::sleep_for(milliseconds(5));
     return destroyed.load();
   };
@@ -255,7 +255,7 @@ TEST_F(BufferTest, HostAccessThatTheBufferForbidsIsRefused) {
                                      {CL_MEM_HOST_READ_ONLY, Access::kReadWrite}}) {
     const Tensor tensor = opencl::wrap(context, user_buffer(4096, CL_MEM_READ_WRITE | flag), {element::u8, {4096}, {}});
     const Code code = error_of([&] { router.map(tensor, host_context(), access); }).code();
-    // A way that copies refuses writers before it looks at the buffer.
+    // A copying edge refuses writers before it looks at the buffer.
     const bool copies = !device(context).is_cpu() || !context.as<FacetContext>()->native().maps_alias;
     EXPECT_EQ(code, writes(access) && copies ? Code::kFailedPrecondition : Code::kPermissionDenied);
   }
@@ -346,7 +346,7 @@ TEST_F(EventTest, FailuresTravelInTheEvent) {
   EXPECT_THAT(failed.native_api(), HasSubstr("EXECUTION_STATUS"));
   std::vector<std::byte> out(64);
   EXPECT_EQ(error_of([&] { context->read(tensor, out); }).native_code(), -42);
-  tensor.memory()->hazards().wrote(TimelinePoint::ready());  // Written anew: usable again.
+  tensor.memory()->hazards().wrote(TimelinePoint::ready());  // Written again, so usable again.
   EXPECT_NO_THROW(router.map(tensor, host_context()));
 }
 

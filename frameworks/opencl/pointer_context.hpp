@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts whose memory is reached by pointers: what USM and SVM share.
+// Contexts whose memory is accessed by pointers: the common part of USM and SVM.
 #pragma once
 
 #include <tenon/frameworks/opencl/buffer.hpp>
@@ -8,7 +8,7 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl {
 
-/// Elements go out of and into its memory by the device's own copies, through host memory that lives until they end.
+/// Reads and writes elements with the device's own copies, through host memory that lives until they finish.
 class PointerContext : public FacetContext {
  public:
   using FacetContext::FacetContext;
@@ -29,7 +29,7 @@ class PointerContext : public FacetContext {
     std::memcpy(staged->host(), in.data(), tensor.size_bytes());
     write_now(tensor, staged, default_deadline());
   }
-  /// Packed elements out and in, after whoever calls has waited for what is in flight.
+  /// Packed elements out and in. The caller must have waited for work in flight.
   void read_now(const Tensor& tensor, const Ref<Memory>& packed, Deadline deadline) const {
     const std::byte* const base = address(tensor) - tensor.offset();
     auto* const bytes = static_cast<std::byte*>(packed->host());
@@ -46,9 +46,9 @@ class PointerContext : public FacetContext {
   }
 
  private:
-  /// Of the tensor's first element, as kernels take it.
+  /// Address of the tensor's first element, as kernels take it.
   virtual std::byte* address(const Tensor& tensor) const = 0;
-  /// Enqueues; the event ends with the copy.
+  /// Enqueues a copy; the event completes with it.
   virtual detail::Handle<cl_event> copy(void* to, const void* from, std::size_t size) const = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways between USM, SVM, buffers and host memory.
+// Edges between USM, SVM, buffers and host memory.
 #pragma once
 
 #include <tenon/frameworks/opencl/buffer_edges.hpp>
@@ -18,7 +18,7 @@ inline Reached host_copy(const Description& from, const Context& to, const Nativ
   return reached;
 }
 
-/// The host's view of memory that has an address for it already. Not standing: each map waits for the device.
+/// The host's view of memory that already has a host address. Not standing: each map waits for the device.
 inline Tensor through_host_view(const Tensor& source, const Context& to, const MapOptions& options) {
   source.memory()->hazards().wait_for(options.access, deadline_of(options), &ledger_of(options));
   return host_view(source, to, kCpuMemory, options.access, nullptr);
@@ -33,7 +33,7 @@ class UsmToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     return from.host_addressable ? shared_in_place(from, to, kCpuMemory, 100) : host_copy(from, to, *native);
   }
 
@@ -50,7 +50,7 @@ class UsmToCpu final : public Edge {
   }
 };
 
-/// Host memory as USM: in place where the device takes any host pointer, else into host USM.
+/// Host memory as USM: in place if the device accepts any host pointer, else copied into host USM.
 class CpuToUsm final : public Edge {
  public:
   std::string_view name() const override { return "cpu->opencl.usm"; }
@@ -59,12 +59,12 @@ class CpuToUsm final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const auto* context = to.as<UsmContext>();
-    if (!context) return Refusal{"the target is no context of this framework"};
+    if (!context) return Refusal{"the target is not a context of this framework"};
     if (context->usm()->functions.any_host_pointer) return shared_in_place(from, to, kUsmMemory, 100);
     if (!context->usm()->functions.host_type)
       return Refusal{context->native().device.name + " takes neither host pointers as USM nor has host USM to copy to"};
     Reached reached = copied(from, to, kUsmMemory, 20'000, 0.1);
-    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // There is no empty USM.
+    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // Empty USM does not exist.
     reached.result.host_addressable = true;
     reached.result.alignment = 64;
     return reached;
@@ -108,8 +108,8 @@ class UsmToBuffer final : public Edge {
   }
 };
 
-/// The host's view of coarse-grained SVM on devices where both see each other's writes at once: mapped for as long as
-/// the memory lives.
+/// The host's view of coarse-grained SVM on devices where both see each other's writes at once: mapped as long as the
+/// memory lives.
 class StandingSvmMap final : public View {
  public:
   StandingSvmMap(Context context, Access access, Ref<Native> native, std::unique_ptr<MappedSvm> mapped)
@@ -131,7 +131,7 @@ class SvmToCpu final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native* native = native_of(from.context);
-    if (!native) return Refusal{"the source is no memory of this framework"};
+    if (!native) return Refusal{"the source is not memory of this framework"};
     if (from.host_addressable) return shared_in_place(from, to, kCpuMemory, 100);
     if (native->coherency != Coherency::kStanding) return host_copy(from, to, *native);
     Reached reached = shared_in_place(from, to, kCpuMemory, 30'000);
@@ -169,7 +169,7 @@ class SvmToCpu final : public Edge {
   }
 };
 
-/// Host memory as SVM: in place where the device has fine-grained system SVM, else into SVM.
+/// Host memory as SVM: in place if the device has fine-grained system SVM, else copied into SVM.
 class CpuToSvm final : public Edge {
  public:
   std::string_view name() const override { return "cpu->opencl.svm"; }
@@ -178,10 +178,10 @@ class CpuToSvm final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const auto* context = to.as<SvmContext>();
-    if (!context) return Refusal{"the target is no context of this framework"};
+    if (!context) return Refusal{"the target is not a context of this framework"};
     if (context->has_system()) return shared_in_place(from, to, kSvmMemory, 100);
     Reached reached = copied(from, to, kSvmMemory, 20'000, 0.1);
-    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // There is no empty SVM.
+    reached.result.memory_bytes = std::max<std::size_t>(reached.result.memory_bytes, 1);  // Empty SVM does not exist.
     reached.result.host_addressable = context->has_fine_grained();
     return reached;
   }
@@ -217,7 +217,7 @@ class CpuToSvm final : public Edge {
   }
 };
 
-/// A buffer over SVM: OpenCL says that CL_MEM_USE_HOST_PTR over an SVM pointer is that memory.
+/// A buffer over SVM: OpenCL guarantees that CL_MEM_USE_HOST_PTR over an SVM pointer uses that memory.
 class SvmToBuffer final : public Edge {
  public:
   std::string_view name() const override { return "opencl.svm->opencl.buffer"; }
@@ -226,7 +226,7 @@ class SvmToBuffer final : public Edge {
 
   Step step(const Description& from, const Context& to, Access) const override {
     const Native *source = native_of(from.context), *target = native_of(to);
-    if (!source || !target) return Refusal{"source or target is no context of this framework"};
+    if (!source || !target) return Refusal{"source or target is not a context of this framework"};
     if (source->context.get() != target->context.get()) return Refusal{"the SVM belongs to another cl_context"};
     if (from.memory_bytes > target->device.max_allocation)
       return Refusal{"the memory is larger than the largest buffer"};

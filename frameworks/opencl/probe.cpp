@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled and linked at configuration: whether headers and ICD loader are of OpenCL 3.0. Platforms are looked for at
-// run time.
+// Compiled and linked at configuration to check that headers and ICD loader are those of OpenCL 3.0. Platforms are
+// looked up at run time.
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>
 #include <CL/cl_ext.h>

@@ -10,7 +10,7 @@ namespace opencl {
 
 namespace detail {
 
-/// Owner of one SVM allocation.
+/// Owns one SVM allocation.
 class SvmBlock {
  public:
   SvmBlock() = default;
@@ -21,7 +21,7 @@ class SvmBlock {
   SvmBlock& operator=(SvmBlock&&) = delete;
   ~SvmBlock() {
     if (!data_) return;
-    // By the queue, after the copies and unmaps of ours that are still in it.
+    // Freed in the queue, after our copies and unmaps that are still in it.
     void* pointers[] = {data_};
     clEnqueueSVMFree(native_->transfers.get(), 1, pointers, nullptr, nullptr, 0, nullptr, nullptr);
     clFlush(native_->transfers.get());
@@ -54,10 +54,10 @@ inline Handle<cl_event> copy_svm(const Native& native, void* to, const void* fro
   return Handle<cl_event>(event);
 }
 
-/// Host access to coarse-grained SVM: ends when it goes.
+/// Host access to coarse-grained SVM; ends on destruction.
 class MappedSvm {
  public:
-  /// @errors what clEnqueueSVMMap gives; kDeadlineExceeded.
+  /// @errors those of clEnqueueSVMMap; kDeadlineExceeded.
   MappedSvm(const Native& native, cl_map_flags flags, void* data, std::size_t size, Deadline deadline)
       : native_(&native), data_(data) {
     cl_event event = nullptr;
@@ -88,7 +88,7 @@ class MappedSvm {
 
 }  // namespace detail
 
-/// An SVM allocation as memory. Fine-grained ones are host-addressable at once, coarse-grained ones by mapping.
+/// An SVM allocation as memory. Fine-grained ones are host-addressable directly, coarse-grained ones by mapping.
 class SvmMemory final : public Memory {
  public:
   SvmMemory(Context context, const Properties& properties, bool fine, void* data, detail::SvmBlock owned)
@@ -100,16 +100,16 @@ class SvmMemory final : public Memory {
  private:
   bool fine_;
   void* data_;
-  detail::SvmBlock owned_;  // Empty for what a user keeps.
+  detail::SvmBlock owned_;  // Empty for memory that the user keeps.
 };
 
-/// Host memory where any pointer serves as SVM (fine-grained system SVM): the pointer itself.
+/// Host memory on devices where any pointer is valid SVM (fine-grained system SVM): the pointer itself.
 class SvmView final : public View {
  public:
   using View::View;
 };
 
-/// The address of a tensor's first element, as clSetKernelArgSVMPointer takes it. @errors kInvalidArgument.
+/// The address of a tensor's first element, for clSetKernelArgSVMPointer. @errors kInvalidArgument.
 inline void* svm_pointer(const Tensor& tensor) {
   if (tensor && tensor.view()) {
     if (const auto* view = dynamic_cast<const SvmView*>(tensor.view()))
@@ -119,10 +119,10 @@ inline void* svm_pointer(const Tensor& tensor) {
       return static_cast<std::byte*>(memory->data()) + tensor.offset();
   }
   throw Error(Code::kInvalidArgument,
-              "opencl::svm_pointer of " + to_string(tensor) + ": it is no opencl.svm; map it to opencl::svm(context)");
+              "opencl::svm_pointer of " + to_string(tensor) + ": not an opencl.svm; map it to opencl::svm(context)");
 }
 
-/// The context of SVM, beside the buffers of the same cl_context.
+/// The context of SVM over the same cl_context as the buffers.
 class SvmContext final : public PointerContext {
  public:
   /// @errors kUnavailable: the device has no SVM.
@@ -134,10 +134,10 @@ class SvmContext final : public PointerContext {
 
   std::span<const Edge* const> edges() const override;
   bool has_fine_grained() const { return (native().device.svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0; }
-  /// Any host pointer is SVM.
+  /// Any host pointer is valid SVM.
   bool has_system() const { return (native().device.svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0; }
   /// Fine-grained when `wanted.host_access`, else coarse-grained.
-  /// @errors kUnimplemented: descriptors, fine-grained memory of devices that have none; kResourceExhausted.
+  /// @errors kUnimplemented: descriptors, fine-grained memory on devices without it; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override { return allocate(wanted, wanted.host_access); }
   Ref<Memory> allocate(const Requirements& wanted, bool fine) {
     if (wanted.fd != FdKind::kNone)
@@ -146,7 +146,7 @@ class SvmContext final : public PointerContext {
       throw Error(Code::kUnimplemented, std::string(name()) +
                                             ": host access without mapping was asked for, and the device has only "
                                             "coarse-grained SVM; map it to the host");
-    // SVM is aligned to the largest type, 128 bytes, and no more can be asked for: the rest is made by room.
+    // SVM has at most the alignment of the largest type, 128 bytes; larger ones are made by allocating extra room.
     constexpr std::size_t kNatural = 128, kMost = 1 << 16;
     if (wanted.alignment > kMost)
       throw Error(Code::kUnimplemented, std::string(name()) + ": an alignment of " + std::to_string(wanted.alignment) +
@@ -174,7 +174,7 @@ class SvmContext final : public PointerContext {
   }
 };
 
-/// The context of SVM beside `context`. @errors kUnavailable: the device has none; kInvalidArgument.
+/// The context of SVM over the cl_context of `context`. @errors kUnavailable: the device has none; kInvalidArgument.
 inline Context svm(const Context& context) {
   if (context.as<SvmContext>()) return context;
   return detail::buffers(context, "svm").sibling(2, [](const Ref<detail::Native>& native, const std::string& name) {
@@ -196,7 +196,7 @@ inline SvmContext& svm_context(const Context& context, const char* function) {
 
 enum class SvmGrain : std::uint8_t { kCoarse, kFine };
 
-/// New SVM. @errors as SvmContext::allocate.
+/// Allocates SVM. @errors as SvmContext::allocate.
 inline Tensor allocate_svm(const Context& context, SvmGrain grain, const TensorInfo& info) {
   SvmContext& svm = detail::svm_context(context, "allocate_svm");
   const auto extent = checked_extent_bytes(info);
@@ -208,8 +208,8 @@ inline Tensor allocate_svm(const Context& context, SvmGrain grain, const TensorI
   return Tensor(info, svm.allocate(wanted, grain == SvmGrain::kFine));
 }
 
-/// The user's SVM of this cl_context as a tensor; the user keeps it alive. OpenCL cannot be asked whose an SVM pointer
-/// is nor of which grain: what is said here is believed. @errors kInvalidArgument: null, sizes past 63 bits.
+/// The user's SVM of this cl_context as a tensor; the user keeps it alive. OpenCL cannot report a pointer's context or
+/// grain, so the arguments are trusted. @errors kInvalidArgument: null, sizes past 63 bits.
 inline Tensor wrap_svm(const Context& context, void* data, SvmGrain grain, const TensorInfo& info) {
   SvmContext& svm = detail::svm_context(context, "wrap_svm");
   const auto extent = checked_extent_bytes(info);

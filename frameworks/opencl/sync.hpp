@@ -23,24 +23,24 @@ inline void check_event(const Tensor& tensor, cl_event event, const char* functi
 
 }  // namespace detail
 
-/// Tells that a command writes the tensor's memory until `event` is complete: host accesses and maps wait for it from
-/// then on, and raise its failure. Adds a reference to the event.
+/// Declares that a command writes the tensor's memory until `event` is complete: host accesses and maps then wait for
+/// it and raise its failure. Adds a reference to the event.
 /// @errors kInvalidArgument: null, an event of another cl_context, a tensor outside OpenCL.
 inline void wrote(const Tensor& tensor, cl_event event) {
   detail::check_event(tensor, event, "wrote");
   tensor.memory()->hazards().wrote(point(event));
 }
-/// Tells that a command reads the tensor's memory until `event` is complete: writers wait for it. @errors as wrote().
+/// Declares that a command reads the tensor's memory until `event` completes: writers wait for it. @errors as wrote().
 inline void reads(const Tensor& tensor, cl_event event) {
   detail::check_event(tensor, event, "reads");
   tensor.memory()->hazards().read_until(point(event));
 }
 
-/// What a command must wait for before it touches a tensor, as an event_wait_list.
+/// What a command must wait for before it accesses a tensor, as an event_wait_list.
 class WaitList {
  public:
   cl_uint size() const { return static_cast<cl_uint>(events_.size()); }
-  /// Null when empty, as OpenCL wants it.
+  /// Null when empty, as OpenCL requires.
   const cl_event* data() const { return events_.empty() ? nullptr : events_.data(); }
 
  private:
@@ -49,8 +49,8 @@ class WaitList {
   std::vector<cl_event> events_;
 };
 
-/// The last write of the tensor's memory as an event where it came from the same cl_context: handed on, not waited for.
-/// Writes of other devices and, for write access, reads that still run are waited for on the host.
+/// The wait list for a command. A last write that is an event of the same cl_context is passed on without waiting.
+/// Writes of other devices, and for write access also reads in progress, are waited for on the host.
 /// @errors kDeadlineExceeded; the failure that a point carries.
 inline WaitList wait_list(const Tensor& tensor, Access access, Deadline deadline = default_deadline(),
                           Ledger* ledger = nullptr) {

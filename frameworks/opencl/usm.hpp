@@ -8,12 +8,12 @@ namespace tenon {
 inline namespace v1 {
 namespace opencl {
 
-/// Who holds the bytes: the host, the device alone, or whichever touched them last.
+/// Where the bytes are: the host, the device only, or wherever they were last accessed.
 enum class UsmType : std::uint8_t { kHost, kDevice, kShared };
 
 namespace detail {
 
-/// The extension's functions, by name from the platform; and whether any host pointer serves as USM.
+/// The extension's functions, looked up by name in the platform; and whether any host pointer is valid USM.
 struct UsmFunctions {
   clHostMemAllocINTEL_fn host = nullptr;
   clDeviceMemAllocINTEL_fn device = nullptr;
@@ -58,14 +58,14 @@ inline UsmFunctions load_usm(const Device& device) {
   return usm;
 }
 
-/// The native side of USM: what memory needs to free itself.
+/// The native side of USM, which memory needs to free itself.
 struct UsmNative final : RefCounted {
   UsmNative(Ref<Native> common) : native(std::move(common)), functions(load_usm(native->device)) {}
   const Ref<Native> native;
   const UsmFunctions functions;
 };
 
-/// Owner of one allocation.
+/// Owns one allocation.
 class UsmBlock {
  public:
   UsmBlock() = default;
@@ -76,7 +76,7 @@ class UsmBlock {
   UsmBlock& operator=(UsmBlock&&) = delete;
   ~UsmBlock() {
     if (!data_) return;
-    // Blocking, so that no command of a user still touches it; the plain call leaves that to chance.
+    // Blocking, so that no user command still uses it; the plain call does not wait.
     usm_->functions.free(usm_->native->context.get(), data_);
     Probe::handles.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -128,16 +128,16 @@ class UsmMemory final : public Memory {
  private:
   UsmType type_;
   void* data_;
-  detail::UsmBlock owned_;  // Empty for what a user keeps.
+  detail::UsmBlock owned_;  // Empty for memory that the user keeps.
 };
 
-/// Host memory where any pointer serves as USM: the pointer itself.
+/// Host memory on devices where any pointer is valid USM: the pointer itself.
 class UsmView final : public View {
  public:
   using View::View;
 };
 
-/// The address of a tensor's first element, as clSetKernelArgMemPointerINTEL takes it.
+/// The address of a tensor's first element, for clSetKernelArgMemPointerINTEL.
 /// @errors kInvalidArgument: a tensor of another kind.
 inline void* usm_pointer(const Tensor& tensor) {
   if (tensor && tensor.view()) {
@@ -148,10 +148,10 @@ inline void* usm_pointer(const Tensor& tensor) {
       return static_cast<std::byte*>(memory->data()) + tensor.offset();
   }
   throw Error(Code::kInvalidArgument,
-              "opencl::usm_pointer of " + to_string(tensor) + ": it is no opencl.usm; map it to opencl::usm(context)");
+              "opencl::usm_pointer of " + to_string(tensor) + ": not an opencl.usm; map it to opencl::usm(context)");
 }
 
-/// The context of USM, beside the buffers of the same cl_context.
+/// The context of USM over the same cl_context as the buffers.
 class UsmContext final : public PointerContext {
  public:
   /// @errors kUnavailable: the platform has no USM.
@@ -160,8 +160,8 @@ class UsmContext final : public PointerContext {
 
   std::span<const Edge* const> edges() const override;
   const Ref<detail::UsmNative>& usm() const { return usm_; }
-  /// Device memory; host memory of the driver's when `wanted.host_access`. @errors kUnimplemented: descriptors, types
-  /// that the device lacks; kResourceExhausted.
+  /// Device memory; driver host memory if `wanted.host_access`. @errors kUnimplemented: descriptors, types that the
+  /// device lacks; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override {
     return allocate(wanted, wanted.host_access ? UsmType::kHost : UsmType::kDevice);
   }
@@ -190,7 +190,7 @@ class UsmContext final : public PointerContext {
   Ref<detail::UsmNative> usm_;
 };
 
-/// The context of USM beside `context`. @errors kUnavailable: the platform lacks the extension; kInvalidArgument.
+/// The context of USM over `context`'s cl_context. @errors kUnavailable: the platform lacks it; kInvalidArgument.
 inline Context usm(const Context& context) {
   if (context.as<UsmContext>()) return context;
   return detail::buffers(context, "usm").sibling(1, [](const Ref<detail::Native>& native, const std::string& name) {
@@ -251,7 +251,7 @@ inline Tensor usm_tensor(UsmContext& context, void* data, const UsmFacts& facts,
 
 }  // namespace detail
 
-/// New USM of a type. @errors as UsmContext::allocate.
+/// Allocates USM of a type. @errors as UsmContext::allocate.
 inline Tensor allocate_usm(const Context& context, UsmType type, const TensorInfo& info) {
   UsmContext& usm = detail::usm_context(context, "allocate_usm");
   Requirements wanted;
@@ -263,14 +263,14 @@ inline Tensor allocate_usm(const Context& context, UsmType type, const TensorInf
   return Tensor(info, usm.allocate(wanted, type));
 }
 
-/// The user's USM as a tensor; the user keeps it alive. Also from the middle of an allocation.
+/// The user's USM as a tensor; the user keeps it alive. May begin inside an allocation.
 /// @errors kInvalidArgument: null, no USM of this cl_context; kOutOfRange.
 inline Tensor wrap_usm(const Context& context, void* data, const TensorInfo& info) {
   UsmContext& usm = detail::usm_context(context, "wrap_usm");
   return detail::usm_tensor(usm, data, detail::usm_facts(*usm.usm(), data, "wrap_usm"), info, {}, "wrap_usm");
 }
 
-/// Takes the allocation over: freed once, also when this fails, except for what is no allocation of this context.
+/// Takes ownership of the allocation: freed once, also when this fails, unless it is no allocation of this context.
 /// @errors as wrap_usm(); kInvalidArgument: a pointer into the middle, which stays the caller's.
 inline Tensor adopt_usm(const Context& context, void* data, const TensorInfo& info) {
   UsmContext& usm = detail::usm_context(context, "adopt_usm");

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# OpenCVCore::core: the core module of OpenCV 4 by itself. OpenCV's own package file is taken where there is one; Debian ships it
-# with all fifty modules only, and libopencv-core-dev alone has none.
+# OpenCVCore::core: only the core module of OpenCV 4. Uses OpenCV's own package file if present; Debian ships it only
+# with all fifty modules, and libopencv-core-dev alone has none.
 find_package(OpenCV 4 QUIET CONFIG COMPONENTS core)
 if(OpenCV_FOUND)
   set(OpenCVCore_LIBRARY opencv_core)
@@ -18,7 +18,7 @@ if(OpenCVCore_FOUND AND NOT TARGET OpenCVCore::core)
   target_include_directories(OpenCVCore::core INTERFACE ${OpenCVCore_INCLUDE_DIR})
   target_link_libraries(OpenCVCore::core INTERFACE ${OpenCVCore_LIBRARY})
 endif()
-# Not the module opencv4, which Debian has with all fifty libraries only and which names each of them.
+# Not the module opencv4: Debian has it only with all fifty libraries, and it names each of them.
 set(OpenCVCore_PC_CFLAGS ${OpenCVCore_INCLUDE_DIR})
 list(TRANSFORM OpenCVCore_PC_CFLAGS PREPEND "-isystem ")
 set(OpenCVCore_PC_LIBS -lopencv_core)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any frame as a BGR cv::Mat: the picture that most OpenCV code wants, converted and booked.
+// Converts any frame to a BGR cv::Mat, which most OpenCV code expects; the conversion is booked.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ inline namespace v1 {
 namespace opencv {
 namespace detail {
 
-/// Converts rows of a frame. Sums of integers with 16 bits of fraction: within one of exact rounding.
+/// Converts rows of a frame. Integer sums with 16 bits of fraction: within one of exact rounding.
 class BgrRows {
  public:
   BgrRows(const Frame& frame, cv::Mat& out)
@@ -71,7 +71,7 @@ class BgrRows {
       }
       return;
     }
-    // What a chroma sample adds to blue, green and red is worked out once for the pixels that share it.
+    // A chroma sample's share of blue, green and red is computed once for the pixels that share it.
     const FrameComponent& u = layout_.components[1];
     const std::size_t samples = (width_ + (std::size_t{1} << u.shift_x) - 1) >> u.shift_x;
     const std::size_t chroma_step = u.step;
@@ -118,12 +118,12 @@ inline void check_rows(const Frame& frame) {
 
 }  // namespace detail
 
-/// The picture as BGR, 8UC3, upright: a conversion, since no decoder writes BGR. Reads any format that the input stage
-/// reads (4:2:0, 4:2:2, 4:4:4, P010, packed and planar RGB, grey) in its own colour space and range; chroma of a pixel
-/// is that of its block, not interpolated. The bytes read are booked as "opencv.bgr", converted; the turn of a rotated
+/// The picture as upright BGR, 8UC3. Always a conversion, since no decoder writes BGR. Reads any format that the input
+/// stage reads (4:2:0, 4:2:2, 4:4:4, P010, packed and planar RGB, grey) in its own colour space and range; a pixel has
+/// the chroma of its block, not interpolated. The bytes read are booked under "opencv.bgr" as converted; rotating a
 /// frame is booked there as copied.
-/// @param out      Keeps its memory where size and type fit: a loop allocates once. Must not lie over the frame.
-/// @param options  access is not looked at: the frame is read. @errors kInvalidArgument: an empty frame or a batch;
+/// @param out      Keeps its memory if size and type fit, so a loop allocates once. Must not overlap the frame.
+/// @param options  access is ignored: the frame is read. @errors kInvalidArgument: an empty frame or a batch;
 ///                 kUnimplemented: another format; kFailedPrecondition: planes that the CPU cannot reach;
 ///                 kDeadlineExceeded. @thread any. @cost one pass, on OpenCV's threads.
 inline void bgr(const Frame& frame, cv::Mat& out, const MatOptions& options = {}) {

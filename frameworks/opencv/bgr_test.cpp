@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of every format as BGR: against the standards' formulas in double, at every pixel.
+// Frames of every format as BGR, compared at every pixel with the standards' formulas in double.
 #include <tenon/frameworks/opencv/opencv.hpp>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 using namespace tenon;
 using ::testing::HasSubstr;
 
-/// Any bytes; P010 keeps its value in the high bits.
+/// Random bytes; P010 keeps its value in the high bits.
 Frame noise(const FrameInfo& info, std::uint32_t state) {
   Frame frame = Frame::allocate(info);
   for (std::size_t p = 0; p < frame.plane_count(); ++p) {
@@ -104,7 +104,7 @@ TEST(OpenCvBgr, TakesRgbAndGreyAsTheyAre) {
   for (const PixelFormat format : {kBgr24, kRgb24, kBgra, kBgrx, kRgba, kRgbx, kRgbPlanar, kBgrPlanar, kGbrPlanar}) {
     const Frame frame = noise({format, 21, 10}, 5);
     const cv::Mat bgr = opencv::bgr(frame);
-    // Where blue, green and red lie: plane, step and offset.
+    // Positions of blue, green and red: plane, step and offset.
     const bool planar = frame.plane_count() == 3;
     const std::size_t step = planar ? 1 : format == kBgr24 || format == kRgb24 ? 3 : 4;
     const bool rgb = format == kRgb24 || format == kRgba || format == kRgbx;
@@ -134,7 +134,7 @@ TEST(OpenCvBgr, TurnsPicturesUprightAndBooksThatToo) {
     const cv::Mat bgr = opencv::bgr(Frame(info, {stored.plane(0)}), {Access::kRead, &ledger, Deadline::max()});
     ASSERT_EQ(bgr.cols, static_cast<int>(info.upright_width_px()));
     const cv::Mat lying = opencv::mat(stored);
-    // The stored picture's first pixel: top right, bottom right, bottom left.
+    // Where the stored picture's first pixel goes: top right, bottom right, bottom left.
     const cv::Point first = rotation == Rotation::k90    ? cv::Point(bgr.cols - 1, 0)
                             : rotation == Rotation::k180 ? cv::Point(bgr.cols - 1, bgr.rows - 1)
                                                          : cv::Point(0, bgr.rows - 1);
@@ -151,7 +151,7 @@ TEST(OpenCvBgr, KeepsTheMatsMemoryAndRefusesWhatIsNoPicture) {
   EXPECT_EQ(out.data, data);
   EXPECT_THROW(opencv::bgr(Frame()), Error);
   EXPECT_THROW(opencv::bgr(noise({kGray16, 8, 8}, 1)), Error);
-  // What brought people here: the refusal of the in-place way names this one.
+  // Users come here from the refusal of the in-place way, which names this function.
   try {
     opencv::mat(noise({kI420, 62, 30}, 1));
     FAIL() << "I420 of padded rows is no Mat";

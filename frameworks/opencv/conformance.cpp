@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCV for the conformance suite: Mats that OpenCV allocates, that users hand in, regions, and headers over tensors.
+// OpenCV for the conformance suite: Mats allocated by OpenCV, passed in by users, regions, and headers over tensors.
 #include <tenon/frameworks/opencv/opencv.hpp>
 
 #include <atomic>
@@ -10,7 +10,7 @@ namespace {
 
 using namespace tenon;
 
-/// Stands where OpenCV asks for its buffers: counts them, and refuses the one that it was told to.
+/// Replaces OpenCV's allocator: counts buffers, and fails on request.
 class WatchedAllocator final : public cv::MatAllocator {
  public:
   cv::UMatData* allocate(int dims, const int* sizes, int type, void* data, std::size_t* step, cv::AccessFlag flags,
@@ -56,7 +56,7 @@ class OpenCvUnderTest final : public conformance::FrameworkUnderTest {
         "cv::Mat::create", [] { return std::string("a user's Mat"); },
         [&] {
           if (variant == "wrapped") return conformance::Allocation{opencv::wrap(cv::Mat(1, bytes, CV_8U)).memory(), {}};
-          // Only the region is handed in, and the parent let go: what keeps the bytes is the count that both share.
+          // Only the region is passed in and the parent released: the count that both share keeps the bytes.
           const cv::Mat parent(3, bytes, CV_8U);
           return conformance::Allocation{opencv::wrap(parent.rowRange(1, 2)).memory(), {}};
         });

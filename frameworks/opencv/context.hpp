@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCV as a context of Tenon: cv::Mat's memory, and the edges between it and host memory.
+// OpenCV as a Tenon context: cv::Mat's memory, and the edges between it and host memory.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,17 @@ namespace tenon {
 inline namespace v1 {
 namespace opencv {
 
-/// Bytes of a cv::Mat, or host memory as cv::Mat sees it.
+/// Bytes of a cv::Mat, or host memory as seen by cv::Mat.
 inline constexpr MemoryKind kMatMemory{"opencv.mat"};
 
 inline Context context();
 
-/// The allocation behind a cv::Mat: whole, also where the Mat is a region of it. Shares the Mat's reference count, so
-/// the bytes live as long as this. A Mat over user data owns nothing: there the user keeps the bytes. It has no
-/// identity: OpenCV recycles buffers and tells nobody, so each wrapping is afresh.
+/// The whole allocation behind a cv::Mat, even if the Mat is a region of it. Shares the Mat's reference count, so the
+/// bytes live as long as this. A Mat over user data owns nothing: the user keeps those bytes. Has no identity, because
+/// OpenCV recycles buffers without notice; each wrapping is new.
 class MatMemory final : public Memory {
  public:
-  /// @param skip  Bytes at the start of the allocation that do not count (an alignment).
+  /// @param skip  Bytes at the start of the allocation to leave out (alignment).
   static Ref<MatMemory> over(const cv::Mat& mat, bool read_only, std::size_t skip = 0) {
     Properties properties;
     properties.size_bytes = static_cast<std::size_t>(mat.datalimit - mat.datastart) - skip;
@@ -31,9 +31,9 @@ class MatMemory final : public Memory {
     properties.read_only = read_only;
     return Ref<MatMemory>(new MatMemory(properties, mat));
   }
-  ~MatMemory() override { drop_views(); }  // Before the Mat gives up the bytes that they refer to.
+  ~MatMemory() override { drop_views(); }  // Before the Mat releases the bytes that they refer to.
 
-  /// As it was given: a region stays a region.
+  /// The Mat as passed in: a region stays a region.
   const cv::Mat& mat() const { return mat_; }
 
  private:
@@ -48,7 +48,7 @@ namespace detail {
 inline constexpr const char* kTiled =
     "its pixels are tiled (a DRM modifier), and OpenCV knows rows only: convert it on the device that made it";
 
-/// Host memory as cv::Mat sees it; mat() makes the header.
+/// Host memory as seen by cv::Mat; mat() makes the header.
 class CpuToMat final : public HostEdge {
  public:
   std::string_view name() const override { return "cpu->opencv.mat"; }
@@ -71,7 +71,7 @@ class MatToCpu final : public HostEdge {
   MemoryKind to() const override { return kCpuMemory; }
 };
 
-/// Any tensor's bytes as u8, also where its element type has no depth.
+/// A tensor's bytes as u8, even if its element type has no depth.
 inline TensorInfo as_bytes(const Tensor& tensor) {
   TensorInfo bytes{ElementType::kU8, {tensor.size_bytes()}, {}};
   if (const std::size_t item = size_bytes(tensor.element_type()); item != 0) {
@@ -83,14 +83,14 @@ inline TensorInfo as_bytes(const Tensor& tensor) {
   return bytes;
 }
 
-/// Copies by cv::Mat::copyTo between a tensor and packed bytes. False when OpenCV has no way to say the tensor.
+/// Copies by cv::Mat::copyTo between a tensor and packed bytes. @return false if OpenCV cannot express the tensor.
 inline bool copy_by_opencv(const Tensor& tensor, std::byte* packed, bool to_packed) {
   const TensorInfo strided = as_bytes(tensor);
   const TensorInfo dense{ElementType::kU8, strided.shape, packed_strides(ElementType::kU8, strided.shape)};
   auto inside_layout = lay_out(strided), outside_layout = lay_out(dense);
   auto *inside = std::get_if<MatLayout>(&inside_layout), *outside = std::get_if<MatLayout>(&outside_layout);
   if (!inside || !outside) return false;
-  // Pixels padded on one side only are channels on the other: copyTo would take the difference for a new type.
+  // Pixels padded on one side only would be channels on the other, and copyTo would see different types.
   if (inside->dims != outside->dims) *outside = *inside;
   checked(
       "cv::Mat::copyTo", [&] { return "copying " + to_string(tensor); },
@@ -104,7 +104,7 @@ inline bool copy_by_opencv(const Tensor& tensor, std::byte* packed, bool to_pack
 
 }  // namespace detail
 
-/// The one OpenCV context of the process: cv::Mat knows no devices.
+/// The only OpenCV context of the process: cv::Mat has no devices.
 class MatContext final : public ContextImpl {
  public:
   std::string_view name() const override { return "opencv"; }
@@ -120,8 +120,8 @@ class MatContext final : public ContextImpl {
     wanted.host_access = true;
     return wanted;
   }
-  /// A buffer of cv::Mat's default allocator. @errors kUnimplemented: descriptors; kResourceExhausted, kInternal: what
-  /// cv::Mat::create gives.
+  /// A buffer of cv::Mat's default allocator. @errors kUnimplemented: descriptors; kResourceExhausted, kInternal: those
+  /// of cv::Mat::create.
   Ref<Memory> allocate(const Requirements& wanted) override {
     if (wanted.fd != FdKind::kNone) {
       throw Error(Code::kUnimplemented,
@@ -135,7 +135,7 @@ class MatContext final : public ContextImpl {
                   "opencv: " + std::to_string(wanted.size_bytes) + " bytes are more than a cv::Mat can have");
     }
     bytes = std::max<std::size_t>(bytes, 1);
-    // Sizes are ints: what is longer has rows.
+    // Sizes are ints: larger buffers have several rows.
     const bool one_row = bytes <= INT_MAX;
     cv::Mat mat;
     detail::checked(

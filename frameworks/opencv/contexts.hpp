@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which contexts of this framework exist on this machine: the one of cv::Mat.
+// The contexts of this framework on this machine: always the one of cv::Mat.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a decoded frame to a BGR Mat, beside FFmpeg's own conversion of the same pictures.
+// A decoded frame as a BGR Mat, compared with FFmpeg's conversion of the same pictures.
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/frameworks/opencv/opencv.hpp>
 
@@ -17,7 +17,7 @@ namespace {
 
 using namespace tenon;
 
-/// By swscale alone, in the colours that the picture names.
+/// Converted by swscale alone, in the colours that the picture names.
 cv::Mat by_swscale(const AVFrame& picture, int space) {
   cv::Mat out(picture.height, picture.width, CV_8UC3);
   SwsContext* context = sws_getContext(picture.width, picture.height, static_cast<AVPixelFormat>(picture.format),
@@ -64,8 +64,8 @@ TEST(DecodedFrames, BecomeTheSameBgrAsBySwscale) {
       const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
       const cv::Mat theirs = by_swscale(*picture, each.swscale_space);
       ASSERT_EQ(ours.size(), theirs.size());
-      // Chroma blocks begin at the same pixels in both: only rounding differs, but for a few colours far outside of
-      // those that exist, where swscale's sums run over (in 4:4:4 more often).
+      // Chroma blocks begin at the same pixels in both, so only rounding differs. Exceptions are a few colours far
+      // outside of the valid ones, where swscale's sums overflow (in 4:4:4 more often).
       EXPECT_LE(cv::norm(ours, theirs, cv::NORM_L1) / static_cast<double>(3 * ours.total()), 0.6) << each.name;
       const cv::Mat a = ours.reshape(1), b = theirs.reshape(1);
       std::size_t apart = 0;

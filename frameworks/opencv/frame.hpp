@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames to cv::Mat and back: pictures of one Mat, of one Mat per plane, and OpenCV's NV12 and I420 in one Mat.
+// Frames to cv::Mat and back: one Mat per picture, one Mat per plane, and OpenCV's NV12 and I420 in one Mat.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ inline std::string describe(const FrameInfo& info) {
   return to_string(info.format) + " " + std::to_string(info.width_px) + "x" + std::to_string(info.height_px);
 }
 
-/// `plane` under the extents that the format says: [h,w,1] and [h,w] are the same to a Mat.
+/// `plane` with the extents given by the format: [h,w,1] and [h,w] are the same to a Mat.
 inline Tensor as_plane(const Tensor& plane, const FrameInfo& info, std::size_t index) {
   const Shape wanted = plane_shape(info, index);
   const ElementType sample = format_info(info.format).sample;
@@ -31,8 +31,8 @@ inline Tensor as_plane(const Tensor& plane, const FrameInfo& info, std::size_t i
   return plane;
 }
 
-/// Whether all planes of `format` fit under each other in one Mat of `rows` x `columns` samples, as OpenCV's colour
-/// conversions take 4:2:0: chroma rows as wide as luma rows (NV12), or two of them in one (I420).
+/// Whether all planes of `format` can be stacked in one Mat, as OpenCV's colour conversions take 4:2:0: chroma rows as
+/// wide as luma rows (NV12), or two chroma rows in one (I420).
 inline bool stacks(const PixelFormatInfo& format) {
   if (format.plane_count < 2 || format.planes[0].channels != 1) return false;
   for (std::size_t p = 1; p < format.plane_count; ++p) {
@@ -68,9 +68,9 @@ inline Frame unstack(const Tensor& whole, const cv::Mat& mat, const FrameInfo& i
 
 }  // namespace detail
 
-/// A picture in one cv::Mat: packed formats (BGR, RGB, BGRA, grey, YUY2...), or 4:2:0 with the chroma rows under the
-/// luma rows, height * 3/2 in all, as cv::cvtColor takes NV12, NV21, I420 and YV12. Regions and steps are kept.
-/// @errors kInvalidArgument: the Mat's type or extents are not the format's (both named), I420 with padded rows; as
+/// A picture in one cv::Mat: packed formats (BGR, RGB, BGRA, grey, YUY2...), or 4:2:0 with the chroma rows below the
+/// luma rows, height * 3/2 in all, as cv::cvtColor takes NV12, NV21, I420 and YV12. Keeps regions and steps.
+/// @errors kInvalidArgument: the Mat's type or extents do not fit the format (both named), I420 with padded rows; as
 ///         wrap(). @cost as wrap().
 inline Frame wrap_frame(const cv::Mat& mat, PixelFormat format, cpu::Wrapped access = cpu::Wrapped::kWritable) {
   const PixelFormatInfo& known = format_info(format);
@@ -78,7 +78,7 @@ inline Frame wrap_frame(const cv::Mat& mat, PixelFormat format, cpu::Wrapped acc
   FrameInfo info{format, static_cast<std::uint32_t>(mat.cols), static_cast<std::uint32_t>(mat.rows)};
   if (mat.dims != 2) {
     throw Error(Code::kInvalidArgument, "opencv::wrap_frame " + std::string(known.name) + ": " + detail::describe(mat) +
-                                            " is no picture; it must have two dimensions");
+                                            " is not a picture; it must have two dimensions");
   }
   if (known.plane_count == 1) return Frame(info, {detail::as_plane(whole, info, 0)});
   if (!detail::stacks(known) || mat.channels() != 1 || whole.element_type() != known.sample || mat.rows % 3 != 0 ||
@@ -92,8 +92,8 @@ inline Frame wrap_frame(const cv::Mat& mat, PixelFormat format, cpu::Wrapped acc
   return detail::unstack(whole, mat, info);
 }
 
-/// A picture with one cv::Mat per plane, wherever each lies: NV12 as cv::cvtColorTwoPlane takes it (8UC1 of luma, 8UC2
-/// of chroma), I420 as three, P010 as 16UC1 and 16UC2. Extents are those of the first plane.
+/// A picture with one cv::Mat per plane, wherever each lies: NV12 as for cv::cvtColorTwoPlane (8UC1 luma, 8UC2 chroma),
+/// I420 as three, P010 as 16UC1 and 16UC2. The first plane gives the extents.
 /// @errors as above.
 inline Frame wrap_frame(std::span<const cv::Mat> planes, PixelFormat format,
                         cpu::Wrapped access = cpu::Wrapped::kWritable) {
@@ -116,10 +116,10 @@ inline cv::Mat plane_mat(const Frame& frame, std::size_t plane, const MatOptions
   return mat(frame.plane(plane), options);
 }
 
-/// The whole picture in one cv::Mat, in the forms that wrap_frame() takes: packed formats, and 4:2:0 whose planes lie
-/// under each other without a gap.
-/// @errors kFailedPrecondition: planes that lie elsewhere (take them one by one by plane_mat(), or convert with bgr());
-/// as mat().
+/// The whole picture in one cv::Mat, in the forms that wrap_frame() takes: packed formats, and 4:2:0 with its planes
+/// one below the other without a gap.
+/// @errors kFailedPrecondition: planes that lie elsewhere (take them one by one with plane_mat(), or convert with
+/// bgr()); as mat().
 inline cv::Mat mat(const Frame& frame, const MatOptions& options = {}) {
   if (frame.plane_count() == 1) return mat(frame.plane(0), options);
   if (frame.plane_count() == 0)

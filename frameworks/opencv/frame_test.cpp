@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures: one Mat, one Mat per plane, 4:2:0 in one Mat. OpenCV's own addressing of them is the judge.
+// Pictures: one Mat, one Mat per plane, 4:2:0 in one Mat. OpenCV's own addressing is the reference.
 #include <tenon/frameworks/opencv/opencv.hpp>
 
 #include <gmock/gmock.h>

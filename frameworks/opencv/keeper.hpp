@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps a tensor's memory alive while cv::Mat headers refer to it.
+// Keeps a tensor's memory alive while cv::Mat headers refer to it.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@ inline namespace v1 {
 namespace opencv {
 namespace detail {
 
-/// OpenCV counts the headers over a buffer in its UMatData and calls the buffer's allocator when the last one goes.
-/// Ours, then, lies in an object that holds the tensor's memory and lease, and whose allocator lets go of them. Objects
-/// are kept per thread for the next use: the steady state allocates none and takes no lock.
+/// OpenCV counts the headers over a buffer in its UMatData, and calls the buffer's allocator when the last one goes.
+/// Ours therefore lies in an object that holds the tensor's memory and lease, and its allocator releases them. Objects
+/// are kept per thread for reuse: the steady state allocates nothing and takes no lock.
 /// @source opencv2/core/mat.hpp: struct UMatData, class MatAllocator
 class Keeper {
  public:
@@ -37,19 +37,19 @@ class Keeper {
     return &shared;
   }
 
-  /// The keeper behind `mat`; null when mat() of this module did not make it.
+  /// The keeper behind `mat`; null if this module's mat() did not make it.
   static const Keeper* of(const cv::Mat& mat) {
     return mat.u && mat.u->currAllocator == allocator() ? static_cast<const Keeper*>(mat.u->userdata) : nullptr;
   }
 
-  /// A tensor at `data` over the memory that is held.
+  /// A tensor at `data` over the held memory.
   Tensor tensor(TensorInfo info, const void* data) const {
     const auto offset = data ? static_cast<std::size_t>(static_cast<const std::byte*>(data) - base_) : 0;
     return Tensor(std::move(info), memory_, offset, lease_, view_);
   }
 
  private:
-  /// Only ever named by a UMatData: new buffers are OpenCV's own business.
+  /// Used only through a UMatData: OpenCV allocates new buffers itself.
   class Allocator final : public cv::MatAllocator {
    public:
     cv::UMatData* allocate(int dims, const int* sizes, int type, void* data, std::size_t* step, cv::AccessFlag flags,
@@ -59,7 +59,7 @@ class Keeper {
     bool allocate(cv::UMatData* data, cv::AccessFlag flags, cv::UMatUsageFlags usage) const override {
       return cv::Mat::getStdAllocator()->allocate(data, flags, usage);
     }
-    /// What the last header calls: nothing was mapped, so that nothing is to be unmapped.
+    /// Called by the last header. Nothing was mapped, so nothing is unmapped.
     void unmap(cv::UMatData* data) const override {
       if (data->refcount == 0 && data->urefcount == 0) static_cast<Keeper*>(data->userdata)->let_go();
     }
@@ -70,7 +70,7 @@ class Keeper {
     return the_one;
   }
 
-  /// Unused keepers of one thread. Trivial, so that it can be asked even while the thread's other objects die.
+  /// Unused keepers of one thread. Trivial, so that it can be used even while the thread's other objects are destroyed.
   struct Kept {
     std::array<Keeper*, 16> items;
     std::size_t count;

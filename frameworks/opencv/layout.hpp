@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a tensor a cv::Mat can say: types, extents and steps, both ways.
+// Which tensors a cv::Mat can express: types, extents and steps, both ways.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace tenon {
 inline namespace v1 {
 namespace opencv {
 
-/// cv::Mat's depth for an element type; nothing where OpenCV 4 has none.
+/// cv::Mat's depth for an element type; nothing if OpenCV 4 has none.
 constexpr std::optional<int> depth_of(ElementType type) {
   constexpr auto table = [] {
     std::array<signed char, std::size(kElementTypes)> depths{};
@@ -49,14 +49,14 @@ namespace detail {
 /// @source opencv2/core/types_c.h, CV_MAX_DIM
 inline constexpr std::size_t kMaxDims = 32;
 
-/// How a tensor lies as a cv::Mat. [h,w,c] with packed pixels of at most CV_CN_MAX channels has two dimensions and c
-/// channels; [n] is n rows of one element, as OpenCV makes of a std::vector; all else has the tensor's dimensions and
-/// one channel. Small: it is made at every call.
+/// Layout of a tensor as a cv::Mat. [h,w,c] with packed pixels of at most CV_CN_MAX channels has two dimensions and c
+/// channels; [n] is n rows of one element, as OpenCV treats a std::vector; others keep the tensor's dimensions and have
+/// one channel. Small, because every call makes one.
 struct MatLayout {
   int type = 0;
   int dims = 2;
-  int rows = 1, columns = 1;  ///< Of two dimensions; more of them are the tensor's extents.
-  std::size_t step = 0;       ///< Bytes from row to row, of two dimensions.
+  int rows = 1, columns = 1;  ///< For two dimensions; for more, the tensor's extents count.
+  std::size_t step = 0;       ///< Bytes from row to row, for two dimensions.
 };
 
 inline std::string no_depth_reason(ElementType type) {
@@ -68,13 +68,13 @@ inline std::string no_depth_reason(ElementType type) {
 /// Why the strides of `info` cannot be the steps of a cv::Mat; empty when they can.
 inline std::string stride_reason(const TensorInfo& info, std::size_t item) {
   const std::size_t rank = info.shape.size();
-  std::size_t inner = item;  // Bytes that the axes inside the current one span.
+  std::size_t inner = item;  // Bytes spanned by the axes inside the current one.
   for (std::size_t axis = rank; axis-- > 0;) {
     const auto stride = static_cast<std::size_t>(info.strides[axis]);
-    if (info.shape[axis] == 1) continue;  // Nobody steps along it.
+    if (info.shape[axis] == 1) continue;  // Never stepped along.
     if (info.strides[axis] < 0 || (stride & (item - 1)) != 0)
       return "byte stride " + std::to_string(info.strides[axis]) + " of axis " + std::to_string(axis) +
-             " is no positive multiple of the element's " + std::to_string(item) + " bytes";
+             " is not a positive multiple of the element's " + std::to_string(item) + " bytes";
     if (axis + 1 == rank && rank > 1 && stride != item)
       return "elements of the innermost axis lie " + std::to_string(stride) + " bytes apart, and cv::Mat packs them";
     if (stride < inner)
@@ -85,7 +85,7 @@ inline std::string stride_reason(const TensorInfo& info, std::size_t item) {
   return {};
 }
 
-/// The layout of a picture that needs no second look: most tensors, in a few comparisons. False says nothing.
+/// Fast path: the layout of a packed picture, as most tensors are, in a few comparisons. False decides nothing.
 inline bool lay_out_picture(const TensorInfo& info, MatLayout& layout) {
   const std::size_t rank = info.shape.size();
   const auto depth = depth_of(info.type);
@@ -121,11 +121,11 @@ inline std::variant<MatLayout, Refusal> lay_out(const TensorInfo& info) {
       return Refusal{"an extent of " + std::to_string(extent) + " does not fit cv::Mat's sizes (int)"};
     empty = empty || extent == 0;
   }
-  const bool packed = info.strides.empty() || empty;  // Of nothing the strides may be anything.
+  const bool packed = info.strides.empty() || empty;  // Without elements any strides are fine.
   if (!packed) {
     if (std::string reason = stride_reason(info, item); !reason.empty()) return Refusal{std::move(reason)};
   }
-  // Nobody steps along an axis of one element: its stride may be anything, but a Mat's step must span a row.
+  // An axis of one element is never stepped along: its stride may be anything, but a Mat's step must span a row.
   const auto row_step = [&](std::size_t row_bytes) {
     return packed || info.shape[0] == 1 ? row_bytes : static_cast<std::size_t>(info.strides[0]);
   };
@@ -141,7 +141,7 @@ inline std::variant<MatLayout, Refusal> lay_out(const TensorInfo& info) {
                    row_step(pixel * info.shape[1])};
 }
 
-/// A cv::Mat over `data`, owning nothing. Precondition: `layout` is that of `info`.
+/// A cv::Mat over `data` that owns nothing. Precondition: `layout` is that of `info`.
 /// @errors cv::Exception: an allocation for more than two dimensions.
 inline cv::Mat header_of(const MatLayout& layout, const TensorInfo& info, void* data) {
   if (layout.dims == 2) return cv::Mat(layout.rows, layout.columns, layout.type, data, layout.step);
@@ -158,7 +158,7 @@ inline cv::Mat header_of(const MatLayout& layout, const TensorInfo& info, void* 
   return cv::Mat(layout.dims, sizes.data(), layout.type, data, steps.data());
 }
 
-/// Extents and byte strides of a cv::Mat or cv::UMat: channels, where there are several, are the innermost axis.
+/// Extents and byte strides of a cv::Mat or cv::UMat; channels, if several, are the innermost axis.
 /// @errors kUnimplemented: a depth that no element type has.
 template <typename AnyMat>
 TensorInfo info_of(const AnyMat& mat) {
@@ -187,7 +187,7 @@ inline std::string describe(const cv::Mat& mat) {
   return text + "]";
 }
 
-/// OpenCV's exceptions as ours: the call that failed, its code, and what it said. `what` is asked only then.
+/// Converts OpenCV's exceptions: the call that failed, its code and its message. `what` is called only then.
 template <typename What, typename Body>
 auto checked(const char* call, What what, Body body) {
   try {

@@ -13,16 +13,16 @@ namespace tenon {
 inline namespace v1 {
 namespace opencv {
 
-/// How mat() gets at the bytes.
+/// How mat() accesses the bytes.
 struct MatOptions {
   Access access = Access::kReadWrite;
-  Ledger* ledger = nullptr;             ///< Where a wait is booked; null: the process's.
-  Deadline deadline = Deadline::max();  ///< For that wait; max: default_deadline().
+  Ledger* ledger = nullptr;             ///< Where a wait is booked; null: the process ledger.
+  Deadline deadline = Deadline::max();  ///< Deadline of that wait; max: default_deadline().
 };
 
 namespace detail {
 
-/// Checks, waits, and says how `tensor` lies.
+/// Checks and waits; returns the layout of `tensor`.
 inline MatLayout prepare(const Tensor& tensor, const MatOptions& options) {
   if (!tensor) throw Error(Code::kInvalidArgument, "opencv::mat: the tensor is empty");
   if (!tensor.is_host_addressable() && tensor.element_count() != 0) {
@@ -60,17 +60,17 @@ inline cv::Mat make_header(const Tensor& tensor, const MatLayout& layout) {
 
 }  // namespace detail
 
-/// `tensor` as a cv::Mat over the same bytes. The Mat, its copies, its regions and UMats made of it keep the memory and
-/// its lease: a pool buffer returns when OpenCV lets go of it too. [h,w,c] with packed pixels has c channels, [n] is
-/// n x 1, other ranks one channel and as many dimensions.
+/// `tensor` as a cv::Mat over the same bytes. The Mat, its copies and regions, and UMats made of it keep the memory and
+/// its lease: a pool buffer returns only after OpenCV releases it too. [h,w,c] with packed pixels has c channels, [n]
+/// is n x 1, other ranks have one channel and as many dimensions.
 ///
-/// Waits for the work under way on the memory. Access::kReadWrite, the default, is refused for what is read-only.
-/// cv::Mat has no const: one got by Access::kRead must not be written, and nothing but the memory's own protection
-/// stops who does; OpenCV itself writes only to outputs.
-/// @errors kFailedPrecondition: no host address, or no cv::Mat for its type, extents or strides (the reason says
+/// Waits for work in progress on the memory. Access::kReadWrite, the default, is refused for read-only memory. cv::Mat
+/// has no const: one made with Access::kRead must not be written, and only the memory's own protection prevents it.
+/// OpenCV itself writes only to outputs.
+/// @errors kFailedPrecondition: no host address, or no cv::Mat for its type, extents or strides (the message says
 ///         which); kPermissionDenied: write access to read-only memory; kDeadlineExceeded; kInvalidArgument: empty.
-/// @thread any; the Mat may be released on another. @cost a header and two reference counts; moves no bytes, allocates
-/// nothing in the steady state (but OpenCV does for more than two dimensions).
+/// @thread any; the Mat may be released on another. @cost a header and two reference counts; moves no bytes. Allocates
+/// nothing in the steady state (except OpenCV, for more than two dimensions).
 inline cv::Mat mat(const Tensor& tensor, const MatOptions& options = {}) {
   const detail::MatLayout layout = detail::prepare(tensor, options);
   cv::Mat mat = detail::make_header(tensor, layout);
@@ -81,18 +81,18 @@ inline cv::Mat mat(const Tensor& tensor, Access access) {
   return mat(tensor, MatOptions{access, nullptr, Deadline::max()});
 }
 
-/// As mat(), but a bare header that holds nothing: valid for as long as some tensor over that memory is kept, as
-/// cv::Mat over user data always is. For inner loops.
+/// As mat(), but a bare header that holds nothing, like a cv::Mat over user data: valid while any tensor over that
+/// memory is kept. For inner loops.
 inline cv::Mat borrowed_mat(const Tensor& tensor, const MatOptions& options = {}) {
   return detail::make_header(tensor, detail::prepare(tensor, options));
 }
 
 /// The bytes of `mat` as a tensor: [rows, cols], [rows, cols, channels], or all dimensions and then the channels; steps
 /// become byte strides. Shares the Mat's reference count: the caller may release theirs at once. A region is a tensor
-/// at an offset in its parent's memory, and keeps the parent. A Mat over user data owns nothing: there, the caller
-/// keeps the bytes. What mat() made comes back as the memory that it was made of, identity, hazards and lease included.
+/// at an offset in its parent's memory, and keeps the parent. A Mat over user data owns nothing: the caller keeps its
+/// bytes. A Mat from mat() comes back as the memory it was made from, with its identity, hazards and lease.
 ///
-/// @param access  kReadOnly when the bytes must not be written; cv::Mat cannot say it itself.
+/// @param access  kReadOnly if the bytes must not be written; a cv::Mat cannot say so.
 /// @errors kInvalidArgument: a Mat without dimensions, or whose data lie outside its own buffer; kUnimplemented: a
 ///         depth without element type. @thread any. @cost one small object; moves no bytes.
 inline Tensor wrap(const cv::Mat& mat, cpu::Wrapped access = cpu::Wrapped::kWritable) {

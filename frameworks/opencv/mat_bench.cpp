@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cv::Mat over a tensor costs beside a bare cv::Mat header over the same bytes, and that it allocates nothing.
+// Cost of a cv::Mat over a tensor beside a bare cv::Mat header over the same bytes; shows that it allocates nothing.
 #include <benchmark/benchmark.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }
 
-// The pair below is matched by itself; inlined into new-expressions, g++ sees malloc and free beside operator new.
+// The pair below matches; inlined into new-expressions, g++ sees malloc and free beside operator new.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 void* operator new(std::size_t size) {
@@ -30,7 +30,7 @@ namespace {
 
 using namespace tenon;
 
-/// Programs have threads, and counts are then atomic.
+/// Real programs have threads, which makes counts atomic.
 const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
 const TensorInfo kRgb{element::u8, {224, 224, 3}, {}};
 
@@ -53,7 +53,7 @@ void BareHeader(benchmark::State& state) {
 }
 BENCHMARK(BareHeader)->Name("Map/floor/cv::Mat_header");
 
-/// What keeping the bytes costs at least: a Mat of OpenCV's own, copied.
+/// The minimum cost of keeping the bytes: a copy of OpenCV's own Mat.
 void CountedHeader(benchmark::State& state) {
   const cv::Mat source(224, 224, CV_8UC3);
   counted(state, [&] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cv::Mat to tensor and back: the same bytes, regions, strides, lifetimes, and what is refused. Everything general is
-// the conformance suite's.
+// cv::Mat to tensor and back: the same bytes, regions, strides, lifetimes, and refusals. The conformance suite covers
+// the rest.
 #include <tenon/frameworks/opencv/opencv.hpp>
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ Tensor ascending(const TensorInfo& info) {
   return Tensor(info, memory);
 }
 
-/// Says whether it is still alive.
+/// A tensor that sets `released` when it is freed.
 Tensor watched_tensor(const TensorInfo& info, bool& released) {
   auto* bytes = new std::byte[checked_extent_bytes(info).value()]();
   return cpu::adopt(bytes, info, [bytes, &released] {
@@ -78,7 +78,7 @@ TEST(OpenCvMat, TakesEveryRank) {
   EXPECT_EQ(mat.at<uchar>(index), static_cast<unsigned char>(200 + 128 + 24 + 4));
   EXPECT_FALSE(mat.isContinuous());
   EXPECT_TRUE(opencv::mat(Tensor(element::f32, {2, 3, 4, 5})).isContinuous());
-  // Padded pixels are no channels: three dimensions.
+  // Padded pixels are not channels: three dimensions.
   EXPECT_EQ(opencv::mat(ascending({element::u8, {4, 5, 3}, {64, 4, 1}})).dims, 3);
   EXPECT_EQ(opencv::mat(Tensor(element::u8, {4, 5, 600})).dims, 3) << "more than CV_CN_MAX channels";
 }
@@ -87,7 +87,7 @@ TEST(OpenCvMat, OfNothingIsEmptyAndOfOneRowMayHaveAnyStride) {
   const cv::Mat none = opencv::mat(Tensor(element::u8, {0, 4}));
   EXPECT_TRUE(none.empty());
   EXPECT_EQ(none.cols, 4);
-  const Tensor row = ascending({element::u8, {1, 8, 3}, {7, 3, 1}});  // No second row: 7 steps nowhere.
+  const Tensor row = ascending({element::u8, {1, 8, 3}, {7, 3, 1}});  // No second row, so the 7 is unused.
   const cv::Mat mat = opencv::mat(row);
   EXPECT_GE(mat.step[0], 24u);
   EXPECT_EQ(cv::sum(mat)[2], 2 + 5 + 8 + 11 + 14 + 17 + 20 + 23);
@@ -112,7 +112,7 @@ TEST(OpenCvMat, RefusesWhatItCannotSayWithTheReason) {
   EXPECT_EQ(error_of([] { opencv::mat(Tensor()); }).code(), Code::kInvalidArgument);
 }
 
-/// Host memory whose pixels lie in tiles, as a device's importer may hand it out.
+/// Host memory with tiled pixels, as a device's importer may return.
 class TiledMemory final : public Memory {
  public:
   TiledMemory() : Memory(host_context(), kCpuMemory, properties()) {}
@@ -183,7 +183,7 @@ TEST(OpenCvMat, IsReplacedByOpenCvWithoutHarm) {
   cv::Mat mat = opencv::mat(watched_tensor({element::u8, {8, 8}, {}}, released));
   mat.create(8, 8, CV_8U);  // The same extents: OpenCV keeps the buffer.
   EXPECT_FALSE(released);
-  mat.create(16, 16, CV_32F);  // Others: it lets go and allocates its own.
+  mat.create(16, 16, CV_32F);  // Other extents: it releases the buffer and allocates its own.
   EXPECT_TRUE(released);
   mat.setTo(1);
   EXPECT_EQ(cv::sum(mat)[0], 256);
@@ -191,7 +191,7 @@ TEST(OpenCvMat, IsReplacedByOpenCvWithoutHarm) {
 }
 
 TEST(OpenCvMat, ReusesItsKeepersAcrossThreads) {
-  // More than a thread keeps, made here and dropped there: nothing is lost, nothing freed twice.
+  // More than a thread keeps, made here and dropped there: nothing is leaked or freed twice.
   const Tensor tensor(element::u8, {4, 4});
   for (int round = 0; round < 3; ++round) {
     std::vector<cv::Mat> mats;
@@ -295,7 +295,7 @@ TEST(OpenCvWrap, OfATensorsMatIsTheTensorsMemory) {
 TEST(OpenCvWrap, RefusesBadMats) {
   EXPECT_EQ(error_of([] { opencv::wrap(cv::Mat()); }).code(), Code::kInvalidArgument);
   cv::Mat moved(4, 4, CV_8U);
-  moved.data += 8;  // As a careless program does: the last row now ends outside.
+  moved.data += 8;  // A careless program might do this: the last row now ends outside.
   const Error error = error_of([&] { opencv::wrap(moved); });
   EXPECT_EQ(error.code(), Code::kInvalidArgument);
   EXPECT_THAT(error.what(), HasSubstr("8UC1 [4x4]"));

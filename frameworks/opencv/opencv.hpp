@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenCV: everything of this folder.
+// OpenCV: includes everything in this folder.
 #pragma once
 
 #include <tenon/frameworks/opencv/bgr.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled and linked at configuration: whether this OpenCV's headers and core library belong together.
+// Compiled and linked at configuration to check that this OpenCV's headers and core library match.
 #include <opencv2/core.hpp>
 #include <opencv2/core/mat.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenVINO's host tensors for the conformance suite: allocated here, made by a user with an allocator that counts, and
-// made over a const pointer.
+// OpenVINO's host tensors for the conformance suite: allocated here, made by a user with a counting allocator, and made
+// over a const pointer.
 #include <tenon/frameworks/openvino/openvino.hpp>
 
 #include <tenon/frameworks/openvino/testing/failing_calls.hpp>
@@ -39,7 +39,7 @@ class OpenVinoUnderTest final : public conformance::FrameworkUnderTest {
         const ov::Tensor native(ov::element::u8, ov::Shape{wanted.size_bytes}, CountingAllocator());
         return {openvino::wrap(native).memory(), {}};
       }
-      // A region that begins behind the first row, so that address and size are not the allocation's.
+      // A region that begins after the first row, so that its address and size are not the allocation's.
       const ov::Tensor whole(ov::element::u8, ov::Shape{3, (wanted.size_bytes + 63) / 64 * 64}, CountingAllocator());
       const ov::Tensor region(whole, {1, 0}, {2, whole.get_shape()[1]});
       return {openvino::wrap(region).memory(), {}};

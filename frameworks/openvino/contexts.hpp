@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts of OpenVINO on this machine: its host tensors, which are always there.
+// The OpenVINO contexts of this machine: always its host tensors.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@ namespace tenon {
 inline namespace v1 {
 namespace openvino {
 
-/// Remote contexts belong to an ov::Core of the user's: making one here would load every plugin.
+/// Remote contexts belong to the user's ov::Core: creating one here would load every plugin.
 inline std::vector<Context> contexts() { return {context()}; }
 
 }  // namespace openvino

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element types of Tenon and OpenVINO, both ways.
+// Conversion between Tenon's and OpenVINO's element types.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ struct TypeMapping {
   ov::element::Type_t native;
 };
 
-/// The types whose bytes mean the same on both sides. u1 is missing: OpenVINO packs its bits from the highest down,
-/// Tenon from the lowest up. i4 and u4 have the low nibble first on both sides.
+/// The types whose bytes mean the same on both sides. u1 is missing: OpenVINO packs bits from the highest down, Tenon
+/// from the lowest up. i4 and u4 have the low nibble first on both sides.
 inline constexpr TypeMapping kTypes[] = {
     {ElementType::kBool, ov::element::Type_t::boolean}, {ElementType::kF64, ov::element::Type_t::f64},
     {ElementType::kF32, ov::element::Type_t::f32},      {ElementType::kF16, ov::element::Type_t::f16},
@@ -33,9 +33,9 @@ inline constexpr TypeMapping kTypes[] = {
     {ElementType::kU4, ov::element::Type_t::u4},
 };
 
-/// OpenVINO's type with the same bytes; nothing when there is none: why_not() says why.
+/// OpenVINO's type with the same bytes; nothing if there is none: see why_not().
 constexpr std::optional<ov::element::Type_t> to_native(ElementType type) {
-  // One load instead of a search: every tensor comes through here.
+  // A table look-up instead of a search, because every tensor comes through here.
   constexpr auto table = [] {
     std::array<ov::element::Type_t, std::size(kElementTypes)> natives{};  // Zero is `dynamic`.
     for (const TypeMapping& row : kTypes) natives[static_cast<std::size_t>(row.type)] = row.native;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ov::Tensor as Tenon's memory, and Tenon's memory as ov::Tensor.
+// ov::Tensor as Tenon memory, and Tenon memory as ov::Tensor.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace tenon {
 inline namespace v1 {
 namespace openvino {
 
-/// What `Tensor::kind()` says of OpenVINO's memory, host and remote.
+/// `Tensor::kind()` of OpenVINO's memory, host and remote.
 inline constexpr MemoryKind kOpenVinoMemory{"openvino"};
 
 namespace detail {
 
-/// Turns the exception in flight into an Error that names the call. To be used in a catch block only: OpenVINO has
+/// Turns the exception in flight into an Error that names the call. Only for use in a catch block. OpenVINO has
 /// exception classes, not codes, so the native code is always -1.
 [[noreturn]] inline void raise(const char* call, const std::string& what) {
   try {
@@ -52,8 +52,8 @@ inline std::string to_text(const ov::Tensor& tensor) {
   return tensor.get_element_type().get_type_name() + " " + to_string(to_shape(tensor.get_shape()));
 }
 
-/// Type, extents and strides; strides are empty where the tensor is packed. @errors kUnimplemented: the type, or a
-/// region of a sub-byte type.
+/// Type, extents and strides; strides are empty for packed tensors. @errors kUnimplemented: the type, or a region of a
+/// sub-byte type.
 inline TensorInfo info_of(const ov::Tensor& native) {
   const auto type = from_native(native.get_element_type());
   if (!type)
@@ -69,7 +69,7 @@ inline TensorInfo info_of(const ov::Tensor& native) {
   return info;
 }
 
-/// Host address and whether it may be written; null for remote tensors, which have none.
+/// Host address and whether it may be written; null for remote tensors.
 struct HostAccess {
   void* data = nullptr;
   bool read_only = false, is_remote = false;
@@ -86,20 +86,20 @@ inline HostAccess host_access(ov::Tensor& native) {
   try {
     native.data();
   } catch (const std::exception&) {
-    access.read_only = true;  // Made from a const pointer: there is no other way to ask.
+    access.read_only = true;  // Made from a const pointer; there is no other way to find out.
   }
   return access;
 }
 
-/// What an ov::Tensor over our bytes holds, so that they outlive it.
+/// Held by an ov::Tensor over our bytes to keep them alive.
 struct Keeper {
   Keeper(const Ref<Memory>& of_memory, const Lease& of_lease) : memory(of_memory), lease(of_lease) {}
   Ref<Memory> memory;
   Lease lease;
 };
 
-/// Storage for the shared_ptr that holds a Keeper. Each thread keeps one block, so that a loop that makes and drops
-/// tensors allocates none of them and pays no atomic operation for it.
+/// Storage for the shared_ptr that holds a Keeper. Each thread keeps one block, so that a loop that creates and drops
+/// tensors neither allocates nor pays for an atomic operation.
 class KeeperBlocks {
  public:
   static constexpr std::size_t kBytes = 64;
@@ -116,7 +116,7 @@ class KeeperBlocks {
  private:
   struct Kept {
     void* block = nullptr;
-    bool is_over = false;  ///< The thread ends: tensors that other thread-local objects still hold come later.
+    bool is_over = false;  ///< The thread is ending: tensors held by its other thread-local objects are released later.
     ~Kept() {
       ::operator delete(std::exchange(block, nullptr));
       is_over = true;
@@ -145,15 +145,15 @@ struct KeeperAllocator {
   }
 };
 
-/// Gives an ov::Tensor an owner. OpenVINO passes `_so` on with every copy and region, into requests too, and drops it
-/// after the tensor itself: what it does for the library that made a tensor is what we need.
+/// Gives an ov::Tensor an owner. OpenVINO copies `_so` with every copy and region, also into requests, and releases it
+/// after the tensor itself. It is meant for the library that made a tensor, and does what we need.
 class Ownership final : public ov::Tensor {
  public:
   static void give(ov::Tensor& tensor, std::shared_ptr<void> owner) { tensor.*& Ownership::_so = std::move(owner); }
 };
 
-/// Why OpenVINO can't see a tensor of these strides; nothing when it can. Its strides are multiples of the element, and
-/// no axis is closer than in a packed tensor (no broadcast, no transposition).
+/// Why OpenVINO cannot express a tensor of these strides; nothing when it can. Its strides are multiples of the element
+/// size, and no axis is closer than in a packed tensor (no broadcast, no transposition).
 inline std::optional<std::string> why_not_strides(const TensorInfo& info) {
   if (!to_native(info.type)) return why_not(info.type);
   if (info.strides.empty()) return std::nullopt;
@@ -170,7 +170,7 @@ inline std::optional<std::string> why_not_strides(const TensorInfo& info) {
   return std::nullopt;
 }
 
-/// Axes of one element may have any stride here; there it must be at least the packed one.
+/// Axes of one element may have any stride here; in OpenVINO it must be at least the packed one.
 inline void to_native_strides(const TensorInfo& info, ov::Strides& strides) {
   strides.assign(info.shape.size(), 0);
   auto inner = static_cast<std::size_t>(size_bytes(info.type));
@@ -186,7 +186,7 @@ inline ov::Tensor bare_tensor(const TensorInfo& info, void* data, bool packed, b
     ov::Shape shape;
     ov::Strides strides, none;
   };
-  thread_local Scratch scratch;  // Kept with its storage: OpenVINO copies what it is given.
+  thread_local Scratch scratch;  // Reused with its storage: OpenVINO copies its arguments.
   ov::Shape& shape = scratch.shape;
   shape.assign(info.shape.begin(), info.shape.end());
   if (!packed) to_native_strides(info, scratch.strides);
@@ -198,7 +198,7 @@ inline ov::Tensor bare_tensor(const TensorInfo& info, void* data, bool packed, b
 
 }  // namespace detail
 
-/// Memory that an ov::Tensor stands for: what `openvino::tensor` looks for.
+/// Memory that holds an ov::Tensor; `openvino::tensor` looks for it.
 class NativeTensor {
  public:
   virtual ~NativeTensor() = default;
@@ -206,7 +206,7 @@ class NativeTensor {
   virtual const ov::Tensor& native_tensor() const = 0;
 };
 
-/// An ov::Tensor, kept alive. Host-addressable unless it is remote. Devices derive classes of their own from it.
+/// An ov::Tensor, kept alive. Host-addressable unless it is remote. Devices derive their own classes from it.
 class TensorMemory : public Memory, public NativeTensor {
  public:
   TensorMemory(Context context, const Properties& properties, ov::Tensor native)
@@ -220,7 +220,7 @@ class TensorMemory : public Memory, public NativeTensor {
 
 namespace detail {
 
-/// Whether `tensor`, which lies in the memory of `native`, is exactly that.
+/// Whether `tensor`, which lies in the memory of `native`, is all of it.
 inline bool is_whole(const ov::Tensor& native, const Tensor& tensor) {
   const ov::Shape& shape = native.get_shape();
   if (tensor.offset() != 0 || to_native(tensor.element_type()) != native.get_element_type() ||
@@ -232,7 +232,7 @@ inline bool is_whole(const ov::Tensor& native, const Tensor& tensor) {
                     [](std::size_t a, std::ptrdiff_t b) { return a == static_cast<std::size_t>(b); });
 }
 
-/// The region of `native` that `tensor` is. @errors kUnimplemented: it is no region of it.
+/// The region of `native` that is `tensor`. @errors kUnimplemented: it is not a region of it.
 inline ov::Tensor region_of(const ov::Tensor& native, const Tensor& tensor) {
   const TensorInfo whole = info_of(native);
   if (tensor.offset() == 0 && tensor.shape() == whole.shape && tensor.element_type() == whole.type) return native;
@@ -264,7 +264,7 @@ inline ov::Tensor region_of(const ov::Tensor& native, const Tensor& tensor) {
 
 namespace detail {
 
-/// The very ov::Tensor that `tensor` is, or a region of it where there is no address; empty when a new header is
+/// The original ov::Tensor of `tensor`, or a region of it if it has no address; empty if a new header is
 /// needed.
 inline ov::Tensor existing(const Tensor& tensor) {
   const auto* holder = dynamic_cast<const NativeTensor*>(tensor.memory().get());
@@ -273,7 +273,7 @@ inline ov::Tensor existing(const Tensor& tensor) {
   return !tensor.lease() && is_whole(holder->native_tensor(), tensor) ? holder->native_tensor() : ov::Tensor();
 }
 
-/// Why no header can be made over the tensor. Apart from the way that is taken each time.
+/// Throws the reason why no header can be made over the tensor. Kept out of the hot path.
 [[noreturn, gnu::cold]] inline void refuse_header(const Tensor& tensor) {
   const std::string what = "openvino::tensor of " + tenon::v1::to_string(tensor) + ": ";
   if (const auto why = tensor.is_host_addressable() ? why_not_strides(tensor.info()) : std::nullopt)
@@ -282,7 +282,7 @@ inline ov::Tensor existing(const Tensor& tensor) {
               what + "it lies in no memory that OpenVINO sees; map it to openvino::context() with a Router first");
 }
 
-/// A new header over a tensor that the host reaches, without an owner yet.
+/// A new header, without an owner yet, over a host-addressable tensor.
 inline ov::Tensor header_over(const Tensor& tensor) {
   const MemoryKind kind = tensor.kind();
   if (!(kind == kOpenVinoMemory || kind == kCpuMemory) || !tensor.is_host_addressable()) refuse_header(tensor);
@@ -293,12 +293,12 @@ inline ov::Tensor header_over(const Tensor& tensor) {
 
 }  // namespace detail
 
-/// The tensor as OpenVINO's, over the same bytes. It keeps memory and lease alive, and so does every copy and region of
-/// it, also inside OpenVINO's requests. What came from an ov::Tensor and was not cut is that very tensor. Read-only
-/// memory comes out as a read-only ov::Tensor.
-/// @param tensor  of kind `openvino` or `cpu`; others are mapped by a Router first.
+/// The tensor as an ov::Tensor over the same bytes. It keeps memory and lease alive, and so do its copies and regions,
+/// also inside OpenVINO's requests. A tensor that came from an ov::Tensor and was not cut gives that same ov::Tensor.
+/// Read-only memory gives a read-only ov::Tensor.
+/// @param tensor  Of kind `openvino` or `cpu`; map others with a Router first.
 /// @errors kInvalidArgument: an empty tensor, another kind; kUnimplemented: type or strides that OpenVINO lacks.
-/// @thread any. @cost that of the bare ov::Tensor constructor plus two references.
+/// @thread any. @cost a bare ov::Tensor constructor plus two references.
 inline ov::Tensor tensor(const Tensor& tensor) {
   if (!tensor) throw Error(Code::kInvalidArgument, "openvino::tensor of an empty tensor");
   try {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenVINO's tensors and Tenon's over one memory, both ways and without a copy.
+// OpenVINO's and Tenon's tensors over the same memory, in both directions, without copies.
 //
-//   tenon::Tensor t = tenon::openvino::wrap(request.get_output_tensor());  // Regions and strides stay.
-//   request.set_input_tensor(tenon::openvino::tensor(t));                  // The very bytes, kept alive.
+//   tenon::Tensor t = tenon::openvino::wrap(request.get_output_tensor());  // Keeps regions and strides.
+//   request.set_input_tensor(tenon::openvino::tensor(t));                  // The same bytes, kept alive.
 #pragma once
 
 #include <algorithm>
@@ -21,11 +21,11 @@ namespace openvino {
 
 namespace detail {
 
-/// `tensor` as bytes where its type has no counterpart or no strides: what copies need.
+/// `tensor` as bytes, for copies, if its type has no counterpart or no strides.
 inline ov::Tensor as_bytes(const Tensor& tensor) {
   return bare_tensor({ElementType::kU8, {tensor.size_bytes()}, {}}, tensor.data(), true, !tensor.is_writable());
 }
-/// OpenVINO's view of a tensor for copies: the typed one where there is one.
+/// OpenVINO's view of a tensor for copies: typed if possible.
 inline ov::Tensor for_copies(const Tensor& tensor) {
   const bool as_it_is =
       !tensor.is_host_addressable() || (size_bytes(tensor.element_type()) != 0 && !why_not_strides(tensor.info()));
@@ -36,8 +36,8 @@ inline ov::Tensor for_copies(const Tensor& tensor) {
   }
   return as_bytes(tensor);
 }
-/// OpenVINO's own allocator promises 16 bytes and asks for no more: whether others can share such memory in place is
-/// the heap's luck.
+/// OpenVINO's own allocator guarantees only 16 bytes of alignment, so whether others can share its memory in place is
+/// up to chance.
 struct AlignedAllocator {
   std::size_t alignment = 64;
   void* allocate(std::size_t bytes, std::size_t asked) {
@@ -49,7 +49,7 @@ struct AlignedAllocator {
   bool is_equal(const AlignedAllocator& other) const { return alignment == other.alignment; }
 };
 
-/// Packed host bytes with type and shape of `like`.
+/// Packed host bytes with the type and shape of `like`.
 inline ov::Tensor packed_like(const ov::Tensor& like, void* bytes) {
   return ov::Tensor(like.get_element_type(), like.get_shape(), bytes);
 }
@@ -84,7 +84,7 @@ inline void copy_in(const Tensor& tensor, const void* bytes) {
 
 }  // namespace detail
 
-/// cpu -> openvino: a view. Making one calls nothing: headers are made by openvino::tensor().
+/// cpu -> openvino: a view. Making it calls nothing: openvino::tensor() makes headers.
 class CpuToOpenVino final : public Edge {
  public:
   std::string_view name() const override { return "cpu->openvino"; }
@@ -94,7 +94,7 @@ class CpuToOpenVino final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override;
 };
 
-/// openvino -> cpu: host tensors share; remote ones are copied out by their device.
+/// openvino -> cpu: host tensors are shared; remote ones are copied out by their device.
 class OpenVinoToCpu final : public Edge {
  public:
   std::string_view name() const override { return "openvino->cpu"; }
@@ -104,7 +104,7 @@ class OpenVinoToCpu final : public Edge {
   Tensor map(const Tensor& source, const Context& to, const MapOptions& options) const override;
 };
 
-/// openvino -> openvino: OpenVINO passes no memory between contexts, but host tensors are good in all.
+/// openvino -> openvino: OpenVINO cannot pass memory between contexts, but host tensors work in all.
 class OpenVinoToOpenVino final : public Edge {
  public:
   std::string_view name() const override { return "openvino->openvino"; }
@@ -121,7 +121,7 @@ inline const OpenVinoToOpenVino openvino_to_openvino;
 inline constexpr const Edge* kEdges[] = {&cpu_to_openvino, &openvino_to_cpu, &openvino_to_openvino};
 }  // namespace detail
 
-/// OpenVINO's host memory: one for the process, since its tensors know no context. Remote contexts: remote.hpp.
+/// OpenVINO's host memory: one context per process, since its tensors have none. Remote contexts: remote.hpp.
 class HostTensors : public ContextImpl {
  public:
   std::string_view name() const override { return "openvino"; }
@@ -134,9 +134,9 @@ class HostTensors : public ContextImpl {
     return "OpenVINO's own allocator promises 16 bytes of alignment, more is chance: make the ov::Tensor with "
            "openvino::allocator() or, for a context that asks for more, openvino::allocator(context)";
   }
-  /// An ov::Tensor of bytes, aligned to 64 at least. @errors kUnimplemented: descriptors; kResourceExhausted.
+  /// An ov::Tensor of bytes, aligned to at least 64. @errors kUnimplemented: descriptors; kResourceExhausted.
   Ref<Memory> allocate(const Requirements& wanted) override;
-  /// Through ov::Tensor::copy_to.
+  /// Uses ov::Tensor::copy_to.
   void read(const Tensor& tensor, std::span<std::byte> out) const override { detail::copy_out(tensor, out.data()); }
   void write(const Tensor& tensor, std::span<const std::byte> in) const override { detail::copy_in(tensor, in.data()); }
 };
@@ -146,17 +146,17 @@ inline const Context& context() {
   return *the_one;
 }
 
-/// For ov::Tensors whose memory others are to share in place: ov::Tensor(type, shape, openvino::allocator()).
-/// @param alignment  bytes, a power of two. 64 serves processors' cache lines and most devices; memory that is imported
-///                   by pages wants 4096.
-/// @errors kInvalidArgument: no power of two.
+/// For ov::Tensors whose memory others share in place: ov::Tensor(type, shape, openvino::allocator()).
+/// @param alignment  bytes, a power of two. 64 suits CPU cache lines and most devices; memory that is imported by pages
+///                   needs 4096.
+/// @errors kInvalidArgument: not a power of two.
 inline ov::Allocator allocator(std::size_t alignment = 64) {
   if (!std::has_single_bit(alignment))
     throw Error(Code::kInvalidArgument,
-                "openvino::allocator: an alignment of " + std::to_string(alignment) + " bytes is no power of two");
+                "openvino::allocator: an alignment of " + std::to_string(alignment) + " bytes is not a power of two");
   return ov::Allocator(detail::AlignedAllocator{alignment});
 }
-/// As above, aligned as `consumer` wants memory that it uses in place.
+/// As above, with the alignment that `consumer` needs to use memory in place.
 inline ov::Allocator allocator(const Context& consumer) {
   if (!consumer) throw Error(Code::kInvalidArgument, "openvino::allocator: a null context");
   return allocator(std::max<std::size_t>(consumer->requirements().alignment, 64));
@@ -191,9 +191,9 @@ inline bool is_host(const Context& context) {
 
 }  // namespace detail
 
-/// An ov::Tensor of host memory as it lies: regions and strides stay. It is kept alive; what it was made from is its
-/// maker's business (a pointer lent to OpenVINO stays lent). Its shape must not be set to more elements meanwhile:
-/// OpenVINO then allocates anew under all who share it. A const pointer makes read-only memory.
+/// Wraps an ov::Tensor of host memory in place; regions and strides stay. The ov::Tensor is kept alive, but memory it
+/// borrowed must be kept by its owner. Do not set its shape to more elements meanwhile: OpenVINO then reallocates it
+/// for all who share it. A const pointer gives read-only memory.
 /// @errors kInvalidArgument: an empty or a remote tensor; kUnimplemented: element type, regions of sub-byte types.
 /// @thread any. @cost one allocation; no bytes are touched.
 inline Tensor wrap(const ov::Tensor& native) { return detail::wrap_in<TensorMemory>(context(), native, false); }

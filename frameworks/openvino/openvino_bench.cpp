@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPU memory as ov::Tensor beside the bare constructor over the same pointer, in one binary. The figure: at
-// most 1.4 times the bare one.
+// CPU memory as ov::Tensor beside the bare constructor over the same pointer, in one binary. Target: at most 1.4 times
+// the bare one.
 #include <benchmark/benchmark.h>
 
 #include <thread>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace tenon;
 
-// Reference counts of a program without threads are not atomic in libstdc++: no such program runs inferences.
+// In libstdc++ reference counts are not atomic until a thread has run; programs that run inference have threads.
 const bool threads_ran = [] { return std::thread([] {}).join(), true; }();
 
 const TensorInfo kImage{element::u8, {1, 224, 224, 3}, {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenVINO's tensors: what the conformance suite does not see. The judge is OpenVINO: its copies, its regions.
+// OpenVINO's tensors: what the conformance suite does not cover. OpenVINO's copies and regions are the reference.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// Host bytes that say when they are released.
+/// Host bytes that record their release.
 struct Watched {
   std::vector<std::byte> bytes;
   int released = 0;
@@ -47,7 +47,7 @@ TEST(OpenVinoAllocator, GivesTheAlignmentThatItsNameSays) {
                                                        {openvino::allocator(host_context()), 64},
                                                        {openvino::allocator(demanding), 512}};
   for (const auto& [allocator, alignment] : all) {
-    std::vector<ov::Tensor> kept;  // Held, so that each is another place.
+    std::vector<ov::Tensor> kept;  // Kept, so that each has a different address.
     for (std::size_t i = 1; i <= 64; ++i) {
       kept.emplace_back(ov::element::f32, ov::Shape{i, 7}, allocator);
       EXPECT_EQ(reinterpret_cast<std::uintptr_t>(kept.back().data()) % alignment, 0u);
@@ -92,7 +92,7 @@ TEST(OpenVinoTypes, EveryTypeThatHasNoCounterpartIsRefusedWithAReason) {
 }
 
 TEST(OpenVinoTypes, SubByteElementsHaveTheirOrderFromOpenVino) {
-  // OpenVINO's own constants say in which order it packs; u1 goes the other way, which is why it is refused.
+  // OpenVINO's own constants show its packing order; u1 has the opposite one, so it is refused.
   const ov::op::v0::Constant u4(ov::element::u4, ov::Shape{3}, std::vector<int>{1, 2, 15});
   EXPECT_EQ(*static_cast<const std::uint8_t*>(u4.get_data_ptr()), 0x21);
   const ov::op::v0::Constant u1(ov::element::u1, ov::Shape{8}, std::vector<int>{1, 0, 0, 0, 0, 0, 0, 0});
@@ -128,7 +128,7 @@ TEST(OpenVinoWrap, KeepsRegionsAndStrides) {
   tensor.copy_to(packed);
   EXPECT_THAT(std::vector<int>(packed.data<int>(), packed.data<int>() + 6),
               ::testing::ElementsAre(8, 9, 10, 14, 15, 16));
-  // And out again: a region of the region, as OpenVINO sees it.
+  // And back: a region of the region, as OpenVINO sees it.
   const ov::Tensor part = openvino::tensor(tensor.slice({1, 1}, {2, 3}));
   ov::Tensor copy(ov::element::i32, ov::Shape{1, 2});
   part.copy_to(copy);
@@ -145,7 +145,7 @@ TEST(OpenVinoWrap, ComesOutAsTheVeryTensor) {
     EXPECT_EQ(out.get_shape(), in.get_shape());
     EXPECT_EQ(out.get_strides(), in.get_strides());
   }
-  // The same bytes under another shape are another tensor, which still keeps them.
+  // The same bytes under another shape are a new tensor, which still keeps them alive.
   ov::Tensor other = openvino::tensor(openvino::wrap(native).reshaped({32}));
   EXPECT_EQ(other.get_shape(), (ov::Shape{32}));
   EXPECT_EQ(other.data(), native.data());
@@ -215,7 +215,7 @@ TEST(OpenVinoTensor, HoldsThePoolsBuffer) {
 }
 
 TEST(OpenVinoTensor, SeesStridesAsWeMeanThem) {
-  // Pseudo-random shapes, paddings and regions: OpenVINO's copy of what it sees is ours.
+  // Pseudo-random shapes, paddings and regions: OpenVINO's copy of its view must equal ours.
   unsigned seed = 7;
   const auto random = [&](unsigned below) { return (seed = seed * 1664525u + 1013904223u, (seed >> 10) % below); };
   for (int round = 0; round < 200; ++round) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled and linked at configuration: whether this OpenVINO's headers and library belong together, and to this
+// Compiled and linked at configuration to check that this OpenVINO's headers and library match each other and this
 // compiler.
 #include <openvino/runtime/remote_tensor.hpp>
 #include <openvino/runtime/tensor.hpp>

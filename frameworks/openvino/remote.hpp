@@ -13,7 +13,7 @@ namespace tenon {
 inline namespace v1 {
 namespace openvino {
 
-/// One ov::RemoteContext. Its tensors are copied in and out by the device; edges to the CPU say so.
+/// One ov::RemoteContext. The device copies its tensors in and out, by edges to and from the CPU.
 class RemoteTensors final : public HostTensors {
  public:
   explicit RemoteTensors(ov::RemoteContext native)
@@ -21,7 +21,7 @@ class RemoteTensors final : public HostTensors {
   std::string_view name() const override { return name_; }
   bool is_host() const override { return false; }
   const ov::RemoteContext& native() const { return native_; }
-  /// A remote tensor of bytes. @errors kUnimplemented: descriptors, host access; what create_tensor gives.
+  /// A remote tensor of bytes. @errors kUnimplemented: descriptors, host access; errors of create_tensor.
   Ref<Memory> allocate(const Requirements& wanted) override;
 
  private:
@@ -29,7 +29,7 @@ class RemoteTensors final : public HostTensors {
   std::string name_;
 };
 
-/// The caller's context as Tenon's; made anew by each call, so keep it.
+/// The caller's context as a Tenon context. Each call makes a new one, so keep it.
 /// @errors kInvalidArgument: an empty context.
 inline Context wrap(const ov::RemoteContext& native) {
   if (!native) throw Error(Code::kInvalidArgument, "openvino::wrap of an ov::RemoteContext without a device");
@@ -40,7 +40,7 @@ inline Context wrap(const ov::RemoteContext& native) {
   }
 }
 
-/// A remote tensor, kept alive. @param context  what wrap() made of its ov::RemoteContext.
+/// Wraps a remote tensor and keeps it alive. @param context  From wrap() of its ov::RemoteContext.
 /// @errors kInvalidArgument: another framework's context, an empty or a host tensor; kUnimplemented: element type.
 inline Tensor wrap(const Context& context, const ov::Tensor& native) {
   if (!context.as<RemoteTensors>())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote tensors: memory that the host cannot reach, its regions, and the ways out of it. Runs where OpenVINO finds a
-// GPU, or something that passes for one.
+// Remote tensors: memory that the host cannot reach, its regions, and the edges from it. Runs if OpenVINO finds a GPU,
+// or a stand-in for one.
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -32,13 +32,13 @@ class OpenVinoRemoteTensor : public ::testing::Test {
     options.ledger = &ledger;
   }
 
-  /// A remote tensor with 0, 1, 2... in it, as OpenVINO's own calls see it.
+  /// A remote tensor containing 0, 1, 2..., written with OpenVINO's own calls.
   Tensor counting(const Shape& shape) {
     ov::RemoteTensor made = native.create_tensor(ov::element::i32, {shape.begin(), shape.end()});
     ov::Tensor host(ov::element::i32, made.get_shape()), back(ov::element::i32, made.get_shape());
     for (std::size_t i = 0; i < host.get_size(); ++i) host.data<int>()[i] = static_cast<int>(i);
     made.copy_from(host);
-    // A copy into USM memory may return before it is done.
+    // A copy into USM memory may return before it is complete.
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     do {
       made.copy_to(back);

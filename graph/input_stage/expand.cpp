@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the stage's numbers to a chain of plain operations over [1, samples, rows, columns].
+// From the stage's spec to a chain of plain operations over [1, samples, rows, columns].
 #include <tenon/graph/input_stage/expand.hpp>
 
 #include <algorithm>
@@ -52,7 +52,7 @@ class Expansion {
     return node->output(0);
   }
   Output<Node> list(const Ints& values) { return constant(element::i64, Shape{values.size()}, values); }
-  /// One number per channel, to be broadcast over [1, channels, rows, columns].
+  /// One number per channel, broadcastable over [1, channels, rows, columns].
   Output<Node> channels(const std::vector<double>& values) {
     return constant(element::f32, Shape{1, values.size(), 1, 1}, values);
   }
@@ -97,7 +97,7 @@ class Expansion {
                  {"cube_coeff", -0.75}});
   }
 
-  /// The planes out of one tensor: as plane inputs are, [1, rows, columns, step].
+  /// The planes of one tensor in the form of plane inputs, [1, rows, columns, step].
   OutputVector unpacked(const Output<Node>& whole) {
     OutputVector planes;
     const Shape shape = spec_.packed_shape();
@@ -115,7 +115,7 @@ class Expansion {
     return planes;
   }
 
-  /// One plane as f32 [1, step, rows, columns] of the whole frame, chroma repeated for the pixels that share it.
+  /// One plane as f32 [1, step, rows, columns] of the whole frame; chroma is repeated for the pixels that share it.
   Output<Node> spread(const Output<Node>& plane, const FrameComponent& c) {
     Output<Node> value = as(plane, ElementType::kF32);
     if (spec_.layout.bits > 8) {
@@ -135,7 +135,7 @@ class Expansion {
     return part(value, {0, 0, spec_.source_width, spec_.source_height});
   }
 
-  /// f32 [1, samples, rows, columns]; column_[k] is where component k is among the samples.
+  /// f32 [1, samples, rows, columns]; column_[k] is the position of component k among the samples.
   Output<Node> samples(const OutputVector& planes) {
     using Key = std::tuple<int, int, int, int>;
     std::vector<Key> keys;
@@ -163,12 +163,12 @@ class Expansion {
     const PixelRect& to = spec_.geometry.placed;
     const Shape shape = value.get_shape();
     if (shape[2] == to.height && shape[3] == to.width) return flipped(value);
-    // Where single pixels are taken their numbers say which: Interpolate might round a tie the other way.
+    // Nearest mode selects pixels by index: Interpolate might round a tie the other way.
     if (spec_.columns.low == spec_.columns.high && spec_.rows.low == spec_.rows.high)
       return taken(taken(value, spec_.rows.low, spec_.geometry.crop.y, 2), spec_.columns.low, spec_.geometry.crop.x, 3);
     return flipped(interpolated(value, to.height, to.width, "linear_onnx", "half_pixel", "round_prefer_floor"));
   }
-  /// Rows and columns of a frame that is to be turned, from the other end.
+  /// Reverses rows or columns of a frame that must be turned.
   Output<Node> flipped(Output<Node> value) {
     const auto backwards = [](std::size_t count) {
       std::vector<std::int32_t> positions(count);
@@ -203,7 +203,7 @@ class Expansion {
     return clamped(binary("offset", "Add", product, channels(per_channel(spec_.offset))));
   }
 
-  /// As NV12toRGB computes them, in its order: halves must fall to the same side.
+  /// Computed like NV12toRGB, in its order, so that halves round to the same side.
   Output<Node> converted_pixels(const Output<Node>& value) {
     constexpr double kBlack[3] = {16, 128, 128};
     std::vector<double> black(3);
@@ -221,13 +221,13 @@ class Expansion {
     return spec_.round_first ? make("round", "Round", 5, {inside}, {{"mode", std::string("half_to_even")}}) : inside;
   }
 
-  /// What lies beside the picture, mean and scale.
+  /// Padding beside the picture, mean and scale.
   Output<Node> normalised(Output<Node> value) {
     std::vector<double> mean = per_channel(spec_.mean), scale = per_channel(spec_.scale);
     const std::vector<double> pad = per_channel(spec_.pad);
     const PixelRect& placed = spec_.geometry.placed;
     if (placed != PixelRect{0, 0, spec_.width, spec_.height}) {
-      // Pad writes one number: where channels differ in it they are shifted to a common zero.
+      // Pad writes a single number: if channels differ, they are shifted to a common zero first.
       const bool one = std::all_of(pad.begin(), pad.end(), [&](double p) { return p == pad.front(); });
       if (!one) {
         value = binary("shift", "Subtract", value, channels(pad));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input stage spelled out, for readers that know only the standard operations.
+// The input stage as standard operations, for readers that know only those.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 namespace tenon {
 inline namespace v1 {
 
-/// A copy of `model` in which operations of OpenVINO's opsets 1 to 5 stand for every InputStage: conversion,
-/// transposes, Interpolate, a 1x1 convolution for the colours, padding, mean and scale. Inputs, outputs and names stay;
-/// of the new nodes the last has the stage's friendly name, the others have it followed by "/" and what they do. Null
-/// when there is no InputStage outside of bodies. Values agree with the stage's up to rounding in f32.
+/// A copy of `model` in which operations of OpenVINO's opsets 1 to 5 replace every InputStage: conversion, transposes,
+/// Interpolate, a 1x1 convolution for the colours, padding, mean and scale. Inputs, outputs and names stay. The last
+/// new node gets the stage's friendly name; the others get it followed by "/" and their purpose. Null if there is no
+/// InputStage outside of bodies. Values agree with the stage's up to f32 rounding.
 /// @errors kInvalidArgument: damaged attributes.  @thread any.  @cost one pass over the nodes.
 TENON_API std::shared_ptr<Model> expand_input_stages(const Model& model);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input stage spelled out in plain operations: the values are the stage's, and OpenVINO reads and computes them.
+// The input stage as plain operations: gives the stage's values, and OpenVINO reads and computes it.
 #include <tenon/graph/input_stage/expand.hpp>
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ InputStageOptions random_options(Dice& dice, PixelFormat format) {
   return o;
 }
 
-/// The stage alone, its planes the inputs.
+/// Only the stage, with its planes as inputs.
 std::shared_ptr<Model> stage_model(const InputStageOptions& options) {
   const InputStageSpec spec = make_spec(options);
   ParameterVector parameters;
@@ -92,7 +92,7 @@ std::vector<Tensor> noise(const Model& model, unsigned seed) {
   return tensors;
 }
 
-/// Largest difference that rounding explains: of 8 bits, of half precision, of the sums' order.
+/// Largest difference that rounding explains: 8 bits, half precision, the order of sums.
 double tolerance(const InputStageOptions& o) {
   const double unit = o.mean[0] == 0 ? 1 : 1 / 57.0;
   return o.type == ElementType::kU8 ? 1 : o.type == ElementType::kF16 ? 0.13 * unit : 1e-3 * unit;
@@ -120,7 +120,7 @@ TEST(ExpandInputStage, HasTheStagesValuesForEveryFormatAndOption) {
       try {
         model = stage_model(options);
       } catch (const Error&) {
-        continue;  // A combination that the stage itself refuses.
+        continue;  // A combination that the stage refuses.
       }
       ++made;
       SCOPED_TRACE(to_string(format) + ", seed " + std::to_string(seed));
@@ -149,7 +149,7 @@ TEST(ExpandInputStage, KeepsNamesAndLeavesTheModelAsItWas) {
   EXPECT_FALSE(expand_input_stages(*expanded)) << "there is none left";
 }
 
-/// OpenVINO reads what was written and computes it: expand_oracle.py, once for all cases.
+/// OpenVINO reads and computes what was written: expand_oracle.py, once for all cases.
 TEST(ExpandInputStage, OpenVinoReadsItAndComputesTheSame) {
   const char* source = std::getenv("TENON_SOURCE_DIR");
   const char* python = std::getenv("TENON_PYTHON");

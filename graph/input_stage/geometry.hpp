@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the pixels of a frame go in a model's input, and back: resize, letterbox, crop.
+// How pixels of a frame map to a model's input and back: resize, letterbox, crop.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +21,12 @@ enum class ResizeMode : std::uint8_t {
   kNearest,  ///< Pixel centres aligned, ties to the lower index: OpenVINO's and ONNX's "round_prefer_floor".
 };
 
-/// What happens to the aspect ratio; names in rt_info as OpenVINO's Model API writes them.
+/// How the aspect ratio is handled; the names in rt_info are those of OpenVINO's Model API.
 enum class Fit : std::uint8_t {
   kStretch,    ///< "standard": fills the target, aspect ratio is lost.
   kLetterbox,  ///< "fit_to_window_letterbox": scaled to fit, centred, padded on both sides.
   kTopLeft,    ///< "fit_to_window": scaled to fit, at the top left, padded right or below.
-  kCrop,       ///< "crop": the largest centred part of the frame that has the target's aspect ratio.
+  kCrop,       ///< "crop": uses the largest centred part of the frame with the target's aspect ratio.
 };
 
 /// Pixels, top left and extent.
@@ -35,7 +35,7 @@ struct PixelRect {
   friend bool operator==(const PixelRect&, const PixelRect&) = default;
 };
 
-/// `rect` of the upright picture as a part of the stored one, whose extents are `width` x `height`.
+/// Converts `rect` from the upright picture to the stored one, whose extents are `width` x `height`.
 inline PixelRect stored_rect(const PixelRect& rect, Rotation rotation, std::size_t width, std::size_t height) {
   switch (rotation) {
     case Rotation::k90:
@@ -61,7 +61,7 @@ struct FrameGeometry {
   double target_y(double y) const { return (y - crop.y) * placed.height / crop.height + placed.y; }
 };
 
-/// Places `crop` of the source (all of it when its width is 0) in a target.
+/// Places `crop` of the source (all of it if its width is 0) in a target.
 /// @errors kInvalidArgument an extent is 0, above 65536, or the crop leaves the source.
 inline FrameGeometry make_geometry(std::size_t source_width, std::size_t source_height, PixelRect crop,
                                    std::size_t width, std::size_t height, Fit fit) {
@@ -102,14 +102,14 @@ inline FrameGeometry make_geometry(std::size_t source_width, std::size_t source_
   return geometry;
 }
 
-/// The two source positions of each target position along one axis and the weight of the second, in pixels of the
+/// The two source positions of each target position along one axis, and the weight of the second, in pixels of the
 /// frame.
 struct AxisTaps {
   std::vector<std::int32_t> low, high;
   std::vector<float> weight;
 };
 
-/// Taps for `target` positions over source positions [begin, begin + count); neighbours past the ends repeat the end.
+/// Taps for `target` positions over source positions [begin, begin + count); the end positions repeat beyond the ends.
 inline AxisTaps make_taps(std::size_t begin, std::size_t count, std::size_t target, ResizeMode mode) {
   AxisTaps taps;
   taps.low.resize(target);
@@ -135,7 +135,7 @@ inline AxisTaps make_taps(std::size_t begin, std::size_t count, std::size_t targ
   return taps;
 }
 
-/// The same taps over the same positions, seen from the other end.
+/// Mirrors the taps over the same positions.
 inline void mirror_taps(AxisTaps& taps, std::size_t begin, std::size_t count) {
   const auto mirrored = [&](std::int32_t position) {
     return static_cast<std::int32_t>(2 * begin + count - 1) - position;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operation InputStage, what a model says of its input, and the model that takes frames.
+// The operation InputStage, a model's description of its input, and models that take frames.
 #include <tenon/graph/input_stage/input_stage.hpp>
 
 #include <charconv>
@@ -64,13 +64,13 @@ std::vector<std::string> all_names(const Named<E> (&names)[N]) {
   return texts;
 }
 
-/// The text of rt_info["model_info"][key]; empty when there is none.
+/// The text of rt_info["model_info"][key]; empty if absent.
 std::string info_text(const Model& model, const std::string& key) {
   const std::vector<std::string> path{"model_info", key};
   return model.has_rt_info(path) ? model.get_rt_info(path).as<std::string>() : std::string();
 }
 
-/// One number for all channels, or one each.
+/// Reads one number for all channels, or one per channel.
 void read_numbers(const Model& model, const std::string& key, std::size_t channels, std::array<double, 3>& values) {
   const std::string text = info_text(model, key);
   std::vector<double> numbers;
@@ -269,7 +269,7 @@ InputStageOptions options_from(const Model& model, const FrameInfo& source, cons
   InputStageOptions options;
   options.source = source;
   if (const std::string text = info_text(model, "layout"); !text.empty()) {
-    // Model API also writes "image:NCHW": the part after the colon counts.
+    // Model API also writes "image:NCHW": only the part after the colon matters.
     options.layout = value_of(kLayouts, text.substr(text.find(':') + 1), "model_info layout");
   } else {
     options.layout = colours(1) || !colours(3) ? ImageLayout::kNchw : ImageLayout::kNhwc;
@@ -318,12 +318,12 @@ std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& i
     arguments.push_back(parameter->output(0));
     planes.push_back(std::move(parameter));
   }
-  // The stage's own output keeps no name: a name leads to the planes, or to nothing.
+  // The stage's own output has no name: a name refers to the planes, or to nothing.
   old->output(0).set_names({});
   const auto stage = make_input_stage(arguments, options, old->get_friendly_name() + "/input_stage");
   old->output(0).replace(stage->output(0));
   stage->output(0).set_names({});
-  // The planes take the place of the input that they replace; the other inputs keep their order.
+  // The planes take the place of the input they replace; the other inputs keep their order.
   ParameterVector later;
   const ParameterVector before = staged->get_parameters();
   const auto index = static_cast<std::size_t>(staged->get_parameter_index(old));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The input stage: a model that takes frames where it took a tensor.
+// The input stage: makes a model take frames instead of a tensor.
 #pragma once
 
 #include <array>
@@ -23,16 +23,16 @@ template <typename T>
 class Output;
 
 enum class ChannelOrder : std::uint8_t { kRgb, kBgr, kGray };
-/// Where colours are computed: from blended samples (one conversion per target pixel; exact coefficients), or as
-/// operations in a row compute them, per source pixel before the resize, with the coefficients of OpenVINO's NV12toRGB
-/// (three digits), rounded to integers or not.
+/// How colours are computed. kBlended: from blended samples, with one conversion per target pixel and exact
+/// coefficients. Otherwise like separate operations: per source pixel before the resize, with the coefficients of
+/// OpenVINO's NV12toRGB (three digits), rounded to integers or not.
 enum class ColourRule : std::uint8_t { kBlended, kPerPixel, kPerPixelRounded };
 enum class ImageLayout : std::uint8_t { kNchw, kNhwc };
 
-/// What a frame must go through to become a model's input. Pitches are no part of it: they come with each tensor.
+/// How to turn a frame into a model's input. Pitches are not part of it: each tensor has its own.
 struct InputStageOptions {
   /// Unknown colour space and range follow core's rules (resolved_colour_space, resolved_colour_range). Pictures are
-  /// turned as source.rotation says.
+  /// turned according to source.rotation.
   FrameInfo source;
   std::size_t width = 0, height = 0;
   ElementType type = ElementType::kF32;  ///< f32, f16 or u8 (rounded to nearest, saturated).
@@ -42,7 +42,7 @@ struct InputStageOptions {
   std::array<double, 3> mean{0, 0, 0}, scale{1, 1, 1};
   ResizeMode resize = ResizeMode::kLinear;
   Fit fit = Fit::kStretch;
-  std::array<double, 3> pad{0, 0, 0};  ///< What lies beside a letterboxed picture, 0..255 before mean and scale.
+  std::array<double, 3> pad{0, 0, 0};  ///< Value beside a letterboxed picture, 0..255 before mean and scale.
   PixelRect crop;                      ///< Part of the upright source to use; all of it when empty.
   PixelRect placed;                    ///< Part of the target to fill; by `fit` when empty.
   ColourRule colour_rule = ColourRule::kBlended;
@@ -51,45 +51,45 @@ struct InputStageOptions {
   friend bool operator==(const InputStageOptions&, const InputStageOptions&) = default;
 };
 
-/// Reads what a model says of its input from its shape and from rt_info["model_info"], as OpenVINO's Model API writes
-/// it: mean_values, scale_values, pad_value (one number or one per channel), resize_type (standard, fit_to_window,
+/// Derives options from the input's shape and from rt_info["model_info"] as written by OpenVINO's Model API:
+/// mean_values, scale_values, pad_value (one number or one per channel), resize_type (standard, fit_to_window,
 /// fit_to_window_letterbox, crop), layout (NCHW, NHWC), and the channel order:
-///  - color_space (RGB, BGR, GRAY) wins where given;
-///  - reverse_input_channels: Model API's callers hold BGR pictures, so YES means that the model wants RGB, NO that it
-///    wants BGR. Our frames know what they hold, nothing is reversed blindly;
+///  - color_space (RGB, BGR, GRAY) takes precedence;
+///  - reverse_input_channels: callers of Model API pass BGR pictures, so YES means that the model expects RGB, and NO
+///    that it expects BGR. Our frames know their own order, so nothing is reversed blindly;
 ///  - neither: RGB. A model with one channel gets GRAY.
-/// Dynamic height and width take the frame's; a dynamic batch becomes 1. An empty `input` means the first one.
+/// Dynamic height and width are set to the frame's; a dynamic batch becomes 1. An empty `input` means the first one.
 ///
 /// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], c 1 or 3), or a value cannot be read
 ///         (names key, value and what is accepted). kNotFound: no such input.
 TENON_API InputStageOptions options_from(const Model& model, const FrameInfo& source, const std::string& input = {});
 
-/// Works the options out to numbers. @errors kInvalidArgument, kUnimplemented (a pixel format, modifier or type that
-/// the stage does not read or write; the message lists those it does).
+/// Converts options to the numbers that kernels use. @errors kInvalidArgument; kUnimplemented: a pixel format, modifier
+/// or type that the stage does not read or write (the message lists the supported ones).
 TENON_API InputStageSpec make_spec(const InputStageOptions& options);
 
-/// A copy of `model` whose input `input` (the first when empty) is replaced by one input per plane of options.source
-/// and an operation InputStage. Plane inputs are [1, rows, columns, samples] of u8 (u16 for P010), named "<input>/y",
-/// "<input>/uv" for NV12 and P010, "/y", "/u", "/v" for I420, "/r", "/g", "/b" in the planes' order; formats of one
-/// plane keep the name.
+/// A copy of `model` in which input `input` (the first if empty) is replaced by one input per plane of options.source
+/// and an InputStage operation. Plane inputs are [1, rows, columns, samples] of u8 (u16 for P010). Their names are
+/// "<input>/y", "<input>/uv" for NV12 and P010, "/y", "/u", "/v" for I420, "/r", "/g", "/b" in plane order; formats of
+/// one plane keep the input's name.
 ///
 /// @errors kInvalidArgument: the stage's output does not fit the input. kNotFound: no such input. As make_spec.
 TENON_API std::shared_ptr<Model> with_input_stage(const Model& model, const std::string& input,
                                                   const InputStageOptions& options);
 
-/// The operation over the planes (one input when options.packed), and for a quarter turn the Transpose that follows
-/// it. @errors as make_spec; inputs that do not fit.
+/// The operation over the planes (one input if options.packed), followed by a Transpose for a quarter turn. @errors as
+/// make_spec; inputs that do not fit.
 TENON_API std::shared_ptr<Node> make_input_stage(const std::vector<Output<Node>>& planes,
                                                  const InputStageOptions& options, const std::string& friendly_name);
 
-/// Names of the planes as above, "" for a format of one plane.
+/// Names of the planes as above; "" for a format of one plane.
 TENON_API std::vector<std::string> plane_suffixes(PixelFormat format);
 
-/// The numbers of an InputStage node; what a device lowers. @errors kInvalidArgument: damaged attributes.
+/// The numbers of an InputStage node, for devices that lower it. @errors kInvalidArgument: damaged attributes.
 TENON_API InputStageSpec spec_of(const Node& node);
 
-/// Where frames go in the input of a model made by with_input_stage (the first stage where there are several); nothing
-/// for any other model.
+/// How frames are placed in the input of a model from with_input_stage (its first stage if there are several); nothing
+/// for other models.
 TENON_API std::optional<FrameGeometry> geometry_of(const Model& model);
 
 }  // namespace v1

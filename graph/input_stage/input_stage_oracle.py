@@ -53,7 +53,7 @@ def run(case):
 
 PLAIN = {"mean": [0.0, 0.0, 0.0], "scale": [1.0, 1.0, 1.0]}
 NORMAL = {"mean": [123.675, 116.28, 103.53], "scale": [58.395, 57.12, 57.375]}
-# Chroma of 112..144 with luma of 60..190 stays inside RGB: clamping before or after a resize is then the same.
+# Chroma of 112..144 with luma of 60..190 stays inside RGB, so clamping before or after a resize is the same.
 CASES = [
     {"name": "nv12_no_resize", "format": "nv12", "size": (12, 8, 12, 8), "range": (0, 255), "channels": "RGB", "mode": "linear", **PLAIN},
     {"name": "i420_no_resize", "format": "i420", "size": (12, 8, 12, 8), "range": (0, 255), "channels": "BGR", "mode": "linear", **PLAIN},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the input stage means (against OpenVINO and by hand), what models say of their input, and the model that takes
+// The input stage's results (against OpenVINO and by hand), models' descriptions of their input, and models that take
 // frames.
 #include <tenon/graph/input_stage/input_stage.hpp>
 
@@ -37,7 +37,7 @@ const Oracle kOracles[] = {
 #include <tenon/graph/input_stage/input_stage_oracle.inc>
 };
 
-/// As noise() of input_stage_oracle.py, rows `pitch` apart, poison between them.
+/// Like noise() in input_stage_oracle.py, with rows `pitch` apart and poison in between.
 std::vector<std::uint8_t> noise(std::size_t rows, std::size_t row, std::size_t pitch, std::uint32_t state, unsigned low,
                                 unsigned high, std::uint8_t poison) {
   std::vector<std::uint8_t> bytes(rows * pitch, poison);
@@ -126,7 +126,7 @@ TEST(InputStage, ConvertsTheCornersOfEveryColourSpace) {
   }
 }
 
-/// `stored` turned clockwise, pixel by pixel: what a player shows.
+/// `stored` turned clockwise pixel by pixel, as a player shows it.
 std::vector<std::uint8_t> turned(const std::vector<std::uint8_t>& stored, std::size_t width, std::size_t height,
                                  std::size_t pixel, unsigned quarters) {
   std::vector<std::uint8_t> now = stored;
@@ -140,7 +140,7 @@ std::vector<std::uint8_t> turned(const std::vector<std::uint8_t>& stored, std::s
   return now;
 }
 
-/// [.., rows, columns] of the kernel as the model gets it.
+/// The kernel's [.., rows, columns] as the model receives it.
 std::vector<float> as_model_input(const InputStageSpec& spec, const std::vector<float>& written) {
   if (!spec.transposed) return written;
   std::vector<float> out(written.size());
@@ -207,7 +207,7 @@ TEST(InputStage, TurnsStoredPicturesUpright) {
 }
 
 TEST(InputStage, TurnsHalvedColumnsToo) {
-  // 4:2:2 turned by a quarter is no 4:2:2: compared with the same samples as 4:4:4.
+  // 4:2:2 turned by a quarter is no longer 4:2:2: compared with the same samples as 4:4:4.
   for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
     auto halved = basic(kI422, 20, 10, 16, 16), full = basic(kI444, 20, 10, 16, 16);
     halved.resize = full.resize = ResizeMode::kNearest;
@@ -277,7 +277,7 @@ TEST(InputStage, LetterboxPadsBesideThePictureAndCentresIt) {
 }
 
 TEST(InputStage, ReadsOnlyTheCrop) {
-  // A crop of the left half equals the left half alone.
+  // A crop of the left half equals the left half on its own.
   const auto whole = noise(8, 16, 16, 5, 0, 255, 0), poisoned = [&] {
     auto copy = whole;
     for (std::size_t y = 0; y < 8; ++y) std::fill_n(copy.begin() + static_cast<std::ptrdiff_t>(y * 16 + 8), 8, 0xEE);

@@ -37,7 +37,7 @@ void store(const InputStageSpec& spec, void* target, std::size_t at, double valu
   }
 }
 
-/// Channels 0..255 of a pixel of the source, as NV12toRGB and its like compute them.
+/// Channels 0..255 of a source pixel, as NV12toRGB and similar operations compute them.
 void convert_pixel(const InputStageSpec& spec, const double* samples, double* channels) {
   const float luma = static_cast<float>(samples[0]) - 16, u = static_cast<float>(samples[1]) - 128,
               v = static_cast<float>(samples[2]) - 128;

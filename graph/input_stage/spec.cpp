@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From options to numbers: planes, matrices, taps; and the checks on what is handed to a kernel.
+// Converts options to numbers (planes, matrices, taps), and checks the arguments of kernels.
 #include <tenon/graph/input_stage/spec.hpp>
 
 #include <string>
@@ -43,7 +43,7 @@ void set_matrix(InputStageSpec& spec, const InputStageOptions& options) {
   }
 }
 
-/// An explicit part of the target goes before the fit.
+/// An explicit part of the target takes precedence over the fit.
 void place(FrameGeometry& geometry, const InputStageOptions& options) {
   const PixelRect& to = options.placed;
   if (to == PixelRect{}) return;
@@ -56,7 +56,7 @@ void place(FrameGeometry& geometry, const InputStageOptions& options) {
   geometry.placed = to;
 }
 
-/// From the upright picture and the model's input to what the kernel reads and writes.
+/// From the upright picture and the model's input to the orientation that the kernel reads and writes.
 void turn(InputStageSpec& spec, const InputStageOptions& options) {
   const Rotation rotation = options.source.rotation;
   spec.flip_x = rotation == Rotation::k180 || rotation == Rotation::k270;
@@ -95,7 +95,7 @@ void set_rules(InputStageSpec& spec, const InputStageOptions& options) {
                     std::to_string(spec.source_height));
 }
 
-/// Views of the planes that lie in one tensor without gaps.
+/// Views of planes that lie in one tensor without gaps.
 std::array<PlaneView, 3> packed_views(const InputStageSpec& spec, const Tensor& tensor) {
   if (!tensor || tensor.element_type() != spec.layout.sample_type() || tensor.shape() != spec.packed_shape() ||
       !tensor.is_contiguous())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a row of the operation table says of a node's inputs and attributes, checked.
+// Checks a node's inputs and attributes against its row of the operation table.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 namespace tenon {
 inline namespace v1 {
 
-/// The attribute in the kind and the spelling that its row has. @errors kInvalidArgument: another kind, or none of the allowed words.
+/// Converts the attribute to its row's kind and spelling. @errors kInvalidArgument: wrong kind, or not an allowed word.
 Attribute checked_attribute(const AttributeSpec& spec, Attribute value);
-/// All attributes of the row, in its order, defaults filled in. @errors kInvalidArgument: missing, unknown, or as above.
+/// All attributes of the row, in its order, with defaults. @errors kInvalidArgument: missing, unknown, or as above.
 Attributes checked_attributes(const Operation& operation, const Attributes& given);
-/// @errors kInvalidArgument: too few or too many, or one that is joined to nothing.
+/// @errors kInvalidArgument: too few or too many, or one that is not connected.
 void check_inputs(const Operation& operation, const OutputVector& inputs);
 
-/// Rethrows what was thrown about a node with the node's name in front, unless it is there.
+/// Rethrows an exception about a node with the node's name in front, unless it is there already.
 [[noreturn]] void rethrow_naming(const std::string& subject);
 
 }  // namespace v1

@@ -10,7 +10,7 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-/// Applies F to every element, computed in the element type's own compute type.
+/// Applies F to every element, in the element type's compute type.
 template <typename F>
 void each(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
@@ -22,7 +22,7 @@ void each(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> ou
     y.commit();
   });
 }
-/// As each, but integers are computed as float: for functions that have no integer form.
+/// As each, but computes integers as float, for functions without an integer form.
 template <typename F>
 void each_real(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   dispatch_real(inputs[0].element_type(), [&](auto zero) {
@@ -56,7 +56,7 @@ struct Plain {
     }                                    \
   };
 TENON_FUNCTION(Relu, x > T{0} ? x : (x != x ? x : T{0}))
-// 0 - x in unsigned arithmetic: the least integer has no negative, and overflow would be undefined.
+// 0 - x in unsigned arithmetic: the smallest integer has no negative, and overflow would be undefined.
 struct Negative : Plain {
   using Plain::Plain;
   template <typename T>
@@ -149,7 +149,7 @@ struct Clamp {
     if constexpr (std::is_floating_point_v<T>) {
       return x != x ? x : std::min(std::max(x, static_cast<T>(low)), static_cast<T>(high));
     } else {
-      // Bounds between integers shrink inwards.
+      // For integers, fractional bounds are rounded inwards.
       if (static_cast<double>(x) < low) return static_cast<T>(bounded<T>(std::ceil(low)));
       if (static_cast<double>(x) > high) return static_cast<T>(bounded<T>(std::floor(high)));
       return x;
@@ -223,7 +223,7 @@ struct IsInf {
 };
 
 void evaluate_prelu(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  // A slope of one axis belongs to channels (axis 1) where it has as many values; else it broadcasts as numpy does.
+  // A one-dimensional slope applies to channels (axis 1) if it has as many values; otherwise it broadcasts as in numpy.
   const Shape& shape = inputs[0].shape();
   Shape slope = inputs[1].shape();
   if (slope.size() == 1 && slope[0] != 1 && shape.size() > 1 && slope[0] == shape[1]) {

@@ -11,7 +11,7 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-/// Steps, in elements, of a packed tensor of `shape` seen as `target`: 0 along axes that it is repeated over.
+/// Steps, in elements, of a packed tensor of `shape` broadcast to `target`: 0 along repeated axes.
 std::vector<std::size_t> broadcast_steps(const Shape& shape, const Shape& target) {
   if (shape.size() > target.size()) fail("shape " + to_string(shape) + " does not broadcast to " + to_string(target));
   std::vector<std::size_t> steps(target.size(), 0);
@@ -25,8 +25,8 @@ std::vector<std::size_t> broadcast_steps(const Shape& shape, const Shape& target
   return steps;
 }
 
-/// Calls row(offset a, step a, offset b, step b, offset out, count) for every innermost row; axes that both sides run
-/// through alike are one.
+/// Calls row(offset a, step a, offset b, step b, offset out, count) for every innermost row. Axes that both sides
+/// traverse alike are merged.
 template <typename F>
 void for_each_row(const Shape& a, const Shape& b, const Shape& out, F row) {
   if (element_count(out) == 0) return;
@@ -95,7 +95,7 @@ struct Plain {
   Plain() = default;
   Plain(const Node&, ElementType) {}
 };
-// Integers wrap, as OpenVINO's do: computed unsigned, since signed overflow is undefined.
+// Integers wrap, as in OpenVINO: computed unsigned, because signed overflow is undefined.
 #define TENON_WRAPPING(Name, op)                                                               \
   struct Name : Plain {                                                                        \
     using Plain::Plain;                                                                        \
@@ -237,7 +237,7 @@ void evaluate_bitwise(const Node&, std::span<const Tensor> inputs, std::span<Ten
 }
 
 void evaluate_select(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  // Moved as bytes: any type, exact.
+  // Moved as bytes: works for any type, exactly.
   const Shape& shape = outputs[0].shape();
   if (outputs[0].element_count() == 0) return;
   const std::size_t size = movable_size(outputs[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, and cells of recurrent networks.
+// Scaled dot-product attention.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -37,7 +37,7 @@ void infer_sdpa(Node& node) {
     PartialShape scores = out;
     scores[scores.size() - 1] = k[k.size() - 2];
     const PartialShape& mask = node.get_input_partial_shape(3);
-    // The mask is repeated over the scores, never the other way round.
+    // The mask is broadcast to the scores, never the reverse.
     const PartialShape both = broadcast_shapes(scores, mask, "numpy");
     if (mask.size() > scores.size() || !both.compatible(scores))
       fail("the mask " + mask.to_string() + " is larger than the scores " + scores.to_string());

@@ -14,7 +14,7 @@ namespace {
 bool is_i420(const Node& node) { return node.get_type_info().name.substr(0, 4) == "I420"; }
 bool is_bgr(const Node& node) { return node.get_type_info().name.substr(6) == "BGR"; }
 
-/// Extents of a plane: [N, H, W, channels], or nothing known.
+/// Shape of a plane, [N, H, W, channels], as far as known.
 PartialShape plane_shape(const Node& node, std::size_t input, std::int64_t channels) {
   PartialShape shape = node.get_input_partial_shape(input);
   if (shape.rank().is_dynamic()) return PartialShape::dynamic(4);
@@ -66,7 +66,7 @@ void infer_colour(Node& node) {
       fail("Y shape is inconsistent with UV: plane 0 is " + node.get_input_partial_shape(0).to_string() + ", plane " +
            std::to_string(plane) + " is " + chroma.to_string() + ", which must have half the rows and columns");
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      // Chroma bounds grow in twos; only an exact extent says what luma's is.
+      // Doubling chroma bounds gives only even numbers; only an exact extent determines luma's.
       if (wide[axis].is_static() || axis == 0) Dimension::merge(out[axis], out[axis], wide[axis]);
     }
   }
@@ -105,7 +105,7 @@ void evaluate_colour(const Node& node, std::span<const Tensor> inputs, std::span
   if (outputs[0].element_count() == 0) return;
   const bool i420 = is_i420(node), bgr = is_bgr(node);
   const bool round = !info(outputs[0].element_type()).is_real;
-  // u8 is computed in float as well: the integers that other kernels compute in would round too early.
+  // u8 is computed in float too: the integer type of other kernels would round too early.
   const auto run = [&](auto zero) {
     using T = decltype(zero);
     std::vector<std::vector<T>> planes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of control flow, and how its bodies are run.
+// Rows of control flow, and how bodies are run.
 #include <cstring>
 #include <limits>
 
@@ -37,7 +37,7 @@ void evaluate_control_flow(const Node& node, std::span<const Tensor> inputs, std
 
 bool is_true(const Tensor& value) {
   const auto values = to_vector<std::int64_t>(value);
-  require(values.size() == 1, "a condition has not exactly one element");
+  require(values.size() == 1, "a condition must have exactly one element");
   return values[0] != 0;
 }
 
@@ -56,7 +56,7 @@ class LoopRun {
     if (const auto* loop = as_type<op::v5::Loop>(&node)) {
       special_ = loop->get_special_body_ports();
       const auto trips = to_vector<std::int64_t>(inputs[0]);
-      require(trips.size() == 1, "the trip count has not exactly one element");
+      require(trips.size() == 1, "the trip count must have exactly one element");
       limit_ = trips[0] < 0 ? std::numeric_limits<std::int64_t>::max() : trips[0];
       goes_on_ = is_true(inputs[1]);
     } else {
@@ -70,7 +70,7 @@ class LoopRun {
     for (; iteration < limit_ && goes_on_; ++iteration) {
       feed(iteration);
       std::vector<Tensor> results = body(0, values_);
-      if (results.size() != body_.get_results().size()) fail("its body gave another number of results than it has");
+      if (results.size() != body_.get_results().size()) fail("its body gave a wrong number of results");
       keep(std::move(results), iteration);
     }
     return finish(iteration);
@@ -121,7 +121,7 @@ class LoopRun {
     if (special_.current_iteration_input_idx < 0) return;
     const auto index = static_cast<std::size_t>(special_.current_iteration_input_idx);
     const op::v0::Parameter& parameter = *body_.get_parameters()[index];
-    // A number of its own: the body may hand it out.
+    // A separate tensor, because the body may return it.
     Tensor number(parameter.get_element_type(), parameter.get_partial_shape().to_shape());
     store_elements(number.element_type(), &iteration, 1, number.data());
     values_[index] = number;
@@ -156,7 +156,7 @@ class LoopRun {
     return made;
   }
 
-  /// What an output is when no iteration gave it: the state that came in, else nothing.
+  /// The value of an output when no iteration set it: the incoming state, else nothing.
   Tensor untouched(const MultiSubGraphOp::OutputDescription& output) const {
     for (const auto& description : node_.get_input_descriptions()) {
       const auto* merged = as<MultiSubGraphOp::MergedInputDescription>(description);
@@ -165,7 +165,7 @@ class LoopRun {
     return nothing(output, -1);
   }
 
-  /// A tensor of zeros; unknown extents, and the one along `axis`, are 0.
+  /// A tensor of zeros; unknown extents, and that of `axis`, are 0.
   Tensor nothing(const MultiSubGraphOp::OutputDescription& output, std::ptrdiff_t axis) const {
     const op::v0::Result& result = *body_.get_results()[output.m_body_value_index];
     const PartialShape& known = result.get_output_partial_shape(0);

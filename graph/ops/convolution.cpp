@@ -10,8 +10,8 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-/// Filters are [O, I, spatial...], of groups [G, O/G, I/G, spatial...]; transposed ones [I, O, ...] and [G, I/G, O/G,
-/// ...].
+/// Filters are [O, I, spatial...], with groups [G, O/G, I/G, spatial...]; transposed ones are [I, O, ...] and [G, I/G,
+/// O/G, ...].
 struct Layout {
   bool grouped = false, transposed = false;
   std::size_t first_spatial() const { return grouped ? 3 : 2; }
@@ -90,12 +90,12 @@ std::vector<std::int64_t> output_padding(const Node& node, std::size_t spatial) 
   return values;
 }
 
-/// Pads of a transposed convolution whose output extent is prescribed.
+/// Pads of a transposed convolution with a given output extent.
 void pads_for_output(WindowAxis& axis, std::int64_t in, std::int64_t out, std::int64_t extra,
                      const std::string& auto_pad) {
   const std::int64_t full = (in - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 + extra;
   const std::int64_t total = std::max<std::int64_t>(0, full - out);
-  // The other way round than in a plain convolution: what a transposed one cuts off is the input's padding of its twin.
+  // The reverse of a plain convolution: what a transposed one cuts off is the padding of its counterpart's input.
   if (auto_pad == "same_upper")
     axis.pad_begin = total - total / 2;
   else if (auto_pad == "same_lower")
@@ -172,7 +172,7 @@ void valid_range(std::int64_t offset, std::int64_t stride, std::int64_t in, std:
   last = in - 1 - offset < 0 ? -1 : std::min(out - 1, (in - 1 - offset) / stride);
 }
 
-/// One output plane: adds every tap's row, so that the inner loop runs over neighbouring pixels.
+/// Computes one output plane tap by tap, so that the inner loop runs over adjacent pixels.
 template <typename T>
 void convolve_plane(const Spatial3& s, const T* in, const T* taps, T* out) {
   const auto* w = s.window;
@@ -243,7 +243,7 @@ void evaluate_convolution(const Node& node, std::span<const Tensor> inputs, std:
   });
 }
 
-/// The transpose: every input pixel adds its multiple of the taps to the output.
+/// The transposed form: every input pixel adds its multiple of the taps to the output.
 template <typename T>
 void scatter_plane(const Spatial3& s, const T* in, const T* taps, T* out) {
   const auto* w = s.window;

@@ -66,7 +66,7 @@ void evaluate_gather(const Node& node, std::span<const Tensor> inputs, std::span
                     inner = extent_product(shape, axis + 1, shape.size()) * size;
   const std::size_t count = extent_product(index_shape, batch, index_shape.size());
   const Read<std::int64_t> indices(inputs[1]);
-  // Since opset 8 negative indices count from the end; the earlier ones do not reach here.
+  // Since opset 8 negative indices count from the end; in earlier versions none reach this point.
   const bool out_of_range_is_zero = node.operation().opset < 8 && node.operation().opset >= 7;
   const auto* src = static_cast<const char*>(packed.data());
   auto* dst = static_cast<char*>(outputs[0].data());
@@ -144,7 +144,7 @@ void infer_gather_nd(Node& node) {
     out.push_back(merged);
   }
   if (node.operation().opset < 8 && batch > 1) {
-    // The first version joins batch axes into one.
+    // The first version merges the batch axes into one.
     Dimension joined(1);
     for (const Dimension& d : out) joined = joined * d;
     out = PartialShape{joined};
@@ -177,7 +177,7 @@ void evaluate_gather_nd(const Node& node, std::span<const Tensor> inputs, std::s
   }
 }
 
-/// Elements already in place and those that arrive, as the reduction says.
+/// Combines an existing element with an incoming one, as the reduction says.
 template <typename T>
 T reduced(std::string_view mode, T held, T value) {
   if (mode == "none") return value;
@@ -186,7 +186,7 @@ T reduced(std::string_view mode, T held, T value) {
   if (mode == "min") return std::min(held, value);
   if (mode == "max") return std::max(held, value);
   if (mode == "sub") return held - value;
-  return held + value;  // mean: divided afterwards.
+  return held + value;  // mean: divided later.
 }
 
 void check_updates(const Node& node, std::size_t updates) {

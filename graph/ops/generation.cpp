@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations that make tensors from numbers.
+// Operations that create tensors from numbers.
 #include <algorithm>
 #include <cmath>
 

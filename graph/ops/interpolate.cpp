@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resizing. Every mode is separable: per axis and output position a list of input positions and weights.
+// Resizing. Every mode is separable: each output position of an axis has a list of input positions and weights.
 #include <algorithm>
 #include <cmath>
 
@@ -41,7 +41,7 @@ bool by_scales(const Node& node) {
 std::size_t axes_input(const Node& node) { return version_of(node) == Version::k4 ? 3 : 2; }
 std::size_t scales_input(const Node& node) { return version_of(node) == Version::k4 ? 2 : 1; }
 
-/// Axes that change, when they are known. Without the axes input: all of them.
+/// The axes that change, if known. Without the axes input: all.
 std::optional<std::vector<std::size_t>> resized_axes(const Node& node, std::size_t rank) {
   std::vector<std::int64_t> given;
   if (version_of(node) == Version::k0) {
@@ -53,7 +53,7 @@ std::optional<std::vector<std::size_t>> resized_axes(const Node& node, std::size
   } else {
     for (std::size_t axis = 0; axis < rank; ++axis) given.push_back(static_cast<std::int64_t>(axis));
   }
-  normalized_axes(given, rank);  // Throws for repetitions.
+  normalized_axes(given, rank);  // Throws for repeated axes.
   std::vector<std::size_t> axes;
   for (std::int64_t axis : given) axes.push_back(normalized_axis(axis, rank));
   return axes;
@@ -138,7 +138,7 @@ float cubic_weight(float x, float a) {
 void normalise(Taps& taps) {
   float sum = 0;
   for (float w : taps.weight) sum += w;
-  // No input position lies under the kernel: the value is 0, as OpenVINO's is.
+  // If no input position lies under the kernel, the value is 0, as in OpenVINO.
   for (float& w : taps.weight) w = sum == 0 ? 0 : w / sum;
 }
 
@@ -174,7 +174,7 @@ Taps taps_at(const Axis& a, std::int64_t x) {
     const float low = std::floor(at);
     for (int i = -1; i <= 2; ++i)
       add(static_cast<std::int64_t>(low) + i, cubic_weight(at - (low + static_cast<float>(i)), a.cube));
-  } else {  // linear: a triangle, as wide as the reduction when antialiased; positions outside do not count.
+  } else {  // linear: a triangle, widened by the reduction if antialiased; positions outside are ignored.
     const bool wide = a.antialias && a.scale < 1.0f;
     const float slope = wide ? a.scale : 1.0f;
     const auto reach = static_cast<std::int64_t>(wide ? std::ceil(2.0f / slope) : 2.0f);
@@ -197,7 +197,7 @@ Axis axis_of(const Node& node, std::size_t in, std::size_t out, float scale) {
   a.scale = scale;
   a.antialias = attributes.get_bool("antialias");
   if (version_of(node) == Version::k0) {
-    // The oldest version knows two transforms; linear is what later ones call linear_onnx.
+    // The oldest version knows two transforms; its linear is linear_onnx in later versions.
     a.mode = mode == "linear" && !a.antialias ? "linear_onnx" : mode;
     a.transform = attributes.get_bool("align_corners") ? "align_corners" : "asymmetric";
     a.nearest = "simple";
@@ -205,7 +205,7 @@ Axis axis_of(const Node& node, std::size_t in, std::size_t out, float scale) {
     a.mode = mode;
     a.transform = attributes.get_string("coordinate_transformation_mode");
     a.nearest = attributes.get_string("nearest_mode");
-    // Pillow has one cubic; OpenVINO's plugins take it whatever the attribute says.
+    // Pillow has a single cubic; OpenVINO's plugins use it whatever the attribute is.
     a.cube = mode == "bicubic_pillow" ? -0.5f : static_cast<float>(attributes.get_double("cube_coeff"));
   }
   return a;
@@ -259,7 +259,7 @@ void evaluate_interpolate(const Node& node, std::span<const Tensor> inputs, std:
       shape = padded;
     }
     if (data.empty()) fail("there is nothing to resize in shape " + to_string(shape));
-    // Pillow resizes columns before rows, and keeps pictures of integers in their type between the two.
+    // Pillow resizes columns before rows, and keeps integer pictures in their type in between.
     const bool pillow = mode.find("pillow") != mode.npos;
     const bool real = info(outputs[0].element_type()).is_real;
     for (std::size_t step = 0; step < axes.size(); ++step) {

@@ -27,7 +27,7 @@ std::uint16_t float_to_half(float value) {
   if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
   if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);  // 65520 and more round to infinity.
   if (magnitude < 0x38800000u) {
-    // Below the least normal: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits.
+    // Below the smallest normal: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits.
     const float sum = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(sum) - 0x3f000000u));
   }
@@ -107,7 +107,7 @@ void store_as(const T* src, std::size_t count, void* dst) {
   throw Error(Code::kUnimplemented, "reference kernels do not take element type " + std::string(name(type)));
 }
 
-/// Sub-byte elements, packed low bits first (u1: high bits first, as OpenVINO has it).
+/// Sub-byte elements, packed low bits first (u1: high bits first, as in OpenVINO).
 template <typename T>
 void load_packed(ElementType type, const void* src, std::size_t count, T* dst) {
   const auto* bytes = static_cast<const std::uint8_t*>(src);
@@ -328,7 +328,7 @@ void move_rows(const Shape& shape, const char* src, const ByteStrides& src_strid
 
 void move_elements(std::size_t size, const Shape& shape, const void* src, const ByteStrides& src_strides, void* dst,
                    const ByteStrides& dst_strides) {
-  // Merges axes that are contiguous on both sides, so that whole blocks go by one memcpy.
+  // Merges axes that are contiguous on both sides, so that one memcpy moves a whole block.
   Shape merged;
   ByteStrides from, to;
   for (std::size_t axis = 0; axis < shape.size(); ++axis) {

@@ -15,7 +15,7 @@ void infer_matmul(Node& node) {
   if (a.rank().is_dynamic() || b.rank().is_dynamic()) return node.set_output_type(0, type, PartialShape::dynamic());
   require_rank(node, 0, 1, 64);
   require_rank(node, 1, 1, 64);
-  // A vector is a row on the left and a column on the right, whatever the transpose flags say; its axis goes
+  // A vector is a row on the left and a column on the right, whatever the transpose flags; its axis is removed
   // afterwards.
   const bool a_vector = a.size() == 1, b_vector = b.size() == 1;
   if (a_vector)
@@ -41,7 +41,7 @@ void infer_matmul(Node& node) {
 }
 
 /// c[m, n] += a[m, k] b[k, n]; strides in elements. Rows of b are read in order, so that the inner loop runs over
-/// neighbours.
+/// adjacent elements.
 template <typename T>
 void multiply(const T* a, std::size_t a_row, std::size_t a_col, const T* b, std::size_t b_row, std::size_t b_col, T* c,
               std::size_t m, std::size_t k, std::size_t n) {
@@ -58,7 +58,7 @@ void multiply(const T* a, std::size_t a_row, std::size_t a_col, const T* b, std:
   }
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
-      // Four sums: one would wait for itself at every step.
+      // Four sums, because a single one would depend on itself at every step.
       T sum[4] = {};
       std::size_t p = 0;
       for (; p + 4 <= k; p += 4) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the operations that hold a model together: inputs, outputs, constants, state.
+// Rows of the operations that frame a model: inputs, outputs, constants, state.
 #include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {

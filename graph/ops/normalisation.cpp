@@ -54,7 +54,7 @@ void evaluate_softmax(const Node& node, std::span<const Tensor> inputs, std::spa
 
 // --- BatchNormInference ---
 void infer_batch_norm(Node& node) {
-  const bool first = node.operation().opset < 5;  // The first version takes gamma and beta before the data.
+  const bool first = node.operation().opset < 5;  // The first version has gamma and beta before the data.
   const std::size_t data_input = first ? 2 : 0;
   const element::Type type = common_type(node, 0, 5);
   require_real(node, data_input);
@@ -92,7 +92,7 @@ void evaluate_batch_norm(const Node& node, std::span<const Tensor> inputs, std::
   });
 }
 
-/// Calls f(list of element offsets) for each group of elements that the axes join.
+/// Calls f(list of element offsets) for each group of elements that are normalised together.
 template <typename F>
 void for_each_group(const Shape& shape, const std::vector<std::size_t>& axes, F f) {
   const auto strides = element_strides(shape);
@@ -153,7 +153,7 @@ void evaluate_mvn(const Node& node, std::span<const Tensor> inputs, std::span<Te
     const Read<T> x(inputs[0]);
     Write<T> y(outputs[0]);
     for_each_group(shape, axes, [&](std::size_t base, const std::vector<std::size_t>& offsets) {
-      // Sums of many terms in double: a float sum over a plane loses the digits that the variance is made of.
+      // Sums of many terms in double: a float sum over a plane loses the digits that make up the variance.
       double sum = 0, squares = 0;
       for (std::size_t at : offsets) sum += static_cast<double>(x[base + at]);
       const double mean = sum / static_cast<double>(offsets.size());
@@ -250,7 +250,7 @@ void infer_group_norm(Node& node) {
   require_rank(node, 0, 2, 8);
   const std::int64_t groups = node.get_attributes().get_int("num_groups");
   const PartialShape& data = node.get_input_partial_shape(0);
-  if (groups < 1) fail("attribute 'num_groups': " + std::to_string(groups) + " is no count");
+  if (groups < 1) fail("attribute 'num_groups': " + std::to_string(groups) + " is not positive");
   if (data.rank().is_static()) {
     if (data[1].is_static() && data[1].get_length() % groups != 0)
       fail(data[1].to_string() + " channels are no multiple of " + std::to_string(groups) + " groups");

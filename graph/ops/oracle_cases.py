@@ -14,7 +14,7 @@ OUT = sys.argv[1]
 os.makedirs(OUT, exist_ok=True)
 rng = np.random.default_rng(3)
 core = ov.Core()
-# The plugin may use bf16 or fast approximations otherwise: the judge must be exact.
+# Otherwise the plugin may use bf16 or fast approximations, and the reference must be exact.
 core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 index = []
 F = np.float32
@@ -29,7 +29,7 @@ def i(*shape, low=-9, high=9, t=np.int64):
 
 
 def save(name, array):
-    shape = array.shape  # ascontiguousarray would make one axis of none.
+    shape = array.shape  # ascontiguousarray would turn rank 0 into rank 1.
     array = np.ascontiguousarray(array)
     array.tofile(os.path.join(OUT, name))
     kind = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8", "int16": "i16",
@@ -78,7 +78,7 @@ def case(label, inputs, build, opset=None, tolerance=1e-4, constants=(), outputs
         word = "constant" if position in constants else "input"
         lines.append(f"{word} " + save(f"{number}_in{position}.bin", np.asarray(array)))
     for k, array in enumerate(results):
-        # The plugin may narrow i64 inside; the model's own type counts.
+        # The plugin may compute i64 in a narrower type; the model's own type is used.
         array = array.astype(node.get_output_element_type(k).to_dtype())
         lines.append("output " + save(f"{number}_out{k}.bin", array))
     index.append("\n".join(lines))
@@ -87,7 +87,7 @@ def case(label, inputs, build, opset=None, tolerance=1e-4, constants=(), outputs
 def attempt(*arguments, **named):
     try:
         case(*arguments, **named)
-    except Exception as error:  # The judge itself lacks the case: say so, and let the C++ side count.
+    except Exception as error:  # The plugin itself lacks this case: report it, and let the C++ side count.
         print(f"no judgement on {arguments[0]}: {str(error).splitlines()[0][:150]}", file=sys.stderr)
 
 
@@ -148,7 +148,7 @@ def binary():
             attempt(f"{name} {a} {b}", [x, y], getattr(opset1, name))
     for name in ["add", "subtract", "multiply", "maximum", "minimum", "squared_difference", "mod", "floor_mod", "power"]:
         attempt(name + " i32", [i(3, 4, t=np.int32), i(4, low=1, high=4, t=np.int32)], getattr(opset1, name))
-    # The plugin truncates whatever m_pythondiv says: only the truncating form is judged here.
+    # The plugin truncates whatever m_pythondiv is, so only the truncating form is tested.
     attempt("divide i32", [i(3, 4, t=np.int32), i(4, low=1, high=4, t=np.int32)], divide_truncating)
     attempt("divide i32 negative", [i(3, 4, t=np.int32), -i(4, low=1, high=4, t=np.int32)], divide_truncating)
     for name in ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel and shape function against OpenVINO's CPU plugin: oracle_cases.py makes the cases, this file replays
-// them.
+// Compares every kernel and shape function with OpenVINO's CPU plugin: oracle_cases.py makes the cases, this file
+// replays them.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ std::vector<Case> read_cases(const fs::path& folder) {
   return cases;
 }
 
-/// Made once per run; the folder goes when the process does.
+/// Made once per run; the folder is removed when the process ends.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = [] {
     const char* source = std::getenv("TENON_SOURCE_DIR");
@@ -94,12 +94,12 @@ Attributes typed_attributes(const Case& c) {
     if (spec)
       attributes.set(name, Attribute::from_text(spec->kind, text));
     else
-      attributes.set(name, text);  // make_node will say that it does not know it.
+      attributes.set(name, text);  // make_node reports unknown ones.
   }
   return attributes;
 }
 
-/// An own copy with odd gaps between elements and rows: kernels must honour strides.
+/// A copy with odd gaps between elements and rows: kernels must honour strides.
 Tensor strided_copy(const Tensor& packed, std::vector<std::vector<char>>& rooms) {
   if (packed.shape().empty() || packed.element_count() == 0 || size_bytes(packed.element_type()) == 0) return packed;
   ByteStrides strides = packed.byte_strides();
@@ -155,7 +155,7 @@ TEST(Operations, AgreeWithOpenVino) {
         for (std::size_t i = 0; i < c.outputs.size(); ++i)
           expect_same(outputs[i], c.outputs[i], c.tolerance, c.label + ", output " + std::to_string(i));
       }
-      // What the shape function says must hold for what came out.
+      // The shape function's result must match the actual output.
       for (std::size_t i = 0; i < c.outputs.size(); ++i) {
         EXPECT_TRUE(node->get_output_partial_shape(i).compatible(PartialShape(c.outputs[i].shape())))
             << node->get_output_partial_shape(i) << " inferred for " << to_string(c.outputs[i].shape());
@@ -177,7 +177,7 @@ TEST(Operations, InferShapesThatHoldWhenInputsAreDynamic) {
           const PartialShape shape = rank_known
                                          ? PartialShape::dynamic(static_cast<std::int64_t>(c.inputs[i].shape().size()))
                                          : PartialShape::dynamic();
-          // The number of outputs of a split is part of its shape: that list must stay known.
+          // The number of outputs of a split is part of its shape, so that list must stay known.
           const bool baked = c.type == "VariadicSplit" && i == 2;
           if (baked)
             inputs.push_back(std::make_shared<op::v0::Constant>(c.inputs[i])->output(0));

@@ -139,14 +139,14 @@ void infer_space_to_depth(Node& node) {
       continue;
     }
     if (data[axis].get_length() % block != 0)
-      fail("axis " + std::to_string(axis) + " of " + data.to_string() + " is no multiple of block_size " +
+      fail("axis " + std::to_string(axis) + " of " + data.to_string() + " is not a multiple of block_size " +
            std::to_string(block));
     out[axis] = Dimension(data[axis].get_length() / block);
   }
   set_output(node, 0, out);
 }
-/// Both directions are one permutation: channels as (blocks..., depth) or (depth, blocks...), space as (extent, block)
-/// pairs.
+/// Both directions are the same permutation: channels as (blocks..., depth) or (depth, blocks...), space as (extent,
+/// block) pairs.
 void move_blocks(const Tensor& deep, const Tensor& wide, std::int64_t block, bool blocks_first, bool to_wide) {
   if (deep.element_count() == 0) return;
   const std::size_t spatial = deep.shape().size() - 2;
@@ -165,7 +165,7 @@ void move_blocks(const Tensor& deep, const Tensor& wide, std::int64_t block, boo
   for (std::size_t i = 0; i < spatial; ++i) volume *= step;
   axis(depth, blocks_first ? ds[1] : ds[1] * volume, ws[1]);
   for (std::size_t i = 0; i < spatial; ++i) {
-    volume /= step;  // Blocks of later axes lie closer together.
+    volume /= step;  // Blocks of later axes are closer together.
     axis(deep.shape()[2 + i], ds[2 + i], ws[2 + i] * step);
     axis(static_cast<std::size_t>(block), ds[1] * volume * (blocks_first ? static_cast<std::ptrdiff_t>(depth) : 1),
          ws[2 + i]);
@@ -187,11 +187,11 @@ void evaluate_space_to_depth(const Node& node, std::span<const Tensor> inputs, s
 void infer_shuffle(Node& node) {
   const PartialShape& data = node.get_input_partial_shape(0);
   const std::int64_t groups = node.get_attributes().get_int("group");
-  if (groups < 1) fail("attribute 'group': " + std::to_string(groups) + " is no count");
+  if (groups < 1) fail("attribute 'group': " + std::to_string(groups) + " is not positive");
   if (data.rank().is_static()) {
     const Dimension& extent = data[normalized_axis(node.get_attributes().get_int("axis"), data.size())];
     if (extent.is_static() && extent.get_length() % groups != 0)
-      fail("extent " + extent.to_string() + " is no multiple of " + std::to_string(groups) + " groups");
+      fail("extent " + extent.to_string() + " is not a multiple of " + std::to_string(groups) + " groups");
   }
   infer_same(node);
 }

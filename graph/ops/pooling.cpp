@@ -20,7 +20,7 @@ std::vector<WindowAxis> pool_window(const Node& node, std::size_t spatial) {
          std::to_string(kernel.size()));
   for (std::size_t i = 0; i < spatial; ++i) {
     if (kernel[i] < 1 || kernel[i] > (std::int64_t{1} << 30))
-      fail("attribute 'kernel': " + std::to_string(kernel[i]) + " is no window");
+      fail("attribute 'kernel': " + std::to_string(kernel[i]) + " is outside 1..2^30");
     if (axes[i].pad_begin < 0 || axes[i].pad_end < 0) fail("pads must not be negative");
     axes[i].kernel = kernel[i];
   }
@@ -53,7 +53,7 @@ void infer_max_pool_8(Node& node) {
   node.set_output_type(1, index, shape);
 }
 
-/// Calls f(start) for every window of one plane in order: where it begins on each axis, padding being negative.
+/// Calls f(start) for every window of one plane in order: where it begins on each axis, negative in the padding.
 template <typename F>
 void for_each_window(const Spatial3& s, F f) {
   std::int64_t at[3];
@@ -68,8 +68,8 @@ void for_each_window(const Spatial3& s, F f) {
   }
 }
 
-/// The taps of a window starting at `start` that lie inside the data. Found, not tried: padding read from a file may be
-/// huge.
+/// The taps of a window starting at `start` that lie inside the data. Computed, not searched: padding from a file may
+/// be huge.
 void taps_inside(const WindowAxis& w, std::int64_t start, std::int64_t extent, std::int64_t& first,
                  std::int64_t& last) {
   first = start >= 0 ? 0 : (-start + w.dilation - 1) / w.dilation;
@@ -102,7 +102,7 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
       const T* plane = x.data() + p * in_plane;
       std::size_t at = p * out_plane;
       for_each_window(s, [&](const std::int64_t* start) {
-        T best = std::numeric_limits<T>::lowest();  // Stays where ceil rounding adds a window outside the data.
+        T best = std::numeric_limits<T>::lowest();  // Remains where ceil rounding adds a window outside the data.
         std::int64_t where = -1, first[3], last[3];
         for (int a = 0; a < 3; ++a)
           taps_inside(s.window[a], start[a], static_cast<std::int64_t>(s.in[a]), first[a], last[a]);
@@ -138,7 +138,7 @@ void evaluate_max_pool(const Node& node, std::span<const Tensor> inputs, std::sp
 void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
   const Spatial3 s = resolved(node, in, out);
-  // OpenVINO spells the attribute with a hyphen: its IR did first.
+  // OpenVINO spells the attribute with a hyphen, as its first IR did.
   const bool exclude = node.get_attributes().get_bool("exclude-pad");
   const bool torch = node.get_attributes().get_string("rounding_type") == "ceil_torch";
   const std::size_t planes = in[0] * in[1], in_plane = extent_product(in, 2, in.size()),
@@ -157,7 +157,7 @@ void evaluate_avg_pool(const Node& node, std::span<const Tensor> inputs, std::sp
           const auto extent = static_cast<std::int64_t>(s.in[a]);
           taps_inside(w, start[a], extent, first[a], last[a]);
           inside *= std::max<std::int64_t>(0, last[a] - first[a] + 1);
-          // PyTorch's rounding does not count what lies beyond the padding, OpenVINO's own does.
+          // PyTorch's rounding ignores what lies beyond the padding; OpenVINO's own does not.
           const std::int64_t room = extent + w.pad_end - 1 - start[a];
           padded *= !torch ? w.kernel : room < 0 ? 0 : std::min(w.kernel, room / w.dilation + 1);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values known without running the model: shape subgraphs, with intervals where extents are dynamic.
+// Values known without running the model: shape subgraphs, with bounds where extents are dynamic.
 #include <algorithm>
 #include <span>
 
@@ -13,7 +13,7 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-// Shape computations are small; anything larger is the work of constant folding.
+// Shape computations are small; larger ones are left to constant folding.
 constexpr std::size_t kMaxInput = 1024, kMaxOutput = 64;
 using Bounds = std::vector<ValueBound>;
 __extension__ using Wide = __int128;
@@ -25,7 +25,7 @@ std::int64_t clamped(Wide value) {
 
 ValueBound combine(std::string_view type, const ValueBound& a, const ValueBound& b) {
   constexpr auto low = std::numeric_limits<std::int64_t>::min(), high = std::numeric_limits<std::int64_t>::max();
-  // An open side stays open: the arithmetic below would make a large number of it.
+  // Unbounded stays unbounded: the arithmetic below would turn it into a large number.
   if (type == "Maximum") return {std::max(a.min, b.min), std::max(a.max, b.max)};
   if (type == "Minimum") return {std::min(a.min, b.min), std::min(a.max, b.max)};
   if (type == "Add") {
@@ -45,7 +45,7 @@ ValueBound combine(std::string_view type, const ValueBound& a, const ValueBound&
   return {};
 }
 
-/// Bounds of a node's output from those of its inputs; empty when nothing is known.
+/// Bounds of a node's output from those of its inputs; empty if unknown.
 Bounds bounds_of(const Node& node) {
   const std::string_view type = node.get_type_info().name;
   if (type == "ShapeOf") {
@@ -70,7 +70,7 @@ Bounds bounds_of(const Node& node) {
   if (type == "Concat") {
     Bounds bounds;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      // Unknown parts hold their places.
+      // Unknown parts keep their places.
       const PartialShape& part = node.get_input_partial_shape(i);
       if (!part.is_static()) return {};
       const std::size_t size = element_count(part.to_shape());
@@ -97,7 +97,7 @@ Bounds bounds_of(const Node& node) {
     return bounds;
   }
   if ((type == "StridedSlice" || type == "Slice") && node.get_input_partial_shape(0).size() == 1) {
-    // One axis: which elements are taken follows from a run over their positions.
+    // One axis: applies the operation to the positions to find which elements are taken.
     std::vector<Tensor> tensors;
     for (std::size_t i = 1; i < node.get_input_size(); ++i) {
       if (!node.get_input_tensor(i).value()) return {};
@@ -150,7 +150,7 @@ void propagate_values(Node& node) {
     node.get_output_tensor(i).set_value(nullptr);
     node.get_output_tensor(i).set_bounds({});
   }
-  // Bodies may run for any time; folding them is a pass's decision.
+  // Bodies may run for any length of time, so only a pass folds them.
   if (as_type<op::util::MultiSubGraphOp>(&node)) return;
   const bool is_shape_of = is_op(&node, "ShapeOf");
   if (node.operation().evaluate && node.get_input_size() > 0 && outputs_are_small(node) && !is_shape_of &&

@@ -59,8 +59,8 @@ void evaluate_fake_quantize(const Node& node, std::span<const Tensor> inputs, st
         y[i] = out_high;
       else
         y[i] = std::nearbyint((x[i] - low) / (high - low) * top) / top * (out_high - out_low) + out_low;
-      // The level that stands for zero is zero, whatever the limits lost in rounding: functions that jump there (Sign,
-      // a scale that follows from the largest value) see the difference.
+      // The level that represents zero is exactly zero, whatever rounding of the limits lost: functions that jump there
+      // (Sign, a scale derived from the largest value) would show the difference.
       if (std::abs(y[i]) <= T(1e-6) * std::abs(out_low)) y[i] = 0;
       advance(index, shape);
     }

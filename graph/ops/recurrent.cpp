@@ -13,7 +13,7 @@ namespace {
 using Names = std::vector<std::string>;
 enum class Kind { kRnn, kGru, kLstm };
 
-/// What the six operations differ in: number of gates, states, and where their inputs stand.
+/// How the six operations differ: number of gates, states, and positions of inputs.
 struct Form {
   Kind kind;
   bool is_sequence;
@@ -44,7 +44,7 @@ void expect(const Node& node, std::size_t input, const char* what, const Partial
        node.get_input_partial_shape(input).to_string() + ", expected " + shape.to_string());
 }
 
-/// Of the gates, and what comes after them; the usual ones where the node names none.
+/// Activations of the gates and of what follows them; defaults if the node names none.
 std::vector<std::string> activations(const Node& node, const Form& form) {
   const std::size_t wanted = form.kind == Kind::kRnn ? 1 : form.kind == Kind::kGru ? 2 : 3;
   std::vector<std::string> names = node.get_attributes().get_strings("activations");
@@ -103,7 +103,7 @@ void infer_recurrent(Node& node) {
   for (std::size_t s = 0; s < form.states(); ++s) node.set_output_type(1 + s, type, {batch, d, hidden});
 }
 
-/// One cell: weights of one direction, and the state of one batch element at a time.
+/// One cell with the weights of one direction, applied to the state of one batch element at a time.
 template <typename T>
 class Cell {
  public:
@@ -121,7 +121,7 @@ class Cell {
         from_state_(form.gates() * hidden_),
         reset_(hidden_) {}
 
-  /// h and c (of LSTM) are read and replaced.
+  /// Reads and replaces h and (for LSTM) c.
   void step(const T* x, T* h, T* c) {
     multiply(w_, x, features_, 0, form_.gates(), from_input_.data());
     if (form_.kind == Kind::kGru)
@@ -133,7 +133,7 @@ class Cell {
   }
 
  private:
-  /// Rows of gates [first, first + count) times a vector.
+  /// Multiplies rows of gates [first, first + count) by a vector.
   void multiply(const T* matrix, const T* vector, std::size_t length, std::size_t first, std::size_t count, T* result) {
     for (std::size_t row = first * hidden_; row < (first + count) * hidden_; ++row) {
       T sum = 0;
@@ -182,7 +182,7 @@ class Cell {
       c[i] = activate(0, sum(0, i)) * c[i] + activate(0, sum(1, i)) * activate(1, sum(2, i));
       const T out = activate(0, sum(3, i));
       const char kind = activations_[2][0];
-      // Gates are clipped, the cell is not.
+      // Gates are clipped, the cell state is not.
       h[i] = out * (kind == 't'   ? std::tanh(c[i])
                     : kind == 's' ? T{1} / (T{1} + std::exp(-c[i]))
                                   : std::max(c[i], T{0}));
@@ -198,7 +198,7 @@ class Cell {
   std::vector<T> from_input_, from_state_, reset_;
 };
 
-/// Weights of LSTMCell-1 may have their gates in any order; the kernel wants f, i, c, o.
+/// LSTMCell-1 may have its gates in any order; the kernel expects f, i, c, o.
 template <typename T>
 std::vector<T> reordered(const Node& node, const Read<T>& rows) {
   std::vector<T> result(rows.data(), rows.data() + rows.size());

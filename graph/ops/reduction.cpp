@@ -55,7 +55,7 @@ struct Sum {
 struct Mean : Sum {
   template <typename T>
   static T finish(T held, std::size_t count) {
-    // The mean of nothing is NaN; integers have none and give 0.
+    // The mean of no elements is NaN; integers have no NaN and give 0.
     if (count == 0) return std::numeric_limits<T>::quiet_NaN();
     return held / static_cast<T>(count);
   }
@@ -140,7 +140,7 @@ void evaluate_reduce(const Node&, std::span<const Tensor> inputs, std::span<Tens
   }
   dispatch_compute(inputs[0].element_type(), [&](auto zero) {
     using T = decltype(zero);
-    // A sum of f32 stands still where it is 2^24 times what is added.
+    // An f32 sum stops growing when it is 2^24 times an addend.
     using Held = std::conditional_t<std::is_same_v<T, float>, double, T>;
     const Read<T> x(inputs[0]);
     Write<T> y(outputs[0]);

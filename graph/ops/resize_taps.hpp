@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each position of a resized axis is made of: for devices that resize with their own loops.
+// The taps of each position of a resized axis, for devices that resize with their own loops.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@ inline namespace v1 {
 
 class Node;
 
-/// Input positions and their weights, of one output position.
+/// Input positions of one output position, and their weights.
 struct ResizeTaps {
   std::vector<std::size_t> at;
   std::vector<float> weight;
 };
 
-/// Of every output position of one axis of an Interpolate node (any version, any mode that its reference kernel has)
-/// from extent `in` to `out`; `scale` is out / in, or what the node's scales say.
+/// Taps of every output position of one axis of an Interpolate node, from extent `in` to `out`. Works for any version
+/// and any mode that the reference kernel has. `scale` is out / in, or the node's scale.
 /// @errors kInvalidArgument: mode "area".
 TENON_API std::vector<ResizeTaps> resize_taps(const Node& node, std::size_t in, std::size_t out, float scale);
 

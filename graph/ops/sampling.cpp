@@ -58,7 +58,7 @@ Corners roi_corners(double y, double x, std::int64_t height, std::int64_t width)
   return corners;
 }
 
-// A region much larger than the picture asks for samples without end; what lies outside is zero anyway.
+// A region much larger than the picture would need endless samples; outside the picture they are zero anyway.
 constexpr double kMaxSamples = 4096;
 
 void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
@@ -115,8 +115,8 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
               sum += part;
               greatest = std::max(greatest, part);
             }
-            // "max": the greatest of what was read and 0, as OpenVINO has it. "max_corners": the greatest weighted
-            // pixel, as ONNX has it.
+            // "max": the maximum of the sampled values and 0, as in OpenVINO. "max_corners": the maximum weighted
+            // pixel, as in ONNX.
             if (by_corners)
               value = s == 0 ? greatest : std::max(value, greatest);
             else
@@ -178,7 +178,7 @@ void infer_deformable(Node& node) {
   node.set_output_type(0, type, out);
 }
 
-/// Of a point of a picture; what lies outside counts as zero, or (not `pads`) only points inside are read.
+/// Corners of a point in a picture. Outside counts as zero; without `pads`, only points inside are read.
 Corners tap_corners(double y, double x, std::int64_t height, std::int64_t width, bool pads) {
   Corners corners;
   const double least = pads ? -1.0 : 0.0;
@@ -331,7 +331,7 @@ void add_sampling_rows(OperationTable& table) {
         .integer("pooled_w")
         .integer("sampling_ratio")
         .real("spatial_scale")
-        .text("mode", {}, {"avg", "max", "max_corners"});  // The last is ONNX's, which IR has no word for.
+        .text("mode", {}, {"avg", "max", "max_corners"});  // The last is ONNX's; IR has no name for it.
     if (opset >= 9) row.text("aligned_mode", "asymmetric", {"asymmetric", "half_pixel_for_nn", "half_pixel"});
   };
   add_roi(3);

@@ -10,7 +10,7 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-/// Same bytes, other shape.
+/// The same bytes in another shape.
 void evaluate_copy(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   if (inputs[0].element_count() != outputs[0].element_count()) {
     fail("cannot view " + std::to_string(inputs[0].element_count()) + " elements as shape " +
@@ -57,7 +57,7 @@ void infer_reshape(Node& node) {
       out.push_back(to_dimension(bound));
     }
   }
-  // What the unknown extent is follows from the counts; axes copied by 0 cancel even where they are dynamic.
+  // The counts determine the unknown extent; axes copied by 0 cancel even if dynamic.
   std::int64_t in_count = 1, out_count = 1;
   bool countable = data.rank().is_static();
   const auto take = [&](std::int64_t& count, const Dimension& d) {
@@ -106,7 +106,7 @@ void infer_squeeze(Node& node) {
     distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
     axes = normalized_axes(distinct, data.size());
   }
-  // No axes at all: every extent of 1 goes.
+  // No axes given: removes every extent of 1.
   const bool all = axes.empty();
   PartialShape out;
   for (std::size_t axis = 0; axis < data.size(); ++axis) {
@@ -148,7 +148,7 @@ std::vector<std::size_t> transpose_order(const std::vector<std::int64_t>& given,
   if (given.size() != rank)
     fail("the order has " + std::to_string(given.size()) + " entries, the data rank " + std::to_string(rank));
   for (std::int64_t axis : given) order.push_back(normalized_axis(axis, rank));
-  normalized_axes(given, rank);  // Throws for repetitions.
+  normalized_axes(given, rank);  // Throws for repeated axes.
   return order;
 }
 void infer_transpose(Node& node) {
@@ -237,7 +237,7 @@ void evaluate_convert(const Node&, std::span<const Tensor> inputs, std::span<Ten
   });
 }
 
-/// Strides of `shape` seen as `target`: 0 along repeated axes; `map` gives the target axis of each axis.
+/// Strides of `shape` broadcast to `target`: 0 along repeated axes; `map` gives the target axis of each axis.
 void evaluate_broadcast_to(const Tensor& input, Tensor& output, const std::vector<std::size_t>& map) {
   if (output.element_count() == 0) return;
   const std::size_t size = movable_size(input);
@@ -327,7 +327,7 @@ void infer_tile(Node& node) {
   set_output(node, 0, out);
 }
 void evaluate_tile(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  // Seen as [repeat, extent] pairs of axes: a repeat has stride 0 in the source.
+  // Treated as [repeat, extent] pairs of axes: a repeat has stride 0 in the source.
   if (outputs[0].element_count() == 0) return;
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
   Shape pairs;

@@ -31,7 +31,7 @@ AxisSlice slice_axis(std::int64_t begin, std::int64_t end, std::int64_t step, st
   } else {
     slice.start = clamped(begin, -1, extent - 1);
     const std::int64_t stop = clamped(end, -1, extent - 1);
-    // The least int64 has no positive counterpart: no axis is that long, so a step of the axis' length does the same.
+    // The smallest int64 has no positive counterpart. No axis is that long: a step of the axis' length does the same.
     if (step < -extent) slice.step = step = -std::max<std::int64_t>(extent, 1);
     slice.count = slice.start > stop ? (slice.start - stop - 1) / -step + 1 : 0;
   }
@@ -44,7 +44,7 @@ Dimension sliced(std::optional<std::int64_t> begin, std::optional<std::int64_t> 
     return Dimension(slice_axis(*begin, *end, *step, extent.get_length()).count);
   const std::int64_t most = extent.get_max_length();
   if (begin && end && step && *step > 0) {
-    // The whole of a dynamic axis stays that axis.
+    // Slicing all of a dynamic axis leaves that axis.
     if (*begin == 0 && *step == 1 && *end == std::numeric_limits<std::int64_t>::max()) return extent;
     if (*begin >= 0 && *end >= 0) {
       const std::int64_t upper = slice_axis(*begin, *end, *step, most < 0 ? Dimension::kUnbounded : most).count;
@@ -56,7 +56,7 @@ Dimension sliced(std::optional<std::int64_t> begin, std::optional<std::int64_t> 
 }
 
 void move_sliced(const Tensor& input, Tensor& output, const Shape& taken, const std::vector<AxisSlice>& slices) {
-  // `taken` has the input's rank: axes that the output drops or adds have extent 1 and change nothing in the order of
+  // `taken` has the input's rank: axes that the output drops or adds have extent 1, which does not change the order of
   // bytes.
   if (element_count(taken) != output.element_count())
     fail("the slice " + to_string(taken) + " does not fill the output " + to_string(output.shape()));
@@ -86,8 +86,8 @@ struct StridedMasks {
         ellipsis{a.get_ints("ellipsis_mask")} {}
 };
 
-/// Walks the slice specification. visit(axis, spec index or nothing, shrinks) for each data axis; added() for a new
-/// axis.
+/// Walks the slice specification. Calls visit(axis, spec index or nothing, shrinks) for each data axis and added() for
+/// each new axis.
 template <typename Visit, typename Added>
 void walk_strided(const StridedMasks& masks, std::size_t specs, std::size_t rank, Visit visit, Added added) {
   std::size_t named = 0, ellipses = 0;
@@ -216,7 +216,7 @@ void infer_slice(Node& node) {
     axes.emplace();
     for (std::int64_t i = 0; i < list[0].get_length(); ++i) axes->push_back(i);
   }
-  normalized_axes(*axes, data.size());  // Throws for repetitions.
+  normalized_axes(*axes, data.size());  // Throws for repeated axes.
   for (std::size_t input = 1; input < 4; ++input) {
     const auto& list = node.get_input_partial_shape(input);
     if (list.is_static() && list[0].get_length() != static_cast<std::int64_t>(axes->size())) {
@@ -256,7 +256,7 @@ void evaluate_slice(const Node&, std::span<const Tensor> inputs, std::span<Tenso
 void infer_split(Node& node) {
   const PartialShape& data = node.get_input_partial_shape(0);
   const std::int64_t parts = node.get_attributes().get_int("num_splits");
-  // A count read from a file decides how many outputs are made.
+  // A count read from a file decides how many outputs are created.
   if (parts < 1 || parts > 65536) fail("attribute 'num_splits': " + std::to_string(parts) + " is outside 1..65536");
   require_integral(node, 1);
   const auto axis = known_ints(node, 1);
@@ -328,7 +328,7 @@ void infer_variadic_split(Node& node) {
         shapes[i][at] = Dimension::dynamic();
       } else {
         if (*length < 0 || __builtin_add_overflow(sum, *length, &sum))
-          fail("length " + std::to_string(*length) + " of part " + std::to_string(i) + " is no extent");
+          fail("length " + std::to_string(*length) + " of part " + std::to_string(i) + " is not an extent");
         shapes[i][at] = Dimension(*length);
       }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The greatest or least along an axis, and positions of what is not zero.
+// The largest or smallest elements along an axis, and positions of non-zero elements.
 #include <algorithm>
 #include <numeric>
 
@@ -52,7 +52,7 @@ void evaluate_top_k(const Node& node, std::span<const Tensor> inputs, std::span<
       for (std::size_t i = 0; i < inner; ++i) {
         const T* line = x.data() + o * extent * inner + i;
         std::iota(order.begin(), order.end(), std::size_t{0});
-        // Equal values keep their order; NaN counts as the greatest, so that the order is one.
+        // Equal values keep their order; NaN counts as the largest, so that the order is total.
         const auto before = [&](std::size_t a, std::size_t b) {
           const T p = line[a * inner], q = line[b * inner];
           const bool p_nan = p != p, q_nan = q != q;

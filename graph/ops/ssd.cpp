@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What detectors of older IRs end in: prior boxes, DetectionOutput, RegionYolo, ReorgYolo.
+// Final layers of detectors in older IRs: prior boxes, DetectionOutput, RegionYolo, ReorgYolo.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 // --- PriorBox, PriorBoxClustered
 // --------------------------------------------------------------------------------------
 
-/// The asked-for ratios and their reciprocals, each once, 1 first.
+/// The requested ratios and their reciprocals, without repetitions, 1 first.
 std::vector<double> all_ratios(const Attributes& attributes) {
   std::vector<double> ratios{1.0};
   for (double ratio : attributes.get_doubles("aspect_ratio")) {
@@ -29,7 +29,7 @@ std::vector<double> all_ratios(const Attributes& attributes) {
   return ratios;
 }
 
-/// Boxes at one place of the grid, counted as OpenVINO counts them; those of a box with density d are d * d.
+/// Boxes per grid place, counted as in OpenVINO; a box with density d counts d * d times.
 std::int64_t priors_per_place(const Attributes& attributes) {
   const auto ratios = static_cast<std::int64_t>(all_ratios(attributes).size());
   const auto count = [&](const char* name) { return static_cast<std::int64_t>(attributes.get_doubles(name).size()); };
@@ -65,7 +65,7 @@ Grid grid_of(std::span<const Tensor> inputs) {
   return {grid[0], grid[1], image[0], image[1]};
 }
 
-/// Writes the boxes, then their variances beside them.
+/// Writes the boxes, then their variances.
 void write_priors(const Attributes& attributes, std::vector<double> boxes, Tensor& output) {
   if (attributes.get_bool("clip"))
     for (double& x : boxes) x = std::clamp(x, 0.0, 1.0);
@@ -141,7 +141,7 @@ class PriorBoxes {
       if (std::abs(ratio - 1) >= 1e-6) spread(x, y, s, half * std::sqrt(ratio), half / std::sqrt(ratio));
     }
   }
-  /// density * density boxes around the place, kept within the picture.
+  /// Adds density * density boxes around the place, kept within the picture.
   void spread(double x, double y, std::size_t s, double half_width, double half_height) {
     const double density = s < densities_.size() ? std::floor(densities_[s]) : 1,
                  shift = std::floor(fixed_[s] / density);
@@ -172,7 +172,7 @@ void evaluate_prior_box(const Node& node, std::span<const Tensor> inputs, std::s
 void infer_clustered(Node& node) {
   const auto& widths = node.get_attributes().get_doubles("width");
   if (widths.size() != node.get_attributes().get_doubles("height").size())
-    fail("there are more widths or more heights");
+    fail("the numbers of widths and heights differ");
   infer_priors(node, static_cast<std::int64_t>(widths.size()));
 }
 
@@ -207,7 +207,7 @@ struct DetectionShape {
   std::int64_t images = 0, priors = 0, classes = 0, most = 0;
 };
 
-/// What the inputs' extents say. @errors what does not fit together.
+/// Derives sizes from the inputs' extents. @errors extents that do not fit together.
 DetectionShape detection_shape(const Attributes& attributes, const Shape& boxes, const Shape& scores,
                                const Shape& priors) {
   DetectionShape s;
@@ -220,7 +220,7 @@ DetectionShape detection_shape(const Attributes& attributes, const Shape& boxes,
                                             : static_cast<std::int64_t>(scores[1]) / s.priors;
   const std::int64_t locations = attributes.get_bool("share_location") ? 1 : s.classes;
   const bool encoded = attributes.get_bool("variance_encoded_in_target");
-  // Divided, not multiplied: extents come from files and may be anything.
+  // Divided, not multiplied, because extents come from files and may be huge.
   const auto is_product = [](std::size_t extent, std::int64_t a, std::int64_t b) {
     const auto whole = static_cast<std::int64_t>(extent);
     return whole % b == 0 && whole / b == a;
@@ -481,7 +481,7 @@ void infer_reorg_yolo(Node& node) {
     fail("the data has " + out[1].to_string() + " channels, no multiple of the stride's square");
   for (std::size_t i = 2; i < 4; ++i) {
     if (out[i].is_static() && out[i].get_length() % stride != 0)
-      fail("an extent of " + out[i].to_string() + " is no multiple of the stride " + std::to_string(stride));
+      fail("an extent of " + out[i].to_string() + " is not a multiple of the stride " + std::to_string(stride));
     out[i] = out[i].is_static() ? Dimension(out[i].get_length() / stride) : Dimension::dynamic();
   }
   out[1] = out[1] * Dimension(stride * stride);

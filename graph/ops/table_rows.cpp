@@ -122,7 +122,7 @@ PartialShape shape_from_input(const Node& node, std::size_t input) {
   const PartialShape& own = node.get_input_partial_shape(input);
   if (own.rank().is_dynamic()) return PartialShape::dynamic();
   if (own.size() == 0) return PartialShape::dynamic(1);
-  // A count read from a file decides how much is allocated here: no tensor has more axes than this.
+  // A count read from a file decides how much is allocated here; no tensor may have more axes than this.
   if (own[0].is_dynamic()) return PartialShape::dynamic();
   if (own[0].get_length() > 64)
     fail("input " + std::to_string(input) + " spells a shape of " + own[0].to_string() +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unique: values, or slices along an axis, each once.
+// Unique: distinct values, or distinct slices along an axis.
 #include <algorithm>
 #include <numeric>
 
@@ -60,7 +60,7 @@ void evaluate_unique(const Node& node, std::span<const Tensor> inputs, std::span
   std::vector<std::size_t> order(count);
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return compare(a, b) < 0; });
-  // Groups of equal items; the first of each stands for it.
+  // Groups of equal items; the first of each represents it.
   std::vector<std::size_t> group_of(count);
   std::vector<std::int64_t> first, counts;
   for (std::size_t i = 0; i < count; ++i) {

@@ -9,7 +9,7 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-// Attributes come from files: bounds keep every later product of two of them within 63 bits.
+// Attributes come from files: this bound keeps products of two of them within 63 bits.
 constexpr std::int64_t kLimit = std::int64_t{1} << 30;
 
 std::vector<std::int64_t> list(const Attributes& attributes, const char* name, std::size_t count, std::int64_t fallback,

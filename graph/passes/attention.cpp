@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two products with a softmax between them, to ScaledDotProductAttention.
+// Fuses two products with a softmax between them to ScaledDotProductAttention.
 #include <cmath>
 #include <numeric>
 
@@ -14,7 +14,7 @@ namespace pass {
 namespace {
 bool flag(const Node& node, const char* name) { return node.get_attributes().get_bool(name, false); }
 
-/// Keys [..., S, E] of what is multiplied as [..., E, S]; swaps the last axes of the transposition that made it, or
+/// Keys [..., S, E] of an operand multiplied as [..., E, S]: swaps the last axes of the transposition that made it, or
 /// adds one.
 Output<Node> keys_of(const Output<Node>& transposed, std::size_t rank) {
   const Node* source = transposed.get_node();
@@ -33,7 +33,7 @@ Output<Node> keys_of(const Output<Node>& transposed, std::size_t rank) {
   return make_node("Transpose", 1, {from, axes}, {}, source->get_friendly_name() + "/keys")->output(0);
 }
 
-/// Scores as queries and keys, with what is done to them before the softmax.
+/// Scores as queries and keys, and what is applied to them before the softmax.
 struct Scores {
   Node* product = nullptr;
   double scale = 1;
@@ -90,7 +90,7 @@ bool fuse_one(const std::shared_ptr<Node>& node) {
     const PartialShape& own = side.get_partial_shape();
     if (own.is_dynamic() || static_cast<std::int64_t>(own.size()) != rank || side.get_element_type() != element::f32)
       return false;
-    // Heads that share keys are not what the operation means here.
+    // The operation does not support heads that share keys here.
     for (std::size_t i = 0; i + 2 < own.size(); ++i)
       if (!(own[i] == shape[i])) return false;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constants to f16, each with a Convert behind it.
+// Converts constants to f16, each followed by a Convert.
 #include <tenon/graph/passes/compress.hpp>
 
 #include <cmath>
@@ -33,7 +33,7 @@ double largest_error(const Tensor& before, const Tensor& after) {
   return largest;
 }
 
-/// One node converts what another gives, without being part of a model.
+/// Converts a value with one node that is not part of a model.
 Tensor converted(const Node& convert, const Tensor& value) { return evaluate_node(convert, {value}).at(0); }
 
 }  // namespace

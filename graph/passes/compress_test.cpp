@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compression to f16 rounds weights and nothing else; observers see each pass.
+// Compression to f16 rounds only weights; observers see each pass.
 #include <tenon/graph/passes/compress.hpp>
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(PassObserver, SeesTheModelBeforeAndAfterEachPass) {
   {
     const pass::Observer observer([&](const Model& now, const std::string& pass, bool) {
       seen.push_back(pass + ":" + std::to_string(now.get_ordered_ops().size()));
-      throw 1;  // Looking on changes nothing.
+      throw 1;  // Observers change nothing.
     });
     pass::Manager().add(pass::fold_constants()).run(model);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What readers get written out becomes one operation again, with the same numbers; what only looks alike is left.
+// Operations that readers expand become one operation again, with the same values; look-alikes are left alone.
 #include <tenon/graph/passes/pass.hpp>
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ struct Case {
     for (const auto& node : model->get_ordered_ops()) found += is_op(node, type);
     return found;
   }
-  /// Runs the pass; the values and the last node's name stay.
+  /// Runs the pass; checks that the values and the last node's name stay.
   bool changes(pass::Pass pass, double tolerance = 1e-5) {
     const auto before = run();
     pass::Manager manager;
@@ -184,7 +184,7 @@ TEST(FuseAttention, LeavesScoresThatSomethingElseReads) {
   EXPECT_FALSE(c.changes(pass::fuse_attention()));
 }
 
-/// As the ONNX reader writes QuantizeLinear and DequantizeLinear.
+/// QuantizeLinear and DequantizeLinear in the ONNX reader's form.
 Out quantized(const Out& x, double scale, double zero_point) {
   const Out rounded = op("Round", 5, {divide(x, number(scale))}, {{"mode", "half_to_even"}});
   const Out cut = op("Clamp", 1, {add(rounded, number(zero_point))}, {{"min", 0.0}, {"max", 255.0}});

@@ -21,14 +21,14 @@ bool is_decompression(const Node& node) {
 }
 
 /// A part of scale * (Convert(8-bit Constant) - zero point), or FakeQuantize of a Constant. `parts`: those found among
-/// the nodes before it in order, so that each node looks at its source only.
+/// earlier nodes in order, so that each node only checks its source.
 bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& parts) {
   const auto from_8_bits = [](const Node& convert) {
     if (!is_op(&convert, "Convert") || !as_type<op::v0::Constant>(convert.get_input_node_ptr(0))) return false;
     const ElementType from = convert.get_input_element_type(0);
     if (convert.get_output_element_type(0) != element::f32 || (from != ElementType::kI8 && from != ElementType::kU8))
       return false;
-    // The zero point itself is converted too, and is no weight.
+    // The zero point is converted too, and is not a weight.
     for (const auto& reader : convert.get_output_target_inputs(0))
       if (reader.get_index() != 0 || !(is_op(reader.get_node(), "Subtract") || is_op(reader.get_node(), "Multiply")))
         return false;
@@ -39,7 +39,7 @@ bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& 
   return from_8_bits(node);
 }
 
-/// Values of all inputs, decompressed where need be; empty when one is not constant.
+/// Values of all inputs, decompressed if necessary; empty if one is not constant.
 std::vector<Tensor> constant_inputs(const Node& node) {
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < node.get_input_size(); ++i) {
@@ -83,7 +83,7 @@ void put_constants(const std::shared_ptr<Node>& node, const std::vector<Tensor>&
   }
 }
 
-/// The nodes of the branch that is taken, in place of an If whose condition is known.
+/// Replaces an If with a known condition by the nodes of the branch taken.
 bool inline_branch(const std::shared_ptr<Node>& node) {
   const auto* branch = as_type<op::v8::If>(node.get());
   if (!branch) return false;
@@ -103,7 +103,7 @@ bool inline_branch(const std::shared_ptr<Node>& node) {
   return true;
 }
 
-// Longer loops are left to those who run the model: they can be cancelled there.
+// Longer loops are left for run time, when they can be cancelled.
 constexpr std::int64_t kMaxFoldedIterations = 1024;
 
 bool takes_long(const Node& node) {

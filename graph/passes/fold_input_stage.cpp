@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chain that pre-processing makes of a picture (colours, type, crop, resize, layout, channel order, mean and scale,
-// padding) to one InputStage.
+// Folds the chain of operations from pre-processing a picture (colours, type, crop, resize, layout, channel order, mean
+// and scale, padding) to one InputStage.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace pass {
 
 namespace {
 
-/// The picture after the nodes that are folded so far: what an InputStage with these numbers makes.
+/// The picture after the nodes folded so far: the output of an InputStage with these numbers.
 struct Picture {
   InputStageOptions options;
   OutputVector planes;
@@ -28,7 +28,7 @@ struct Picture {
   bool planar = false;         ///< NCHW at this point, else NHWC.
   element::Type type = element::u8;
   bool resized = false, padded = false, has_colour = false;
-  int moves = 0;  ///< Nodes folded that pass over all elements for more than arithmetic.
+  int moves = 0;  ///< Nodes folded that pass over all elements, not counting plain arithmetic.
   std::array<double, 3> gain{1, 1, 1}, bias{0, 0, 0}, pad{0, 0, 0};  ///< Per channel at this point; pad after both.
 
   std::size_t channel_axis() const { return planar ? 1 : 3; }
@@ -46,7 +46,7 @@ std::size_t extent(const Output<Node>& output, std::size_t axis) {
   return static_cast<std::size_t>(output.get_partial_shape()[axis].get_length());
 }
 
-/// One picture of a static shape.
+/// Exactly one picture, of a static shape.
 bool is_picture(const PartialShape& shape) {
   if (!shape.is_static() || shape.size() != 4 || shape[0].get_length() != 1) return false;
   for (std::size_t axis = 1; axis < 4; ++axis) {
@@ -67,7 +67,7 @@ void set_source(Picture& p, PixelFormat format, std::size_t width, std::size_t h
   p.options.height = height;
 }
 
-/// NV12toBGR and its like over parameters of u8, converted to a real type before or not.
+/// NV12toBGR and similar operations over u8 parameters, converted to a real type before or not.
 std::optional<Picture> start_at_colours(const std::shared_ptr<Node>& node) {
   const std::string_view type = node->get_type_info().name;
   if (type != "NV12toRGB" && type != "NV12toBGR" && type != "I420toRGB" && type != "I420toBGR") return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<Picture> start_at_colours(const std::shared_ptr<Node>& node) {
   return p;
 }
 
-/// A parameter [1,h,w,c] or [1,3,h,w] of u8. Its channels count as R, G, B: only their order matters here.
+/// A u8 parameter [1,h,w,c] or [1,3,h,w]. Its channels count as R, G, B: only their order matters here.
 std::optional<Picture> start_at_picture(const std::shared_ptr<Node>& node, bool planar) {
   const Output<Node> output = node->output(0);
   if (!is_op(node, "Parameter") || !(output.get_element_type() == element::u8) ||
@@ -110,11 +110,11 @@ std::optional<Picture> start_at_picture(const std::shared_ptr<Node>& node, bool 
   return p;
 }
 
-// -- What can be folded; each returns whether it was
+// -- What can be folded; each function returns whether it was
 
 bool fold_convert(Picture& p, const Node& node) {
   const element::Type to = node.get_output_element_type(0);
-  // Values that are whole numbers up to 255 are exact in either type; a narrower type later on rounds once, at the end.
+  // Whole numbers up to 255 are exact in either type; a narrower type later rounds once, at the end.
   const bool whole = p.type == element::u8;
   if (!(to == element::f32 && (whole || p.type == element::f32)) &&
       !(to == element::f16 && (whole || p.type == element::f32)))
@@ -123,7 +123,7 @@ bool fold_convert(Picture& p, const Node& node) {
   return true;
 }
 
-/// The stage's nearest neighbours are the node's: where a position falls between two, rounding decides.
+/// True if the stage picks the same nearest neighbours as the node: rounding decides when a position falls between two.
 bool same_neighbours(const Node& node, const PixelRect& crop, const Picture& p) {
   const std::size_t extents[2][2] = {{crop.height, p.options.height}, {crop.width, p.options.width}};
   for (const auto& [in, out] : extents) {
@@ -150,7 +150,7 @@ bool fold_resize(Picture& p, const Node& node) {
       if (pad != 0) return false;
     }
   }
-  // A blend of integers is rounded before what follows.
+  // A blend of integers is rounded before the next operation.
   if (!nearest && p.type == element::u8) return false;
   const Output<const Node> out = node.output(0), in(node.input_value(0));
   for (std::size_t axis : {std::size_t{0}, p.channel_axis()}) {
@@ -189,7 +189,7 @@ bool fold_reverse(Picture& p, const Node& node) {
   return true;
 }
 
-/// A part of the picture, or its first three channels.
+/// Folds a slice: a part of the picture, or its first three channels.
 bool fold_slice(Picture& p, const Node& node) {
   const auto start = constant_ints(node, 1), stop = constant_ints(node, 2), step = constant_ints(node, 3);
   if (!start || !stop || !step || p.resized || p.padded) return false;
@@ -234,7 +234,7 @@ bool fold_slice(Picture& p, const Node& node) {
   return true;
 }
 
-/// One number per channel of a constant operand; the picture's own shape must not grow by it.
+/// The numbers per channel of a constant operand, which must not enlarge the picture's shape.
 std::optional<std::array<double, 3>> per_channel(const Picture& p, const Node& node, std::size_t index) {
   const auto constant = constant_input(node, index);
   if (!constant || !(node.get_output_partial_shape(0) == node.get_input_partial_shape(1 - index))) return std::nullopt;
@@ -317,7 +317,7 @@ Picture follow(Picture p) {
   }
 }
 
-/// The first kernel has to pass over the picture anyway: what saves no pass is left to it.
+/// The first kernel passes over the picture anyway, so a fold that saves no pass is not done.
 bool pays(const Picture& p) { return p.channels != 4 && (p.has_colour || (p.moves > 0 && p.type.is_real())); }
 
 bool replace(Picture& p) {
@@ -333,7 +333,7 @@ bool replace(Picture& p) {
   try {
     stage = make_input_stage(p.planes, o, p.last->get_friendly_name());
   } catch (const Error& error) {
-    // A form that the stage does not read or write: the nodes stay.
+    // The stage does not support this form: the nodes stay.
     if (error.code() == Code::kUnimplemented || error.code() == Code::kInvalidArgument) return false;
     throw;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several nodes into one: batch norm, Swish, Gelu.
+// Fuses several nodes into one: batch norm, Swish, Gelu.
 #include <algorithm>
 #include <cmath>
 
@@ -15,13 +15,13 @@ namespace pass {
 namespace {
 std::vector<double> values_of(const op::v0::Constant& constant) { return constant.to_doubles(); }
 
-/// Weights times one factor per output channel, in the element type that the convolution reads.
+/// Weights times one factor per output channel, in the element type of the convolution.
 Output<Node> scaled_weights(const Node& convolution, const std::vector<double>& scale) {
   const auto weights = constant_input(convolution, 1);
   const Shape& shape = weights->get_tensor().shape();
   const bool grouped = is_op(&convolution, "GroupConvolution");
   std::vector<double> values = weights->to_doubles();
-  // [O, ...] or [G, O/G, ...]: the leading axes together are the output channels.
+  // [O, ...] or [G, O/G, ...]: the leading axes together give the output channels.
   const std::size_t channels = grouped ? shape[0] * shape[1] : shape[0];
   const std::size_t each = channels ? values.size() / channels : 0;
   for (std::size_t i = 0; i < values.size(); ++i) values[i] *= scale[i / each];
@@ -83,7 +83,7 @@ bool fuse_one_swish(const std::shared_ptr<Node>& node) {
 
 bool near(double a, double b) { return std::abs(a - b) <= 2e-3 * std::abs(b); }
 
-/// 1 + Erf(x / sqrt(2)): gives x.
+/// Matches 1 + Erf(x / sqrt(2)); returns x.
 bool match_erf_plus_one(const Node* add, Output<Node>& x) {
   double value = 0;
   if (!is_op(add, "Add")) return false;
@@ -105,8 +105,8 @@ bool match_erf_plus_one(const Node* add, Output<Node>& x) {
   return false;
 }
 
-/// Nodes of a tree of products that are looked at: no pattern has as many, and a product of a hundred thousand factors
-/// is neither gone down for each of its nodes nor by recursion.
+/// Limit on product nodes examined: no pattern has more, and a product of a hundred thousand factors must not be
+/// searched at each of its nodes, nor by recursion.
 constexpr int kMostProducts = 6;
 
 void collect_factors(const Output<Node>& value, bool root, std::vector<Output<Node>>& factors, int& products) {
@@ -128,7 +128,7 @@ std::vector<Output<Node>> factors_of(const Output<Node>& value, bool root) {
   return factors;
 }
 
-/// Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) + 1: gives x.
+/// Matches Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)) + 1; returns x.
 bool match_tanh_plus_one(const Node* add, Output<Node>& x) {
   double value = 0;
   if (!is_op(add, "Add")) return false;
@@ -141,7 +141,7 @@ bool match_tanh_plus_one(const Node* add, Output<Node>& x) {
     if (!scalar_input(*scaled, i, value) || !near(value, std::sqrt(2 / 3.14159265358979))) continue;
     const Node* sum = scaled->get_input_node_ptr(1 - i);
     for (std::size_t k = 0; k < 2 && is_op(sum, "Add"); ++k) {
-      // 0.044715 times a cube, which is a power or a product of three.
+      // 0.044715 times a cube, which may be a power or a product of three.
       x = sum->input_value(k);
       const std::vector<Output<Node>> factors = factors_of(sum->input_value(1 - k), false);
       int cubed = 0;
@@ -176,7 +176,7 @@ bool fuse_half_product(const std::shared_ptr<Node>& node, const char* mode, Matc
     const auto* half = as_type<op::v0::Constant>(factors[0].get_node());
     if (!half || half->get_tensor().element_count() != 1 || !near(half->to_doubles()[0], 0.5)) continue;
     if (!match(factors[1].get_node(), x) || !(x == factors[2])) continue;
-    // A half of higher rank would have broadcast the result.
+    // A constant half of higher rank would have broadcast the result.
     if (!(node->get_output_partial_shape(0) == x.get_partial_shape())) continue;
     replace_node(node, make_node("Gelu", 7, {x}, {{"approximation_mode", mode}}, node->get_friendly_name())->output(0));
     return true;
@@ -189,7 +189,7 @@ bool fuse_one_gelu_tanh(const std::shared_ptr<Node>& node) {
   return fuse_half_product(node, "TANH", match_tanh_plus_one);
 }
 
-/// The other operand of a Maximum or Minimum (`type`) with a number that does not make its result larger.
+/// Matches a Maximum or Minimum (`type`) with a constant that does not enlarge its result; returns the other operand.
 bool match_bound(const Node* node, std::string_view type, double& bound, Output<Node>& x) {
   for (std::size_t i = 0; i < 2 && is_op(node, type); ++i) {
     if (!scalar_input(*node, i, bound)) continue;
@@ -210,14 +210,14 @@ bool fuse_one_clamp(const std::shared_ptr<Node>& node) {
     replace_node(node, make_node("Clamp", 1, {x}, {{"min", low}, {"max", high}}, node->get_friendly_name())->output(0));
     return true;
   }
-  // On its own unless a Minimum follows, which takes both.
+  // Only if no Minimum follows, which would match both.
   if (!match_bound(node.get(), "Maximum", low, x) || low != 0) return false;
   if (const auto user = only_user(*node); user && is_op(user, "Minimum")) return false;
   replace_node(node, make_node("Relu", 1, {x}, {}, node->get_friendly_name())->output(0));
   return true;
 }
 
-/// Clamp(x + 3, 0, 6): gives x.
+/// Matches Clamp(x + 3, 0, 6); returns x.
 bool match_relu6_of_plus_three(const Node* clamp, Output<Node>& x) {
   double value = 0;
   if (!is_op(clamp, "Clamp") || clamp->get_attributes().get_double("min") != 0 ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pass manager, and what passes match and replace with.
+// The pass manager, and the helpers by which passes match and replace.
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/passes/observer.hpp>

@@ -44,7 +44,7 @@ bool changes_nothing(const Node& node) {
   if (std::find(std::begin(by_shape), std::end(by_shape), type) == std::end(by_shape)) return false;
   const PartialShape &in = node.get_input_partial_shape(0), &out = node.get_output_partial_shape(0);
   if (!in.is_static() || !(in == out)) return false;
-  // Padding may add on one side what it takes from the other.
+  // Padding may add on one side as much as it removes on the other.
   if (type != "Pad") return true;
   const auto begin = constant_input(node, 1);
   if (!begin) return false;
@@ -52,12 +52,12 @@ bool changes_nothing(const Node& node) {
   return std::all_of(values.begin(), values.end(), [](std::int64_t v) { return v == 0; });
 }
 
-/// Takes a node out; its consumers read `source` instead. Names stay: the source's node takes the friendly name of an
-/// output.
+/// Removes a node; its consumers read `source` instead. Names are kept: if the node was an output, the source's node
+/// takes its friendly name.
 bool bypass(const std::shared_ptr<Node>& node, const Output<Node>& source) {
   const bool is_output = feeds_result(*node);
   const Node* from = source.get_node();
-  // An input must not become an output under the same name, and a node of several readers keeps its own.
+  // An input must not become an output of the same name, and a node with several readers keeps its own.
   if (is_output &&
       (is_op(from, "Parameter") || is_op(from, "Constant") || from->get_output_size() != 1 || !only_user(*from)))
     return false;

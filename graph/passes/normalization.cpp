@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer normalization written out with means, to MVN.
+// Fuses layer normalization written with means to MVN.
 #include <cmath>
 #include <optional>
 
@@ -22,20 +22,20 @@ bool is_number(const Node& node, std::size_t index, double wanted) {
   return value && std::abs(*value - wanted) <= 1e-6;
 }
 
-/// x raised to `exponent`: the node is Power with it, or what says the same.
+/// Whether the node squares its input: a Power with exponent 2, or an equivalent.
 bool is_square(const Node* node) {
   if (is_op(node, "Power")) return is_number(*node, 1, 2);
   return is_op(node, "Multiply") && node->input_value(0) == node->input_value(1);
 }
 
-/// A mean that keeps its axes: these, as constants.
+/// The constant axes of a mean that keeps its axes.
 std::vector<std::int64_t> mean_axes(const Node* node) {
   if (!is_op(node, "ReduceMean") || !node->get_attributes().get_bool("keep_dims", false)) return {};
   const auto axes = constant_input(*node, 1);
   return axes ? axes->to_integers() : std::vector<std::int64_t>();
 }
 
-/// x - mean(x) over `axes`.
+/// Whether the node is x - mean(x) over `axes`.
 bool is_centred(const Node* node, const Output<Node>& x, const std::vector<std::int64_t>& axes) {
   return is_op(node, "Subtract") && node->input_value(0) == x && mean_axes(node->get_input_node_ptr(1)) == axes &&
          node->get_input_node_ptr(1)->input_value(0) == x;
@@ -45,7 +45,7 @@ struct Deviation {
   const Node* variance = nullptr;
   double epsilon = 0;
 };
-/// sqrt(variance + epsilon), as Sqrt or as a power; `inverse`: one over it.
+/// Matches sqrt(variance + epsilon), as Sqrt or as a power; `inverse`: one over it.
 std::optional<Deviation> match_deviation(const Node* node, bool inverse) {
   if (inverse && is_op(node, "Divide") && is_number(*node, 0, 1))
     return match_deviation(node->get_input_node_ptr(1), false);
@@ -70,12 +70,12 @@ bool fuse_one(const std::shared_ptr<Node>& node) {
     const auto axes = mean_axes(deviation->variance);
     if (axes.empty() || !is_centred(centred, x, axes)) continue;
     const Node* square = deviation->variance->get_input_node_ptr(0);
-    // Exporters write the difference twice at times.
+    // Exporters sometimes write the difference twice.
     if (!is_square(square) || !is_centred(square->get_input_node_ptr(0), x, axes)) continue;
     const auto mvn = make_node("MVN", 6, {x, deviation->variance->input_value(1)},
                                {{"normalize_variance", true}, {"eps", deviation->epsilon}, {"eps_mode", "INSIDE_SQRT"}},
                                node->get_friendly_name());
-    // What is said of the parts (how precise they are to be) is said of the whole.
+    // Run-time information of the parts (such as required precision) applies to the whole.
     const Node* root = node->get_input_node_ptr(1 - i);
     for (const Node* part : {deviation->variance, square, centred, root})
       mvn->get_rt_info().insert(part->get_rt_info().begin(), part->get_rt_info().end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of observers, and telling them.
+// The list of observers, and how they are called.
 #include <tenon/graph/passes/observer.hpp>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ void Observer::tell(const Model& model, const std::string& pass, bool changed) n
   for (const Observer* observer : all.list) {
     try {
       observer->function_(model, pass, changed);
-    } catch (...) {  // Looking on changes nothing.
+    } catch (...) {  // Observers change nothing.
     }
   }
 }

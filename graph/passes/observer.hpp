@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An eye on every pass that runs in the process: what tools show of a compilation, whatever device runs the passes.
+// Observes every pass in the process, so that tools can show a compilation, whatever device runs the passes.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@ class Model;
 
 namespace pass {
 
-/// While one lives, its function is called for each Manager::run, from any thread, one call at a time: first with the
-/// pass "" and the model as it came, then after each pass. What the function throws is ignored.
-/// @cost none for runs while no observer lives; a lock per pass else.
+/// While an Observer exists, its function is called for each Manager::run, from any thread, one call at a time: first
+/// with pass "" and the unchanged model, then after each pass. Exceptions of the function are ignored.
+/// @cost none while no observer exists; otherwise a lock per pass.
 class TENON_API Observer {
  public:
   using Function = std::function<void(const Model& model, const std::string& pass, bool changed)>;

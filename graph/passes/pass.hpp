@@ -13,22 +13,22 @@ namespace tenon {
 inline namespace v1 {
 namespace pass {
 
-/// Changes a model in place. run() says whether it changed anything. What a pass keeps: the values of all results, the
-/// friendly and tensor names of results and parameters, and the friendly name of the last node of what it replaces.
+/// Changes a model in place; run() returns whether it changed anything. A pass keeps the values of all results, the
+/// friendly and tensor names of results and parameters, and the friendly name of the last node that it replaces.
 struct Pass {
   std::string name;
   std::function<bool(Model&)> run;
 };
 
-/// Seen after each pass: for dumps and timing.
+/// Called after each pass, for dumps and timing.
 using Hook = std::function<void(const Model& model, const std::string& pass, bool changed)>;
 
 class TENON_API Manager {
  public:
   Manager& add(Pass pass);
   void set_hook(Hook hook) { hook_ = std::move(hook); }
-  /// Runs every pass once, in order; types and shapes are inferred again after each that changed something.
-  /// @errors what a pass or inference throws, with the pass named.
+  /// Runs every pass once, in order; infers types and shapes again after each pass that changed something.
+  /// @errors exceptions of a pass or of inference, with the pass named.
   bool run(const std::shared_ptr<Model>& model) const;
   const std::vector<Pass>& passes() const { return passes_; }
 
@@ -38,30 +38,30 @@ class TENON_API Manager {
 };
 
 struct FoldOptions {
-  /// Keep Convert(f16 or bf16 Constant -> f32) as it is, marked by rt_info "decompression": devices that compute in
-  /// half precision, or convert while packing, then never see the weights inflated.
+  /// Keep Convert(f16 or bf16 Constant -> f32), marked by rt_info "decompression", so that devices that compute in half
+  /// precision or convert while packing never get the weights inflated.
   bool keep_decompression = true;
-  /// Keep scale * (Convert(8-bit Constant) - zero point) and FakeQuantize of a Constant: devices that multiply 8-bit
-  /// numbers read weights and scales from it.
+  /// Keep scale * (Convert(8-bit Constant) - zero point) and FakeQuantize of a Constant, from which devices that
+  /// multiply 8-bit numbers read weights and scales.
   bool keep_dequantization = false;
-  /// A result larger than this and larger than all that it is made of stays a computation.
+  /// A result larger than this and larger than all its inputs together is not folded.
   std::size_t max_growth_bytes = std::size_t{1} << 20;
 };
-/// Replaces what depends on no input by its value, shape computations of static models included.
+/// Replaces nodes that depend on no input by their values, including shape computations of static models.
 TENON_API Pass fold_constants(FoldOptions options = {});
-/// Reshape, Transpose, Convert, Concat, Pad, Squeeze, Unsqueeze, Broadcast, Tile that change nothing; transposes that
-/// cancel; reshapes of reshapes.
+/// Removes Reshape, Transpose, Convert, Concat, Pad, Squeeze, Unsqueeze, Broadcast, Tile that change nothing,
+/// transposes that cancel, and reshapes of reshapes.
 TENON_API Pass eliminate_no_ops();
-/// BatchNormInference with constant parameters: into the weights of the convolution before it and an Add, or,
-/// elsewhere, to Multiply and Add.
+/// BatchNormInference with constant parameters: folds it into the weights of the preceding convolution and an Add, or
+/// otherwise replaces it by Multiply and Add.
 TENON_API Pass fold_batch_norm();
 /// x * Sigmoid(x) to Swish.
 TENON_API Pass fuse_swish();
 /// 0.5 * x * (1 + Erf(x / sqrt(2))), in any order of factors, to Gelu.
 TENON_API Pass fuse_gelu();
-/// What pre-processing makes of a picture (a u8 input, or NV12 and I420 planes, then conversions of type and colour,
-/// crop, linear or nearest resize, layout, channel order, mean and scale, padding) to one InputStage with the same
-/// results: for devices whose first kernel that is. Batches of one and static shapes only.
+/// Pre-processing of a picture (a u8 input, or NV12 and I420 planes, then conversions of type and colour, crop, linear
+/// or nearest resize, layout, channel order, mean and scale, padding) to one InputStage with the same results, for
+/// devices that have it as a kernel. Only for batches of one and static shapes.
 TENON_API Pass fold_input_stage();
 
 /// 0.5 * x * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))), in any order of factors, to Gelu.
@@ -72,37 +72,37 @@ TENON_API Pass fuse_clamp();
 TENON_API Pass fuse_hswish();
 /// (x - mean) / sqrt(variance + epsilon), with its means as ReduceMean, to MVN.
 TENON_API Pass fuse_layer_norm();
-/// Softmax(queries * keys [* scale] [+ mask]) * values of static shapes, to ScaledDotProductAttention. For devices that
-/// have a kernel for it.
+/// Softmax(queries * keys [* scale] [+ mask]) * values, with static shapes, to ScaledDotProductAttention, for devices
+/// with such a kernel.
 TENON_API Pass fuse_attention();
-/// QuantizeLinear followed by DequantizeLinear of the same scale and zero point, as the ONNX reader writes them out, to
-/// FakeQuantize. Run it before constants are folded.
+/// QuantizeLinear followed by DequantizeLinear with the same scale and zero point, as the ONNX reader expands them, to
+/// FakeQuantize. Run it before constant folding.
 TENON_API Pass fuse_quantize_dequantize();
 
-/// Values of f16 and bf16 in f32, for devices that compute in it: a file's type is how it is stored. Parameters,
-/// results and states keep their types, with conversions beside them; so do constants, which a device converts once. A
-/// conversion to a narrow type rounds only where nothing but conversions and outputs read it.
+/// Computes f16 and bf16 values in f32, for devices that compute in f32: a file's type only says how it is stored.
+/// Parameters, results and states keep their types, with conversions added; so do constants, which a device converts
+/// once. A conversion to a narrow type rounds only if nothing but conversions and outputs read it.
 TENON_API Pass widen_reals();
 
-/// The passes that every device wants, in a good order.
+/// The passes that every device needs, in a suitable order.
 TENON_API Manager common_passes(FoldOptions options = {});
 
-// What passes and devices match with.
+// Matching helpers for passes and devices.
 
-/// The Constant that feeds input i; through a decompression Convert too, in which case it holds the compressed values.
+/// The Constant that feeds input i, also through a decompression Convert; it then holds the compressed values.
 TENON_API std::shared_ptr<op::v0::Constant> constant_input(const Node& node, std::size_t index);
-/// The one value of a constant input of one element (f16 decompressed); nothing for others.
+/// Reads a constant input of one element (f16 decompressed). @return false for other inputs.
 TENON_API bool scalar_input(const Node& node, std::size_t index, double& value);
-/// The only reader of a node with one output; null when there are none or several.
+/// The only reader of a node with one output; null if there are none or several.
 TENON_API std::shared_ptr<Node> only_user(const Node& node);
-/// For a convolution whose only reader adds a constant per output channel: that Add and its constant input's index.
+/// For a convolution whose only reader adds a constant per output channel: that Add, and its constant input's index.
 struct BiasMatch {
   std::shared_ptr<Node> add;
   std::size_t constant_index = 0;
 };
 TENON_API bool match_bias(const Node& convolution, BiasMatch& match);
 
-/// Gives `replacement` the consumers, tensor names and friendly name of a node with one output.
+/// Transfers the consumers, tensor names and friendly name of a node with one output to `replacement`.
 TENON_API void replace_node(const std::shared_ptr<Node>& node, const Output<Node>& replacement);
 
 }  // namespace pass

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes keep values and names, and do what they are for.
+// Passes keep values and names, and make the intended changes.
 #include <tenon/graph/passes/pass.hpp>
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ std::vector<double> run(const Model& model, const Shape& shape) {
   return Constant(evaluate(model, {constant(shape, pattern(element_count(shape), 5))->get_tensor()}).at(0))
       .to_doubles();
 }
-/// Runs the pass and expects the same values, result names and friendly name of the last node.
+/// Runs the pass; checks values, result names and the last node's friendly name.
 void expect_same_after(const std::shared_ptr<Model>& model, const pass::Manager& manager, const Shape& input,
                        double tolerance = 1e-5) {
   const auto before = run(*model, input);

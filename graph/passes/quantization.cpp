@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// QuantizeLinear and DequantizeLinear, as readers write them out, to one FakeQuantize.
+// Fuses QuantizeLinear and DequantizeLinear, as readers expand them, to one FakeQuantize.
 #include <cmath>
 #include <map>
 #include <optional>
@@ -12,9 +12,9 @@ inline namespace v1 {
 namespace pass {
 
 namespace {
-/// One number, whatever the rank; converted or reshaped constants are looked through.
+/// A single number of any rank, also behind Convert and Reshape of a constant.
 std::optional<double> number(Node* node) {
-  // A few, as readers write them: many readers of one long way are not to go it each.
+  // Only a few steps, as readers write them: with many readers, a long chain must not be followed each time.
   for (int i = 0; i < 4 && (is_op(node, "Convert") || is_op(node, "Reshape")); ++i) node = node->get_input_node_ptr(0);
   const auto* constant = as_type<op::v0::Constant>(node);
   if (!constant || constant->get_tensor().element_count() != 1) return std::nullopt;
@@ -50,7 +50,7 @@ std::optional<Quantized> match_quantize(Node* node) {
   return found;
 }
 
-/// (Convert(q) [- zero point]) * scale: what it reads, when that is what `quantized` made with the same numbers.
+/// Matches (Convert(q) [- zero point]) * scale; returns q's node if `quantized` made it with the same numbers.
 Node* match_dequantize(const std::shared_ptr<Node>& node, double& scale, double& zero_point) {
   if (!is_op(node, "Multiply")) return nullptr;
   const auto factor = number(node->get_input_node_ptr(1));
@@ -68,7 +68,7 @@ Node* match_dequantize(const std::shared_ptr<Node>& node, double& scale, double&
 }
 
 bool fuse(Model& model) {
-  std::map<const Node*, std::shared_ptr<Node>> made;  // one for all that dequantise the same numbers
+  std::map<const Node*, std::shared_ptr<Node>> made;  // One for all that dequantise the same numbers.
   bool changed = false;
   for (const auto& node : model.get_ordered_ops()) {
     double scale = 0, zero_point = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of f16 and bf16 computed in f32.
+// Computes f16 and bf16 values in f32.
 #include <map>
 #include <string_view>
 
@@ -13,7 +13,7 @@ namespace pass {
 namespace {
 bool is_narrow(element::Type type) { return type == element::f16 || type == element::bf16; }
 
-/// What others read keeps its type: outputs of the model, and states.
+/// Externally visible values keep their type: the model's outputs, and states.
 bool keeps_type(const Node& node) {
   return is_op(&node, "Result") || is_op(&node, "Assign") || is_op(&node, "ReadValue");
 }
@@ -29,7 +29,7 @@ bool has_narrow(const Model& model) {
 
 class Widening {
  public:
-  /// A body's parameters have been widened already, by who feeds them.
+  /// The parameters of a body were already widened by the node that feeds them.
   Widening(Model& model, bool is_body) : order_(model.get_ordered_ops()), is_body_(is_body), changed_(is_body) {}
 
   bool run() {
@@ -42,7 +42,7 @@ class Widening {
         keep_type(*node, wanted->second);
       else if (wanted != declared.end() || !(is_op(node, "Convert") || is_op(node, "ShapeOf")))
         widen_inputs(*node);
-      // What the node makes may have another type now, also where its own inputs have not.
+      // The output's type may have changed even if the node's own inputs have not.
       if (changed_) node->validate_and_infer_types();
     }
     return changed_;
@@ -53,7 +53,7 @@ class Widening {
     const Output<Node> source = node.input_value(0);
     if (source.get_element_type() == type) return;
     const auto narrow = make_node("Convert", 1, {source}, {{"destination_type", ElementType(type)}});
-    // Outputs are known by the names of the tensor that they read.
+    // Outputs are identified by the names of the tensor that they read.
     narrow->output(0).set_names(source.get_names());
     source.get_node()->output(source.get_index()).set_names({});
     replace(node, 0, narrow->output(0));
@@ -78,8 +78,8 @@ class Widening {
     changed_ = true;
   }
 
-  /// The value in f32. A conversion to a narrow type in the midst of arithmetic only says what to compute in: its
-  /// rounding goes. Where only conversions and outputs read it, the rounding is what was asked for, and stays.
+  /// The value in f32. Within arithmetic, a conversion to a narrow type only selects the compute type, so its rounding
+  /// is dropped. If only conversions and outputs read it, the rounding was intended and is kept.
   Output<Node> widened(const Output<Node>& value) {
     const element::Type type = value.get_element_type();
     if (type == element::f32) return value;

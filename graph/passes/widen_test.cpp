@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of f16 values, computed in f32: what is rounded and what is not, and that ports and states keep their types.
+// Models of f16 values computed in f32: what is rounded and what is not; ports and states keep their types.
 #include <tenon/graph/passes/pass.hpp>
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ std::size_t narrow_values(const Model& model) {
 TEST(WidenReals, NothingBetweenInAndOutIsRounded) {
   const auto x = std::make_shared<Parameter>(element::f16, PartialShape{2, 16});
   Out y = x;
-  // Each of these loses digits in f16: 2048 + 1 is 2048 there.
+  // Each of these would lose digits in f16, where 2048 + 1 is 2048.
   for (const double step : {2048.0, -2047.0, 1.0 / 3})
     y = op("Add", 1, {y, std::make_shared<Constant>(element::f16, Shape{}, std::vector<double>{step})});
   y = op("Subtract", 1, {y, x});
@@ -77,7 +77,7 @@ TEST(WidenReals, RoundingThatWasAskedForStays) {
   EXPECT_TRUE(std::isinf(values_of(after[0])[2]));
   EXPECT_EQ(after[1].element_type(), ElementType::kBf16);
   EXPECT_EQ(values_of(before[1]), values_of(after[1]));
-  // Before arithmetic the conversion only says what to compute in.
+  // Before arithmetic, the conversion only selects the compute type.
   const double added = values_of(Tensor(as_type<Constant>(halves({3}, 0.5).get_node())->get_tensor()))[0];
   EXPECT_NEAR(values_of(after[2])[0], static_cast<double>(1.0001f) + added, 1e-6);
 }

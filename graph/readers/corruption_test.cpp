@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged model files end in a model or in a tenon::Error, whatever the damage. Deterministic; the fuzzers go further.
+// Damaged model files give a model or a tenon::Error, whatever the damage. Deterministic; the fuzzers go further.
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -47,7 +47,7 @@ void attempt(Read&& read, Tally& tally) {
   }
 }
 
-/// Truncates at every step-th byte, then flips bits and overwrites runs at places drawn from a fixed seed.
+/// Truncates at every step-th byte, then flips bits and overwrites runs at positions from a fixed seed.
 template <typename Read>
 Tally damage(const std::string& original, std::size_t cuts, int flips, Read&& read) {
   Tally tally;
@@ -90,7 +90,7 @@ TEST(DamagedOnnx, SmallFileAtEveryByte) {
 }
 
 TEST(DamagedOnnx, StructureWithoutWeights) {
-  // bert_tiny's nodes and small constants: damage in megabytes of weights would teach nothing.
+  // bert_tiny's nodes and small constants: damaging megabytes of weights would show nothing.
   const std::string whole = text_of(map_file(zoo_file("bert_tiny.onnx")));
   const std::size_t structure = std::min<std::size_t>(whole.size(), 30'000);
   expect_some_of_each(damage(whole.substr(0, structure), 300, 300, read_onnx_text));
@@ -196,7 +196,7 @@ TEST(DamagedIr, TruncatedWeights) {
   }
 }
 
-// Each level is a length-delimited field within the last: attribute within node within graph within attribute...
+// Each level is a length-delimited field inside the previous: attribute within node within graph within attribute...
 TEST(DamagedOnnx, DeepNesting) {
   std::string graph;
   for (int level = 0; level < 20'000; ++level) {
@@ -231,7 +231,7 @@ TEST(DamagedIr, DeepNesting) {
   EXPECT_THROW(read_ir(closed + "</rt_info></net>", {}), Error);
 }
 
-// Shapes that lie about how much there is must not be believed before there is that much.
+// Shapes that claim more data than exists must not cause allocations.
 TEST(DamagedIr, HugeShapesAllocateNothing) {
   const auto xml = [](const std::string& shape, const std::string& layers, const std::string& edges) {
     return "<net name=\"m\" version=\"11\"><layers>"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides by content which reader a file belongs to.
+// Selects the reader for a file by its content.
 #include <string_view>
 
 #include <tenon/graph/model.hpp>
@@ -12,7 +12,7 @@ namespace tenon {
 inline namespace v1 {
 
 namespace {
-// A UTF-8 byte order mark and white space may stand before the first tag.
+// A UTF-8 byte order mark and white space may precede the first tag.
 bool looks_like_xml(std::string_view text) {
   if (text.substr(0, 3) == "\xEF\xBB\xBF") text.remove_prefix(3);
   const auto first = text.find_first_not_of(" \t\r\n");
@@ -43,7 +43,7 @@ std::shared_ptr<Model> read_model(const std::filesystem::path& model, const std:
     if (bin.empty()) {
       bin = model;
       bin.replace_extension(".bin");
-      // A model without constants needs no weights; one with constants names what it misses.
+      // A model without constants needs no weights; one with constants reports what is missing.
       std::error_code error;
       if (std::filesystem::status(bin, error).type() == std::filesystem::file_type::not_found) bin.clear();
     }

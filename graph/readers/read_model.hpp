@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading of a model file, whatever its format.
+// Reads a model file of any supported format.
 #pragma once
 
 #include <filesystem>
@@ -12,16 +12,16 @@ inline namespace v1 {
 
 class Model;
 
-/// Reads an ONNX model or an OpenVINO IR (v10, v11); the content decides, not the name.
+/// Reads an ONNX model or an OpenVINO IR (v10, v11), recognised by content, not by name.
 ///
 /// @param model    .onnx file, or the .xml of an IR.
-/// @param weights  Of an IR: its .bin; empty means the model's path with ".bin" in place of the extension, if that
+/// @param weights  For an IR: its .bin; empty means the model's path with ".bin" in place of the extension, if it
 /// exists.
-/// @param map      False: the files are read into memory of the model's own, and may be changed or removed afterwards.
-/// @return the model; its larger constants lie in the mapped files, which stay mapped as long as they are used.
-/// @errors kNotFound, kPermissionDenied: the file (the system's reason is named).
+/// @param map      False: the files are read into memory instead, and may be changed or removed afterwards.
+/// @return the model. Its larger constants lie in the mapped files, which stay mapped while they are used.
+/// @errors kNotFound, kPermissionDenied: the file (with the system's reason).
 ///         kInvalidArgument: not a model, or a corrupt one (what and where); kDataLoss: truncated weights.
-///         kUnimplemented: operations that Tenon lacks: all of them with their nodes, and what is supported; or ONNX in
+///         kUnimplemented: missing operations (lists all with their nodes, and what is supported); or ONNX in
 ///         a build without the ONNX reader.
 /// @thread any.
 TENON_API std::shared_ptr<Model> read_model(const std::filesystem::path& model,

@@ -7,7 +7,7 @@ file(GLOB TENON_READER_SOURCES CONFIGURE_DEPENDS "${_readers}/*.cpp" "${_readers
      "${_readers}/../writers/openvino_ir/*.cpp")
 set(TENON_READER_LIBS pugixml::pugixml)
 
-# ONNX: the C++ classes of its schema are generated here, from the file that the onnx wheel ships.
+# ONNX: generates the C++ classes of its schema from the file that the onnx wheel ships.
 set(TENON_ONNX_PROTO "" CACHE FILEPATH "ONNX's onnx-ml.proto; empty: looked for in build/data")
 set(_proto "${TENON_ONNX_PROTO}")
 foreach(_candidate "build/data/onnx/onnx/onnx-ml.proto" "build/data/onnx/onnx-ml.proto")
@@ -23,7 +23,7 @@ else()
   if(NOT TARGET protobuf::libprotobuf-lite OR NOT TARGET protobuf::protoc)
     set(_onnx_off "protobuf is missing: install libprotobuf-dev and protobuf-compiler")
   else()
-    # The compiler and the library must be of one release: another protoc on the path is found first.
+    # Compiler and library must be of the same release, but another protoc on the path may be found first.
     set(_probe "${PROJECT_BINARY_DIR}/probes/protobuf")
     file(WRITE "${_probe}.proto" "syntax = \"proto2\";\noption optimize_for = LITE_RUNTIME;\nmessage Probe { repeated float values = 1 [packed = true]; }\n")
     file(WRITE "${_probe}.cpp" "#include \"protobuf.pb.cc\"\nint main() {\n  Probe probe;\n  probe.add_values(1);\n  return probe.SerializeAsString().empty();\n}\n")
@@ -47,7 +47,7 @@ if(_onnx_off)
   set_source_files_properties("${_readers}/onnx/off/onnx_reader_off.cpp" PROPERTIES
                               COMPILE_DEFINITIONS "TENON_ONNX_OFF_REASON=\"${_onnx_off}\"")
 else()
-  # A package name of our own: other libraries in the process (OpenVINO, ONNX Runtime) carry classes named onnx::ModelProto.
+  # A package name of our own: other libraries in the process (OpenVINO, ONNX Runtime) have a class onnx::ModelProto.
   set(_generated "${PROJECT_BINARY_DIR}/generated/onnx")
   file(READ "${_proto}" _schema)
   string(REGEX REPLACE "\npackage onnx;" "\npackage tenon.onnx_schema;" _schema "${_schema}")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of mapped weights: checked, in place where they are aligned.
+// Parts of mapped weights: checked, and used in place if aligned.
 #include <cstring>
 
 #include <tenon/core/host.hpp>

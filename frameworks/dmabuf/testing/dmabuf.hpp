@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this folder share.
+// Shared by the tests of this folder.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ inline std::size_t open_descriptors() {
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
   return count;
 }
-/// Mappings of dma-bufs and stand-ins, as the kernel counts them.
+/// Mappings of dma-bufs and stand-ins, as counted by the kernel.
 inline std::size_t mappings() {
   std::ifstream maps("/proc/self/maps");
   std::size_t count = 0;
@@ -30,7 +30,7 @@ inline std::size_t mappings() {
   return count;
 }
 
-/// Descriptors and mappings are the same at the end as at the beginning.
+/// Checks that the number of descriptors and mappings is the same at the end as at the beginning.
 class NothingLeaks : public ::testing::Test {
  protected:
   NothingLeaks() { context(); }
@@ -44,7 +44,7 @@ class NothingLeaks : public ::testing::Test {
   std::size_t descriptors_ = open_descriptors(), mappings_ = mappings();
 };
 
-/// Gives `error` for the next `times` calls named `call`, and counts all calls by name.
+/// Returns `error` for the next `times` calls named `call`, and counts all calls by name.
 struct Faults {
   Faults() {
     state() = {};
@@ -77,7 +77,7 @@ struct Faults {
   }
 };
 
-/// What makes true dma-bufs here; empty on a kernel without.
+/// Allocators of true dma-bufs; empty on a kernel without.
 inline std::vector<Allocator> real_allocators() {
   std::vector<Allocator> found = allocators();
   found.pop_back();

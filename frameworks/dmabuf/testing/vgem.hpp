@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers and fences of the kernel's vgem driver, for tests: a real exporter that is not ours.
+// Buffers and fences of the kernel's vgem driver, for tests: a real exporter independent of our code.
 #pragma once
 
 #include <cstring>
@@ -40,7 +40,7 @@ struct SignalFence {
   std::uint32_t fence, flags;
 };
 
-/// The card of driver vgem; empty where there is none.
+/// The vgem driver's card; empty if there is none.
 inline UniqueFd open_card() {
   for (int i = 0; i < 16; ++i) {
     UniqueFd card(::open(("/dev/dri/card" + std::to_string(i)).c_str(), O_RDWR | O_CLOEXEC));
@@ -74,14 +74,14 @@ inline Buffer allocate(std::size_t size_bytes) {
   return made;
 }
 
-/// Puts an unsignalled fence into the buffer, as a device that begins to write it. @return its number
+/// Attaches an unsignalled fence to the buffer, like a device that begins to write. @return its number
 inline std::uint32_t begin_write(const Buffer& buffer) {
   AttachFence attach{buffer.handle, 1, 0, 0};
   if (::ioctl(buffer.card.get(), _IOWR('d', 0x41, AttachFence), &attach) != 0)
     native::fail(Code::kUnavailable, "a fence of vgem", "ioctl(DRM_IOCTL_VGEM_FENCE_ATTACH)", errno);
   return attach.out_fence;
 }
-/// @return false when the fence had been signalled, or had failed, already.
+/// @return false when the fence was already signalled or had failed.
 inline bool end_write(const Buffer& buffer, std::uint32_t fence) {
   SignalFence signal{fence, 0};
   return ::ioctl(buffer.card.get(), _IOW('d', 0x42, SignalFence), &signal) == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: clips made by libavcodec, and FFmpeg's own decoding of them as the oracle. Uses nothing of tenon::ffmpeg.
+// For tests: clips made by libavcodec, and FFmpeg's own decoding of them as the oracle. Independent of tenon::ffmpeg.
 #pragma once
 
 #include <cstdio>
@@ -23,7 +23,7 @@ inline void require(bool ok, const char* what) {
   if (!ok) throw std::runtime_error(std::string("test clip: ") + what);
 }
 
-/// A folder of its own that goes with the object.
+/// A temporary folder, removed with the object.
 class Folder {
  public:
   Folder() {
@@ -53,7 +53,7 @@ struct ClipSpec {
   std::string codec = "libx264";
   AVPixelFormat format = AV_PIX_FMT_YUV420P;
   int seed = 1;
-  const char* muxer = nullptr;  ///< Null: by the name's extension.
+  const char* muxer = nullptr;  ///< Null: from the name's extension.
   AVColorSpace space = AVCOL_SPC_UNSPECIFIED;
   AVColorRange range = AVCOL_RANGE_UNSPECIFIED;
 };
@@ -76,9 +76,9 @@ inline void draw(AVFrame* frame, int index, int seed) {
   }
 }
 
-/// Writes a clip. `options` for the encoder: "name=value:name=value".
+/// Writes a clip. `options` are passed to the encoder: "name=value:name=value".
 inline void make_clip(const std::string& path, const ClipSpec& spec = {}, const std::string& options = "") {
-  av_log_set_level(AV_LOG_FATAL);  // Encoders tell a story for each clip.
+  av_log_set_level(AV_LOG_FATAL);  // Encoders log a lot per clip.
   const AVCodec* codec = avcodec_find_encoder_by_name(spec.codec.c_str());
   require(codec != nullptr, ("no encoder " + spec.codec).c_str());
   AVFormatContext* out = nullptr;
@@ -137,7 +137,7 @@ inline void make_clip(const std::string& path, const ClipSpec& spec = {}, const 
   avformat_free_context(out);
 }
 
-/// Copies the packets of a clip and says that its pictures are to be turned clockwise, as phones write it.
+/// Copies the packets of a clip and marks its pictures as rotated clockwise, as phones do.
 inline void remux_turned(const std::string& from, const std::string& to, int clockwise) {
   AVFormatContext *in = nullptr, *out = nullptr;
   require(avformat_open_input(&in, from.c_str(), nullptr, nullptr) >= 0, "avformat_open_input");
@@ -159,7 +159,7 @@ inline void remux_turned(const std::string& from, const std::string& to, int clo
   std::uint8_t* matrix = av_stream_new_side_data(stream, AV_PKT_DATA_DISPLAYMATRIX, kBytes);
 #endif
   require(matrix != nullptr, "side data");
-  // By hand, from ISO/IEC 14496-12's matrix {a b u, c d v, x y w}: not by the function that the code under test uses.
+  // Written from ISO/IEC 14496-12's matrix {a b u, c d v, x y w}, not with the function that the tested code uses.
   const std::int32_t one = 1 << 16,
                      cosine = clockwise == 0     ? one
                               : clockwise == 180 ? -one
@@ -188,7 +188,7 @@ inline void remux_turned(const std::string& from, const std::string& to, int clo
   avformat_close_input(&in);
 }
 
-/// The bytes of a picture, packed, plane after plane.
+/// The bytes of a picture, packed, plane by plane.
 inline std::vector<std::uint8_t> packed(const AVFrame* frame) {
   const auto format = static_cast<AVPixelFormat>(frame->format);
   std::vector<std::uint8_t> bytes(
@@ -198,7 +198,7 @@ inline std::vector<std::uint8_t> packed(const AVFrame* frame) {
   return bytes;
 }
 
-/// All pictures of a file by FFmpeg alone: one thread, its own buffers.
+/// All pictures of a file decoded by FFmpeg alone: one thread, its own buffers.
 inline std::vector<std::vector<std::uint8_t>> decode_by_ffmpeg(const std::string& path) {
   AVFormatContext* in = nullptr;
   require(avformat_open_input(&in, path.c_str(), nullptr, nullptr) >= 0, "avformat_open_input");

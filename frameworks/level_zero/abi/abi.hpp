@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of abi/ but the loader's tables, which only drivers fill.
+// All of abi/ except the loader's tables, which only drivers fill.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>

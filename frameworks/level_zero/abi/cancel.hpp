@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tenon's own extension, 1.0: ending what a command list computes. No vendor's driver has it.
+// Tenon's own extension, 1.0: cancels a running command list. No vendor's driver has it.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/base.hpp>
@@ -11,11 +11,11 @@ namespace level_zero::abi {
 inline constexpr char kCancelExtension[] = "ZE_extension_tenon_cancel";
 inline constexpr std::uint32_t kCancelVersion = version(1, 0);
 
-/// What zeDriverGetExtensionFunctionAddress gives for kCancelExtension.
+/// Returned by zeDriverGetExtensionFunctionAddress for kCancelExtension.
 struct CancelTable {
-  /// Ends the submission that the list is part of, from any thread: what computes stops between two steps, the rest
-  /// does not run, and fences and events are signalled with ZE_RESULT_ERROR_NOT_AVAILABLE. Does nothing to a list that
-  /// is not submitted, and does not wait.
+  /// Ends the submission that the list belongs to, from any thread. Computation stops between two steps, the rest does
+  /// not run, and fences and events are signalled with ZE_RESULT_ERROR_NOT_AVAILABLE. Has no effect on a list that is
+  /// not submitted, and does not wait.
   ze_result_t(ZE_APICALL* cancel)(ze_command_list_handle_t list);
 };
 static_assert(sizeof(CancelTable) == sizeof(void*));

@@ -11,20 +11,20 @@ namespace level_zero::abi {
 inline constexpr char kCommandQueueNpuExtension[] = "ZE_extension_command_queue_npu";
 inline constexpr std::uint32_t kCommandQueueNpuVersion = version(1, 1);
 
-/// Values of stype; they are the extension's own and overlap those of the core.
+/// Values of stype; specific to the extension, and overlapping those of the core.
 enum class CommandQueueNpuStructure : std::uint32_t { kDescriptor = 0x1, kDescriptor2 = 0x2 };
 
 /// Follows a ze_command_queue_desc_t.
 struct CommandQueueNpuDescriptor {
   CommandQueueNpuStructure stype = CommandQueueNpuStructure::kDescriptor;
   const void* next = nullptr;
-  std::uint8_t turbo = 0;  ///< A C bool; not declared so, for clients may write more than 0 and 1.
+  std::uint8_t turbo = 0;  ///< A C bool, stored as a byte: clients may write values above 1.
 };
 static_assert(sizeof(CommandQueueNpuDescriptor) == 24 && offsetof(CommandQueueNpuDescriptor, turbo) == 16);
 
 enum CommandQueueOption : std::uint32_t {
   kCommandQueueTurbo = 1u << 0,
-  kCommandQueueDeviceSync = 1u << 1,  ///< Submissions run one after another without the host.
+  kCommandQueueDeviceSync = 1u << 1,  ///< Submissions run in order without the host.
 };
 
 /// 1.1. Follows a ze_command_queue_desc_t.
@@ -37,7 +37,7 @@ static_assert(sizeof(CommandQueueNpuDescriptor2) == 24 && offsetof(CommandQueueN
 
 enum class WorkloadType : std::uint32_t { kDefault = 0, kBackground = 1 };
 
-/// What zeDriverGetExtensionFunctionAddress gives for kCommandQueueNpuExtension.
+/// Returned by zeDriverGetExtensionFunctionAddress for kCommandQueueNpuExtension.
 struct CommandQueueNpuTable {
   ze_result_t(ZE_APICALL* set_workload_type)(ze_command_queue_handle_t, WorkloadType);
 };

@@ -11,8 +11,8 @@ namespace level_zero::abi {
 inline constexpr char kContextNpuExtension[] = "ZE_extension_context_npu";
 inline constexpr std::uint32_t kContextNpuVersion = version(1, 0);
 
-/// Of ze_device_external_memory_properties_t::memoryAllocationImportTypes: the driver takes memory of malloc and mmap
-/// through ExternalSystemMemory (system_memory.hpp).
+/// Bit of ze_device_external_memory_properties_t::memoryAllocationImportTypes: the driver accepts memory of malloc and
+/// mmap through ExternalSystemMemory (system_memory.hpp).
 inline constexpr std::uint32_t kStandardAllocation = 0x100;
 
 enum class ContextNpuStructure : std::uint32_t { kProperties = 0x1 };
@@ -26,7 +26,7 @@ struct ContextNpuProperties {
 };
 static_assert(sizeof(ContextNpuProperties) == 24 && offsetof(ContextNpuProperties, options) == 16);
 
-/// What zeDriverGetExtensionFunctionAddress gives for kContextNpuExtension.
+/// Returned by zeDriverGetExtensionFunctionAddress for kContextNpuExtension.
 struct ContextNpuTable {
   ze_result_t(ZE_APICALL* set_properties)(ze_context_handle_t, ContextNpuProperties*);
   ze_result_t(ZE_APICALL* release_memory)(ze_context_handle_t);

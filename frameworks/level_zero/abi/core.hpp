@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls and structs of the core API that came after 1.4: finding drivers, waiting for lists, asking handles about
-// themselves. Each alias is the type of the call of that name with "ze" in front.
+// Calls and structs of the core API added after 1.4: finding drivers, waiting for lists, querying handles. Each alias
+// is the type of the call of that name with the prefix "ze".
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/base.hpp>
@@ -51,12 +51,12 @@ using DeviceGetVectorWidthPropertiesExt = ze_result_t(ZE_APICALL*)(ze_device_han
 struct DriverHandleProperties {
   std::uint32_t stype = 0x00020027;
   void* next = nullptr;
-  std::uint32_t flags = 0;  ///< Bit 0: they do.
+  std::uint32_t flags = 0;  ///< Bit 0: handles begin with a table.
 };
 static_assert(sizeof(DriverHandleProperties) == 24);
 inline constexpr char kDriverHandlesExtension[] = "ZE_extension_driver_ddi_handles";
 
-// 1.6 and 1.9: what a command list or queue is.
+// 1.6 and 1.9: properties of a command list or queue.
 using CommandListHostSynchronize = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t, std::uint64_t timeout_ns);
 using CommandListGetDeviceHandle = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t, ze_device_handle_t*);
 using CommandListGetContextHandle = ze_result_t(ZE_APICALL*)(ze_command_list_handle_t, ze_context_handle_t*);

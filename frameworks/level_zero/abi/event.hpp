@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events since API 1.6: what they are made of, their kernels' timestamps, and counter-based ones.
+// Events since API 1.6: queries, their kernels' timestamps, and counter-based events.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/base.hpp>
@@ -19,7 +19,7 @@ using EventPoolGetContextHandle = ze_result_t(ZE_APICALL*)(ze_event_pool_handle_
 using EventPoolGetFlags = ze_result_t(ZE_APICALL*)(ze_event_pool_handle_t, ze_event_pool_flags_t*);
 using EventPoolPutIpcHandle = ze_result_t(ZE_APICALL*)(ze_context_handle_t, ze_ipc_event_pool_handle_t);  // 1.6
 
-/// Device and host clocks of one kernel, synchronised; nanoseconds of the host's clock.
+/// Device and host timestamps of one kernel, synchronised; nanoseconds of the host's clock.
 struct SynchronizedTimestamps {
   std::uint64_t global_start, global_end, context_start, context_end;
 };

@@ -9,15 +9,15 @@ inline namespace v1 {
 namespace level_zero::abi {
 
 inline constexpr char kGraphExtension[] = "ZE_extension_graph";
-inline constexpr std::uint32_t kGraphVersion = version(1, 18);  ///< The newest that is declared here.
+inline constexpr std::uint32_t kGraphVersion = version(1, 18);  ///< The newest version declared here.
 /// Tenon's own: the driver's compiler knows the operation InputStage. It has a version and no functions.
 inline constexpr char kInputStageExtension[] = "ZE_extension_tenon_input_stage";
 
 using GraphHandle = struct OpaqueGraph*;
-using GraphQueryHandle = struct OpaqueGraphQuery*;        ///< 1.3: which layers a compiler takes.
+using GraphQueryHandle = struct OpaqueGraphQuery*;        ///< 1.3: which layers a compiler supports.
 using GraphBuildLogHandle = struct OpaqueGraphBuildLog*;  ///< 1.12
 
-/// Values of stype; they are the extension's own and overlap those of the core.
+/// Values of stype; specific to the extension, and overlapping those of the core.
 enum class GraphStructure : std::uint32_t {
   kDeviceProperties = 0x1,
   kDescriptor = 0x2,
@@ -38,7 +38,7 @@ enum class GraphStructure : std::uint32_t {
   kProperties3 = 0x11,
 };
 
-/// Bits of DeviceGraphProperties::formats; one of them in a descriptor.
+/// Bits of DeviceGraphProperties::formats; a descriptor has exactly one.
 enum class GraphFormat : std::uint32_t {
   kNative = 0x1,     ///< A compiled blob.
   kNgraphLite = 0x2  ///< A model in memory, for the driver's compiler.
@@ -88,7 +88,7 @@ enum class ArgumentLayout : std::uint32_t {
   kBlocked = 0xC8,
 };
 
-/// Element types of metadata, in OpenVINO's order of that time.
+/// Element types of metadata, in OpenVINO's order at that time.
 enum class MetadataType : std::uint32_t {
   kUndefined = 0,
   kDynamic = 1,
@@ -114,7 +114,7 @@ inline constexpr std::size_t kMaxArgumentName = 256;
 inline constexpr std::size_t kMaxArgumentDimensions = 5;
 inline constexpr std::size_t kMaxMetadataDimensions = 8;
 inline constexpr std::size_t kMaxTensorNames = 32;
-/// A dimension of metadata that is known at inference only.
+/// A dimension of metadata known only at inference.
 inline constexpr std::uint64_t kDynamicDimension = ~std::uint64_t{0};
 
 struct CompilerVersion {
@@ -149,13 +149,13 @@ struct DeviceGraphProperties2 {
   CompilerVersion compiler_version;
   std::uint32_t formats = 0;
   std::uint32_t max_opset = 0;
-  VersionInfo blob_version;     ///< Of the container of compiled blobs.
-  VersionInfo runtime_version;  ///< Of what runs them: firmware.
+  VersionInfo blob_version;     ///< Version of the compiled blobs' container.
+  VersionInfo runtime_version;  ///< Version of the firmware that runs them.
 };
 static_assert(sizeof(DeviceGraphProperties2) == 56 && offsetof(DeviceGraphProperties2, blob_version) == 32 &&
               offsetof(DeviceGraphProperties2, runtime_version) == 44);
 
-/// May follow a descriptor: a kernel of the model's own.
+/// May follow a descriptor: a custom kernel of the model.
 struct ActivationKernelDescriptor {
   GraphStructure stype = GraphStructure::kActivationKernel;
   void* next = nullptr;
@@ -180,10 +180,10 @@ enum GraphFlag : std::uint32_t {
   kGraphEnableProfiling = 1u << 1,
   kGraphInputPersistent = 1u << 2,           ///< 1.13: the input outlives the graph; address and size are page-aligned.
   kGraphSecureCompile = 1u << 3,             ///< 1.17
-  kGraphOptimizeForDynamicShapes = 1u << 4,  ///< 1.18: strides that were set stay until they are set again.
+  kGraphOptimizeForDynamicShapes = 1u << 4,  ///< 1.18: strides stay in effect until set again.
 };
 
-/// 1.5. How old drivers read it: its first 48 bytes are a GraphDescriptor.
+/// 1.5. Compatible with old drivers: its first 48 bytes are a GraphDescriptor.
 struct GraphDescriptor2 {
   GraphStructure stype = GraphStructure::kDescriptor2;
   void* next = nullptr;
@@ -196,7 +196,7 @@ struct GraphDescriptor2 {
 static_assert(sizeof(GraphDescriptor2) == 56 && offsetof(GraphDescriptor2, input) == 32 &&
               offsetof(GraphDescriptor2, flags) == 48);
 
-/// 1.14; may follow a descriptor: a hash of the input that the client already has.
+/// 1.14; may follow a descriptor: a hash of the input, if the client has it.
 struct GraphInputHash {
   GraphStructure stype = GraphStructure::kInputHash;
   void* next = nullptr;
@@ -244,7 +244,7 @@ struct GraphProperties3 {
 };
 static_assert(sizeof(GraphProperties3) == 32 && offsetof(GraphProperties3, flags) == 24);
 
-/// Dimensions count from the outermost; those that are not used are 1 in drivers before argument properties 3.
+/// Dimensions start with the outermost; drivers before argument properties 3 set unused ones to 1.
 struct ArgumentProperties {
   GraphStructure stype = GraphStructure::kArgumentProperties;
   void* next = nullptr;
@@ -300,7 +300,7 @@ static_assert(sizeof(ArgumentProperties3) == 8776 && offsetof(ArgumentProperties
               offsetof(ArgumentProperties3, tensor_names) == 580 &&
               offsetof(ArgumentProperties3, tensor_names_count) == 8772);
 
-/// 1.1. What the model said of an argument before it was compiled; kDynamicDimension in its shape.
+/// 1.1. An argument as in the model before compilation; its shape may contain kDynamicDimension.
 struct ArgumentMetadata {
   GraphStructure stype = GraphStructure::kArgumentMetadata;
   void* next = nullptr;
@@ -326,7 +326,7 @@ struct ArgumentPropertyStrides {
 };
 static_assert(sizeof(ArgumentPropertyStrides) == 24);
 
-/// 1.15: what set_argument_value_2 takes, and what may follow a mutable graph argument.
+/// 1.15: passed to set_argument_value_2; may also follow a mutable graph argument.
 struct ArgumentTensor {
   GraphStructure stype = GraphStructure::kArgumentTensor;
   void* next = nullptr;
@@ -334,8 +334,8 @@ struct ArgumentTensor {
 };
 static_assert(sizeof(ArgumentTensor) == 24);
 
-/// 1.15: strides in elements, in the order of the argument's dims; as ArgumentTensor, after one, or after a
-/// MutableGraphArgument (what follows it there continues the list of changes).
+/// 1.15: strides in elements, in the order of the argument's dims. Used like ArgumentTensor, after one, or after a
+/// MutableGraphArgument (its next pointer then continues the list of changes).
 struct ArgumentStrides {
   GraphStructure stype = GraphStructure::kArgumentStrides;
   void* next = nullptr;
@@ -346,14 +346,14 @@ static_assert(sizeof(ArgumentStrides) == 40 && offsetof(ArgumentStrides, strides
 /// 1.5; the caches since 1.10.
 enum class MemoryQueryType : std::uint32_t { kDdr = 0x1, kDriverCache = 0x2, kProgramCache = 0x3 };
 
-/// Bytes (before 1.9, and on Windows only, KiB).
+/// Bytes (KiB before 1.9, and only on Windows).
 struct MemoryQuery {
   std::uint64_t total = 0;
   std::uint64_t allocated = 0;
 };
 static_assert(sizeof(MemoryQuery) == 16);
 
-/// 1.11: whose options are asked for.
+/// 1.11: which component's options are queried.
 enum class OptionsType : std::uint32_t { kCompiler = 0x1, kDriver = 0x2 };
 
 }  // namespace level_zero::abi

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory calls since API 1.6: handles for other processes as file descriptors, atomic accesses, pitches.
+// Memory calls since API 1.6: IPC handles as file descriptors, atomic accesses, pitches.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/base.hpp>

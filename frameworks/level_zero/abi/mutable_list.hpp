@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutable command lists, experimental 1.1: commands of a closed list get other arguments without recording it again.
+// Mutable command lists, experimental 1.1: changes arguments of a closed list's commands without recording it again.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/base.hpp>
@@ -21,7 +21,7 @@ inline constexpr std::uint32_t kMutableGroupCountType = 0x0002001A;
 inline constexpr std::uint32_t kMutableGroupSizeType = 0x0002001B;
 inline constexpr std::uint32_t kMutableGlobalOffsetType = 0x0002001C;
 inline constexpr std::uint32_t kMutableGraphArgumentType = 0x00020020;
-/// How drivers of the mutable-list extension 1.0 knew a graph argument, and its flag.
+/// Type and flag of a graph argument in drivers of the mutable-list extension 1.0.
 inline constexpr std::uint32_t kMutableGraphArgumentTypeDeprecated = 0x7;
 inline constexpr std::uint32_t kMutableGraphArgumentDeprecated = 1u << 6;
 
@@ -53,7 +53,7 @@ struct MutableListDescriptor {
 };
 static_assert(sizeof(MutableListDescriptor) == 24);
 
-/// What zeCommandListGetNextCommandIdExp takes: the next appended command gets an id.
+/// Passed to zeCommandListGetNextCommandIdExp: the next appended command gets an id.
 struct MutableCommandId {
   std::uint32_t stype = kMutableCommandIdType;
   const void* next = nullptr;
@@ -61,7 +61,7 @@ struct MutableCommandId {
 };
 static_assert(sizeof(MutableCommandId) == 24 && offsetof(MutableCommandId, flags) == 16);
 
-/// What zeCommandListUpdateMutableCommandsExp takes; the changes follow it.
+/// Passed to zeCommandListUpdateMutableCommandsExp; the changes follow it.
 struct MutableCommands {
   std::uint32_t stype = kMutableCommandsType;
   const void* next = nullptr;
@@ -69,7 +69,7 @@ struct MutableCommands {
 };
 static_assert(sizeof(MutableCommands) == 24);
 
-/// What every change begins with.
+/// The beginning of every change.
 struct MutableChange {
   std::uint32_t stype;
   const void* next;
@@ -87,7 +87,7 @@ struct MutableKernelArgument {
 };
 static_assert(sizeof(MutableKernelArgument) == 48 && offsetof(MutableKernelArgument, value) == 40);
 
-/// 1.1. Clients use kMutableGraphArgumentType with drivers of API 1.11 and newer, the deprecated one with older.
+/// 1.1. Clients use kMutableGraphArgumentType with drivers of API 1.11 and later, the deprecated type with older ones.
 /// Since graph extension 1.15 an ArgumentStrides may follow it, before the next change.
 struct MutableGraphArgument {
   std::uint32_t stype = kMutableGraphArgumentType;

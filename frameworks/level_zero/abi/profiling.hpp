@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph profiling extension 1.0: what a run of a graph took, by layer and by task.
+// The graph profiling extension 1.0: times of a graph's run, by layer and by task.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/base.hpp>
@@ -31,7 +31,7 @@ struct LayerInfo {
   char layer_type[kMaxLayerType] = {};
   LayerStatus status = LayerStatus::kNotRun;
   std::uint64_t start_time_ns = 0;
-  std::uint64_t duration_ns = 0;  ///< From the start to the end of the last task.
+  std::uint64_t duration_ns = 0;  ///< From the first task's start to the last one's end.
   std::uint32_t layer_id = 0;
   std::uint64_t fused_layer_id = 0;
   std::uint64_t dpu_ns = 0;  ///< Sums over the tasks of each kind.
@@ -64,7 +64,7 @@ struct DeviceProfilingProperties {
 };
 static_assert(sizeof(DeviceProfilingProperties) == 24);
 
-/// What zeDriverGetExtensionFunctionAddress gives for kProfilingExtension.
+/// Returned by zeDriverGetExtensionFunctionAddress for kProfilingExtension.
 struct ProfilingTable {
   ze_result_t(ZE_APICALL* pool_create)(GraphHandle, std::uint32_t count, ProfilingPoolHandle*);
   ze_result_t(ZE_APICALL* pool_destroy)(ProfilingPoolHandle);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the codes of results are called.
+// Names of result codes.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/core.hpp>
@@ -13,7 +13,7 @@ struct ResultName {
   const char* name;
 };
 
-/// Those of the core, but for the codes that only tools and system management give.
+/// Codes of the core, without those of tools and system management.
 inline constexpr ResultName kResultNames[] = {
     {0, "ZE_RESULT_SUCCESS"},
     {1, "ZE_RESULT_NOT_READY"},
@@ -60,7 +60,7 @@ inline constexpr ResultName kResultNames[] = {
     {0x7ffffffe, "ZE_RESULT_ERROR_UNKNOWN"},
 };
 
-/// Null for a code that nobody published.
+/// Null for an unpublished code.
 constexpr const char* find_result_name(std::uint32_t code) {
   for (const ResultName& each : kResultNames)
     if (each.code == code) return each.name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External semaphores, 1.0 (API 1.12): semaphores of other APIs, signalled and waited for by command lists.
+// External semaphores, 1.0 (API 1.12): command lists signal and wait for semaphores of other APIs.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/base.hpp>

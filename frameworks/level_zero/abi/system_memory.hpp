@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension that maps memory of the system (malloc, mmap) into a context, 1.0.
+// The extension that maps system memory (malloc, mmap) into a context, 1.0.
 #pragma once
 
 #include <tenon/frameworks/level_zero/abi/base.hpp>
@@ -12,8 +12,8 @@ inline constexpr char kSystemMemoryExtension[] = "ZE_extension_external_memmap_s
 inline constexpr std::uint32_t kSystemMemoryVersion = version(1, 0);
 inline constexpr std::uint32_t kSystemMemoryType = 0x00020037;
 
-/// Follows a ze_host_mem_alloc_desc_t: zeMemAllocHost gives a pointer to this memory, which stays the client's.
-/// Address and size are whole pages; drivers refuse others with ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT or
+/// Follows a ze_host_mem_alloc_desc_t: zeMemAllocHost returns a pointer to this memory, which stays the client's.
+/// Address and size must be whole pages; otherwise drivers return ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT or
 /// ZE_RESULT_ERROR_INVALID_SIZE.
 struct ExternalSystemMemory {
   std::uint32_t stype = kSystemMemoryType;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drivers of Level Zero 1.5 to 1.17 append to the tables that they fill for the loader.
+// What Level Zero 1.5 to 1.17 appended to the tables that drivers fill for the loader.
 #pragma once
 
 #include <level_zero/ze_ddi.h>
@@ -14,12 +14,12 @@ namespace tenon {
 inline namespace v1 {
 namespace level_zero::abi {
 
-/// An entry that we have no use for: its place is all that counts.
+/// An entry that we do not use; it only keeps its place.
 using Entry = void (*)();
 
-/// The loader tells a driver its version and owns a table of that version's size. The entries of 1.4 are written
-/// through the packaged struct, whose first `Entries` pointers are those of every version; what came later is behind
-/// them, in one of the structs below, and may be touched only as far as entries_since() says.
+/// The loader passes its version and owns a table of that version's size. Entries of 1.4 are written through the
+/// packaged struct, whose first `Entries` pointers are in every version. Later entries follow them, in one of the
+/// structs below, and may be touched only up to entries_since().
 template <typename Tail, std::size_t Entries, typename Table>
 Tail& tail_of(Table* table) {
   return *reinterpret_cast<Tail*>(reinterpret_cast<Entry*>(table) + Entries);
@@ -156,9 +156,9 @@ static_assert(offsetof(ze_image_dditable_t, pfnGetAllocPropertiesExt) == 3 * siz
               offsetof(ze_kernel_exp_dditable_t, pfnSchedulingHintExp) == 1 * sizeof(Entry) &&
               offsetof(ze_physical_mem_dditable_t, pfnDestroy) == 1 * sizeof(Entry));
 
-// Tables that 1.4 does not have.
+// Tables that 1.4 lacks.
 
-/// What zeGetCommandListExpProcAddrTable fills; 1.9.
+/// Filled by zeGetCommandListExpProcAddrTable; 1.9.
 struct CommandListExpTable {
   CommandListCreateCloneExp create_clone_exp;                                             ///< 1.9
   CommandListImmediateAppendCommandListsExp immediate_append_command_lists_exp;           ///< 1.9
@@ -172,7 +172,7 @@ struct CommandListExpTable {
 };
 static_assert(sizeof(CommandListExpTable) == 9 * sizeof(Entry));
 
-/// What zeGetMemExpProcAddrTable fills; 1.6.
+/// Filled by zeGetMemExpProcAddrTable; 1.6.
 struct MemExpTable {
   MemGetIpcHandleFromFileDescriptorExp get_ipc_handle_from_file_descriptor_exp;  ///< 1.6
   MemGetFileDescriptorFromIpcHandleExp get_file_descriptor_from_ipc_handle_exp;  ///< 1.6
@@ -181,44 +181,44 @@ struct MemExpTable {
 };
 static_assert(sizeof(MemExpTable) == 4 * sizeof(Entry));
 
-/// What zeGetDriverExpProcAddrTable fills; 1.7.
+/// Filled by zeGetDriverExpProcAddrTable; 1.7.
 struct DriverExpTable {
   Entry rtas_format_compatibility_check_exp;
 };
 
-/// What zeGetRTASBuilderExpProcAddrTable and zeGetRTASParallelOperationExpProcAddrTable fill; 1.7. All ray tracing.
+/// Filled by zeGetRTASBuilderExpProcAddrTable and zeGetRTASParallelOperationExpProcAddrTable; 1.7. All ray tracing.
 struct RtasExpTable {
   Entry entries[4];
 };
 
-/// What zeGetRTASBuilderProcAddrTable fills; 1.13.
+/// Filled by zeGetRTASBuilderProcAddrTable; 1.13.
 struct RtasBuilderTable {
   Entry entries[5];
 };
 
-/// What zeGetRTASParallelOperationProcAddrTable fills; 1.13.
+/// Filled by zeGetRTASParallelOperationProcAddrTable; 1.13.
 struct RtasParallelOperationTable {
   Entry entries[4];
 };
 
-/// What zeGetGraphProcAddrTable fills; 1.17. Recorded command lists: nothing to do with the graph extension.
+/// Filled by zeGetGraphProcAddrTable; 1.17. Recorded command lists, unrelated to the graph extension.
 struct RecordedGraphTable {
   Entry entries[7];
 };
 
-/// What zeGetExecutableGraphProcAddrTable fills; 1.17.
+/// Filled by zeGetExecutableGraphProcAddrTable; 1.17.
 struct ExecutableGraphTable {
   Entry entries[2];
 };
 
-/// How many entries of `Table` or tail a loader of this version owns memory for. 0 for versions before all of them.
+/// How many entries of `Table` or tail a loader of this version has. 0 for versions before all of them.
 template <typename Table>
 constexpr std::size_t entries_since(std::uint32_t loader_version) = delete;
 
 namespace detail {
 struct Since {
-  std::uint8_t minor;    ///< From this minor version of API 1 on,
-  std::uint8_t entries;  ///< this many entries are there.
+  std::uint8_t minor;    ///< Since this minor version of API 1,
+  std::uint8_t entries;  ///< there are this many entries.
 };
 template <std::size_t N>
 constexpr std::size_t entries_at(std::uint32_t loader_version, const Since (&steps)[N]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this folder share: a context on the first device, and the count of handles and descriptors.
+// Shared by the tests of this folder: a context on the first device, and counts of handles and descriptors.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,13 +18,13 @@
 
 namespace tenon::level_zero {
 
-/// Every handle, allocation and file descriptor is given back at the end. Skipped, with the reason, where no driver is.
+/// Checks that handles, allocations and descriptors are released at the end. Skipped, with a reason, without a driver.
 class LevelZeroFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    contexts();  // Those of the process stay.
+    contexts();  // The process's contexts stay.
     try {
-      make_context();  // What drivers set up once.
+      make_context();  // One-time setup in drivers.
       fds_before_ = open_fds();
       handles_before_ = detail::Probe::handles.load();
       context = make_context();
@@ -55,7 +55,7 @@ class LevelZeroFixture : public ::testing::Test {
     std::iota(bytes.begin(), bytes.end(), from);
     return bytes;
   }
-  /// What the device reads there.
+  /// The bytes as the device reads them.
   static std::vector<std::uint8_t> bytes_of(const Tensor& tensor) {
     std::vector<std::uint8_t> bytes(tensor.size_bytes());
     tensor.context()->read(tensor, std::as_writable_bytes(std::span(bytes)));
@@ -65,7 +65,7 @@ class LevelZeroFixture : public ::testing::Test {
     tensor.context()->write(tensor, std::as_bytes(std::span(bytes)));
   }
   static TensorInfo bytes_info(std::size_t size) { return {element::u8, {size}, {}}; }
-  /// A signal that the host gives: an event of a pool of its own.
+  /// An event that the host signals, from a pool of its own.
   struct UserEvent {
     ze_event_pool_handle_t pool = nullptr;
     ze_event_handle_t event = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this folder share: a device, a kernel, and the count of handles before and after.
+// Shared by the tests of this folder: a device, a kernel, and counts of handles before and after.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -15,11 +15,11 @@
 
 namespace tenon::opencl {
 
-/// A context on the first device of the platform that the environment selects; every handle is given back at the end.
+/// A context on the first device of the platform selected by the environment; checks that all handles are released.
 class OpenclFixture : public ::testing::Test {
  protected:
   void SetUp() override {
-    contexts();  // Those of the process stay.
+    contexts();  // The process's contexts stay.
     handles_before_ = detail::Probe::handles.load();
     try {
       context = make_context();
@@ -37,7 +37,7 @@ class OpenclFixture : public ::testing::Test {
     EXPECT_EQ(detail::Probe::handles.load(), handles_before_) << "handles were left behind, or given back twice";
   }
 
-  /// A user's object that is released at the end of the scope.
+  /// A user's object, released at the end of the scope.
   template <typename T>
   struct Released {
     T object = nullptr;
@@ -81,7 +81,7 @@ class OpenclFixture : public ::testing::Test {
     EXPECT_EQ(status, CL_SUCCESS);
     return kernel;
   }
-  /// Enqueues it over `size` bytes, after `after`. @return its event.
+  /// Enqueues it over `size` bytes, to run after `after`. @return its event.
   Released<cl_event> enqueue(cl_kernel kernel, std::size_t offset, std::size_t size,
                              std::initializer_list<cl_event> after = {}) {
     const cl_ulong from = offset;

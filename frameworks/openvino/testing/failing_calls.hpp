@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Test support: the calls of libopenvino that the framework makes, interposed, so that the n-th can be made to fail.
-// Included by one source file of a program; the program's symbols go before the library's.
+// Test support: interposes the framework's calls into libopenvino, so that the n-th can be made to fail. Include in one
+// source file of a program; the program's symbols take precedence over the library's.
 #pragma once
 
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 
 namespace tenon::testing {
 
-inline std::atomic<std::size_t> fail_openvino_call{0};  ///< 1: the next one.
+inline std::atomic<std::size_t> fail_openvino_call{0};  ///< 1: the next call.
 inline std::atomic<bool> openvino_call_failed{false};
 
 inline void maybe_fail(const char* call) {
@@ -31,7 +31,7 @@ Function next_of(const char* symbol) {
 
 }  // namespace tenon::testing
 
-// Defines `function` in place of the library's `symbol`.
+// Defines `function` to replace the library's `symbol`.
 #define TENON_INTERPOSE(function, symbol, parameters, arguments)                          \
   extern "C" __attribute__((visibility("default"))) void function parameters asm(symbol); \
   extern "C" void function parameters {                                                   \
@@ -49,7 +49,7 @@ TENON_INTERPOSE(tensor_over_const_pointer, "_ZN2ov6TensorC1ERKNS_7element4TypeER
 TENON_INTERPOSE(tensor_of_allocator, "_ZN2ov6TensorC1ERKNS_7element4TypeERKNS_5ShapeERKNS_9AllocatorE",
                 (void* self, const void* type, const void* shape, const void* allocator),
                 (self, type, shape, allocator))
-// The destination goes by value, which for a class with a destructor means by address.
+// The destination is passed by value, which for a class with a destructor means by address.
 TENON_INTERPOSE(tensor_copy_to, "_ZNK2ov6Tensor7copy_toES0_", (const void* self, void* destination),
                 (self, destination))
 #undef TENON_INTERPOSE

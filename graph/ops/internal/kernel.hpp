@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reference kernels are written with: typed, packed views of strided tensors, and movement of elements.
+// Building blocks of reference kernels: typed, packed views of strided tensors, and movement of elements.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ void load_elements(ElementType type, const void* src, std::ptrdiff_t step_bytes,
 template <typename T>
 void store_elements(ElementType type, const T* src, std::size_t count, void* dst);
 
-/// Packed elements of a tensor as T: in place when the tensor is that already, else a converted copy.
+/// Packed elements of a tensor as T: in place if it stores that already, else a converted copy.
 template <typename T>
 class Read {
  public:
@@ -42,7 +42,7 @@ class Read {
   std::size_t size_ = 0;
 };
 
-/// Packed room for a tensor's elements as T; commit() converts into the tensor where the types differ.
+/// Packed storage for a tensor's elements as T; commit() converts it into the tensor if the types differ.
 template <typename T>
 class Write {
  public:
@@ -72,7 +72,7 @@ extern template class Write<std::uint64_t>;
 template <typename T>
 std::vector<T> to_vector(const Tensor& tensor);
 
-/// The type in which an element type is computed. Calls f with a value of that type.
+/// Calls f with a value of the type in which an element type is computed.
 template <typename F>
 void dispatch_compute(ElementType type, F f) {
   if (type == ElementType::kF64)
@@ -96,12 +96,12 @@ float half_to_float(std::uint16_t bits);
 std::uint16_t float_to_half(float value);
 std::uint16_t float_to_bfloat16(float value);
 
-/// Bytes of one element. @errors kUnimplemented for sub-byte types, which movement kernels do not take.
+/// Bytes of one element. @errors kUnimplemented for sub-byte types, which movement kernels do not support.
 std::size_t movable_size(const Tensor& tensor);
 /// Copies elements of `size` bytes between two strided regions; strides may be 0 or negative.
 void move_elements(std::size_t size, const Shape& shape, const void* src, const ByteStrides& src_strides, void* dst,
                    const ByteStrides& dst_strides);
-/// Copies a strided tensor into packed or strided room of the same shape.
+/// Copies a strided tensor to packed or strided memory of the same shape.
 void move_tensor(const Tensor& src, const Tensor& dst);
 
 /// Product of extents [first, last).
@@ -113,7 +113,7 @@ inline std::size_t extent_product(const Shape& shape, std::size_t first, std::si
 /// Strides, in elements, of a packed tensor.
 std::vector<std::size_t> element_strides(const Shape& shape);
 
-/// Adds one to a counter with the extents of `shape`. @return false after the last.
+/// Increments an index within the extents of `shape`. @return false after the last.
 inline bool advance(std::vector<std::size_t>& index, const Shape& shape) {
   for (std::size_t axis = shape.size(); axis-- > 0;) {
     if (++index[axis] < shape[axis]) return true;

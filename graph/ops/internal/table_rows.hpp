@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rows of the operation table are written with: the builder, and helpers of shape functions.
+// Building blocks of the operation table's rows: the builder, and helpers of shape functions.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@ inline namespace v1 {
 /// Collects the rows. Each group of operations has one function that adds its rows.
 class OperationTable {
  public:
-  /// Adds attributes to the row just made; those with a fallback are optional.
+  /// Adds attributes to the row; those with a fallback are optional.
   class Row {
    public:
     explicit Row(Operation& operation) : operation_(operation) {}
@@ -94,47 +94,47 @@ void add_unique_rows(OperationTable& table);
 void add_ssd_rows(OperationTable& table);
 void add_input_stage_rows(OperationTable& table);  // graph/input_stage
 
-/// Finds what can be known of the node's output values without any input: see descriptor::Tensor::value and bounds.
+/// Finds output values that are known without any input: see descriptor::Tensor::value and bounds.
 void propagate_values(Node& node);
 
-// Failures in shape functions and kernels: the caller puts the node's name in front.
+// Failures in shape functions and kernels: the caller prepends the node's name.
 [[noreturn]] void fail(const std::string& message);
 inline void require(bool condition, const char* message) {
   if (!condition) fail(message);
 }
 
-/// Common element type of inputs [first, last); unknown types give way. @errors names both types.
+/// Common element type of inputs [first, last), ignoring unknown types. @errors names both types.
 element::Type common_type(const Node& node, std::size_t first, std::size_t last);
 /// @errors names the input, its type and `expected`.
 void require_real(const Node& node, std::size_t input);
 void require_integral(const Node& node, std::size_t input);
-/// Rank of an input when static.
+/// Rank of an input if static.
 std::optional<std::size_t> static_rank(const Node& node, std::size_t input);
-/// @errors when the rank is static and another.
+/// @errors if the rank is static and outside min..max.
 void require_rank(const Node& node, std::size_t input, std::size_t min, std::size_t max);
 
 /// Values of an input that are known without running the model.
 std::optional<std::vector<std::int64_t>> known_ints(const Node& node, std::size_t input);
 std::optional<std::vector<double>> known_doubles(const Node& node, std::size_t input);
-/// Intervals of an integer input: from its value or its bounds; empty when nothing is known but perhaps the count.
+/// Bounds of an integer input's elements, from its value or its bounds; nothing if unknown (its count may be known).
 std::optional<std::vector<ValueBound>> known_bounds(const Node& node, std::size_t input);
-/// As a dimension; negative bounds are an error, but -1 stays "dynamic" when `minus_one_is_dynamic`.
+/// The bound as a dimension. @errors a negative bound.
 Dimension to_dimension(const ValueBound& bound);
-/// Shape that an input's values spell ("target shape" inputs); rank from the input's own shape where values are
-/// unknown.
+/// The shape given by an input's values ("target shape" inputs); if they are unknown, only the rank, from the input's
+/// own shape.
 PartialShape shape_from_input(const Node& node, std::size_t input);
 
-/// -rank..rank-1 to 0..rank-1. @errors names the axis and the range.
+/// Maps -rank..rank-1 to 0..rank-1. @errors names the axis and the range.
 std::size_t normalized_axis(std::int64_t axis, std::size_t rank);
 /// Sorted, distinct. @errors also for repeated axes.
 std::vector<std::size_t> normalized_axes(const std::vector<std::int64_t>& axes, std::size_t rank);
 
-/// numpy or none broadcasting of two shapes. @errors names both shapes.
+/// Broadcasts two shapes; `mode` is numpy or none. @errors names both shapes.
 PartialShape broadcast_shapes(const PartialShape& a, const PartialShape& b, std::string_view mode);
 
 /// One input, one output of the same type and shape.
 void infer_same(Node& node);
-/// Output i has input i's element type of input 0 and this shape.
+/// Output `index` gets the element type of input 0, and this shape.
 void set_output(Node& node, std::size_t index, const PartialShape& shape);
 
 }  // namespace v1

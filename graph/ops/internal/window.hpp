@@ -11,23 +11,23 @@
 namespace tenon {
 inline namespace v1 {
 
-/// One spatial axis of a sliding window. Padding is what auto_pad resolved to.
+/// One spatial axis of a sliding window. Padding is after auto_pad was resolved.
 struct WindowAxis {
   std::int64_t kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
 };
 
 /// Reads strides, dilations, pads and auto_pad; absent lists mean 1 (0 for pads). @errors lists of a wrong length,
-/// values below their least.
+/// values below their minimum.
 std::vector<WindowAxis> read_window(const Attributes& attributes, std::size_t spatial, bool has_dilations);
 
-/// Replaces pads according to auto_pad, for an extent that is known; same_upper and same_lower need it.
+/// Replaces pads according to auto_pad, for a known extent; same_upper and same_lower need it.
 void resolve_auto_pad(WindowAxis& axis, const std::string& auto_pad, std::int64_t extent);
 
-/// Windows that fit into `extent`: floor((padded - span) / stride) + 1. @errors a window larger than the padded extent.
+/// Number of windows in `extent`: floor((padded - span) / stride) + 1. @errors a window larger than the padded extent.
 Dimension window_count(const WindowAxis& axis, const Dimension& extent, const std::string& auto_pad, bool ceil = false,
                        bool ceil_torch = false);
 
-/// Shape with spatial axes from `first` padded by leading ones to three, so that one kernel serves 1-D to 3-D.
+/// Spatial axes from `first` on, preceded by extents of 1 up to three, so that one kernel serves 1-D to 3-D.
 struct Spatial3 {
   std::size_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1};
   WindowAxis window[3];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What passes are made of.
+// Helpers for writing passes.
 #pragma once
 
 #include <tenon/graph/passes/pass.hpp>
@@ -8,7 +8,7 @@ namespace tenon {
 inline namespace v1 {
 namespace pass {
 
-/// Runs `change` on every node; several passes over the model are left to the caller.
+/// Runs `change` once on every node; the caller repeats it if necessary.
 template <typename F>
 Pass for_each_node(const char* name, F change) {
   return {name, [change](Model& model) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of mapped weights as tensors, used where they lie.
+// Parts of mapped weights as tensors, in place.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace tenon {
 inline namespace v1 {
 namespace readers {
 
-/// The bytes [offset, offset + size) of `bytes` as a packed tensor: in place where they are aligned for the type, else
+/// The bytes [offset, offset + size) of `bytes` as a packed tensor: in place if aligned for the type, else
 /// copied.
 /// @errors kDataLoss: past the end; names `what`.
 Tensor tensor_at(const Tensor& bytes, std::uint64_t offset, std::uint64_t size, ElementType type, const Shape& shape,

@@ -38,7 +38,7 @@ std::vector<Tensor> read_all(const fs::path& folder, const std::string& prefix) 
   return tensors;
 }
 
-// Text that names the first difference; empty when equal.
+// Describes the first difference; empty if equal.
 std::string difference(const Tensor& actual, const Tensor& expected, const BackendTestTolerance& tolerance) {
   if (actual.element_type() != expected.element_type()) {
     return "type is " + std::string(name(actual.element_type())) + ", expected " +
@@ -78,7 +78,7 @@ std::string run_data_set(const std::shared_ptr<Model>& model, const fs::path& fo
   std::vector<Tensor> inputs = read_all(folder, "input_");
   const std::vector<Tensor> expected = read_all(folder, "output_");
   const std::size_t wanted = model->get_parameters().size();
-  // Optional inputs at the end may be recorded though the model has no use for them.
+  // Trailing optional inputs may be recorded even if the model does not use them.
   if (inputs.size() < wanted)
     return "has " + std::to_string(inputs.size()) + " recorded inputs for " + std::to_string(wanted);
   inputs.resize(wanted);

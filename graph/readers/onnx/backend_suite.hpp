@@ -17,10 +17,10 @@ inline namespace v1 {
 enum class BackendTestOutcome : std::uint8_t { kPassed, kFailed, kSkipped };
 
 struct BackendTestResult {
-  std::string name;  ///< The folder's own name.
+  std::string name;  ///< The folder's name.
   BackendTestOutcome outcome = BackendTestOutcome::kFailed;
   std::string reason;  ///< Empty when passed.
-  /// Failed because outputs differ from the recorded ones, not because something was refused.
+  /// Failed because outputs differ from the recorded ones, not because the model was refused.
   bool is_mismatch = false;
 };
 
@@ -31,12 +31,12 @@ struct BackendTestTolerance {
   double atol = 1e-5;
 };
 
-/// Runs `model` on inputs in the order of its parameters; returns its outputs in order.
+/// Runs `model` on inputs in parameter order; returns its outputs in order.
 using BackendTestRun =
     std::function<std::vector<Tensor>(const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs)>;
 
-/// Runs every test_data_set_<N> of one folder. What cannot be read (operations, sequences, text) fails, with the
-/// reason. Skipped: a folder without model.onnx or without data sets. Never throws for what the folder holds.
+/// Runs every test_data_set_<N> of one folder. A test that cannot be read (operations, sequences, text) fails, with the
+/// reason. A folder without model.onnx or data sets is skipped. Never throws for a folder's contents.
 /// @errors kUnimplemented: the build has no ONNX reader.
 TENON_API BackendTestResult run_backend_test(const std::filesystem::path& folder, const BackendTestRun& run,
                                              const BackendTestTolerance& tolerance = {});

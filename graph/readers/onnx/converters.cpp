@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ONNX operations have a converter.
+// The table of converters for ONNX operations.
 #include <algorithm>
 
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>

@@ -12,7 +12,7 @@ using schema::AttributeProto;
 const AttributeProto& typed(const AttributeProto* attribute, std::string_view name,
                             AttributeProto::AttributeType type) {
   if (!attribute) fail("attribute \"" + std::string(name) + "\" is missing");
-  // Writers of old files leave the type out; then the field that is set decides, and an unset one reads as empty.
+  // Writers of old files omit the type; then the set field decides, and an unset one reads as empty.
   if (attribute->has_type() && attribute->type() != type) {
     fail("attribute \"" + std::string(name) + "\" has type " + std::to_string(attribute->type()) + ", expected " +
          std::to_string(type));
@@ -57,7 +57,7 @@ Ints NodeContext::constant_ints(std::size_t index, const char* meaning) const {
   auto values = known_ints(index);
   if (!values) {
     unimplemented("input " + std::to_string(index) + " (" + meaning +
-                  ") is known only when the model runs; supported is a constant");
+                  ") is known only when the model runs; only a constant is supported");
   }
   return *values;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms of operations and tensors: what they must be, and what is said of those that are refused.
+// Forms of operations and tensors: their requirements, and the messages for refused ones.
 #include <tenon/graph/readers/onnx/testing/onnx.hpp>
 
 #include <cmath>
@@ -57,7 +57,7 @@ TEST(OnnxForms, ResizeRefusesWhatNoPictureCanBe) {
       EXPECT_THAT(resize(mode, {1, 0.5f}, {}, exclude).error().what(), HasSubstr("one for each axis"));
       EXPECT_THAT(resize(mode, {}, {1, 1, 4, 4, 4}, exclude).error().what(), HasSubstr("one for each axis"));
     }
-    // Nothing is left of an axis, and nothing is computed for it.
+    // An axis becomes empty, and nothing is computed for it.
     const auto nothing = resize(mode, {1, 1, 1e-9f, 0.5f}, {}).read();
     EXPECT_EQ(evaluate(*nothing, {floats(std::vector<float>(64, 1), {1, 1, 8, 8})})[0].shape(), (Shape{1, 1, 0, 4}));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX graphs become models: values by name, nodes in dependency order, functions inlined.
+// Converts ONNX graphs to models: values by name, nodes in dependency order, functions inlined.
 #include <algorithm>
 #include <climits>
 #include <set>
@@ -31,7 +31,7 @@ std::string describe_node(const schema::NodeProto& node) {
   return text + ")";
 }
 
-// The well-known entries of model_info may also stand alone.
+// The well-known entries of model_info may also appear on their own.
 const std::set<std::string, std::less<>>& model_info_keys() {
   static const std::set<std::string, std::less<>> keys = {"model_type",          "labels",
                                                           "label_ids",           "mean_values",
@@ -43,7 +43,7 @@ const std::set<std::string, std::less<>>& model_info_keys() {
   return keys;
 }
 
-/// Names that a graph reads of those around it.
+/// Collects the names that a graph reads from enclosing graphs.
 void find_free_names(const schema::GraphProto& graph, std::set<std::string>& free) {
   std::unordered_set<std::string> own;
   for (const auto& input : graph.input()) own.insert(input.name());
@@ -63,7 +63,7 @@ void find_free_names(const schema::GraphProto& graph, std::set<std::string>& fre
   for (const auto& output : graph.output()) read(output.name());
 }
 
-/// Names that a node reads through the graphs within it.
+/// The names that a node reads through its subgraphs.
 std::set<std::string> inner_names(const schema::NodeProto& node) {
   std::set<std::string> names;
   for (const auto& attribute : node.attribute()) {
@@ -84,7 +84,7 @@ class OnnxReader {
     if (!proto_.has_graph()) invalid("has no graph");
     opsets_ = read_opsets(proto_.opset_import());
     if (opsets_.empty()) invalid("imports no operation set");
-    opsets_.emplace("", 1);  // a model may use other domains alone
+    opsets_.emplace("", 1);  // A model may use other domains only.
     for (auto& function : *proto_.mutable_functions()) {
       functions_.emplace(domain_of(function.domain()) + ":" + function.name(), &function);
     }
@@ -112,7 +112,7 @@ class OnnxReader {
 
   // --- limits
   // ----------------------------------------------------------------------------------------------------------
-  /// Before anything is made of the file: what is nested too deep, or too much in all.
+  /// Checked before anything is built from the file: nesting depth and total size.
   void check_graph(const schema::GraphProto& graph, std::uint64_t depth, std::uint64_t& found) const {
     count_nodes(found, graph.node_size());
     check_nodes(graph.node(), depth, found);
@@ -249,7 +249,7 @@ class OnnxReader {
       const auto found = values.find(output.name());
       if (found == values.end()) invalid("output '" + output.name() + "' is computed by no node");
       auto result = std::make_shared<op::v0::Result>(found->second);
-      // As OpenVINO names them, so that IR written from either is the same.
+      // Named as in OpenVINO, so that IR written by either is the same.
       result->set_friendly_name(output.name() + "/sink_port_0");
       results.push_back(std::move(result));
     }
@@ -278,7 +278,7 @@ class OnnxReader {
     return names;
   }
 
-  // The standard asks for sorted nodes; not every writer obliges. Throws for cycles and names that nothing produces.
+  // The standard requires sorted nodes; not every writer complies. Throws for cycles and names that nothing produces.
   std::vector<int> sorted(const Nodes& nodes, const Values& values) const {
     std::unordered_map<std::string, int> producer;
     for (int i = 0; i < nodes.size(); ++i) {
@@ -293,7 +293,7 @@ class OnnxReader {
     std::vector<std::vector<int>> users(waiting.size());
     for (int i = 0; i < nodes.size(); ++i) {
       for (const auto& name : inner_names(nodes[i])) {
-        // What nobody here makes may come from further out; whoever captures it finds out.
+        // A name that no node here makes may come from an enclosing graph; capturing it checks that.
         const auto found = producer.find(name);
         if (values.count(name) || found == producer.end()) continue;
         users[static_cast<std::size_t>(found->second)].push_back(i);
@@ -308,7 +308,7 @@ class OnnxReader {
         ++waiting[static_cast<std::size_t>(i)];
       }
     }
-    // A heap by index keeps the file's own order wherever it is a valid one.
+    // An ordered set of indices keeps the file's own order wherever it is valid.
     std::set<int> ready;
     for (int i = 0; i < nodes.size(); ++i) {
       if (waiting[static_cast<std::size_t>(i)] == 0) ready.insert(i);
@@ -347,8 +347,8 @@ class OnnxReader {
         outputs = inline_function(*functions_.at(key_of(node)), node, inputs, depth + 1);
       }
     } catch (const Error& error) {
-      // The table may lack an operation that a converter builds on: for the user that is an unsupported operation as
-      // well.
+      // The table may lack an operation that a converter needs: to the user that is an unsupported operation
+      // too.
       const Code code = error.code() == Code::kNotFound ? Code::kUnimplemented : error.code();
       const std::string prefix = depth == 0 ? origin_ + ": " : "";
       throw Error(code, prefix + describe_node(node) + ", operation set " + std::to_string(opset_of(node, opsets)) +
@@ -373,7 +373,7 @@ class OnnxReader {
   }
 
   // --- graphs within nodes ------------------------------------------------------------------------------------------
-  /// Reads graphs that may use what `outer` holds.
+  /// Reads graphs that may use the values in `outer`.
   class ScopedBodies final : public BodyReader {
    public:
     ScopedBodies(OnnxReader& reader, const Values& outer, const OpsetMap& opsets, int depth)
@@ -395,7 +395,7 @@ class OnnxReader {
     }
 
    private:
-    /// A fresh constant for what is known, a parameter (with `body`) or the value itself (without) for the rest.
+    /// Captures outer values: known ones as new constants, others as parameters (with `body`) or directly (without).
     Values capture(const schema::GraphProto& graph, Body* body) const {
       std::set<std::string> names;
       find_free_names(graph, names);
@@ -423,7 +423,7 @@ class OnnxReader {
     }
 
     OutputVector convert(const schema::GraphProto& graph, Values& values) const {
-      // A copy: a graph may be converted several times, and constants take their bytes out of it.
+      // A copy: a graph may be converted several times, and constants move their bytes out of it.
       schema::GraphProto copy = graph;
       reader_.count_nodes(reader_.made_, graph.node_size());
       reader_.read_initializers(copy, values);
@@ -444,12 +444,12 @@ class OnnxReader {
     int depth_;
   };
 
-  // A node such as Identity hands its input through. The model's inputs and outputs keep their names to themselves
-  // then: "the" name of an output is the one that the file gives it, not that of some tensor within.
+  // A node such as Identity passes its input through. The model's inputs and outputs then keep only their own names:
+  // "the" name of an output is the one given in the file, not that of some inner tensor.
   void name_output(Out& output, const std::string& name) const {
     if (!output_names_.count(name)) {
       const auto& names = output.get_names();
-      // Through the smaller set: a chain of Identity gives one value as many names as it is long.
+      // Loops over the smaller set: a chain of Identity gives one value as many names as it has nodes.
       const bool is_output =
           names.size() < output_names_.size()
               ? std::any_of(names.begin(), names.end(), [&](const auto& n) { return output_names_.count(n) > 0; })
@@ -493,7 +493,7 @@ class OnnxReader {
     return outputs;
   }
 
-  // Attributes of the body may refer to those of the call, or to the function's defaults.
+  // Attributes of the body may refer to the call's attributes, or to the function's defaults.
   static void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto& function,
                                     const schema::NodeProto& call) {
     auto& attributes = *node.mutable_attribute();
@@ -517,7 +517,7 @@ class OnnxReader {
     }
   }
 
-  // Inputs that the call leaves out are absent in the body as well.
+  // Inputs omitted by the call are absent in the body too.
   static void drop_absent_inputs(schema::FunctionProto& body, Values& values) {
     NameSet absent;
     for (const auto& name : body.input()) {
@@ -557,10 +557,10 @@ class OnnxReader {
   std::unordered_set<std::string> output_names_;
   std::unordered_map<std::string, const schema::FunctionProto*> functions_;
   const ModelLimits limits_ = model_limits();
-  std::uint64_t made_ = 0;  ///< Functions that call functions can grow without bound from a small file.
+  std::uint64_t made_ = 0;  ///< Functions calling functions can grow without bound from a small file.
 };
 
-/// protobuf gives up at 100 messages within each other, which are 32 graphs: as for a damaged file, without saying so.
+/// protobuf gives up at 100 nested messages (32 graphs) and reports it like a damaged file.
 constexpr int kMessagesPerGraph = 3, kParsedGraphs = 300;
 
 bool parse(const void* data, int size, schema::ModelProto& proto) {

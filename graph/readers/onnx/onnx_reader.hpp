@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader of ONNX models.
+// The reader of ONNX models.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// False in a build without protobuf or without ONNX's schema file; read_onnx then throws kUnimplemented with the
+/// False in builds without protobuf or ONNX's schema file; read_onnx then throws kUnimplemented with the
 /// reason.
 TENON_API bool has_onnx_reader();
 
@@ -21,11 +21,11 @@ TENON_API bool has_onnx_reader();
 /// with "model_info " (and the well-known keys of that map) become rt_info["model_info"]; others rt_info["framework"].
 ///
 /// @param bytes   The serialised ModelProto, u8.
-/// @param folder  Where external data is looked for; paths that leave it are refused.
+/// @param folder  Where external data is searched; paths outside it are refused.
 /// @param origin  Names the model in messages.
-/// @param map     False: external data is read into memory of the model's own.
-/// @errors kInvalidArgument: not ONNX, corrupt, cyclic, dangling names; kUnimplemented: operations that are missing,
-///         all of them with node, domain and operation set; kNotFound, kDataLoss: external data.
+/// @param map     False: external data is read into memory instead of mapped.
+/// @errors kInvalidArgument: not ONNX, corrupt, cyclic, dangling names; kUnimplemented: missing operations (lists all
+///         with node, domain and operation set); kNotFound, kDataLoss: external data.
 TENON_API std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder = {},
                                            const std::string& origin = "the ONNX model", bool map = true);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ONNX reader: what it takes, and what it refuses with which words.
+// The ONNX reader: what it accepts, and what it refuses with which message.
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -168,14 +168,14 @@ TEST_F(OnnxExternalData, IsReadWhereNoMappingIsWanted) {
   std::ofstream(folder_ / "model" / "m.onnx", std::ios::binary) << b.model.SerializeAsString();
   const auto model = read_model(folder_ / "model" / "m.onnx", {}, false);
   const float other[] = {0, 0, 70, 80};
-  // In place, as an editor or a download would.
+  // Overwritten in place, as by an editor or a download.
   std::fstream(folder_ / "model" / "w.bin", std::ios::binary | std::ios::in | std::ios::out)
       .write(reinterpret_cast<const char*>(other), sizeof other);
   EXPECT_THAT(values_of(evaluate(*model, {floats({1, 2}, {2})})[0]), ::testing::ElementsAre(11, 22));
 }
 
 TEST_F(OnnxExternalData, AFifoInAFilesPlaceIsRefusedAndNotWaitedFor) {
-  ::alarm(20);  // A reader that waits for a writer ends here.
+  ::alarm(20);  // Ends a reader that blocks waiting for a writer.
   ASSERT_EQ(::mkfifo((folder_ / "model" / "pipe").c_str(), 0600), 0);
   const auto refusal = [](auto&& body) {
     try {
@@ -189,7 +189,7 @@ TEST_F(OnnxExternalData, AFifoInAFilesPlaceIsRefusedAndNotWaitedFor) {
   EXPECT_THAT(refusal([&] { with("pipe", "0").read(folder_ / "model"); }), HasSubstr("it is a FIFO"));
   EXPECT_THAT(refusal([&] { read_model(folder_ / "model" / "pipe"); }), HasSubstr("it is a FIFO"));
   EXPECT_THAT(refusal([&] { read_model(folder_ / "model"); }), HasSubstr("it is a directory"));
-  // An IR whose weights are none.
+  // An IR whose weights file is a FIFO.
   std::ofstream(folder_ / "model" / "m.xml") << "<?xml version=\"1.0\"?><net version=\"11\"/>";
   ASSERT_EQ(::mkfifo((folder_ / "model" / "m.bin").c_str(), 0600), 0);
   EXPECT_THAT(refusal([&] { read_model(folder_ / "model" / "m.xml"); }), HasSubstr("it is a FIFO"));
@@ -199,7 +199,7 @@ TEST_F(OnnxExternalData, AFifoInAFilesPlaceIsRefusedAndNotWaitedFor) {
 TEST_F(OnnxExternalData, IsNeitherReadNorDuplicated) {
   constexpr std::size_t kBytes = std::size_t{1} << 30;
   std::ofstream(folder_ / "model" / "large.bin").put('\0');
-  fs::resize_file(folder_ / "model" / "large.bin", kBytes);  // A hole: it takes no room on the disc.
+  fs::resize_file(folder_ / "model" / "large.bin", kBytes);  // Sparse: it takes no space on the disc.
   Builder b;
   b.input("i", {1}, schema::TensorProto::INT64).output("y");
   b.node("Gather", {"w", "i"}, {"y"});
@@ -261,7 +261,7 @@ TEST(OnnxReader, PutsMetadataIntoModelInfo) {
   EXPECT_EQ(model->get_rt_info<std::string>("framework", "author"), "me");
 }
 
-// f(a) = Neg(Relu(a)), with the attribute of the call handed on.
+// f(a) = Neg(Relu(a)), with the call's attribute passed on.
 TEST(OnnxReader, InlinesFunctionsOfTheModel) {
   Builder b;
   b.input("x", {2}).output("y");
@@ -291,13 +291,13 @@ TEST(OnnxReader, InlinesFunctionsOfTheModel) {
   alpha.set_type(schema::AttributeProto::FLOAT);
   alpha.set_f(0);
   EXPECT_THAT(values_of(evaluate(*b.read(), {floats({-5, 3}, {2})})[0]), ::testing::ElementsAre(0, -3));
-  // A function that calls itself ends with an error, not with the stack.
+  // A function that calls itself must give an error, not a stack overflow.
   neg.set_op_type("NegElu");
   neg.set_domain("own");
   EXPECT_THAT(b.error().what(), HasSubstr("deeper than"));
 }
 
-// Long chains must not cost stack, neither when read nor when released.
+// Long chains must not use stack, neither when read nor when released.
 TEST(OnnxReader, TakesChainsOfManyNodes) {
   Builder b;
   b.input("x0", {2}).output("x50000");
@@ -361,7 +361,7 @@ TEST(ReadModel, SaysWhichFormatsItKnows) {
   EXPECT_THROW(read_model(fs::temp_directory_path()), Error);
 }
 
-/// A Loop whose body reads what is around it: y = x + 3 * step, and all sums on the way.
+/// A Loop whose body reads outer values: y = x + 3 * step, and all intermediate sums.
 Builder looping_model() {
   Builder b;
   b.input("x", {2}).output("y");
@@ -419,7 +419,7 @@ TEST(OnnxControlFlow, RefusesBodiesThatReadWhatNothingMakesOrUseUnknownOperation
   EXPECT_EQ(short_body.error().code(), Code::kInvalidArgument);
 }
 
-/// Limits of this process, put back at the end.
+/// Changes limits of this process, and restores them at the end.
 struct WithLimits {
   explicit WithLimits(const ModelLimits& limits) { set_model_limits(limits); }
   ~WithLimits() { set_model_limits(before); }
@@ -473,9 +473,9 @@ TEST(OnnxLimits, NestingIsSaidToBeNesting) {
   Tensor truth(ElementType::kBool, Shape{});
   *truth.data<bool>() = true;
   EXPECT_EQ(values_of(evaluate(*model, {truth, floats({1, 2}, {2})})[0]), (std::vector<float>{2, 4}));
-  // Copies are as deep as what they are copies of.
+  // Copies are as deep as their originals.
   EXPECT_NO_THROW(model->clone()->clone());
-  // 33 and more are beyond what protobuf takes by itself.
+  // 33 and more exceed protobuf's own default.
   for (const int levels : {depth + 1, 33, 100, 250}) {
     const Error error = nested_ifs(levels).error();
     EXPECT_EQ(error.code(), Code::kResourceExhausted) << levels;
@@ -519,8 +519,8 @@ TEST(OnnxLimits, NodesAreCounted) {
   EXPECT_EQ(error.code(), Code::kResourceExhausted);
   EXPECT_THAT(error.what(), HasSubstr("more than 20 nodes"));
   EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_NODES"));
-  // Those within graphs count, too.
-  limits.nodes = 11;  // Five times an If and what its other branch does, and the innermost.
+  // Nodes inside graphs count too.
+  limits.nodes = 11;  // Five times an If and its other branch, plus the innermost.
   set_model_limits(limits);
   EXPECT_NO_THROW(nested_ifs(5).read());
   EXPECT_EQ(nested_ifs(6).error().code(), Code::kResourceExhausted);

@@ -28,8 +28,8 @@ OutputVector leaky_relu(const NodeContext& node) {
   return {op("PRelu", 1, {x, reals(x.get_element_type(), {node.get_float("alpha", 0.01)})})};
 }
 
-// ONNX broadcasts the slope like any operand, the table's PRelu along channels: only a single slope means the same in
-// both.
+// ONNX broadcasts the slope like any operand, the table's PRelu along channels: both agree only for a single
+// slope.
 OutputVector prelu(const NodeContext& node) {
   const Out x = node.input(0), slope = node.input(1);
   const Out zero = scalar_like(x, 0);
@@ -77,7 +77,7 @@ OutputVector shrink(const NodeContext& node) {
   return {select(low, add(x, scalar_like(x, bias)), select(high, sub(x, scalar_like(x, bias)), scalar_like(x, 0)))};
 }
 
-// Before 13 the input counts as a matrix, split at the axis.
+// Before 13 the input is treated as a matrix, split at the axis.
 Out coerced(const NodeContext& node, const Out& x, Out (*function)(const Out&, std::int64_t)) {
   if (node.opset() >= 13) return function(x, node.get_int("axis", -1));
   const std::int64_t rank = node.rank(0);
@@ -94,7 +94,7 @@ Out softmax_of(const Out& x, std::int64_t axis) {
 }
 Out log_softmax_of(const Out& x, std::int64_t axis) { return op("LogSoftmax", 5, {x}, {{"axis", axis}}); }
 
-// One at the first maximum along the axis.
+// One at the first maximum along the axis, zero elsewhere.
 Out hardmax_of(const Out& x, std::int64_t axis) {
   const OutputVector top = ops("TopK", 11, {x, int_scalar(1)},
                                {{"axis", axis},

@@ -23,10 +23,10 @@ std::shared_ptr<Model> model_of(const ParameterVector& parameters, const Body& b
   return std::make_shared<Model>(body.outputs, all);
 }
 
-/// What a loop's state may be after any number of rounds; extents that change become unknown.
+/// Widens a loop state's shape to cover any number of rounds: extents that change become unknown.
 bool widen(PartialShape& shape, const PartialShape& next, int round) {
   if (shape.relaxes(next)) return false;
-  // Loops within loops must not multiply many rounds.
+  // Loops within loops must not multiply many rounds of inference.
   if (round > 0 || shape.rank().is_dynamic() || next.rank().is_dynamic() || shape.size() != next.size()) {
     shape = PartialShape::dynamic();
     return true;
@@ -84,7 +84,7 @@ OutputVector convert_loop(const NodeContext& node) {
   for (int round = 0; !settled; ++round) {
     const auto name = [&](std::size_t i) { return graph.input(static_cast<int>(i)).name(); };
     parameters = {parameter_of(ElementType::kI64, PartialShape(Shape{}), name(0))};
-    // An iteration runs only when the condition holds: within the body it is always true.
+    // An iteration runs only if the condition holds, so within the body it is always true.
     OutputVector inputs{parameters[0]->output(0), truth()};
     for (std::size_t i = 0; i < states; ++i) {
       parameters.push_back(parameter_of(node.type(i + 2), shapes[i], name(i + 2)));

@@ -48,7 +48,7 @@ std::size_t spatial_axes(const NodeContext& node, std::size_t weights = 1) {
   return static_cast<std::size_t>(rank - 2);
 }
 
-// [C, ...] to [groups, C / groups, ...], the form of grouped filters.
+// [C, ...] to [groups, C / groups, ...], the form of filters in groups.
 Out grouped(const Out& weights, std::int64_t groups) {
   if (groups < 1) fail("group is " + std::to_string(groups) + ", expected at least 1");
   const PartialShape& shape = weights.get_partial_shape();
@@ -90,7 +90,7 @@ OutputVector conv_transpose(const NodeContext& node) {
     fail("filters have rank " + std::to_string(node.rank(1)) + ", expected " + std::to_string(axes + 2));
   }
   if (node.has("output_shape")) {
-    // ONNX gives the extra pixel of an odd total to the front unless told otherwise; the table's "same" modes do the
+    // ONNX puts the extra pixel of an odd total in front unless told otherwise; the table's "same" modes do the
     // reverse.
     const Ints wanted = node.get_ints("output_shape");
     const PartialShape& x = node.input(0).get_partial_shape();
@@ -105,7 +105,7 @@ OutputVector conv_transpose(const NodeContext& node) {
       const std::int64_t in = x[i + 2].get_length(), kernel = w[i + 2].get_length();
       const std::int64_t full = window.strides[i] * (in - 1) + extra[i] + (kernel - 1) * window.dilations[i] + 1;
       const std::int64_t total = full - wanted[i];
-      // A larger output than the window reaches is zero there.
+      // An output larger than the window reaches is zero beyond.
       if (total < 0) padding[i] -= total;
       const std::int64_t pads = std::max<std::int64_t>(total, 0);
       const bool upper = window.auto_pad == "same_upper";
@@ -139,7 +139,7 @@ OutputVector conv_transpose(const NodeContext& node) {
                     node)};
 }
 
-// Integers without their zero points, in f32: exact up to 2^24, which sums of 8-bit products reach only beyond 256 Ki
+// Integers minus their zero points, in f32: exact up to 2^24, which sums of 8-bit products exceed only after 256 Ki
 // terms.
 Out centred(const NodeContext& node, std::size_t index, std::size_t zero_point, bool per_output_channel) {
   const Out x = convert(node.input(index), ElementType::kF32);

@@ -26,7 +26,7 @@ OutputVector non_max_suppression(const NodeContext& node) {
 OutputVector roi_align(const NodeContext& node) {
   const bool half_pixel =
       node.opset() >= 16 && node.get_string("coordinate_transformation_mode", "half_pixel") == "half_pixel";
-  // The standard's maximum is of the pixels' weighted values, not of what is read between them.
+  // The standard takes the maximum of the pixels' weighted values, not of the interpolated values.
   const std::string mode = node.get_string("mode", "avg");
   return {op("ROIAlign", 9, {node.input(0), node.input(1), node.input(2)},
              {{"pooled_h", node.get_int("output_height", 1)},
@@ -37,7 +37,7 @@ OutputVector roi_align(const NodeContext& node) {
               {"aligned_mode", half_pixel ? "half_pixel_for_nn" : "asymmetric"}})};
 }
 
-// Values back at the places that MaxPool's indices name, zeros elsewhere.
+// Puts values back at the positions given by MaxPool's indices, with zeros elsewhere.
 OutputVector max_unpool(const NodeContext& node) {
   const Out x = node.input(0), indices = node.input(1);
   const Ints kernel = node.get_ints("kernel_shape");
@@ -54,7 +54,7 @@ OutputVector max_unpool(const NodeContext& node) {
     plain.push_back((static_cast<std::int64_t>(in[i + 2]) - 1) * strides[i] + kernel[i] - pads[i] -
                     pads[i + kernel.size()]);
   }
-  // Indices count in the plain shape; a larger output shape is padded at the end.
+  // Indices refer to the default shape; a larger output shape is padded at the end.
   const auto scattered = [&](const Out& target) {
     const Out count = reduce("ReduceProd", target, ints({0}), true);
     const Out zeros = broadcast_to(scalar_like(x, 0), count);

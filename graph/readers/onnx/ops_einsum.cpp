@@ -10,7 +10,7 @@ namespace onnx_reader {
 
 namespace {
 
-// Axes are named by characters; those of an ellipsis by these, counted from the last.
+// Axes are named by characters; those of an ellipsis by values from this one on, counted from the last.
 constexpr char32_t kEllipsis = 0x100;
 using Labels = std::u32string;
 
@@ -56,7 +56,7 @@ std::int64_t letters_in(const std::string& term) {
   return std::count_if(term.begin(), term.end(), [](char c) { return c != '.' && c != ' '; });
 }
 
-// A label twice in one operand means its diagonal.
+// A label that occurs twice in one operand means its diagonal.
 void take_diagonals(Operand& operand) {
   for (std::size_t a = 0; a < operand.labels.size(); ++a) {
     const std::size_t b = operand.labels.find(operand.labels[a], a + 1);
@@ -89,14 +89,14 @@ void arrange(Operand& operand, const Labels& order) {
   operand.labels = order;
 }
 
-// Extents of the labels, as the start of a shape.
+// Extents of the labels, as part of a shape.
 Out extents(const Operand& operand, const Labels& labels) {
   OutputVector parts;
   for (char32_t label : labels) parts.push_back(reshape(extent_of(operand.x, operand.axis(label)), Ints{1}));
   return parts.empty() ? ints({}) : concat(parts, 0);
 }
 
-// Both operands' axes fall into: shared and kept (batch), shared and summed, kept from one side. That is a MatMul.
+// The operands' axes are either shared and kept (batch), shared and summed, or kept from one side: that is a MatMul.
 Operand contract(Operand a, Operand b, const Labels& needed) {
   const auto select_labels = [](const Labels& from, auto&& wanted) {
     Labels out;

@@ -8,7 +8,7 @@ namespace onnx_reader {
 
 namespace {
 
-// Operations that mean the same under another name.
+// Operations with the same meaning under another name.
 struct Rename {
   const char* onnx;
   const char* type;
@@ -74,7 +74,7 @@ OutputVector binary_converter(const NodeContext& node) {
 
 OutputVector div_converter(const NodeContext& node) { return {div(node.input(0), node.input(1))}; }
 
-// Integer powers of another type are computed in the base's type, as ONNX has it; real exponents keep their fraction.
+// Integer powers of another type are computed in the base's type, as ONNX requires; real exponents keep their fraction.
 OutputVector pow_converter(const NodeContext& node) {
   const Out base = node.input(0), exponent = node.input(1);
   const ElementType type = base.get_element_type(), other = exponent.get_element_type();
@@ -126,7 +126,7 @@ OutputVector bit_shift_converter(const NodeContext& node) {
 
 OutputVector where_converter(const NodeContext& node) { return {select(node.input(0), node.input(1), node.input(2))}; }
 
-// Real values outside the range of a 4-bit type become its ends (the standard leaves wider types open).
+// Real values outside the range of a 4-bit type are clamped to it (the standard leaves wider types undefined).
 Out cast(const Out& x, ElementType type) {
   const bool is_narrow = type == ElementType::kI4 || type == ElementType::kU4;
   if (!is_narrow || !info(x.get_element_type()).is_real) return convert(x, type);
@@ -139,7 +139,7 @@ OutputVector cast_converter(const NodeContext& node) { return {cast(node.input(0
 
 OutputVector cast_like_converter(const NodeContext& node) { return {cast(node.input(0), node.type(1))}; }
 
-// Bounds may be attributes (before 11) or inputs, of which either may be absent.
+// Bounds may be attributes (before 11) or inputs; either may be absent.
 OutputVector clip_converter(const NodeContext& node) {
   Out x = node.input(0);
   if (node.opset() < 11) {
@@ -154,7 +154,7 @@ OutputVector clip_converter(const NodeContext& node) {
 
 OutputVector identity_converter(const NodeContext& node) { return {node.input(0)}; }
 
-// An optional that is a tensor in this graph always holds one; one that no node provides never does.
+// An optional that is a tensor in this graph always holds a value; one that no node provides never does.
 OutputVector optional_has_element(const NodeContext& node) {
   return {scalar(ElementType::kBool, node.has_input(0) ? 1 : 0)};
 }
@@ -164,7 +164,7 @@ OutputVector binarizer(const NodeContext& node) {
   return {convert(op("Greater", 1, {x, scalar_like(x, node.get_float("threshold", 0))}), node.type(0))};
 }
 
-// At inference nothing is dropped; the mask says so.
+// At inference nothing is dropped, and the mask is all true.
 OutputVector dropout_converter(const NodeContext& node) {
   if (node.has_input(2)) {
     const auto training = node.known_ints(2);

@@ -46,7 +46,7 @@ OutputVector eye_like(const NodeContext& node) {
   return {convert(op("Equal", 1, {add(rows, int_scalar(node.get_int("k", 0))), columns}), type)};
 }
 
-// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N), N one less unless periodic.
+// a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N); N is one less unless periodic.
 Out cosine_window(const NodeContext& node, double a0, double a1, double a2) {
   const ElementType type = node.has("output_datatype") ? node.get_type("output_datatype") : ElementType::kF32;
   const ElementType real = ElementType::kF64;

@@ -12,7 +12,7 @@ OutputVector gather(const NodeContext& node) {
   return {op("Gather", 8, {node.input(0), node.input(1), int_scalar(node.get_int("axis", 0))}, {{"batch_dims", 0}})};
 }
 
-// The table's GatherElements takes only indices from 0.
+// The table's GatherElements does not take negative indices.
 Out from_zero(const Out& indices, const Out& extent) {
   const Out wide = convert(indices, ElementType::kI64);
   return select(op("Less", 1, {wide, int_scalar(0)}), add(wide, extent), wide);
@@ -80,7 +80,7 @@ OutputVector compress(const NodeContext& node) {
 
 OutputVector one_hot(const NodeContext& node) {
   const Out depth = convert(reshape(node.input(1), Ints{}), ElementType::kI64);
-  // Negative indices count from the end; what is out of range stays out of range on both sides.
+  // Negative indices count from the end; indices out of range at either end stay out of range.
   const Out raw = convert(node.input(0), ElementType::kI64);
   const Out indices = select(op("Less", 1, {raw, int_scalar(0)}), add(raw, depth), raw);
   const Out values = node.input(2);

@@ -25,7 +25,7 @@ Out without_zero_point(const NodeContext& node, std::size_t index, std::size_t z
   if (!node.has_input(zero_point)) return x;
   Out zero = convert(node.input(zero_point), ElementType::kF32);
   const PartialShape& shape = zero.get_partial_shape();
-  // One zero point per row of A: a column.
+  // One zero point per row of A: made a column.
   if (by_rows && shape.rank() == Rank(1) && shape[0] != Dimension(1)) zero = unsqueeze(zero, {1});
   return sub(x, zero);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX: losses, which exporters leave in evaluation graphs.
+// ONNX: losses, which exporters sometimes leave in inference graphs.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {
@@ -8,8 +8,8 @@ namespace onnx_reader {
 
 namespace {
 
-// log_prob [N, C, d...], target [N, d...]: minus the target's entry, weighted by its class; ignored targets weigh
-// nothing.
+// log_prob [N, C, d...], target [N, d...]: minus the target's entry, weighted by its class; ignored targets have weight
+// zero.
 Out negative_log_likelihood(const NodeContext& node, const Out& log_prob) {
   const std::string reduction = node.get_string("reduction", "mean");
   if (reduction != "none" && reduction != "sum" && reduction != "mean")

@@ -58,7 +58,7 @@ OutputVector split_converter(const NodeContext& node) {
   const std::int64_t rank = node.rank(0);
   const Dimension& extent = x.get_partial_shape()[static_cast<std::size_t>(normalized_axis(axis, rank))];
   if (extent.is_static() && count > 0 && extent.get_length() % count != 0) {
-    // Since 18 the last piece may be smaller.
+    // Since 18 the last part may be smaller.
     const std::int64_t piece = (extent.get_length() + count - 1) / count;
     Ints lengths;
     for (std::int64_t left = extent.get_length(), i = 0; i < count; ++i) {
@@ -102,7 +102,7 @@ OutputVector pad_converter(const NodeContext& node) {
   const Out count = rank_of(x);
   Out begin, end;
   if (node.has_input(3)) {
-    // Pads of some axes only: put in their places among zeros.
+    // Pads for some axes only: placed among zeros for the others.
     const Out axes = convert(node.input(3), ElementType::kI64);
     const Out positions = select(op("Less", 1, {axes, int_scalar(0)}), add(axes, count), axes);
     const Out zeros = broadcast_to(int_scalar(0), reshape(count, Ints{1}));
@@ -126,7 +126,7 @@ OutputVector pad_converter(const NodeContext& node) {
     }
     return {y};
   }
-  // Version 12 allows negative pads, which cut.
+  // Version 12 allows negative pads, which crop.
   if (mode == "constant") return {op("Pad", 12, {x, begin, end, value}, {{"pad_mode", "constant"}})};
   return {op("Pad", 12, {x, begin, end}, {{"pad_mode", mode}})};
 }
@@ -161,7 +161,7 @@ OutputVector reverse_sequence(const NodeContext& node) {
              {{"batch_axis", node.get_int("batch_axis", 1)}, {"seq_axis", node.get_int("time_axis", 0)}})};
 }
 
-// A triangle is where row + k compares with column.
+// A triangle: where row + k compares with the column.
 OutputVector trilu(const NodeContext& node) {
   const Out x = node.input(0);
   const bool upper = node.get_int("upper", 1) != 0;
@@ -172,7 +172,7 @@ OutputVector trilu(const NodeContext& node) {
   return {select(kept, x, scalar_like(x, 0))};
 }
 
-// Cut what is too much, pad what is too little, around the centre.
+// Crops or pads each axis around the centre.
 OutputVector center_crop_pad(const NodeContext& node) {
   const Out x = node.input(0);
   const std::int64_t rank = node.rank(0);

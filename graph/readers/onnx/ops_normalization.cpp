@@ -26,11 +26,11 @@ OutputVector batch_normalization(const NodeContext& node) {
   if (!training) {
     if (node.opset() < 9 && node.get_int("spatial", 1) == 0)
       unimplemented(
-          "has statistics per place (spatial 0), a form that operation set 9 dropped: convert the file to it");
+          "has statistics per position (spatial 0), which operation set 9 dropped: convert the file to set 9");
     return {op("BatchNormInference", 5, {x, node.input(1), node.input(2), node.input(3), node.input(4)},
                {{"epsilon", epsilon}})};
   }
-  // Training: this batch's own statistics, and the running ones moved towards them.
+  // Training: uses this batch's own statistics, and moves the running ones towards them.
   Ints axes{0};
   for (std::int64_t axis = 2; axis < node.rank(0); ++axis) axes.push_back(axis);
   const Out mean = reduce("ReduceMean", x, ints(axes), false), centred = sub(x, per_channel(mean, x));
@@ -63,7 +63,7 @@ OutputVector layer_normalization(const NodeContext& node) {
   return {y, mean, div(scalar_like(x, 1), deviation)};
 }
 
-// Groups of channels normalise together. Scale and bias are per group before 21, per channel since.
+// Normalises each group of channels together. Scale and bias are per group before 21, per channel since then.
 OutputVector group_normalization(const NodeContext& node) {
   const Out x = node.input(0);
   const std::int64_t rank = node.rank(0), groups = node.get_int("num_groups");

@@ -22,12 +22,12 @@ OutputVector max_pool(const NodeContext& node) {
   attributes.set("kernel", kernel);
   attributes.set("rounding_type", rounding(node));
   attributes.set("index_element_type", ElementType::kI64);
-  // Indices count within the whole tensor, so from axis 0.
+  // Indices count within the whole tensor, i.e. from axis 0.
   attributes.set("axis", 0);
   const bool column_major = node.get_int("storage_order", 0) != 0;
   OutputVector outputs = ops("MaxPool", 14, {node.input(0)}, attributes);
   if (column_major && node.wants_output(1)) {
-    // Row-major index n*H*W + h*W + w to column-major n*H*W + w*H + h; only two spatial axes are meant.
+    // From row-major index n*H*W + h*W + w to column-major n*H*W + w*H + h; defined only for two spatial axes.
     if (kernel.size() != 2) unimplemented("storage_order 1 is supported for two spatial axes");
     const Out x = node.input(0), index = outputs[1];
     const Out height = extent_of(x, 2), width = extent_of(x, 3), plane = mul(height, width);
@@ -51,7 +51,7 @@ OutputVector average_pool(const NodeContext& node) {
   return {op("AvgPool", 14, {node.input(0)}, attributes)};
 }
 
-// (sum |x|^p)^(1/p), the sum being the average times the window's size, pads counted.
+// (sum |x|^p)^(1/p), where the sum is the average times the window's size, pads included.
 OutputVector lp_pool(const NodeContext& node) {
   const Ints kernel = kernel_shape(node);
   const Window window(node, kernel.size());
@@ -69,7 +69,7 @@ OutputVector lp_pool(const NodeContext& node) {
   const bool is_dilated =
       std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; });
   if (!is_dilated) attributes.erase("dilations");
-  // "Same" pads count as elements too, but AvgPool never counts those that it chose itself.
+  // "Same" pads count as elements too, but AvgPool never counts pads that it computed itself.
   if (window.auto_pad == "same_upper" || window.auto_pad == "same_lower") {
     const PartialShape& shape = x.get_partial_shape();
     Ints begin, end;

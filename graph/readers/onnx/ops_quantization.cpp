@@ -8,7 +8,7 @@ namespace onnx_reader {
 
 namespace {
 
-// Scale or zero point, one for all or one per index of `axis`, ready to broadcast against x. Since 21 also one per
+// Scale or zero point, one for all or one per index of `axis`, broadcastable against x. Since 21 also one per
 // block.
 Out spread(const NodeContext& node, const Out& values, const Out& x) {
   const PartialShape& shape = values.get_partial_shape();
@@ -16,7 +16,7 @@ Out spread(const NodeContext& node, const Out& values, const Out& x) {
     return reshape(values, Ints{});
   const std::int64_t rank = node.rank(0), axis = normalized_axis(node.get_int("axis", 1), rank);
   if (const std::int64_t block = node.get_int("block_size", 0); block > 0) {
-    // Each value repeats `block` times along the axis; a last, shorter block is cut.
+    // Each value repeats `block` times along the axis; a shorter last block is cut.
     Ints tiles(static_cast<std::size_t>(rank) + 1, 1);
     tiles[static_cast<std::size_t>(axis) + 1] = block;
     Out repeated = op("Tile", 1, {unsqueeze(values, {axis + 1}), ints(tiles)});
@@ -75,12 +75,12 @@ OutputVector dequantize_linear(const NodeContext& node) {
   return {mul(centred, spread(node, scale, x))};
 }
 
-// Scale and zero point of u8 from the values' own range, which always includes 0.
+// Scale and zero point of u8 from the values' own range, extended to include 0.
 OutputVector dynamic_quantize_linear(const NodeContext& node) {
   const Out x = node.input(0), zero = scalar_like(x, 0), steps = scalar_like(x, 255);
   const Out low = op("Minimum", 1, {reduce("ReduceMin", x, all_axes(x), false), zero});
   const Out high = op("Maximum", 1, {reduce("ReduceMax", x, all_axes(x), false), zero});
-  // Where all values are 0 any scale would do; ONNX Runtime takes 1.
+  // If all values are 0 any scale works; ONNX Runtime uses 1.
   const Out span = div(sub(high, low), steps);
   const Out scale = select(op("Equal", 1, {span, zero}), scalar_like(x, 1), span);
   const auto round = [](const Out& value) { return op("Round", 5, {value}, {{"mode", "half_to_even"}}); };
@@ -93,7 +93,7 @@ OutputVector dynamic_quantize_linear(const NodeContext& node) {
 }  // namespace
 
 void add_quantization(ConverterTable& table) {
-  // ONNX Runtime's own domain has both under the same rules, and had 16 bits before the standard.
+  // ONNX Runtime's own domain has both with the same rules, and had 16 bits before the standard.
   for (const char* domain : {"", "com.microsoft"}) {
     table[std::string(domain) + ":QuantizeLinear"] = quantize_linear;
     table[std::string(domain) + ":DequantizeLinear"] = dequantize_linear;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX: recurrent layers: sequence operations where those can say it, else unrolled over a known number of steps.
+// ONNX: recurrent layers, as sequence operations where possible, else unrolled over a known number of steps.
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {
@@ -8,10 +8,10 @@ namespace onnx_reader {
 
 namespace {
 
-// Unrolling longer sequences makes graphs that no compiler likes.
+// Unrolling longer sequences makes graphs too large to compile.
 constexpr std::int64_t kMaxSteps = 1024;
 
-/// What the three layers share: shapes, directions, activations, and the operands of one direction.
+/// Shared by the three layers: shapes, directions, activations, and the operands of one direction.
 class Recurrence {
  public:
   Recurrence(const NodeContext& node, std::int64_t gates, std::size_t activations_per_direction,
@@ -48,7 +48,7 @@ class Recurrence {
       if (!full) lengths_ = convert(node.input(4), ElementType::kI64);
     }
     inputs_ = steps_of(x_);
-    // Short sequences turn round at their own end.
+    // Short sequences are reversed within their own length.
     reversed_inputs_ = lengths_ ? steps_of(reversed(x_)) : OutputVector(inputs_.rbegin(), inputs_.rend());
   }
 
@@ -78,11 +78,11 @@ class Recurrence {
     return (is_reverse(direction) ? reversed_inputs_ : inputs_)[static_cast<std::size_t>(step)];
   }
 
-  /// A gate: clipped, then activated.
+  /// Activates a gate after clipping it.
   Out activate(const Out& x, std::size_t index, std::int64_t direction) const {
     return activate_whole(clip_ > 0 ? op("Clamp", 1, {x}, {{"min", -clip_}, {"max", clip_}}) : x, index, direction);
   }
-  /// Activated only: a cell's state is not clipped.
+  /// Activates without clipping, as for a cell's state.
   Out activate_whole(const Out& in, std::size_t index, std::int64_t direction) const {
     const std::size_t at = static_cast<std::size_t>(direction) * functions_per_direction_ + index;
     const std::string& name = functions_[at];
@@ -102,10 +102,10 @@ class Recurrence {
       return select(op("Greater", 1, {in, scalar_like(in, value(alphas_, 1))}), in, scalar_like(in, 0));
     if (name == "Softplus") return op("SoftPlus", 4, {in});
     if (name == "Softsign") return div(in, add(scalar_like(in, 1), unary("Abs", in)));
-    fail("activation \"" + name + "\" is none that ONNX knows");
+    fail("activation \"" + name + "\" is not one of ONNX's");
   }
 
-  /// The sums of both biases, split in two: of the input and of the recurrence.
+  /// The biases split in two: sums for the input and for the recurrence.
   std::pair<Out, Out> biases(std::int64_t direction) const {
     if (!node_.has_input(3)) return {};
     const Out both = of_direction(3, direction);
@@ -130,7 +130,7 @@ class Recurrence {
     return batch_first_ ? transpose(y, {1, 0, 2}) : y;
   }
 
-  /// Runs `step(direction, x, state)` over every direction; `state` is what initial() gave, updated in place.
+  /// Runs `step(direction, x, state)` over every direction; `state` comes from initial() and is updated in place.
   template <typename State, typename Initial, typename Step>
   OutputVector run(Initial&& start, Step&& step, std::vector<State>& finals) const {
     std::vector<OutputVector> states;
@@ -143,7 +143,7 @@ class Recurrence {
         step(direction, step_input(t, direction), state);
         Out output = state[0];
         if (lengths_) {
-          // Past its end a sequence keeps its state and puts out zeros.
+          // Beyond its length a sequence keeps its state and outputs zeros.
           const Out active = unsqueeze(op("Greater", 1, {lengths_, int_scalar(t)}), {1});
           output = select(active, output, scalar_like(output, 0));
           for (std::size_t i = 0; i < state.size(); ++i) state[i] = select(active, state[i], before[i]);
@@ -194,7 +194,7 @@ Out biased(const Out& x, const Out& bias) { return bias ? add(x, bias) : x; }
 // --- as sequence operations
 // ------------------------------------------------------------------------------------------
 
-/// Activations of one direction, in lower case; nothing when the sequence operations have no such ones.
+/// Activations of one direction, in lower case; nothing if the sequence operations lack them.
 std::optional<std::vector<std::string>> plain_activations(const NodeContext& node, std::vector<std::string> defaults,
                                                           std::size_t directions) {
   std::vector<std::string> names = node.get_strings("activations");
@@ -210,14 +210,14 @@ std::optional<std::vector<std::string>> plain_activations(const NodeContext& nod
   return first;
 }
 
-/// Blocks of `hidden` rows along axis 1, in another order.
+/// Reorders blocks of `hidden` rows along axis 1.
 Out blocks(const Out& x, std::int64_t hidden, const Ints& order) {
   OutputVector parts;
   for (std::int64_t index : order) parts.push_back(slice(x, index * hidden, (index + 1) * hidden, 1));
   return concat(parts, 1);
 }
 
-/// `order`: where each of our gates stands among ONNX's. Nothing when the layer has parts that the operation lacks.
+/// `order`: the position of each of our gates among ONNX's. Nothing if the operation lacks a feature of the layer.
 std::optional<OutputVector> as_sequence(const NodeContext& node, std::string_view type, std::size_t states,
                                         const Ints& order, std::vector<std::string> defaults) {
   const std::string direction = node.get_string("direction", "forward");
@@ -258,7 +258,7 @@ std::optional<OutputVector> as_sequence(const NodeContext& node, std::string_vie
       inputs.push_back(blocks(add(of_input, of_state), hidden, order));
     }
   } else {
-    // The IR's form of the operation has no default for it.
+    // The IR's form of the operation has no default for the bias.
     const std::int64_t rows = (gates + (splits_bias ? 1 : 0)) * hidden;
     inputs.push_back(broadcast_to(scalar_like(x, 0), ints({static_cast<std::int64_t>(directions), rows})));
   }
@@ -311,7 +311,7 @@ OutputVector gru(const NodeContext& node) {
 OutputVector lstm(const NodeContext& node) {
   if (auto made = as_sequence(node, "LSTMSequence", 2, {2, 0, 3, 1}, {"sigmoid", "tanh", "tanh"})) return *made;
   const Recurrence r(node, 4, 3, {"Sigmoid", "Tanh", "Tanh"});
-  const bool couples = node.get_int("input_forget", 0) != 0;  // What is forgotten makes room for what comes in.
+  const bool couples = node.get_int("input_forget", 0) != 0;  // The input gate is one minus the forget gate.
   std::vector<OutputVector> finals;
   OutputVector outputs = r.run<OutputVector>(
       [&](std::int64_t direction) {

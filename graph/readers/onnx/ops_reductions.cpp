@@ -17,10 +17,10 @@ struct Reduction {
   Out x;
   Out axes;
   bool keep_dims;
-  bool is_identity;  // no axes, and the node says that this means "none"
+  bool is_identity;  // No axes, and the node says that this means "none".
 };
 
-// Axes are an attribute at first, later an input (Sum since 13, the others since 18); none means all.
+// Axes are an attribute in old versions, later an input (Sum since 13, the others since 18); none means all.
 Reduction arguments(const NodeContext& node) {
   Reduction r{node.input(0), {}, node.get_int("keepdims", 1) != 0, false};
   const bool has_input = node.has_input(1) && !is_known_empty(node.input(1));
@@ -47,7 +47,7 @@ OutputVector plain(const NodeContext& node) {
   return {reduced(r, kTypes[kIndex], r.x)};
 }
 
-// Booleans have their own reductions since 20.
+// Booleans have their own reductions since version 20.
 template <bool kMax>
 OutputVector extreme(const NodeContext& node) {
   const Reduction r = arguments(node);
@@ -67,8 +67,8 @@ OutputVector log_sum(const NodeContext& node) {
   return {unary("Log", reduced(r, "ReduceSum", r.x))};
 }
 
-// Around the maximum, so that the exponentials stay finite. Of nothing the sum is 0 and its logarithm minus infinity,
-// which only the plain form gives.
+// Relative to the maximum, so that the exponentials stay finite. For no elements, the sum is 0 and its logarithm minus
+// infinity, which only the plain form gives.
 OutputVector log_sum_exp(const NodeContext& node) {
   const Reduction r = arguments(node);
   if (r.is_identity) return {r.x};
@@ -93,7 +93,7 @@ OutputVector arg_extreme(const NodeContext& node) {
     return op("Slice", 8,
               {value, ints({-1}), ints({std::numeric_limits<std::int64_t>::min()}), ints({-1}), ints({axis})});
   };
-  // The last of equals is the first when read backwards.
+  // The last of equal elements is the first when read backwards.
   if (last) x = reversed(x);
   Out index = ops("TopK", 11, {x, int_scalar(1)},
                   {{"axis", axis},

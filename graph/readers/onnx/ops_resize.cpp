@@ -24,7 +24,7 @@ bool is_absent(const NodeContext& node, std::size_t index) {
   return shape.rank() == Rank(1) && shape[0] == Dimension(0);
 }
 
-/// Known never to make an axis smaller, where antialiasing would change something.
+/// Whether it is known that no axis shrinks; antialiasing only matters where one does.
 bool never_shrinks(const NodeContext& node, const Out& target, bool by_sizes, const Ints& axes) {
   const auto& value = target.get_tensor().value();
   if (!value) return false;
@@ -38,7 +38,7 @@ bool never_shrinks(const NodeContext& node, const Out& target, bool by_sizes, co
   return true;
 }
 
-/// The form of a Resize that Interpolate does not have; nothing for others.
+/// The form of a Resize that Interpolate lacks; nothing for other forms.
 std::optional<ResizeForm> beyond_interpolate(const NodeContext& node, const std::string& coordinates, const Out& target,
                                              bool by_sizes, const Ints& axes) {
   const std::string mode = interpolation(node.get_string("mode", "nearest"));
@@ -53,7 +53,7 @@ std::optional<ResizeForm> beyond_interpolate(const NodeContext& node, const std:
     return std::nullopt;
   }
   form.antialias = node.get_int("antialias", 0) != 0 && !never_shrinks(node, target, by_sizes, axes);
-  // Of two taps one at the most lies outside: to repeat the border and to leave it out is the same.
+  // At most one of two taps lies outside, so repeating and excluding the border are the same.
   form.exclude_outside = node.get_int("exclude_outside", 0) != 0 && (mode == "cubic" || form.antialias);
   if (!form.antialias && !form.exclude_outside && !is_symmetric) return std::nullopt;
   return form;
@@ -68,7 +68,7 @@ OutputVector resize(const NodeContext& node) {
   std::string coordinates = node.get_string("coordinate_transformation_mode", "half_pixel");
   std::size_t scales = 2;
   if (node.opset() < 11) {
-    // Resize-10: scales only, and what later versions call asymmetric with floor.
+    // Resize-10 has only scales, and what later versions call asymmetric with floor.
     scales = 1;
     coordinates = "asymmetric";
     attributes.set("nearest_mode", "floor");
@@ -81,7 +81,7 @@ OutputVector resize(const NodeContext& node) {
         "crop by a Slice, then resize with \"align_corners\"");
   }
   if (std::find(kKnown.begin(), kKnown.end(), coordinates) == kKnown.end())
-    fail("coordinate_transformation_mode \"" + coordinates + "\" is none that ONNX knows");
+    fail("coordinate_transformation_mode \"" + coordinates + "\" is not one of ONNX's");
   Ints axes = node.get_ints("axes", {});
   if (!node.has("axes")) {
     for (std::int64_t axis = 0; axis < rank; ++axis) axes.push_back(axis);
@@ -98,7 +98,7 @@ OutputVector resize(const NodeContext& node) {
          std::to_string(wanted) + "]: one for each axis");
   const std::string policy = node.get_string("keep_aspect_ratio_policy", "stretch");
   if (by_sizes && policy != "stretch") {
-    // One scale for all axes; sizes rounded half up.
+    // One scale for all axes; sizes are rounded half up.
     const Out present =
         convert(op("Gather", 8, {shape_of(x), ints(axes), int_scalar(0)}, {{"batch_dims", 0}}), ElementType::kF32);
     const Out ratio = div(convert(target, ElementType::kF32), present);
@@ -123,7 +123,7 @@ OutputVector upsample(const NodeContext& node) {
               {"nearest_mode", "floor"}})};
 }
 
-/// One axis of a sampling: for each neighbour its index, as a real, and its weight.
+/// Sampling along one axis: the index (as a real) and the weight of each neighbour.
 using Neighbours = std::vector<std::pair<Out, Out>>;
 
 class GridSampler {
@@ -168,7 +168,7 @@ class GridSampler {
   Out real(double value) const { return scalar(type_, value); }
   Out extent(std::int64_t axis) const { return convert(extent_of(x_, axis + 2), type_); }
 
-  // [N, points]: where the grid points, in pixels; its coordinates run from the last axis to the first.
+  // [N, points]: the grid's position in pixels; its coordinates run from the last axis to the first.
   Out coordinate(std::int64_t axis) const {
     const Out flat = op("Reshape", 1, {grid_, ints({0, -1, axes_})}, {{"special_zero", true}});
     const Out g = squeeze(slice(flat, axes_ - 1 - axis, axes_ - axis, 2), {2}), n = extent(axis);
@@ -180,7 +180,7 @@ class GridSampler {
     return op("Minimum", 1, {op("Maximum", 1, {value, real(0)}), sub(extent(axis), real(1))});
   }
 
-  // Mirrored at the borders as often as needed: a triangle wave.
+  // Mirrored at the borders as often as necessary: a triangle wave.
   Out reflected(const Out& value, std::int64_t axis) const {
     const Out low = real(corners_ ? 0 : -0.5), n = extent(axis);
     const Out span = op("Maximum", 1, {corners_ ? sub(n, real(1)) : n, real(1e-6)});
@@ -213,7 +213,7 @@ class GridSampler {
             {add(base, real(2)), far(sub(real(2), t))}};
   }
 
-  // The pixels that one choice of neighbours names, times their weights; zero outside the image.
+  // The pixels selected by one choice of neighbours, times their weights; zero outside the image.
   Out term(const std::vector<Neighbours>& all, const std::vector<std::size_t>& choice, const Out& rows) const {
     Out index = int_scalar(0), weight = real(1);
     for (std::int64_t axis = 0; axis < axes_; ++axis) {
@@ -226,7 +226,7 @@ class GridSampler {
       index = add(mul(index, extent_of(x_, axis + 2)), whole);
     }
     const Out pixels = op("Gather", 8, {rows, index, int_scalar(1)}, {{"batch_dims", 1}});
-    // A single neighbour has the weight of a scalar only when nothing was cut.
+    // A single neighbour has a scalar weight only if nothing was cut.
     if (weight.get_partial_shape().rank() == Rank(0)) return pixels;
     return mul(pixels, convert(unsqueeze(weight, {2}), x_.get_element_type()));
   }
@@ -251,7 +251,7 @@ OutputVector grid_sample(const NodeContext& node) {
   return {GridSampler(node).sample()};
 }
 
-// A regular grid of [-1, 1], moved by theta: the coordinates (x first), and 1, times its transpose.
+// A regular grid of [-1, 1] transformed by theta: coordinates (x first) and 1, times its transpose.
 OutputVector affine_grid(const NodeContext& node) {
   const Out theta = node.input(0), size = convert(node.input(1), ElementType::kI64);
   const ElementType type = theta.get_element_type();

@@ -10,8 +10,8 @@ namespace onnx_reader {
 
 namespace {
 
-/// cos and sin of 2 pi k n / length, [length, outputs], angles in f64 and reduced to one turn so that large ones stay
-/// exact.
+/// cos and sin of 2 pi k n / length, [length, outputs]. Angles are in f64 and reduced to one turn, so that large ones
+/// stay exact.
 struct Waves {
   Out cosine, sine;
 };
@@ -24,7 +24,7 @@ Waves waves(const Out& length, const Out& inputs, const Out& outputs, ElementTyp
   return {convert(unary("Cos", angle), type), convert(unary("Sin", angle), type)};
 }
 
-// x [..., n, 1 or 2] over its last axis but one, cut or padded with zeros to `length`; sign -1 is the forward
+// Transforms the second-to-last axis of x [..., n, 1 or 2], cut or zero-padded to `length`; sign -1 is the forward
 // transform.
 Out transform(const Out& x, const Out& length, bool inverse, bool onesided) {
   const PartialShape& shape = x.get_partial_shape();
@@ -38,7 +38,7 @@ Out transform(const Out& x, const Out& length, bool inverse, bool onesided) {
   const Out cut = op("Slice", 8, {x, ints({0}), reshape(used, Ints{1}), ints({1}), ints({rank - 2})});
   const Out outputs = onesided ? add(div(length, int_scalar(2)), int_scalar(1)) : length;
   const Waves w = waves(length, used, outputs, type);
-  // The transformed axis comes last for the product.
+  // Moves the transformed axis to the end for the product.
   const auto component = [&](std::int64_t index) {
     return squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1});
   };
@@ -62,14 +62,14 @@ OutputVector dft(const NodeContext& node) {
   if (rank < 2) fail("the input has rank " + std::to_string(rank) + ", expected at least 2");
   std::int64_t axis = node.get_int("axis", 1);
   if (node.opset() >= 20) {
-    // An input since 20. Where it is not a constant the standard's default is the only choice that can be made here.
+    // An input since 20. If it is not a constant, only the standard's default can be assumed.
     const Ints axes = node.has_input(2) ? node.constant_ints(2, "axis") : Ints{-2};
     if (axes.size() != 1) fail("axis has " + std::to_string(axes.size()) + " values, expected 1");
     axis = axes[0];
   }
   axis = normalized_axis(axis, rank);
   if (axis == rank - 1) fail("the transformed axis cannot be the last, which holds real and imaginary part");
-  // Swaps the axis with the last but one, there and back.
+  // Swaps the axis with the second-to-last, and back.
   Ints order;
   for (std::int64_t i = 0; i < rank; ++i) order.push_back(i);
   std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 2)]);
@@ -81,9 +81,9 @@ OutputVector dft(const NodeContext& node) {
   return {moves ? transpose(y, order) : y};
 }
 
-// Frames of the signal at every frame_step, times the window, transformed.
+// Frames of the signal every frame_step, times the window, transformed.
 OutputVector stft(const NodeContext& node) {
-  // [batch, length] is what torch.stft exports: real numbers without an axis of their own.
+  // torch.stft exports [batch, length]: real numbers without an axis for components.
   const std::int64_t rank = node.rank(0);
   if (rank != 2 && rank != 3) fail("the signal has rank " + std::to_string(rank) + ", expected 2 or 3");
   const Out signal = rank == 2 ? unsqueeze(node.input(0), {2}) : node.input(0);

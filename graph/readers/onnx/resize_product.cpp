@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX: what Interpolate cannot say of Resize (antialiasing, exclude_outside, symmetric half pixels), as a product with
-// a matrix of weights per axis. Weights that follow from constants are folded to one.
+// ONNX: forms of Resize that Interpolate lacks (antialiasing, exclude_outside, symmetric half pixels), as a product
+// with one matrix of weights per axis. Weights that depend only on constants are folded.
 #include <algorithm>
 #include <cmath>
 
@@ -12,10 +12,10 @@ namespace onnx_reader {
 
 namespace {
 
-/// The rows of one axis' matrix: the weights of all input positions, for each output position.
+/// The matrix of one axis: for each output position, the weights of all input positions.
 class Weights {
  public:
-  /// @param extent, count, scale  scalars: positions before and after (i64), and their ratio in the type to compute in.
+  /// @param extent, count, scale  scalars: extents before and after (i64), and their ratio in the compute type.
   Weights(const ResizeForm& form, const Out& extent, const Out& count, const Out& scale)
       : form_(form), type_(scale.get_element_type()), extent_(extent), count_(count), scale_(scale) {}
 
@@ -29,8 +29,8 @@ class Weights {
     const Out places = range(zero, extent_, one, ElementType::kI64);
     Out weights = over(places);
     if (!form_.exclude_outside) {
-      // Positions beyond both ends, as far as the filter reaches from one that makes at least one output: they repeat
-      // the border.
+      // Positions beyond both ends, as far as the filter reaches for at least one output position; they repeat the
+      // border.
       const Out least = div(real(1), convert(extent_, type_));
       const Out width = div(real(form_.mode == "linear" ? 1 : 2), op("Maximum", 1, {slope, least}));
       const Out reach = convert(add(unary("Ceiling", width), real(1)), ElementType::kI64);
@@ -45,7 +45,7 @@ class Weights {
  private:
   Out real(double value) const { return scalar(type_, value); }
 
-  /// Where the output positions lie in the input.
+  /// Centres of the output positions in the input.
   Out centres() const {
     const Out at = range(int_scalar(0), count_, int_scalar(1), ElementType::kI64), x = convert(at, type_);
     const Out in = convert(extent_, type_), out = convert(count_, type_), half = real(0.5);
@@ -57,7 +57,7 @@ class Weights {
     if (form_.coordinates == "align_corners")
       return div(mul(x, sub(in, real(1))), op("Maximum", 1, {sub(out, real(1)), real(1)}));
     if (form_.coordinates == "half_pixel_symmetric") {
-      // Where in * scale is no whole number, what is cut off is cut off on both sides.
+      // If in * scale is not a whole number, the remainder is cut off equally on both sides.
       const Out kept = div(out, mul(in, scale_));
       return add(mul(div(in, real(2)), sub(real(1), kept)), middle);
     }
@@ -94,7 +94,7 @@ std::optional<std::vector<double>> known_numbers(const Out& x) {
   return op::v0::Constant(*value).to_doubles();
 }
 
-/// What Interpolate refuses is refused here too.
+/// Refuses what Interpolate refuses.
 void require_possible(const std::vector<double>& target, bool by_sizes) {
   for (const double value : target) {
     if (by_sizes && !(value >= 0)) fail("size " + std::to_string(value) + " is negative");
@@ -103,7 +103,7 @@ void require_possible(const std::vector<double>& target, bool by_sizes) {
   }
 }
 
-/// The range of an integer type of up to 16 bits, which overshooting weights leave.
+/// Range of an integer type of up to 16 bits; overshooting weights may exceed it.
 std::pair<double, double> range_of(ElementType type) {
   const double span = std::ldexp(1.0, static_cast<int>(bit_width(type)));
   return info(type).is_signed ? std::pair{-span / 2, span / 2 - 1} : std::pair{0.0, span - 1};

@@ -58,7 +58,7 @@ Out reduce(std::string_view type, const Out& x, const Out& axes, bool keep_dims)
 }
 Out broadcast_to(const Out& x, const Out& shape) { return op("Broadcast", 3, {x, shape}, {{"mode", "numpy"}}); }
 
-// Asked of the value even where the shape is known now: Model::reshape may change it. The tensor still knows its value.
+// Computed from the value even if the shape is known: Model::reshape may change it. The tensor still knows its value.
 Out shape_of(const Out& x) {
   if (as_type<op::v0::Constant>(x.get_node())) {
     Ints extents;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TensorProto: shapes and lengths are checked before a byte is taken.
+// TensorProto: shapes and lengths are checked before any bytes are read.
 #include <charconv>
 #include <cstring>
 #include <memory>
@@ -14,7 +14,7 @@ namespace onnx_reader {
 
 namespace {
 
-// Below this a copy is cheaper than keeping a string alive.
+// Below this size a copy is cheaper than keeping a string alive.
 constexpr std::size_t kAdoptBytes = 4096;
 
 Tensor adopt_raw(schema::TensorProto& proto, ElementType type, const Shape& shape) {
@@ -31,7 +31,7 @@ Tensor adopt_raw(schema::TensorProto& proto, ElementType type, const Shape& shap
   return Tensor(TensorInfo{type, shape, {}}, memory);
 }
 
-// A few bytes of file could ask for any memory.
+// Without a limit, a few bytes of a file could request any amount of memory.
 constexpr std::size_t kMaxSparseBytes = std::size_t{1} << 30;
 
 template <typename Destination, typename Field>
@@ -40,7 +40,7 @@ void fill(Tensor& tensor, const Field& field) {
   for (int i = 0; i < field.size(); ++i) out[i] = static_cast<Destination>(field.Get(i));
 }
 
-// Two elements share an entry of 8 bits in these types.
+// In these types two elements share an 8-bit entry.
 std::size_t field_length(ElementType type, std::size_t count) { return bit_width(type) == 4 ? (count + 1) / 2 : count; }
 
 Tensor from_typed_fields(const schema::TensorProto& proto, ElementType type, const Shape& shape, std::size_t count,
@@ -103,7 +103,7 @@ Tensor from_typed_fields(const schema::TensorProto& proto, ElementType type, con
       break;
     default:
       fill<std::uint16_t>(tensor, proto.int32_data());
-      break;  // i16, u16 and the bits of f16 and bf16
+      break;  // i16, u16, and the bits of f16 and bf16.
   }
   return tensor;
 }
@@ -112,7 +112,7 @@ std::uint64_t byte_count(const std::string& text, const std::string& what) {
   std::uint64_t value = 0;
   const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || result.ec != std::errc{} || result.ptr != text.data() + text.size()) {
-    throw Error(Code::kInvalidArgument, what + ": \"" + text + "\" is no byte count of external data");
+    throw Error(Code::kInvalidArgument, what + ": \"" + text + "\" is not a byte count of external data");
   }
   return value;
 }
@@ -166,7 +166,7 @@ ElementType element_type_from_onnx(int type, const std::string& what) {
     case TensorProto::BFLOAT16:
       return ElementType::kBf16;
     case 21:
-      return ElementType::kU4;  // UINT4 and INT4 are younger than some schema files
+      return ElementType::kU4;  // UINT4 and INT4 are newer than some schema files.
     case 22:
       return ElementType::kI4;
     default:
@@ -193,7 +193,7 @@ const Tensor& ExternalData::file(const std::string& location, const std::string&
   std::error_code error;
   const fs::path base = fs::weakly_canonical(folder_.empty() ? fs::path(".") : folder_, error);
   const fs::path target = fs::weakly_canonical(base / relative, error);
-  // A link may lead out of the folder as well.
+  // A link may also lead outside the folder.
   const fs::path inside = target.lexically_relative(base);
   if (leaves || error || inside.empty() || *inside.begin() == "..") {
     throw Error(Code::kInvalidArgument,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenVINO IR: the XML's layers and edges become nodes.
+// OpenVINO IR: converts the XML's layers and edges to nodes.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kMaxInfoDepth = 32;
 
-/// Ids of a layer's ports, in order. Most layers have two or three; one that joins has any number.
+/// Ids of a layer's ports, in order. Most layers have two or three; a Concat may have any number.
 class PortIds {
  public:
   void add(std::string id) {
@@ -45,7 +45,7 @@ class PortIds {
  private:
   static constexpr std::size_t kFew = 16;
   std::vector<std::string> ids_;
-  std::unordered_map<std::string, std::size_t> places_;  ///< Empty while there are few.
+  std::unordered_map<std::string, std::size_t> places_;  ///< Empty while there are only a few.
 };
 
 struct Layer {
@@ -53,9 +53,9 @@ struct Layer {
   std::string id, type, name;
   unsigned opset = 1;
   PortIds input_ports, output_ports;
-  // The source of each input: layer and output index; layer -1 while unconnected.
+  // The source of each input: layer and output index; layer -1 means not connected.
   std::vector<std::pair<std::ptrdiff_t, std::size_t>> sources;
-  std::shared_ptr<Node> node;  // null for Identity, which stands for what it reads
+  std::shared_ptr<Node> node;  // Null for Identity, which stands for its input.
   OutputVector outputs;
 };
 
@@ -71,7 +71,7 @@ class IrReader {
   }
 
  private:
-  /// Of a body within `outer`.
+  /// Reads a body within `outer`.
   IrReader(const IrReader& outer, pugi::xml_node net, const Layer& layer)
       : weights_(outer.weights_),
         origin_(outer.origin_ + ": body of '" + layer.name + "'"),
@@ -129,7 +129,7 @@ class IrReader {
     if (layers_.empty()) fail("has no layers");
   }
 
-  // 0 for anything but "opset<N>": such operations are extensions, which nothing here knows.
+  // 0 for anything but "opset<N>": such operations are extensions, which are not supported.
   static unsigned opset_of(std::string_view text) {
     if (text.substr(0, 5) != "opset") return 0;
     unsigned number = 0;
@@ -146,7 +146,7 @@ class IrReader {
   }
 
   using Missing = std::map<std::string, std::vector<std::string>>;
-  /// Of this net and of all bodies in it.
+  /// Includes this net and all bodies in it.
   void collect_missing(pugi::xml_node net, Missing& missing, int depth, std::uint64_t& nodes) const {
     const ModelLimits limits = model_limits();
     if (static_cast<std::uint64_t>(depth) > limits.depth)
@@ -222,7 +222,7 @@ class IrReader {
     }
   }
 
-  // Layers in the order of the file as far as their inputs allow; files are nearly always sorted already.
+  // Builds layers in file order as far as their inputs allow; files are nearly always sorted already.
   void build() {
     std::vector<std::size_t> waiting(layers_.size());
     std::vector<std::vector<std::size_t>> users(layers_.size());
@@ -259,7 +259,7 @@ class IrReader {
       inputs.push_back(from.outputs[output]);
     }
     if (is_identity(layer) && !is_op(inputs[0].get_node(), "Parameter")) {
-      // OpenVINO puts Identity before results to keep their names apart from those within: so the names are replaced.
+      // OpenVINO puts Identity before results to keep their names apart from inner ones, so the names are replaced.
       layer.outputs = inputs;
       const auto names = ir::split_names(layer.xml.child("output").child("port").attribute("names").as_string());
       if (!names.empty()) inputs[0].get_tensor().set_names({names.begin(), names.end()});
@@ -297,7 +297,7 @@ class IrReader {
     if (layer.type == "If") return make_if(layer, inputs);
     const Operation& operation = *operation_of(layer);
     Attributes attributes;
-    // Attributes that the table does not name are leftovers of older writers; OpenVINO ignores them as well.
+    // Attributes that the table lacks are leftovers of older writers; OpenVINO ignores them too.
     for (pugi::xml_attribute attribute : data.attributes()) {
       const AttributeSpec* spec = operation.find_attribute(attribute.name());
       if (!spec) continue;
@@ -309,7 +309,7 @@ class IrReader {
     return make_node(layer.type, layer.opset, inputs, std::move(attributes), layer.name);
   }
 
-  // --- control flow: bodies, and what joins them to the node ---------------------------------------------------------
+  // --- control flow: bodies, and how they are connected to the node -------------------------------------------------
   using Op = op::util::MultiSubGraphOp;
 
   /// A body, and which of its layers are parameters and results.
@@ -339,7 +339,7 @@ class IrReader {
     const auto found = layers.find(id.as_string());
     if (found == layers.end())
       throw Error(Code::kInvalidArgument,
-                  std::string("names \"") + id.as_string() + "\" as " + what + " of its body, which is none");
+                  std::string("names \"") + id.as_string() + "\" as " + what + " of its body, which it is not");
     return static_cast<std::uint64_t>(found->second);
   }
 
@@ -348,7 +348,7 @@ class IrReader {
     return *Attribute::from_text(AttributeKind::kInt, xml.attribute(name).as_string()).get_if<std::int64_t>();
   }
 
-  /// Reads <port_map> (of one body); back_edges are those of loops, null for others.
+  /// Reads <port_map> (of one body); back_edges are those of loops, null otherwise.
   void join_body(const Layer& layer, pugi::xml_node map, pugi::xml_node back_edges, const Body& body, int index,
                  Op& node, op::v5::Loop::SpecialBodyPorts* special) const {
     std::unordered_map<std::uint64_t, std::uint64_t> fed_back;
@@ -465,7 +465,7 @@ class IrReader {
     const auto end = text.data() + text.size();
     const auto result = std::from_chars(text.data(), end, value);
     if (text.empty() || result.ec != std::errc{} || result.ptr != end) {
-      throw Error(Code::kInvalidArgument, std::string(name) + "=\"" + std::string(text) + "\" is no byte count");
+      throw Error(Code::kInvalidArgument, std::string(name) + "=\"" + std::string(text) + "\" is not a byte count");
     }
     return value;
   }
@@ -511,7 +511,7 @@ class IrReader {
     if (depth > kMaxInfoDepth) fail("rt_info is nested deeper than " + std::to_string(kMaxInfoDepth) + " levels");
     for (pugi::xml_node child : info.children()) {
       if (child.type() != pugi::node_element) continue;
-      // Keys that are no XML names stand in an attribute.
+      // Keys that are not valid XML names are stored in an attribute.
       const bool plain = !child.attribute("name") || std::string_view(child.name()) != "info";
       const std::string key = plain ? child.name() : child.attribute("name").as_string();
       if (child.attribute("value")) {
@@ -544,7 +544,7 @@ class IrReader {
   const std::string origin_;
   const ConstantBytes elsewhere_;
   mutable pugi::xml_node
-      said_where_;  ///< The last attribute that named a constant's bytes: nothing of the model's own.
+      said_where_;  ///< The last attribute that located the bytes of a constant; it is not part of the model.
   pugi::xml_document document_;
   pugi::xml_node net_;
   int version_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader of OpenVINO IR, versions 10 and 11.
+// The reader of OpenVINO IR, versions 10 and 11.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,23 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Reads an IR from memory. Constants are views of `weights` where they are aligned for their type: nothing is copied.
+/// Reads an IR from memory. Constants that are aligned for their type are views of `weights`; only others are copied.
 ///
-/// Run-time information: the model's is nested maps of text; a node's or port's attribute "layout" of version 0 is the
-/// map rt_info["layout_0"]. Version 10 files carry no tensor names: inputs and outputs then get those of their layers.
+/// Run-time information: the model's is nested maps of text; attribute "layout", version 0, of a node or port becomes
+/// the map rt_info["layout_0"]. Version 10 has no tensor names: inputs and outputs get the names of their layers.
 /// @param xml      The text; need not outlive the call.
-/// @param weights  u8; may be empty when no constant has bytes. Kept alive by the constants.
+/// @param weights  u8; may be empty if no constant has bytes. Kept alive by the constants.
 /// @param origin   Names the model in messages.
 /// @errors kInvalidArgument: not an IR, malformed, cyclic, unconnected; kDataLoss: constants past the end of the
-///         weights; kUnimplemented: operations that are missing, all of them with node and operation set.
+///         weights; kUnimplemented: missing operations (lists all with node and operation set).
 TENON_API std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights,
                                          const std::string& origin = "the IR");
 
-/// Asked with each <attribute> in the rt_info of a Constant: its XML attributes as text, "name" among them.
-/// @return the constant's bytes (u8, of its size), or an empty tensor: this attribute does not say where they are.
+/// Called for each <attribute> in a Constant's rt_info, with its XML attributes as text, including "name".
+/// @return the constant's bytes (u8, of its size), or an empty tensor if this attribute does not locate them.
 using ConstantBytes = std::function<Tensor(const std::map<std::string, std::string, std::less<>>& attribute)>;
 
-/// As above, for IRs some of whose constants lie elsewhere than in `weights`.
+/// As above, for IRs with constants that lie outside of `weights`.
 TENON_API std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights, const std::string& origin,
                                          const ConstantBytes& elsewhere);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The IR reader: what it takes, and what it refuses with which words.
+// The IR reader: what it accepts, and what it refuses with which message.
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -152,7 +152,7 @@ TEST(IrReader, RefusesBrokenGraphs) {
   EXPECT_THAT(message(net(p + relu + layer("3", "Add", 2) + result,
                           edge(0, 0, 3, 0) + edge(1, 1, 3, 1) + edge(3, 2, 1, 0) + edge(1, 1, 2, 0))),
               HasSubstr("cycle"));
-  EXPECT_THAT(message(relu_net("1,x")), HasSubstr("\"1,x\" is no shape"));
+  EXPECT_THAT(message(relu_net("1,x")), HasSubstr("\"1,x\" is not a shape"));
   std::string deep;
   for (int i = 0; i < 200; ++i) deep += "<a>";
   for (int i = 0; i < 200; ++i) deep += "</a>";
@@ -195,7 +195,7 @@ TEST(IrReader, RunsStateThroughReadValueAndAssign) {
   }
 }
 
-// Version 10 has no tensor names and no output_names; what the layers say is the same.
+// Version 10 has no tensor names and no output_names; its layers are described in the same way.
 TEST(IrReader, ReadsNetworksOfVersion10LikeThoseOf11) {
   const char* zoo = std::getenv("TENON_ZOO");
   for (const char* name : {"bert_tiny", "lstm_tiny", "loop_tiny"}) {
@@ -219,7 +219,7 @@ TEST(IrReader, ReadsNetworksOfVersion10LikeThoseOf11) {
   }
 }
 
-// A state of version 3 (its type and shape come from the initial value) beside the later form.
+// A state of version 3 (type and shape from the initial value) next to the later form.
 TEST(IrReader, RunsStatesOfTheFirstForm) {
   Tensor weights(ElementType::kU8, Shape{8});
   const float initial[] = {5, 7};

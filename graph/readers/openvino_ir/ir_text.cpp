@@ -21,7 +21,7 @@ Dimension::value_type length(std::string_view digits, std::string_view whole) {
   const auto result = std::from_chars(digits.data(), end, value);
   if (result.ec != std::errc{} || result.ptr != end || value < 0 || value == Dimension::kUnbounded) {
     throw Error(Code::kInvalidArgument,
-                "\"" + std::string(whole) + "\" is no shape; expected extents such as \"1,3,?,2..8\"");
+                "\"" + std::string(whole) + "\" is not a shape; expected extents such as \"1,3,?,2..8\"");
   }
   return value;
 }

@@ -36,7 +36,7 @@ const op::v0::Constant* largest_constant(const Model& model) {
 }
 
 TEST_F(MappedWeights, OfAnIrAreNeitherReadNorDuplicated) {
-  // A gigabyte that takes no room on the disc: holes read as zeros.
+  // A sparse file of a gigabyte: it takes no space on the disc, and holes read as zeros.
   std::ofstream(folder_ / "m.bin").put('\0');
   fs::resize_file(folder_ / "m.bin", kWeightBytes);
   std::ofstream(folder_ / "m.xml") << R"(<net name="m" version="11"><layers>
@@ -62,8 +62,8 @@ TEST_F(MappedWeights, OfAnIrAreNeitherReadNorDuplicated) {
   EXPECT_EQ(largest_constant(*model)->get_data_ptr(), largest_constant(*copy)->get_data_ptr());
 }
 
-// OpenVINO writes constants one right behind the other: those that a neighbour of odd size moved off their type's
-// alignment are copied, since kernels may not read them there.
+// OpenVINO writes constants without gaps: those that a neighbour of odd size moved off their type's alignment are
+// copied, because kernels may not read them there.
 TEST_F(MappedWeights, OfWhatOpenVinoWroteAreInPlaceWhereTheyAreAligned) {
   const char* zoo = std::getenv("TENON_ZOO");
   for (const char* name : {"bert_tiny", "unet_tiny", "lstm_tiny", "resnet50_int8_tiny"}) {

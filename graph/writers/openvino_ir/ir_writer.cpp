@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenVINO IR v11: nodes become the XML's layers and edges, constants the weights.
+// OpenVINO IR v11: nodes become the XML's layers and edges, constants become the weights.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -19,12 +19,12 @@ inline namespace v1 {
 
 namespace {
 
-// Large constants start on a cache line, so that a reader may use them in place with vector loads; small ones on 8
-// bytes.
+// Large constants start on a cache line, so that readers may use them in place with vector loads; small ones are
+// aligned to 8 bytes.
 constexpr std::size_t kLargeBytes = 4096, kLargeAlignment = 64, kSmallAlignment = 8;
 
 std::uint64_t hash_bytes(const void* data, std::size_t size) {
-  // FNV-1a over words: only to find candidates, which are compared in full.
+  // FNV-1a over words. Only finds candidates, which are then compared in full.
   const auto* bytes = static_cast<const unsigned char*>(data);
   std::uint64_t hash = 0xcbf29ce484222325u ^ size;
   for (; size >= 8; size -= 8, bytes += 8) {
@@ -40,11 +40,11 @@ std::uint64_t hash_bytes(const void* data, std::size_t size) {
 class WeightStore {
  public:
   WeightStore() = default;
-  /// Nothing is stored: constants are known by the numbers that `number` gives them.
+  /// Stores nothing: constants are identified by the numbers that `number` returns.
   explicit WeightStore(NumberOfConstant number) : number_(std::move(number)) {}
   bool by_number() const { return number_ != nullptr; }
   std::uint64_t number(const Tensor& tensor) const { return number_(tensor); }
-  /// The offset at which the bytes stand in the file.
+  /// Returns the offset of the bytes in the file.
   std::size_t add(const Tensor& tensor) {
     const std::size_t size = tensor.size_bytes();
     if (size == 0) return end_;
@@ -104,7 +104,7 @@ void write_model_info(pugi::xml_node parent, const AnyMap& map) {
   }
 }
 
-// Only entries of the form that the reader makes can be written; others belong to the process (pointers, objects).
+// Only entries in the form that the reader makes can be written; others (pointers, objects) belong to the process.
 void write_node_info(pugi::xml_node parent, const RTMap& map) {
   pugi::xml_node info;
   for (const auto& [key, value] : map) {
@@ -186,7 +186,7 @@ void write_part(pugi::xml_node port, const Part& part) {
   append_number(port, "part_size", part.m_part_size);
 }
 
-/// Parameters come first among a body's layers and results last, so their ids follow from their places.
+/// A body's layers begin with its parameters and end with its results, so their ids follow from their positions.
 struct BodyIds {
   explicit BodyIds(const Model& body)
       : first_result(static_cast<std::int64_t>(layer_order(body).size() - body.get_results().size())) {}
@@ -299,7 +299,7 @@ void write_layer(pugi::xml_node layers, std::size_t id, const Node& node, Weight
   if (with_bodies) write_bodies(layer, *with_bodies, weights);
 }
 
-// Parameters and results stand in the model's order, since readers take theirs from it.
+// Parameters and results are in the model's order, because readers take it from the file.
 NodeVector layer_order(const Model& model) {
   NodeVector order(model.get_parameters().begin(), model.get_parameters().end());
   for (const auto& node : model.get_ordered_ops()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The IR writer: what is read back is what was written.
+// The IR writer: models read back equal those written.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -167,7 +167,7 @@ TEST_F(IrWriterFiles, StoresEqualConstantsOnce) { EXPECT_EQ(serialize(*model_).w
 
 TEST_F(IrWriterFiles, ReplacesWholeFilesOrLeavesThemAsTheyWere) {
   std::ofstream(folder_ / "m.xml") << "old";
-  fs::create_directory(folder_ / "m.bin");  // renaming a file onto a folder fails, even for root
+  fs::create_directory(folder_ / "m.bin");  // Renaming a file onto a folder fails, even for root.
   EXPECT_THROW(serialize(*model_, folder_ / "m.xml"), Error);
   EXPECT_EQ(file_count(), 2U);
   std::string text;

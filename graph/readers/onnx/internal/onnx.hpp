@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What converters of ONNX operations work with: the node at hand, and short forms for making nodes.
+// The interface for converters of ONNX operations: the current node, and short forms for making nodes.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@ namespace onnx_reader {
 using Out = Output<Node>;
 using Ints = std::vector<std::int64_t>;
 
-/// A graph within a node, converted. What it reads of the graphs around it became parameters, where it is not constant.
+/// A converted graph inside a node. Values that it reads from outer graphs became parameters, unless they are constant.
 struct Body {
   OutputVector outputs;
   ParameterVector captured_parameters;
-  OutputVector captured;  ///< The outer value of each of those.
+  OutputVector captured;  ///< The outer values for those parameters.
 };
 class BodyReader {
  public:
   virtual ~BodyReader() = default;
-  /// @param inputs  Stand for the graph's own inputs; missing ones at the end are an error.
+  /// @param inputs  Replace the graph's own inputs; too few are an error.
   virtual Body read(const schema::GraphProto& graph, const OutputVector& inputs) = 0;
-  /// Into the graph around it: nothing is captured.
+  /// Converts into the enclosing graph; captures nothing.
   virtual OutputVector read_inline(const schema::GraphProto& graph) = 0;
 };
 
-/// One ONNX node with its inputs already converted. Errors thrown by its getters name no node: the reader adds that.
+/// One ONNX node with converted inputs. Errors of its getters do not name the node: the reader adds that.
 class NodeContext {
  public:
   NodeContext(schema::NodeProto& proto, OutputVector inputs, std::int64_t opset, ExternalData& external,
@@ -43,7 +43,7 @@ class NodeContext {
       : proto_(proto), inputs_(std::move(inputs)), opset_(opset), external_(external), bodies_(bodies) {}
 
   const std::string& op_type() const { return proto_.op_type(); }
-  /// Of the node's domain.
+  /// Version of the node's domain.
   std::int64_t opset() const { return opset_; }
   std::size_t input_count() const { return inputs_.size(); }
   std::size_t output_count() const { return static_cast<std::size_t>(proto_.output_size()); }
@@ -58,9 +58,9 @@ class NodeContext {
   ElementType type(std::size_t index) const { return input(index).get_element_type(); }
   /// The rank of an input. @errors kUnimplemented: it is dynamic.
   std::int64_t rank(std::size_t index) const;
-  /// An integer input whose value is known now; nothing when it comes from elsewhere.
+  /// The value of an integer input if known at conversion; otherwise nothing.
   std::optional<Ints> known_ints(std::size_t index) const;
-  /// As known_ints. @errors kUnimplemented: unknown until the model runs.
+  /// As known_ints. @errors kUnimplemented: known only when the model runs.
   Ints constant_ints(std::size_t index, const char* meaning) const;
 
   bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
@@ -73,7 +73,7 @@ class NodeContext {
   std::vector<double> get_floats(std::string_view attribute) const;
   std::vector<std::string> get_strings(std::string_view attribute) const;
   Tensor get_tensor(std::string_view attribute) const;
-  /// A sparse tensor, written out.
+  /// A sparse tensor, made dense.
   Tensor get_sparse_tensor(std::string_view attribute) const;
   /// The element type that an integer attribute names.
   ElementType get_type(std::string_view attribute) const;
@@ -119,7 +119,7 @@ void add_control_flow(ConverterTable& table);
 [[noreturn]] void fail(const std::string& message);
 [[noreturn]] void unimplemented(const std::string& message);
 
-/// The first output of a new node.
+/// Makes a node and returns its first output.
 Out op(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes = {});
 OutputVector ops(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes = {});
 /// i64 [n], and an i64 scalar.
@@ -137,7 +137,7 @@ Out div(const Out& x, const Out& y);
 Out power(const Out& x, double exponent);
 Out unary(std::string_view type, const Out& x);
 Out select(const Out& condition, const Out& x, const Out& y);
-/// x itself when it is of that type already.
+/// Returns x itself if it has that type already.
 Out convert(const Out& x, ElementType type);
 Out reshape(const Out& x, const Out& shape);
 Out reshape(const Out& x, const Ints& shape);
@@ -149,9 +149,9 @@ Out concat(const OutputVector& parts, std::int64_t axis);
 Out slice(const Out& x, std::int64_t begin, std::int64_t end, std::int64_t axis);
 Out reduce(std::string_view type, const Out& x, const Out& axes, bool keep_dims);
 Out broadcast_to(const Out& x, const Out& shape);
-/// i64 [rank]; a Constant when the shape is static.
+/// i64 [rank]; a Constant if the shape is static.
 Out shape_of(const Out& x);
-/// i64 scalar: the number of axes; a Constant when it is known.
+/// i64 scalar: the number of axes; a Constant if known.
 Out rank_of(const Out& x);
 /// i64 scalar: one extent.
 Out extent_of(const Out& x, std::int64_t axis);
@@ -159,12 +159,12 @@ Out extent_of(const Out& x, std::int64_t axis);
 Out all_axes(const Out& x);
 Out range(const Out& start, const Out& stop, const Out& step, ElementType type);
 Out matmul(const Out& a, const Out& b, bool transpose_a = false, bool transpose_b = false);
-/// x reshaped so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like
+/// Reshapes x so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like
 /// `like`.
 Out per_channel(const Out& x, const Out& like);
-/// The integer values of a small tensor known now.
+/// The integer values of a small tensor if known at conversion.
 std::optional<Ints> known_ints(const Out& x);
-/// axis, or axis + rank for a negative one. @errors kInvalidArgument: out of range.
+/// axis, or axis + rank if negative. @errors kInvalidArgument: out of range.
 std::int64_t normalized_axis(std::int64_t axis, std::int64_t rank);
 
 }  // namespace onnx_reader

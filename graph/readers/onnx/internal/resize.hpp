@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forms of ONNX's Resize that Interpolate does not have.
+// Forms of ONNX's Resize that Interpolate lacks.
 #pragma once
 
 #include <string>
@@ -14,11 +14,11 @@ struct ResizeForm {
   std::string mode;         ///< "linear" or "cubic".
   std::string coordinates;  ///< ONNX's coordinate_transformation_mode, without tf_crop_and_resize.
   double cube_coeff = -0.75;
-  bool antialias = false;        ///< Where it makes smaller, the filter is as wide as what one output position covers.
-  bool exclude_outside = false;  ///< Else positions beyond the border repeat it.
+  bool antialias = false;        ///< When reducing, the filter is as wide as the span of one output position.
+  bool exclude_outside = false;  ///< Otherwise positions beyond the border repeat it.
 };
 
-/// @param target  [axes] of i64 sizes or f32 scales; may be known only when the model runs.
+/// @param target  [axes] of i64 sizes or f32 scales; may be unknown until the model runs.
 Out resize_by_products(const Out& x, const Out& target, bool by_sizes, const Ints& axes, const ResizeForm& form);
 
 }  // namespace onnx_reader

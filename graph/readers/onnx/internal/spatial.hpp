@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows of convolutions and pools: ONNX's attributes in the table's terms.
+// Windows of convolutions and pools: converts ONNX's attributes to the operation table's.
 #pragma once
 
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
@@ -8,7 +8,7 @@ namespace tenon {
 inline namespace v1 {
 namespace onnx_reader {
 
-/// Attributes that convolutions and pools share; lists have one entry per spatial axis.
+/// Attributes shared by convolutions and pools; lists have one entry per spatial axis.
 struct Window {
   Ints strides, dilations, pads_begin, pads_end;
   std::string auto_pad;  ///< "explicit", "same_upper", "same_lower", "valid"

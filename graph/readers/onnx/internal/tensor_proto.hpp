@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX's serialised tensors as tensors.
+// Converts ONNX's serialised tensors.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +19,7 @@ namespace schema = ::tenon::onnx_schema;
 /// @errors kUnimplemented: a type that Tenon's tensors cannot hold (text, complex, 8-bit floats); names `what`.
 ElementType element_type_from_onnx(int type, const std::string& what);
 
-/// Files of external data, each mapped, or read, once.
+/// Files of external data; each is mapped or read once.
 class ExternalData {
  public:
   explicit ExternalData(std::filesystem::path folder, bool map = true) : folder_(std::move(folder)), map_(map) {}
@@ -32,12 +32,12 @@ class ExternalData {
   std::map<std::string, Tensor> files_;
 };
 
-/// The tensor's value. Large raw_data is taken out of `proto` rather than copied; external data stays in its mapping.
+/// The tensor's value. Large raw_data is moved out of `proto`, not copied; external data stays in its mapping.
 /// @errors kInvalidArgument, kDataLoss, kUnimplemented, all naming `what`.
 Tensor tensor_from_proto(schema::TensorProto& proto, ExternalData& external, const std::string& what);
 
-/// A sparse tensor, written out. @errors as tensor_from_proto; also indices that are out of range or do not fit the
-/// values, and a dense size out of all proportion (kResourceExhausted).
+/// A sparse tensor, made dense. @errors as tensor_from_proto; also for indices that are out of range or do not match
+/// the values, and for an excessive dense size (kResourceExhausted).
 Tensor tensor_from_sparse(schema::SparseTensorProto& proto, ExternalData& external, const std::string& what);
 
 }  // namespace onnx_reader

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for the ONNX reader in builds that have no protobuf or no ONNX schema: says so.
+// Replaces the ONNX reader in builds without protobuf or an ONNX schema; throws an error that says so.
 #include <tenon/graph/readers/onnx/backend_suite.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 

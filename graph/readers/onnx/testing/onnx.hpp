@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the ONNX reader: models made message by message.
+// For tests of the ONNX reader: builds models message by message.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text forms that the IR's reader and writer share: type names, shapes, lists of names.
+// Text forms shared by the IR's reader and writer: type names, shapes, lists of names.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace tenon {
 inline namespace v1 {
 namespace ir {
 
-/// Layer types that IR spells unlike the operation table: "Const" is Constant.
+/// Maps layer types that IR names differently from the operation table: "Const" is Constant.
 std::string operation_from_layer(std::string_view layer_type);
 std::string layer_from_operation(std::string_view operation);
 
-/// "FP32", "I64", "BOOL": the precision of a port.
+/// The precision of a port: "FP32", "I64", "BOOL".
 std::string precision_name(ElementType type);
 
 /// "1,3,?,2..8", "1, -1" or "..." . @errors kInvalidArgument.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts as text, and packed constants by what they were packed from.
+// Layouts as text, and look-up of packed constants by their origin.
 #include <tenon/engine/plan/packed_constants.hpp>
 
 #include <tenon/core/error.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices get for free: defaults of the device interface.
+// Default implementations of the device interface.
 #include <tenon/runtime/device/device.hpp>
 
 #include <cstring>
@@ -140,7 +140,7 @@ std::shared_ptr<RemoteContextImpl> Device::default_context(const AnyMap&) {
 
 Tensor read_all(std::istream& stream) {
   constexpr std::size_t kFirst = std::size_t{1} << 16;
-  // Where the stream can tell how much is left, one allocation does.
+  // If the stream knows its remaining length, one allocation suffices.
   std::size_t capacity = kFirst;
   if (const auto here = stream.tellg(); here != std::istream::pos_type(-1) && stream.seekg(0, std::ios::end)) {
     capacity = static_cast<std::size_t>(stream.tellg() - here) + 1;

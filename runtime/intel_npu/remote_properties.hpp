@@ -31,7 +31,7 @@ TENON_ENUM_TEXT(MemType, "memory type",
 inline constexpr Property<MemType> mem_type{"MEM_TYPE"};
 /// As a parameter: the descriptor or pointer to share. As an answer: the address of the memory for the device.
 inline constexpr Property<npu_handle_param> mem_handle{"MEM_HANDLE"};
-/// The ze_context_handle_t. As a parameter of create_context: the application's own, which outlives the Core.
+/// The ze_context_handle_t. As a parameter of create_context: the application's own, which must outlive the Core.
 inline constexpr Property<npu_handle_param> l0_context{"L0_CONTEXT"};
 
 /// A file's bytes from an offset on. @errors kInvalidArgument: "Provided path is empty."

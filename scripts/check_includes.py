@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-# A folder may include itself and what its row names. Rows follow the layer list of ARCHITECTURE.md.
+# A folder may include itself and the folders in its row. Rows follow the layer list of ARCHITECTURE.md.
 LAYERS = {
     "core": set(),
     "frameworks": {"core"},
@@ -22,9 +22,9 @@ LAYERS = {
     "bindings": {"core", "frameworks", "graph", "runtime", "vision"},
     "compat": {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements"},
 }
-FREE = {"tools", "examples", "tests", "bench", "fuzz", "models"}  # Use everything; nobody includes them.
+FREE = {"tools", "examples", "tests", "bench", "fuzz", "models"}  # May use everything; nothing includes them.
 HUBS = {"cpu", "dmabuf"}
-# Rooms of one folder, the lowest first: each may include those before it. What lies in the folder itself is above them all, but for
+# Rooms of one folder, the lowest first: each may include those before it. Files in the folder itself are above them all, except for
 # the headers that say what the folder is for.
 ROOMS = {
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),

@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-# What is measured, our benchmark, its floor in the same binary, and the ratio that we aim at (None: no aim stated).
+# What is measured, our benchmark, its floor in the same binary, and the ratio that is our aim (None: no aim stated).
 ROWS = [
     ("wrap a CPU tensor / make_shared of an equal struct", "Wrap/cpu/224x224_rgb", "Wrap/floor/make_shared", 2),
     ("repeated map of a pooled buffer / a bare header", "Map/cpu->null.block/224x224_rgb_repeat", "Map/floor/bare_header", 3),

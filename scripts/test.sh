@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev test: the fast tier. Each step prints its time; the last line counts them all.
+# ./dev test: the fast tier. Each step prints its time; the last line sums up all steps.
 
 PASSED=0 FAILED=0 SUMMARY=()
 
@@ -45,12 +45,12 @@ ctest_step() {
 
 build_step() { configure "$1" && build "$@"; }
 
-# As on a machine that has the demo's packages only: nothing may lean on what the tests bring along.
+# As on a machine that only has the demo's packages: nothing may depend on what the tests install.
 configure_demo() {
   cmake --fresh --preset demo -B build/demo -DTENON_WITH_OPENVINO=OFF >build/demo.configure.log 2>&1 || { grep -A8 'CMake Error' build/demo.configure.log; return 1; }
 }
 
-# Real dma-bufs, where the kernel and the emulator can be had. The whole suite runs there in ./dev check vm.
+# Real dma-bufs, if the kernel and the emulator are available. The whole suite runs there in ./dev check vm.
 vm_step() {
   local title="real dma-bufs in a VM" code=0
   source scripts/vm.sh
@@ -76,7 +76,7 @@ test_all() {
     step "lint" scripts/lint.sh
     vm_step
     step "build (address and undefined-behaviour sanitizers)" build_step asan tenon_sanitized_tests
-    # Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
+    # Tests request absurd sizes on purpose: the allocator must return null, as malloc does, instead of ending the process.
     ASAN_OPTIONS=allocator_may_return_null=1 \
       ctest_step "tests (sanitized: core, frameworks, parsers)" build/asan -L '^(core|frameworks|parsers)$'
     step "build (minimal: core alone)" build_step minimal

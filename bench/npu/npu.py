@@ -30,8 +30,8 @@ PAUSES_US = (20, 500)
 THREADS = 2
 LARGE = ["resnet50", "yolo", "unet", "vit_b16"]
 MODELS = ["relu1", "mobilenetv2"] + LARGE
-# The NPU plugins have no threads to set; ours and theirs are told the same. OpenVINO's refuses f32, so that beside it both leave
-# the precision to the driver's compiler, which takes bf16 where that is near enough; beside the CPU device ours is told f32.
+# The NPU plugins have no threads setting; ours and theirs get the same NPU_TILES. OpenVINO's refuses f32, so beside it both leave
+# the precision to the driver's compiler, which takes bf16 if that is accurate enough; beside the CPU device ours is set to f32.
 TEAM = {"cpu": ("tenon", "CPU", "f32"), "npu_f32": ("tenon", "NPU", "f32"), "npu": ("tenon", "NPU", "own"),
         "ov_cpu": ("openvino", "CPU", "f32"), "ov_npu": ("openvino", "NPU", "own")}
 NAMES = {"cpu": "CPU device", "npu_f32": "NPU device in f32", "npu": "NPU device", "ov_cpu": "OpenVINO's CPU plugin",

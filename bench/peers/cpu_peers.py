@@ -86,7 +86,7 @@ def rounds_of(team, verb, rounds, seconds):
     times, names = {name: [] for name in team}, list(team)
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[: turn % len(names)]:
-            time.sleep(0.01)  # Threads of the one before stop spinning.
+            time.sleep(0.01)  # Until the spinning threads of the previous one have stopped.
             team[name].ns(verb, max(1, counts[name] // 20))
             times[name].append(team[name].ns(verb, counts[name]))
     return times
@@ -118,7 +118,7 @@ def measure_calls(build, zoo, rounds, say):
     if "onnxruntime" in team:
         team.pop("onnxruntime").close()  # Its Python binding would be measured.
     for worker in team.values():
-        worker.ask(f"load {zoo / 'relu1.onnx'} 1")  # The best for both: there is nothing to share out.
+        worker.ask(f"load {zoo / 'relu1.onnx'} 1")  # The best for both: there is nothing to parallelise.
     agree("relu1", team)
     for verb in CALLS:
         found[verb] = summary(rounds_of(team, verb, rounds, 0.05))

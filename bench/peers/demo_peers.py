@@ -17,7 +17,7 @@ PROGRAMS = {
     "tuned": "libavcodec + OpenVINO, wrapped planes, requests in flight (tuned.cpp)",
 }
 AIMS = {"naive": 1.3, "tuned": 1.0}
-# Decoders copy bits of their input and of pictures at edges, all alike: what concerns us is what happens to whole pictures after.
+# Decoders copy bits of their input and of pictures at edges, all alike: we count what happens to whole pictures afterwards.
 DECODER = re.compile(r"libav(codec|format)\.so")
 MODEL = re.compile(r"libopenvino|libtenon_device|libdnnl|libtenon_cpu")
 

@@ -101,7 +101,7 @@ def main():
             results = {peer: [] for peer in commands}
             for _ in range(options.rounds):
                 for peer, command in commands.items():
-                    # What took too long once is not tried again.
+                    # Once too slow, not tried again.
                     if None not in results[peer]:
                         results[peer].append(measure(command, path, options.limit))
             row = [name]

@@ -30,7 +30,7 @@ def say(text):
 
 def machine():
     names = re.findall(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text()) or ["unknown CPU"]
-    packed = pathlib.Path(__file__).resolve().parent / "versions.json"  # Of what pack.py brought along.
+    packed = pathlib.Path(__file__).resolve().parent / "versions.json"  # The versions that pack.py recorded.
     known = json.loads(packed.read_text()) if packed.exists() else {}
     for package in ("openvino", "onnxruntime"):
         try:
@@ -80,7 +80,7 @@ def main():
     parser.add_argument("--no-readme", action="store_true")
     options = parser.parse_args()
     build = options.build.resolve()
-    # The same processors for everybody, and as many as there are threads.
+    # The same processors for all, and as many as there are threads.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: cpu_peers.THREADS])
     store = ROOT / "out/peers/peers.json"
     store.parent.mkdir(parents=True, exist_ok=True)

@@ -289,7 +289,7 @@ def measure(result, options, build, save):
             try:
                 entry[key] = run()
             except RuntimeError as error:
-                # A model whose own reshapes fix the batch has no other.
+                # A model whose own reshapes fix the batch size can't have another.
                 entry.pop(key, None)
                 peers.say(f"zoo: {precision} {model}: no {key}: {str(error)[:160]}")
                 continue
@@ -353,7 +353,7 @@ def main():
     if CORES in options.only:
         measure_on_cores(result, options, build, save)
     if set(options.only) & set(PARTS):
-        # The same processors for everybody, and as many as there are threads.
+        # The same processors for all, and as many as there are threads.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
         result["machine"] = peers.machine()
         measure(result, options, build, save)

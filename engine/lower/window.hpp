@@ -13,7 +13,7 @@ struct Window {
   dnnl::memory::dims dilations;  ///< 0 means dense.
   dnnl::memory::dims pads_begin;
   dnnl::memory::dims
-      pads_end;  ///< As the output's extent implies; may be negative when trailing elements are unused.
+      pads_end;  ///< What the output's extent implies; may be negative when trailing elements are unused.
   bool is_dilated() const {
     for (auto d : dilations)
       if (d != 0) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a cache entry and as a CPU blob: a model, or a tenon::Error. Hashes stop nearly all mutations at once,
-// so that every input is tried as it is, and once more with the hashes made right: then what lies behind them is
+// so every input is tried unchanged, and once more with the hashes corrected, so that the code behind them is
 // reached.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -23,7 +23,7 @@
 
 namespace {
 
-// The layouts of both headers, as runtime/cache/file.cpp and devices/cpu/blob.cpp have them.
+// The layouts of both headers, as in runtime/cache/file.cpp and devices/cpu/blob.cpp.
 constexpr std::size_t kEntryHeader = 112, kEntryInfoBytes = 24, kEntryInfoHash = 48, kEntryPayloadHash = 64,
                       kEntryOwn = 96;
 constexpr std::size_t kBlobHeader = 512, kBlobTotal = 16, kBlobContent = 104, kBlobIdentity = 128, kBlobOwn = 496;
@@ -101,7 +101,7 @@ void write_seed(const std::string& folder, const std::string& name, const std::s
   std::ofstream(folder + "/" + name, std::ios::binary) << bytes;
 }
 
-/// Repairing what is whole changes nothing, unless a header has another layout by now than this file believes.
+/// Correcting the hashes of a whole file changes nothing, unless a header's layout differs from this fuzzer's.
 void check_repair(const std::string& whole, void (*repair)(std::string&)) {
   std::string repaired = whole;
   repair(repaired);
@@ -143,7 +143,7 @@ void write_seeds(const std::string& folder) {
 
 }  // namespace
 
-/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and ends: entries are made by this very build.
+/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and exits: this build makes the entries.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (const char* folder = std::getenv("TENON_FUZZ_SEEDS")) {
     write_seeds(folder);

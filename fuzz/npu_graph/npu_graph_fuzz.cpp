@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as what clients give the NPU's compiler: an in-memory IR, its XML alone, build flags, a native binary as it
-// is and with its hashes made right: a program, or a tenon::Error.
+// Any bytes as input to the NPU's compiler: an in-memory IR, its XML alone, build flags, a native binary unchanged
+// and with its hashes corrected: a program, or a tenon::Error.
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -59,7 +59,7 @@ void write_seeds(const std::string& folder) {
 
 }  // namespace
 
-/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and ends: binaries are made by this very build.
+/// With TENON_FUZZ_SEEDS=FOLDER it fills that folder and exits: this build makes the binaries.
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   if (const char* folder = std::getenv("TENON_FUZZ_SEEDS")) {
     write_seeds(folder);
@@ -70,13 +70,13 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Bytes given(data, data + size);
-  // What constants of an XML alone read.
+  // What the constants of an XML without weights read.
   static const tenon::Tensor weights = [] {
     tenon::Tensor zeros(tenon::ElementType::kU8, tenon::Shape{65536});
     std::memset(zeros.data(), 0, zeros.size_bytes());
     return zeros;
   }();
-  // Addresses in an IR are believed within this process's memory: they are not the fuzzer's to make up.
+  // Addresses in an IR are trusted within this process's memory, so the fuzzer must not invent them.
   const std::string text(given.begin(), given.end());
   if (text.find("WeightsPointerAttribute") == text.npos) {
     try_ir(given);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon cache list|verify|clear FOLDER: what the compiled-model cache holds.
+// tenon cache list|verify|clear FOLDER: the contents of a compiled-model cache.
 #include <chrono>
 #include <ctime>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon compile: a model made ready for a device, what the passes did to it, and the result as a file.
+// tenon compile: a model compiled for a device, what the passes did to it, and the result as a file.
 #include <chrono>
 #include <memory>
 #include <sstream>

@@ -61,7 +61,7 @@ void show_route(const RouteOptions& options) {
                            .dump(2));
   } else {
     const std::string text = plan->explain();
-    // Without --explain only the way taken; a refusal always explains itself.
+    // Without --explain only the route taken; a refusal always explains itself.
     const auto refused = text.find("\n  refused");
     fmt::print("{}\n",
                options.explain || !plan->possible() || refused == std::string::npos ? text : text.substr(0, refused));

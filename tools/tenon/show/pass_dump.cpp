@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs before and after each pass: what went, what came, and the picture.
+// Graphs before and after each pass: nodes removed, nodes added, and the picture.
 #include <tenon/tools/tenon/show/pass_dump.hpp>
 
 #include <set>

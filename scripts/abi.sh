@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares the C API's ABI with tests/abi/tenon_c.abi by abidiff: a removed function or enumerator, or a changed signature,
-# struct or number, fails; additions do not. scripts/abi.sh --update makes the present ABI the reference.
+# Compares the C API's ABI with tests/abi/tenon_c.abi by abidiff: removed functions and enumerators, and changed
+# signatures, structs and numbers, fail; additions do not. scripts/abi.sh --update makes the present ABI the reference.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 reference=tests/abi/tenon_c.abi
@@ -9,7 +9,7 @@ work=build/abi
 mkdir -p "$work/include"
 ln -sfn "$PWD" "$work/include/tenon"
 
-# The build and its tests ensure that headers, exports and definitions agree; so the ABI is that of the headers, and no C++
+# The build and its tests keep headers, exports and definitions equal; so the ABI is that of the headers, and no C++
 # library need be built to check it.
 python3 bindings/c/generate.py --check
 python3 bindings/c/generate.py --stub "$work/stub.c"

@@ -50,7 +50,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]tenon/([^>"]+)[>"]', re.MULTILINE)
 
 
 def upward(path: pathlib.Path, target: str):
-    """What is wrong with that include, where both lie in rooms of one folder."""
+    """The problem with an include within a folder that has rooms."""
     for folder, (rooms, contracts) in ROOMS.items():
         if not path.as_posix().startswith(folder + "/") or not target.startswith(folder + "/"):
             continue
@@ -91,12 +91,12 @@ def violations(path: pathlib.Path):
 
 
 def unit(name: str) -> str:
-    """A header and its source are one; the C API's generated headers stand for themselves."""
+    """A header and its source form one unit; each generated header of the C API is one."""
     return name if name.endswith(".h") else name.rsplit(".", 1)[0]
 
 
 def circles(names):
-    """Sets of units that reach each other, each unit in the largest one."""
+    """Sets of units that reach each other, each as large as possible."""
     known = set(names)
     arrows = {}
     for name in names:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes README's matrices from what `tenon matrix --json` printed: matrix.py TITLE=FILE..."""
+"""Writes README's matrices from the output of `tenon matrix --json`: matrix.py TITLE=FILE..."""
 import datetime
 import json
 import os

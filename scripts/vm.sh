@@ -127,7 +127,7 @@ vm_build() {
   (cd "$root" && find . | cpio -o -H newc --quiet) >"$VM/base.cpio.part" && mv "$VM/base.cpio.part" "$VM/base.cpio"
 }
 
-# Copies a binary and the libraries that it loads into a tree, each to the path that it has here. Debian's /lib is /usr/lib.
+# Copies a binary and its libraries into a tree, each to the path that it has here. Debian's /lib is /usr/lib.
 vm_pack() {
   local tree="$1" file
   { echo "$2"; ldd "$2" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\// {print $1}'; } | while read -r file; do

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """First inference latency, each in a fresh process: first.py --program FIRST_INFERENCE --zoo DIR [--models a,b] [--rounds N].
 
-FEIL (first ever): compile the model and infer once. FIL: the same, once the compiled model lies in the cache. Rows are
-cold (no cache), the compilation that writes the cache, and loads through it in both cache modes; rounds take turns. The
-CPU device has no cache of its own below CACHE_DIR (a GPU's or NPU's driver would), so that there is no row for one.
+FEIL (first ever): compile the model and infer once. FIL: the same, with the compiled model in the cache. Rows are
+cold (no cache), the compilation that writes the cache, and loads from it in both cache modes; rounds take turns. The
+CPU device has no cache of its own below CACHE_DIR (a GPU's or NPU's driver would), so there is no row for one.
 Prints a Markdown table of medians, with the processor time of loading beside the wall time.
 """
 import argparse
@@ -26,7 +26,7 @@ def median(results, key):
 
 
 def measure(options, model, folder):
-    """Results by way: cold, writing, speed, size."""
+    """Results by row: cold, writing, speed, size."""
     ways = {"cold": [], "writing": [], "speed": [], "size": []}
     bytes_of = {}
     for _ in range(options.rounds):

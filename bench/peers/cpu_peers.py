@@ -65,14 +65,14 @@ def workers(build, say):
 
 
 def agree(model, team):
-    """All outputs in f32, against Tenon's."""
+    """All outputs in f32, compared with Tenon's."""
     found = {name: agreement.outputs_of(worker) for name, worker in team.items()}
     for name, outputs in found.items():
         agreement.check(f"cpu: {model}", name, outputs, found["tenon"], 0.9999, 1e-2)
 
 
 def calls_in(worker, verb, seconds):
-    """How many calls fill that time; a few calls alone would be measured cold."""
+    """The number of calls that fill that time; a few calls alone would be measured cold."""
     count, ns = 1, worker.ns(verb, 2)
     while count * ns < seconds * 1e9 / 4:
         count *= 4
@@ -81,7 +81,7 @@ def calls_in(worker, verb, seconds):
 
 
 def rounds_of(team, verb, rounds, seconds):
-    """ns per call, by name and round. Whoever begins changes from round to round; each has one call to get warm."""
+    """ns per call, by name and round. The order changes from round to round; each has one warm-up call."""
     counts = {name: calls_in(worker, verb, seconds) for name, worker in team.items()}
     times, names = {name: [] for name in team}, list(team)
     for turn in range(rounds):

@@ -37,7 +37,7 @@ class Demo:
         return None if path.exists() else f"{path.name} was not built"
 
     def run(self, name, *more, preload=None):
-        """What the program printed, as a dictionary of its last line's words, and the lines before."""
+        """The program's output: its last line's words as a dictionary, and the lines before."""
         if name == "tool":
             return self.run_tool(), []
         environment = {"LD_PRELOAD": str(preload)} if preload else {}
@@ -62,7 +62,7 @@ class Demo:
         return self.run_tool("--ground-truth", truth) if name == "tool" else self.run(name, truth)[0]
 
     def copied(self, name):
-        """Bytes per frame that went through memcpy and its like: before the model, and in the library that runs it."""
+        """Bytes per frame through memcpy and similar functions: before the model, and in the library that runs it."""
         counter = self.build / "peers/libtenon_copy_count.so"
         if name == "tool" or not counter.exists():
             return None

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models of many small nodes, beside OpenVINO and ONNX Runtime: graphs.py --build DIR [--models a,b] [--rounds N] [--limit S].
 
-Chains of unary nodes, chains of residuals, a hub that thousands of nodes read, and a concatenation of one value: what they cost is the
-work per node. Compiling is from the file to the first request (read and compile), each round in fresh processes that take turns;
-inferring is per node, the fastest of some runs, in one thread. What takes longer than the limit is given up and said. Prints Markdown.
+Chains of unary nodes, chains of residuals, a hub that thousands of nodes read, and a concatenation of one value: their cost is the
+work per node. Compiling is measured from the file to the first request (read and compile), each round in fresh processes in turn;
+inferring per node, the fastest of some runs, in one thread. A case that exceeds the limit is abandoned and reported. Prints Markdown.
 """
 import argparse
 import datetime
@@ -69,7 +69,7 @@ MODELS = {
 
 
 def measure(command, path, limit):
-    """ms to compile and us to infer; None where it takes too long."""
+    """ms to compile and us to infer; None if it takes too long."""
     worker = Worker(command)
     try:
         compiled = float(worker.ask(f"load {path} 1" + ("" if "onnxruntime" in command[-1] else " f32 latency"), limit).split()[1])

@@ -5,7 +5,7 @@
 usage: pack.py --build build/release FILE.tar.xz
 
 There, unpacked, with Python, numpy, onnx and onnxruntime: python3 bench/peers/zoo.py --build build/release --only cores --no-readme
---figures zoo.json; and here, with what came back: python3 bench/peers/zoo.py --tables --figures zoo.json.
+--figures zoo.json; then here, with the resulting file: python3 bench/peers/zoo.py --tables --figures zoo.json.
 """
 import argparse
 import importlib.metadata
@@ -22,7 +22,7 @@ SYSTEM = re.compile(r"(ld-linux-x86-64|libc|libm|libdl|librt|libpthread|linux-vd
 
 
 def libraries_of(path):
-    """What the loader takes for it, one behind the other."""
+    """The libraries that the loader finds for it, one per line."""
     answer = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=True).stdout
     if "not found" in answer:
         raise SystemExit(f"pack: {path} lacks a library:\n{answer}")

@@ -4,7 +4,7 @@
 
 usage: peers.py --build build/release [--only demo|models|calls]... [--rounds N] [--models resnet50,...] [--no-readme]
 
-What is missing (a program that was not built, a package) is said and left out. Parts that are not measured now keep their last
+Missing parts (a program that was not built, a package) are reported and left out. Parts that are not measured now keep their last
 figures, with their date, from out/peers/peers.json.
 """
 import argparse

@@ -36,7 +36,7 @@ def main() -> None:
         sys.exit("readme.py: README's sections 'In code' and 'In your build' have not the code blocks that they had")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "app.cpp").write_text(program(code))
-    # The lines of README, and between them the program that they speak of.
+    # README's lines, and between them the program that they refer to.
     package, _, link = cmake[0].partition("\n")
     (folder / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(app LANGUAGES CXX)\n"
                                            f"{package}\nadd_executable(app app.cpp)\n{link}")

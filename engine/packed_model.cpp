@@ -130,7 +130,7 @@ std::shared_ptr<const Plan> restore_plan(const PackedModel& prepared, const Opti
   for (const auto& constant : prepared.constants) {
     if (was_touched(constant.stand_in))
       throw Error(Code::kFailedPrecondition,
-                  "CPU: a kernel reads a constant that is there in packed form only; compile the model anew");
+                  "CPU: a kernel reads a constant that only exists in packed form; compile the model again");
   }
   return plan;
 }

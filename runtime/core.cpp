@@ -163,7 +163,7 @@ void Core::set_property(const AnyMap& properties) {
       for_all[key] = value;
     } else {
       throw Error(Code::kNotFound, "Core has no property " + key +
-                                       ", and it is no general one; for a property of one device's own name the "
+                                       ", and no device-independent one; for a device's own property, name the "
                                        "device: set_property(\"CPU\", ...)");
     }
   }
@@ -240,7 +240,7 @@ void Core::register_plugin(const std::filesystem::path& plugin_path, const std::
                            const AnyMap& config) {
   const std::string name = DeviceName(device_name).base;
   if (name.empty() || name == "AUTO")
-    throw AssertFailure("register_plugin: \"" + device_name + "\" is no name for a device");
+    throw AssertFailure("register_plugin: \"" + device_name + "\" is not a valid device name");
   const auto modules = impl_->known();
   if (modules.count(name))
     throw AssertFailure("Device with \"" + name + "\" is already registered in the Tenon Runtime",

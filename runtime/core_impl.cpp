@@ -39,7 +39,7 @@ Core::Impl::Entry Core::Impl::entry(const std::string& name) const {
   } catch (const std::exception& error) {
     throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: " + error.what());
   }
-  if (!made.device) throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: its module made none");
+  if (!made.device) throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: its module created none");
   made.device->set_host(self);
   std::lock_guard lock(mutex);
   // Another thread may have been first; its object already has the properties.

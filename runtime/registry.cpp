@@ -77,12 +77,12 @@ Loaded load(const std::filesystem::path& path) {
   }
   const auto function = reinterpret_cast<DeviceModuleFunction>(dlsym(library, kDeviceModuleSymbol));
   if (!function) {
-    result.error = path.string() + " has no symbol " + kDeviceModuleSymbol + ": it is no device module";
+    result.error = path.string() + " has no symbol " + kDeviceModuleSymbol + ": it is not a device module";
     return result;
   }
   const DeviceModule* module = function();
   try {
-    if (!module) throw Error(Code::kUnavailable, path.string() + " gives no module");
+    if (!module) throw Error(Code::kUnavailable, path.string() + ": its factory returns no module");
     check_module(path.string(), *module);
     result.module = module;
   } catch (const Error& error) {

@@ -31,7 +31,7 @@ Tensor PackedStore::find(const void* source, const dnnl::memory::desc& from, con
   }
   throw Error(Code::kFailedPrecondition,
               "CPU: a constant was packed in another layout than the one wanted here (" + text +
-                  "): another number of threads, or another processor; compile the model anew");
+                  "): another number of threads, or another processor; compile the model again");
 }
 
 }  // namespace tenon::inline v1::engine

@@ -44,7 +44,7 @@ std::optional<Refusal> refuses_unless_packed_host(const Tensor& tensor) {
     return Refusal{"this device reads host memory, and " + to_string(tensor) + " can't be addressed by the CPU"};
   }
   if (!tensor.is_contiguous()) {
-    return Refusal{"this device wants packed tensors, and " + to_string(tensor) + " has byte strides " +
+    return Refusal{"this device requires packed tensors, and " + to_string(tensor) + " has byte strides " +
                    to_string(tensor.byte_strides())};
   }
   return std::nullopt;
@@ -101,7 +101,7 @@ void CompiledModelImpl::set_property(const AnyMap& properties) {
   throw NotImplemented("property " + properties.begin()->first + " can't be changed after the model was compiled");
 }
 std::shared_ptr<const Model> CompiledModelImpl::runtime_model() const {
-  throw NotImplemented("this device does not describe what it runs (get_runtime_model)");
+  throw NotImplemented("this device can't describe the model it runs (get_runtime_model)");
 }
 void CompiledModelImpl::export_model(std::ostream&) const {
   throw NotImplemented("this device can't export compiled models (it lacks the capability EXPORT_IMPORT)");

@@ -225,10 +225,10 @@ void add_bench(CLI::App& app) {
   command->add_option("--seconds", options->seconds, "How long to measure")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  command->add_option("--requests", options->requests, "Inferences in flight; 0: what the device likes, 1 for latency")
+  command->add_option("--requests", options->requests, "Inferences in flight; 0: as the device prefers, 1 for latency")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_option("--hint", options->hint, "What the device should aim at")
+  command->add_option("--hint", options->hint, "Goal for the device")
       ->check(CLI::IsMember({"latency", "throughput"}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads of the device; 0: all processors")
@@ -236,12 +236,12 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
-  command->add_flag("--profile", options->profile, "Then run again with each node measured, and list the slowest");
-  command->add_option("--trace", options->trace, "Then write some inferences as a Chrome trace: requests and nodes");
+  command->add_flag("--profile", options->profile, "Run again with each node measured, and list the slowest");
+  command->add_option("--trace", options->trace, "Write some inferences as a Chrome trace: requests and nodes");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "\nLatency is from the start of a request to its end, waiting for a free stream included: with many requests in\n"
-      "flight it is longer than one inference takes. --profile and --trace run apart from what is measured.\n"
+      "\nLatency is from the start of a request to its end, including the wait for a stream: with many requests in\n"
+      "flight it is longer than one inference takes. --profile and --trace run after the measurement.\n"
       "\nExamples:\n"
       "  tenon bench -m model.onnx                               inferences per second\n"
       "  tenon bench -m model.onnx --hint latency --profile      one at a time, and where the time goes\n"

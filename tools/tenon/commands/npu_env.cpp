@@ -62,7 +62,7 @@ std::string find_driver(const std::string& wanted) {
     throw Error(Code::kUnavailable,
                 fmt::format("the software NPU {} is not in {}: build it (./dev build), or name it with --driver",
                             kSoftwareNpu, library_folders().front().string()));
-  load(found.string(), "the software NPU " + found.string(), "install what it names");
+  load(found.string(), "the software NPU " + found.string(), "install the library that it names");
   return found.string();
 }
 
@@ -150,25 +150,25 @@ void add_npu_env(CLI::App& app) {
   auto* command = app.add_subcommand("npu-env", "Run any program with the software NPU as its Level Zero driver");
   auto options = std::make_shared<Options>();
   command->add_option("-p,--platform", options->platforms,
-                      "What the NPU is: 4000 (default) or 3720; a comma list makes several devices");
+                      "Platform of the NPU: 4000 (default) or 3720; a comma list makes several devices");
   command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");
   command->add_option("--fail", options->failures,
-                      "Calls that are to fail, as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
+                      "Calls that fail, such as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
                       "(names may end in *), =CODE, with commas between them");
   command->add_option(
       "--trace", options->trace,
       "Trace the program's calls and what the device executes: FILE.json (Chrome, Perfetto), FILE (lines) "
-      "or stderr; %p in a name is the process's number");
+      "or stderr; %p in a name is the process id");
   command->add_flag("--print", options->print, "Print the environment for a shell's eval, and run nothing");
   // Everything from the first word that is not an option belongs to the program.
-  command->add_option("program", options->words, "What to run, and its own arguments, best after --");
+  command->add_option("program", options->words, "The program to run and its arguments, best after --");
   command->positionals_at_end();
   command->footer(
-      "\nThe program finds one Level Zero driver, the software NPU; drivers of real hardware are hidden from it. What\n"
-      "it sees: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, _FAIL and _TRACE, and on systems whose Level Zero loader is "
+      "\nThe program finds one Level Zero driver, the software NPU; drivers of real hardware are hidden from it. It\n"
+      "gets: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, _FAIL and _TRACE, and on systems whose Level Zero loader is "
       "too old for\n"
-      "OpenVINO's NPU plugin a shim in front of it on LD_LIBRARY_PATH. Its exit status is passed on.\n"
-      "docs/guide/npu_without_an_npu.md tells more.\n"
+      "OpenVINO's NPU plugin, a shim in front of it on LD_LIBRARY_PATH. Its exit status is passed on.\n"
+      "docs/guide/npu_without_an_npu.md has the details.\n"
       "\nExamples:\n"
       "  tenon npu-env -- python3 -c \"import openvino as ov; print(ov.Core().available_devices)\"\n"
       "  tenon npu-env --platform 3720 -- benchmark_app -m model.xml -d NPU\n"

@@ -166,8 +166,8 @@ void add_query(CLI::App& app) {
   command->add_flag("-a,--all", options->all, "List the nodes that run, too");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "\nNodes that the device leaves out are listed with the reason; then how many there are of each operation.\n"
-      "Nothing runs. The exit status is 0 also when nodes are left out: look at \"whole_model\" of --json.\n"
+      "\nNodes that the device does not run are listed with the reason; then their number for each operation.\n"
+      "Nothing runs. The exit status is 0 even if nodes are left out: look at \"whole_model\" of --json.\n"
       "\nExamples:\n"
       "  tenon query model.onnx                         what of it the CPU runs\n"
       "  tenon query model.xml --device GPU.1 --all     every node\n"

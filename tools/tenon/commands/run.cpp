@@ -398,30 +398,30 @@ void add_run(CLI::App& app) {
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("--save", options->save, "Write the video with the detections drawn on it");
-  command->add_option("--snapshot", options->snapshot, "Write the picture with the surest detections as PNG");
+  command->add_option("--snapshot", options->snapshot, "Write the picture with the most confident detections as PNG");
   command->add_option("--report", options->report, "Write the report as JSON");
-  command->add_option("--ground-truth", options->ground_truth, "JSON of what is really in the video: measures mAP");
-  command->add_option("--zero-copy", options->policy, "require: a copy is an error; prefer: avoid, and book; allow")
+  command->add_option("--ground-truth", options->ground_truth, "JSON of the objects in the video: measures mAP");
+  command->add_option("--zero-copy", options->policy, "require: a copy is an error; prefer: avoid and book; allow")
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
-  command->add_option("--max-frames", options->max_frames, "Stop after so many frames; 0: all")->capture_default_str();
+  command->add_option("--max-frames", options->max_frames, "Maximum number of frames; 0: all")->capture_default_str();
   command
       ->add_option("--requests", options->requests,
-                   "Inferences in flight; 0: what the device likes, or one for a model that keeps state")
+                   "Inferences in flight; 0: as the device prefers, or one for a model that keeps state")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_option("--confidence", options->confidence, "Lowest score to show, in place of the model's own")
+  command->add_option("--confidence", options->confidence, "Lowest score to show, instead of the model's own")
       ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--iou", options->iou, "Overlap from which boxes count as one, in place of the model's own")
+  command->add_option("--iou", options->iou, "Overlap from which boxes count as one, instead of the model's own")
       ->check(CLI::Range(0.0, 1.0));
   command
       ->add_option("--timeout", options->timeout_s,
-                   "Give a camera or stream up that sends no picture for so many seconds")
+                   "Give up on a camera or stream that sends no picture for this many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
   command->add_option("--model-type", options->model_type,
-                      "What the outputs mean, where the model does not say: YOLOX, YOLOv8, SSD, ...");
-  command->add_flag("--no-compare", options->no_compare, "Leave out the second pass with a forced copy");
+                      "Type of the model's outputs, if the model does not say: YOLOX, YOLOv8, SSD, ...");
+  command->add_flag("--no-compare", options->no_compare, "Skip the second pass with a forced copy");
   command->add_option("--trace", options->trace,
                       "Write a Chrome trace: decoding, requests, each node, drawing; measuring nodes costs some time");
   add_setting_option(*command, options->settings);

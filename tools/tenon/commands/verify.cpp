@@ -36,7 +36,7 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
   std::error_code failure;
   if (!fs::is_directory(folder, failure)) {
     throw Error(Code::kNotFound, "verify: there is no folder \"" + folder.string() +
-                                     "\"; give folders with a model.onnx, or folders of such");
+                                     "\"; give folders with a model.onnx, or folders of these");
   }
   if (fs::exists(folder / "model.onnx")) {
     tests.push_back(folder);
@@ -146,7 +146,7 @@ void verify(const VerifyOptions& options) {
 void add_verify(CLI::App& app) {
   auto* command = app.add_subcommand("verify", "Run ONNX backend tests on a device");
   auto options = std::make_shared<VerifyOptions>();
-  command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of such")
+  command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of these")
       ->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("--json", options->json, "Write {passed, failed, skipped, folders: [{name, result, reason}]}");

@@ -39,7 +39,7 @@ std::string load(const fs::path& module, std::vector<Context>& contexts) {
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     const char* const why = ::dlerror();
-    return why ? why : "the loader does not say why";
+    return why ? why : "the loader gives no reason";
   }
   const auto function = reinterpret_cast<void (*)(std::vector<Context>*)>(::dlsym(library, TENON_CONTEXTS_SYMBOL));
   if (!function) return module.string() + " has no " TENON_CONTEXTS_SYMBOL ": it is of another release";

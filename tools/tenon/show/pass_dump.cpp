@@ -20,7 +20,7 @@ PassDump::PassDump(const fs::path& folder, CommandFiles& files) : folder_(folder
     fs::create_directories(folder_, failure);
     if (!fs::is_directory(folder_, failure)) {
       throw Error(Code::kPermissionDenied,
-                  "--dump-graph \"" + folder_.string() + "\" is no folder and cannot be made; choose another");
+                  "--dump-graph \"" + folder_.string() + "\" is not a folder and cannot be created; choose another");
     }
   }
   observer_ = std::make_unique<pass::Observer>(

@@ -162,7 +162,7 @@ class TENON_API Core {
   /// use.
   void unload_plugin(const std::string& device_name);
 
-  /// What all models of this Core copied, converted, transferred and waited for; its parent is the process's ledger.
+  /// Counts what all models of this Core copied, converted, transferred and waited for; its parent is the process's.
   Ledger& ledger();
   /// Routes tensors that a device can't reach directly. Add the contexts of the frameworks in use here.
   Router& router();

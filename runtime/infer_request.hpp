@@ -94,7 +94,7 @@ class TENON_API InferRequest {
   std::vector<VariableState> query_state();
   void reset_state();
   CompiledModel get_compiled_model();
-  /// What this request copied, converted, transferred and waited for.
+  /// Counts what this request copied, converted, transferred and waited for.
   Ledger& ledger();
 
   bool operator!() const noexcept { return !handle_; }

@@ -36,7 +36,7 @@ TENON_API std::vector<EntryReport> verify(const std::filesystem::path& folder);
 /// Models that are loaded keep working. @errors as list().
 TENON_API std::size_t clear(const std::filesystem::path& folder);
 
-/// Where messages of the cache go: why something was not cached, or not taken from the cache. The default writes them
+/// Receives messages of the cache: why something was not cached, or not taken from the cache. The default writes them
 /// to stderr. An empty sink drops them. @thread any; a sink may be called from any thread.
 using MessageSink = std::function<void(const std::string&)>;
 TENON_API void set_message_sink(MessageSink sink);

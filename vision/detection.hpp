@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found in a picture.
+// An object found in a picture.
 #pragma once
 
 #include <string>

@@ -47,8 +47,8 @@ class TENON_API Inference {
 
   /// The tensor for an output whose shape is known only now: the user's own when it was set (its shape is set to
   /// `shape`), else one that the request owns and grows. Packed host memory. For outputs of static shape bind_output()
-  /// `shape`), else one that the request owns and grows. Packed host memory. For outputs of static shape bind_output()
   /// has been called before.
+  /// @errors kInvalidArgument when the user's tensor is too small.
   virtual Tensor output(std::size_t index, const Shape& shape) = 0;
 
   /// Ends an asynchronous inference: the device calls it once after each start() that returned, from any thread.

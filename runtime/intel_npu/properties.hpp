@@ -11,7 +11,7 @@ namespace tenon {
 inline namespace v1 {
 namespace intel_npu {
 
-/// Who compiles: a compiler inside the application's process, or the driver's.
+/// Which compiler is used: one inside the application's process, or the driver's.
 enum class CompilerType { PLUGIN, DRIVER, PREFER_PLUGIN };
 TENON_ENUM_TEXT(CompilerType, "compiler type",
                 {{CompilerType::PLUGIN, "PLUGIN"},

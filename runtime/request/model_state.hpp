@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compiled model shares with its requests: ports, device plans by input format, executor, ledger.
+// State that a compiled model shares with its requests: ports, device plans by input format, executor, ledger.
 #pragma once
 
 #include <map>

@@ -23,7 +23,7 @@ class SlotLease final : public LeaseState {
 
   /// Sets the tensor that the request uses now; tensors lent before, and regions of it, no longer affect the port.
   void lend(const Tensor& tensor);
-  /// For when the port has another tensor now, or none that may change.
+  /// Stops tracking: the port has another tensor now, or none whose shape may change.
   void detach() { lend(Tensor()); }
   /// The tensor that set_shape() made since the last call; empty if none.
   Tensor take();

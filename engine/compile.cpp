@@ -28,7 +28,7 @@ Port make_port(const Output<const Node>& output, const Node& node) {
   return {port_name(output, node), output.get_element_type(), output.get_shape()};
 }
 
-/// Inputs that only kernels with strides read are given to them as they lie.
+/// Marks inputs that only kernels with strides read: these take the user's tensor in place.
 void find_strided_inputs(PlanImpl& plan) {
   plan.input_read_strided.assign(plan.inputs.size(), false);
   std::vector<bool> packed(plan.inputs.size(), false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of compiling grows as the model does: four times the nodes, about four times the work. Where a step goes
-// through all nodes for each node, it becomes sixteen times.
+// The work of compiling grows linearly with the model: four times the nodes, about four times the work. A step that
+// visits all nodes for each node would make it sixteen times.
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,8 +16,8 @@ namespace {
 
 using Make = std::function<std::shared_ptr<Model>(std::size_t nodes)>;
 
-/// Work of this thread, and of those that it starts, in user space: instructions, which a busy machine does not change,
-/// where the kernel lets us count them; else nanoseconds of processor time.
+/// User-space work of this thread and of those that it starts: instructions, which load on the machine does not change,
+/// if the kernel lets us count them; else nanoseconds of processor time.
 class Meter {
  public:
   Meter() {
@@ -47,7 +47,7 @@ class Meter {
   int fd_ = -1;
 };
 
-/// Of making, compiling, preparing to run, and releasing.
+/// The work of building, compiling, preparing to run, and releasing.
 double work(const Meter& meter, const Make& make, std::size_t nodes, ElementType precision) {
   engine::Options options;
   options.threads = 1;
@@ -63,14 +63,14 @@ double work(const Meter& meter, const Make& make, std::size_t nodes, ElementType
 void expect_linear(const char* what, const Make& make, std::size_t nodes = 2000,
                    ElementType precision = ElementType::kF32) {
   const Meter meter;
-  work(meter, make, nodes / 4, precision);  // What is made once in a process.
+  work(meter, make, nodes / 4, precision);  // Warms up what is made once per process.
   const int rounds = meter.counts_instructions() ? 1 : 3;
   double few = 1e18, many = 1e18;
   for (int round = 0; round < rounds; ++round) {
     few = std::min(few, work(meter, make, nodes, precision));
     many = std::min(many, work(meter, make, 4 * nodes, precision));
   }
-  // Time grows faster than work does, where a model outgrows the processor's caches.
+  // Time grows faster than work when a model outgrows the processor's caches.
   const double factor = meter.counts_instructions() ? 5.5 : 12;
   EXPECT_LT(many, factor * few) << what << ": " << nodes << " nodes take " << few
                                 << (meter.counts_instructions() ? " instructions" : " ns") << ", four times as many "
@@ -96,7 +96,7 @@ std::shared_ptr<Model> residuals(std::size_t nodes) {
   return std::make_shared<Model>(OutputVector{last}, ParameterVector{x});
 }
 
-/// One value that all read, and one node that reads all.
+/// One value that all nodes read, and one node that reads all of them.
 std::shared_ptr<Model> hub(std::size_t nodes) {
   const auto x = parameter({1, 8});
   const Out middle = op1("Sigmoid", 1, {x});
@@ -105,7 +105,7 @@ std::shared_ptr<Model> hub(std::size_t nodes) {
   return std::make_shared<Model>(OutputVector{op1("Concat", 1, parts, {{"axis", 0}})}, ParameterVector{x});
 }
 
-/// The same, along an axis where the parts cannot lie in place.
+/// The same, along an axis where the parts can't lie in place.
 std::shared_ptr<Model> scattered_hub(std::size_t nodes) {
   const auto x = parameter({2, 1});
   const Out middle = op1("Sigmoid", 1, {x});

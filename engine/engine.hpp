@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU engine: a model in, a plan of kernels out, executed on host memory. Knows no runtime.
+// The CPU engine: a model in, a plan of kernels out, executed on host memory. Independent of the runtime.
 #pragma once
 
 #include <chrono>
@@ -24,18 +24,18 @@ namespace tenon::inline v1::engine {
 struct Options {
   /// Workers of one execution, the calling thread included. 0: all CPUs that this process may use.
   int threads = 0;
-  /// Of these, how many make the plan (fold and pack constants). 0: all.
+  /// How many of these make the plan (fold and pack constants). 0: all.
   int compile_threads = 0;
   /// Measures every step; costs two clock reads per step.
   bool profile = false;
-  /// What convolutions, matrix products and what lies between them compute with: kF32, or kBf16, which sums in f32 and
-  /// rounds results to 8 bits of mantissa; inputs, outputs and what has no bf16 kernel stay f32.
+  /// Type in which convolutions, matrix products and the nodes between them compute: kF32, or kBf16, which sums in f32
+  /// and rounds results to 8 bits of mantissa; inputs, outputs and nodes without a bf16 kernel stay f32.
   ElementType precision = ElementType::kF32;
   /// Off: every node is a step of its own with a value of its own in memory. For tests and for finding faults.
   bool fuse = true;
   /// Off: every tensor is packed row-major. For tests and for finding faults.
   bool blocked_layouts = true;
-  /// How images lie between steps, where blocked_layouts is on. Other than kAuto: for tests and for finding faults.
+  /// How images lie between steps if blocked_layouts is on. Values other than kAuto are for tests and finding faults.
   enum class Images : std::uint8_t {
     kAuto,          ///< As the fastest convolutions of this CPU read them: bf16 with AMX kChannelsLast, else kBlocks.
     kBlocks,        ///< In blocks of 8 or 16 channels.
@@ -50,16 +50,16 @@ struct Options {
 struct WorkerOptions {
   enum class Priority : std::uint8_t { kLow, kNormal, kHigh };
   int threads = 0;  ///< 0: all CPUs that this process may use.
-  int active = 0;   ///< Of these, how many work at once; loops are cut for all of them all the same. 0: all.
-  /// CPU of each thread while it works here; empty: the kernel chooses, as always outside.
+  int active = 0;   ///< How many of these work at once; loops are still split for all of them. 0: all.
+  /// CPU of each thread while it works here; empty: the operating system chooses, as it always does outside.
   std::vector<int> cpus;
   /// Which of several Workers an idle thread helps first.
   Priority priority = Priority::kNormal;
-  /// Numbers too small to be normal are zero, as operands and as results.
+  /// Denormal numbers are taken as zero, both as operands and as results.
   bool flush_denormals = false;
 };
 
-/// Threads bounded to a number, shared by the executions that run on it one after the other.
+/// A bounded number of threads, shared by the executions that run on it one after the other.
 /// @thread run() from any thread; concurrent calls share the same workers.
 class Workers {
  public:
@@ -71,7 +71,7 @@ class Workers {
   Workers& operator=(const Workers&) = delete;
 
   int threads() const noexcept { return threads_; }
-  /// Calls `body` inside the arena, so that every parallel loop in it is bounded by it.
+  /// Calls `body` inside the arena, so that every parallel loop in it uses these threads only.
   void run(const std::function<void()>& body);
 
   /// CPUs that this process may use: affinity and cgroup quota taken into account.
@@ -91,7 +91,7 @@ struct Port {
 
 /// One step of a plan, for reports.
 struct StepInfo {
-  std::string node_name;           ///< Friendly name of the node whose value it makes.
+  std::string node_name;           ///< Friendly name of the node whose value the step computes.
   std::string node_type;           ///< "Convolution"
   std::string kernel;              ///< "jit:avx512_core+relu", "reference"
   std::vector<std::string> fused;  ///< Friendly names of the nodes that it also computes.
@@ -102,7 +102,7 @@ struct PlanImpl;
 struct ExecutionImpl;
 struct PackedModel;
 
-/// A model made ready for this CPU: constants packed, kernels made, memory laid out. Shared by its executions.
+/// A model prepared for this CPU: constants packed, kernels made, memory laid out. Shared by its executions.
 /// @thread all members from any thread.
 class Plan {
  public:
@@ -111,7 +111,7 @@ class Plan {
   ///         kFailedPrecondition  a dynamic shape (names the node): reshape the model first
   ///         kResourceExhausted, kDeadlineExceeded  more memory or time than model_limits() allow
   static std::shared_ptr<const Plan> compile(std::shared_ptr<const Model> model, const Options& options = {});
-  /// From a model whose passes are done, with the constants that were packed before; see restore_plan().
+  /// From a model whose passes have run, with the constants that were packed before; see restore_plan().
   static std::shared_ptr<const Plan> compile_packed(const PackedModel& prepared, const Options& options);
   ~Plan();
 
@@ -120,7 +120,7 @@ class Plan {
   const Options& options() const;
   /// The first kernel reads this input with any byte strides; others want it packed.
   bool reads_strided(std::size_t input) const;
-  /// The output may lie in the very memory of an input of its size: no step reads the input after the first that writes
+  /// The output may lie in the memory of an input of its size: no step reads the input after the first that writes
   /// the output, or that step computes element by element in place.
   bool may_share(std::size_t input, std::size_t output) const;
   std::vector<StepInfo> steps() const;
@@ -131,7 +131,7 @@ class Plan {
   /// Bytes of one execution's memory, and of the constants that the plan packed.
   std::size_t arena_bytes() const;
   std::size_t constant_bytes() const;
-  /// For the engine's own files.
+  /// For the engine's own sources.
   const PlanImpl& impl() const { return *impl_; }
 
  private:
@@ -142,7 +142,7 @@ class Plan {
   std::unique_ptr<PlanImpl> impl_;
 };
 
-/// One request's state: its memory, its bindings. Allocates when made and when something is bound, not in run().
+/// One request's state: its memory, its bindings. Allocates when created and when a tensor is bound, not in run().
 /// @thread one thread at a time; several executions of one plan run in parallel.
 class Execution {
  public:
@@ -156,7 +156,7 @@ class Execution {
   /// @errors kInvalidArgument: another type or shape, or memory that the host cannot reach; kOutOfRange: no such port.
   void bind_input(std::size_t index, const Tensor& tensor);
   void bind_output(std::size_t index, const Tensor& tensor);
-  /// The bound tensor, or for an output that nothing was bound to the execution's own memory.
+  /// The bound tensor, or the execution's own memory for an output without one.
   Tensor output(std::size_t index);
 
   /// Runs once, in the calling thread and the workers. `cancelled` (may be null) is polled between steps.
@@ -169,13 +169,13 @@ class Execution {
   void observe(Observer observer);
 
   /// For steps that run a plan within a plan: packed memory by address, not checked, aligned to its type, inputs and
-  /// outputs apart; every port placed before run_placed(), which runs in the calling thread's workers.
+  /// outputs disjoint. Place every port before run_placed(), which runs in the calling thread's workers.
   void place_input(std::size_t index, void* data);
   void place_output(std::size_t index, void* data);
   bool run_placed(bool (*cancelled)(void*) = nullptr, void* context = nullptr);
 
   /// Bytes moved by the last run because an input or output was strided, unaligned to its type, or aliased, or because
-  /// a variable was assigned what lies elsewhere (an input, a constant, another variable).
+  /// a variable was assigned a value that lies elsewhere (an input, a constant, another variable).
   std::uint64_t packed_bytes() const;
   /// Time of each step in the last run, in the order of Plan::steps(). Empty unless Options::profile.
   struct Timing {
@@ -185,7 +185,7 @@ class Execution {
 
   /// State variables (ReadValue, Assign): names, and their current values in memory that run() reads and writes.
   std::vector<std::string> variables() const;
-  /// The variable's memory itself: what is written there the next run reads. Once that has assigned another value, the
+  /// The variable's memory itself: the next run reads what is written there. Once a run has assigned another value, the
   /// tensor still holds this one.
   Tensor variable(std::size_t index) const;
   /// False before the first run and after reset_variable(): the next run takes the initial value.

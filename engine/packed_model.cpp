@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stand-ins for constants that are only read packed, and the proof that nothing else reads them.
+// Stand-ins for constants that are only read packed, and the check that nothing else reads them.
 #include <tenon/engine/packed_model.hpp>
 
 #include <sys/mman.h>
@@ -17,9 +17,9 @@
 namespace tenon::inline v1::engine {
 namespace {
 
-/// Smaller constants are not worth an address range of their own.
+/// Smaller constants are not worth an address range.
 constexpr std::size_t kLeastBytes = 4096;
-/// Each try keeps the values of what the last one read; models need one or two.
+/// Each try keeps the values that the last one read; models need one or two.
 constexpr int kTries = 4;
 
 std::size_t page_bytes() {
@@ -27,8 +27,8 @@ std::size_t page_bytes() {
   return size;
 }
 
-/// Constants that were packed, and whose every reader is a oneDNN primitive: those see memory through the plan's
-/// buffers alone, while a kernel of ours may have kept an address.
+/// Constants that were packed and are read by oneDNN primitives only: those access memory through the plan's
+/// buffers, while a kernel of ours may have kept an address.
 std::map<const void*, std::vector<const PackedRecord*>> candidates(const PlanImpl& plan) {
   std::map<std::string, bool> only_primitives;
   for (const auto& step : plan.steps) {
@@ -69,7 +69,7 @@ std::map<const void*, std::vector<const PackedRecord*>> candidates(const PlanImp
   return found;
 }
 
-/// The plan's model with stand-ins for those constants.
+/// A copy of the plan's model with stand-ins for those constants.
 PackedModel with_stand_ins(const PlanImpl& plan, const std::map<const void*, std::vector<const PackedRecord*>>& which) {
   PackedModel prepared;
   const auto model = plan.model->clone();
@@ -112,7 +112,7 @@ Tensor make_stand_in(ElementType type, const Shape& shape) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (address == MAP_FAILED)
     throw Error(Code::kResourceExhausted, "CPU: no address range of " + std::to_string(size) + " bytes");
-  // A huge page would make one read look like a read of all its neighbours.
+  // With huge pages, one read would look like a read of all neighbours.
   ::madvise(address, size, MADV_NOHUGEPAGE);
   auto memory = HostMemory::borrow(address, size, true, [address, size] { ::munmap(address, size); });
   return Tensor(TensorInfo{type, shape, {}}, std::move(memory));
@@ -130,7 +130,7 @@ std::shared_ptr<const Plan> restore_plan(const PackedModel& prepared, const Opti
   for (const auto& constant : prepared.constants) {
     if (was_touched(constant.stand_in))
       throw Error(Code::kFailedPrecondition,
-                  "CPU: a kernel reads a constant that is there in packed form only; compile the model anew");
+                  "CPU: a kernel reads a constant that only exists in packed form; compile the model again");
   }
   return plan;
 }
@@ -143,7 +143,7 @@ PackedModel packed_model_of(const Plan& plan) {
     try {
       restore_plan(prepared, impl.options);
       return prepared;
-    } catch (const Error&) {  // What was read keeps its values, and the rest is tried again.
+    } catch (const Error&) {  // Constants that were read keep their values; the rest is tried again.
     }
     std::map<const void*, std::vector<const PackedRecord*>> less;
     auto made = prepared.constants.begin();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans made again from packed constants: what stands in for what, and that nothing is read that is not there.
+// Plans made again from packed constants: which constants have stand-ins, and that no missing value is read.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -29,7 +29,7 @@ std::shared_ptr<Node> convolution(const Output<Node>& x, const Output<Node>& fil
                                                std::vector<std::int64_t>{1, 1});
 }
 
-/// Two convolutions, a dense layer, and a table that is added as it lies: only the first three are packed.
+/// Two convolutions, a dense layer, and a table that is added unpacked: only the first three are packed.
 std::shared_ptr<Model> network() {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 32, 8, 8});
   auto first = convolution(x->output(0), constant({32, 32, 3, 3}, 1));

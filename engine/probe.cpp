@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled and linked at configuration: whether what was found is oneDNN 3 over TBB, with a oneTBB and a Highway that
-// fit.
+// Compiled and linked at configuration: checks that oneDNN is version 3 over TBB, with a oneTBB and a Highway that
+// match.
 #include <hwy/highway.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>

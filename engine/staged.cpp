@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages: cutting a model at what its values decide, and running the parts.
+// Stages: cutting a model where values determine shapes, and running the parts.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -12,7 +12,7 @@ namespace tenon::inline v1::engine {
 namespace {
 
 constexpr std::size_t kKeptStages = 4;
-// A model whose shapes are new this often, and hardly ever seen again, is not worth compiling.
+// A model whose shapes are new this often, and hardly ever repeat, is not worth compiling.
 constexpr unsigned kMaxMisses = 8;
 
 struct Cancelled {};
@@ -41,14 +41,14 @@ bool is_static(const Model& model) {
 
 struct Staged::Stage {
   std::vector<Shape> shapes;
-  std::shared_ptr<Model> model;  ///< The copy with those shapes; its nodes are what the members below name.
+  std::shared_ptr<Model> model;  ///< The copy with those shapes; the members below refer to its nodes.
 
-  std::unique_ptr<engine::Execution> execution;  ///< Of all of it, or of `before`.
+  std::unique_ptr<engine::Execution> execution;  ///< Of the whole model, or of `before`.
   std::shared_ptr<const engine::Plan> plan;
 
-  // Of a model that is cut.
+  // For a model that is cut.
   bool is_cut = false;
-  std::shared_ptr<const Model> before;  ///< Keeps the nodes that the keys name once the rest no longer reads them.
+  std::shared_ptr<const Model> before;  ///< Keeps the keys' nodes alive once the rest no longer reads them.
   std::vector<Key> before_outputs;
   NodeVector cuts;
   std::shared_ptr<const Model> after;  ///< Null when nothing is left.
@@ -57,7 +57,7 @@ struct Staged::Stage {
 };
 
 struct Staged::Known {
-  std::shared_ptr<const Model> model;  ///< Kept, so that its address stays its name.
+  std::shared_ptr<const Model> model;  ///< Kept alive, since its address is the key.
   std::list<std::unique_ptr<Stage>> stages;
   unsigned misses = 0, hits = 0;
 };
@@ -80,7 +80,7 @@ class Cutter {
     }
   }
 
-  /// What later nodes and results read of the part before.
+  /// The values of the part before that later nodes and results read.
   std::vector<Output<Node>> boundary() const {
     std::vector<Output<Node>> values;
     std::set<Key> seen;
@@ -98,7 +98,7 @@ class Cutter {
 
   const NodeVector& cuts() const { return cuts_; }
 
-  /// Makes what is left a model of its own. `inputs` name what feeds it, `outputs` the values of results that it makes.
+  /// Makes the rest a model of its own. `inputs` name what feeds it, `outputs` the values of results that it makes.
   std::shared_ptr<Model> take_rest(std::vector<Key>& inputs, std::vector<Key>& outputs) {
     OutputVector wanted;
     for (const auto& result : model_.get_results()) {
@@ -129,7 +129,7 @@ class Cutter {
   }
 
  private:
-  /// A constant where the value follows from shapes, so that shapes that hang on it stay known.
+  /// A constant if the value follows from shapes, so that shapes that depend on it stay known.
   static Output<Node> stand_in(const Output<Node>& source, ParameterVector& parameters) {
     if (const auto& value = source.get_tensor().value()) return std::make_shared<op::v0::Constant>(*value)->output(0);
     auto parameter = std::make_shared<op::v0::Parameter>(source.get_element_type(), source.get_partial_shape());
@@ -172,7 +172,7 @@ std::unique_ptr<Staged::Stage> Staged::make_stage(const Model& model, const std:
       stage->before = std::make_shared<Model>(values, stage->model->get_parameters());
       planned = stage->before;
     }
-    // Compiled before the rest is taken away: the plan works on a copy.
+    // Compiled before the rest is removed: the plan works on a copy.
     if (planned) stage->plan = engine::Plan::compile(planned, options_);
     stage->after = cutter.take_rest(stage->after_inputs, stage->after_outputs);
   } else {
@@ -220,7 +220,7 @@ std::vector<Tensor> Staged::run_plan(Stage& stage, const std::vector<Tensor>& in
     for (std::size_t i = 0; i < steps.size(); ++i)
       timed_.push_back({steps[i], begin + timings[i].start, timings[i].duration});
   }
-  // What the plan made belongs to the caller now.
+  // The caller owns the plan's outputs now.
   for (std::size_t i = 0; i < outputs.size(); ++i) stage.execution->bind_output(i, {});
   return outputs;
 }
@@ -263,7 +263,7 @@ std::vector<Tensor> Staged::run_parts(Stage& stage, const std::vector<Tensor>& i
   for (const auto& node : stage.cuts) {
     std::vector<Tensor> arguments;
     for (const auto& source : node->input_values()) arguments.push_back(value_of(key_of(source)));
-    // A Result of something dynamic is no work.
+    // A Result of dynamic shape needs no work.
     if (is_op(node, "Result")) continue;
     const auto made = run_node(*node, arguments);
     for (std::size_t i = 0; i < made.size(); ++i) values[{node.get(), i}] = made[i];
@@ -278,7 +278,7 @@ std::vector<Tensor> Staged::run_parts(Stage& stage, const std::vector<Tensor>& i
   for (const auto& result : stage.model->get_results()) {
     const Key source = key_of(result->input_value(0));
     results.push_back(value_of(source));
-    // What goes out is the caller's alone: an input's memory may be an output's too.
+    // The caller owns the outputs: none may share an input's memory.
     if (is_op(source.first, "Parameter")) results.back() = copy_of(results.back());
   }
   return results;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose shapes depend on values: what is static runs as plans, stage after stage.
+// Models whose shapes depend on values: the static parts run as plans, stage after stage.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace tenon::inline v1::engine {
 
-/// Asked between steps whether to end early.
+/// Polled between steps.
 struct Cancellation {
   bool (*asked)(void*) = nullptr;
   void* context = nullptr;
@@ -26,9 +26,9 @@ struct TimedStep {
   std::chrono::nanoseconds start{0}, duration{0};  ///< Since the begin of the run.
 };
 
-/// Runs one request's models of changing shapes. Given the inputs' shapes, a model is cut at the nodes whose outputs'
-/// shapes only their values tell: what comes before is a plan, those nodes run by their kernels, and what comes after
-/// is a model again whose shapes are known by then. Plans are kept by shapes; a model that never sees the same shapes
+/// Runs one request's models of changing shapes. Given the inputs' shapes, a model is cut at the nodes whose output
+/// shapes depend on values: the part before is a plan, those nodes run by their kernels, and the part after
+/// is again a model, whose shapes are known by then. Plans are kept by shapes; a model that never sees the same shapes
 /// twice is interpreted.
 /// @thread one at a time.
 class Staged {
@@ -42,9 +42,9 @@ class Staged {
   /// @return one packed tensor per result; empty when cancelled.
   std::vector<Tensor> run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
                           engine::Workers& workers, Cancellation cancellation = {});
-  /// What the last run did, in its order; bodies of loops once per turn. Empty unless Options::profile.
+  /// The steps of the last run, in order; bodies of loops once per iteration. Empty unless Options::profile.
   const std::vector<TimedStep>& timed_steps() const { return timed_; }
-  /// Plans made so far: how often shapes were new.
+  /// Plans made so far, one for each new set of shapes.
   std::size_t compiled_count() const { return compiled_; }
 
  private:

@@ -42,8 +42,8 @@ TEST(Staged, PlansWhatComesBeforeAndAfterAValueDependentShape) {
   Staged staged(two_threads());
   const auto one = random_tensor(ElementType::kF32, Shape{1, 3, 8, 8}, 1);
   for (int i = 0; i < 3; ++i) expect_as_reference(staged, model, {one});
-  EXPECT_EQ(staged.compiled_count(), 2U);  // What comes before the NonZero, and what comes after it.
-  // Every input has another number of positive values: in the end that part is interpreted, and still right.
+  EXPECT_EQ(staged.compiled_count(), 2U);  // The part before the NonZero, and the part after it.
+  // Every input has another number of positive values: in the end that part is interpreted, and still correct.
   for (unsigned seed = 2; seed < 20; ++seed)
     expect_as_reference(staged, model, {random_tensor(ElementType::kF32, Shape{1, 3, 8, 8}, seed)});
   EXPECT_LE(staged.compiled_count(), 12U);
@@ -107,7 +107,7 @@ TEST(Staged, InterpretationEndsWhenCancelled) {
   const Out picked = op1("Gather", 8, {x, op1("Squeeze", 1, {where, ints({0})}), scalar_int(0)});
   const auto model = std::make_shared<Model>(OutputVector{op1("Sigmoid", 1, {picked})}, ParameterVector{x});
   Staged staged(two_threads());
-  // Other numbers of positive values until nothing is compiled any more.
+  // Different numbers of positive values until nothing is compiled any more.
   for (unsigned seed = 1; seed < 30; ++seed)
     expect_as_reference(staged, model, {random_tensor(ElementType::kF32, Shape{64}, seed)});
   engine::Workers workers(1);

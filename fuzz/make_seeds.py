@@ -22,7 +22,7 @@ def main():
     onnx, ir, graphs = options.out / "onnx", options.out / "ir", options.out / "graphs"
     for folder in (onnx, ir, graphs):
         folder.mkdir(parents=True, exist_ok=True)
-    # Any bytes are a graph.
+    # Any bytes make a graph.
     for seed in range(100):
         (graphs / f"{seed}.bytes").write_bytes(random.Random(seed).randbytes(200))
     if options.zoo:

@@ -10,7 +10,7 @@ namespace tenon {
 inline namespace v1 {
 namespace {
 
-/// Reads the model and notes every file that it was read from, as it was at that moment.
+/// Reads the model and records the identity of every file that it was read from.
 void read_source(ModelSource& source) {
   const MappedFiles files;
   source.model = source.read();

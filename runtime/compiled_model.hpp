@@ -22,15 +22,15 @@ class Ledger;
 class ModelState;
 struct FrameGeometry;
 
-/// OpenVINO's CompiledModel. A handle: copies are the same model, which lives as long as a handle or a request does.
+/// OpenVINO's CompiledModel. A handle: copies refer to the same model, which lives as long as any handle or request.
 /// @thread all members from any thread.
 class TENON_API CompiledModel {
  public:
   CompiledModel() = default;
 
-  /// What the device really runs. @errors kUnimplemented
+  /// The model as the device executes it. @errors kUnimplemented
   std::shared_ptr<const Model> get_runtime_model() const;
-  /// Ports carry names, types and shapes, no weights. The forms without argument want exactly one. @errors kNotFound
+  /// Ports carry names, types and shapes, no weights. The forms without argument require exactly one. @errors kNotFound
   const std::vector<Output<const Node>>& inputs() const;
   const Output<const Node>& input() const;
   const Output<const Node>& input(std::size_t index) const;
@@ -42,10 +42,10 @@ class TENON_API CompiledModel {
 
   InferRequest create_infer_request();
 
-  /// Where a frame of `info` goes in input `tensor_name` (the first when empty): maps results back to the picture.
+  /// Where a frame of `info` lies in input `tensor_name` (the first if empty); used to map results back to the picture.
   FrameGeometry frame_geometry(const FrameInfo& info, const std::string& tensor_name = {}) const;
 
-  /// What memory must be like that the CPU fills and the device reads in place: for a decoder's pool, as in
+  /// Requirements on memory that the CPU fills and the device reads in place, for example a decoder's pool:
   /// `video.use_pool(compiled.requirements())`. @cost none; @thread any.
   Requirements requirements() const;
 

@@ -124,7 +124,7 @@ SupportedOpsMap Core::query_model(const std::shared_ptr<const Model>& model, con
 }
 
 namespace {
-/// The member of `limits` that a property names; null for others.
+/// The member of `limits` that a property names, or null.
 std::uint64_t* find_limit(ModelLimits& limits, const std::string& name) {
   if (name == limit::nodes.name()) return &limits.nodes;
   if (name == limit::depth.name()) return &limits.depth;
@@ -163,7 +163,7 @@ void Core::set_property(const AnyMap& properties) {
       for_all[key] = value;
     } else {
       throw Error(Code::kNotFound, "Core has no property " + key +
-                                       ", and it is no general one; for a property of one device's own name the "
+                                       ", and no device-independent one; for a device's own property, name the "
                                        "device: set_property(\"CPU\", ...)");
     }
   }
@@ -180,9 +180,9 @@ void Core::set_property(const std::string& device_name, const AnyMap& properties
   if (device_name.empty()) return set_property(properties);
   const DeviceName name(device_name);
   CompileOptions options = impl_->split(name.base, properties);
-  // With the id, so that a module of several devices knows which one is meant.
+  // With the id, so that a module with several devices knows which one is meant.
   const auto device = impl_->device(name, &options.device);
-  // The device first: what it refuses changes nothing.
+  // The device first: if it refuses, nothing is changed.
   if (!options.device.empty()) device->set_property(options.device);
   std::lock_guard lock(impl_->mutex);
   for (const auto& [key, value] : properties)
@@ -240,7 +240,7 @@ void Core::register_plugin(const std::filesystem::path& plugin_path, const std::
                            const AnyMap& config) {
   const std::string name = DeviceName(device_name).base;
   if (name.empty() || name == "AUTO")
-    throw AssertFailure("register_plugin: \"" + device_name + "\" is no name for a device");
+    throw AssertFailure("register_plugin: \"" + device_name + "\" is not a valid device name");
   const auto modules = impl_->known();
   if (modules.count(name))
     throw AssertFailure("Device with \"" + name + "\" is already registered in the Tenon Runtime",

@@ -31,29 +31,29 @@ using SupportedOpsMap = std::map<std::string, std::string>;
 TENON_API std::pair<std::string, Any> input_frames(const FrameInfo& info, const std::string& input = {});
 
 /// OpenVINO's Core. Devices are modules libtenon_device_<name>.so in the folders of TENON_DEVICE_PATH, or beside the
-/// runtime; each is loaded when it is first asked for, and one that fails to load disturbs no other. Names: "CPU",
-/// "GPU.1" with an id, "HETERO:GPU,CPU" for one model over several (devices/hetero). "AUTO", or no name, takes the best
-/// device that there is, and the CPU until that one has compiled ("AUTO:GPU,CPU" names the candidates; devices/auto);
-/// where that module is missing, the first device that runs every operation of the model.
+/// runtime; each is loaded when it is first asked for, and one that fails to load does not affect others. Names: "CPU",
+/// "GPU.1" with an id, "HETERO:GPU,CPU" for one model over several (devices/hetero). "AUTO", or no name, uses the best
+/// available device, and the CPU until that device has compiled ("AUTO:GPU,CPU" names the candidates; devices/auto);
+/// if that module is missing, the first device that runs every operation of the model.
 ///
 /// With CACHE_DIR or CACHE_PATH (on Core, on a device, or per call; empty: off) compiled models are kept in that
 /// folder, for devices with the capability EXPORT_IMPORT. An entry is named by the hash of the model (by the identity
 /// of its files when it is compiled from a path, which spares reading them; else by its content, at the cost of reading
 /// every weight once), of the device's CACHING_PROPERTIES, and of Tenon's version. Damaged, foreign and outdated
-/// entries are compiled anew and replaced; what can't be cached is said (see model_cache.hpp) and never fails a
+/// entries are compiled anew and replaced. A failure to cache is reported (see model_cache.hpp) and never fails a
 /// compilation.
 ///
 /// @errors kNotFound     an unknown device (lists those that are known)
 ///         kUnavailable  a device whose module can't be loaded (with the loader's reason) or has no such id
-/// @thread all members from any thread; add contexts to router() before.
+/// @thread all members from any thread; add contexts to router() first.
 class TENON_API Core {
  public:
   Core();
 
-  /// Of a device and the runtime under it; all devices when the name is empty.
+  /// Versions of a device and of the runtime it uses; of all devices if the name is empty.
   std::map<std::string, Version> get_versions(const std::string& device_name) const;
   std::vector<std::string> get_available_devices() const;
-  /// Why a device that is known is not available, by name: the loader's words.
+  /// The known devices that are not available, by name, each with the loader's error message.
   std::map<std::string, std::string> get_unavailable_devices() const;
 
   /// ONNX, or IR with its weights. @errors as tenon::read_model
@@ -124,7 +124,7 @@ class TENON_API Core {
 
   /// Without a device: TENON_ZERO_COPY and the cache's properties (CACHE_DIR, CACHE_PATH, CACHE_MODE,
   /// TENON_CACHE_SIZE_LIMIT...), for all later compilations; any other general property goes to every device that lists
-  /// it as writable, those that are loaded later included.
+  /// it as writable, including devices loaded later.
   void set_property(const AnyMap& properties);
   void set_property(const std::string& device_name, const AnyMap& properties);
   template <typename... Properties>
@@ -162,9 +162,9 @@ class TENON_API Core {
   /// use.
   void unload_plugin(const std::string& device_name);
 
-  /// What all models of this Core copied, converted, transferred and waited for; its parent is the process's ledger.
+  /// Counts what all models of this Core copied, converted, transferred and waited for; its parent is the process's.
   Ledger& ledger();
-  /// Ways for tensors that a device can't reach itself. Add the contexts of frameworks in use here.
+  /// Routes tensors that a device can't reach directly. Add the contexts of the frameworks in use here.
   Router& router();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a Core.
+// The implementation of Core.
 #include <tenon/runtime/internal/core_impl.hpp>
 
 #include <algorithm>
@@ -39,10 +39,10 @@ Core::Impl::Entry Core::Impl::entry(const std::string& name) const {
   } catch (const std::exception& error) {
     throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: " + error.what());
   }
-  if (!made.device) throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: its module made none");
+  if (!made.device) throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: its module created none");
   made.device->set_host(self);
   std::lock_guard lock(mutex);
-  // Another thread may have been first; its object has the properties.
+  // Another thread may have been first; its object already has the properties.
   const auto [entry, is_new] = entries.emplace(name, made);
   if (is_new) set_supported(*made.device, for_all);
   if (const auto config = configs.find(name); is_new && config != configs.end())
@@ -79,7 +79,7 @@ std::shared_ptr<Device> Core::Impl::device(const DeviceName& name, AnyMap* prope
   // One device without an id may be called 0.
   const bool is_lone = ids == std::vector<std::string>{""};
   if (is_lone && name.id == "0") return device;
-  // One that goes without an id may have one all the same: "NPU.4000" is the NPU where there is just that one.
+  // A device listed without an id may still have one: "NPU.4000" is the NPU where there is just that one.
   if (is_lone) ids = ids_property(*device);
   if (std::find(ids.begin(), ids.end(), name.id) == ids.end()) {
     std::string known;
@@ -118,7 +118,7 @@ CompileOptions Core::Impl::split(const std::string& device_name, const AnyMap& p
     else if (cache::is_cache_property(key))
       cache::apply(options.cache, key, value);
     else if (key == enable_mmap.name())
-      static_cast<void>(value.as<bool>());  // How files are read, which is over where a device comes in.
+      static_cast<void>(value.as<bool>());  // Concerns how files are read, which is done by now.
     else if (key == tenon::device::properties.name())
       add_nested(value, device_name, for_device);
     else if (key.compare(0, prefix.size(), prefix) == 0) {
@@ -127,7 +127,7 @@ CompileOptions Core::Impl::split(const std::string& device_name, const AnyMap& p
       options.device[key] = value;
     }
   }
-  // What is meant for this very device wins over what is meant for any.
+  // Properties for this device win over properties for any.
   for (const auto& [key, value] : for_device) {
     if (cache::is_cache_property(key))
       cache::apply(options.cache, key, value);
@@ -159,7 +159,7 @@ DeviceName Core::Impl::choose(const std::string& device_name, const std::shared_
 }
 
 CompiledModel Core::Impl::compile(ModelSource source, const std::string& device_name, const AnyMap& properties) {
-  // A model that only an entry's id stands for may be missing.
+  // A model given only by an entry's id may be missing.
   if (!source.model && !source.read && !properties.count(cache_blob_id.name()))
     throw AssertFailure("compile_model: the model is null");
   const DeviceName name = choose(device_name, source.model);
@@ -172,7 +172,7 @@ CompiledModel Core::Impl::compile(ModelSource source, const std::string& device_
                                        : "\"" + source.origin.model.string() + '"';
         return "compiling " + what + " for " + device->name();
       },
-      // A copy: the message needs what the compilation has consumed.
+      // A copy: the message needs what the compilation consumes.
       [&] { return CompiledModel(compile_state(shared, device, source, std::move(options))); });
 }
 

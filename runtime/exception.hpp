@@ -18,7 +18,7 @@ class TENON_API AssertFailure : public Error {
   explicit AssertFailure(const std::string& message, Code code = Code::kInvalidArgument) : Error(code, message) {}
 };
 
-/// What was asked for does not exist on this device or in this version.
+/// The requested feature does not exist on this device or in this version.
 class TENON_API NotImplemented : public AssertFailure {
  public:
   explicit NotImplemented(const std::string& what) : AssertFailure("Not Implemented: " + what, Code::kUnimplemented) {}

@@ -23,9 +23,9 @@ class CompiledModel;
 class Inference;
 class RequestHandle;
 
-/// OpenVINO's InferRequest. A handle: copies are the same request. When the last one goes, a running inference is
-/// waited for: its outputs hold their results then, no memory of the caller is touched afterwards, and the callback is
-/// not called any more. cancel() first where nobody wants the results.
+/// OpenVINO's InferRequest. A handle: copies are the same request. Destroying the last one waits for a running
+/// inference: its outputs then hold the results, the caller's memory is no longer touched, and the callback is not
+/// called any more. Call cancel() first if the results are not wanted.
 ///
 /// Tensors that the device can use lie where they are; others are copied at every inference and booked in the ledger,
 /// or refused with the reason under zero_copy(ZeroCopy::kRequire). Names are tensor names, else friendly names of
@@ -33,7 +33,7 @@ class RequestHandle;
 ///
 /// @errors Busy  set, get, infer, start_async, query_state and set_callback while an inference runs
 ///         kNotFound  no such port (lists those that exist);  kInvalidArgument  type or shape does not fit
-/// @thread start_async, infer, wait, cancel from any; others by one at a time. Different requests are independent.
+/// @thread start_async, infer, wait, cancel from any; others by one thread at a time. Requests are independent.
 class TENON_API InferRequest {
  public:
   InferRequest() = default;
@@ -54,8 +54,8 @@ class TENON_API InferRequest {
   void set_output_tensor(const Tensor& tensor);
 
   /// The tensor that was set, else one of the request's own, allocated on first use; stable until another is set.
-  /// Outputs of dynamic shape have their shape after an inference: ask for the tensor again then. set_shape() on a
-  /// tensor given here reaches the request, for inputs of dynamic shape the way to fill them in place.
+  /// Outputs of dynamic shape get their shape from the inference: get the tensor again afterwards. set_shape() on a
+  /// tensor returned here reaches the request; this is how inputs of dynamic shape are filled in place.
   Tensor get_tensor(const std::string& tensor_name);
   Tensor get_tensor(const Output<const Node>& port);
   Tensor get_tensor(const Output<Node>& port);
@@ -74,16 +74,16 @@ class TENON_API InferRequest {
   void set_frame(std::size_t index, const Frame& frame);
   void set_frame(const Frame& frame);
 
-  /// Runs in the calling thread, without a hand-off where the device allows it; does not call the callback. @errors
-  /// what the device gave; Busy
+  /// Runs in the calling thread, without a hand-off where the device allows it; does not call the callback.
+  /// @errors what the device threw; Busy
   void infer();
   /// Starts on the model's executor, or on the device's queue.
   void start_async();
-  /// Waits for the inference and its callback; returns at once when nothing runs. @errors what the inference or the
-  /// callback threw
+  /// Waits for the inference and its callback; returns at once if nothing runs.
+  /// @errors what the inference or the callback threw
   void wait();
   bool wait_for(const std::chrono::milliseconds timeout);
-  /// The running inference, if any, ends early: wait() then throws Cancelled. It may still succeed when it was nearly
+  /// Ends the running inference, if any, early: wait() then throws Cancelled. It may still succeed if it was nearly
   /// done.
   void cancel();
   /// Called after each start_async, on the thread that ran it, with the error or null. The request may be started again
@@ -94,7 +94,7 @@ class TENON_API InferRequest {
   std::vector<VariableState> query_state();
   void reset_state();
   CompiledModel get_compiled_model();
-  /// What this request copied, converted, transferred and waited for.
+  /// Counts what this request copied, converted, transferred and waited for.
   Ledger& ledger();
 
   bool operator!() const noexcept { return !handle_; }

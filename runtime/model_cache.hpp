@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiled-model cache from outside: what lies in a folder, whether it is sound, and removing it.
+// Managing a compiled-model cache: listing a folder's entries, verifying them, removing them.
 #pragma once
 
 #include <chrono>
@@ -27,16 +27,16 @@ struct EntryReport {
   std::string reason;
 };
 
-/// The entries of a folder, those used last first. Checks their headers alone; files that are no entries are left out.
+/// The entries of a folder, most recently used first. Checks only their headers; skips files that are no entries.
 /// @errors kNotFound: no such folder; kPermissionDenied. @cost reads a page per entry.
 TENON_API std::vector<EntryReport> list(const std::filesystem::path& folder);
 /// As list(), and compares every entry's bytes with its hash. @cost reads all bytes.
 TENON_API std::vector<EntryReport> verify(const std::filesystem::path& folder);
-/// Removes all entries, damaged ones too, and left-over temporary files; nothing else. @return how many entries.
+/// Removes all entries, damaged ones too, and left-over temporary files; nothing else. @return the number of entries.
 /// Models that are loaded keep working. @errors as list().
 TENON_API std::size_t clear(const std::filesystem::path& folder);
 
-/// Where messages of the cache go: why something was not cached, or not taken from the cache. The default writes them
+/// Receives messages of the cache: why something was not cached, or not taken from the cache. The default writes them
 /// to stderr. An empty sink drops them. @thread any; a sink may be called from any thread.
 using MessageSink = std::function<void(const std::string&)>;
 TENON_API void set_message_sink(MessageSink sink);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request knows of the time each executed node took.
+// The time that each executed node of a request took.
 #pragma once
 
 #include <chrono>

@@ -30,7 +30,7 @@ inline constexpr Property<std::string, PropertyMutability::RO> model_name{"NETWO
 inline constexpr Property<std::uint32_t, PropertyMutability::RO> optimal_number_of_infer_requests{
     "OPTIMAL_NUMBER_OF_INFER_REQUESTS"};
 
-/// What set_tensor and set_frame may do when a device can't use memory where it lies. Tenon's own; on Core or a compile
+/// What set_tensor and set_frame may do if a device can't use memory in place. Tenon's own; set on Core or in a compile
 /// call.
 inline constexpr Property<ZeroCopy> zero_copy{"TENON_ZERO_COPY"};
 TENON_ENUM_TEXT(ZeroCopy, "zero-copy policy",
@@ -46,8 +46,8 @@ TENON_ENUM_TEXT(
 inline constexpr Property<Priority> model_priority{"MODEL_PRIORITY"};
 
 enum class PerformanceMode {
-  LATENCY = 1,                ///< One inference as fast as can be.
-  THROUGHPUT = 2,             ///< Most inferences per second, several requests.
+  LATENCY = 1,                ///< Lowest latency of one inference.
+  THROUGHPUT = 2,             ///< Most inferences per second, over several requests.
   CUMULATIVE_THROUGHPUT = 3,  ///< As THROUGHPUT, over all devices.
 };
 TENON_ENUM_TEXT(PerformanceMode, "performance mode",
@@ -106,8 +106,8 @@ inline constexpr Property<Level> level{"LOG_LEVEL"};
 
 /// Names of the properties whose values a compiled-model cache entry depends on.
 inline constexpr Property<std::vector<PropertyName>, PropertyMutability::RO> caching_properties{"CACHING_PROPERTIES"};
-/// Tenon's own, on Core: bytes that the entries of a cache folder may have together; those used longest ago go first. 0
-/// (the default) is no limit.
+/// Tenon's own, on Core: limit in bytes for the entries of a cache folder together; the least recently used are removed
+/// first. 0 (the default) means no limit.
 inline constexpr Property<std::uint64_t> cache_size_limit{"TENON_CACHE_SIZE_LIMIT"};
 inline constexpr Property<std::string> cache_dir{"CACHE_DIR"};
 inline constexpr Property<std::filesystem::path> cache_path{"CACHE_PATH"};
@@ -157,7 +157,7 @@ struct Priorities : public Property<std::string> {
 };
 inline constexpr Priorities priorities{"MULTI_DEVICE_PRIORITIES"};
 
-/// Properties for one device among those of a call.
+/// Properties within a call that apply to one device only.
 struct Properties : public Property<std::map<std::string, AnyMap>> {
   using Property<std::map<std::string, AnyMap>>::Property;
   std::pair<std::string, Any> operator()(const AnyMap& config) const { return {name(), Any(config)}; }
@@ -291,7 +291,7 @@ inline constexpr Property<element::Type> value_cache_precision{"VALUE_CACHE_PREC
 inline constexpr Property<std::uint64_t> key_cache_group_size{"KEY_CACHE_GROUP_SIZE"};
 inline constexpr Property<std::uint64_t> value_cache_group_size{"VALUE_CACHE_GROUP_SIZE"};
 
-/// What models may ask of the machine, for the whole process: graph/limits.hpp says what each means. Core's own.
+/// Limits on the resources that models may use, for the whole process; explained in graph/limits.hpp. Set on Core.
 namespace limit {
 inline constexpr Property<std::uint64_t> nodes{"TENON_LIMIT_NODES"};
 inline constexpr Property<std::uint64_t> depth{"TENON_LIMIT_DEPTH"};

@@ -47,8 +47,8 @@ struct BaseProperty : PropertyTag {
   const char* name_;
 };
 
-/// The value as the property's type: text is parsed, a negative number for an unsigned property is refused here, with
-/// its value named, rather than at the device as a huge one.
+/// The value as the property's type. Text is parsed; a negative number for an unsigned property is refused here, with
+/// its value named, rather than reaching the device as a huge one.
 template <typename T, typename V>
 T property_value(V&& value, const char* name) {
   using From = std::decay_t<V>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device modules: where they are looked for, how they are loaded, why they can't be.
+// Finding and loading device modules, and the reasons why one can't be loaded.
 #include <tenon/runtime/internal/registry.hpp>
 
 #include <dlfcn.h>
@@ -28,8 +28,8 @@ std::string upper(std::string text) {
   return text;
 }
 
-/// Folders in order of preference: the user's, then where this very code lies (a library's folder, or a program's and
-/// the lib folder beside it).
+/// Folders in order of preference: the user's, then the folder of this library (or, linked into a program, that of
+/// the program and the lib folder beside it).
 std::vector<std::filesystem::path> folders() {
   std::vector<std::filesystem::path> result;
   if (const char* path = std::getenv("TENON_DEVICE_PATH")) {
@@ -77,12 +77,12 @@ Loaded load(const std::filesystem::path& path) {
   }
   const auto function = reinterpret_cast<DeviceModuleFunction>(dlsym(library, kDeviceModuleSymbol));
   if (!function) {
-    result.error = path.string() + " has no symbol " + kDeviceModuleSymbol + ": it is no device module";
+    result.error = path.string() + " has no symbol " + kDeviceModuleSymbol + ": it is not a device module";
     return result;
   }
   const DeviceModule* module = function();
   try {
-    if (!module) throw Error(Code::kUnavailable, path.string() + " gives no module");
+    if (!module) throw Error(Code::kUnavailable, path.string() + ": its factory returns no module");
     check_module(path.string(), *module);
     result.module = module;
   } catch (const Error& error) {
@@ -129,13 +129,13 @@ const DeviceModule& load_module(const std::string& name, const KnownModule& know
   if (known.linked) return *known.linked;
   Loaded loaded;
   {
-    // Under the lock, so that two threads do not load one module at a time; a module's initialisers must not make a
+    // Under the lock, so that two threads do not load one module at once; a module's initialisers must not make a
     // Core.
     std::lock_guard lock(modules().mutex);
     auto [entry, is_new] = modules().loaded.try_emplace(known.path.string());
     if (is_new) entry->second = load(known.path);
     loaded = entry->second;
-    // Descriptors or memory may have been short: the next one tries again.
+    // Descriptors or memory may have run out: the next call tries again.
     if (!loaded.module) modules().loaded.erase(entry);
   }
   if (!loaded.module) throw Error(Code::kUnavailable, "Device \"" + name + "\" is unavailable: " + loaded.error);

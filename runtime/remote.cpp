@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote contexts and tensors: handles over what devices implement.
+// Remote contexts and tensors: handles to objects that devices implement.
 #include <algorithm>
 
 #include <tenon/runtime/device/device.hpp>

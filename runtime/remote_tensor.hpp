@@ -12,7 +12,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What a device's Memory class also implements, so that its tensors are remote tensors.
+/// Interface that a device's Memory class also implements to make its tensors remote tensors.
 class TENON_API RemoteMemory {
  public:
   virtual ~RemoteMemory();
@@ -20,12 +20,12 @@ class TENON_API RemoteMemory {
   /// Low-level handles by key: {"MEM_HANDLE": ...}.
   virtual AnyMap remote_params() const = 0;
   /// Copies all elements of a tensor over this memory from or to another tensor of the same type and shape, which may
-  /// be a region, and may lie in this device's memory too; returns when done.
+  /// be a region and may lie in this device's memory too; returns when done.
   virtual void copy_from(const Tensor& self, const Tensor& source) = 0;
   virtual void copy_to(const Tensor& self, Tensor& destination) const = 0;
 };
 
-/// A view as every other: no data of its own beside Tensor's. Host access is a compile error here, and an exception
+/// A Tensor without data members of its own. Host access is a compile error here, and an exception
 /// through Tensor&.
 class TENON_API RemoteTensor : public Tensor {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote contexts and tensors, on a device whose memory the host does not reach.
+// Remote contexts and tensors, on a device whose memory the host can't reach.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using namespace testing;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// What a device's typed wrappers look like: they check parameters and add members.
+/// Like the typed wrappers of a device: they check parameters and add members.
 struct FarTensor : RemoteTensor {
   static void type_check(const Tensor& tensor) {
     RemoteTensor::type_check(tensor, {{"MEM_HANDLE", {}}, {"MEM_TYPE", {"FAR", "NEAR"}}});
@@ -128,7 +128,7 @@ TEST_F(RemoteObjects, ModelsRunOnThemInPlace) {
   EXPECT_TRUE(request.get_output_tensor().is<RemoteTensor>());
   EXPECT_EQ(request.ledger().total().copied, 0u);
   EXPECT_EQ(request.get_compiled_model().get_context().get_device_name(), "REFERENCE");
-  // Elsewhere the same tensor has no way to the device, and the message says what was looked for.
+  // Elsewhere the same tensor has no route to the device, and the message says what was looked for.
   auto stranger = core.compile_model(relu_model(), "REFERENCE").create_infer_request();
   EXPECT_THAT(error_of([&] { stranger.set_input_tensor(y); }).what(), HasSubstr("far"));
 }

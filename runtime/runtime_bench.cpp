@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime adds to one tiny inference: every line beside the floor that it stands on.
+// The runtime's overhead on one tiny inference: every line beside its lower bound.
 #include <benchmark/benchmark.h>
 
 #include <tenon/core/ledger.hpp>

@@ -319,7 +319,7 @@ TEST_F(Request, PacksStridedTensorsAndBooksThem) {
   request.set_input_tensor(part);
   request.infer();
   EXPECT_EQ(request.ledger().total().copied, 0u);
-  // The content counts at the time of the inference, not of set_tensor.
+  // The content at the time of the inference counts, not at set_tensor.
   wide.data<float>()[0] = 100;
   r.infer();
   EXPECT_EQ(target.data<float>()[4], 101);

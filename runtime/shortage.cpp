@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names what ran short.
+// Names the resource that ran out.
 #include <tenon/runtime/internal/shortage.hpp>
 
 #include <sys/resource.h>
@@ -8,7 +8,7 @@ namespace tenon {
 inline namespace v1 {
 namespace {
 
-/// " (RLIMIT_AS allows 4096 bytes)" where there is such a limit: then that is what to raise.
+/// " (RLIMIT_AS allows 4096 bytes)" if there is such a limit: that is then what to raise.
 std::string limit_text(const char* name, decltype(RLIMIT_AS) which, const char* unit) {
   rlimit limit{};
   if (::getrlimit(which, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return "";
@@ -32,7 +32,7 @@ void rethrow_shortage(const std::string& what) {
   } catch (const Error& error) {
     std::string message = what + ": " + error.what();
     if (error.native_api().empty()) throw Error(error.code(), message, error.where());
-    // The new error names the call and its code itself.
+    // The new error already names the call and its code.
     const std::string end = " (" + error.native_api() + " gave " + std::to_string(error.native_code()) + ")";
     if (message.ends_with(end)) message.resize(message.size() - end.size());
     throw Error(error.code(), message, error.native_api(), error.native_code(), error.where());

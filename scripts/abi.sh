@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Holds the C API's ABI against tests/abi/tenon_c.abi with abidiff: a function or enumerator that went, or a signature,
-# struct or number that changed, fails; what is new does not. scripts/abi.sh --update takes the present ABI as the reference.
+# Compares the C API's ABI with tests/abi/tenon_c.abi by abidiff: removed functions and enumerators, and changed
+# signatures, structs and numbers, fail; additions do not. scripts/abi.sh --update makes the present ABI the reference.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 reference=tests/abi/tenon_c.abi
@@ -9,8 +9,8 @@ work=build/abi
 mkdir -p "$work/include"
 ln -sfn "$PWD" "$work/include/tenon"
 
-# Headers, exports and definitions agree by the build and its tests; so the ABI is that of the headers, and no C++ library
-# need be built to look at it.
+# The build and its tests keep headers, exports and definitions equal; so the ABI is that of the headers, and no C++
+# library need be built to check it.
 python3 bindings/c/generate.py --check
 python3 bindings/c/generate.py --stub "$work/stub.c"
 "${CC:-cc}" -std=c99 -g -O0 -fPIC -shared -Wl,-soname,libtenon_c.so -I"$work/include" "$work/stub.c" -o "$work/libtenon_c.so"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev bench [NAME]: micro-benchmarks, each beside its floor; JSON beside the build. ./dev bench peers: whole programs and models beside
-# what else one would use. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench graphs: models of many small nodes. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
+# their alternatives. ./dev bench zoo: the CPU device beside OpenVINO's in f32, bf16 and int8. ./dev bench graphs: models of many small nodes. ./dev bench matrix: who shares memory with whom, on this machine and in the VM.
 
 bench_peers() {
   setup test
@@ -19,7 +19,7 @@ bench_zoo() {
   "$(venv_python)" bench/peers/zoo.py --build build/release "$@"
 }
 
-# For a machine that cannot build: what bench/peers/zoo.py needs there.
+# For a machine that can't build: what bench/peers/zoo.py needs there.
 bench_pack() {
   [ $# = 1 ] || { echo "usage: ./dev bench pack FILE.tar.xz" >&2; return 2; }
   setup test
@@ -57,7 +57,7 @@ bench_npu() {
   "$(venv_python)" bench/npu/npu.py --build build/release --zoo build/release/zoo "$@"
 }
 
-# All OpenCL platforms that are here: the system's, and Intel's CPU runtime where build/venv has it.
+# All OpenCL platforms here: the system's, and Intel's CPU runtime if build/venv has it.
 opencl_platforms() {
   local folder="$PWD/build/icd" intel="$PWD/build/venv/lib/libintelocl.so"
   [ -e "$intel" ] || return 0
@@ -95,12 +95,12 @@ bench() {
   configure release
   build release
   mkdir -p out/bench
-  local npu="$PWD/build/release/lib/libze_tenon_npu.so"  # What stands on Level Zero runs on the software NPU.
+  local npu="$PWD/build/release/lib/libze_tenon_npu.so"  # Level Zero benchmarks run on the software NPU.
   [ ! -e "$npu" ] || export ZE_ENABLE_ALT_DRIVERS="${ZE_ENABLE_ALT_DRIVERS:-$npu}"
   for binary in build/release/bench/*_bench; do
     [[ -x "$binary" && "$binary" == *"${1:-}"* ]] || continue
     say "$(basename "$binary")"
-    # Interleaved: a floor and what stands on it see the same moments of a noisy machine.
+    # Interleaved, so that a floor and its benchmark see the same moments of a noisy machine.
     "$binary" --benchmark_min_time=0.05 --benchmark_repetitions=9 --benchmark_enable_random_interleaving=true \
       --benchmark_report_aggregates_only=true --benchmark_out="out/bench/$(basename "$binary").json" \
       --benchmark_out_format=json 2>&1 | grep -E '_median|rror'

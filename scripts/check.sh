@@ -20,8 +20,8 @@ record_check() {
   sed -i "s|^Last full check: .*|Last full check: $(date -u +%F), commit $(git rev-parse --short HEAD).|" docs/support.md
 }
 
-# The first clang++ here that builds a program of today's C++ with the flags given: an old one, or one without its sanitizers'
-# libraries, counts as none.
+# The first clang++ here that builds a program in C++20 with the given flags: an old one, or one without its sanitizers'
+# libraries, does not count.
 find_clang() {
   local name probe=build/clang_probe
   printf '#include <source_location>\n#include <string>\nextern "C" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) {\n  return %s;\n}\n' \
@@ -34,7 +34,7 @@ find_clang() {
   return 1
 }
 
-with_clang() {  # PRESET FLAGS...: what the preset will ask of it
+with_clang() {  # PRESET FLAGS...: the flags that the preset will use
   local clang
   clang=$(find_clang "${@:2}") || return
   configure "$1" -DCMAKE_C_COMPILER="${clang/clang++/clang}" -DCMAKE_CXX_COMPILER="$clang"
@@ -45,7 +45,7 @@ check_ci() { ci_steps; }
 
 check_clang() { with_clang clang && build clang && run_ctest build/clang; }
 
-# Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
+# Tests request absurd sizes on purpose: the allocator must return null, as malloc does, instead of ending the process.
 check_asan() {
   configure asan && build asan tenon_sanitized_tests tenon_threaded_tests &&
     ASAN_OPTIONS=allocator_may_return_null=1 run_ctest build/asan -L '^(core|frameworks|parsers|runtime|drivers)$' -E '^example_'
@@ -58,21 +58,21 @@ check_tsan() {
       run_ctest build/tsan -L '^(core|frameworks|runtime|drivers)$' -E '^example_'
 }
 
-# Each framework off in turn: nothing else may notice.
+# Each framework off in turn: nothing else may be affected.
 check_frameworks_off() {
   local folder name
   for folder in frameworks/*/; do
     name=$(basename "$folder")
-    [ "$name" = cpu ] && continue  # A hub: others stand on it.
+    [ "$name" = cpu ] && continue  # A hub: others depend on it.
     say "without $name"
-    # Fresh: what the folder before switched off would else stay off.
+    # Fresh: otherwise what the previous folder switched off would stay off.
     cmake --fresh --preset release -B build/without -DTENON_WITH_"${name^^}"=OFF -DTENON_BUILD_BENCH=OFF >build/without.log 2>&1 || return 1
     cmake --build build/without -j "$(nproc)" >>build/without.log 2>&1 || { grep -A5 error build/without.log | head -20; return 1; }
     run_ctest build/without -L '^(core|frameworks)$' || return 1
   done
 }
 
-# Each folder that stands for itself deleted in turn: what is left must configure, and include nothing that is gone.
+# Each self-contained folder deleted in turn: the rest must configure, and include nothing that is gone.
 check_deletable() { python3 tests/deletable/deletable_test.py; }
 
 check_tidy() {
@@ -85,12 +85,12 @@ check_tidy() {
     grep -vE '_(test|bench)\.cpp$' | xargs -P "$(nproc)" -n 4 "$tidy" -p build/release --quiet 2>build/tidy.err
 }
 
-# The C API against the ABI that programs were built with, and whether that check would notice.
+# The C API against the ABI that programs were built with, and whether that check would detect a change.
 check_abi() { scripts/abi.sh && python3 tests/abi/abi_test.py; }
 
 FUZZ_SECONDS="${TENON_FUZZ_SECONDS:-60}"
 
-# Real models to begin with: random bytes hardly get past a parser's first check.
+# Real models as seeds: random bytes hardly get past a parser's first check.
 fuzz_seeds() {
   local python
   python=$(venv_python)
@@ -101,7 +101,7 @@ fuzz_seeds() {
       cp build/fuzz/seeds/ir/*.xml build/fuzz/seeds/npu_graph; }
 }
 
-# A fuzzer alone has some hundreds of edges; with the libraries it reads for, thousands.
+# A fuzzer alone has some hundreds of edges; with instrumented libraries, thousands.
 sees_libraries() {
   local edges
   edges=$(grep -oE '[0-9]+ inline 8-bit counters' "$1" | head -1 | cut -d' ' -f1)
@@ -115,7 +115,7 @@ check_fuzz() {
     name=$(basename "$target")
     mkdir -p "build/fuzz/corpus/$name" "build/fuzz/seeds/${name%_fuzz}"
     say "$name, $FUZZ_SECONDS s"
-    # As in the tests: an absurd size asked for on purpose is answered by null.
+    # As in the tests: an absurd size requested on purpose gives null.
     ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=2048 "$target" -max_total_time="$FUZZ_SECONDS" \
       -rss_limit_mb=4096 -timeout=20 -print_final_stats=1 -artifact_prefix="build/fuzz/" "build/fuzz/corpus/$name" \
       "build/fuzz/seeds/${name%_fuzz}" >"$target.log" 2>&1 || { tail -30 "$target.log"; failed=1; }
@@ -125,7 +125,7 @@ check_fuzz() {
   [ "$failed" = 0 ]
 }
 
-# Random graphs on the CPU engine beside the reference, from another place each time; a failure says how to see it again.
+# Random graphs on the CPU engine beside the reference, from another seed each time; a failure says how to repeat it.
 check_graphs() {
   configure release && build release graphs_test &&
     TENON_GRAPHS="${TENON_GRAPHS:-50000}" TENON_GRAPHS_SEED="${TENON_GRAPHS_SEED:-$(date +%s)000000}" build/release/tests/graphs_test
@@ -157,7 +157,7 @@ check_npu() {
     TENON_ZOO_FULL=1 TENON_ZOO="$PWD/build/release/zoo" build/release/bin/tenon npu-env -- "$(venv_python)" tests/npu_clients/run.py zoo_test
 }
 
-# The same driver file in a Debian 13, whose loader needs no shim, under the wheel for its Python.
+# The same driver file in a Debian 13, whose loader needs no shim, with the openvino wheel for its Python.
 check_npu13() {
   configure release && build release tenon_npu_driver &&
     "$(venv_python)" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
@@ -166,7 +166,7 @@ check_npu13() {
 
 check_vm() { source scripts/vm.sh; test_vm; }
 
-# ./dev demo and ./dev test from a fresh clone: where nothing is installed, and beside what developers have of Debian 12 itself.
+# ./dev demo and ./dev test from a fresh clone: with nothing installed, and beside Debian 12's own developer tools.
 check_chroot12() { scripts/chroot.sh bookworm; }
 check_chroot13() { scripts/chroot.sh trixie; }
 check_chroot12_full() { scripts/chroot.sh bookworm full; }

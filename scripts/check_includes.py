@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-# A folder may include itself and what its row names. Rows follow the layer list of ARCHITECTURE.md.
+# A folder may include itself and the folders in its row. Rows follow the layer list of ARCHITECTURE.md.
 LAYERS = {
     "core": set(),
     "frameworks": {"core"},
@@ -23,9 +23,9 @@ LAYERS = {
     "bindings": {"core", "frameworks", "graph", "runtime", "vision"},
     "compat": {"core", "frameworks", "bridges", "graph", "runtime", "vision", "elements"},
 }
-FREE = {"tools", "examples", "tests", "bench", "fuzz", "models"}  # Use everything; nobody includes them.
+FREE = {"tools", "examples", "tests", "bench", "fuzz", "models"}  # May use everything; nothing includes them.
 HUBS = {"cpu", "dmabuf"}
-# Rooms of one folder, the lowest first: each may include those before it. What lies in the folder itself is above them all, but for
+# Rooms of one folder, the lowest first: each may include those before it. Files in the folder itself are above them all, except for
 # the headers that say what the folder is for.
 ROOMS = {
     "engine": (("kernels", "plan", "lower"), {"engine.hpp", "packed_model.hpp"}),
@@ -51,7 +51,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]tenon/([^>"]+)[>"]', re.MULTILINE)
 
 
 def upward(path: pathlib.Path, target: str):
-    """What is wrong with that include, where both lie in rooms of one folder."""
+    """The problem with an include within a folder that has rooms."""
     for folder, (rooms, contracts) in ROOMS.items():
         if not path.as_posix().startswith(folder + "/") or not target.startswith(folder + "/"):
             continue
@@ -92,12 +92,12 @@ def violations(path: pathlib.Path):
 
 
 def unit(name: str) -> str:
-    """A header and its source are one; the C API's generated headers stand for themselves."""
+    """A header and its source form one unit; each generated header of the C API is one."""
     return name if name.endswith(".h") else name.rsplit(".", 1)[0]
 
 
 def circles(names):
-    """Sets of units that reach each other, each unit in the largest one."""
+    """Sets of units that reach each other, each as large as possible."""
     known = set(names)
     arrows = {}
     for name in names:

@@ -16,7 +16,7 @@ chroot_bind() {  # FROM TO [options]
   [ -z "${3:-}" ] || mount -o "remount,bind,$3" "$2"
 }
 
-# Makes it where it is not there yet, and readies it: names, certificates and package settings come from the host.
+# Makes it if it does not exist yet, and prepares it: names, certificates and package settings come from the host.
 chroot_make() {  # SUITE ROOT
   local suite="$1" root="$2" mirror point file folder
   for point in proc sys dev; do mountpoint -q "$root/$point" && umount -l "$root/$point"; done
@@ -32,7 +32,7 @@ chroot_make() {  # SUITE ROOT
   for point in proc sys dev; do chroot_bind "/$point" "$root/$point"; done
 }
 
-# Runs a shell line inside, with nothing of the host's environment but the way to the network.
+# Runs a shell line inside, with nothing of the host's environment except the network settings.
 chroot_run() {  # ROOT LINE
   chroot "$1" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM="${TERM:-dumb}" LANG=C.UTF-8 \
     ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} bash -ec "$2"

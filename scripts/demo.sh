@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev demo: from a fresh clone to the picture, on the NPU: a real one, or the software one where there is none.
+# ./dev demo: from a fresh clone to the picture, on the NPU: a real one, or the software one if there is none.
 
-# Prints the device that the demo runs on, and says on stderr why it is not the NPU.
+# Prints the device on which the demo runs, and says on stderr why it is not the NPU.
 demo_device() {
   local lib=build/release/lib missing=()
   [ -e "$lib/libtenon_device_npu.so" ] || missing+=("the NPU device (it needs libze-dev)")
@@ -23,7 +23,7 @@ demo() {
   [ "$video" = models/demo.mp4 ] && truth=(--ground-truth models/demo.json)
   setup demo
   say "building (build/release)"
-  # A tree that tests already configured is used as it is: its options include the demo's.
+  # A tree that was configured for tests is used unchanged: its options include the demo's.
   [ -f build/release/build.ninja ] || configure demo
   build release tenon_demo
   mkdir -p out

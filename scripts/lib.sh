@@ -9,18 +9,18 @@ PACKAGES_TEST=(libgtest-dev libgmock-dev libbenchmark-dev ffmpeg git ccache libo
   pocl-opencl-icd)
 # What ./dev bench peers measures against, besides PYPI_TEST.
 PACKAGES_PEERS=(libopencv-videoio-dev libopencv-dnn-dev)
-# Exactly one of each line is taken: what this Debian has. Formatting is checked by version 14 alone: others disagree.
+# Exactly one of each line is installed: the one that this Debian has. Only clang-format 14 checks formatting.
 CHOICES_TEST=("clang-format-14")
 CHOICES_CHECK=("clang-16 clang-19" "clang-tidy-16 clang-tidy-19" "libclang-rt-16-dev libclang-rt-19-dev" "debootstrap"
   "abigail-tools" "graphviz")
 
-# The virtual machine of ./dev test-vm; its kernel is downloaded besides, and not installed.
+# The virtual machine of ./dev test-vm; its kernel is downloaded in addition, and not installed.
 PACKAGES_VM=(qemu-system-x86 busybox-static cpio kmod xz-utils zstd)
 
 # PyPI packages, pinned where the build depends on the version.
 PYPI_DEMO=("onednn-devel-cpu-tbb==2023.2.0" "intel-cmplr-lib-rt==2023.2.0")
 PYPI_TEST=("openvino==2026.4.1" "openvino-genai==2026.4.1.0" "onnxruntime" "onnx" "numpy")
-# A second OpenCL platform for the tests, with USM and images over buffers. 230 MB: the slow tier alone downloads it. Its
+# A second OpenCL platform for the tests, with USM and images over buffers. 230 MB: only the slow tier downloads it. Its
 # version is that of the compiler runtime above.
 PYPI_CHECK=("intel-opencl-rt==2023.2.0")
 # Used as data only: the schema file for the ONNX reader, and the node tests. Any Python may unpack it.
@@ -46,7 +46,7 @@ apt_install() {
     { tail -5 build/apt.log; echo "dev: apt-get could not install ${missing[*]}; the log is build/apt.log" >&2; return 1; }
 }
 
-# Of "a b" the first that this Debian offers.
+# The first of "a b" that this Debian offers.
 choose() {
   local candidate
   for candidate in $1; do
@@ -78,7 +78,7 @@ onnx_data() {
   rm -f build/data/onnx-*.whl
 }
 
-# setup demo|test|all: what each tier needs; silent when all is there.
+# setup demo|test|all: what each tier needs; silent if everything is installed.
 setup() {
   mkdir -p build
   if ! command -v dpkg-query >/dev/null; then
@@ -109,13 +109,13 @@ configure() {
   grep 'Tenon:.*is off' "$folder.configure.log" || true
 }
 
-# Reads ninja's output and says how far it is: on one line of a terminal, else a line each 30 s, also while one step takes long.
+# Reads ninja's output and shows progress: on one line of a terminal, else a line each 30 s, also while one step takes long.
 build_progress() {
   local line place="" started=$SECONDS said=$SECONDS code
   while true; do
     code=0; IFS= read -r -t 10 line || code=$?
     if [ "$code" = 0 ]; then [[ "$line" =~ ^\[([1-9][0-9]*)/([0-9]+)\] ]] && place="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]} steps"
-    elif [ "$code" -le 128 ]; then break; fi  # Above: only the time was up.
+    elif [ "$code" -le 128 ]; then break; fi  # Above 128: the read only timed out.
     [ -n "$place" ] || continue
     if [ -t 1 ]; then printf '\r\033[K    %s, %d s' "$place" $((SECONDS - started))
     elif [ $((SECONDS - said)) -ge 30 ]; then said=$SECONDS; echo "    $place, $((SECONDS - started)) s"; fi
@@ -127,7 +127,7 @@ build() {
   local preset="$1" folder="build/$1" log warnings
   shift
   log="$folder${1:+.$1}.build.log"
-  # Without pipefail a failed build would end as its progress does.
+  # Without pipefail a failed build would exit with the status of its progress display.
   (set -o pipefail; cmake --build "$folder" -j "$(nproc)" ${*:+--target "$@"} 2>&1 | tee "$log" | build_progress) ||
     { grep -E -A5 'error:|FAILED' "$log" | head -60; echo "dev: building '$preset' failed; the log is $log" >&2; return 1; }
   warnings=$(grep -c 'warning:' "$log" || true)

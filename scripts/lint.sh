@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Formatting, include rules, and what must not be in the tree. Exits non-zero when anything is off.
+# Formatting, include rules, and what must not be in the tree. Exits non-zero if anything is wrong.
 set -uo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 source scripts/lib.sh
 status=0
 
-# clang-format's output depends on its version: only the pinned one judges.
+# clang-format's output depends on its version: only the pinned one counts.
 if command -v clang-format-14 >/dev/null; then
   format_files | xargs -r clang-format-14 --dry-run -Werror 2>build/format.log ||
     { echo "lint: not formatted (./dev format mends it):"; grep -oE '^[^ :]+\.[a-z]+:[0-9]+' build/format.log | sort -u | head -20; status=1; }

@@ -4,10 +4,10 @@
 
     mutate.py             all of them; exit 0 when at least 9 of 10 are found and every survivor has a known reason
     mutate.py NAME...     only those, or whose names contain NAME
-    mutate.py --list      what there is, and whether each still fits its file; plants nothing
+    mutate.py --list      the list, and whether each still fits its file; plants nothing
 
-Works in a copy of the tree (build/mutants), so that a run that is ended leaves nothing behind here. Its build goes through
-ccache where there is one: what a defect does not touch is built once.
+Works in a copy of the tree (build/mutants), so that an interrupted run leaves nothing behind here. Its build goes through
+ccache if there is one: files that a defect does not touch are built once.
 """
 import argparse
 import os
@@ -38,7 +38,7 @@ class Mutant:
             sys.exit(f"mutate: {self.name} is of no known kind: {self.kind}")
 
     def misfit(self, root: pathlib.Path) -> str:
-        """Why it can't be planted in the tree; empty when it can."""
+        """The reason why it can't be planted in the tree; empty if it can."""
         path = root / self.file
         if not path.is_file():
             return f"{self.file} is gone"
@@ -58,7 +58,7 @@ def mutants() -> list:
 
 
 def run(command: list, seconds: int, **environment) -> int:
-    """0, the command's failure, or 124 when it took too long. What it says goes to the log."""
+    """0, the command's failure, or 124 if it took too long. Its output goes to the log."""
     with open(LOG, "ab") as log:
         log.write(("\n$ " + " ".join(map(str, command)) + "\n").encode())
         log.flush()
@@ -76,7 +76,7 @@ def run(command: list, seconds: int, **environment) -> int:
 
 
 def copy_tree() -> None:
-    """What git knows, as it lies here; files that are equal keep their times, so that little is built anew."""
+    """Copies the files that git knows; equal files keep their times, so that little is rebuilt."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                             capture_output=True, check=True).stdout.decode().split("\0")
     wanted = {name for name in listed if name and (ROOT / name).is_file()}
@@ -110,7 +110,7 @@ def test(targets) -> int:
 
 
 def missing_targets(wanted: set) -> set:
-    """Those that this machine can't build (a framework is missing)."""
+    """The targets that this machine can't build (a framework is missing)."""
     listed = subprocess.run(["ninja", "-C", str(BUILD), "-t", "targets", "all"], capture_output=True, text=True,
                             check=True).stdout
     return wanted - set(re.findall(r"^(\w+): phony", listed, re.M))

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The software NPU that was built here runs as it is in a bare Debian whose Level Zero loader needs no shim, under the NPU plugin of the
+# Runs the software NPU built here in a bare Debian whose Level Zero loader needs no shim, under the NPU plugin of the
 # Python package openvino: npu_chroot.sh [trixie]. Needs build/release/lib/libze_tenon_npu.so and build/release/zoo.
 set -euo pipefail
 suite="${1:-trixie}"
@@ -16,9 +16,9 @@ source "$scripts/lib.sh"
 source "$scripts/chroot_root.sh"
 trap chroot_unmount EXIT
 chroot_make "$suite" "$root"
-# At its own path, so that the driver finds the libraries that it was linked with; not to be written to.
+# At its own path, so that the driver finds the libraries that it was linked with; read-only.
 chroot_bind "$top" "$root$top" ro
-# build/venv may be a link out of the tree.
+# build/venv may be a link that leads outside the tree.
 outside=$(readlink -f "$top/build/venv")
 [[ "$outside" == "$top"/* ]] || chroot_bind "$outside" "$root$outside" ro
 

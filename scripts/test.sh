@@ -46,12 +46,12 @@ ctest_step() {
 
 build_step() { configure "$1" && build "$@"; }
 
-# As on a machine that has the demo's packages only: nothing may lean on what the tests bring along.
+# As on a machine that only has the demo's packages: nothing may depend on what the tests install.
 configure_demo() {
   cmake --fresh --preset demo -B build/demo -DTENON_WITH_OPENVINO=OFF >build/demo.configure.log 2>&1 || { grep -A8 'CMake Error' build/demo.configure.log; return 1; }
 }
 
-# Real dma-bufs, where the kernel and the emulator can be had. The whole suite runs there in ./dev check vm.
+# Real dma-bufs, if the kernel and the emulator are available. The whole suite runs there in ./dev check vm.
 vm_step() {
   local title="real dma-bufs in a VM" code=0
   source scripts/vm.sh

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev test-vm: runs tests under a kernel that has udmabuf, dma-buf heaps and vgem, in QEMU without any acceleration.
-# Sourced by ./dev. What it needs is built once below build/vm: a Debian kernel (downloaded and unpacked, never installed) and an
+# Sourced by ./dev. What it needs is built once in build/vm: a Debian kernel (downloaded and unpacked, never installed) and an
 # initial file system of busybox, its modules and a tiny init. Each run appends the binaries with their libraries.
 
 VM="build/vm"
 VM_MODULES=(vgem)
 VM_KERNEL_WANTED=6.12    # 6.1 has neither udmabuf nor heaps.
-VM_UNAVAILABLE=77        # "The packages cannot be had", as against a failure.
+VM_UNAVAILABLE=77        # "The packages are not available", as opposed to a failure.
 
 vm_missing() { echo "vm: not available: $*" >&2; return "$VM_UNAVAILABLE"; }
 
-# Where this Debian's packages come from: SITE of the suite that it is.
+# Where this Debian's packages come from: the SITE of its suite.
 vm_mirror() {
   local codename="$1"
   apt-get indextargets --format '$(CODENAME) $(SITE)' 'Identifier: Packages' 2>/dev/null | awk -v c="$codename" '$1 == c {print $2; exit}'
 }
 
-# Sets VM_APT to the options of an apt whose linux-image-amd64 is new enough: this system's, or one with its backports in lists of
-# its own. Nothing of the host's configuration changes.
+# Sets VM_APT to the options of an apt whose linux-image-amd64 is new enough: this system's, or one with backports in lists of
+# its own. The host's configuration is not changed.
 vm_find_apt() {
   local version codename mirror root="$PWD/$VM/apt"
   VM_APT=()
@@ -37,21 +37,21 @@ vm_find_apt() {
     vm_missing "$codename-backports has linux-image-amd64 '$version', $VM_KERNEL_WANTED is needed"
 }
 
-# Downloads the kernel package and unpacks what is needed of it into build/vm/kernel.
+# Downloads the kernel package and unpacks the needed parts of it into build/vm/kernel.
 vm_fetch_kernel() {
   [ -f "$VM/kernel/.complete" ] && return 0
   local package
   vm_find_apt || return
-  # The meta package names the one kernel that is current.
+  # The meta package depends on the one kernel that is current.
   package=$(apt-cache depends "${VM_APT[@]}" linux-image-amd64 | awk '/Depends:/ {print $2; exit}')
   say "kernel for the VM (unpacked, not installed): $package"
   rm -rf "$VM/kernel" "$VM"/linux-image-*.deb
-  # Lists that are older than the mirror name files that are gone: once more with fresh ones.
+  # Lists older than the mirror name files that are gone: tried once more with fresh ones.
   (cd "$VM" && apt-get download -qq "${VM_APT[@]}" "$package") >>"$VM/apt.log" 2>&1 ||
     (as_root apt-get update -qq "${VM_APT[@]}" && cd "$VM" && apt-get download -qq "${VM_APT[@]}" "$package") >>"$VM/apt.log" 2>&1 ||
     { tail -3 "$VM/apt.log" >&2; vm_missing "$package cannot be downloaded"; return; }
   mkdir -p "$VM/kernel"
-  # Only where the modules and what they stand on lie: all of them would take a minute to index.
+  # Only the folders of the modules and their dependencies: indexing all of them would take a minute.
   dpkg-deb --fsys-tarfile "$VM"/linux-image-*.deb | tar -x -C "$VM/kernel" --wildcards --no-wildcards-match-slash './boot/vmlinuz-*' \
     './lib/modules/*/modules.*' './lib/modules/*/kernel/drivers/gpu/drm/*.ko*' './lib/modules/*/kernel/drivers/gpu/drm/vgem/*' \
     './lib/modules/*/kernel/drivers/dma-buf/*' './lib/modules/*/kernel/drivers/video/*.ko*' \
@@ -62,7 +62,7 @@ vm_fetch_kernel() {
   ls "$VM"/kernel/boot/vmlinuz-* >/dev/null && touch "$VM/kernel/.complete"
 }
 
-# The uncompressed kernel: unpacking it inside the VM would cost seconds of each run.
+# The uncompressed kernel: unpacking it inside the VM would cost seconds in each run.
 vm_unpack_kernel() {
   python3 - "$1" "$2" <<'PYTHON'
 import lzma, struct, subprocess, sys, zlib
@@ -127,7 +127,7 @@ vm_build() {
   (cd "$root" && find . | cpio -o -H newc --quiet) >"$VM/base.cpio.part" && mv "$VM/base.cpio.part" "$VM/base.cpio"
 }
 
-# Puts a binary and the libraries that it loads into a tree, each at the path that it has here. Debian's /lib is /usr/lib.
+# Copies a binary and its libraries into a tree, each to the path that it has here. Debian's /lib is /usr/lib.
 vm_pack() {
   local tree="$1" file
   { echo "$2"; ldd "$2" 2>/dev/null | awk '$2 == "=>" && $3 ~ /^\// {print $3} $1 ~ /^\// {print $1}'; } | while read -r file; do
@@ -138,7 +138,7 @@ vm_pack() {
 }
 
 # vm_run SECONDS SCRIPT BINARY...: boots, runs the shell script SCRIPT with the binaries there, prints its output and returns its exit
-# code. What the script writes to /dev/ttyS2 lies in build/vm/out afterwards. 98: it did not end within SECONDS, or the VM died.
+# code. What the script writes to /dev/ttyS2 is then in build/vm/out. 98: it did not end within SECONDS, or the VM died.
 vm_run() {
   local seconds="$1" script="$2" work binary result
   shift 2
@@ -150,7 +150,7 @@ vm_run() {
   (cd "$work/tree" && find . | cpio -o -H newc --quiet) >"$work/tree.cpio"
   cat "$VM/base.cpio" "$work/tree.cpio" >"$work/initrd"
   rm -rf "$work/tree" "$work/tree.cpio"
-  # TCG, since most machines that CI runs on are virtual already. The initial file system is in memory twice while it is unpacked.
+  # TCG, since most CI machines are virtual already. The initial file system is in memory twice while it is unpacked.
   timeout -k 5 "$seconds" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -M q35 -smp 2 -nodefaults -display none -no-reboot \
     -m "$((768 + 3 * $(stat -c %s "$work/initrd") / 1048576))" -serial stdio -serial "file:$work/exit" -serial "file:$work/out" \
     -kernel "$VM/vmlinux" -initrd "$work/initrd" \
@@ -172,7 +172,7 @@ vm_suite() {
     $tests/dmabuf_test || status=1
     $tests/conformance_test --gtest_filter='$filter' || status=1"
   for binary in "$@"; do script+="; $binary || status=1"; done
-  local driver="$PWD/build/release/lib/libze_tenon_npu.so"  # Imports and exports of real dma-bufs by a driver of Level Zero.
+  local driver="$PWD/build/release/lib/libze_tenon_npu.so"  # A Level Zero driver imports and exports real dma-bufs.
   if [ -e "$driver" ] && [ -x "$tests/level_zero_test" ]; then
     binaries+=("$driver" "$tests/level_zero_test")
     script+="; ZE_ENABLE_ALT_DRIVERS=$driver $tests/level_zero_test || status=1
@@ -184,7 +184,7 @@ vm_suite() {
   [ ! -x "$tool" ] || mv "$VM/out" "$VM/matrix.json"
 }
 
-# The files that PoCL opens and runs when it compiles a kernel, beside the libraries that it is linked with.
+# The files that PoCL opens and runs when it compiles a kernel, in addition to the libraries that it is linked with.
 vm_pocl_files() {
   local gcc
   gcc=$(dirname "$(gcc -print-libgcc-file-name)")
@@ -193,7 +193,7 @@ vm_pocl_files() {
   printf '%s\n' /usr/bin/ld "$gcc"/{libgcc.a,libgcc_s.so,crtbegin.o,crtbeginS.o} /usr/lib/x86_64-linux-gnu/{libc.so,libc_nonshared.a,libm.so,libmvec.so.1,libgcc_s.so.1}
 }
 
-# One descriptor through OpenCL, the NPU and OpenCV, where descriptors are real dma-bufs. vm_one_fd SECONDS
+# One descriptor through OpenCL, the NPU and OpenCV, with descriptors that are real dma-bufs. vm_one_fd SECONDS
 vm_one_fd() {
   local lib="$PWD/build/release/lib" file files=() result=0
   while read -r file; do [ -f "$file" ] && files+=("$file"); done < <(vm_pocl_files)
@@ -205,7 +205,7 @@ vm_one_fd() {
     >"$VM/one_fd.log" || result=$?
   cat "$VM/one_fd.log"
   [ "$result" = 0 ] || return "$result"
-  # A test that was skipped shows nothing.
+  # A skipped test shows nothing.
   grep -q 'proved on dma-bufs' "$VM/one_fd.log" || { echo "vm: one_fd_test found no OpenCL, no NPU or no dma-bufs there" >&2; return 1; }
 }
 
@@ -220,7 +220,7 @@ test_vm() {
   local targets=(dmabuf_test conformance_test tenon)
   setup test
   configure release || return 1
-  grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Not where OpenCL or the NPU is off.
+  grep -q '^build one_fd_test:' build/release/build.ninja && targets+=(one_fd_test)  # Missing if OpenCL or the NPU is off.
   build release "${targets[@]}" || return 1
   vm_suite "${TENON_VM_SECONDS:-900}" "${TENON_VM_FILTER:-*}" || return
   [[ " ${targets[*]} " != *" one_fd_test "* ]] || vm_one_fd "${TENON_VM_SECONDS:-900}"

@@ -10,8 +10,8 @@
 
 namespace tenon::inline v1::store {
 
-/// XXH3, 128 bits: as fast as memory can be read, and any damage changes it. It has no key: who may write a file may
-/// also write its hash, so it is no protection against people (authenticated encryption is).
+/// XXH3, 128 bits: runs at the speed of memory and detects damage. It has no key: anyone who can write a file can
+/// also write its hash, so it does not protect against tampering (authenticated encryption does).
 struct ContentHash {
   std::uint64_t low = 0, high = 0;
   friend bool operator==(const ContentHash&, const ContentHash&) = default;
@@ -23,7 +23,7 @@ struct ContentHash {
 /// @cost one read of the bytes.
 ContentHash content_hash(const void* data, std::size_t size_bytes);
 
-/// The same for bytes that come in parts; numbers and texts are kept apart from their neighbours.
+/// Hashes data that comes in parts. Numbers and texts are delimited, so that neighbours do not merge.
 /// @thread one at a time.
 class ContentHasher {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranking and areas.
+// Ranking detections and computing areas under the curve.
 #include <tenon/vision/average_precision.hpp>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ inline namespace v1 {
 namespace vision {
 namespace {
 
-/// Area under the envelope: at each recall the best precision reached there or later.
+/// Area under the envelope: for each recall the best precision reached at that recall or a higher one.
 double envelope_area(const std::vector<bool>& hits, std::size_t objects) {
   std::size_t right = 0;
   for (const bool hit : hits) right += hit;

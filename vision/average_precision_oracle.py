@@ -22,7 +22,7 @@ found, truth = [], []
 for _ in range(40):
     objects, guesses = [], []
     for _ in range(6):
-        # Odd fractions keep overlaps off the thresholds.
+        # Odd fractions keep overlaps away from the thresholds.
         x, y, w, h = following(), following(), 20.37 + following() % 80, 20.61 + following() % 80
         label = following() % 3
         difficult = following() < 150

@@ -42,7 +42,7 @@ TEST(PrecisionMeter, IntegratesTheEnvelope) {
   meter.add(std::vector{found(kA, 0.9f), found({60, 60, 70, 70}, 0.8f), found(kB, 0.7f)},
             std::vector<Truth>{{kA}, {kB}, {kC}});
   EXPECT_NEAR(meter.result().map50, 1.0 / 3 + 2.0 / 9, 1e-12);
-  // A wrong one ranked last costs nothing.
+  // A wrong one that ranks last costs nothing.
   PrecisionMeter late;
   late.add(std::vector{found(kA, 0.9f), found(kC, 0.1f)}, std::vector<Truth>{{kA}});
   EXPECT_DOUBLE_EQ(late.result().map50, 1);
@@ -72,7 +72,7 @@ TEST(PrecisionMeter, JudgesLabelsAndPicturesApart) {
   meter.add(std::vector{found(kA, 0.9f, 0)}, std::vector<Truth>{{kA, 1}});
   const auto result = meter.result();
   ASSERT_EQ(result.labels.size(), 2u);
-  EXPECT_DOUBLE_EQ(result.labels[0].ap50, 1);  // Ranked by order among equals: the right one first.
+  EXPECT_DOUBLE_EQ(result.labels[0].ap50, 1);  // Equal scores rank by order: the right one first.
   EXPECT_DOUBLE_EQ(result.labels[1].ap50, 0);
   EXPECT_DOUBLE_EQ(result.map50, 0.5);
   EXPECT_EQ(result.labels[0].objects, 1u);
@@ -94,7 +94,7 @@ TEST(PrecisionMeter, LeavesOutScoresThatAreNoNumbers) {
 }
 
 TEST(PrecisionMeter, AgreesWithTheTrainingScripts) {
-  // The same generator and numbers as average_precision_oracle.py prints.
+  // The same generator as in average_precision_oracle.py, and the numbers that it prints.
   std::uint32_t state = 11;
   const auto next = [&] { return state = state * 1664525u + 1013904223u, (state >> 16) % 1000; };
   PrecisionMeter meter;

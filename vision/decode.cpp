@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options from metadata, the choice of the output, and the way back to the frame's pixels.
+// Options from metadata, the choice of the output, and mapping back to the frame's pixels.
 #include <tenon/vision/decode.hpp>
 
 #include <algorithm>
@@ -83,7 +83,7 @@ void set_frame(const InputStageSpec& spec, DecodeOptions& options) {
   options.frame_height = spec.upright_height();
 }
 
-/// The tensor's values as floats, in place where they are floats.
+/// The tensor's values as floats, in place if they are floats.
 const float* floats(const Tensor& tensor, std::vector<float>& scratch) {
   if (tensor.element_type() == ElementType::kF32) return static_cast<const float*>(tensor.data());
   const auto* half = static_cast<const _Float16*>(tensor.data());
@@ -172,7 +172,7 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
   }
   std::erase_if(candidates_, [](const Candidate& c) { return !is_finite(c); });
   if (kind.suppresses) {
-    // Clipped first: what lies beside the picture must not count among the best.
+    // Clipped first: boxes outside the picture must not count among the best.
     for (Candidate& candidate : candidates_) map_to_frame(options_, candidate.box);
     std::erase_if(candidates_, [](const Candidate& c) { return !(c.box.width() > 0 && c.box.height() > 0); });
     suppress(candidates_, options_.iou_threshold, options_.top_k);
@@ -183,7 +183,7 @@ const std::vector<Detection>& Decoder::decode(std::span<const Tensor> outputs) {
         candidate.box = {0, 0, static_cast<float>(options_.frame_width), static_cast<float>(options_.frame_height)};
     }
   }
-  // Elements are assigned, not rebuilt, so that their texts keep their memory.
+  // Elements are assigned, not rebuilt, so that their strings keep their memory.
   found_.resize(candidates_.size());
   for (std::size_t i = 0; i < candidates_.size(); ++i) {
     const Candidate& c = candidates_[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a model's output tensors to detections, by what the model says of itself.
+// From a model's output tensors to detections, by the model's metadata.
 #pragma once
 
 #include <cstddef>
@@ -21,25 +21,25 @@ class Model;
 struct FrameInfo;
 namespace vision {
 
-/// How to read a model's outputs. decode_options() fills it from the model; whatever is changed afterwards overrides
-/// it.
+/// How to read a model's outputs. decode_options() fills it from the model; members changed afterwards override
+/// that.
 struct DecodeOptions {
   /// One of model_types(), upper or lower case.
   std::string model_type;
   std::vector<std::string> labels;
   float confidence_threshold = 0.5f;  ///< Scores below it are dropped.
   float iou_threshold = 0.5f;
-  std::size_t top_k = 100;   ///< Most detections of one picture; for classification most labels (5 when from metadata).
-  bool multi_label = false;  ///< Every label above the threshold counts, not only a box's best: for measuring mAP.
+  std::size_t top_k = 100;   ///< Most detections per picture; for classification most labels (5 when from metadata).
+  bool multi_label = false;  ///< Report every label above the threshold, not only a box's best: for measuring mAP.
   /// Pixels of the model's input.
   std::size_t input_width = 0, input_height = 0;
-  /// Where the frame lies in that input. Without it boxes stay in input pixels.
+  /// Where the frame lies in that input. If unset, boxes stay in input pixels.
   std::optional<FrameGeometry> geometry;
-  /// Boxes are clipped to this size when not 0: the frame's.
+  /// Size of the frame, to which boxes are clipped; 0 means no clipping.
   std::size_t frame_width = 0, frame_height = 0;
 };
 
-/// The model types that are known and the output each expects:
+/// The known model types and the output that each expects:
 ///   YOLOX           [1,n,5+c]: dx, dy, log w, log h relative to grid cells of strides 8, 16, 32 (64 when n says so),
 ///                   then objectness and class scores as probabilities
 ///   YOLOv5          [1,n,5+c]: centre and size in input pixels, objectness, class scores
@@ -52,7 +52,7 @@ TENON_API std::vector<std::string> model_types();
 /// the input's size from its shape, or size and geometry from the input stage where the model has one.
 /// @errors kInvalidArgument: a value that cannot be read (names the key).
 TENON_API DecodeOptions decode_options(const Model& model);
-/// As above for frames of `info` fed to the model's first input: boxes come out in the frame's pixels.
+/// As above for frames of `info` fed to the model's first input: boxes are in the frame's pixels.
 /// @errors as options_from() of the input stage.
 TENON_API DecodeOptions decode_options(const Model& model, const FrameInfo& info);
 
@@ -60,13 +60,13 @@ TENON_API DecodeOptions decode_options(const Model& model, const FrameInfo& info
 /// @thread one thread at a time.
 class TENON_API Decoder {
  public:
-  /// @errors kInvalidArgument: an unknown model type (lists the known), thresholds that are no numbers, a size of 0
-  /// where the type needs it.
+  /// @errors kInvalidArgument: an unknown model type (lists the known), thresholds that are NaN, a size of 0
+  /// where the type needs one.
   explicit Decoder(DecodeOptions options);
   const DecodeOptions& options() const { return options_; }
 
   /// The detections of one picture, best first; valid until the next call. Values that are not finite are dropped.
-  /// @param outputs  Of the model, any order, f32 or f16, packed, on the host; the first whose shape fits is read.
+  /// @param outputs  The model's, in any order, f32 or f16, packed, on the host; the first whose shape fits is read.
   /// @errors kInvalidArgument: none fits (names each shape and what is expected).
   const std::vector<Detection>& decode(std::span<const Tensor> outputs);
 

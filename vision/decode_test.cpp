@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoding of each model type: values by hand, the way back to the frame, and outputs that are damaged or enormous.
+// Decoding of each model type: values by hand, mapping back to the frame, and outputs that are damaged or enormous.
 #include <tenon/vision/decode.hpp>
 
 #include <cmath>

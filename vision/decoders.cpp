@@ -10,7 +10,7 @@ inline namespace v1 {
 namespace vision {
 namespace {
 
-/// Grids of strides 8, 16, 32 (and 64) that together have `rows` cells; 0 when none does.
+/// Number of grids of strides 8, 16, 32 (and 64) that together have `rows` cells; 0 if there is none.
 std::size_t grid_levels(const DecodeOptions& options, std::size_t rows) {
   std::size_t cells = 0;
   for (std::size_t level = 0; level < 4; ++level) {
@@ -90,7 +90,7 @@ void decode_yolov5(const DecodeOptions& options, const Shape& shape, const float
 // 4 + c rows of n values
 // ----------------------------------------------------------------------------------------------------
 
-/// True: [1, 4 + c, n]. The number of labels decides; without labels there are more boxes than labels.
+/// Whether the shape is [1, 4 + c, n]. The number of labels decides; without labels, the longer axis is the boxes'.
 bool is_channel_major(const DecodeOptions& options, const Shape& shape) {
   if (!options.labels.empty()) return shape[1] == 4 + options.labels.size();
   return shape[1] < shape[2] || shape[2] < 5;
@@ -152,7 +152,7 @@ void decode_ssd(const DecodeOptions& options, const Shape& shape, const float* v
   for (std::size_t i = 0; i < shape[2]; ++i) {
     const float* row = values + i * 7;
     if (row[0] < 0) break;
-    // A label beyond int is damage, not a label.
+    // A label beyond int is corrupt data, not a label.
     if (!(row[2] >= options.confidence_threshold) || !(row[1] >= 0 && row[1] < 1e6f)) continue;
     add(scratch, {row[3] * w, row[4] * h, row[5] * w, row[6] * h}, row[2], static_cast<std::size_t>(row[1]), i);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was found in a picture.
+// An object found in a picture.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ struct Detection {
   Box box;
   int label_id = 0;
   float score = 0;
-  std::string label;  ///< Text of label_id, "#7" where the model names none.
+  std::string label;  ///< Text of label_id, "#7" if the model has no name for it.
 };
 
 inline float intersection_over_union(const Box& a, const Box& b) {

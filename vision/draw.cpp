@@ -21,13 +21,13 @@ constexpr Colour kPalette[] = {{230, 60, 50},  {60, 180, 75},  {30, 120, 230}, {
                                {170, 60, 200}, {40, 200, 210}, {245, 130, 40}, {150, 200, 40},
                                {220, 80, 160}, {90, 90, 230},  {0, 150, 120},  {180, 130, 90}};
 
-/// Black or white, whichever is read better on `background`.
+/// Black or white, whichever is more readable on `background`.
 Colour readable_on(Colour background) {
   const int brightness = 299 * background.red + 587 * background.green + 114 * background.blue;
   return brightness > 140000 ? Colour{0, 0, 0} : Colour{255, 255, 255};
 }
 
-/// A coordinate as a pixel; anything out of an int's reach becomes its end.
+/// A coordinate as a pixel, clamped to what fits an int.
 int pixel(float value) { return static_cast<int>(std::lround(std::clamp(value, -1e6f, 1e6f))); }
 
 }  // namespace
@@ -95,7 +95,7 @@ void Canvas::fill_samples(int x1, int y1, int x2, int y2, const Paint& paint) {
     x1 = static_cast<int>(r.x), y1 = static_cast<int>(r.y);
     x2 = static_cast<int>(r.x + r.width), y2 = static_cast<int>(r.y + r.height);
   }
-  // A shared chroma sample is painted when its centre is inside; the last of an odd extent has no second half.
+  // A shared chroma sample is painted if its centre is inside; the last of an odd extent has no second half.
   const auto begin = [](int at, int shift) { return shift ? at / 2 : at; };
   const auto end = [](int at, int extent, int shift) { return shift ? (at == extent ? (at + 1) / 2 : at / 2) : at; };
   for (std::size_t k = 0; k < layout_.component_count; ++k) {
@@ -143,7 +143,7 @@ void Canvas::text(int x, int y, std::string_view text, int scale, Colour colour)
     const int code = static_cast<unsigned char>(character);
     const std::uint8_t* glyph = kFont[(code >= 32 && code < 127 ? code : '?') - 32];
     for (int row = 0; row < kGlyphHeight; ++row) {
-      // Neighbouring dots are one rectangle: fewer calls, and chroma of a thin stroke is not split.
+      // Neighbouring dots form one rectangle: fewer calls, and chroma of a thin stroke is not split.
       for (int column = 0; column < kGlyphWidth; ++column) {
         int run = 0;
         while (column + run < kGlyphWidth && (glyph[row] >> (kGlyphWidth - 1 - column - run) & 1)) ++run;

@@ -19,10 +19,10 @@ struct Colour {
   std::uint8_t red = 255, green = 255, blue = 255;
 };
 
-/// The colour of a label, the same in every run; neighbouring ids differ clearly.
+/// The colour of a label, the same in every run; neighbouring ids have clearly different ones.
 TENON_API Colour label_colour(int label_id);
 
-/// A frame's planes as something to paint on: any format that the input stage reads. Everything is clipped to the
+/// A canvas over a frame's planes: any format that the input stage reads. Everything is clipped to the
 /// picture. The colour is converted to the frame's own space and range; alpha samples are left alone.
 class TENON_API Canvas {
  public:
@@ -30,7 +30,7 @@ class TENON_API Canvas {
   ///         kUnimplemented: a format that is not known plane by plane.
   explicit Canvas(const Frame& frame);
 
-  /// Of the upright picture. All coordinates are in that, however the frame is stored.
+  /// Size of the upright picture. All coordinates refer to it, however the frame is stored.
   int width() const { return width_; }
   int height() const { return height_; }
   /// Fills pixels [x1, x2) x [y1, y2).
@@ -60,11 +60,11 @@ class TENON_API Canvas {
 struct DrawOptions {
   bool labels = true;
   bool scores = true;
-  int thickness_px = 0;  ///< 0: one 240th of the height, at least 2.
-  int text_scale = 0;    ///< 0: one 360th of the height, at least 1.
+  int thickness_px = 0;  ///< 0: 1/240 of the height, at least 2.
+  int text_scale = 0;    ///< 0: 1/360 of the height, at least 1.
 };
 
-/// Draws every detection: an outline in its label's colour, and the label on a filled bar above it (inside where there
+/// Draws every detection: an outline in its label's colour, and the label on a filled bar above it (inside if there
 /// is no room above). @errors as Canvas.
 TENON_API void draw(const Frame& frame, std::span<const Detection> detections, const DrawOptions& options = {});
 

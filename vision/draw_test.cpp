@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixels of what is drawn, in every format, at every edge.
+// The pixels drawn, in every format, at every edge.
 #include <tenon/vision/draw.hpp>
 
 #include <cmath>
@@ -39,7 +39,7 @@ std::vector<float> rgb(const Frame& frame) {
   return out;
 }
 
-/// The same, upright, whatever way it is stored.
+/// The same, upright, however it is stored.
 std::vector<float> upright_rgb(const Frame& frame) {
   InputStageOptions options;
   options.source = frame.info();
@@ -106,7 +106,7 @@ TEST_P(EveryFormat, CoversOddPicturesToTheLastPixel) {
 }
 
 TEST_P(EveryFormat, StaysInsideThePlanes) {
-  // Planes inside a larger block of poison: anything outside a row's samples must stay as it was.
+  // Planes inside a larger block of poison: anything outside a row's samples must remain unchanged.
   const FrameInfo info{GetParam(), 33, 17, ColourSpace::kBt601};
   std::vector<std::vector<std::uint8_t>> blocks;
   std::vector<Tensor> planes;

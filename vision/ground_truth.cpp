@@ -17,10 +17,10 @@ namespace {
 
 using nlohmann::json;
 
-/// Nine hours at 30 frames a second; more is a damaged file, not a video.
+/// Nine hours at 30 frames a second; more means a damaged file.
 constexpr std::size_t kMaxFrames = 1'000'000;
 
-/// A value and the way to it, for messages.
+/// A value and its path, for messages.
 class Place {
  public:
   Place(const json& value, std::string path, const std::string& origin)
@@ -90,7 +90,7 @@ Truth read_object(const Place& object, const std::vector<std::string>& labels) {
 }  // namespace
 
 GroundTruth parse_ground_truth(std::string_view text, const std::string& origin) {
-  // A text of nothing but brackets must not take memory or stack.
+  // A text of nothing but brackets must not exhaust memory or stack.
   const auto shallow = [&](int depth, json::parse_event_t, json&) {
     if (depth > 32) throw Error(Code::kInvalidArgument, origin + ": nested deeper than 32 levels");
     return true;
@@ -120,7 +120,7 @@ GroundTruth parse_ground_truth(std::string_view text, const std::string& origin)
 }
 
 GroundTruth read_ground_truth(const std::string& path) {
-  const Tensor bytes = map_file(path);  // Opened as models are: what is no file is refused, not waited for.
+  const Tensor bytes = map_file(path);  // Opened as models are: anything but a file is refused, not waited for.
   if (bytes.size_bytes() == 0)
     throw Error(Code::kNotFound, "ground truth: \"" + path + "\" is empty; expected a JSON file like models/demo.json");
   return parse_ground_truth({static_cast<const char*>(bytes.data()), bytes.size_bytes()}, path);

@@ -13,7 +13,7 @@ namespace tenon {
 inline namespace v1 {
 namespace vision {
 
-/// A detection before suppression: no text, so that thousands cost nothing.
+/// A detection before suppression: without text, so that thousands are cheap.
 struct Candidate {
   Box box;
   float score = 0;

@@ -49,7 +49,7 @@ TEST(Suppress, AThresholdOfOneKeepsEverything) {
   EXPECT_EQ(c.size(), 5u);
 }
 
-/// The definition: the best candidate of all is kept, whatever overlaps it too much goes, and so on.
+/// The definition: keep the best candidate of all, drop whatever overlaps it too much, and repeat.
 std::vector<std::uint32_t> brute_force(std::vector<Candidate> left, float threshold) {
   std::vector<std::uint32_t> kept;
   while (!left.empty()) {

@@ -37,7 +37,7 @@ def median(results, key):
 
 
 def measure(options, model, folder):
-    """Results by way: cold, writing, speed, size."""
+    """Results by row: cold, writing, speed, size."""
     ways = {"cold": [], "writing": [], "speed": [], "size": []}
     bytes_of = {}
     for _ in range(options.rounds):

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process's first inference: from a model file to its first result, in steps. bench/first/first.py runs it again
-// and again, cold and through the cache; bench/npu/npu.py also as compiled against OpenVINO.
+// One process's first inference: from a model file to its first result, in steps. bench/first/first.py runs it
+// repeatedly, cold and through the cache; bench/npu/npu.py also runs it compiled against OpenVINO.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -39,7 +39,7 @@ int main(int argc, char** argv) {
     return std::fprintf(stderr, "usage: first_inference MODEL DEVICE [CACHE_DIR [OPTIMIZE_SIZE]] [KEY=VALUE...]\n"), 2;
   try {
     api::Core core;
-    // Loading the device's module is no part of compiling: it is the same for all.
+    // Loading the device's module is not part of compiling: it is the same for all.
     core.get_property(argv[2], api::device::full_name);
     api::AnyMap properties;
     const char* by_place[] = {"CACHE_DIR", "CACHE_MODE"};

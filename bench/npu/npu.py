@@ -5,7 +5,7 @@
 usage: npu.py --build build/release --zoo DIR [--models a,b] [--only latency|set|turbo|compile]... [--rounds N] [--no-docs]
 
 All take turns on the same cores with the same number of threads (NPU_TILES on the NPU), one inference in flight; a ratio is
-the median over rounds of pairs that saw the same moments, with its quartiles. Started by ./dev bench npu.
+the median over rounds of pairs measured at the same time, with its quartiles. Started by ./dev bench npu.
 """
 import argparse
 import datetime
@@ -30,8 +30,8 @@ PAUSES_US = (20, 500)
 THREADS = 2
 LARGE = ["resnet50", "yolo", "unet", "vit_b16"]
 MODELS = ["relu1", "mobilenetv2"] + LARGE
-# The NPU plugins have no threads to set; ours and theirs are told the same. OpenVINO's refuses f32, so that beside it both leave
-# the precision to the driver's compiler, which takes bf16 where that is near enough; beside the CPU device ours is told f32.
+# The NPU plugins have no threads setting; ours and theirs get the same NPU_TILES. OpenVINO's refuses f32, so beside it both leave
+# the precision to the driver's compiler, which takes bf16 if that is accurate enough; beside the CPU device ours is set to f32.
 TEAM = {"cpu": ("tenon", "CPU", "f32"), "npu_f32": ("tenon", "NPU", "f32"), "npu": ("tenon", "NPU", "own"),
         "ov_cpu": ("openvino", "CPU", "f32"), "ov_npu": ("openvino", "NPU", "own")}
 NAMES = {"cpu": "CPU device", "npu_f32": "NPU device in f32", "npu": "NPU device", "ov_cpu": "OpenVINO's CPU plugin",
@@ -69,7 +69,7 @@ def close(team):
 
 
 def agree(model, team):
-    """All outputs; the CPU device's are what the others are held against: in f32, or in the precision that the driver's compiler chose."""
+    """All outputs, compared with the CPU device's: in f32, or in the precision that the driver's compiler chose."""
     found = {name: agreement.outputs_of(worker) for name, worker in team.items()}
     for name, outputs in found.items():
         agreement.check(f"npu: {model}", NAMES[name], outputs, found["cpu"], *(OWN_PRECISION if TEAM[name][2] == "own" else F32))
@@ -99,7 +99,7 @@ def measure_latency(build, zoo, models, rounds):
 
 def measure_set(build, zoo, rounds):
     """set_tensor in turn with four buffers that were set before, in ordinary memory and in the device's host memory; alone, and with
-    the inference that may have to do what it put off."""
+    the inference that may have to do the work it deferred."""
     found = {}
     for memory in ("plain", "host"):
         team = team_of(build, ("npu", "ov_npu", "ov_cpu"))
@@ -117,7 +117,7 @@ def measure_set(build, zoo, rounds):
 
 
 def measure_turbo(build, rounds):
-    """What NPU_TURBO of a queue does: a list that fills 1 MiB, submitted after a pause, until its fence is signalled."""
+    """The effect of a queue's NPU_TURBO: a list that fills 1 MiB, from its submission after a pause to its fence."""
     done = subprocess.run(with_npu(build, [str(build / "bench/npu_submit_bench"), "--benchmark_filter=filled:1048576", "--benchmark_format=json",
                                            f"--benchmark_repetitions={rounds}", "--benchmark_enable_random_interleaving=true",
                                            "--benchmark_min_time=0.05"]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two programs compute the same: each output, and each channel of an output, by its own scale."""
+"""Whether two programs compute the same: compares each output, and each channel of an output, by its own scale."""
 import pathlib
 import tempfile
 
@@ -24,7 +24,7 @@ def channels_of(values):
 def nearness(ours, theirs):
     """The least cosine of an output, and the largest difference relative to the largest value of its own channel.
 
-    A channel that is small beside its output (1e-3) is held against that share of it: its rounding is the output's.
+    A channel that is small beside its output (1e-3) is compared with that share: its rounding is the output's.
     """
     if [a.shape for a in ours] != [b.shape for b in theirs]:
         return {"cosine": 0.0, "relative": float("inf")}

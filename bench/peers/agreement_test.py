@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks' judge must see: a speed of something that computes other numbers is none."""
+"""The differences that the benchmarks must detect: the speed of a program with other results means nothing."""
 import pathlib
 import sys
 import unittest

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded before any program (LD_PRELOAD): counts the bytes that pass through memcpy, memmove and mempcpy in calls of
- * at least 256 bytes, by the library that called, between tenon_copy_count_begin() and tenon_copy_count_end(), which
+ * at least 256 bytes, by calling library, between tenon_copy_count_begin() and tenon_copy_count_end(), which
  * the program looks up by name. The latter prints "copied BYTES CALLS LIBRARY" lines.
  *
- * What it cannot see: copies that a compiler inlined, copies inside kernels, and a library's calls of its own
- * functions. tests/zero_copy/copy_watch.c is the finer instrument, for memory that is known. */
+ * Not counted: copies that a compiler inlined, copies inside kernels, and a library's calls of its own
+ * functions. tests/zero_copy/copy_watch.c is more precise, for known memory. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -56,7 +56,7 @@ __attribute__((constructor)) static void start(void) {
   real_memcpy = (void* (*)(void*, const void*, size_t))dlsym(RTLD_NEXT, "memcpy");
 }
 
-/* To be called by one thread; what other threads copy meanwhile is counted from some moment of it on. */
+/* Call from one thread; copies in other threads are counted from some later moment on. */
 EXPORT void tenon_copy_count_begin(void) { atomic_store(&counting, 1); }
 EXPORT void tenon_copy_count_end(void) {
   atomic_store(&counting, 0);

@@ -65,14 +65,14 @@ def workers(build, say):
 
 
 def agree(model, team):
-    """All outputs in f32, against Tenon's."""
+    """All outputs in f32, compared with Tenon's."""
     found = {name: agreement.outputs_of(worker) for name, worker in team.items()}
     for name, outputs in found.items():
         agreement.check(f"cpu: {model}", name, outputs, found["tenon"], 0.9999, 1e-2)
 
 
 def calls_in(worker, verb, seconds):
-    """How many calls fill that time; a few calls alone would be measured cold."""
+    """The number of calls that fill that time; a few calls alone would be measured cold."""
     count, ns = 1, worker.ns(verb, 2)
     while count * ns < seconds * 1e9 / 4:
         count *= 4
@@ -81,12 +81,12 @@ def calls_in(worker, verb, seconds):
 
 
 def rounds_of(team, verb, rounds, seconds):
-    """ns per call, by name and round. Whoever begins changes from round to round; each has one call to get warm."""
+    """ns per call, by name and round. The order changes from round to round; each has one warm-up call."""
     counts = {name: calls_in(worker, verb, seconds) for name, worker in team.items()}
     times, names = {name: [] for name in team}, list(team)
     for turn in range(rounds):
         for name in names[turn % len(names):] + names[: turn % len(names)]:
-            time.sleep(0.01)  # Threads of the one before stop spinning.
+            time.sleep(0.01)  # Until the spinning threads of the previous one have stopped.
             team[name].ns(verb, max(1, counts[name] // 20))
             times[name].append(team[name].ns(verb, counts[name]))
     return times
@@ -118,7 +118,7 @@ def measure_calls(build, zoo, rounds, say):
     if "onnxruntime" in team:
         team.pop("onnxruntime").close()  # Its Python binding would be measured.
     for worker in team.values():
-        worker.ask(f"load {zoo / 'relu1.onnx'} 1")  # The best for both: there is nothing to share out.
+        worker.ask(f"load {zoo / 'relu1.onnx'} 1")  # The best for both: there is nothing to parallelise.
     agree("relu1", team)
     for verb in CALLS:
         found[verb] = summary(rounds_of(team, verb, rounds, 0.05))

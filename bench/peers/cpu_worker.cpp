@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one model on the CPU when told to, line by line: one source, compiled against Tenon and against OpenVINO, so
-// that both are measured by the same code. The driver (peers.py) interleaves short rounds of several such processes.
+// Runs one model on the CPU on command, line by line: one source, compiled against Tenon and against OpenVINO, so
+// that the same code measures both. The driver (peers.py) interleaves short rounds of several such processes.
 //
-//   device NAME         what models loaded from now on run on, CPU by default; on others the threads are NPU_TILES;
+//   device NAME         the device for models loaded from now on, CPU by default; on others the threads are NPU_TILES;
 //                       answers "ok"
-//   memory plain|host   what the tensors of models loaded from now on lie in: ordinary memory, or the device's host
+//   memory plain|host   where the tensors of models loaded from now on lie: ordinary memory, or the device's host
 //                       memory (create_host_tensor); answers "ok"
 //   load PATH THREADS [f32|bf16|own [latency|throughput [BATCH]]]   compiles, by default for latency in f32 with the
 //                       model's own batch; own is the precision that a device other than the CPU chooses; answers "ok"
 //                       and the ms that compiling took
 //   profiled yes|no     whether models loaded from now on measure their operations; answers "ok"
-//   dump PATH           infers and writes all outputs, f32, one behind the other; answers "ok" and their shapes (1x3x5)
-//   profile N           infers N times; answers one line of JSON: of the fastest, [node type, kernel, calls, us]...
+//   dump PATH           infers and writes all outputs, f32, one after the other; answers "ok" and their shapes (1x3x5)
+//   profile N           infers N times; answers one line of JSON: for the fastest, [node type, kernel, calls, us]...
 //   throughput MS       keeps every request of the device's choice busy for that time; answers inferences, ns, requests
 //   peak                answers the peak resident kB
-//   allocations N       infers N times; answers calls of malloc and its kin in all
-//   infer N | async N   N times infer(), or start_async() and wait(); answers ns in all
+//   allocations N       infers N times; answers all calls of malloc and its family
+//   infer N | async N   N times infer(), or start_async() and wait(); answers total ns
 //   set N | set_infer N N times set_tensor, in turn with 4 tensors that were set before, or that and infer(), which may
-//                       have to do what set_tensor put off; answers ns in all
+//                       have to do what set_tensor deferred; answers total ns
 //   quit
 #include <algorithm>
 #include <array>
@@ -47,7 +47,7 @@ namespace api = tenon;
 
 std::atomic<long> allocations{0};
 
-// In place of the C library's, for the whole process: the library's own are behind these names.
+// Replace the C library's functions in the whole process; the library's own are behind these names.
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
@@ -93,12 +93,12 @@ long peak_kb() {
   return 0;
 }
 
-/// Noise for real numbers; for integers ones, which every index and mask may be.
+/// Noise for real numbers; ones for integers, which every index and mask may be.
 void fill(const api::Tensor& tensor, unsigned seed) {
   if (tensor.get_element_type() == api::element::f32) {
     std::minstd_rand random(seed);
     auto* values = static_cast<float*>(const_cast<void*>(static_cast<const void*>(tensor.data())));
-    // Not a standard distribution: every peer, whatever its language, must make the same numbers.
+    // Not a standard distribution: peers in any language must make the same numbers.
     for (std::size_t i = 0; i < tensor.get_size(); ++i) values[i] = static_cast<float>(random() % 1024) / 1024.f;
   } else if (tensor.get_element_type() == api::element::i64) {
     std::fill_n(static_cast<std::int64_t*>(const_cast<void*>(static_cast<const void*>(tensor.data()))),

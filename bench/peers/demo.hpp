@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the three programs of the demo share, and what is not counted as theirs: arguments, time, and what the model's
-// output means. Usage: PROGRAM VIDEO MODEL [TRUTH], with a ground truth for judging instead of timing.
+// What the three programs of the demo share and what is not counted as theirs: arguments, timing, and decoding the
+// model's output. Usage: PROGRAM VIDEO MODEL [TRUTH], with a ground truth for measuring mAP instead of time.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@
 
 namespace tenon::peers {
 
-/// Counts what was found, frame after frame, between start() and finish(). The same decoding for every program.
+/// Counts the detections, frame after frame, between start() and finish(). The same decoding for every program.
 class Demo {
  public:
   Demo(int argc, char** argv) : video(argc > 1 ? argv[1] : ""), model(argc > 2 ? argv[2] : "") {
@@ -30,7 +30,7 @@ class Demo {
 
   const std::string video, model;
 
-  /// Before the first frame is asked for: compiling is not measured.
+  /// Call before the first frame is requested: compiling is not measured.
   void start(std::size_t width, std::size_t height) {
     FrameInfo info;
     info.format = kI420;
@@ -70,7 +70,7 @@ class Demo {
   }
 
  private:
-  /// Of all threads: what a busy machine stretches less than the time on the clock.
+  /// Of all threads: less affected by load on the machine than the time on the clock.
   static double processor_seconds() {
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
@@ -79,7 +79,7 @@ class Demo {
     };
     return seconds(used.ru_utime) + seconds(used.ru_stime);
   }
-  /// Of copy_count.c, where that is preloaded.
+  /// Calls copy_count.c's functions, if that is preloaded.
   static void call_if_there(const char* name) {
     if (auto* function = reinterpret_cast<void (*)()>(dlsym(RTLD_DEFAULT, name))) function();
   }

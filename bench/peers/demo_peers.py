@@ -17,7 +17,7 @@ PROGRAMS = {
     "tuned": "libavcodec + OpenVINO, wrapped planes, requests in flight (tuned.cpp)",
 }
 AIMS = {"naive": 1.3, "tuned": 1.0}
-# Decoders copy bits of their input and of pictures at edges, all alike: what concerns us is what happens to whole pictures after.
+# Decoders copy bits of their input and of pictures at edges, all alike: we count what happens to whole pictures afterwards.
 DECODER = re.compile(r"libav(codec|format)\.so")
 MODEL = re.compile(r"libopenvino|libtenon_device|libdnnl|libtenon_cpu")
 
@@ -37,7 +37,7 @@ class Demo:
         return None if path.exists() else f"{path.name} was not built"
 
     def run(self, name, *more, preload=None):
-        """What the program printed, as a dictionary of its last line's words, and the lines before."""
+        """The program's output: its last line's words as a dictionary, and the lines before."""
         if name == "tool":
             return self.run_tool(), []
         environment = {"LD_PRELOAD": str(preload)} if preload else {}
@@ -62,7 +62,7 @@ class Demo:
         return self.run_tool("--ground-truth", truth) if name == "tool" else self.run(name, truth)[0]
 
     def copied(self, name):
-        """Bytes per frame that went through memcpy and its like: before the model, and in the library that runs it."""
+        """Bytes per frame through memcpy and similar functions: before the model, and in the library that runs it."""
         counter = self.build / "peers/libtenon_copy_count.so"
         if name == "tool" or not counter.exists():
             return None

@@ -72,7 +72,7 @@ MODELS = {
 
 
 def measure(command, path, limit):
-    """ms to compile and us to infer; None where it takes too long."""
+    """ms to compile and us to infer; None if it takes too long."""
     worker = Worker(command)
     try:
         compiled = float(worker.ask(f"load {path} 1" + ("" if "onnxruntime" in command[-1] else " f32 latency"), limit).split()[1])
@@ -105,7 +105,7 @@ def main():
             results = {peer: [] for peer in commands}
             for _ in range(options.rounds):
                 for peer, command in commands.items():
-                    # What took too long once is not tried again.
+                    # Once too slow, not tried again.
                     if None not in results[peer]:
                         results[peer].append(measure(command, path, options.limit))
             row = [name]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The demo as most programs have it: OpenCV's VideoCapture and blobFromImage, then OpenVINO, one after the other.
+// The demo as most programs do it: OpenCV's VideoCapture and blobFromImage, then OpenVINO, one after the other.
 #include <opencv2/dnn.hpp>
 #include <opencv2/videoio.hpp>
 #include <openvino/runtime/core.hpp>

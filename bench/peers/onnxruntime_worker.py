@@ -8,7 +8,7 @@ import onnxruntime
 
 
 def noise(shape, seed):
-    """std::minstd_rand's numbers, as cpu_worker.cpp takes them."""
+    """std::minstd_rand's numbers, as in cpu_worker.cpp."""
     count, state = int(np.prod(shape)), seed
     values = np.empty(count, np.float32)
     for i in range(count):

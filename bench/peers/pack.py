@@ -17,12 +17,12 @@ import subprocess
 import tarfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Of the C library's own: every machine has one, and another one's does not fit its loader.
+# The C library's own: every machine has one, and a copy from elsewhere does not fit its loader.
 SYSTEM = re.compile(r"(ld-linux-x86-64|libc|libm|libdl|librt|libpthread|linux-vdso)\.so")
 
 
 def libraries_of(path):
-    """What the loader takes for it, one behind the other."""
+    """The libraries that the loader finds for it, one per line."""
     answer = subprocess.run(["ldd", str(path)], capture_output=True, text=True, check=True).stdout
     if "not found" in answer:
         raise SystemExit(f"pack: {path} lacks a library:\n{answer}")
@@ -40,7 +40,7 @@ def main():
         if not path.exists():
             raise SystemExit(f"pack: {path} was not built: the targets are tenon_peers and tenon_device_cpu")
     openvino = next(p for p in libraries_of(wanted[1]) if p.name.startswith("libopenvino.so")).resolve().parent
-    # Each peer with the libraries that it was built with: their TBBs are of different versions.
+    # Each peer with the libraries that it was built with: their TBBs have different versions.
     plugins = [openvino / "libopenvino_intel_cpu_plugin.so", *openvino.glob("libopenvino_onnx_frontend.so*")]
     groups = {"peers/tenon": [wanted[0], wanted[2]], "peers/openvino": [wanted[1], *plugins]}
     with tarfile.open(options.file, "w:xz", preset=1) as tar:  # 200 MB: higher presets take minutes for a tenth less.

@@ -4,7 +4,7 @@
 
 usage: peers.py --build build/release [--only demo|models|calls]... [--rounds N] [--models resnet50,...] [--no-docs]
 
-What is missing (a program that was not built, a package) is said and left out. Parts that are not measured now keep their last
+Missing parts (a program that was not built, a package) are reported and left out. Parts that are not measured now keep their last
 figures, with their date, from out/peers/peers.json.
 """
 import argparse
@@ -30,7 +30,7 @@ def say(text):
 
 def machine():
     names = re.findall(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text()) or ["unknown CPU"]
-    packed = pathlib.Path(__file__).resolve().parent / "versions.json"  # Of what pack.py brought along.
+    packed = pathlib.Path(__file__).resolve().parent / "versions.json"  # The versions that pack.py recorded.
     known = json.loads(packed.read_text()) if packed.exists() else {}
     for package in ("openvino", "onnxruntime"):
         try:
@@ -87,7 +87,7 @@ def main():
     parser.add_argument("--no-docs", action="store_true")
     options = parser.parse_args()
     build = options.build.resolve()
-    # The same processors for everybody, and as many as there are threads.
+    # The same processors for all, and as many as there are threads.
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: cpu_peers.THREADS])
     store = ROOT / "out/peers/peers.json"
     store.parent.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paired ratios and what a table says of them."""
+"""Paired ratios, and their text in tables."""
 import math
 import statistics
 
 
 def ratio(theirs, ours):
-    """How many times faster ours is: the median over rounds, each round's pair having seen the same moments, and the quartiles."""
+    """How many times faster ours is: the median over rounds of pairs measured at the same time, and the quartiles."""
     each = sorted(t / o for t, o in zip(theirs, ours))
     low, middle, high = statistics.quantiles(each, n=4) if len(each) > 1 else each * 3
     return {"median": middle, "low": low, "high": high}
@@ -16,7 +16,7 @@ def geometric_mean(values):
 
 
 def shown(value, aim=None):
-    """'0.97 (0.95 to 0.99)', with 'missed' where it falls short of the aim."""
+    """'0.97 (0.95 to 0.99)', with 'missed' if it falls short of the aim."""
     text = f"{value['median']:.2f} ({value['low']:.2f} to {value['high']:.2f})"
     return text if aim is None or value["median"] >= aim else text + ", missed"
 

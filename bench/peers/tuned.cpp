@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The demo as an expert writes it for OpenVINO: libavcodec's planes wrapped as tensors, colour, size and values inside
-// the model, a thread that decodes, as many requests as the device wants.
+// the model, a decoding thread, as many requests as the device prefers.
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -77,10 +77,10 @@ class Video {
   int stream_ = 0;
 };
 
-/// Pictures from the decoding thread to the one that infers; a few at most, null at the end.
+/// Pictures from the decoding thread to the inferring one; a few at most, null at the end.
 class Queue {
  public:
-  /// False when nobody wants more.
+  /// @return false if no more are wanted.
   bool push(Picture picture) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return pictures_.size() < 4 || closed_; });
@@ -109,7 +109,7 @@ class Queue {
   bool closed_ = false;
 };
 
-/// A plane of the picture where it lies.
+/// A plane of the picture, in place.
 ov::Tensor plane(const AVFrame& picture, int index, std::size_t width, std::size_t height) {
   const auto pitch = static_cast<std::size_t>(picture.linesize[index]);
   const ov::Tensor rows(ov::element::u8, {1, height, pitch, 1}, picture.data[index]);

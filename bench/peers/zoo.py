@@ -8,8 +8,8 @@ usage: zoo.py --build build/release [--only latency|throughput|busy|cores]... [-
 Both run the same program (cpu_worker.cpp), at the same precision, on the same two processors, in turn. A case is measured in fresh
 processes, so that peak memory is its own. Cases that are not measured now keep their last figures, with their date, from
 out/peers/zoo.json. `cores` is for a machine with many: the same at each number of threads on as many processors, and throughput on
-all of them; not measured unless asked for. --tables measures nothing and writes the tables of the figures that are kept: those of a
-machine that cannot build come from there (pack.py) by --figures.
+all of them; measured only on request. --tables measures nothing and writes the tables from stored figures: with --figures,
+those brought from a machine that can't build (pack.py).
 """
 import argparse
 import json
@@ -65,7 +65,7 @@ def hint(precision):
 
 
 def loaded(build, path, precision, mode, batch, threads=THREADS):
-    """Both workers with the model in them, and the ms that compiling took."""
+    """Both workers with the model loaded, and the ms that compiling took."""
     team = team_of(build)
     try:
         ms = {name: float(worker.ask(f"load {path} {threads} {hint(precision)} {mode} {batch}").split()[1]) for name, worker in team.items()}
@@ -76,7 +76,7 @@ def loaded(build, path, precision, mode, batch, threads=THREADS):
 
 
 def accuracy(build, path, precision, team):
-    """Outputs against OpenVINO's at the same precision, and against its f32."""
+    """Compares the outputs with OpenVINO's at the same precision, and with its f32."""
     found = {name: agreement.outputs_of(worker) for name, worker in team.items()}
     result = {"peer": agreement.nearness(found["tenon"], found["openvino"])}
     if precision == "bf16":
@@ -259,7 +259,7 @@ def text_of(result):
 
 
 def known_models(build, wanted, say):
-    """The models of the zoo among those wanted, generated where they are missing."""
+    """The requested models of the zoo, generated if missing."""
     sys.path.insert(0, str(ROOT / "models/zoo"))
     import architectures  # pylint: disable=import-outside-toplevel,import-error
     folder = build / "zoo"
@@ -288,7 +288,7 @@ def measure(result, options, build, save):
             try:
                 entry[key] = run()
             except RuntimeError as error:
-                # A model whose own reshapes fix the batch has no other.
+                # A model whose own reshapes fix the batch size can't have another.
                 entry.pop(key, None)
                 peers.say(f"zoo: {precision} {model}: no {key}: {str(error)[:160]}")
                 continue
@@ -346,7 +346,7 @@ def main():
     if CORES in options.only:
         measure_on_cores(result, options, build, save)
     if set(options.only) & set(PARTS):
-        # The same processors for everybody, and as many as there are threads.
+        # The same processors for all, and as many as there are threads.
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
         result["machine"] = peers.machine()
         measure(result, options, build, save)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 in vectors. Included once per instruction set, inside the including file's HWY_NAMESPACE.
-// No include guard: Highway's own says when to read it again.
+// No include guard: Highway's own decides when to read it again.
 #if defined(TENON_BF16_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef TENON_BF16_INL
 #undef TENON_BF16_INL
@@ -23,8 +23,8 @@ hn::Vec<D> LoadBf16(D d, const std::uint16_t* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, from))));
 }
 
-// Rounded to nearest, ties to even. A NaN stays one unless its payload is in the lowest bits alone, which no arithmetic
-// makes.
+// Rounded to nearest, ties to even. A NaN stays one unless its payload is in the lowest bits alone, which arithmetic
+// never produces.
 template <class D>
 void StoreBf16(hn::Vec<D> v, D, std::uint16_t* to) {
   const hn::RebindToUnsigned<D> du;

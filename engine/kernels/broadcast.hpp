@@ -17,8 +17,8 @@ namespace tenon::inline v1::engine::kernels {
 /// Below this many bytes of work a loop stays in the calling thread: waking a worker costs about as much.
 inline constexpr std::size_t kParallelBytes = 32 * 1024;
 
-/// Calls body(begin, end) over parts of [0, count), in parallel when `bytes` (read and written in all) make it worth
-/// it.
+/// Calls body(begin, end) over parts of [0, count), in parallel if `bytes` (read and written in all) make that
+/// worthwhile.
 template <typename Body>
 void parallel(std::size_t count, std::size_t bytes, const Body& body) {
   if (count <= 1 || bytes < kParallelBytes) return body(std::size_t{0}, count);
@@ -26,8 +26,8 @@ void parallel(std::size_t count, std::size_t bytes, const Body& body) {
   parallel_ranges(count, grain, body, tbb::static_partitioner());
 }
 
-/// A walk over an output with N operands whose element strides may be 0 (broadcast). Neighbouring axes that are walked
-/// alike are merged, extents of 1 dropped. Operand 0 is the output.
+/// A walk over an output with N operands whose element strides may be 0 (broadcast). Neighbouring axes with uniform
+/// strides are merged, extents of 1 dropped. Operand 0 is the output.
 template <std::size_t N>
 struct Walk {
   std::vector<std::size_t> extents;

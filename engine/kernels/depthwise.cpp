@@ -21,7 +21,7 @@ constexpr std::size_t kRowFloats = ((kTile - 1) * 2 + kLargest) * kBlock;
 
 using D = hn::CappedTag<float, kBlock>;
 
-// One block of channels: `lanes` of its 16 are there, the others only in the weights.
+// One block of channels: `lanes` of its 16 are real, the others exist only in the weights.
 struct Block {
   const std::uint16_t* src;
   const float *weights, *bias;
@@ -29,7 +29,7 @@ struct Block {
   std::size_t lanes;
 };
 
-// Columns [first, first + count) of row `row` as f32; what lies outside is 0.
+// Columns [first, first + count) of row `row` as f32; positions outside are 0.
 void Widen(const Block& block, const Depthwise& p, std::ptrdiff_t row, std::ptrdiff_t first, std::size_t count,
            float* to) {
   const D d;
@@ -84,7 +84,7 @@ HWY_INLINE void Outputs(const Depthwise& p, const Block& block, const float* con
 
 template <std::size_t kWidth, std::size_t kHeight>
 void OneRow(const Depthwise& p, const Block& block, const float* const* rows, std::size_t count, std::uint16_t* out) {
-  constexpr std::size_t kGroup = 7;  // what widths of 7, 14, 28, 56, 112 divide into
+  constexpr std::size_t kGroup = 7;  // divides widths of 7, 14, 28, 56, 112
   const float* at[kLargest];
   std::size_t i = 0;
   for (; i + kGroup <= count; i += kGroup) {
@@ -130,7 +130,7 @@ void BlockRows(const Depthwise& p, const std::uint16_t* src, const float* weight
                std::uint16_t* dst, std::size_t n, std::size_t index, std::size_t begin, std::size_t end) {
   const std::size_t in = p.in_height * p.in_width, out = p.out_height * p.out_width,
                     taps = p.kernel_height * p.kernel_width * kBlock;
-  // In elements, of a picture of one pixel.
+  // In elements, for a picture of one pixel.
   const std::size_t picture = p.channels_last ? p.channels : p.blocks() * kBlock;
   const Block block{src + n * in * picture + index * (p.channels_last ? kBlock : in * kBlock), weights + index * taps,
                     bias + index * kBlock, dst + n * out * picture + index * (p.channels_last ? kBlock : out * kBlock),
@@ -151,7 +151,7 @@ HWY_EXPORT(BlockRows);
 void depthwise_bf16(const Depthwise& problem, const std::uint16_t* src, const float* weights, const float* bias,
                     std::uint16_t* dst) {
   const std::size_t blocks = problem.blocks(), planes = problem.batch * blocks;
-  // In blocks: whole planes where there are enough of them for all workers, else bands of rows, which share a few input
+  // In blocks: whole planes if there are enough of them for all workers, else bands of rows, which share a few input
   // rows. With the channels innermost two blocks share a cache line: bands of few rows, so that all blocks of a band
   // are read from the second-level cache.
   constexpr std::size_t kBandRows = 7;
@@ -162,7 +162,7 @@ void depthwise_bf16(const Depthwise& problem, const std::uint16_t* src, const fl
   const std::size_t pixels = problem.in_height * problem.in_width + problem.out_height * problem.out_width;
   parallel(planes * bands, planes * pixels * Depthwise::kBlock * 8, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      // The innermost loop is over the blocks where these lie side by side.
+      // The innermost loop is over the blocks if these lie side by side.
       const std::size_t index = problem.channels_last ? i % blocks : i / bands % blocks,
                         part = problem.channels_last ? i / blocks % bands : i % bands;
       const std::size_t first = part * band, last = HWY_MIN(first + band, problem.out_height);

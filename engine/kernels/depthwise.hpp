@@ -16,11 +16,11 @@ struct Depthwise {
   std::size_t kernel_height = 1, kernel_width = 1;  ///< At most kLargestKernel each.
   std::size_t stride_height = 1, stride_width = 1;  ///< 1 or 2 along the width.
   std::ptrdiff_t pad_top = 0, pad_left = 0;
-  /// What results are cut to: [0, 6] is ReLU6.
+  /// Results are clamped to these: [0, 6] is ReLU6.
   float low = -std::numeric_limits<float>::infinity(), high = std::numeric_limits<float>::infinity();
 
   std::size_t blocks() const { return (channels + kBlock - 1) / kBlock; }
-  /// Elements from a pixel to the next.
+  /// Elements from one pixel to the next.
   std::size_t pixel() const { return channels_last ? channels : kBlock; }
 };
 

@@ -17,21 +17,21 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-/// What is not a number stays so: exponentials make zero of it.
+/// Keeps NaNs, of which exponentials make zero.
 HWY_INLINE V KeepNan(V x, V result) { return hn::IfThenElse(hn::Eq(x, x), result, x); }
-/// exp(x) where anything above 104 is infinity all the same.
+/// exp(x), which is infinity for any x above 104.
 HWY_INLINE V SafeExp(V x) {
   const D d;
   return KeepNan(x, hn::Exp(d, hn::Min(x, hn::Set(d, 104.f))));
 }
-// The limit comes first: of operands that are no numbers the second is taken.
+// The limit is the first operand: if one is NaN, the second is returned.
 HWY_INLINE V Limit(V x, V low, V high) { return hn::Min(high, hn::Max(low, x)); }
 
 template <Elementwise kWhat>
 HWY_INLINE V Apply(V x, V y, V alpha, V beta) {
   const D d;
   const V one = hn::Set(d, 1.f), zero = hn::Zero(d);
-  // No slope is zero for minus infinity, too.
+  // A slope of 0 gives 0 for minus infinity, too.
   if constexpr (kWhat == Elementwise::kRelu)
     return hn::IfThenElse(hn::Lt(x, zero), hn::IfThenElseZero(hn::Ne(alpha, zero), hn::Mul(alpha, x)), x);
   if constexpr (kWhat == Elementwise::kSigmoid) return hn::Div(one, hn::Add(one, SafeExp(hn::Neg(x))));

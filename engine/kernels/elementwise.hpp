@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise functions of small tensors: where a general kernel's call costs more than the numbers.
+// Element-wise functions of small tensors, for which calling a general kernel costs more than the arithmetic.
 #pragma once
 
 #include <cstddef>
@@ -28,15 +28,15 @@ enum class Elementwise : std::uint8_t {
   kMinimum,
 };
 
-/// Of `count` packed f32 elements, in the calling thread. `y` is read by functions of two tensors only. `out` may be x
-/// or y, and must not overlap them otherwise. Not-a-numbers stay what they are.
+/// Over `count` packed f32 elements, in the calling thread. Only functions of two tensors read `y`. `out` may be x
+/// or y, and must not overlap them otherwise. NaNs stay NaNs.
 using ElementwiseFunction = void (*)(const float* x, const float* y, float* out, std::size_t count, float alpha,
                                      float beta);
 
-/// For this processor.
+/// The function compiled for this processor.
 ElementwiseFunction elementwise(Elementwise what);
 
-/// Up to so many elements these are faster than oneDNN's kernels, whose call costs a microsecond or two.
+/// Up to this many elements these are faster than oneDNN's kernels, whose call costs a microsecond or two.
 inline constexpr std::size_t kSmallElements = 2048;
 
 }  // namespace tenon::inline v1::engine::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of small tensors, against the reference: all lengths about a vector's, numbers of all sizes, and none.
+// The kernels of small tensors, against the reference: all lengths around a vector's, numbers of all sizes, and NaN.
 #include <cmath>
 #include <limits>
 

@@ -15,7 +15,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using H = hn::Rebind<hwy::float16_t, D>;
 
-// Whole vectors; what is left over goes through a vector that is filled up.
+// Whole vectors; the remainder goes through a padded vector.
 template <typename X, typename Y, typename Body>
 void Loop(const X* x, Y* y, std::size_t count, const Body& body) {
   const std::size_t lanes = hn::Lanes(D());

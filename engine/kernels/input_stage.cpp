@@ -4,7 +4,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE <tenon/engine/kernels/input_stage.cpp>
-// What sits between the sets below brings this kernel nothing but compile time.
+// For this kernel the instruction sets between those below only cost compile time.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
@@ -25,14 +25,14 @@ inline namespace v1 {
 namespace engine {
 namespace input_stage {
 
-/// No instruction set has longer vectors of f32; HWY_MAX_BYTES differs per set and this text is common to all.
+/// No instruction set has longer vectors of f32; HWY_MAX_BYTES differs per set and this code is common to all.
 inline constexpr std::size_t kMaxLanes = 64;
 
 /// One plane read at one subsampling: its interleaved samples become `step` row buffers.
 struct Group {
   std::uint8_t plane, step, shift_x, shift_y;
   std::size_t first_buffer;
-  std::size_t begin, count;  ///< Columns of the plane that some tap needs.
+  std::size_t begin, count;  ///< Columns of the plane that some tap reads.
 };
 
 /// Taps of one subsampling: byte offset of the left sample in a row buffer, and the weight of its right neighbour.
@@ -226,7 +226,7 @@ void ConvertRow(const RowArguments& row, std::size_t components, std::size_t cha
   return channels == 1 ? ConvertComponents<3, 1, false>(row) : ConvertComponents<3, 3, false>(row);
 }
 
-// Stores `lanes` values per channel; `Narrow` makes the stored type's vector from floats.
+// Stores `lanes` values per channel; `Narrow` converts floats to a vector of the stored type.
 template <typename DF, typename DT, typename T, typename Narrow>
 HWY_INLINE void PackAs(DF df, DT dt, T*, const PackArguments& pack, Narrow narrow) {
   const std::size_t lanes = hn::Lanes(df);
@@ -324,7 +324,7 @@ struct InputStagePlan::State {
   float pad[3] = {};
 
   bool straight = false;
-  ColourRow colour{};  ///< Of stages that convert first: all but the pointers.
+  ColourRow colour{};  ///< For stages that convert first: all fields but the pointers.
 
   explicit State(const InputStageSpec& from) : spec(from) {
     check();
@@ -384,7 +384,7 @@ void InputStagePlan::State::add_component(std::size_t k) {
   groups.push_back(group);
 }
 
-// Converted rows take the place of the planes' samples: three buffers of one blended row, and three each of the last
+// Converted rows replace the planes' samples: three buffers of one blended row, and three each of the last
 // two rows of the source.
 void InputStagePlan::State::prepare_colour() {
   Group group{0, 1, 0, 0, 0, 0, 0};
@@ -420,7 +420,7 @@ void InputStagePlan::State::convert_row(std::span<const PlaneView> planes, std::
   convert_colour_row(row);
 }
 
-// A row of the source is converted once for all lines that follow one another and need it.
+// A row of the source is converted once for all consecutive lines that need it.
 void InputStagePlan::State::blend_converted(std::span<const PlaneView> planes, std::size_t line, std::int16_t* samples,
                                             std::ptrdiff_t (&kept)[2], RowArguments& row) const {
   const float weight = spec.rows.low[line] == spec.rows.high[line] ? 0.0f : spec.rows.weight[line];
@@ -573,7 +573,7 @@ void InputStagePlan::run_rows(std::span<const PlaneView> planes, void* target, s
 
 void InputStagePlan::run(std::span<const PlaneView> planes, void* target) const {
   const InputStageSpec& spec = state_->spec;
-  // A task below some ten thousand pixels costs more to hand over than to run.
+  // Handing over a task of less than some ten thousand pixels costs more than running it.
   const std::size_t grain = std::max<std::size_t>(1, 16384 / spec.width);
   if (spec.height <= grain) return run_rows(planes, target, 0, spec.height);
   const auto rows = [&](std::size_t begin, std::size_t end) { run_rows(planes, target, begin, end); };

@@ -16,7 +16,7 @@ namespace engine {
 /// An input stage with its taps and matrix prepared; immutable, so any number of threads may run it at once.
 ///
 /// A row of output is made from at most two rows of each plane, blended into a row buffer that stays in the first-level
-/// cache; no intermediate picture exists. Rows are shared out through TBB inside the caller's task_arena. Values are
+/// cache; there is no intermediate picture. Rows are distributed by TBB inside the caller's task_arena. Values are
 /// blended vertically in 16-bit fixed point (7 fractional bits) and otherwise in float: within 0.02 of an 8-bit step of
 /// the reference kernel (input_stage_kernel_test).
 class InputStagePlan {

@@ -61,8 +61,8 @@ HWY_INLINE hn::Vec<Narrow> Finish(hn::Vec<Real> value) {
   return hn::DemoteTo(Narrow(), whole);
 }
 
-// Two pixels share their chroma: even and odd columns are computed side by side. No operation is fused (this file is
-// compiled so): halves must fall as they do in InputStageSpec's formula.
+// Two pixels share their chroma: even and odd columns are computed side by side. No operations are fused (a compiler
+// option of this file), so that halves round as in InputStageSpec's formula.
 template <bool kPairs, bool kRound>
 void ConvertPixels(const ColourRow& row) {
   const Real d;

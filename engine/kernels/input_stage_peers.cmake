@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the input stage is measured and judged against, where it is installed: OpenCV and swscale.
+# What the input stage is measured and compared with, if installed: OpenCV and swscale.
 find_package(PkgConfig QUIET)
 if(PkgConfig_FOUND)
   pkg_check_modules(TENON_SWSCALE QUIET IMPORTED_TARGET libswscale libavutil)

@@ -36,7 +36,7 @@ struct Planes {
       const Shape shape = spec.plane_shape(plane);
       const std::size_t row = shape[2] * shape[3] * size_bytes(spec.layout.sample_type());
       const std::size_t pitch = row + 10 + 2 * plane;
-      // The last row ends with the block: reading past it is a sanitizer's finding.
+      // The last row ends with the block, so that a sanitizer reports reading past it.
       std::vector<std::uint8_t> block(pitch * (shape[1] - 1) + row, poison);
       for (std::size_t y = 0; y < shape[1]; ++y) {
         for (std::size_t i = 0; i < row; ++i) {
@@ -295,7 +295,7 @@ TEST(InputStagePlan, ConvertsColoursAsSwscaleDoes) {
 }
 #endif
 
-// Before the resize, per source pixel; with rounding too no value may fall to another side on any instruction set.
+// Before the resize, per source pixel; even with rounding no value may differ on any instruction set.
 TEST(InputStagePlan, ConvertsColoursBeforeTheResizeOnEveryInstructionSet) {
   const std::int64_t all = hwy::SupportedTargets();
   const std::uint32_t sizes[][4] = {{64, 48, 40, 30}, {65, 49, 33, 17}, {2, 2, 5, 3},       {6, 4, 3, 9},

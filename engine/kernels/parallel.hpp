@@ -15,8 +15,8 @@ namespace tenon::inline v1::engine::kernels {
 template <typename Body, typename Partitioner>
 void parallel_ranges(std::size_t count, std::size_t grain, const Body& body, const Partitioner& partitioner) {
 #if defined(__SANITIZE_THREAD__)
-  // oneTBB's templates hand parts over inside a library that the sanitizer does not see into, so that it reports each
-  // as a race: here the same parts run one after another.
+  // oneTBB's templates hand parts over inside a library that the sanitizer does not see into, so it reports each
+  // as a race: under it the same parts run one after another.
   for (std::size_t begin = 0; begin < count; begin += grain) body(begin, std::min(begin + grain, count));
 #else
   tbb::parallel_for(

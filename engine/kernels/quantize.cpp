@@ -33,12 +33,12 @@ inline void Write(V v, D d, Bits16* to) { StoreBf16(v, d, &to->bits); }
 template <typename T>
 inline void Write(V v, D d, T* to) {
   const hn::Rebind<T, D> d8;
-  // Far outside of 8 bits an integer would wrap before it saturates.
+  // Far outside 8 bits an integer would wrap before it saturates.
   const auto near = hn::Min(hn::Max(v, hn::Set(d, -1024.f)), hn::Set(d, 1024.f));
   hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(near)), d8, to);
 }
 
-// Runs body(pointer arguments...) on whole vectors; what is left over, on copies that are filled up.
+// Runs body(pointer arguments...) on whole vectors, and for the remainder on copies that are filled up.
 template <typename X, typename Y>
 void AffineLoop(const Affine& what, const X* x, Y* y, std::size_t count) {
   const D d;

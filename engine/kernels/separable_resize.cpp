@@ -112,7 +112,7 @@ void add_row(const std::uint8_t* row, float weight, std::size_t count, bool firs
   HWY_DYNAMIC_DISPATCH(AddByteRow)(row, weight, count, first, sum);
 }
 
-/// Rooms of a worker; grown once, kept for the thread's life.
+/// A worker's buffers; grown once, kept for the thread's life.
 struct Rooms {
   std::vector<float> blended, resized;
 };
@@ -153,7 +153,7 @@ void SeparableResize::run_rows(const T* in, T* out, std::size_t begin, std::size
   for (std::size_t i = begin; i < end; ++i) {
     const T* picture = in + i / out_height_ * in_height_ * in_row_;
     const ResizeTaps& taps = rows_[i % out_height_];
-    // No row lies under the kernel: zeros.
+    // The kernel covers no row: zeros.
     if (taps.at.empty()) std::fill(room.blended.begin(), room.blended.end(), 0.0f);
     bool first = true;
     for (std::size_t t = 0; t < taps.at.size(); ++t) {

@@ -12,7 +12,7 @@
 namespace tenon::inline v1::engine::kernels {
 
 /// [pictures, in_height, in_width, pixel] to [pictures, out_height, out_width, pixel] of f32 or u8 (rounded to nearest,
-/// saturated). Immutable: any number of threads may run it at once. Rows are shared out through TBB.
+/// saturated). Immutable: any number of threads may run it at once. Rows are distributed by TBB.
 class SeparableResize {
  public:
   SeparableResize(std::size_t pictures, std::size_t in_width, std::size_t in_height, std::size_t pixel,

@@ -6,7 +6,7 @@
 
 namespace tenon::inline v1::engine::kernels {
 
-/// out[o][k][i] = exp(x[o][k][i] - max_k) / sum_k. In place is fine. Split over the workers of the calling arena.
+/// out[o][k][i] = exp(x[o][k][i] - max_k) / sum_k. May run in place. Split over the workers of the calling arena.
 void softmax_columns(const float* x, float* out, std::size_t outer, std::size_t extent, std::size_t inner);
 
 }  // namespace tenon::inline v1::engine::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element-wise operations and joins between 8-bit numbers, where the graph rounds the result to such.
+// Element-wise operations and joins between 8-bit numbers, if the graph rounds the result to 8 bits.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace tenon::inline v1::engine {
 namespace {
 
-/// The numbers that a chain of two, the operation and its rounding, ends in.
+/// The meaning of the result of a chain of two: the operation and its rounding.
 std::optional<Quantization> rounding_of(PlanBuilder& builder, const Chain& chain) {
   return chain.nodes.size() == 2 ? quantization_of(builder, chain.last()) : std::nullopt;
 }
@@ -27,7 +27,7 @@ float highest(const Quantization& q) { return q.type == ElementType::kI8 ? 127.f
 
 using Numbers = std::array<float, 256>;
 
-/// All real numbers that 8 bits of that meaning stand for, in the order of their bit patterns.
+/// The real numbers for all bit patterns of 8 bits with that meaning, in the patterns' order.
 Numbers numbers_of(const Quantization& q) {
   Numbers values{};
   for (std::size_t i = 0; i < 256; ++i) {
@@ -69,7 +69,7 @@ float combined(dnnl::algorithm algorithm, float a, float b) {
   }
 }
 
-/// What the chain, which ends in a rounding, makes of all 256 numbers of its source.
+/// The results of the chain, which ends in a rounding, for all 256 numbers of its source.
 std::array<std::uint8_t, 256> table_of(PlanBuilder& builder, const Chain& chain, const Quantization& in) {
   const Numbers source = numbers_of(in);
   Numbers values = source;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From numbers of one meaning to those of another.
+// Conversion between numbers of different meanings.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@ namespace tenon::inline v1::engine {
 
 inline bool is_8_bit(ElementType type) { return type == ElementType::kU8 || type == ElementType::kI8; }
 
-/// What turns numbers that mean `from` into those that mean `to`; nothing stands for real numbers.
+/// Converts numbers that mean `from` to numbers that mean `to`; nullopt stands for real numbers.
 inline kernels::Affine affine_of(const std::optional<Quantization>& from, ElementType from_type,
                                  const std::optional<Quantization>& to, ElementType to_type) {
   double scale = from ? from->scale : 1;

@@ -12,7 +12,7 @@ namespace {
 using dnnl::algorithm;
 using dims = dnnl::memory::dims;
 
-/// Leading axes of 1 added up to `rank`.
+/// Prepends axes of 1 up to `rank`.
 Shape with_rank(Shape shape, std::size_t rank) {
   while (shape.size() < rank) shape.insert(shape.begin(), 1);
   return shape;
@@ -44,7 +44,7 @@ bool lower_sdpa(PlanBuilder& builder, const Chain& chain) {
     if (!none && (given.type != ElementType::kF32 || given.shape.size() > rank || given.shape.empty())) return false;
     if (!none) mask = &given;
   }
-  // As they lie, when that is in the type that is computed in; else packed in it.
+  // In the layout they have if it is of the type that is computed in; else packed in that type.
   const ElementType type = builder.compute_type();
   std::vector<int> swap(rank);
   for (std::size_t i = 0; i < rank; ++i) swap[i] = static_cast<int>(i);

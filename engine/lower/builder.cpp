@@ -11,7 +11,7 @@
 namespace tenon::inline v1::engine {
 
 PlanBuilder::PlanBuilder(PlanImpl& plan) : plan_(plan) {
-  // The block that oneDNN's convolutions take on this instruction set.
+  // The block that oneDNN's convolutions use on this instruction set.
   const auto isa = dnnl::get_effective_cpu_isa();
   using dnnl::cpu_isa;
   if (!plan.options.blocked_layouts) return;
@@ -211,8 +211,8 @@ void PlanBuilder::add_reorder(const Value& source, const Value::Variant& from, P
              writes_8_bit = quantization && is_8_bit(element_type(desc));
   if ((!reads_8_bit && !writes_8_bit) || (reads_8_bit && writes_8_bit && *source.quantization == *quantization))
     return add_move(from.place, from.desc, to, desc);
-  // oneDNN 3.2's reorders with zero points give wrong numbers for some extents: numbers change by a kernel of ours,
-  // where they lie without gaps, before or after they move.
+  // oneDNN 3.2's reorders with zero points give wrong numbers for some extents: a kernel of ours converts the numbers
+  // before or after they move, on the side where they lie without gaps.
   const kernels::Affine what = affine_of(reads_8_bit ? source.quantization : std::nullopt, element_type(from.desc),
                                          writes_8_bit ? quantization : std::nullopt, element_type(desc));
   const std::size_t count = element_count(source.shape);
@@ -254,7 +254,7 @@ Value::Variant PlanBuilder::real(Value& value) {
   if (!value.quantization || !is_8_bit(element_type(from.desc))) return from;
   for (const auto& variant : value.variants)
     if (!is_8_bit(element_type(variant.desc))) return variant;
-  // As it lies, but real.
+  // In the same layout, but as real numbers.
   in_layout(value, retyped(from.desc, compute_type()));
   return value.variants.back();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan is built with while nodes are lowered: values and their layouts in memory, places, steps.
+// The builder of a plan while nodes are lowered: values and their layouts in memory, places, steps.
 #pragma once
 
 #include <map>
@@ -30,15 +30,15 @@ struct Value {
     Place place;
     md desc;             ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
     bool plain = true;   ///< Packed row-major in the value's own type.
-    bool packed = true;  ///< Packed row-major, in whatever type `desc` says.
+    bool packed = true;  ///< Packed row-major, in the type of `desc`.
   };
   std::vector<Variant> variants;
-  std::optional<Quantization> quantization;  ///< Of 8-bit variants of a real value.
-  Tensor constant;                           ///< Not empty: known at compile time.
+  std::optional<Quantization> quantization;  ///< For 8-bit variants of a real value.
+  Tensor constant;                           ///< Empty unless known at compile time.
   int remaining_uses = 0;                    ///< Readers that are not lowered yet.
 };
 
-/// That one buffer become a part of another, once all is lowered; else the step goes on copying.
+/// Request to make one buffer a part of another once all is lowered; if refused, the step goes on copying.
 struct PartRequest {
   Place part;
   std::size_t size_bytes;
@@ -63,20 +63,20 @@ class PlanBuilder {
 
   Value& value(const Output<Node>& output);
   Value& input(const std::shared_ptr<Node>& node, std::size_t index) { return value(node->input_value(index)); }
-  /// The constant that feeds input i; empty when it is none or the input is missing.
+  /// The constant that feeds input i; empty if it is not constant or missing.
   Tensor constant_input(const std::shared_ptr<Node>& node, std::size_t index);
   /// Integers of a constant input of any integer type. @return false when it is not constant.
   bool constant_ints(const std::shared_ptr<Node>& node, std::size_t index, std::vector<std::int64_t>& values);
 
-  /// Place of the value packed row-major; adds a reorder when it only exists otherwise.
+  /// Place of the value packed row-major; adds a reorder if there is no such variant.
   Place plain(Value& value);
-  /// A row-major variant in the type that the value lies in: what a step may read that only moves elements.
+  /// A row-major variant in the type that the value lies in, for steps that only move elements.
   Value::Variant packed(Value& value);
-  /// The native variant, or where that holds 8-bit numbers of a real value: real ones.
+  /// The native variant, or a variant of real numbers if the native one holds 8-bit numbers of a real value.
   Value::Variant real(Value& value);
-  /// A step that makes `made` out of `source` in another layout or type.
+  /// A step that writes `source` to `made` in another layout or type.
   bool lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc);
-  /// Place of the value in layout `desc` (same dims); adds a reorder when it does not exist so.
+  /// Place of the value in layout `desc` (same dims); adds a reorder if there is no such variant.
   Place in_layout(Value& value, const md& desc);
   /// The variant that costs nothing: the one that its step made.
   const Value::Variant& native(Value& value);
@@ -84,7 +84,7 @@ class PlanBuilder {
   /// A fresh buffer for the value in that layout.
   Place define(Value& value, const md& desc);
   Place define_plain(Value& value);
-  /// The value lies at `place`, which another value owns or shares: the next step writes it there...
+  /// Defines the value at `place`, which another value owns or shares: the next step writes it there...
   void define_at(Value& value, const md& desc, Place place) { define_at(value, desc, place, true); }
   /// ...or the bytes there are its elements already.
   void define_view(Value& value, const md& desc, Place place) { define_at(value, desc, place, false); }
@@ -94,25 +94,25 @@ class PlanBuilder {
   /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
   Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
 
-  /// Where the bytes of `value` lie now, in every layout: what a step may read of it.
+  /// Where the bytes of `value` lie now, in every layout; a step may read any of them.
   std::vector<Read> reads_of(const Value& value) const;
-  /// A step that reads `over`, and `others` while it writes, may write its result over it: the memory is the arena's,
-  /// nothing that is still to be lowered reads a byte of it, and what the step itself reads there it reads element by
+  /// Whether a step that reads `over`, and `others` while it writes, may write its result over it: the memory is the
+  /// arena's, no step still to be lowered reads a byte of it, and the step itself reads it element by
   /// element. Call it while lowering the step. @cost amortised constant.
   bool may_overwrite(const Read& over, const std::vector<Read>& others = {});
-  /// Over `over` when that is allowed, else in memory of its own.
+  /// Over `over` if that is allowed, else in memory of its own.
   Place define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others = {});
-  /// Says that the bytes of both places will be the same memory (in-place concatenation).
+  /// Declares that the bytes of both places will be the same memory (in-place concatenation).
   void may_share(Place a, Place b);
-  /// Memory of a variable, of the byte that says whether it has a value, and of the value that it gets in this run.
+  /// Memory of a variable, of the byte that says whether it has a value, and of the value that this run assigns.
   Place state_place(std::size_t index) const { return {states_[index], 0}; }
   Place state_is_set_place(std::size_t index) const { return {states_[states_.size() / 3 + index], 0}; }
   Place state_next_place(std::size_t index) const { return {states_[states_.size() / 3 * 2 + index], 0}; }
-  /// Asks that `part` be placed inside `whole` at its offset. Granted or not after all nodes are lowered: a step that
-  /// copies is added now and dropped when it is granted.
+  /// Asks that `part` be placed inside `whole` at its offset. Decided after all nodes are lowered: a step that
+  /// copies is added now and dropped if the request is granted.
   void request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step);
 
-  /// Adds a oneDNN step for `node`. Every operand after `inputs` is written.
+  /// Adds a oneDNN step for `node`; add_argument() adds its operands.
   PrimitiveStep& add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive, std::string kernel);
   void add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written = false);
   void add_scratchpad(PrimitiveStep& step, const md& scratchpad);
@@ -127,7 +127,7 @@ class PlanBuilder {
   /// A step by the reference kernel on packed tensors.
   void lower_reference(const std::shared_ptr<Node>& node);
 
-  /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
+  /// Channels per block that this CPU's convolutions prefer: 16, 8, or 0 for none.
   int channel_block() const { return channel_block_; }
   /// Convolutions of this type read and write images with the channels innermost, not in blocks: oneDNN's kernels for
   /// AMX take no other layout.
@@ -141,22 +141,22 @@ class PlanBuilder {
   md image_desc(const Shape& shape, ElementType type, ChannelLayout layout) const;
   /// What f32 values of the node that is lowered now are computed in; their own type is a layout like any other.
   ElementType compute_type() const { return is_precise_ ? ElementType::kF32 : plan_.options.precision; }
-  /// A convolution, matrix product or attention reads the node's value, be it over other operations.
+  /// Whether a convolution, matrix product or attention reads the node's value, directly or through other operations.
   bool is_before_product(const Node* node) const { return before_products_.count(node) > 0; }
 
   // -- For the walk over the model.
 
-  /// A value for each output of these nodes; all that lowering functions may ask for.
+  /// A value for each output of these nodes; lowering functions may use no others.
   void add_values(const NodeVector& order);
   bool has_values_of(const Node* node) const { return ids_.count(node) > 0; }
   /// Memory for each of the plan's variables.
   void add_variables();
   /// Memory that the user binds to a port.
   Place add_port(BufferKind kind, std::size_t size_bytes, std::size_t index);
-  /// So many readers more are still to be lowered.
+  /// Changes the number of readers that are still to be lowered.
   void change_uses(Value& value, int change);
   void set_before_products(std::unordered_set<const Node*> nodes) { before_products_ = std::move(nodes); }
-  /// The node that is lowered now stays in f32: see precise.hpp.
+  /// Whether the node being lowered stays in f32: see precise.hpp.
   void set_precise(bool precise) { is_precise_ = precise; }
   const std::vector<PartRequest>& part_requests() const { return requests_; }
 
@@ -165,7 +165,7 @@ class PlanBuilder {
   ValueId id_of(const Output<Node>& output) const;
   ValueId id_of(const Value& value) const { return static_cast<ValueId>(&value - values_.data()); }
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
-  /// Adds a layout that the value lies in, and keeps account of who may still read the memory.
+  /// Adds a layout of the value, and updates who may still read the memory.
   void add_variant(Value& value, Value::Variant variant);
   /// From a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
   void add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
@@ -174,7 +174,7 @@ class PlanBuilder {
   void add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count);
 
   PlanImpl& plan_;
-  std::unordered_map<const Node*, ValueId> ids_;  ///< Of each node's first output; the others follow.
+  std::unordered_map<const Node*, ValueId> ids_;  ///< The node's first output; the others follow.
   std::unordered_set<const Node*> before_products_;
   std::vector<Value> values_;
   std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
@@ -183,8 +183,8 @@ class PlanBuilder {
   std::map<const void*, BufferId> constants_;
   std::vector<BufferId> states_;
   int channel_block_ = 0;
-  bool is_precise_ = false;                            ///< The node that is lowered now: see precise.hpp.
-  Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only where the CPU has AMX.
+  bool is_precise_ = false;                            ///< Of the node being lowered: see precise.hpp.
+  Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only if the CPU has AMX.
 };
 
 }  // namespace tenon::inline v1::engine

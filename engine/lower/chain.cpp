@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLongestChain = 12;
 
-// The one value of a constant that is a scalar in all but rank.
+// The value of a constant that has one element, whatever its rank.
 std::optional<float> scalar(const Tensor& tensor) {
   if (!tensor || tensor.element_type() != ElementType::kF32 || tensor.element_count() != 1) return std::nullopt;
   return *tensor.data<float>();
@@ -29,7 +29,7 @@ bool fits(const Shape& shape, const Shape& target) {
   return true;
 }
 
-/// Per channel of axis 1, with everything known.
+/// Per channel of axis 1, with all parameters constant.
 bool is_batch_norm(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   if (std::string_view(node->get_type_name()) != "BatchNormInference" || node->get_input_size() != 5) return false;
   const std::size_t data = std::string_view(node->operation().version) == "opset1" ? 2 : 0;
@@ -47,7 +47,7 @@ bool is_convolution(const std::shared_ptr<Node>& node) {
 
 bool is_product(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MatMul"; }
 
-/// What only computes between 8-bit numbers, or joins them, takes in the rounding after it.
+/// Whether a node that only computes between 8-bit numbers, or joins them, absorbs the rounding after it.
 bool rounds_8_bits(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                    const std::shared_ptr<Node>& anchor) {
   if (previous != anchor || !quantization_of(builder, node)) return false;
@@ -56,7 +56,7 @@ bool rounds_8_bits(PlanBuilder& builder, const std::shared_ptr<Node>& node, cons
   return true;
 }
 
-/// What is a function of one 8-bit tensor, as x * sigmoid(x) is, with all its rounding: a table holds it.
+/// Whether the chain stays a function of one 8-bit tensor, as x * sigmoid(x) with all its rounding: a table holds it.
 bool continues_table(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                      const std::shared_ptr<Node>& anchor) {
   if (!is_quantized(builder, anchor->get_input_node_ptr(0))) return false;
@@ -67,7 +67,7 @@ bool continues_table(PlanBuilder& builder, const std::shared_ptr<Node>& node, co
 
 bool is_norm(const std::shared_ptr<Node>& node) { return std::string_view(node->get_type_name()) == "MVN"; }
 
-/// Scale, then shift, per column of what MVN made: a layer normalization's parameters. Nothing else fuses there.
+/// Scale, then shift, per column of MVN's result: a layer normalization's parameters. Nothing else fuses there.
 bool continues_norm(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous) {
   const std::string_view type = node->get_type_name(), before = previous->get_type_name();
   const Shape shape = node->get_output_shape(0);
@@ -175,7 +175,7 @@ ChainFinder::ChainFinder(PlanBuilder& builder, const NodeVector& order) {
       if (!next || by_node_.count(next.get()) || !is_fusible(builder, next, chain->last(), node)) break;
       chain->nodes.push_back(next);
     }
-    // Only what is rounded again has 8 bits.
+    // Only chains whose result is rounded again have 8 bits.
     while (chain->nodes.size() > 1 && activation_of(builder, node) && !quantization_of(builder, chain->last()))
       chain->nodes.pop_back();
     if (chain->nodes.size() < 2) continue;
@@ -287,8 +287,8 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
     if (const auto rounded = quantization_of(builder_, node)) {
       const bool is_signed = rounded->type == ElementType::kI8;
       const auto zero = static_cast<float>(rounded->zero_point);
-      // Last, the kernel rounds and saturates what it stores; before that, the numbers are made real again. Not by
-      // scale and zero point of the result: fewer kernels have these.
+      // Last, the kernel rounds and saturates what it stores; before that, the numbers are made real again. This does
+      // not use scale and zero point of the result: fewer kernels have these.
       if (i + 1 == chain_.nodes.size() && is_8_bit(element_type(desc))) {
         ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, zero);
         continue;
@@ -316,7 +316,7 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
           ops.append_eltwise(kLinear, c, 0);
           continue;
         case dnnl::algorithm::binary_div:
-          // A division costs several times a product, and the last bit that it would save is the kernel's to round.
+          // A division costs several times a product, and the last bit that it would preserve is within rounding.
           if (!std::isnormal(1 / c)) break;
           ops.append_eltwise(kLinear, 1 / c, 0);
           continue;
@@ -324,14 +324,14 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
           break;
       }
     }
-    // What fills blocks up is 0 and must stay so; kernels for AVX2 divide it, too.
+    // The padding of blocks is 0 and must stay so; kernels for AVX2 divide it, too.
     if (algorithm == dnnl::algorithm::binary_div && !is_dense(desc)) return false;
     Binary binary;
     binary.value = &other;
-    // 8-bit numbers are added as they are, between a division by their scale and a product with it.
+    // 8-bit numbers are added unconverted, between a division by their scale and a product with it.
     const Quantization* numbers = nullptr;
     if (other.shape == shape) {
-      // The whole tensor: in the result's own layout, so that both are read alike.
+      // The whole tensor: in the result's own layout, so that both are read in the same order.
       const bool same_dims = to_dims(shape) == kernel_dims;
       if (!same_dims && !is_packed(desc, Shape(kernel_dims.begin(), kernel_dims.end()))) return false;
       const ElementType lies_in = element_type(builder_.native(other).desc);
@@ -361,7 +361,7 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
     } else {
       // Broadcast: with the result's rank and packed.
       if (to_dims(shape) != kernel_dims) {
-        // A folded product [M, N]: only what varies along N alone can be folded too.
+        // A folded product [M, N]: only operands that vary along N alone can be folded too.
         for (std::size_t axis = 0; axis + 1 < other.shape.size(); ++axis)
           if (other.shape[axis] != 1) return false;
         dnnl::memory::dims dims(kernel_dims.size(), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which element-wise nodes an anchor (convolution, matrix product...) may compute on its way out, and as which
+// Which element-wise nodes an anchor (convolution, matrix product...) may compute within its step, and as which
 // post-ops.
 #pragma once
 
@@ -17,7 +17,7 @@ struct Activation {
   float alpha = 0, beta = 0;
 };
 
-/// The activation that a node computes on its input 0; nothing when it is none, or its parameters are not constant.
+/// The activation that a node computes on its input 0; nothing if it is none, or its parameters are not constant.
 std::optional<Activation> activation_of(PlanBuilder& builder, const std::shared_ptr<Node>& node);
 /// oneDNN's algorithm of a binary element-wise node.
 std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node);
@@ -34,20 +34,20 @@ class ChainFinder {
   std::unordered_map<const Node*, const Chain*> by_node_;
 };
 
-/// The post-ops of a chain, first described, then (once a kernel was found) given their places.
+/// The post-ops of a chain: described first, and given their places once a kernel was found.
 class PostOps {
  public:
-  /// Index of the first node that the caller has not taken in another way (as its bias).
+  /// @param begin  Index of the first node that the caller has not handled in another way (as its bias).
   PostOps(PlanBuilder& builder, const Chain& chain, std::size_t begin)
       : builder_(builder), chain_(chain), begin_(begin) {}
 
-  /// Describes the post-ops for a result of `shape` in layout `desc`. When the kernel works on other dims than the
+  /// Describes the post-ops for a result of `shape` in layout `desc`. If the kernel works on other dims than the
   /// graph's (a folded matrix product), `dims` are those; the element order is the same. @return false: cannot be
   /// expressed.
   bool describe(const Shape& shape, const md& desc, dnnl::primitive_attr& attributes);
-  /// The numbers that the result is rounded to, when its layout has 8 bits: what the chain's last node asks for.
+  /// The numbers that the result is rounded to if its layout has 8 bits, as the chain's last node says.
   std::optional<Quantization> quantization() const;
-  /// Place of the result: that of the summed tensor when there is one, else a fresh one; defines the value of the last
+  /// Place of the result: that of the summed tensor if there is one, else a fresh one; defines the value of the last
   /// node. Adds the reorders that operands need, so call it before the kernel's own step is added.
   Place define_result(const md& desc);
   /// Adds the arguments of binary post-ops.
@@ -74,19 +74,19 @@ class PostOps {
 
 /// The operand of `node` that is not `previous`'s output.
 std::size_t other_operand(const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous);
-/// The values that a constant operand of `node` (the one that is not `previous`) has along axis `axis` of `shape`, when
-/// it varies along that axis alone or not at all. @return nothing when there is no such operand.
+/// The values that a constant operand of `node` (the one that is not `previous`) has along axis `axis` of `shape`, if
+/// it varies along that axis alone or not at all. @return nothing if there is no such operand.
 std::optional<std::vector<float>> axis_constant(PlanBuilder& builder, const std::shared_ptr<Node>& node,
                                                 const std::shared_ptr<Node>& previous, const Shape& shape,
                                                 std::size_t axis);
-/// As a flat tensor; empty when there is none.
+/// The same as a flat tensor; empty if there is none.
 Tensor axis_tensor(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                    const Shape& shape, std::size_t axis);
-/// The same when the node is an Add: a bias.
+/// The same if the node is an Add: a bias.
 Tensor bias_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
                const Shape& shape, std::size_t axis);
 
-/// y = scale * x + shift per channel: the leading nodes of a chain that a convolution can take into its weights.
+/// y = scale * x + shift per channel: the leading nodes of a chain that a convolution can absorb into its weights.
 struct ChannelAffine {
   std::vector<float> scale, shift;
   bool has_scale = false, has_shift = false;

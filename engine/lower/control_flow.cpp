@@ -13,7 +13,7 @@ namespace {
 
 using Op = op::util::MultiSubGraphOp;
 
-/// A body made ready: constants that the node hands in are its own, so that kernels can pack them.
+/// A body prepared for compiling: constants that the node passes in become its own, so that kernels can pack them.
 struct Body {
   std::shared_ptr<const Plan> plan;
   std::vector<std::ptrdiff_t> parameters;  ///< New number of each old parameter; -1: became a constant.
@@ -44,7 +44,7 @@ Body compile_body(PlanBuilder& builder, const std::shared_ptr<Node>& node, int i
   return body;
 }
 
-/// A body whose shapes change from run to run cannot be planned; the reference runs it.
+/// Fails for a body whose shapes change from run to run; the reference runs that.
 bool compile_bodies(PlanBuilder& builder, const std::shared_ptr<Node>& node, std::span<Body> bodies,
                     std::span<const bool> wanted) {
   try {
@@ -126,7 +126,7 @@ void join_outputs(PlanBuilder& builder, const std::shared_ptr<Node>& node, LoopS
   }
 }
 
-/// State must keep its shape, and the first value have it too.
+/// Whether state keeps its shape from iteration to iteration, from the first value on.
 bool is_steady(const Node& node, const LoopStep& step) {
   for (const auto& merge : step.merges) {
     const Port& parameter = step.body->inputs()[merge.parameter];

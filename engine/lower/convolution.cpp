@@ -19,7 +19,7 @@ constexpr auto kInference = dnnl::prop_kind::forward_inference;
 
 md any_desc(ElementType type, const Shape& shape) { return md(to_dims(shape), data_type(type), kAny); }
 
-/// A convolution with everything but layouts decided; forward and transposed differ in the primitive only.
+/// A convolution with everything decided except layouts; forward and transposed differ only in the primitive.
 template <typename Primitive>
 struct Problem {
   algorithm algo;
@@ -102,8 +102,8 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
   }
   problem.has_bias = static_cast<bool>(bias);
 
-  // Layouts in order of preference: channels innermost where that is fastest, blocks of channels (in-place
-  // concatenation and splits work on them), what oneDNN likes, packed. A convolution of few channels reads the packed
+  // Layouts in order of preference: channels innermost if that is fastest, blocks of channels (in-place
+  // concatenation and splits work on them), oneDNN's choice, packed. A convolution of few channels reads the packed
   // image itself.
   const std::size_t in = problem.src[1], out = problem.dst[1],
                     block = static_cast<std::size_t>(builder.channel_block());
@@ -177,7 +177,7 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
   return false;
 }
 
-/// With 8-bit numbers in, 8-bit weights, and 8-bit numbers out where the chain rounds to such.
+/// With 8-bit input and weights, and 8-bit output if the chain rounds to such.
 template <typename Primitive>
 bool lower_8_bit(PlanBuilder& builder, const Chain& chain, Problem<Primitive> problem, std::size_t groups, bool grouped,
                  bool transposed) {
@@ -242,7 +242,7 @@ bool lower_any(PlanBuilder& builder, const Chain& chain, bool grouped, bool tran
       return true;
     return lower(builder, chain, problem, filter, groups);
   }
-  // An explicit output shape with explicit pads leaves open which side is cut: the reference kernel knows.
+  // An explicit output shape with explicit pads does not say which side is cut: left to the reference kernel.
   if (node->get_input_size() > 2 && node->get_attributes().get_string("auto_pad", "explicit") == "explicit")
     return false;
   Problem<dnnl::deconvolution_forward> problem{algorithm::deconvolution_direct,

@@ -35,7 +35,7 @@ TEST_P(Convolutions, AgreeWithReferenceWithBiasActivationAndResidual) {
   const Out biased = op1("Add", 1, {y, weights({1, c.out, 1, 1}, 3)});
   const Out shown = op1("Relu", 1, {biased});
   EXPECT_EQ(judge(shown, {x}).references, 0u);
-  // The residual: another convolution's result, which ends with this one.
+  // The residual: another convolution's result, last read here.
   const Out other = c.groups == 1 ? op1("Convolution", 1, {x, weights({c.out, c.in, k, k}, 11)}, attributes(c)) : y;
   const Out sum = op1("Add", 1, {op1("Tanh", 1, {other}), biased});
   judge(op1("Relu", 1, {sum}), {x});

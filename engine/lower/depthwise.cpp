@@ -9,7 +9,7 @@ namespace {
 
 using kernels::Depthwise;
 
-/// The bounds that the chain's nodes from `begin` on cut results to. @return false when they do anything else.
+/// The bounds to which the chain's nodes from `begin` on clamp results. @return false if they do anything else.
 bool bounds_of(PlanBuilder& builder, const Chain& chain, std::size_t begin, Depthwise& problem) {
   for (std::size_t i = begin; i < chain.nodes.size(); ++i) {
     const auto activation = activation_of(builder, chain.nodes[i]);
@@ -46,7 +46,7 @@ bool lower_depthwise(PlanBuilder& builder, const Chain& chain, const Window& win
   if (!bounds_of(builder, chain, affine.end, problem)) return false;
   const std::size_t channels = problem.channels = dst[1], blocks = problem.blocks();
   problem.channels_last = builder.prefers_channels_last(ElementType::kBf16);
-  // Channels that only fill up the last block must stay 0.
+  // Channels that only pad the last block must stay 0.
   if (!problem.channels_last && channels % kBlock != 0 && (problem.low > 0 || problem.high < 0)) return false;
   problem.batch = src[0];
   problem.in_height = src[2];

@@ -9,8 +9,8 @@ namespace tenon::inline v1::engine {
 
 /// Lowers a depthwise convolution of images in bf16, where oneDNN 3.2 is slow: `weights` is f32 [C, 1, 1, height,
 /// width].
-/// @return false when the plan computes in another type, the CPU likes other blocks, or the chain does more than to
-/// scale, shift and cut off.
+/// @return false if the plan computes in another type, the CPU prefers other blocks, or the chain does more than
+/// scale, shift and clamp.
 bool lower_depthwise(PlanBuilder& builder, const Chain& chain, const Window& window, const Tensor& weights);
 
 }  // namespace tenon::inline v1::engine

@@ -14,7 +14,7 @@ namespace {
 
 using dnnl::algorithm;
 
-/// Of what oneDNN calls so, where there is a kernel of ours.
+/// Our kernel for oneDNN's algorithm, if there is one.
 std::optional<kernels::Elementwise> small_kernel(algorithm algo) {
   using kernels::Elementwise;
   switch (algo) {
@@ -59,7 +59,7 @@ std::optional<kernels::Elementwise> small_kernel(algorithm algo) {
   }
 }
 
-/// Tensors in one layout, so few elements that calling oneDNN would cost more than they. The elements must lie without
+/// For tensors in one layout with so few elements that calling oneDNN costs more than computing. They must lie without
 /// padding: these kernels would not leave it zero.
 std::optional<kernels::Elementwise> small_kernel(algorithm algo, const Shape& shape, const md& layout) {
   if (element_count(shape) > kernels::kSmallElements || element_type(layout) != ElementType::kF32 || !is_dense(layout))
@@ -115,8 +115,8 @@ bool lower_activation(PlanBuilder& builder, const Chain& chain) {
 bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, algorithm algo) {
   Value& x = builder.input(node, 0);
   Value& y = builder.input(node, 1);
-  // The layout of the larger effort wins: a constant can be reordered for nothing, a blocked one is likely read blocked
-  // next.
+  // The layout of the non-constant or blocked operand wins: a constant can be reordered for nothing, a blocked one is
+  // likely read blocked next.
   md layout = builder.real(x).desc;
   if (x.constant || (builder.native(x).packed && !y.constant && !builder.native(y).packed))
     layout = builder.real(y).desc;
@@ -124,7 +124,7 @@ bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, a
   const ElementType lies_in = element_type(layout);
   if (lies_in != ElementType::kF32 && lies_in != builder.compute_type()) return false;
   if (layout.get_ndims() == 0) return false;
-  // What fills blocks up is 0 and must stay so, since the next kernel multiplies it: 0 / 0 would be no number.
+  // The padding of blocks is 0 and must stay so, since the next kernel multiplies it: 0 / 0 would be NaN.
   if (algo == algorithm::binary_div && !is_dense(layout)) layout = plain_desc(lies_in, x.shape);
   if (const auto what = small_kernel(algo, x.shape, layout)) {
     const Place a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
@@ -183,7 +183,7 @@ KernelStep::Kernel binary_kernel(kernels::Walk<3> walk, Function function) {
 
 template <typename T>
 KernelStep::Kernel kernel_of(algorithm algo, const kernels::Walk<3>& walk) {
-  // Integers wrap as two's complement, which signed arithmetic in C++ does not promise.
+  // Integers wrap as two's complement, which C++ does not guarantee for signed arithmetic.
   using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
   switch (algo) {
     case algorithm::binary_add:

@@ -23,7 +23,7 @@ KernelStep::Kernel gather_kernel(std::size_t outer, std::size_t extent, std::siz
       for (std::size_t i = begin; i < end; ++i) {
         std::int64_t index = static_cast<std::int64_t>(indices[i % count]);
         if (index < 0) index += size;
-        // The operation's rule for an index out of range: zeros.
+        // The operation's rule: an index out of range gives zeros.
         if (index < 0 || index >= size)
           std::memset(out + i * inner_bytes, 0, inner_bytes);
         else
@@ -48,7 +48,7 @@ bool lower_gather(PlanBuilder& builder, const Chain& chain) {
   for (std::size_t i = 0; i < axis; ++i) outer *= data.shape[i];
   for (std::size_t i = axis + 1; i < rank; ++i) inner *= data.shape[i];
   const std::size_t count = element_count(indices.shape);
-  // One known index with nothing outside it is a view.
+  // One known index within one block of memory is a view.
   std::vector<std::int64_t> known;
   if (outer == 1 && count == 1 && builder.constant_ints(node, 1, known)) {
     const std::int64_t index = known[0] < 0 ? known[0] + static_cast<std::int64_t>(data.shape[axis]) : known[0];
@@ -130,7 +130,7 @@ bool lower_pad(PlanBuilder& builder, const Chain& chain) {
     std::memcpy(value.data(), fill.data(), size);
   }
   const Strides out_strides = kernels::broadcast_strides(made.shape, made.shape);
-  // broadcast_strides gives 0 for extents of 1, which padding may place anywhere: spell strides out.
+  // broadcast_strides gives 0 for extents of 1, which padding may place anywhere: give the strides in full.
   Strides full(made.shape.size(), 1);
   for (std::size_t i = made.shape.size(); i-- > 1;) full[i - 1] = full[i] * static_cast<std::ptrdiff_t>(made.shape[i]);
   std::ptrdiff_t offset = 0;

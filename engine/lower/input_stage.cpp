@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// InputStage: the decoder's planes, read where they lie, become the model's input in one pass.
+// InputStage: reads the decoder's planes in place and makes the model's input in one pass.
 #include <tenon/engine/kernels/input_stage.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/table.hpp>

@@ -54,7 +54,7 @@ TEST(Elementwise, UnariesAgreeInBlockedAndPackedLayouts) {
     for (const char* type : {"Relu", "Sigmoid", "Tanh", "Exp", "Abs", "Negative", "Erf", "Sin", "Floor"}) {
       SCOPED_TRACE(type);
       judge(op1(type, 1, {x}), {x});
-      // Two readers keep the activation out of the convolution.
+      // Two readers prevent fusing the activation into the convolution.
       const Out y = convolution(x, channels, 1, 1, 0);
       judge(op1("Add", 1, {op1(type, 1, {y}), op1("Tanh", 1, {y})}), {x});
     }
@@ -110,7 +110,7 @@ TEST(Movement, SplitsAndJoinsWithoutCopyingWhereLayoutsAllow) {
   judge(std::make_shared<Model>(OutputVector{joined, d, y}, ParameterVector{x}));
   // The same part twice, a part of an input, and a constant.
   judge(op1("Concat", 1, {d, d, x, weights({1, 16, 6, 6})}, {{"axis", 1}}), {x});
-  // Joined, then changed where it lies, while a part is read again.
+  // Joined, then changed in place, while a part is read again.
   const Out relu = op1("Sigmoid", 1, {joined});
   judge(op1("Add", 1, {op1("Slice", 8, {relu, ints({0}), ints({32}), ints({1}), ints({1})}), op1("Tanh", 1, {d})}),
         {x});

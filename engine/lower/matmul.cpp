@@ -42,7 +42,7 @@ std::int64_t product(const dims& extents, std::size_t count) {
   return result;
 }
 
-/// What is multiplied: [batch..., rows, columns] of both sides and of the result.
+/// The shapes of a product: [batch..., rows, columns] of both sides and of the result.
 struct Product {
   Side a, b;
   dims out;
@@ -76,7 +76,7 @@ std::optional<Product> product_of(const std::shared_ptr<Node>& node) {
   return Product{a, b, out, transpose_a, transpose_b};
 }
 
-/// What the chain's second node adds to each column; empty when that is something else.
+/// What the chain's second node adds to each column; empty if it does anything else.
 Tensor bias_after(PlanBuilder& builder, const Chain& chain, const dims& out) {
   const Shape shape = chain.anchor()->get_output_shape(0);
   if (chain.nodes.size() < 2 || shape.empty()) return {};
@@ -90,7 +90,7 @@ struct Layouts {
   md left, right, result;
 };
 
-/// How an operand of a batched product lies where a transposition left it; what it would be when packed otherwise.
+/// How an operand of a batched product lies after a transposition; plain layout otherwise.
 md natural_desc(PlanBuilder& builder, Value& value, bool transpose, const Side& side, ElementType type) {
   if (value.constant || value.shape.size() != side.extents.size()) return side.desc(type);
   const auto& variant = builder.native(value);
@@ -102,8 +102,8 @@ md natural_desc(PlanBuilder& builder, Value& value, bool transpose, const Side& 
   return variant.desc.permute_axes(swap);
 }
 
-/// The result in the order of the transposition that alone reads it, which then moves nothing; undefined when none
-/// does.
+/// The layout in which the result's only reader, a transposition, wants it, so that it moves nothing; undefined if
+/// there is none.
 md transposed_result(PlanBuilder& builder, const Chain& chain, ElementType type) {
   if (chain.nodes.size() != 1) return {};
   const auto readers = chain.last()->get_output_target_inputs(0);
@@ -136,7 +136,7 @@ std::vector<Layouts> layouts_of(PlanBuilder& builder, const Chain& chain, const 
   return choices;
 }
 
-/// The first of `choices` whose kernel is as good as that for packed sides, which come last; null when there is none.
+/// The first of `choices` whose kernel is as good as that for packed sides, which come last; null if there is none.
 dnnl::matmul::primitive_desc choose(const dnnl::engine& engine, const std::vector<Layouts>& choices, const md& bias,
                                     const dnnl::primitive_attr& attributes, Layouts& chosen) {
   const auto kernel = [&](const Layouts& l) {
@@ -189,7 +189,7 @@ bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* w
   const auto pd = choose(builder.engine(), choices, bias_desc, attributes, chosen);
   if (!pd) return false;
   if (is_slow(pd.impl_info_str()) && (chain.nodes.size() > 1 || type != ElementType::kF32)) return false;
-  // As they lie, where the kernel takes that; else packed.
+  // As they lie, if the kernel takes that; else packed.
   const auto place_of = [&](Value& value, const md& desc, const Side& side) {
     return desc == side.desc(type) ? builder.in_layout(value, plain_desc(type, value.shape))
                                    : builder.native(value).place;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views and joins: reshape, transpose, concatenation, splits and slices. What can be a view costs nothing.
+// Views and joins: reshape, transpose, concatenation, splits and slices. A view costs nothing, where one is possible.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -51,7 +51,7 @@ bool lower_view(PlanBuilder& builder, const Chain& chain) {
 
 // -- Transpose
 
-/// Matrix products take their operands with strides of their own: see lower_matmul.
+/// Whether all readers are matrix products, which take their operands with any strides: see lower_matmul.
 bool only_products_read(const std::shared_ptr<Node>& node) {
   const auto readers = node->get_output_target_inputs(0);
   return !readers.empty() && std::all_of(readers.begin(), readers.end(), [](const auto& reader) {
@@ -71,7 +71,7 @@ bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
     std::iota(order.rbegin(), order.rend(), 0);
   }
   if (bit_width(source.type) < 8 || element_count(made.shape) == 0) return false;
-  // Only extents of 1 change places: the same bytes.
+  // If only extents of 1 change places, the bytes are the same.
   std::vector<std::int64_t> moved;
   for (auto axis : order)
     if (source.shape[normalized(axis, rank)] != 1) moved.push_back(axis);
@@ -116,7 +116,7 @@ bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
 
 // -- Concat
 
-/// The type that most of the joined elements lie in.
+/// The type in which most of the joined elements lie.
 ElementType concat_type(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Value& made) {
   std::map<ElementType, std::size_t> counts;
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
@@ -202,13 +202,13 @@ bool lower_concat(PlanBuilder& builder, const Chain& chain) {
 
 // -- Parts
 
-/// Makes `made` the box of `source` that starts at `begin` (elements per axis) with step `steps`; extents are made's
-/// own, in the source's rank (`extents`).
+/// Makes `made` the box of `source` that starts at `begin` (elements per axis) with step `steps`; the extents are
+/// made's own, in the source's rank (`extents`).
 bool take_box(PlanBuilder& builder, const std::shared_ptr<Node>& node, Value& source, Value& made, const Shape& extents,
               const std::vector<std::int64_t>& begin, const std::vector<std::int64_t>& steps) {
   const std::size_t rank = source.shape.size();
   if (bit_width(source.type) < 8 || element_count(made.shape) == 0) return false;
-  // One range along one axis with nothing outside it: a view.
+  // One range along one axis, with extents of 1 outside it: a view.
   std::size_t cut_axis = rank, cuts = 0;
   bool unit = true;
   for (std::size_t i = 0; i < rank; ++i) {
@@ -227,7 +227,7 @@ bool take_box(PlanBuilder& builder, const std::shared_ptr<Node>& node, Value& so
   made.quantization = source.quantization;
   if (cuts == 1 && unit && cut_axis == 1 && made.shape == extents && !variant.packed &&
       variant.desc == channels_last(type_of(source, variant), source.shape)) {
-    // Channels innermost stay so: 8-bit convolutions read them.
+    // Channels innermost stay innermost: 8-bit convolutions read them.
     const std::size_t size = size_bytes(type_of(source, variant)), rows = element_count(source.shape) / source.shape[1];
     const std::size_t in = source.shape[1] * size, out = extents[1] * size,
                       first = static_cast<std::size_t>(begin[1]) * size;
@@ -367,7 +367,7 @@ bool lower_strided_slice(PlanBuilder& builder, const Chain& chain) {
     steps[i] = step;
   }
   if (element_count(extents) != element_count(made.shape))
-    return false;  // A rule that we do not know: the reference does.
+    return false;  // An unknown rule: left to the reference kernel.
   return take_box(builder, node, source, made, extents, begin, steps);
 }
 

@@ -23,7 +23,7 @@ bool lower_softmax(PlanBuilder& builder, const Chain& chain) {
   for (std::size_t i = 0; i < axis; ++i) outer *= made.shape[i];
   for (std::size_t i = axis + 1; i < rank; ++i) inner *= made.shape[i];
   if (inner > 1 && !is_log) {
-    // Columns side by side: a vector of columns at a time, where oneDNN walks each column alone.
+    // Columns side by side: computes a vector of columns at a time, where oneDNN computes each column alone.
     const std::size_t extent = made.shape[axis];
     const Place from = builder.plain(source);
     const Place to = builder.define_over(made, plain_desc(made.type, made.shape),
@@ -33,7 +33,7 @@ bool lower_softmax(PlanBuilder& builder, const Chain& chain) {
     });
     return true;
   }
-  // Sums and exponentials of real numbers, which may lie as bf16.
+  // Sums and exponentials need real numbers, which may lie as bf16.
   const ElementType lies_in = element_type(builder.real(source).desc);
   const Place from = builder.in_layout(source, plain_desc(lies_in, source.shape));
   const md read = plain_desc(lies_in, source.shape),
@@ -52,7 +52,7 @@ bool lower_softmax(PlanBuilder& builder, const Chain& chain) {
   return true;
 }
 
-/// The values per column that the chain's node of that type multiplies or adds; empty when it has none.
+/// The values per column that the chain's node of that type multiplies or adds; empty if there is none.
 Tensor parameter(PlanBuilder& builder, const Chain& chain, std::string_view type, const Shape& shape) {
   for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
     if (chain.nodes[i]->get_type_name() == type)
@@ -61,7 +61,7 @@ Tensor parameter(PlanBuilder& builder, const Chain& chain, std::string_view type
   return {};
 }
 
-/// With the Multiply and the Add after it, where the chain has them: a layer normalization.
+/// With the Multiply and the Add after it, if the chain has them: a layer normalization.
 bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = builder.input(node, 0);
@@ -73,7 +73,7 @@ bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   if (!attributes.get_bool("normalize_variance", true)) return false;
   const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
   if (mode != "inside_sqrt" && mode != "INSIDE_SQRT") return false;
-  // The trailing axes, whole: rows of one length.
+  // The trailing axes as a whole: rows of one length.
   const std::size_t rank = made.shape.size();
   std::vector<bool> reduced(rank, false);
   for (auto axis : axes)
@@ -90,7 +90,7 @@ bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   auto flags = dnnl::normalization_flags::none;
   if (scale) flags |= dnnl::normalization_flags::use_scale;
   if (shift) flags |= dnnl::normalization_flags::use_shift;
-  // What reads it computes in that type.
+  // The type in which its readers compute.
   const ElementType type = result_type(builder, chain, builder.compute_type());
   const md desc = plain_desc(type, Shape{rows, columns});
   const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which buffers become parts of others.
+// Decides which buffers become parts of others.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -9,7 +9,7 @@
 namespace tenon::inline v1::engine {
 
 void grant_parts(PlanImpl& plan, const std::vector<PartRequest>& requests) {
-  // A buffer becomes a part of another only as a whole: all its bytes must be asked for, each at one and the same
+  // A buffer becomes a part of another only as a whole: the requests must cover all its bytes, each at the same
   // distance.
   std::map<BufferId, std::vector<std::size_t>> by_buffer;
   for (std::size_t i = 0; i < requests.size(); ++i) by_buffer[requests[i].part.buffer].push_back(i);
@@ -19,7 +19,7 @@ void grant_parts(PlanImpl& plan, const std::vector<PartRequest>& requests) {
   std::vector<bool> granted(requests.size(), false);
   for (auto& [buffer, all] : by_buffer) {
     if (plan.buffers[buffer].kind != BufferKind::kArena || !plan.options.fuse) continue;
-    // Requests of one step for one buffer at one distance belong together, in the order of their first ones.
+    // Requests of one step for one buffer at one distance belong together, in order of the first of them.
     std::vector<std::vector<std::size_t>> groups;
     std::map<std::tuple<std::size_t, BufferId, std::size_t>, std::size_t> group_of;
     for (std::size_t i : all) {
@@ -41,7 +41,7 @@ void grant_parts(PlanImpl& plan, const std::vector<PartRequest>& requests) {
       for (const auto& [begin, end] : ranges)
         if (begin <= covered) covered = std::max(covered, end);
       if (covered < plan.buffers[buffer].size_bytes) continue;
-      // No rings: the whole must not already lie inside the part.
+      // No cycles: the whole must not already lie inside the part.
       if (plan.settle_root(first.whole.buffer) == buffer) continue;
       plan.buffers[buffer].parent = first.whole.buffer;
       plan.buffers[buffer].parent_offset = first.whole.offset - first.part.offset;

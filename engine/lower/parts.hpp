@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers that become parts of others: joins in place, results and variables that a step writes at once.
+// Buffers that become parts of others: joins in place, and results and variables that a step writes directly.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace tenon::inline v1::engine {
 
-/// Once all is lowered: grants what requests can be, and drops the steps that only copied. A buffer becomes a part of
-/// one other at most.
+/// Once all is lowered: grants the requests that can be granted, and drops the steps that only copied. A buffer becomes
+/// a part of one other at most.
 void grant_parts(PlanImpl& plan, const std::vector<PartRequest>& requests);
 
 }  // namespace tenon::inline v1::engine

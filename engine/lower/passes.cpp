@@ -14,7 +14,7 @@ std::shared_ptr<const Model> run_passes(const Model& model, const Options& optio
   pass::Manager first;
   first.set_hook(check);
   first.add(pass::widen_reals()).add(pass::fuse_quantize_dequantize()).run(mine);
-  // Weights are packed in the type that is computed in: keeping them compressed would only delay the conversion.
+  // Weights are packed in the type of the computation: keeping them compressed would only delay the conversion.
   pass::Manager common = pass::common_passes({.keep_decompression = false, .keep_dequantization = true});
   common.add(pass::fold_input_stage());
   common.set_hook(check);

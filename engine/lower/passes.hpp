@@ -10,7 +10,7 @@
 
 namespace tenon::inline v1::engine {
 
-/// A copy of the model with the passes run that kernels of this engine profit from.
+/// A copy of the model after the passes that this engine's kernels benefit from.
 std::shared_ptr<const Model> run_passes(const Model& model, const Options& options, const TimeLimit& time);
 
 }  // namespace tenon::inline v1::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures that no input stage took: resizes of any number of taps, and NV12 and I420 to colours, batches included.
+// Pictures outside input stages: resizes with any number of taps, and NV12 and I420 to colours, batches included.
 #include <cmath>
 
 #include <tenon/engine/kernels/input_stage.hpp>
@@ -11,7 +11,7 @@
 namespace tenon::inline v1::engine {
 namespace {
 
-/// The two neighbouring axes that a resize changes, and by which scales.
+/// The two neighbouring axes that a resize changes, and their scales.
 struct ResizedAxes {
   std::size_t first = 0;  ///< Rows; columns are the next.
   float scales[2] = {1, 1};
@@ -34,7 +34,7 @@ bool find_axes(const std::shared_ptr<Node>& node, const Shape& in, const Shape& 
     const std::size_t axis = axes.first + i;
     axes.scales[i] = static_cast<float>(out[axis]) / static_cast<float>(in[axis]);
   }
-  // Given scales may be others than the extents': those nodes stay with the reference kernel.
+  // Given scales may differ from the ratio of extents: those nodes stay with the reference kernel.
   return attributes.get_string("shape_calculation_mode", "sizes") == "sizes";
 }
 

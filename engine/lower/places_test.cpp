@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that lie in each other's memory: parts of one value, results in place, what the user binds twice. Random
+// Values that share memory: parts of one value, results in place, tensors that the user binds twice. Random
 // graphs of these are in tests/graphs.
 #include <tenon/engine/staged.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
@@ -12,7 +12,7 @@ using op::v0::Constant;
 using op::v0::Parameter;
 
 Out relu(const Out& x) { return op1("Relu", 1, {x}); }
-/// [begin, end) of axis 1; negative ends count from behind.
+/// [begin, end) of axis 1; a negative end counts from the end.
 Out part(const Out& x, std::int64_t begin, std::int64_t end) {
   return op1("Slice", 8, {x, ints({begin}), ints({end}), ints({1}), ints({1})});
 }
@@ -30,7 +30,7 @@ TEST(Places, PartsOfOneValueThatOverlapAreCombinedRightly) {
         if (shape[1] > 64 && std::string_view(type) != "Subtract") continue;
         SCOPED_TRACE(std::string(type) + to_string(shape) + (later_first ? " later first" : ""));
         const auto x = parameter(shape);
-        // No part may be zero: what a division by zero gives hides what it was made of.
+        // No part may be zero: the result of a division by zero hides its operands.
         const Out h = op1("Add", 1, {relu(x), scalar(1)});
         const Out earlier = part(h, 0, -1), later = part(h, 1, kEnd);
         judge(op1(type, 1, {later_first ? later : earlier, later_first ? earlier : later}), {x});
@@ -57,7 +57,7 @@ TEST(Places, PartsThatLieApartAreOverwritten) {
 }
 
 TEST(Places, ASumInPlaceLeavesWhatTheKernelReads) {
-  // The residual is a part of what the product reads, or lies beside it.
+  // The residual is a part of the product's input, or lies beside it.
   const auto x = parameter({2, 16, 8});
   const Out h = relu(x);
   const auto product = [&](const Out& a) {
@@ -106,7 +106,7 @@ TEST(Places, PartsAreCombinedRightlyInModelsOfOpenShapes) {
 }
 
 TEST(Places, OutputsMayLieInInputs) {
-  // y = x0 - x1 over x1's memory, and x0 itself over another's; by stages what goes out is the caller's alone.
+  // y = x0 - x1 over x1's memory, and x0 itself over another's; in staged runs the caller alone owns the outputs.
   const auto a = std::make_shared<Parameter>(element::f32, PartialShape{-1}),
              b = std::make_shared<Parameter>(element::f32, PartialShape{-1});
   const OutputVector outputs{op1("Subtract", 1, {a, b}), a,
@@ -209,14 +209,14 @@ TEST(Places, SaysWhichOutputMayLieOverWhichInput) {
     const Out second = op1("Slice", 8, {x, ints({1}), ints({2}), ints({1}), ints({0})});
     EXPECT_TRUE(may_share(op1("Add", 1, {x, other}), {x, other})) << type;
     EXPECT_TRUE(may_share(op1("Add", 1, {x, row}), {x, row})) << type;
-    // Row 1 is made of row 0, which is overwritten by then.
+    // Row 1 is computed from row 0, which is overwritten by then.
     EXPECT_FALSE(may_share(op1("Add", 1, {x, first}), {x})) << type;
     EXPECT_FALSE(may_share(op1("Add", 1, {second, row}), {x, row})) << type;
   }
 }
 
 TEST(Places, WhatFillsBlocksStaysZero) {
-  // Channels that only fill a block up are 0 in both operands; 0 / 0 there must not reach the next kernel.
+  // The padding channels of a block are 0 in both operands; 0 / 0 there must not reach the next kernel.
   for (const ElementType precision : {ElementType::kF32, ElementType::kBf16}) {
     if (precision == ElementType::kBf16 && !engine::has_native_bf16()) continue;
     for (const std::size_t channels : {1, 3, 17, 20})
@@ -230,7 +230,7 @@ TEST(Places, WhatFillsBlocksStaysZero) {
         const Out divisor = op1("Add", 1, {op1("Abs", 1, {convolution(x, channels, 1)}), scalar(1)});
         const Out again = op1("Add", 1, {op1("Abs", 1, {x}), scalar(1)});
         for (const Out& by : {divisor, again}) {
-          // A second reader keeps the division out of the convolution.
+          // A second reader prevents fusing the division into the convolution.
           for (const bool fused : {false, true}) {
             SCOPED_TRACE(fused ? "fused" : "alone");
             const Out activated = fused ? relu(made) : made;
@@ -279,13 +279,13 @@ TEST(Places, PartsIn8BitsThatOverlapAreCombinedRightly) {
   for (const bool later_first : {true, false}) {
     const Out a = tail->output(1), b = head->output(0);
     const Out y = fake(op1("Subtract", 1, {later_first ? a : b, later_first ? b : a}), -2.55, 2.55);
-    // Half a step may go either way.
+    // Halves may be rounded either way.
     judge(y, {x}, 0.011);
   }
 }
 
 TEST(Places, AConvertThatChangesNothingKeepsWhatNumbersMean) {
-  // The rounded value is an output itself, so that no pass takes the Convert out.
+  // The rounded value is an output itself, so that no pass removes the Convert.
   const auto x = parameter({1, 8, 4, 4});
   const Out q = fake(x, -2, 3);
   const Out same = op1("Convert", 1, {q}, {{"destination_type", ElementType::kF32}});

@@ -20,10 +20,10 @@ bool lower_pool(PlanBuilder& builder, const Chain& chain) {
   const Window window = make_window(*node, spatial(src), spatial(dst), attributes.get_ints("kernel"));
   const bool exclude_pad = !is_max && attributes.get_bool("exclude-pad", attributes.get_bool("exclude_pad", false));
   for (std::size_t i = 0; i < window.kernel.size(); ++i) {
-    // A window that lies in the padding alone is undefined in oneDNN.
+    // A window entirely in the padding is undefined in oneDNN.
     const auto extent = (window.kernel[i] - 1) * (window.dilations[i] + 1) + 1;
     if (window.pads_begin[i] >= extent || window.pads_end[i] >= extent) return false;
-    // Rounded up, the last window reaches past the declared padding, which does not count there.
+    // Rounded up, the last window reaches past the declared padding; that part does not count.
     const auto declared = attributes.get_ints("pads_end", {});
     const std::string auto_pad = attributes.get_string("auto_pad", "explicit");
     if (!is_max && !exclude_pad && auto_pad == "explicit" && i < declared.size() && window.pads_end[i] > declared[i])

@@ -8,11 +8,11 @@
 
 namespace tenon::inline v1::engine {
 
-/// In the form that IR files carry, so that the mark goes with the model into blobs and out of them.
+/// Stored as IR files store it, so that blobs preserve the mark.
 inline constexpr char kPreciseMark[] = "tenon_precise_0";
 
-/// Has the node computed in f32, on inputs that are f32 where a step of its own makes them, whatever Options::precision
-/// says. Of no effect in plans of f32.
+/// Has the node computed in f32, on inputs that are f32 if a step of their own makes them, whatever Options::precision
+/// says. Has no effect in f32 plans.
 inline void mark_precise(Node& node) {
   node.get_rt_info()[kPreciseMark] = AnyMap{{"name", std::string("tenon_precise")}, {"version", std::string("0")}};
 }

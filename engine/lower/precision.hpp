@@ -11,17 +11,17 @@ namespace tenon::inline v1::engine {
 
 inline bool is_softmax(const Node& node) { return is_op(&node, "Softmax") || is_op(&node, "LogSoftmax"); }
 
-/// A softmax reads the node's value.
+/// Whether a softmax reads the node's value.
 inline bool feeds_softmax(const Node& node) {
   const auto users = node.get_users();
   return std::any_of(users.begin(), users.end(), [](const auto& user) { return is_softmax(*user); });
 }
 
-/// Type of what a convolution, product or normalization makes for the readers of the chain. What no further one reads,
-/// be it over other operations, only becomes a result of the model (the coordinates of boxes, say), where bf16 would
-/// lose digits and gain no time: that is f32. So are the scores that a softmax reads: it tells them apart by
-/// differences, and a mask of the largest f32 would become an infinity in bf16, a row of such no numbers at all; and
-/// what a precise node makes or reads.
+/// Type that a convolution, product or normalization writes for the readers of its chain. f32 in three cases, else
+/// `computed`. First, values that no further product reads, directly or through other operations: they only become
+/// results of the model (box coordinates, say), where bf16 loses digits and saves no time. Second, scores that a
+/// softmax reads: their differences matter, and a mask of the largest f32 would become infinity in bf16, and a row of
+/// such masks NaN. Third, values that a precise node makes or reads.
 inline ElementType result_type(const PlanBuilder& builder, const Chain& chain, ElementType computed) {
   if (computed == ElementType::kF32 || !builder.is_before_product(chain.last().get())) return ElementType::kF32;
   const auto users = chain.last()->get_users();

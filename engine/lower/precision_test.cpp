@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 and 8 bits: the reference's numbers within what the precision allows, and by the kernels that make it worth it.
+// bf16 and 8 bits: the reference's numbers within the precision's tolerance, by the kernels that make it worthwhile.
 #include <tenon/engine/kernels/bf16.hpp>
 #include <tenon/engine/kernels/depthwise.hpp>
 #include <tenon/engine/kernels/quantize.hpp>
@@ -77,7 +77,7 @@ TEST(Bf16, ConvolutionsAndWhatLiesBetweenThemStayInIt) {
     EXPECT_EQ(count(steps, "bf16"), 4u);
     // Blocks join in place; channels that lie side by side do not.
     EXPECT_EQ(count(steps, "Concat"), images == Images::kBlocks ? 0u : 1u);
-    // In from f32 and out to f32, and nowhere between.
+    // One conversion from f32 and one to f32, and none between.
     EXPECT_EQ(count(steps, "Reorder"), 2u);
   }
 }
@@ -105,7 +105,7 @@ TEST(Bf16, DepthwiseConvolutionsWriteNothingBeyondTheirChannels) {
   problem.kernel_height = problem.kernel_width = 3;
   problem.pad_top = problem.pad_left = 1;
   const std::size_t count = 9 * 9 * 19;
-  // Exactly as long as they must be: address sanitizers see what goes beyond.
+  // Of exactly the required length: address sanitizers detect accesses beyond.
   const std::vector<std::uint16_t> src(count, 0x3f80);
   std::vector<std::uint16_t> dst(count + 16, 0x1234);
   const std::vector<float> weights(2 * 9 * 16, 1), bias(2 * 16, 0);
@@ -211,7 +211,7 @@ TEST(Bf16, RecurrentLayersKeepTheirStatesInIt) {
 
 // -- 8 bits
 
-/// Rounds to about that range, with zero on a step, as quantisers do.
+/// Rounds to about that range, with a level at zero, as quantisers do.
 Out fake(const Out& x, double low, double high, std::int64_t levels = 256) {
   const double step = (high - low) / static_cast<double>(levels - 1), zero = std::nearbyint(-low / step);
   low = -zero * step;
@@ -248,7 +248,7 @@ TEST(Int8, ResidualBlocksStayInIt) {
   const Out side = fake(convolution_8(in, 32, 1, 1, 4), -1.1, 1.4);
   const Out sum = fake(relu(op1("Add", 1, {b, side})), 0, 2.9);
   const auto steps = near_reference(convolution_8(sum, 16, 3, 2, 5), {x}, kF32, 0.999, 0.03);
-  if (!engine::has_native_int8()) return;  // Real numbers, and right.
+  if (!engine::has_native_int8()) return;  // Computed with real numbers, and correct.
   EXPECT_EQ(count(steps, "Convolution"), 4u);
   EXPECT_EQ(count(steps, "Add ") + count(steps, "reference"), 0u);
   EXPECT_EQ(count(steps, "FakeQuantize affine"), 0u);
@@ -280,7 +280,7 @@ TEST(Int8, ProductsTakeScalesPerColumnAndZeroPoints) {
 }
 
 TEST(Int8, NumbersChangeRightlyForAllExtents) {
-  // Extents for which oneDNN 3.2's own reorders with zero points go wrong are among these.
+  // These include extents for which oneDNN 3.2's own reorders with zero points are wrong.
   for (const std::size_t height : {1, 5, 8, 17})
     for (const std::size_t channels : {3, 16, 64, 70}) {
       const auto x = parameter({1, channels, height, 5});
@@ -341,7 +341,7 @@ TEST(Kernels, Bf16RoundsToNearestEven) {
 
 // -- Masks
 
-/// Attention of 2 heads over 12 places, of which the first row may see none: all its scores are masked.
+/// Attention of 2 heads over 12 positions. The first row may see none of them: all its scores are masked.
 struct Masked {
   std::shared_ptr<op::v0::Parameter> x = parameter({1, 2, 12, 16}), mask = parameter({1, 1, 12, 12});
   Out q = op1("MatMul", 1, {x, weights({16, 16}, 1)}), k = op1("MatMul", 1, {x, weights({16, 16}, 2)}),
@@ -351,7 +351,7 @@ struct Masked {
     const Out mixed = op1("MatMul", 1, {op1("Softmax", 8, {masked}, {{"axis", -1}}), v});
     return op1("MatMul", 1, {op1("Relu", 1, {mixed}), weights({16, 4}, 4)});
   }
-  /// No number may come out that is none, nor another mean of the rows than the reference's.
+  /// No result may be NaN, nor may a row be another mean than the reference's.
   void expect_right(const Out& y, double lowest) const {
     ParameterVector inputs{x};
     std::vector<Tensor> tensors{random_tensor(kF32, {1, 2, 12, 16}, 5)};
@@ -392,7 +392,7 @@ TEST(Bf16, RowsMaskedByTheLowestNumberStayNumbers) {
     const Masked whole;
     const Out masks = op1("Concat", 1, {whole.mask, whole.mask}, {{"axis", std::int64_t{1}}});
     whole.expect_right(whole.after(op1("Add", 1, {whole.scores(), masks})), lowest);
-    // The scores go elsewhere too, so that the sum is a step of its own.
+    // The scores have another reader, so that the sum is a step of its own.
     const Masked twice;
     const Out scores = twice.scores(), others = op1("Concat", 1, {twice.mask, twice.mask}, {{"axis", std::int64_t{1}}});
     const Out y = twice.after(op1("Add", 1, {scores, others}));
@@ -409,7 +409,7 @@ TEST(Bf16, RowsMaskedByTheLowestNumberStayNumbers) {
 
 TEST(Bf16, ScoresAreToldApartByMoreThanTheirLeadingDigits) {
   NEEDS_BF16();
-  // Scores around 256 lie 2 apart in bf16: only in f32 do neighbours keep their shares.
+  // Scores around 256 lie 2 apart in bf16: only f32 preserves the shares of neighbours.
   const auto x = parameter({1, 1, 4, 8});
   Tensor keys(kF32, {1, 1, 8, 8});
   for (std::size_t i = 0; i < 64; ++i)
@@ -432,7 +432,7 @@ TEST(F16, FilesAreComputedInF32Throughout) {
                              {constant->get_tensor()})[0])
         ->output(0);
   };
-  // What the file says, once as it is and once spelled out in f32.
+  // The file's network, once in f16 and once converted to f32.
   const auto network = [&](const Out& in, bool wide) {
     const auto constant = [&](const Shape& shape, unsigned seed) {
       const Out value = half(weights(shape, seed, 0.2f));
@@ -461,7 +461,7 @@ TEST(F16, FilesAreComputedInF32Throughout) {
       found = std::max(found, std::abs(static_cast<double>(got.data<float>()[i]) - wanted.data<float>()[i]));
     return found;
   };
-  // The last rounding to f16, and nothing before it.
+  // The last rounding to f16, and no rounding before it.
   const double last = 0.0003;
   EXPECT_GT(worst(evaluate(*narrow, {rounded})[0]), 2 * last) << "the test shows nothing";
   engine::Options options;
@@ -498,7 +498,7 @@ TEST(F16, ConversionsRoundAsTheReferenceDoes) {
 // -- Zero
 
 TEST(Int8, WhatStandsForZeroIsZero) {
-  // Quantised, made real again, and looked at by functions that jump at zero, on every path that makes numbers real.
+  // Quantised, made real again, and read by functions that jump at zero, on every path that makes numbers real.
   const auto x = parameter({1, 16, 4, 4});
   const double scale = static_cast<double>(0.0474f);
   for (const double zero_point : {3.0, -100.0, 77.0}) {

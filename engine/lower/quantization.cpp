@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads quantisation out of the graph, and lowers the FakeQuantize that no kernel takes in.
+// Reads quantisation out of the graph, and lowers the FakeQuantize nodes that no kernel absorbs.
 #include <algorithm>
 #include <cmath>
 
@@ -23,7 +23,7 @@ bool steps_of(double low, double high, std::int64_t levels, double& scale, doubl
   return std::abs(exact - zero_point) < 1e-2;
 }
 
-/// The k for which base + k * step is zero but for the rounding of both to f32; nothing when zero lies between levels.
+/// The k for which base + k * step is zero apart from f32 rounding of both; nothing if zero lies between levels.
 std::optional<double> zero_level(double base, double step) {
   const double exact = -base / step, level = std::nearbyint(exact);
   if (!(std::abs(exact - level) <= 1e-6 * std::max(1.0, std::abs(level)))) return std::nullopt;
@@ -37,7 +37,7 @@ const Tensor* constant_of(const Node* node) {
   return constant ? &constant->get_tensor() : nullptr;
 }
 
-/// Numbers of a small constant as f32; empty when it is none, or not real or 8-bit.
+/// Numbers of a small constant as f32; empty if it is not one, or not real or 8-bit.
 std::vector<float> floats_of(const Node* node) {
   if (is_type(node, "Convert")) node = node->get_input_node_ptr(0);
   const auto* constant = as_type<op::v0::Constant>(node);
@@ -45,8 +45,8 @@ std::vector<float> floats_of(const Node* node) {
   return constant->cast_vector<float>();
 }
 
-/// The one axis along which a constant of `shape` varies, in a tensor of rank `rank`; `rank` itself when it is one
-/// number, nothing when there are several.
+/// The one axis along which a constant of `shape` varies, in a tensor of rank `rank`; `rank` itself if it is one
+/// number, nothing if there are several.
 std::optional<std::size_t> axis_of(const Shape& shape, std::size_t rank) {
   std::size_t axis = rank;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -57,7 +57,7 @@ std::optional<std::size_t> axis_of(const Shape& shape, std::size_t rank) {
   return axis;
 }
 
-/// Weights before any reshape, with the axis that their scales vary along (the rank when there is one scale).
+/// Weights before any reshape, with the axis along which their scales vary (the rank if there is one scale).
 struct Read {
   Tensor values;
   std::vector<float> scales;
@@ -143,7 +143,7 @@ std::optional<Read> read_fake_quantized(PlanBuilder& builder, const Node* node) 
   return read;
 }
 
-/// The kernels of this CPU add products with these i8 weights without saturating between: see has_native_int8().
+/// Whether this CPU's kernels sum products with these i8 weights without saturating: see has_native_int8().
 bool adds_exactly(const Tensor& weights) {
   if (has_native_int8()) return true;
   const auto* values = weights.data<std::int8_t>();
@@ -157,7 +157,7 @@ std::optional<Read> read_weights(PlanBuilder& builder, const Node* node) {
   return read;
 }
 
-/// A convolution or pooling reads the node, or what only joins and moves its value does.
+/// Whether a convolution or pooling reads the node, directly or through nodes that only join and move its value.
 bool reads_images(const std::shared_ptr<Node>& node) {
   const std::size_t rank = node->get_output_shape(0).size();
   if (rank < 3 || rank > 5) return false;
@@ -170,7 +170,7 @@ bool reads_images(const std::shared_ptr<Node>& node) {
   return false;
 }
 
-/// Real numbers on levels, with limits for all or per channel of axis 1.
+/// Real numbers rounded to levels, with limits for the tensor or per channel of axis 1.
 bool lower_levels(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   Value& source = builder.input(node, 0);
   Value& made = builder.value(node->output(0));
@@ -198,7 +198,7 @@ bool lower_levels(PlanBuilder& builder, const std::shared_ptr<Node>& node) {
                       zero ? static_cast<float>(*zero) : 0.f, static_cast<float>(step),
                       zero ? 0.f : static_cast<float>(base)});
   }
-  // Rows of one channel, or where all channels are alike of the last axis.
+  // Rows of one channel, or of the last axis if all channels are alike.
   const std::size_t all = element_count(made.shape);
   const std::size_t rows = count > 1 ? made.shape[0] * count : made.shape.empty() ? 1 : all / made.shape.back();
   const Place from = builder.plain(source), to = builder.define_plain(made);
@@ -216,7 +216,7 @@ bool lower_fake_quantize(PlanBuilder& builder, const Chain& chain) {
   if (!quantization || element_count(made.shape) == 0) return lower_levels(builder, node);
   const auto from = builder.native(source);
   if (source.quantization && is_8_bit(element_type(from.desc))) {
-    // Numbers of the same meaning are rounded already.
+    // Numbers of the same meaning are already rounded.
     if (*source.quantization == *quantization) {
       made.quantization = quantization;
       builder.define_view(made, from.desc, from.place);
@@ -225,7 +225,7 @@ bool lower_fake_quantize(PlanBuilder& builder, const Chain& chain) {
     }
   }
   md desc = plain_desc(quantization->type, made.shape);
-  // Channels innermost: what 8-bit convolutions read.
+  // Channels innermost, as 8-bit convolutions read them.
   if (reads_images(node) && builder.options().blocked_layouts)
     desc = channels_last(quantization->type, made.shape);
   else if (const md same = retyped(from.desc, quantization->type); is_dense(from.desc) && same.get_ndims())
@@ -249,7 +249,7 @@ std::optional<Quantization> quantization_of(PlanBuilder& builder, const std::sha
   if (limits[0] != limits[2] || limits[1] != limits[3] || !steps_of(limits[0], limits[1], 256, scale, zero_point))
     return std::nullopt;
   if (zero_point < 0 || zero_point > 255) return std::nullopt;
-  // Symmetric numbers as i8: a zero point of 0 costs kernels nothing.
+  // Symmetric numbers as i8: kernels handle a zero point of 0 for free.
   if (zero_point == 128) return Quantization{static_cast<float>(scale), 0, ElementType::kI8};
   return Quantization{static_cast<float>(scale), static_cast<std::int32_t>(zero_point), ElementType::kU8};
 }
@@ -273,7 +273,7 @@ std::optional<QuantizedWeights> quantized_filter(PlanBuilder& builder, const std
   const std::size_t rank = read->values.shape().size();
   const bool per_channel = read->scales.size() > 1;
   if (per_channel && read->scales.size() != channels) return std::nullopt;
-  // [G, O / G, ...] holds the channels in two axes; scales along one of them are enough when the other is 1.
+  // [G, O / G, ...] holds the channels in two axes; scales along one of them suffice if the other is 1.
   if (per_channel && read->axis != 0 && !(read->axis == 1 && rank > 1 && read->values.shape()[0] == 1))
     return std::nullopt;
   Tensor values = read->values;

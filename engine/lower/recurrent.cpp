@@ -15,14 +15,14 @@ using dims = dnnl::memory::dims;
 using tag = dnnl::memory::format_tag;
 constexpr auto kF32 = dnnl::memory::data_type::f32;
 
-/// What a node asks for, in oneDNN's terms.
+/// A node's parameters in oneDNN's terms.
 struct Layer {
   enum class Kind { kRnn, kGru, kGruSplitBias, kLstm } kind = Kind::kRnn;
   bool is_sequence = false;
   std::int64_t directions = 1, steps = 1, batch = 0, features = 0, hidden = 0;
   dnnl::rnn_direction direction = dnnl::rnn_direction::unidirectional_left2right;
-  dnnl::algorithm activation = dnnl::algorithm::eltwise_tanh;  ///< Of the plain layer.
-  /// Of source, weights, hidden state and result; an LSTM's cell state and the sums are f32.
+  dnnl::algorithm activation = dnnl::algorithm::eltwise_tanh;  ///< For the plain layer.
+  /// Type of source, weights, hidden state and result; an LSTM's cell state and the sums are f32.
   ElementType type = ElementType::kF32;
   ElementType state_type(std::size_t state) const { return state == 0 ? type : ElementType::kF32; }
   std::size_t row_bytes(ElementType of) const { return static_cast<std::size_t>(hidden) * size_bytes(of); }
@@ -31,7 +31,7 @@ struct Layer {
   std::size_t weights_input() const { return 1 + states() + (is_sequence ? 1 : 0); }
   std::int64_t gates() const { return kind == Kind::kRnn ? 1 : kind == Kind::kLstm ? 4 : 3; }
   std::int64_t bias_gates() const { return gates() + (kind == Kind::kGruSplitBias ? 1 : 0); }
-  /// Where oneDNN's gate g stands among the operation's: those are f, i, c, o where oneDNN has i, f, c, o.
+  /// Index of oneDNN's gate g among the operation's: these are f, i, c, o where oneDNN has i, f, c, o.
   std::int64_t gate(std::int64_t g) const { return kind == Kind::kLstm && g < 2 ? 1 - g : g; }
 };
 
@@ -55,7 +55,7 @@ bool describe_activations(const Attributes& attributes, Layer& layer) {
   return layer.kind != Layer::Kind::kLstm || names[2] == "tanh";
 }
 
-/// False: oneDNN cannot do it as asked.
+/// @return false if oneDNN can't do it as specified.
 bool describe(PlanBuilder& builder, const std::shared_ptr<Node>& node, Layer& layer) {
   const std::string_view type = node->get_type_name();
   const Attributes& attributes = node->get_attributes();
@@ -210,7 +210,7 @@ bool lower_in(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node
     return in == value.type ? builder.define_plain(value) : builder.define(value, plain_desc(in, value.shape));
   };
 
-  // Weights, packed now.
+  // Weights, packed at compile time.
   const std::size_t w = layer.weights_input();
   const Tensor bias = w + 2 < node->get_input_size() ? builder.constant_input(node, w + 2) : Tensor();
   const md plain_layer({1, d, layer.features, layer.gates(), layer.hidden}, kF32, tag::ldigo);
@@ -221,7 +221,7 @@ bool lower_in(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node
       turned_weights(builder.constant_input(node, w + 1), layer, layer.hidden), plain_iter, made.weights_iter);
   const Place bias_place = builder.constant_place(turned_bias(bias, layer));
 
-  // States come and go as [batch, direction, hidden].
+  // States are read and written as [batch, direction, hidden].
   Place states[2], last[2];
   for (std::size_t s = 0; s < layer.states(); ++s) {
     states[s] = read(1 + s, layer.state_type(s));
@@ -274,7 +274,7 @@ bool lower_recurrent(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Layer layer;
   if (!describe(builder, node, layer)) return false;
-  // A step reads all its weights, so that half as many bytes are half the time.
+  // A step reads all its weights, so half as many bytes take half the time.
   const ElementType type = builder.compute_type();
   return (type != ElementType::kF32 && lower_in(type, builder, node, layer)) ||
          lower_in(ElementType::kF32, builder, node, layer);

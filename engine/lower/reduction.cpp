@@ -29,7 +29,7 @@ bool reduction_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, Reduc
   return true;
 }
 
-/// Mean or maximum over all spatial axes: global pooling, which works on blocks as they lie.
+/// Mean or maximum over all spatial axes: global pooling, which works on blocked layouts.
 bool lower_global(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Reduction& reduction, algorithm algo) {
   Value& source = builder.input(node, 0);
   Value& made = builder.value(node->output(0));
@@ -105,7 +105,7 @@ bool lower_reduce(PlanBuilder& builder, const Chain& chain) {
   if (type == "ReduceMean" && lower_global(builder, node, reduction, algorithm::pooling_avg_include_padding))
     return true;
   if (type == "ReduceMax" && lower_global(builder, node, reduction, algorithm::pooling_max)) return true;
-  // One run of neighbouring axes; extents of 1 belong to any run.
+  // One run of neighbouring axes; extents of 1 may belong to any run.
   std::size_t outer = 1, extent = 1, inner = 1;
   int phase = 0;
   for (std::size_t i = 0; i < source.shape.size(); ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interpolate over the spatial axes of images: nearest and two-tap linear, on blocks of channels as they lie.
+// Interpolate over the spatial axes of images: nearest and two-tap linear, also on blocks of channels.
 #include <cmath>
 #include <cstring>
 
@@ -21,7 +21,7 @@ struct Tap {
 };
 using Taps = std::vector<Tap>;
 
-/// Coordinate in the input of output position `x`. @return NaN for a mode that is not known here.
+/// Coordinate in the input for output position `x`. @return NaN for an unknown mode.
 float source_coordinate(const std::string& mode, float x, float scale, float in, float out) {
   if (scale == 1 || in == out) return x;
   if (mode == "half_pixel") return (x + 0.5f) / scale - 0.5f;
@@ -63,7 +63,7 @@ bool make_taps(Taps& taps, const Attributes& attributes, bool nearest, std::size
 float to_float(float value) { return value; }
 float to_float(Bf16 value) { return value.to_float(); }
 
-// `pixel` channels lie side by side; where their number is known when this is compiled, it is kLanes.
+// `pixel` channels lie side by side; kLanes is their number if known at compile time.
 template <std::size_t kLanes, typename T>
 void resize_row(const T* top, const T* bottom, float vertical, const Taps& columns, std::size_t pixel, T* out) {
   const std::size_t lanes = kLanes ? kLanes : pixel;
@@ -103,7 +103,7 @@ KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, st
                           const T* picture = x + i / height * in_height * in_row;
                           T* to = out + i * out_row;
                           if (nearest) {
-                            // Rows that repeat are copied from the one above, when that is this worker's own.
+                            // Repeated rows are copied from the one above, if this worker made that.
                             if (i > begin && i % height > 0 && rows[i % height - 1].first == tap.first)
                               std::copy(to - out_row, to, to);
                             else
@@ -117,7 +117,7 @@ KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, st
   };
 }
 
-/// 8-bit numbers with the channels innermost stay so: whole pixels are copied.
+/// Keeps 8-bit numbers with the channels innermost as they are: whole pixels are copied.
 bool lower_nearest_channels_last(PlanBuilder& builder, const std::shared_ptr<Node>& node, Value& source, Value& made,
                                  const Taps& rows, const Taps& columns) {
   const auto variant = builder.native(source);
@@ -157,7 +157,7 @@ bool lower_interpolate(PlanBuilder& builder, const Chain& chain) {
   for (const char* name : {"pads_begin", "pads_end"})
     for (auto pad : attributes.get_ints(name, {}))
       if (pad != 0) return false;
-  // Scales: given, or what the extents say.
+  // Scales: given, or the ratio of the extents.
   float scales[4] = {1, 1, 1, 1};
   for (std::size_t i = 0; i < 4; ++i)
     scales[i] = static_cast<float>(made.shape[i]) / static_cast<float>(source.shape[i]);

@@ -18,7 +18,7 @@ std::size_t variable_index(PlanBuilder& builder, const std::shared_ptr<Node>& no
               "CPU: " + node->describe() + " refers to the variable '" + id + "', which no ReadValue declares");
 }
 
-/// Readers read the variable itself: what is assigned goes to other memory, which takes its place after the run.
+/// Readers read the variable itself: the assigned value goes to other memory, which replaces it after the run.
 bool lower_read_value(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& made = builder.value(node->output(0));
@@ -54,7 +54,7 @@ bool lower_assign(PlanBuilder& builder, const Chain& chain) {
   variable.is_assigned = true;
   builder.add_kernel(node, "write state", {from}, {next},
                      [bytes](std::span<void* const> p) { kernels::copy_bytes(p[1], p[0], bytes); });
-  // Whoever makes the value writes it there at once, where it is a whole buffer of the arena.
+  // The step that makes the value writes it there directly, if the value is a whole buffer of the arena.
   builder.request_part(from, bytes, next, builder.step_count() - 1);
   return true;
 }

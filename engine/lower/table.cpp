@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel family's registration, and what the engine can run.
+// Registers every kernel family, and says what the engine can run.
 #include <tenon/engine/lower/table.hpp>
 
 #include <tenon/graph/operation_table.hpp>

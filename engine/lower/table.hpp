@@ -9,8 +9,8 @@
 
 namespace tenon::inline v1::engine {
 
-/// Adds the steps that make the outputs of the chain's last node. @return false when it cannot: nothing must be added
-/// then, and a fused chain is tried again as single nodes, a single node as its reference kernel.
+/// Adds the steps that make the outputs of the chain's last node. @return false if it cannot: it must then have added
+/// nothing; a fused chain is tried again as single nodes, a single node as its reference kernel.
 using LowerFunction = bool (*)(PlanBuilder& builder, const Chain& chain);
 
 struct LoweringEntry {
@@ -18,7 +18,7 @@ struct LoweringEntry {
   bool is_anchor = false;  ///< Element-wise nodes after it may be fused into it.
 };
 
-/// The table: one registration per kernel family, each in its file.
+/// The table: one registration per kernel family, each in its own file.
 using LoweringTable = std::map<std::string_view, LoweringEntry>;
 const LoweringTable& lowering_table();
 /// Parameter, Result and Constant have no kernels.

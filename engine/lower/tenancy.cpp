@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reads what.
+// Tracks which values occupy which bytes, and who still reads them.
 #include <tenon/engine/lower/tenancy.hpp>
 
 namespace tenon::inline v1::engine {
@@ -21,7 +21,7 @@ BufferId Tenancy::group(BufferId buffer) {
 }
 
 void Tenancy::count_reader(BufferId buffer, int change) {
-  const auto by = static_cast<std::size_t>(change);  // Unsigned arithmetic wraps: -1 takes one away.
+  const auto by = static_cast<std::size_t>(change);  // Unsigned arithmetic wraps: -1 subtracts one.
   tenants_[buffer].read += by;
   tenants_[group(buffer)].group_read += by;
 }
@@ -47,7 +47,7 @@ void Tenancy::set_read(ValueId value, bool is_read) {
 bool Tenancy::is_still_read(Place place, std::size_t size_bytes) {
   Tenants& tenants = tenants_[place.buffer];
   if (tenants.read == 0) return false;
-  // Looking at more each time would cost the square of their number.
+  // Checking more each time would cost the square of their number.
   constexpr std::size_t kMany = 64;
   if (tenants.read > kMany) return true;
   if (tenants.values.size() > kMany) std::erase_if(tenants.values, [&](ValueId id) { return !tenant_[id].is_read; });
@@ -71,7 +71,7 @@ std::vector<Read> Tenancy::extents(ValueId value) const {
 bool Tenancy::may_overwrite(const Read& over, const std::vector<Read>& others) {
   const BufferId buffer = over.place.buffer;
   const Tenants& first = tenants_[group(buffer)];
-  // How buffers of a group will lie to each other is not known yet: whatever is read of another one is in the way.
+  // How buffers of a group will lie to each other is not known yet: any pending read of another one is a conflict.
   if (first.is_foreign || first.group_read > tenants_[buffer].read) return false;
   for (const Read& other : others) {
     if (!other.place || group(other.place.buffer) != group(buffer)) continue;

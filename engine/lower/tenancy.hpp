@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In-place analysis: which bytes somebody still reads, and what may therefore be written over them. Knows buffers and
-// places, no layouts and no kernel library.
+// In-place analysis: which bytes are still read, and what may therefore be written over them. Knows buffers and
+// places, but no layouts and no kernel library.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ using ValueId = std::uint32_t;
 struct Read {
   Place place;
   std::size_t size_bytes = 0;
-  /// Element i of the result is made of element i of these and is written after they are read.
+  /// Element i of the result depends only on element i of these and is written after they are read.
   bool in_step = false;
 };
 
-/// Follows, while nodes are lowered in order, who lies where and who is still read.
+/// Tracks, while nodes are lowered in order, where values lie and which are still read.
 class Tenancy {
  public:
-  /// Of the next buffer. @param is_foreign  Its memory is not the arena's: never written over.
+  /// Adds the next buffer. @param is_foreign  Its memory is not the arena's: never written over.
   void add_buffer(bool is_foreign);
-  /// The value lies there, in one more layout.
+  /// The value also lies there, in one more layout.
   void add_extent(ValueId value, Place place, std::size_t size_bytes);
-  /// Something that is not lowered yet reads the value, or nothing does any more.
+  /// Whether any node that is not lowered yet reads the value.
   void set_read(ValueId value, bool is_read);
   /// The bytes of both buffers will be the same memory (a join in place). How they will lie to each other is not known
   /// yet.
   void may_share(BufferId a, BufferId b);
-  /// A step that reads `over`, and `others` while it writes, may write its result over it: the memory is the arena's,
-  /// nothing that is still to be lowered reads a byte of it, and what the step itself reads there it reads element by
+  /// Whether a step that reads `over`, and `others` while it writes, may write its result over it: the memory is the
+  /// arena's, no step still to be lowered reads a byte of it, and the step itself reads it element by
   /// element. @cost amortised constant.
   bool may_overwrite(const Read& over, const std::vector<Read>& others);
   /// Every extent of the value.
@@ -49,14 +49,14 @@ class Tenancy {
     bool is_read = false;
   };
   struct Tenants {
-    std::vector<ValueId> values;  ///< All with an extent in the buffer that is still read, and some that is not.
+    std::vector<ValueId> values;  ///< All with an extent in the buffer that is still read, and some others.
     std::size_t read = 0;         ///< Extents in the buffer whose value has readers left.
-    std::size_t group_read = 0;   ///< The same of all its group; of a group's first buffer.
-    bool is_foreign = false;      ///< The group has memory that is not the arena's; of a group's first buffer.
+    std::size_t group_read = 0;   ///< The same for its whole group; valid in a group's first buffer.
+    bool is_foreign = false;      ///< The group has memory that is not the arena's; valid in a group's first buffer.
   };
   void count_reader(BufferId buffer, int change);
   BufferId group(BufferId buffer);
-  /// Where many values lie: of the buffer.
+  /// For buffers with many values: considers the buffer as a whole.
   bool is_still_read(Place place, std::size_t size_bytes);
 
   std::vector<Tenant> tenant_;    // of each value

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What transformers are made of: products between transpositions, normalizations with scale and shift.
+// The parts of transformers: products between transpositions, normalizations with scale and shift.
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
@@ -22,7 +22,7 @@ std::shared_ptr<op::v0::Parameter> tokens() { return parameter({kBatch, kTokens,
 Out linear(const Out& x, unsigned seed) { return product(x, weights({kHeads * kEach, kHeads * kEach}, seed, 0.1f)); }
 
 bool moves(const Judged& judged) { return judged.ran("Transpose") || judged.ran("Reorder"); }
-/// The kernels that take strides; others need their operands packed, and get them so.
+/// Whether these kernels take strides; others get their operands packed.
 bool takes_strides(const Judged& judged) {
   for (const auto& info : judged.infos)
     if (info.node_type == "MatMul" && info.kernel.rfind("brg", 0) != 0) return false;
@@ -43,7 +43,7 @@ TEST(Transformer, AttentionMovesNothing) {
 TEST(Transformer, TransposedOperandsAgreeHoweverTheyAreRead) {
   const auto x = tokens(), y = tokens();
   const Out a = heads(x, {0, 2, 1, 3}), b = heads(y, {0, 2, 1, 3});
-  // Transposed once more by the product; of an input; by something else as well; on both sides.
+  // Transposed once more by the product; of an input; with another reader; on both sides.
   judge(product(a, b, true), {x, y});
   judge(product(heads(x, {0, 2, 3, 1}), a), {x});
   const Out p = product(op1("Tanh", 1, {a}), b, true);
@@ -65,7 +65,7 @@ TEST(Transformer, TransposedResultsAgreeHoweverTheyAreRead) {
   judge(std::make_shared<Model>(OutputVector{turned, p}, ParameterVector{x, y}));
   judge(op1("Tanh", 1, {turned}), {x, y});
   judge(product(turned, op1("Transpose", 1, {p, ints({0, 2, 3, 1})})), {x, y});
-  // Something on the way out keeps the product's own order.
+  // A node fused after the product keeps the product's own order.
   judge(op1("Transpose", 1, {op1("Relu", 1, {p}), ints({0, 2, 1, 3})}), {x, y});
 }
 
@@ -87,7 +87,7 @@ TEST(Transformer, ScaleAndShiftAreTheNormalizationsOwn) {
 TEST(Transformer, WhatOnlyLooksLikeScaleAndShiftStaysApart) {
   const auto x = tokens(), y = tokens();
   const Shape columns{kHeads * kEach};
-  // Per row, not constant, the wrong way round, twice.
+  // Per row, not constant, operands swapped, twice.
   judge(op1("Multiply", 1, {norm(x), weights({kTokens, 1}, 3)}), {x});
   judge(op1("Multiply", 1, {norm(x), y}), {x, y});
   const Out shifted = op1("Add", 1, {norm(x), weights(columns, 3)});

@@ -79,7 +79,7 @@ bool lower_in(ElementType type, bool last, PlanBuilder& builder, const Chain& ch
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attributes.set_post_ops(ops);
-  // All points of the window as channels, each point's filled up to whole blocks where there are blocks.
+  // All points of the window as channels, each point's padded to whole blocks if there are blocks.
   const std::size_t point_channels = last ? outputs : blocks * block, channels = points * point_channels;
   const Shape wide{src[0], channels, src[2], src[3]};
   const ChannelLayout layout = last ? ChannelLayout::kChannelsLast : ChannelLayout::kBlocked;

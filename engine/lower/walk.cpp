@@ -39,7 +39,7 @@ void check_supported(const NodeVector& order) {
   }
 }
 
-/// Nodes whose values a convolution, matrix product or attention reads, be it over other operations.
+/// Nodes whose values a convolution, matrix product or attention reads, directly or through other operations.
 std::unordered_set<const Node*> before_products(const NodeVector& order) {
   std::unordered_set<const Node*> found;
   for (auto node = order.rbegin(); node != order.rend(); ++node) {
@@ -51,7 +51,7 @@ std::unordered_set<const Node*> before_products(const NodeVector& order) {
   return found;
 }
 
-/// What was computed while compiling (weights made real, say) is held no longer than something may read it.
+/// Releases what was computed while compiling (weights made real, say) once nothing can read it any more.
 void drop_folded(PlanBuilder& builder, const std::shared_ptr<Node>& reader) {
   for (const auto& source : reader->input_values()) {
     Value& value = builder.value(source);
@@ -70,11 +70,11 @@ class Walk {
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_chain(const Chain& chain);
-  /// As a step of its own, by the table or by its reference kernel.
+  /// Lowers the node alone, by the table or by its reference kernel.
   void lower_single(const std::shared_ptr<Node>& node);
-  /// Sets what compute_type() says, and has what a precise node reads as f32.
+  /// Sets compute_type(), and makes a precise node read its inputs as f32.
   void begin_anchor(const std::shared_ptr<Node>& node);
-  /// The node's output is its input.
+  /// The node's output becomes its input.
   void pass_on(const std::shared_ptr<Node>& node);
   void use_inputs(const std::shared_ptr<Node>& node, int change);
 
@@ -86,7 +86,7 @@ class Walk {
 
 bool Walk::fold(const std::shared_ptr<Node>& node) {
   if (!node->operation().evaluate || node->get_input_size() == 0) return false;
-  // A loop may run for any time: that is no work for the compiler.
+  // A loop may run for any time, so it is not folded at compile time.
   if (as_type<op::util::SubGraphOp>(node.get())) return false;
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < node->get_input_size(); ++i) {
@@ -190,12 +190,12 @@ void Walk::run(const TimeLimit& time) {
   }
   builder_.add_variables();
   const ChainFinder chains(builder_, order_);
-  std::set<const Chain*> folded;                             // Known in part: the rest is lowered node by node.
-  std::map<std::string, std::shared_ptr<Node>> assignments;  // The last one of a variable is what counts.
+  std::set<const Chain*> folded;                             // Only partly known: the rest is lowered node by node.
+  std::map<std::string, std::shared_ptr<Node>> assignments;  // Only the last assignment of a variable counts.
   for (const auto& node : order_) {
     if (is_port_or_constant(*node)) continue;
     time.check("compiling", model_.get_friendly_name(), limit_property::kCompileSeconds);
-    // Variables change when everything has read them, whatever the order of the nodes.
+    // Variables change once everything has read them, whatever the order of the nodes.
     if (std::string_view(node->get_type_name()) == "Assign") {
       pass_on(node);
       assignments[node->get_attributes().get_string("variable_id")] = node;

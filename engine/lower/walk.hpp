@@ -7,7 +7,7 @@
 
 namespace tenon::inline v1::engine {
 
-/// Fills the plan's buffers and steps from its model: folds constants, finds chains, asks the table for each, falls
+/// Fills the plan's buffers and steps from its model: folds constants, finds chains, looks each up in the table, falls
 /// back to single nodes and to reference kernels.
 /// @errors kUnimplemented: nodes without any kernel; kFailedPrecondition: a dynamic shape; kDeadlineExceeded: `time` is
 /// over.

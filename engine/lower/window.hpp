@@ -10,7 +10,7 @@ namespace tenon::inline v1::engine {
 
 struct Window {
   dnnl::memory::dims kernel, strides;
-  dnnl::memory::dims dilations;  ///< 0 is dense.
+  dnnl::memory::dims dilations;  ///< 0 means dense.
   dnnl::memory::dims pads_begin;
   dnnl::memory::dims
       pads_end;  ///< What the output's extent implies; may be negative when trailing elements are unused.

@@ -52,7 +52,7 @@ class LoopState final : public StepState {
 
  private:
   struct Result {
-    Tensor memory[2];  // the second where the value goes back into the body
+    Tensor memory[2];  // the second if the value goes back into the body
     int current = 0;
   };
 
@@ -94,7 +94,7 @@ class LoopState final : public StepState {
     }
     for (const auto& merge : step_.merges)
       body_.place_input(merge.parameter, iteration == 0 ? pointers_[merge.operand] : current(merge.result));
-    // What was written last is read now: the next value goes to the other buffer.
+    // What was written last is read next: the next value goes to the other buffer.
     for (std::size_t i = 0; i < results_.size(); ++i) {
       Result& result = results_[i];
       if (result.memory[1]) result.current ^= 1;
@@ -131,7 +131,7 @@ class LoopState final : public StepState {
         if (single.iteration < 0) hand_out(single);
         continue;
       }
-      // No iteration at all leaves what came in.
+      // Without any iteration, the initial value remains.
       const void* initial = nullptr;
       for (const auto& merge : step_.merges)
         if (merge.result == single.result) initial = pointers_[merge.operand];

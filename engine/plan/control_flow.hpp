@@ -50,15 +50,15 @@ class LoopStep final : public Step {
   std::vector<Join> joins;
   std::vector<Single> singles;
   std::string node_text;
-  std::int64_t iterations = -1;  ///< Known ones; otherwise operand 0 says at most how many.
-  bool has_condition = false;    ///< Operand 1 is asked before the first iteration.
+  std::int64_t iterations = -1;  ///< If known; otherwise operand 0 holds the maximum.
+  bool has_condition = false;    ///< Operand 1 is checked before the first iteration.
   ElementType trips_type = ElementType::kI64;
-  std::ptrdiff_t number = -1;  ///< Parameter that gets the iteration's number.
+  std::ptrdiff_t number = -1;  ///< Parameter that receives the iteration's number.
   ElementType number_type = ElementType::kI64;
-  std::ptrdiff_t goes_on = -1;  ///< Result that says whether to go on.
+  std::ptrdiff_t goes_on = -1;  ///< Result that says whether to continue.
 };
 
-/// One of two bodies runs, reading and writing the operands where they lie.
+/// One of two bodies runs, reading and writing the operands in place.
 class BranchStep final : public Step {
  public:
   std::unique_ptr<StepState> make_state() const override;

@@ -101,14 +101,14 @@ bool is_plain(const md& desc, const Shape& shape, ElementType type) {
   if (desc.get_data_type() != data_type(type)) return false;
   if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return false;
   if (desc.get_inner_nblks() == 0) {
-    // The stride of an axis with one element says nothing: [N, C, 1, 1] with the channels last is row-major.
+    // The stride of an axis with one element is meaningless: [N, C, 1, 1] with the channels last is row-major.
     const auto strides = desc.get_strides();
     std::int64_t step = 1;
     for (std::size_t i = shape.size(); i-- > 0; step *= static_cast<std::int64_t>(shape[i]))
       if (shape[i] != 1 && strides[i] != step) return false;
     return desc.get_dims() == to_dims(shape);
   }
-  // [N, C, 1, 1] in blocks of C: the same bytes as row-major when no channel is padded.
+  // [N, C, 1, 1] in blocks of C has the same bytes as row-major if no channel is padded.
   if (desc.get_inner_nblks() != 1 || desc.get_inner_idxs()[0] != 1 || shape.size() < 2) return false;
   for (std::size_t i = 2; i < shape.size(); ++i)
     if (shape[i] != 1) return false;

@@ -13,8 +13,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Binding {
-  Tensor tensor;   ///< What the user bound; empty when nothing is.
-  Tensor staging;  ///< Packed memory of ours, used when the user's cannot be, made on first need.
+  Tensor tensor;   ///< The user's; empty if none is bound.
+  Tensor staging;  ///< Packed memory of ours, used if the user's can't be; made on first need.
   bool staged = false;
   void* address = nullptr;
   std::vector<std::size_t> steps;  ///< Steps that touch the port.
@@ -55,8 +55,8 @@ struct ExecutionImpl {
   std::vector<Binding> inputs, outputs;
   std::vector<Tensor> variables;
   std::vector<Tensor> variable_is_set;   // one byte each
-  std::vector<Tensor> next_variables;    // what the run assigns; changes places with `variables` when it has succeeded
-  std::vector<std::size_t> state_steps;  // steps that touch one of them
+  std::vector<Tensor> next_variables;    // values that the run assigns; swapped with `variables` on success
+  std::vector<std::size_t> state_steps;  // steps that access one of them
   std::vector<void*> pointers;           // scratch of rebind
   std::vector<Execution::Timing> timings;
   std::uint64_t packed_bytes = 0;
@@ -123,13 +123,13 @@ struct ExecutionImpl {
     binding.address = address;
   }
 
-  /// A variable's memory, which the user may hold and bind, is read and written by steps of its own.
+  /// Whether the tensor lies in a variable's memory, which the user may hold and bind and steps read and write.
   bool lies_in_state(const Tensor& tensor) const {
     return std::any_of(variables.begin(), variables.end(),
                        [&](const Tensor& variable) { return range_of(variable).overlaps(range_of(tensor)); });
   }
 
-  /// After a bind: decides which ports can be used where they lie, then gives steps their addresses.
+  /// After a bind: decides which ports can be used in place, then gives steps their addresses.
   void settle() {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       Binding& input = inputs[i];
@@ -188,14 +188,14 @@ struct ExecutionImpl {
     }
   }
 
-  /// After a run: what was assigned is what the next run reads.
+  /// After a run: the next run reads the assigned values.
   void advance_variables() {
     bool moved = false;
     for (std::size_t i = 0; i < variables.size(); ++i) {
       *variable_is_set[i].data<std::uint8_t>() = 1;
       if (!plan->variables[i].is_assigned) continue;
       std::swap(variables[i], next_variables[i]);
-      // Whoever was given the old value keeps it.
+      // If the old value was handed out, it keeps its memory.
       if (next_variables[i].memory()->ref_count() > 1)
         next_variables[i] = Tensor(next_variables[i].element_type(), next_variables[i].shape());
       moved = true;
@@ -325,7 +325,7 @@ bool Execution::run(Workers& workers, bool (*cancelled)(void*), void* context) {
   for (Binding& input : e.inputs)
     if (input.staged) e.copy(input.tensor, input.staging);
   bool done = false;
-  // By reference through one pointer: std::function then needs no memory of its own.
+  // Captured by reference through one pointer, so that std::function allocates nothing.
   struct Job {
     ExecutionImpl& e;
     bool (*cancelled)(void*);

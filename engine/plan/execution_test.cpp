@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executions: bindings, strides, threads, state, profiling, errors, and what they allocate.
+// Executions: bindings, strides, threads, state, profiling, errors, and allocations.
 #include <dlfcn.h>
 #include <atomic>
 #include <cstdlib>
@@ -8,7 +8,7 @@
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace {
-// Counts allocations by the code of this binary (the engine, the graph's headers), libraries' apart: the test links the
+// Counts allocations by the code of this binary (the engine, the graph's headers), not by libraries: the test links the
 // engine statically, so operator new called from it resolves here.
 std::atomic<bool> counting{false};
 std::atomic<std::size_t> own_allocations{0}, library_allocations{0};
@@ -22,7 +22,7 @@ void note(void* caller) {
 }
 }  // namespace
 
-// Inlined, GCC takes these for an allocator that does not match its deallocator.
+// When these are inlined, GCC reports an allocator that does not match its deallocator.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(std::size_t size) {
   note(__builtin_return_address(0));

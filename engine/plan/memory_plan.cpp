@@ -13,7 +13,7 @@ std::size_t padded_size(const Buffer& buffer) {
   return (std::max<std::size_t>(buffer.size_bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-/// Buffers by lifetime: which are alive during some steps, in time proportional to their number.
+/// Buffers by lifetime: finds those alive during some steps, in time proportional to their number.
 class Lifetimes {
  public:
   Lifetimes(const std::vector<Buffer>& buffers, std::size_t steps) : buffers_(buffers), begins_(steps) {
@@ -30,7 +30,7 @@ class Lifetimes {
       if (high & 1) covers_[--high].push_back(id);
     }
   }
-  /// Calls `visit` once with each buffer that is alive in one of the steps [first, last].
+  /// Calls `visit` once for each buffer that is alive in any of the steps [first, last].
   template <typename Visit>
   void overlapping(int first, int last, const Visit& visit) const {
     for (std::size_t at = leaves_ + static_cast<std::size_t>(first); at > 0; at /= 2)
@@ -42,12 +42,12 @@ class Lifetimes {
  private:
   const std::vector<Buffer>& buffers_;
   std::size_t leaves_ = 1;
-  std::vector<std::vector<BufferId>> covers_;  ///< A tree over the steps; each lifetime is a few of its nodes.
+  std::vector<std::vector<BufferId>> covers_;  ///< A segment tree over the steps; a lifetime is some of its nodes.
   std::vector<std::vector<BufferId>> begins_;  ///< By first step.
 };
 
-/// Largest first, each into the tightest gap that its lifetime leaves: within a few per cent of the lower bound in
-/// practice.
+/// Largest first, each into the tightest gap that is free during its lifetime: within a few per cent of the lower
+/// bound in practice.
 std::size_t place_by_size(std::vector<Buffer>& buffers, std::size_t steps, std::vector<BufferId> order) {
   std::stable_sort(order.begin(), order.end(),
                    [&](BufferId a, BufferId b) { return buffers[a].size_bytes > buffers[b].size_bytes; });
@@ -78,14 +78,14 @@ std::size_t place_by_size(std::vector<Buffer>& buffers, std::size_t steps, std::
   return end_of_arena;
 }
 
-/// Free regions, by place and by size.
+/// Free regions, by offset and by size.
 class FreeList {
  public:
   /// The tightest free region, or the end of the arena. @return its offset.
   std::size_t take(std::size_t size) {
     const auto found = by_size_.lower_bound({size, 0});
     if (found == by_size_.end()) {
-      // What is free at the end grows.
+      // Nothing fits: the free region at the end grows.
       const auto last = by_offset_.empty() ? by_offset_.end() : std::prev(by_offset_.end());
       std::size_t offset = end_;
       if (last != by_offset_.end() && last->first + last->second == end_) {
@@ -133,8 +133,8 @@ class FreeList {
   std::size_t end_ = 0;
 };
 
-/// In the order of steps, as an allocator would at run time: some gaps stay, but the work does not grow with the number
-/// of buffers alive at once.
+/// In the order of steps, as an allocator would at run time: leaves some gaps, but the work does not grow with the
+/// number of buffers alive at once.
 std::size_t place_by_step(std::vector<Buffer>& buffers, std::size_t steps, const std::vector<BufferId>& order) {
   std::vector<std::vector<BufferId>> begin(steps), end(steps);
   for (BufferId id : order) {
@@ -151,7 +151,7 @@ std::size_t place_by_step(std::vector<Buffer>& buffers, std::size_t steps, const
   return free.end();
 }
 
-/// How many pairs of these live at the same time.
+/// The number of pairs of these that live at the same time.
 std::size_t count_pairs(const std::vector<Buffer>& buffers, std::size_t steps, const std::vector<BufferId>& order) {
   std::vector<std::size_t> begins(steps, 0), ends(steps, 0);
   for (BufferId id : order) {

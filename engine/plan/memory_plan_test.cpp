@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the arena's buffers lie: never over each other while both live, and close together.
+// Offsets of the arena's buffers: no overlap while both live, and a small arena.
 #include <random>
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct Lives {
   std::vector<std::vector<Operand>> operands;
 };
 
-/// The most bytes that live at once: no arena can be smaller.
+/// The largest number of bytes alive at once: no arena can be smaller.
 std::size_t lower_bound(const std::vector<Life>& lives, std::size_t steps) {
   std::vector<std::size_t> alive(steps, 0);
   for (const Life& life : lives)

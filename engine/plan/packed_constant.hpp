@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A constant as some kernel wants it.
+// A constant in the layouts that kernels need.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace tenon::inline v1::engine {
 
 /// One layout of a constant.
 struct PackedConstant {
-  std::string from;    ///< The layout that the bytes were packed from, in words of ours (see layout_text)...
-  std::string layout;  ///< ...and the one that they have.
+  std::string from;    ///< The layout that the bytes were packed from, as layout_text() writes it...
+  std::string layout;  ///< ...and the layout that they have.
   Tensor bytes;        ///< u8, 64-byte aligned.
 };
 

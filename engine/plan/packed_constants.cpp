@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts as text, and packed constants by what they were packed from.
+// Layouts as text, and look-up of packed constants by their origin.
 #include <tenon/engine/plan/packed_constants.hpp>
 
 #include <tenon/core/error.hpp>
@@ -31,7 +31,7 @@ Tensor PackedStore::find(const void* source, const dnnl::memory::desc& from, con
   }
   throw Error(Code::kFailedPrecondition,
               "CPU: a constant was packed in another layout than the one wanted here (" + text +
-                  "): another number of threads, or another processor; compile the model anew");
+                  "): another number of threads, or another processor; compile the model again");
 }
 
 }  // namespace tenon::inline v1::engine

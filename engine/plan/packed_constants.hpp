@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How lowering finds constants that were packed before.
+// Lets lowering find constants that were packed before.
 #pragma once
 
 #include <map>
@@ -22,12 +22,12 @@ struct PackedRecord {
   Tensor bytes;
 };
 
-/// Packed constants by the address of their stand-ins, which are without memory: see PackedModel.
+/// Packed constants by the address of their stand-ins, which have no memory: see PackedModel.
 class PackedStore {
  public:
-  /// @param packed  Kept by the caller.
+  /// @param packed  Must outlive the store.
   void add(const void* stand_in, const std::vector<PackedConstant>& packed) { by_address_[stand_in] = &packed; }
-  /// True for the address of a stand-in.
+  /// Whether this is the address of a stand-in.
   bool holds(const void* source) const { return by_address_.count(source) > 0; }
   /// @errors kFailedPrecondition: not in that layout.
   Tensor find(const void* source, const dnnl::memory::desc& from, const dnnl::memory::desc& layout) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where values lie: buffers, and places in them. Knows no kernel library: what any engine plans memory with.
+// Where values lie: buffers, and places in them. Any engine can plan memory with these; they know no kernel library.
 #pragma once
 
 #include <cstddef>
@@ -26,8 +26,8 @@ struct Place {
 enum class BufferKind : std::uint8_t {
   kArena,     ///< Part of the execution's memory; planned by lifetime.
   kConstant,  ///< Owned by the plan (or the model), shared by all executions, never written.
-  kInput,     ///< What the user bound.
-  kOutput,    ///< What the user bound; also written by inner steps whose value ends there.
+  kInput,     ///< The user's tensor.
+  kOutput,    ///< The user's tensor; also written by inner steps whose value ends there.
   kState,     ///< A variable; lives from run to run.
 };
 
@@ -38,7 +38,7 @@ struct Buffer {
                                   ///< that for its next value.
   BufferId parent = kNoBuffer;    ///< This buffer is a part of that one...
   std::size_t parent_offset = 0;  ///< ...at this offset.
-  std::size_t arena_offset = 0;   ///< Of a root buffer of the arena.
+  std::size_t arena_offset = 0;   ///< For a root buffer of the arena.
   int first_step = -1, last_step = -1;
   Tensor constant;  ///< Keeps the bytes of a constant.
 };
@@ -46,12 +46,12 @@ struct Buffer {
 struct Operand {
   Place place;
   bool written = false;
-  /// Element i of the result is made of element i of this, which is read before: the result may lie over it. oneDNN's
-  /// element-wise primitives do so without saying it here.
+  /// Element i of the result depends only on element i of this, read before: the result may lie over it. oneDNN's
+  /// element-wise primitives do so without setting it.
   bool in_step = false;
 };
 
-/// What 8-bit numbers q mean: scale * (q - zero_point).
+/// The meaning of 8-bit numbers q: scale * (q - zero_point).
 struct Quantization {
   float scale = 1;
   std::int32_t zero_point = 0;
@@ -59,7 +59,7 @@ struct Quantization {
   friend bool operator==(const Quantization&, const Quantization&) = default;
 };
 
-/// Alignment of buffers: a cache line, and the widest vector.
+/// Alignment of buffers: a cache line, which is also the widest vector.
 inline constexpr std::size_t kAlignment = 64;
 
 /// Root of a buffer and the offset in it.
@@ -71,8 +71,8 @@ inline Place root(const std::vector<Buffer>& buffers, Place place) {
   return place;
 }
 
-/// The same for a whole buffer, which lies in its root directly from then on: parts of parts of parts are not walked
-/// again.
+/// The same for a whole buffer, which lies in its root directly from then on, so that chains of parts are walked
+/// only once.
 inline BufferId settle_root(std::vector<Buffer>& buffers, BufferId buffer) {
   const Place found = root(buffers, {buffer, 0});
   std::size_t offset = found.offset;

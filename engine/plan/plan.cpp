@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked of a plan.
+// Queries on a plan.
 #include <algorithm>
 
 #include <tenon/engine/plan/plan.hpp>
@@ -7,7 +7,7 @@
 namespace tenon::inline v1::engine {
 namespace {
 
-/// Where the step reads buffer `from`, it does so element by element of buffer `to`, which it writes from its begin.
+/// Whether the step reads buffer `from` only element by element of buffer `to`, which it writes from its begin.
 bool works_in_place(const PlanImpl& plan, const Step& step, BufferKind from, std::size_t from_index, BufferKind to,
                     std::size_t to_index) {
   const auto* primitive = dynamic_cast<const PrimitiveStep*>(&step);

@@ -22,19 +22,19 @@
 
 namespace tenon::inline v1::engine {
 
-/// Of one run: whether it is to end early, for steps that take long.
+/// Lets steps that take long end a run early.
 struct RunControl {
   bool (*cancelled)(void*) = nullptr;
   void* context = nullptr;
-  bool stopped = false;  ///< A step ended early: its outputs are not complete.
+  bool stopped = false;  ///< A step ended early: its outputs are incomplete.
 };
 
-/// What an execution holds for a step. run() allocates nothing.
+/// An execution's state for a step. run() allocates nothing.
 class StepState {
  public:
   RunControl* control = nullptr;  ///< The execution's.
   virtual ~StepState() = default;
-  /// `pointers[i]` is the address of operand i; called when made, and again when a port that the step uses is bound
+  /// `pointers[i]` is the address of operand i. Called at creation, and again when a port that the step uses is bound
   /// anew.
   virtual void rebind(std::span<void* const> pointers) = 0;
   virtual void run(const dnnl::stream& stream) = 0;
@@ -48,7 +48,7 @@ class Step {
 
   StepInfo info;
   std::vector<Operand> operands;
-  /// The step can read operand 0 with any byte strides: the execution then tells it the strides (see Strided).
+  /// Whether the step can read operand 0 with any byte strides, which the execution then passes to it (see Strided).
   bool reads_strided = false;
 };
 
@@ -84,7 +84,7 @@ class ReferenceStep final : public Step {
  public:
   std::unique_ptr<StepState> make_state() const override;
   std::shared_ptr<const Node> node;
-  std::vector<std::pair<ElementType, Shape>> tensors;  ///< Of each operand, inputs first.
+  std::vector<std::pair<ElementType, Shape>> tensors;  ///< For each operand, inputs first.
   std::size_t input_count = 0;
 };
 
@@ -96,7 +96,7 @@ class TensorStep final : public Step {
   Kernel kernel;
   std::vector<std::pair<ElementType, Shape>> tensors;
 };
-/// Given to the states of TensorSteps and asked of no other: the user's tensor in place of a plain address.
+/// The state of a TensorStep: takes the user's tensor in place of a plain address.
 class TensorState : public StepState {
  public:
   virtual void rebind_tensor(std::size_t operand, const Tensor& tensor) = 0;
@@ -106,10 +106,10 @@ struct Variable {
   std::string id;
   ElementType type;
   Shape shape;
-  bool is_assigned = false;  ///< Some node gives it a new value in each run.
+  bool is_assigned = false;  ///< Some node assigns it in each run.
 };
 
-/// Where a node's output lies once a step has run; for observers.
+/// Where a node's output lies after a step has run; for observers.
 struct Made {
   std::shared_ptr<const Node> node;
   std::size_t output = 0;
@@ -118,7 +118,7 @@ struct Made {
   Place place;
   md desc;
   std::ptrdiff_t step = -1;                  ///< -1: before the first.
-  std::optional<Quantization> quantization;  ///< When `desc` has 8 bits and the value is real.
+  std::optional<Quantization> quantization;  ///< Set if `desc` has 8 bits and the value is real.
 };
 
 struct PlanImpl {
@@ -131,11 +131,11 @@ struct PlanImpl {
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<std::pair<std::string, std::string>> optimized_out;
   std::vector<Made> made;
-  std::vector<PackedRecord> packed;      ///< What lowering packed, for packed_model_of().
+  std::vector<PackedRecord> packed;      ///< Constants that lowering packed, for packed_model_of().
   const PackedStore* store = nullptr;    ///< Constants packed before; while compiling only.
   std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
   std::size_t arena_bytes = 0;
-  std::size_t assigned_copy_bytes = 0;  ///< Of values that no step could write into their variable at once.
+  std::size_t assigned_copy_bytes = 0;  ///< For values that no step could write into their variable directly.
 
   Place root(Place place) const { return engine::root(buffers, place); }
   BufferId settle_root(BufferId buffer) { return engine::settle_root(buffers, buffer); }

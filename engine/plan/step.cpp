@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an execution holds for each kind of step.
+// An execution's state for each kind of step.
 #include <array>
 
 #include <tenon/engine/plan/plan.hpp>
@@ -68,7 +68,7 @@ class ElementwiseState final : public StepState {
   float alpha_, beta_;
 };
 
-// A place for zero-element tensors: kernels never touch it, but a tensor wants an address.
+// The address of zero-element tensors: kernels never access it, but a tensor needs an address.
 alignas(kAlignment) std::array<std::byte, kAlignment> nowhere;
 
 Tensor borrow(const std::pair<ElementType, Shape>& what, void* data) {

@@ -29,7 +29,7 @@ tbb::task_arena::priority priority_of(WorkerOptions::Priority priority) {
   }
 }
 
-/// Within its life, the calling thread takes denormals for zero.
+/// While alive, the calling thread treats denormals as zero.
 class FlushDenormals {
  public:
 #if defined(__SSE__)
@@ -49,8 +49,8 @@ class FlushDenormals {
   [[maybe_unused]] unsigned before_ = 0;
 };
 
-/// Puts each thread on its CPU while it is in the arena, and back where it came from afterwards: they are oneTBB's and
-/// the caller's, not ours.
+/// Pins each thread to its CPU while it is in the arena, and restores its affinity afterwards: the threads are
+/// oneTBB's and the caller's, not ours.
 class Pinning final : public tbb::task_scheduler_observer {
  public:
   Pinning(tbb::task_arena& arena, std::vector<int> cpus)
@@ -67,7 +67,7 @@ class Pinning final : public tbb::task_scheduler_observer {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(static_cast<std::size_t>(cpus_[slot]), &one);
-    sched_setaffinity(0, sizeof one, &one);  // Refused where a container forbids it: the thread then stays as it was.
+    sched_setaffinity(0, sizeof one, &one);  // Fails where a container forbids it: the thread then stays unpinned.
   }
   void on_scheduler_exit(bool) override {
     const std::size_t slot = this_slot();
@@ -78,7 +78,7 @@ class Pinning final : public tbb::task_scheduler_observer {
  private:
   static std::size_t this_slot() { return static_cast<std::size_t>(tbb::this_task_arena::current_thread_index()); }
   std::vector<int> cpus_;
-  std::vector<cpu_set_t> before_;  ///< By slot, which one thread has at a time.
+  std::vector<cpu_set_t> before_;  ///< By slot; each slot has one thread at a time.
 };
 
 }  // namespace
@@ -86,7 +86,7 @@ class Pinning final : public tbb::task_scheduler_observer {
 struct Workers::Impl {
   Impl(int threads, const WorkerOptions& options)
       : flush_denormals(options.flush_denormals),
-        // Places that are kept for threads which enter themselves are taken by no worker.
+        // Slots reserved for threads that enter by themselves are not taken by workers.
         arena(threads, options.active > 0 && options.active < threads ? threads - options.active + 1 : 1,
               priority_of(options.priority)) {
     // Tasks of an arena run in the floating-point mode in which it was made.
@@ -117,7 +117,7 @@ int Workers::available_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
   if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
-  // A container's quota: more threads than it grants only preempt each other.
+  // A container's quota: threads beyond it only preempt each other.
   std::ifstream quota("/sys/fs/cgroup/cpu.max");
   double limit = 0, period = 0;
   if (quota >> limit >> period && limit > 0 && period > 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small models, and the engine judged by the reference interpreter.
+// Small models, and the engine checked against the reference interpreter.
 #pragma once
 
 #include <cmath>
@@ -120,7 +120,7 @@ inline Judged judge(const std::shared_ptr<Model>& model, double tolerance = 2e-4
       if (round == 2) {
         execution.observe([&](const std::string& node, std::size_t output, const Tensor& value) {
           const auto found = values.find(node);
-          if (found == values.end()) return;  // a node that a pass made
+          if (found == values.end()) return;  // a node added by a pass
           expect_close(found->second[output], value, label + ", value of " + node, tolerance);
         });
       }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model on memory that is there already, from C: c_remote [device]. The input lies behind a descriptor, as a picture
- * of a camera or a buffer of another API does, the output in pages of this program's own. The NPU works on both in
- * place: the ledger says that nothing was copied. Ends with 77 where there is no such device. */
+/* A model on existing memory, from C: c_remote [device]. The input lies behind a descriptor, like a camera's picture
+ * or a buffer of another API, the output in pages of this program's own. The NPU works on both in
+ * place: the ledger says that nothing was copied. Exits with 77 if there is no such device. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void check_system(int failed, const char* what) {
   exit(1);
 }
 
-/* The context says what it stands on: for an NPU, the handle of Level Zero's context. */
+/* The context's parameters: for an NPU, the handle of Level Zero's context. */
 static tenon_remote_context_t* context_of(tenon_core_t* core, const char* device) {
   tenon_remote_context_t* context = NULL;
   const tenon_status_t status = tenon_core_get_default_context(core, device, &context);
@@ -123,7 +123,7 @@ int main(int argc, char** argv) {
   tenon_model_free(model);
   tenon_remote_context_free(context);
   tenon_core_free(core);
-  free(y); /* After the tensor over it. */
+  free(y); /* After the tensor that uses it. */
   munmap(x, kBytes);
   close(fd);
   return wrong || totals.copied_bytes ? 1 : 0;

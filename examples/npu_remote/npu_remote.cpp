@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way to a remote tensor of the NPU that OpenVINO documents (Remote Tensor API of NPU Plugin), in Tenon's names:
-// contexts of the core and of a model; a dma-buf, an NT handle, memory of the device's as a remote and as an ordinary
-// tensor; and the same by maps of keys. Each input is inferred on where it lies.
+// contexts of the core and of a model; a dma-buf, an NT handle, device memory as a remote and as an ordinary
+// tensor; and the same by maps of keys. Inference uses each input in place.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -30,7 +30,7 @@ std::shared_ptr<Model> model() {
   return std::make_shared<Model>(ResultVector{std::make_shared<op::v0::Result>(y->output(0))}, ParameterVector{x});
 }
 
-/// Infers on an input whose memory `values` is, and says whether it came out right.
+/// Infers on an input whose memory is `values`, and prints whether the result is right.
 bool runs(InferRequest& request, const char* name, const Tensor& input, float* values) {
   std::fill_n(values, 1024, -1.f);
   values[7] = 7;
@@ -62,7 +62,7 @@ bool run(Core& core) {
   ZeroBufferTensor shared = context.create_tensor(element::f32, kShape, fd);
   right &= runs(request, "dma-buf", shared, mapped.data<float>());
 
-  // An NT handle, which there is on Windows only.
+  // An NT handle, which exists on Windows only.
   try {
     context.create_tensor(element::f32, kShape, static_cast<void*>(mapped.data<float>()));
     right = false;
@@ -71,7 +71,7 @@ bool run(Core& core) {
     std::printf("%-34s refused: %s\n", "NT handle", error.what());
   }
 
-  // Memory of the device's that the host sees: as a remote tensor, and as one with data().
+  // Device memory that the host can access: as a remote tensor, and as one with data().
   ZeroBufferTensor remote = context.create_l0_host_tensor(element::f32, kShape, TensorType::INPUT);
   right &= runs(request, "Level Zero host, remote tensor", remote, static_cast<float*>(remote.get()));
   Tensor plain = context.create_host_tensor(element::f32, kShape);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One buffer, many APIs: one_buffer clip model. A picture is decoded into memory with a descriptor; then an OpenCL
-// kernel, a cv::UMat, a cv::Mat, DLPack, an ov::Tensor, an AVFrame and a model work on those very bytes. Each reads
-// what the one before it wrote into the picture's corner, and passes another value on. Nothing is copied: each step
+// kernel, a cv::UMat, a cv::Mat, DLPack, an ov::Tensor, an AVFrame and a model work on those same bytes. Each reads
+// the value that the previous one wrote into the picture's corner, and writes another. Nothing is copied, and each step
 // proves it.
 #include <cstdio>
 
@@ -28,12 +28,12 @@ namespace {
 
 using namespace tenon;
 
-/// What must not change from step to step.
+/// What must stay the same from step to step.
 struct Buffer {
   Tensor luma;       // The brightness plane of the picture.
-  int expected = 0;  // What the corner holds.
+  int expected = 0;  // The value of the corner.
 
-  /// One line for a step: the address it got, what it read there; fails when that is another buffer or value.
+  /// Prints a step's line: the address and the value that it read; fails if either belongs to another buffer.
   void saw(const char* api, const void* address, int value, const Tensor& tensor) const {
     const MemoryIdentity& identity = tensor.memory()->identity();
     std::printf("%-14s address %p  inode %llu  read %3d\n", api, address, static_cast<unsigned long long>(identity.low),
@@ -43,7 +43,7 @@ struct Buffer {
   }
 };
 
-/// Decodes one picture into memory that has a descriptor. The decoder is gone when this returns, and with it the
+/// Decodes one picture into memory that has a descriptor. When this returns, the decoder is gone, and with it the
 /// references that would forbid writing.
 Frame decode(const char* clip) {
   ffmpeg::Video video = ffmpeg::open(clip);
@@ -76,7 +76,7 @@ void opencl_kernel(Router& router, Buffer& buffer, const Context& context) {
   const opencl::WaitList before = opencl::wait_list(mapped, Access::kReadWrite);
   clEnqueueNDRangeKernel(opencl::queue(context), kernel, 1, nullptr, &items, nullptr, before.size(), before.data(),
                          &event);
-  opencl::wrote(mapped, event);  // Whoever maps the memory to the host waits for it from now on.
+  opencl::wrote(mapped, event);  // From now on, mapping the memory to the host waits for it.
   clReleaseEvent(event);
   clReleaseKernel(kernel);
   clReleaseProgram(program);
@@ -139,7 +139,7 @@ void av_frame(Buffer& buffer, const Frame& frame) {
   buffer.saw("AVFrame", picture->data[0], *picture->data[0], ffmpeg::wrap(picture.get()).plane(0));
 }
 
-/// The model's first kernel reads the planes where they lie.
+/// The model's first kernel reads the planes in place.
 std::uint64_t infer(const Frame& frame, const char* path) {
   Core core;
   auto request =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One descriptor, three APIs. An OpenCL kernel of the application's draws a picture into the memory behind a
-// descriptor; the NPU infers on that memory, which it is given as the descriptor, and writes into another; an OpenCV
-// UMat reads the result behind that. A dma-buf where the kernel has them, else a memfd. Nothing is copied on the way.
+// One descriptor, three APIs. An OpenCL kernel of the application draws a picture into the memory behind a
+// descriptor; the NPU infers on that memory, passed as the descriptor, and writes into another; an OpenCV
+// UMat reads the result there. The descriptors are dma-bufs if the kernel has them, else memfds. Nothing is copied.
 #include <algorithm>
 #include <cstdio>
 
@@ -67,7 +67,7 @@ void draw_with_opencl(Router& router, const Tensor& target, const Context& conte
   clReleaseEvent(event);
   clReleaseKernel(kernel);
   clReleaseProgram(program);
-  // The NPU knows nothing of OpenCL's events: the kernel must be done before it starts.
+  // The NPU does not know OpenCL's events: the kernel must be done before it starts.
   mapped.memory()->hazards().wait_for(Access::kRead, default_deadline());
   std::printf("OpenCL   drew the picture\n");
 }
@@ -82,7 +82,7 @@ std::uint64_t infer_on_npu(Core& core, const Tensor& input, const Tensor& output
   return request.ledger().total().copied;
 }
 
-/// Whether the result is what it should be, by OpenCV's kernels on the memory itself.
+/// Checks the result, by OpenCV's kernels on the memory itself.
 bool read_with_opencv(Router& router, const Tensor& result, const Context& opencl) {
   const Context umats = opencv_opencl::make_context(opencl);
   router.add(umats);

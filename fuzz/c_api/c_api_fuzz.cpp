@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a program of C calls, with arguments that no honest caller has: each call gives a status, and
+// Any bytes as a program of C calls, with arguments that no correct caller passes: each call returns a status, and
 // out-parameters are set or null as the header says.
 #include <algorithm>
 #include <array>
@@ -27,7 +27,7 @@ class Bytes {
     return value;
   }
   std::uint8_t byte() { return take<std::uint8_t>(); }
-  /// Mostly small, at times anything.
+  /// Mostly small, sometimes anything.
   std::size_t extent() {
     const std::uint8_t kind = byte();
     return kind < 224 ? kind % 17 : take<std::size_t>();
@@ -52,7 +52,7 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-/// Handles of one kind; null is one of them.
+/// Handles of one kind, among them null.
 template <typename T, void (*Free)(T*)>
 class Slots {
  public:
@@ -103,7 +103,7 @@ struct Program {
 
   Bytes bytes;
   std::vector<std::uint8_t> memory =
-      std::vector<std::uint8_t>(1 << 16);  ///< What wrapped tensors and frames say that they lie over.
+      std::vector<std::uint8_t>(1 << 16);  ///< The memory that wrapped tensors and frames refer to.
   Slots<tenon_tensor_t, tenon_tensor_free> tensors;
   Slots<tenon_frame_t, tenon_frame_free> frames;
   Slots<tenon_model_t, tenon_model_free> models;
@@ -122,13 +122,13 @@ struct Program {
   void create_tensor() {
     const std::size_t r = rank();
     std::vector<std::size_t> shape = extents(r);
-    // Honest sizes stay small, so that the fuzzer's memory limit is not what it finds.
+    // Valid sizes stay small, so that the fuzzer does not just find its own memory limit.
     for (std::size_t& extent : shape) extent = extent < 1 << 20 ? extent % 17 : extent;
     tenon_tensor_t* out = nullptr;
     const auto status = tenon_tensor_create(bytes.byte() % 20, r, r == 0 ? nullptr : shape.data(), &out);
     tensors.put(bytes.byte(), status, out);
   }
-  /// Extents below 17 and non-negative strides below 2^8 stay inside `memory` up to rank 6; the rest only may be
+  /// Extents below 17 and non-negative strides below 2^8 stay inside `memory` up to rank 6; anything else may only be
   /// refused, and is never read.
   void wrap_tensor() {
     const std::size_t r = rank();
@@ -167,7 +167,7 @@ struct Program {
       last += static_cast<std::ptrdiff_t>(shape[i] - 1) * strides[i];
     std::memset(static_cast<std::uint8_t*>(data) + last, bytes.byte(), 1);
   }
-  /// struct_size may say that a caller's struct is longer than ours; then it is.
+  /// struct_size may say that a caller's struct is longer than ours; this one is.
   struct LongFrameInfo {
     tenon_frame_info_t info{};
     std::array<std::uint8_t, 4096> more{};
@@ -197,7 +197,7 @@ struct Program {
     tenon_status_t status =
         tenon_frame_wrap(&info, planes.data(), bytes.byte() % planes.size(), nullptr, nullptr, &out);
     check((status == TENON_OK) == (out != nullptr));
-    tenon_frame_free(out);  // Its planes may lie past the end of `memory`: nobody may look at them.
+    tenon_frame_free(out);  // Its planes may lie past the end of `memory`: they must not be read.
     out = nullptr;
     status = tenon_frame_create(&info, &out);
     const std::uint8_t slot = bytes.byte();

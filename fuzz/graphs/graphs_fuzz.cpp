@@ -7,7 +7,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tenon::graphs;
-  if (size > 512) return 0;  // More than the largest graph takes.
+  if (size > 512) return 0;  // More than the largest graph uses.
   const std::vector<std::uint8_t> bytes(data, data + size);
   Choices choices(bytes);
   const Case what = random_case(choices);

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   try {
     tenon::read_ir(written.xml, written.weights);
   } catch (const tenon::Error&) {
-    // Names that XML cannot hold may be lost on the way; crashing is what counts.
+    // Names that XML can't hold may be lost on the way; only crashes count.
   }
   return 0;
 }

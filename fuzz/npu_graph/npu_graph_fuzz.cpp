@@ -67,7 +67,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::memset(zeros.data(), 0, zeros.size_bytes());
     return zeros;
   }();
-  // Addresses in an IR are believed within this process's memory: they are not the fuzzer's to make up.
+  // Addresses in an IR are trusted within this process's memory, so the fuzzer must not invent them.
   const std::string text(given.begin(), given.end());
   if (text.find("WeightsPointerAttribute") == text.npos) {
     try_ir(given);

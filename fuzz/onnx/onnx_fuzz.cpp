@@ -5,7 +5,7 @@
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A copy of its own, so that reading past the end is seen.
+  // A separate copy, so that reading past the end is detected.
   tenon::Tensor bytes(tenon::ElementType::kU8, tenon::Shape{size});
   if (size > 0) std::memcpy(bytes.data(), data, size);
   try {

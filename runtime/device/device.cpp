@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What devices get for free: defaults of the device interface.
+// Default implementations of the device interface.
 #include <tenon/runtime/device/device.hpp>
 
 #include <cstring>
@@ -44,7 +44,7 @@ std::optional<Refusal> refuses_unless_packed_host(const Tensor& tensor) {
     return Refusal{"this device reads host memory, and " + to_string(tensor) + " can't be addressed by the CPU"};
   }
   if (!tensor.is_contiguous()) {
-    return Refusal{"this device wants packed tensors, and " + to_string(tensor) + " has byte strides " +
+    return Refusal{"this device requires packed tensors, and " + to_string(tensor) + " has byte strides " +
                    to_string(tensor.byte_strides())};
   }
   return std::nullopt;
@@ -101,7 +101,7 @@ void CompiledModelImpl::set_property(const AnyMap& properties) {
   throw NotImplemented("property " + properties.begin()->first + " can't be changed after the model was compiled");
 }
 std::shared_ptr<const Model> CompiledModelImpl::runtime_model() const {
-  throw NotImplemented("this device does not describe what it runs (get_runtime_model)");
+  throw NotImplemented("this device can't describe the model it runs (get_runtime_model)");
 }
 void CompiledModelImpl::export_model(std::ostream&) const {
   throw NotImplemented("this device can't export compiled models (it lacks the capability EXPORT_IMPORT)");
@@ -140,7 +140,7 @@ std::shared_ptr<RemoteContextImpl> Device::default_context(const AnyMap&) {
 
 Tensor read_all(std::istream& stream) {
   constexpr std::size_t kFirst = std::size_t{1} << 16;
-  // Where the stream can tell how much is left, one allocation does.
+  // If the stream knows its remaining length, one allocation suffices.
   std::size_t capacity = kFirst;
   if (const auto here = stream.tellg(); here != std::istream::pos_type(-1) && stream.seekg(0, std::ios::end)) {
     capacity = static_cast<std::size_t>(stream.tellg() - here) + 1;

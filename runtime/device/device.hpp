@@ -25,7 +25,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Node's friendly name to the device that runs it; an operation that is missing is not supported.
+/// Maps each supported node's friendly name to the device that runs it; unsupported nodes are absent.
 using SupportedOpsMap = std::map<std::string, std::string>;
 
 /// One inference in flight, as the device sees it. Made by the runtime, lent to the device from run()/start() until the
@@ -41,17 +41,17 @@ class TENON_API Inference {
   /// @errors kCancelled (class Cancelled)
   void throw_if_cancelled() const;
 
-  /// The request's scope: the device books here, under edges that it registers, what it did with bytes of inputs and
-  /// outputs.
+  /// The request's ledger. The device books what it did with bytes of inputs and outputs here, under edges that it
+  /// registers.
   Ledger& ledger() noexcept { return *ledger_; }
 
   /// The tensor for an output whose shape is known only now: the user's own when it was set (its shape is set to
   /// `shape`), else one that the request owns and grows. Packed host memory. For outputs of static shape bind_output()
-  /// was called before.
+  /// has been called before.
   /// @errors kInvalidArgument when the user's tensor is too small.
   virtual Tensor output(std::size_t index, const Shape& shape) = 0;
 
-  /// For asynchronous devices only: called exactly once after a start() that returned, from any thread.
+  /// Ends an asynchronous inference: the device calls it once after each start() that returned, from any thread.
   virtual void finish(std::exception_ptr error) noexcept = 0;
 
  protected:
@@ -75,37 +75,37 @@ class TENON_API VariableStateImpl {
 };
 
 /// The device's half of a request: it runs on tensors that the runtime has checked and bound.
-/// @thread never called by two threads at once, cancellation apart; no call while run() runs.
+/// @thread never called by two threads at once, except cancel(); no other call while run() runs.
 class TENON_API InferRequestImpl {
  public:
   virtual ~InferRequestImpl();
 
   /// Binds the memory of an input or output until the next bind of that port. The element type is the port's, the shape
-  /// fits it, and refuses_input/refuses_output said nothing against it. The tensor is the same object at every run
-  /// until the next bind; must not allocate in the steady state. An empty tensor unbinds. Outputs of dynamic shape are
+  /// fits it, and refuses_input/refuses_output did not refuse it. The tensor is the same object at every run until the
+  /// next bind. Must not allocate in the steady state. An empty tensor unbinds. Outputs of dynamic shape are
   /// bound only if the user set one; the device asks Inference::output() either way.
   virtual void bind_input(std::size_t index, const Tensor& tensor) = 0;
   virtual void bind_output(std::size_t index, const Tensor& tensor) = 0;
 
   /// Runs one inference to its end in the calling thread. Every input, and every output of static shape, is bound.
   virtual void run(Inference& inference) = 0;
-  /// Whether infer() is run(), in the caller's thread. An asynchronous device that has no way of running there answers
-  /// false: infer() is then start() and a wait, at the price of a hand-off between threads.
+  /// Whether infer() calls run() in the caller's thread. An asynchronous device that can't run there returns false:
+  /// infer() then calls start() and waits, at the cost of a hand-off between threads.
   virtual bool runs_in_caller() const noexcept { return !is_asynchronous(); }
 
   /// True for devices with a queue of their own: the runtime then calls start() instead of using its executor.
   virtual bool is_asynchronous() const noexcept { return false; }
-  /// Whether the device itself orders its work behind the points that the bound memory's hazards() name, on its queue.
-  /// The runtime waits for them on the host before run() or start() where it does not.
+  /// Whether the device itself orders its work after the points in the bound memory's hazards(), on its own queue.
+  /// If not, the runtime waits for these points on the host before run() or start().
   virtual bool orders_hazards() const noexcept { return is_asynchronous(); }
   /// Enqueues and returns; inference.finish() comes later. When it throws, finish() is not called.
   virtual void start(Inference& inference);
-  /// A hint from another thread that the result is no longer wanted, besides Inference::cancelled().
+  /// A hint from another thread that the result is no longer wanted, in addition to Inference::cancelled().
   virtual void cancel() noexcept {}
 
-  /// Of the last finished run. @errors kFailedPrecondition when profiling was not enabled or nothing ran.
+  /// Profile of the last finished run. @errors kFailedPrecondition when profiling was not enabled or nothing ran.
   virtual std::vector<ProfilingInfo> profiling_info() const;
-  /// The same objects for the request's life.
+  /// Returns the same objects throughout the request's life.
   virtual std::vector<std::shared_ptr<VariableStateImpl>> query_state() { return {}; }
 };
 
@@ -129,25 +129,25 @@ class TENON_API CompiledModelImpl {
   const Ports& ports() const noexcept { return ports_; }
   virtual std::unique_ptr<InferRequestImpl> create_request() = 0;
 
-  /// Workers of the runtime's executor for start_async; 0 runs start_async in the caller's thread. Asked at every
-  /// start_async: no lock, no look-up. It may grow (AUTO moves to another device); workers do not become fewer.
+  /// Number of executor workers for start_async; 0 runs start_async in the caller's thread. Called at every
+  /// start_async, so it takes no lock and does no look-up. It may grow (AUTO moves to another device), never shrink.
   virtual std::size_t stream_count() const { return 1; }
 
-  /// Why a tensor can't be used where it lies, as input or output `index`; nothing when it can. What is refused the
-  /// runtime copies at every inference and books, or under ZeroCopy::kRequire throws with this reason. Type and shape
-  /// fit already. The default takes packed host memory.
+  /// Why a tensor can't be used in place as input or output `index`; nothing if it can. The runtime copies a refused
+  /// tensor at every inference and books that, or throws this reason under ZeroCopy::kRequire. Type and shape have
+  /// been checked before. The default accepts packed host memory.
   virtual std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const;
   virtual std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const;
-  /// Where this device's tensors must lie to be used in place: the target of routes. The default is the host.
+  /// Context in which tensors must lie to be used in place; the router maps to it. The default is the host.
   virtual Context memory_context() const;
-  /// Memory in which the device likes to find this port; the default is 64-byte aligned host memory.
+  /// Allocates in the memory that suits the device best for this port; the default is 64-byte aligned host memory.
   virtual Tensor allocate_input(std::size_t index, const Shape& shape) const;
   virtual Tensor allocate_output(std::size_t index, const Shape& shape) const;
 
   /// @errors kNotFound for a name that supported_properties does not list.
   virtual Any get_property(const std::string& name) const = 0;
   virtual void set_property(const AnyMap& properties);
-  /// What really runs; node names and kernels for people. @errors kUnimplemented
+  /// The model as executed, with node names and kernels for people to read. @errors kUnimplemented
   virtual std::shared_ptr<const Model> runtime_model() const;
   /// @errors kUnimplemented when the device has no blob format.
   virtual void export_model(std::ostream& stream) const;
@@ -156,8 +156,8 @@ class TENON_API CompiledModelImpl {
   virtual void export_blob(std::ostream& stream, bool weightless) const;
   virtual void release_memory() {}
   virtual std::shared_ptr<RemoteContextImpl> context() const;
-  /// Memory that the CPU fills and this device then reads in place, for who allocates it: a decoder's pool. What meets
-  /// it refuses_input() takes. The default is host memory with rows of whole cache lines.
+  /// Requirements on memory that the CPU fills and this device reads in place, such as a decoder's pool.
+  /// refuses_input() accepts memory that meets them. The default is host memory with rows of whole cache lines.
   virtual Requirements requirements() const;
 
  private:
@@ -202,7 +202,7 @@ class TENON_API Device {
                                                                const AnyMap& properties);
   /// As import_model, from bytes in host memory that start 64-byte aligned; the compiled model may keep the tensor and
   /// use it in place. The default reads them as a stream.
-  /// @param is_verified  The runtime compared them with a hash made when they were exported: no need to do it again.
+  /// @param is_verified  The runtime has checked the bytes against the hash made at export; no need to do it again.
   virtual std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                          const AnyMap& properties);
   virtual SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const = 0;
@@ -216,16 +216,16 @@ class TENON_API Device {
   virtual std::shared_ptr<RemoteContextImpl> create_context(const AnyMap& params);
   virtual std::shared_ptr<RemoteContextImpl> default_context(const AnyMap& params);
 
-  /// True for devices that are made of others ("HETERO:GPU,CPU"): they are asked for by name, never listed or chosen.
+  /// True for devices made of other devices ("HETERO:GPU,CPU"): they are used only by name, never listed or chosen.
   virtual bool is_composite() const { return false; }
-  /// Called once before all else by the Core that made the device; it expires with that Core.
+  /// Called first, once, by the Core that created the device; `host` expires with that Core.
   virtual void set_host(std::weak_ptr<DeviceHost> host);
 };
 
-/// All that is left of a stream, 64-byte aligned. @errors kDataLoss: reading failed.
+/// Reads the rest of a stream into 64-byte aligned memory. @errors kDataLoss: reading failed.
 TENON_API Tensor read_all(std::istream& stream);
 
-/// Counts up with every change of the classes above: a module of another version is refused with both numbers named.
+/// Incremented at every change to the classes above. A module of another version is refused, naming both numbers.
 inline constexpr std::uint32_t kDeviceAbiVersion = 3;
 
 /// What a module's factory symbol returns; a static object of the module.

@@ -44,7 +44,7 @@ AnyMap properties_for(const DeviceHost& host, const std::string& member, const s
   };
   AnyMap mine;
   for (const auto& [key, value] : properties) {
-    // The runtime itself sorts out what DEVICE_PROPERTIES means for the member.
+    // The runtime itself applies DEVICE_PROPERTIES to the member.
     if (key == zero_copy || cache::is_cache_property(key) || key.compare(0, nested.size(), nested) == 0 ||
         knows(member, key)) {
       mine[key] = value;
@@ -54,7 +54,7 @@ AnyMap properties_for(const DeviceHost& host, const std::string& member, const s
       try {
         return knows(other, key);
       } catch (const Error& error) {
-        // It may be meant for a device that is not there, which others stand in for.
+        // It may be meant for a device that is missing and replaced by others.
         if (error.code() != Code::kUnavailable) throw;
         return true;
       }

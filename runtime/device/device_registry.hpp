@@ -7,8 +7,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Makes a device known to every Core made afterwards, before modules of the same name. The module lives for ever.
-/// @errors kAlreadyExists  another module of that name;  kInvalidArgument  built for another version of the interface
+/// Makes a device known to every Core created afterwards; it takes precedence over modules found in folders. `module`
+/// must stay valid for ever.  @errors kAlreadyExists  the name is taken;  kInvalidArgument  another interface version
 /// @thread any
 TENON_API void register_device(const DeviceModule& module);
 /// Undoes register_device; Cores that already use the device keep it. @return false when it was not known.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The general properties as a list, for what must treat any of them alike: Core, tools, tests.
+// The general properties as a list, for code that treats them all alike: Core, tools, tests.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ struct GeneralProperty {
 };
 
 TENON_API std::span<const GeneralProperty> general_properties();
-/// Null for a name that is none of them.
+/// Null if there is no general property of this name.
 TENON_API const GeneralProperty* find_general_property(const std::string& name);
 /// @errors kInvalidArgument: read-only, or a value that is not of the property's type; names the property.
 TENON_API void check_general_value(const GeneralProperty& property, const Any& value);

@@ -16,7 +16,7 @@ inline constexpr Property<TbbPartitioner> tbb_partitioner{"TBB_PARTITIONER"};
 /// Treats numbers too small to be normal as zero.
 inline constexpr Property<bool> denormals_optimization{"CPU_DENORMALS_OPTIMIZATION"};
 inline constexpr Property<float> sparse_weights_decompression_rate{"CPU_SPARSE_WEIGHTS_DECOMPRESSION_RATE"};
-/// Of OpenVINO's device, though none of its public headers declares it.
+/// A property of OpenVINO's CPU device that none of its public headers declares.
 inline constexpr Property<bool> enable_tensor_parallel{"ENABLE_TENSOR_PARALLEL"};
 
 }  // namespace intel_cpu

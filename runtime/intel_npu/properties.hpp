@@ -11,7 +11,7 @@ namespace tenon {
 inline namespace v1 {
 namespace intel_npu {
 
-/// Who compiles: a compiler inside the application's process, or the driver's.
+/// Which compiler is used: one inside the application's process, or the driver's.
 enum class CompilerType { PLUGIN, DRIVER, PREFER_PLUGIN };
 TENON_ENUM_TEXT(CompilerType, "compiler type",
                 {{CompilerType::PLUGIN, "PLUGIN"},
@@ -20,14 +20,14 @@ TENON_ENUM_TEXT(CompilerType, "compiler type",
 
 /// Platform to compile for ("3720", "4000"), also one that is not in this machine.
 inline constexpr Property<std::string> platform{"NPU_PLATFORM"};
-/// Bytes of the device's memory that the process has, and that it may have.
+/// Device memory in bytes: what the process has allocated, and what it may have in total.
 inline constexpr Property<std::uint64_t, PropertyMutability::RO> device_alloc_mem_size{"NPU_DEVICE_ALLOC_MEM_SIZE"};
 inline constexpr Property<std::uint64_t, PropertyMutability::RO> device_total_mem_size{"NPU_DEVICE_TOTAL_MEM_SIZE"};
 inline constexpr Property<std::uint32_t, PropertyMutability::RO> driver_version{"NPU_DRIVER_VERSION"};
 inline constexpr Property<CompilerType> compiler_type{"NPU_COMPILER_TYPE"};
 /// Major number in the upper 16 bits, minor in the lower ones.
 inline constexpr Property<std::uint32_t, PropertyMutability::RO> compiler_version{"NPU_COMPILER_VERSION"};
-/// "optimization-level=1 performance-hint-override=latency": for the driver's compiler, as it is.
+/// "optimization-level=1 performance-hint-override=latency": passed unchanged to the driver's compiler.
 inline constexpr Property<std::string> compilation_mode_params{"NPU_COMPILATION_MODE_PARAMS"};
 inline constexpr Property<bool> compiler_dynamic_quantization{"NPU_COMPILER_DYNAMIC_QUANTIZATION"};
 inline constexpr Property<bool> qdq_optimization{"NPU_QDQ_OPTIMIZATION"};
@@ -36,9 +36,9 @@ inline constexpr Property<bool> qdq_optimization_aggressive{"NPU_QDQ_OPTIMIZATIO
 inline constexpr Property<bool> turbo{"NPU_TURBO"};
 /// Tiles to compile for; -1 leaves the number to the compiler.
 inline constexpr Property<std::int64_t> tiles{"NPU_TILES"};
-/// Tiles of the device. The device takes it as a compile option all the same: for compiling off-device.
+/// Tiles of the device. Also accepted as a compile option, for compiling without the device.
 inline constexpr Property<std::int64_t, PropertyMutability::RO> max_tiles{"NPU_MAX_TILES"};
-/// Leaves out the driver's own cache of compiled models.
+/// Bypasses the driver's own cache of compiled models.
 inline constexpr Property<bool> bypass_umd_caching{"NPU_BYPASS_UMD_CACHING"};
 /// Brings weights to the device with the first request instead of with the compilation.
 inline constexpr Property<bool> defer_weights_load{"NPU_DEFER_WEIGHTS_LOAD"};
@@ -46,7 +46,7 @@ inline constexpr Property<bool> defer_weights_load{"NPU_DEFER_WEIGHTS_LOAD"};
 inline constexpr Property<bool> run_inferences_sequentially{"NPU_RUN_INFERENCES_SEQUENTIALLY"};
 /// Keeps the device's memory while it is idle. (OpenVINO's name has this spelling.)
 inline constexpr Property<bool> disable_idle_memory_prunning{"NPU_DISABLE_IDLE_MEMORY_PRUNING"};
-/// Names of inputs and outputs, by commas, whose tensors may have strides.
+/// Comma-separated names of the inputs and outputs whose tensors may have strides.
 inline constexpr Property<std::string> enable_strides_for{"NPU_ENABLE_STRIDES_FOR"};
 
 }  // namespace intel_npu

@@ -15,7 +15,7 @@ namespace intel_npu {
 
 using npu_handle_param = void*;
 
-/// Where a tensor's memory comes from.
+/// The origin of a tensor's memory.
 enum class MemType {
   L0_INTERNAL_BUF = 0,  ///< Allocated by the device through Level Zero.
   SHARED_BUF = 1,       ///< Another API's: a dma-buf's descriptor; a handle on Windows.
@@ -29,9 +29,9 @@ TENON_ENUM_TEXT(MemType, "memory type",
                  {MemType::CPU_VA, "CPU_VA"}})
 
 inline constexpr Property<MemType> mem_type{"MEM_TYPE"};
-/// As a parameter: the descriptor or pointer to share. As an answer: the address of the memory for the device.
+/// As a parameter: the descriptor or pointer to share. When read: the address of the memory for the device.
 inline constexpr Property<npu_handle_param> mem_handle{"MEM_HANDLE"};
-/// The ze_context_handle_t. As a parameter of create_context: the application's own, which outlives the Core.
+/// The ze_context_handle_t. As a parameter of create_context: the application's own, which must outlive the Core.
 inline constexpr Property<npu_handle_param> l0_context{"L0_CONTEXT"};
 
 /// A file's bytes from an offset on. @errors kInvalidArgument: "Provided path is empty."
@@ -50,7 +50,7 @@ inline std::ostream& operator<<(std::ostream& out, const FileDescriptor& file) {
 }
 inline constexpr Property<FileDescriptor> file_descriptor{"FILE_DESCRIPTOR"};
 
-/// What the memory is used for.
+/// The use of the memory.
 enum class TensorType { INPUT = 0, OUTPUT = 1, BINDED = 2 };
 TENON_ENUM_TEXT(TensorType, "tensor type",
                 {{TensorType::INPUT, "INPUT"}, {TensorType::OUTPUT, "OUTPUT"}, {TensorType::BINDED, "BINDED"}})

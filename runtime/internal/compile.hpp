@@ -19,7 +19,7 @@ struct FrameOption {
   std::string input;
 };
 
-/// What of a compile call is the runtime's own.
+/// The options of a compile call, split into the device's and the runtime's own.
 struct CompileOptions {
   AnyMap device;
   ZeroCopy policy = ZeroCopy::kPrefer;
@@ -27,13 +27,13 @@ struct CompileOptions {
   cache::Settings cache;
 };
 
-/// From the cache, from the blob of COMPILED_BLOB, or by compiling. @errors as Core::compile_model
+/// Loads the model from the cache or from COMPILED_BLOB, or compiles it. @errors as Core::compile_model
 std::shared_ptr<ModelState> compile_state(const std::shared_ptr<SharedState>& shared, std::shared_ptr<Device> device,
                                           ModelSource source, CompileOptions options);
-/// Decrypts where a callback was given. @errors as Device::import_blob
+/// Imports a blob, decrypted if there is a callback for it. @errors as Device::import_blob
 std::shared_ptr<ModelState> import_state(const std::shared_ptr<SharedState>& shared, std::shared_ptr<Device> device,
                                          Tensor blob, const CompileOptions& options);
-/// Blobs are used where they lie, at an alignment that devices may count on. @errors kInvalidArgument
+/// The blob as bytes at the alignment that devices rely on; copied only if misaligned. @errors kInvalidArgument
 Tensor aligned_blob(const Tensor& blob);
 
 }  // namespace v1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a Core: devices by name, what was set, and the ways into compiled models.
+// The implementation of Core: devices by name, the properties that were set, compiling and importing.
 #pragma once
 
 #include <algorithm>
@@ -55,17 +55,17 @@ class Core::Impl final : public DeviceHost {
   };
   std::map<std::string, KnownModule> known(std::string* unread = nullptr) const;
   Entry entry(const std::string& name) const;
-  /// Sets on a device what of `properties` it lists as writable.
+  /// Sets those of `properties` that the device lists as writable.
   static void set_supported(Device& device, const AnyMap& properties);
   void set_for_all(const AnyMap& properties);
   /// The device, with the id in `properties` when the name has one.
   std::shared_ptr<Device> device(const DeviceName& name, AnyMap* properties) const;
   static std::vector<std::string> ids_property(Device& device);
   CompileOptions split(const std::string& device_name, const AnyMap& properties) const;
-  /// As split(). A device that is made of others hands the cache's and the devices' properties on to those.
+  /// As split(). For a composite device, hands the properties of cache and devices on to its members.
   CompileOptions options_for(const DeviceName& name, const std::shared_ptr<Device>& device,
                              const AnyMap& properties) const;
-  /// The name to use where the caller left the choice open.
+  /// The device to use if the caller left the choice open.
   DeviceName choose(const std::string& device_name, const std::shared_ptr<const Model>& model) const;
   CompiledModel compile(ModelSource source, const std::string& device_name, const AnyMap& properties);
   CompiledModel compile(const std::shared_ptr<const Model>& model, const std::string& device_name,
@@ -75,7 +75,7 @@ class Core::Impl final : public DeviceHost {
   CompiledModel import(std::istream& stream, const std::string& device_name, const AnyMap& properties);
   SupportedOpsMap query(const std::shared_ptr<const Model>& model, const std::string& device_name,
                         const AnyMap& properties) const;
-  // For devices that are made of others.
+  // DeviceHost, for composite devices.
   std::vector<std::string> available_devices() const override;
   CompiledModel compile_model(const std::shared_ptr<const Model>& model, const std::string& device,
                               const AnyMap& properties) override;
@@ -85,14 +85,14 @@ class Core::Impl final : public DeviceHost {
   Any get_property(const std::string& device, const std::string& name) const override;
   std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const override;
   std::map<std::string, std::string> unavailable_devices() const override;
-  /// Whether model files are mapped: what the call says, else what was set.
+  /// Whether model files are mapped: the call's setting, else this Core's.
   bool maps_files(const AnyMap& properties) const;
   /// The first available device that runs the whole model.
   std::string select(const std::shared_ptr<const Model>& model) const;
   static void add_all(const AnyMap& from, AnyMap& to);
   static void add_nested(const Any& value, const std::string& device_name, AnyMap& to);
 
-  std::weak_ptr<DeviceHost> self;  ///< What devices that are made of others are given.
+  std::weak_ptr<DeviceHost> self;  ///< Given to composite devices.
   std::shared_ptr<SharedState> shared;
   mutable std::mutex mutex;
   mutable std::map<std::string, Entry> entries;  ///< Made when first asked for.
@@ -103,7 +103,7 @@ class Core::Impl final : public DeviceHost {
   bool tbb_terminate = false;  ///< Stored and returned; has no effect, since worker threads end with their device.
   ZeroCopy policy = ZeroCopy::kPrefer;
   cache::Settings cache_for_all;
-  std::map<std::string, AnyMap> caches;  ///< The cache's properties of devices that have their own.
+  std::map<std::string, AnyMap> caches;  ///< Cache properties of devices that have their own.
 };
 
 }  // namespace v1

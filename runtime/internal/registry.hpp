@@ -19,8 +19,8 @@ struct KnownModule {
   std::filesystem::path path;  ///< Empty when linked in.
 };
 
-/// Names in upper case to what stands behind them, from a scan of the folders now.
-/// @param unread  Gets the folders that are there and could not be read, with the reason; may be null.
+/// Modules by upper-case name; scans the folders at every call.
+/// @param unread  Receives the folders that exist but could not be read, with the reason; may be null.
 std::map<std::string, KnownModule> known_modules(std::string* unread = nullptr);
 
 /// Loads a module, once per path and process; modules are never unloaded, because code of theirs may still run or be

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs short (memory, threads, descriptors) is told with what it was wanted for.
+// Errors about exhausted resources (memory, threads, descriptors) say what the resource was needed for.
 #pragma once
 
 #include <new>
@@ -12,11 +12,11 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Throws the exception that is being handled anew: std::bad_alloc and threads that do not start as kResourceExhausted
-/// with `what` ("compiling model 'm' for CPU"), as other errors of that code; everything else as it is.
+/// Rethrows the exception being handled. std::bad_alloc, threads that do not start and errors of that code become
+/// kResourceExhausted with `what` in the text ("compiling model 'm' for CPU"); all others are unchanged.
 [[noreturn]] void rethrow_shortage(const std::string& what);
 
-/// @param what  Says what is done, as a text, when it is needed.
+/// @param what  Returns the text that says what was being done; called only on such an error.
 template <typename What, typename Body>
 decltype(auto) telling_shortage(What&& what, Body&& body) {
   try {

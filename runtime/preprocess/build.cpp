@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PrePostProcessor was told becomes nodes of the model.
+// Turns PrePostProcessor's settings into nodes of the model.
 #include <algorithm>
 
 #include <tenon/core/tensor.hpp>
@@ -18,7 +18,7 @@ std::string name_of(const Output<const Node>& port) {
   return port.get_names().empty() ? port.get_node()->get_friendly_name() : port.get_any_name();
 }
 
-/// The model's layout when nobody gave one: what the steps make of the tensor's.
+/// The model's layout if none was set: what the steps make of the tensor's.
 Layout propagated(const InputPlan& plan) {
   Layout layout = *plan.tensor_layout;
   for (const Step& step : plan.steps) {
@@ -150,7 +150,7 @@ void apply(const Step& step, bool implicit, OutputVector& nodes, StepContext& co
   if (seen) seen(step, implicit, before, context_before, nodes[0]);
 }
 
-/// Takes back what was done to a model unless keep() is called.
+/// Reverts the changes to a model unless keep() is called.
 class Undo {
  public:
   explicit Undo(Model& model) : model_(model), parameters_(model.get_parameters()), results_(model.get_results()) {
@@ -175,7 +175,7 @@ class Undo {
     try {
       model_.validate_nodes_and_infer_types();
     } catch (const Error&) {
-      // It was valid when it came; what a shape function says now is not the error to report.
+      // The model was valid before; an error of a shape function now is not the one to report.
     }
   }
   static void put(Model& model, const ParameterVector& parameters, const ResultVector& results) {
@@ -219,8 +219,8 @@ void build_input(const InputPlan& plan, Model& model, ParameterVector& parameter
   parameters.insert(parameters.begin() + index, build.parameters.begin(), build.parameters.end());
 }
 
-/// The names that a caller knows an output by, and its layout, go to the new end, unless another output reads the old
-/// one as well or it is an input's own.
+/// Moves an output's tensor names and layout to the new end, unless another output reads the old one as well or it
+/// is also an input.
 void move_names(const Output<Node>& from, Output<Node> to) {
   std::size_t results = 0;
   for (const Input<Node>& user : from.get_target_inputs()) results += is_op(user.get_node(), "Result");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PrePostProcessor builds becomes one input stage where that is its equal, and stays what it is elsewhere.
+// PrePostProcessor's nodes become one input stage where the results are equal, and stay as they are elsewhere.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ std::size_t count(const Model& model, std::string_view type) {
   for (const auto& node : model.get_ordered_ops()) found += is_op(node, type);
   return found;
 }
-/// Nodes but for parameters, constants and results.
+/// The number of nodes other than parameters, constants and results.
 std::size_t work(const Model& model) {
   return model.get_ordered_ops().size() - count(model, "Parameter") - count(model, "Constant") - count(model, "Result");
 }
@@ -207,7 +207,7 @@ TEST(FoldInputStage, MakesOneStageWithTheSameResults) {
     for (std::size_t i = 0; i < one->inputs().size(); ++i)
       EXPECT_EQ(one->input(i).get_names(), model->input(i).get_names());
     EXPECT_EQ(one->output().get_names(), model->output().get_names());
-    // u8 must be equal; f16 has its own grain.
+    // u8 must be equal; f16 has a precision of its own.
     const double tolerance = chain.type == element::f16 ? 1e-3 : chain.type == element::u8 ? 0 : 1e-3;
     expect_equal(*model, *one, noise(*model), tolerance);
   }
@@ -271,7 +271,7 @@ TEST(FoldInputStage, LeavesWhatItDoesNotEqual) {
     expect_equal(*model, *one, noise(*model), 1e-3);
     return count(*one, "InputStage");
   };
-  // Linear on integers rounds before the mean: only the colours may be folded, here there are none.
+  // Linear resize on integers rounds before the mean, so only colours may be folded, and here there are none.
   EXPECT_EQ(stages({1, 3, 20, 30},
                    [](InputInfo& i) {
                      i.tensor().set_element_type(element::u8).set_layout("NCHW").set_spatial_static_shape(33, 47);
@@ -305,7 +305,7 @@ TEST(FoldInputStage, LeavesWhatItDoesNotEqual) {
       1u);
 }
 
-// Through the writer and OpenVINO's own reader and kernels, where OpenVINO is installed.
+// Through the IR writer and OpenVINO's own reader and kernels, if OpenVINO is installed.
 TEST(FoldInputStage, OpenVinoMakesTheSameOfTheSameModel) {
   Core core;
   const auto devices = core.get_available_devices();
@@ -318,7 +318,7 @@ TEST(FoldInputStage, OpenVinoMakesTheSameOfTheSameModel) {
     const auto inputs = noise(*model);
     std::vector<std::vector<double>> results;
     for (const char* device : {"CPU", "OPENVINO.CPU"}) {
-      // Its default is bf16 where the processor has that.
+      // Its default is bf16 if the processor has that.
       auto request = core.compile_model(model, device, hint::inference_precision(element::f32)).create_infer_request();
       for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
       request.infer();
@@ -404,7 +404,7 @@ void random_step(Dice& dice, PreProcessSteps& steps) {
   }
 }
 
-// Whatever steps follow one another: either they are refused, or the folded model is equal, on the CPU as well. The
+// Random sequences of steps: either they are refused, or the folded model is equal, on the CPU as well. The
 // model's own shape is dynamic so that most chains fit.
 TEST(FoldInputStage, RandomChainsAreRefusedOrEqual) {
   using F = ColorFormat;
@@ -444,7 +444,7 @@ TEST(FoldInputStage, RandomChainsAreRefusedOrEqual) {
     try {
       wanted = op::v0::Constant(evaluate(*model, inputs).at(0)).to_doubles();
     } catch (const Error&) {
-      // A crop left nothing to resize: known when it runs.
+      // A crop left nothing to resize, which is known only at run time.
       EXPECT_THROW(evaluate(*one, inputs), Error);
       continue;
     }
@@ -452,8 +452,8 @@ TEST(FoldInputStage, RandomChainsAreRefusedOrEqual) {
     ASSERT_EQ(wanted.size(), got.size());
     double span = 1;
     for (double value : wanted) span = std::max(span, std::abs(value));
-    // Chains through f16 round to it at other places; those that go back to integers turn the fast kernel's hundredth
-    // of a step into a whole one.
+    // Chains through f16 round at other places; those that go back to integers turn the fast kernel's error of a
+    // hundredth of a step into a whole one.
     bool half = false, whole = false;
     for (const auto& node : model->get_ordered_ops()) {
       if (node->get_output_size() == 0) continue;
@@ -477,7 +477,7 @@ TEST(FoldInputStage, RandomChainsAreRefusedOrEqual) {
   RecordProperty("with_stage", with_stage);
 }
 
-// Two readers of the picture: what both need stays.
+// The picture has two readers: the nodes that both need stay.
 TEST(FoldInputStage, KeepsWhatOthersRead) {
   const auto x = std::make_shared<op::v0::Parameter>(element::u8, PartialShape{1, 8, 10, 3});
   const auto real = std::make_shared<op::v0::Convert>(x, element::f32);

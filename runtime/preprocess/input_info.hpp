@@ -18,11 +18,11 @@ class TENON_API InputInfo final {
   InputInfo& operator=(InputInfo&& other) noexcept;
   ~InputInfo();
 
-  /// What the caller sets.
+  /// The tensor that the caller sets.
   InputTensorInfo& tensor();
-  /// What happens to it.
+  /// The steps from there to the model's input.
   PreProcessSteps& preprocess();
-  /// What the model takes.
+  /// The input that the model has.
   InputModelInfo& model();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's own input is like.
+// Properties of a model's own input.
 #pragma once
 
 #include <tenon/graph/layout.hpp>
@@ -16,7 +16,7 @@ class TENON_API InputModelInfo final {
   InputModelInfo(const InputModelInfo&) = delete;
   InputModelInfo& operator=(const InputModelInfo&) = delete;
 
-  /// Layout of the model's input, where the model does not say it itself. Steps end with a conversion to it.
+  /// Layout of the model's input, if the model does not declare it. The steps end with a conversion to it.
   InputModelInfo& set_layout(const Layout& layout);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the caller's input tensors are like.
+// Properties of the caller's input tensors.
 #pragma once
 
 #include <string>
@@ -31,8 +31,8 @@ class TENON_API TensorInfoMemoryType {
   std::string value;
 };
 
-/// What the caller will set as input; everything not said here is as the model's own input. Each call overwrites the
-/// last of its kind and returns *this.
+/// Describes the tensor that the caller will set; whatever is not set here is as in the model's input. Each call
+/// overwrites the last of its kind and returns *this.
 class TENON_API InputTensorInfo final {
  public:
   InputTensorInfo(const InputTensorInfo&) = delete;

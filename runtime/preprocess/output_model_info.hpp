@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model's own output is like.
+// Properties of a model's own output.
 #pragma once
 
 #include <string>

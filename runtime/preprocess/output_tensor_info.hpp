@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the caller's output tensors are like.
+// Properties of the caller's output tensors.
 #pragma once
 
 #include <tenon/core/element_type.hpp>
@@ -17,7 +17,7 @@ class TENON_API OutputTensorInfo final {
   OutputTensorInfo(const OutputTensorInfo&) = delete;
   OutputTensorInfo& operator=(const OutputTensorInfo&) = delete;
 
-  /// Steps end with a conversion to these.
+  /// The steps end with a conversion to these.
   OutputTensorInfo& set_element_type(const element::Type& type);
   OutputTensorInfo& set_layout(const Layout& layout);
 

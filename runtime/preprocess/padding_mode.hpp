@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What padding puts around a picture.
+// How the padding around a picture is filled.
 #pragma once
 
 #include <tenon/graph/model_ops.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrePostProcessor and what it is told through: each call notes something in a plan.
+// PrePostProcessor and its settings: each call records something in a plan.
 #include <tenon/runtime/preprocess/pre_post_process.hpp>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace preprocess {
 
 using detail::check;
 
-// -- What the caller's input is like
+// -- The caller's input
 
 InputTensorInfo& InputTensorInfo::set_element_type(const element::Type& type) {
   plan_->type = type;
@@ -215,7 +215,7 @@ struct PrePostProcessor::Impl {
   std::vector<InputInfo> inputs;
   std::vector<OutputInfo> outputs;
 
-  /// Position of the port with the name; `what` for the message. Names are those of the model as it came.
+  /// Position of the port with the name, among the original model's; `what` is for the message.
   static std::size_t find(const std::vector<Output<Node>>& ports, const std::string& name, const char* what) {
     std::string known;
     for (std::size_t i = 0; i < ports.size(); ++i) {

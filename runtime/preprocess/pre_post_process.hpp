@@ -14,8 +14,8 @@ namespace tenon {
 inline namespace v1 {
 namespace preprocess {
 
-/// Makes what the caller has into what a model takes, and what the model gives into what the caller wants, by nodes
-/// that become part of the model: OpenVINO's PrePostProcessor. Devices fold the usual chain (colour conversion, type,
+/// OpenVINO's PrePostProcessor: adds nodes to a model that convert the caller's tensors to the model's inputs, and the
+/// model's outputs to what the caller wants. Devices fold the usual chain (colour conversion, type,
 /// resize, layout, channel order, mean and scale) into their input stage, which reads a decoder's planes where they
 /// lie.
 ///
@@ -36,7 +36,7 @@ class TENON_API PrePostProcessor final {
   PrePostProcessor& operator=(PrePostProcessor&&) noexcept;
   ~PrePostProcessor();
 
-  /// The one input, or that of a tensor name, or by position. References last as long as this object.
+  /// The only input, or the one with a tensor name, or by position. References last as long as this object.
   /// @errors AssertFailure: none, several, no such (the message lists the names).
   InputInfo& input();
   InputInfo& input(const std::string& tensor_name);
@@ -46,7 +46,7 @@ class TENON_API PrePostProcessor final {
   OutputInfo& output(std::size_t output_index);
 
   /// Changes the model in place and returns it. Tensor names of inputs and outputs stay with the ports that the caller
-  /// sees. When it throws, the model is as before; it can be called once with success.
+  /// sees. If it throws, the model is unchanged. It can succeed only once.
   /// @errors AssertFailure: a step does not fit its input (named in the message), the planes were not joined by
   /// convert_color, or what comes out does not have the model input's shape.
   std::shared_ptr<Model> build();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pre-processing by PrePostProcessor on the CPU device, beside the same model on an installed OpenVINO: one run of each
-// in turn, so that whatever else the machine does meets both. Counters: medians in microseconds of time passed and of
-// the process's CPU time, and theirs over ours. On a busy machine the CPU time is the figure to quote: what is
-// descheduled waits for others.
+// in turn, so that other load on the machine affects both. Counters: medians in microseconds of time passed and of
+// the process's CPU time, and the ratio of theirs to ours. On a busy machine quote the CPU time: elapsed time
+// includes waiting for others.
 #include <algorithm>
 #include <chrono>
 #include <ctime>

@@ -150,7 +150,7 @@ def case(label, lines, tolerance, extents=()):
             at.append(extent)
         feed.append(data_for(tuple(at), port.get_element_type().get_type_name()))
     result = core.compile_model(model, "CPU")(feed)[0]
-    # The plugin computes f16 inputs and results as it likes; the port's type counts.
+    # The plugin computes f16 inputs and results in types of its choice; the port's type counts.
     number = len(index)
     text = [f"case {label}", f"tolerance {tolerance}"] + [f"do {line}" for line in lines]
     for i, array in enumerate(feed):
@@ -195,7 +195,7 @@ def colours():
                 case(f"{source} {target} {kind}", [f"model f32 1,{channels},32,48", f"type {kind}"] + head + [f"convert_color {target}"],
                      tolerance)
             case(f"{source} {target} u8 out", [f"model u8 1,{channels},32,48", "type u8"] + head + [f"convert_color {target}"], U8)
-            # Grey of whole numbers may lie half-way between two: the order of the sum decides, and is the plugin's own.
+            # Grey of whole numbers may be half-way between two: the order of the sum decides, and that is the plugin's.
             grey = U8 / 255 if target == "GRAY" and source in ("RGB", "BGR") else F32
             for resize in RESIZE:
                 case(f"{source} {target} {resize} u8", [f"model f32 1,{channels},20,30", "type u8", "spatial 32 48"] + head +

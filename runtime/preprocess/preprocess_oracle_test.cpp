@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrePostProcessor against OpenVINO's: preprocess_cases.py makes the cases, this file carries the same calls out.
+// PrePostProcessor against OpenVINO's: preprocess_cases.py makes the cases; this file performs the same calls.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -62,7 +62,7 @@ std::vector<Case> read_cases(const fs::path& folder) {
   return cases;
 }
 
-/// Made once per run; the folder goes when they are read.
+/// Made once per run; the folder is removed once they are read.
 const std::vector<Case>& cases() {
   static const std::vector<Case> all = [] {
     if (const char* made = std::getenv("TENON_PREPROCESS_CASES")) return read_cases(made);
@@ -214,7 +214,7 @@ std::shared_ptr<Model> build(const Case& c) {
   return p.build();
 }
 
-/// Tolerance: steps for integers; for reals that fraction of 255, or of the value where it is larger.
+/// Tolerance: steps for integers; for reals a fraction of 255, or of the value if that is larger.
 void expect_same(const Case& c, const Tensor& got, const std::string& what) {
   ASSERT_EQ(name(got.element_type()), name(c.output.element_type())) << what;
   ASSERT_EQ(to_string(got.shape()), to_string(c.output.shape())) << what;

@@ -34,15 +34,15 @@ class TENON_API PreProcessSteps final {
   /// has the input's element type; integers are rounded.
   /// @errors another pair, or set_color_format was not called.
   PreProcessSteps& convert_color(const ColorFormat& dst_format);
-  /// Divides. The list has one value per channel. @errors an integer type; a list without C in the layout, or of
-  /// another length.
+  /// Divides; a list has one value per channel.
+  /// @errors an integer type; a list of another length, or without C in the layout.
   PreProcessSteps& scale(float value);
   PreProcessSteps& scale(const std::vector<float>& values);
   /// Subtracts. @errors as scale.
   PreProcessSteps& mean(float value);
   PreProcessSteps& mean(const std::vector<float>& values);
-  /// Elements per axis of the tensor as it is at this step. @errors an integer type; lists of another length than the
-  /// rank.
+  /// Pads each axis by these numbers of elements, in the axis order at this step.
+  /// @errors an integer type; lists of another length than the rank.
   PreProcessSteps& pad(const std::vector<int>& pads_begin, const std::vector<int>& pads_end, float value,
                        PaddingMode mode);
   /// @errors more or less than one value.
@@ -50,7 +50,7 @@ class TENON_API PreProcessSteps final {
                        const std::vector<float>& values, PaddingMode mode);
 
   using CustomPreprocessOp = std::function<Output<Node>(const Output<Node>& node)>;
-  /// Adds what the callback makes of the step's input. It is called by build() and by operator<<.
+  /// Adds the nodes that the callback makes from the step's input. build() and operator<< call it.
   PreProcessSteps& custom(const CustomPreprocessOp& preprocess_cb);
   /// Pixels. Needs H and W in the layout.
   PreProcessSteps& resize(ResizeAlgorithm alg, std::size_t dst_height, std::size_t dst_width);

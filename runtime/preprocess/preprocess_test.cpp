@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PrePostProcessor as an API: names, order of inputs, run-time information, texts, failures that change nothing.
+// PrePostProcessor as an API: names, order of inputs, run-time information, texts; failures change nothing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -169,7 +169,7 @@ std::string text_of(const Model& model) {
   return text.str();
 }
 
-// Input a would be built, input b fails, and so do outputs after both inputs: nothing of it must stay.
+// Input a is built, input b fails, and so do outputs after both inputs: no trace may remain.
 TEST(PrePostProcessor, LeavesTheModelAsItWasWhenItFails) {
   const auto model = two_inputs();
   const std::string before = text_of(*model);

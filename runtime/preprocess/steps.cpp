@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of pre- and post-processing but for colours.
+// The steps of pre- and post-processing, except for colours.
 #include <sstream>
 
 #include <tenon/core/tensor.hpp>

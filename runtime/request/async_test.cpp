@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests in time: asynchronous runs, callbacks, Busy, cancel, errors, threads, end of life; on the runtime's executor
-// and on a device with a queue of its own.
+// Requests over time: asynchronous runs, callbacks, Busy, cancel, errors, threads, end of life; on the executor
+// of the runtime and on a device with a queue of its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -115,7 +115,7 @@ TEST_P(Async, WaitInsideTheCallbackDoesNotHang) {
   std::atomic<int> runs{0};
   request.set_callback([&](std::exception_ptr) {
     request.wait();
-    // On a device with one queue the callback is what holds the queue up: only the runtime's workers can help out.
+    // On a device with one queue the callback blocks the queue: only the runtime's workers can help out.
     if (++runs == 1 && !GetParam()) {
       request.start_async();
       request.wait();
@@ -201,7 +201,7 @@ TEST_P(Async, LastHandleMayGoInTheCallback) {
   InferRequest* raw = holder.get();
   raw->start_async();
   ASSERT_EQ(gone.get_future().wait_for(10s), std::future_status::ready);
-  // The compiled model went with it, on its own worker: nothing to join, nothing to leak.
+  // The compiled model was destroyed with it, on its own worker: nothing to join, nothing to leak.
   std::this_thread::sleep_for(10ms);
 }
 

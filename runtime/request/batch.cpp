@@ -33,7 +33,7 @@ bool starts_with_batch(const std::string& layout) {
   return true;  // None given: the first axis is taken for the batch.
 }
 
-/// Items that follow each other in one memory are that memory's tensor already.
+/// Items that are adjacent in one memory form a tensor already.
 Tensor joined(const std::vector<Tensor>& items, const Shape& shape) {
   std::size_t at = items.front().offset();
   for (const Tensor& item : items) {
@@ -75,7 +75,7 @@ void RequestState::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
         "'" +
         info.label + "' is " + layout);
   }
-  // The items say the shape, the port says whether it takes it.
+  // The items give the shape; the port decides whether it takes it.
   Shape whole = tensors.front() ? tensors.front().shape() : Shape{};
   if (!whole.empty()) {
     if (whole[0] != 1) {

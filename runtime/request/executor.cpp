@@ -23,7 +23,7 @@ Executor::~Executor() {
   }
   queue_->changed.notify_all();
   for (std::thread& worker : workers_) {
-    // The last reference to a model may go in a callback, that is on one of these very threads.
+    // The last reference to a model may go in a callback, that is, on one of these threads.
     if (worker.get_id() == std::this_thread::get_id())
       worker.detach();
     else
@@ -41,7 +41,7 @@ void Executor::start_workers() {
       workers_.emplace_back([queue = queue_, stream] { work(queue, stream); });
     }
   } catch (const std::system_error& error) {
-    // Fewer streams than asked for still make progress; none do not.
+    // Fewer streams than requested still make progress; none do not.
     if (workers_.empty()) {
       throw Error(Code::kResourceExhausted,
                   "cannot start a worker thread for asynchronous inference: " + error.code().message() +

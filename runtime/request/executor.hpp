@@ -37,15 +37,15 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// `task` stays alive until execute() was entered. @errors kResourceExhausted when no worker can be started.
+  /// `task` must stay alive until execute() is entered. @errors kResourceExhausted when no worker can be started.
   void post(Task& task);
-  /// Takes `task` out of the queue again, if no worker has it yet; it is then the caller's to execute. @return whether
+  /// Removes `task` from the queue if no worker has it yet; the caller must then execute it. @return whether
   /// it was there.
   bool take(Task& task);
   /// As take(), but only when nothing else is queued or running: a waiting thread may then do the work itself without
   /// adding to the number of inferences that run at once, and saves the hand-off.
   bool take_if_idle(Task& task);
-  /// From now on this many workers, if they are more than before: they start with the next post().
+  /// Raises the number of workers to `streams`, if that is more; new ones start with the next post().
   void grow(std::size_t streams) noexcept {
     std::size_t now = streams_.load(std::memory_order_relaxed);
     while (now < streams && !streams_.compare_exchange_weak(now, streams, std::memory_order_relaxed)) {
@@ -73,7 +73,7 @@ class Executor {
 
   std::atomic<std::size_t> streams_;
   std::shared_ptr<Queue> queue_;
-  std::atomic<std::size_t> started_{0};  ///< Workers that were asked for.
+  std::atomic<std::size_t> started_{0};  ///< Workers requested so far.
   std::mutex start_mutex_;
   std::vector<std::thread> workers_;
 };
@@ -86,8 +86,8 @@ inline void pause_cpu() noexcept {
 #endif
 }
 
-/// Busy-waits until `done()` or about 20 us have passed; true when done. Longer than a hand-off between two running
-/// threads, shorter than going to sleep and being woken costs.
+/// Busy-waits until `done()` or about 20 us have passed; true when done. That is longer than a hand-off between two
+/// running threads takes, and shorter than going to sleep and being woken.
 template <typename Done>
 bool spin_until(Done done) {
   if (done()) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames as inputs: planes bound where they lie, another plan for another format.
+// Frames as inputs: planes bound in place, another plan for another format.
 #include <tenon/core/host.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/request/request.hpp>
@@ -8,7 +8,7 @@ namespace tenon {
 inline namespace v1 {
 namespace {
 
-/// A plane, [rows, columns] or [rows, columns, samples], as the stage's port sees it: [1, rows, columns, samples].
+/// A plane, [rows, columns] or [rows, columns, samples], in the shape of the stage's port: [1, rows, columns, samples].
 Tensor as_picture(const Tensor& plane) {
   TensorInfo info = plane.info();
   const Shape& shape = plane.shape();
@@ -44,7 +44,7 @@ void RequestState::set_frame(std::size_t input, const Frame& frame) {
     throw Error(Code::kInternal, "a frame of " + std::to_string(frame.plane_count()) +
                                      " planes meets an input stage of " + std::to_string(count));
   }
-  // Everything that can be refused comes before the first plane is bound.
+  // Anything that can be refused comes before the first plane is bound.
   std::array<Tensor, 4> bound;
   for (std::size_t i = 0; i < count; ++i) {
     Tensor plane = frame.plane(i);

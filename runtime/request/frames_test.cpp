@@ -53,7 +53,7 @@ TEST_F(Frames, AreReadInPlaceAndConverted) {
   EXPECT_NEAR(first_value(request), 77, 1);
   EXPECT_EQ(request.ledger().total().copied, 0u);
   EXPECT_EQ(request.ledger().total().converted, frame.size_bytes());
-  // The planes lie where the decoder left them: a new picture in the same memory is what the next inference sees.
+  // The planes are read in place: the next inference sees a new picture in the same memory.
   static_cast<std::uint8_t*>(frame.plane(0).data())[0] = 200;
   std::memset(frame.plane(0).data(), 200, 16);
   request.infer();
@@ -70,8 +70,8 @@ TEST_F(Frames, OfEveryCommonFormatGiveTheSameGrey) {
 }
 
 TEST_F(Frames, CancelFromAnotherThreadMeetsNewPlans) {
-  // Every frame of a new size adds a plan to the request while the other thread asks for the plan to cancel: what the
-  // thread sanitizer watches.
+  // Every frame of a new size adds a plan to the request while the other thread asks for the plan to cancel: a case
+  // for the thread sanitizer.
   std::atomic<bool> stop{false};
   auto request = compile().create_infer_request();
   request.set_frame("x", grey_frame(kNv12, 8, 8, 50));
@@ -174,7 +174,7 @@ TEST_F(Frames, ThatNoInputTakesAreRefusedAndChangeNothing) {
   EXPECT_THROW(request.set_frame(Frame()), Error);
   EXPECT_THROW(request.set_frame("y", grey_frame(kNv12, 16, 8, 1)), Error);
   EXPECT_NO_THROW(request.infer());
-  // A device that reads packed memory only, under require: the rows of the frame are padded.
+  // A device that only reads packed memory, under require: the rows of the frame are padded.
   auto strict = core.compile_model(picture_model(), "REFERENCE", zero_copy(ZeroCopy::kRequire)).create_infer_request();
   EXPECT_THAT([&] { strict.set_frame(grey_frame(kNv12, 16, 8, 1)); },
               ::testing::ThrowsMessage<Error>(HasSubstr("require")));
@@ -186,7 +186,7 @@ TEST_F(Frames, ThatNoInputTakesAreRefusedAndChangeNothing) {
 }
 
 TEST_F(Frames, AreTurnedUprightWithoutACopy) {
-  // A picture of 16x8 as a phone stores it: lying down, with the turn beside it.
+  // A picture of 16x8 as a phone stores it: rotated, with the rotation as metadata.
   Frame upright = grey_frame(kNv12, 16, 8, 0);
   const auto luma = [](const Frame& frame, std::size_t x, std::size_t y) -> std::uint8_t& {
     return static_cast<std::uint8_t*>(

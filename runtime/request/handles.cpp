@@ -290,7 +290,7 @@ Any CompiledModel::get_property(const std::string& name) const {
     const auto variant = state().main_variant();
     if (variant->from_cache) return Any(true);
     try {
-      // Devices made of others know it of their parts.
+      // Composite devices get it from their members.
       return variant->impl->get_property(name);
     } catch (const Error&) {
       return Any(false);

@@ -11,13 +11,13 @@ inline namespace v1 {
 
 class InferRequestImpl;
 
-/// Begins when made. @cost a relaxed load while no trace is open.
+/// The span begins at construction. @cost a relaxed load while no trace is open.
 class InferenceTrace {
  public:
   InferenceTrace() : on_(Trace::is_open()) {
     if (on_) begin_ = std::chrono::steady_clock::now();
   }
-  /// The inference that `request` ran is over. Nodes are there when the model was compiled with PERF_COUNT.
+  /// Ends the span of the inference that `request` ran. Nodes are included if the model was compiled with PERF_COUNT.
   void finish(const InferRequestImpl& request) const noexcept {
     if (on_) record(request);
   }

@@ -146,8 +146,8 @@ PortRef ModelState::find(const Output<const Node>& port) const {
       if (ports[i].node == node) return {is_input, i};
     }
   }
-  // A port of the model that was compiled, or of a copy of it: the same kind and name, tensor names that contain one
-  // another.
+  // A port of the model that was compiled, or of a copy of it: the same kind and name, and one's tensor names include
+  // the other's.
   const bool is_parameter = as_type<op::v0::Parameter>(node) != nullptr;
   const bool is_result = as_type<op::v0::Result>(node) != nullptr;
   if (is_parameter || is_result) {
@@ -195,7 +195,7 @@ std::shared_ptr<const InputVariant> ModelState::build(const InputVariant::Key& k
   }
   cache::Compiler compiler(*device_, properties_, source_.cache);
   if (compiler.active()) {
-    // With an input stage it is another model, which its content names.
+    // With an input stage it is another model, named by its content.
     auto outcome = compiler.compile(model, as_given ? source_.origin : cache::Origin{},
                                     as_given ? source_.files : std::vector<cache::FileIdentity>{});
     variant->impl = std::move(outcome.compiled);
@@ -208,7 +208,7 @@ std::shared_ptr<const InputVariant> ModelState::build(const InputVariant::Key& k
 }
 
 std::shared_ptr<const InputVariant> ModelState::variant(const InputVariant::Key& key) {
-  // Compilation under the lock: two requests that see the same new format must not both compile for it.
+  // Compiles under the lock: two requests that see the same new format must not both compile for it.
   std::lock_guard lock(mutex_);
   for (const auto& variant : variants_) {
     if (variant->key == key) return variant;

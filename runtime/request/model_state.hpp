@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a compiled model shares with its requests: ports, device plans by input format, executor, ledger.
+// State that a compiled model shares with its requests: ports, device plans by input format, executor, ledger.
 #pragma once
 
 #include <map>
@@ -21,13 +21,13 @@
 namespace tenon {
 inline namespace v1 {
 
-/// What outlives Core because compiled models and requests use it.
+/// State that outlives Core because compiled models and requests use it.
 struct SharedState {
   Ledger ledger{&Ledger::process()};
   Router router;
 };
 
-/// A port worked out to what checks and look-ups need, so that no graph call is made per inference.
+/// A port's data for checks and look-ups, precomputed so that an inference makes no graph calls.
 struct PortInfo {
   explicit PortInfo(const Output<const Node>& port);
   const Node* node;
@@ -38,9 +38,9 @@ struct PortInfo {
   PartialShape shape;
   Shape static_shape;
   bool is_static;
-  /// The shape is one that this port takes.
+  /// Whether the port accepts the shape.
   bool fits(const Shape& actual) const;
-  /// The static shape, or the partial one with 0 for what is unknown: what get_tensor gives before there is a shape.
+  /// The static shape, or the partial one with 0 for unknown extents: what get_tensor uses before there is a shape.
   Shape least_shape() const;
 };
 
@@ -51,10 +51,10 @@ struct PortRef {
 
 /// The model that plans are made from, and how plans are cached.
 struct ModelSource {
-  std::shared_ptr<const Model> model;                  ///< Null while nobody needed it...
+  std::shared_ptr<const Model> model;                  ///< Null until first needed...
   std::function<std::shared_ptr<const Model>()> read;  ///< ...then this reads it.
   cache::Settings cache;
-  cache::Origin origin;                    ///< Of the model as it is, unchanged since it was read.
+  cache::Origin origin;                    ///< Names the unchanged model to the cache.
   std::vector<cache::FileIdentity> files;  ///< All files that it was read from.
 };
 
@@ -76,7 +76,7 @@ class ModelState {
   /// A model that is compiled when a variant is first asked for.
   ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, ModelSource source, AnyMap properties,
              ZeroCopy policy);
-  /// One whose plan came from the cache, before anybody read the model.
+  /// A model whose plan came from the cache, so that the model itself was not read yet.
   ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
              std::shared_ptr<CompiledModelImpl> impl, ModelSource source, AnyMap properties, ZeroCopy policy);
   /// An imported model, or one compiled for a remote context.
@@ -100,18 +100,18 @@ class ModelState {
 
   /// Compiles on first use; `key` empty means no frames. @errors as Device::compile_model.
   std::shared_ptr<const InputVariant> variant(const InputVariant::Key& key);
-  /// The plan that answers for properties, runtime model and export: the first one compiled.
+  /// The plan used for properties, runtime model and export: the first one compiled.
   std::shared_ptr<const InputVariant> main_variant();
   std::size_t variant_count() const;
   FrameGeometry frame_geometry(const FrameInfo& info, std::size_t input) const;
 
-  /// @param streams  How many it is to have at least; it is made with the first call and never has fewer later.
+  /// @param streams  Minimum number of streams. The first call creates the executor; the number never shrinks.
   Executor& executor(std::size_t streams = 0);
 
  private:
   void read_ports();
   void add_main(std::shared_ptr<CompiledModelImpl> impl, bool from_cache);
-  /// Null for imported models, which take no frames then. Reads it where that was put off.
+  /// Null for imported models, which therefore take no frames. Reads the model if that was deferred.
   const std::shared_ptr<const Model>& model() const;
   std::shared_ptr<const InputVariant> build(const InputVariant::Key& key) const;
 
@@ -136,7 +136,7 @@ class ModelState {
   std::unique_ptr<Executor> executor_;
 };
 
-/// Edges of the runtime in the ledger.
+/// The runtime's edges in the ledger.
 EdgeId copy_in_edge();
 EdgeId copy_out_edge();
 EdgeId frame_edge();

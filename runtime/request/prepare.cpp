@@ -21,7 +21,7 @@ void RequestState::follow_shapes() {
       if (is_input || slot.from_user)
         settle({is_input, i}, slot, made, slot.from_user);
       else
-        slot.tensor = made;  // Where output() finds memory for what comes.
+        slot.tensor = made;  // Where output() finds memory for the next one.
     }
   }
 }
@@ -52,7 +52,7 @@ void RequestState::prepare_input(std::size_t index, bool host_waits) {
     allocate({true, index});
   }
   if (host_waits && slot.from_user && slot.way != Way::kRouted) {
-    // Producers on other devices leave the point after which the bytes may be read with the memory.
+    // Producers on other devices leave with the memory the point after which its bytes may be read.
     if (slot.way == Way::kFrame) {
       for (const Tensor& plane : slot.planes) {
         if (plane) plane.memory()->hazards().wait_for(Access::kRead, default_deadline(), &ledger_);
@@ -61,7 +61,7 @@ void RequestState::prepare_input(std::size_t index, bool host_waits) {
       slot.tensor.memory()->hazards().wait_for(Access::kRead, default_deadline(), &ledger_);
     }
   }
-  // The items come first: where the device takes packed copies only, it is their sum that is packed.
+  // The items come first: if the device only takes packed copies, the joined batch is packed.
   if (!slot.batch.empty() && !slot.batch_in_place) copy_batch(slot);
   if (slot.way == Way::kFrame) {
     ledger_.book_map(frame_edge(), true);
@@ -121,7 +121,7 @@ Tensor RequestState::output(std::size_t index, const Shape& shape) {
   }
   if (slot.tensor && slot.tensor.shape() == shape) return slot.tensor;
   if (slot.lease) slot.lease->detach();
-  // Tensors handed out by get_tensor keep what they hold: a new shape is a new view, on new memory when it grows.
+  // Tensors returned by get_tensor keep their contents: a new shape is a new view, on new memory when it grows.
   bool fits_memory = slot.tensor && slot.tensor.is_contiguous() &&
                      checked_size_bytes(info.type, shape).value_or(SIZE_MAX) <=
                          slot.tensor.memory()->size_bytes() - slot.tensor.offset();

@@ -31,8 +31,8 @@ void RequestState::begin(const Inference* within) {
   }
   cancelled_.store(false, std::memory_order_relaxed);
   if (within) {
-    // Either who cancels the whole sees this part run, or this part sees that the whole is cancelled: phase_ and
-    // cancelled_ are written and read in one order that all threads see.
+    // Either the thread that cancels the whole sees this part run, or this part sees the cancellation: phase_ and
+    // cancelled_ are accessed in a total order that all threads see.
     if (within->cancelled()) cancelled_.store(true, std::memory_order_relaxed);
   }
   if (has_error_.load(std::memory_order_acquire)) {
@@ -94,7 +94,7 @@ void RequestState::start_async(const Inference* within) {
   try {
     self_ = keep;
     if (plan().impl->is_asynchronous()) {
-      // Everything is enqueued when this returns: users put their own work on the same queue behind it.
+      // Everything is enqueued when this returns: users put their own work on the same queue after it.
       start_on_device();
     } else if (Executor& executor = model_->executor(plan().variant->impl->stream_count());
                executor.stream_count() > 0) {
@@ -148,7 +148,7 @@ void RequestState::settle_phase(Phase phase) noexcept {
 void RequestState::over(std::exception_ptr error) noexcept {
   if (sync_.load(std::memory_order_relaxed) || !has_callback_.load(std::memory_order_acquire)) {
     std::unique_lock lock(mutex_, std::defer_lock);
-    // Only an inference can make a callback active, and this one is the request's only: false stays false.
+    // Only an inference can make a callback active, and this is the request's only one: false stays false.
     if (error || callback_active_.load(std::memory_order_acquire)) lock.lock();
     if (error) {
       error_ = std::move(error);
@@ -166,7 +166,7 @@ void RequestState::over(std::exception_ptr error) noexcept {
   error_ = std::move(error);
   has_error_.store(error_ != nullptr, std::memory_order_release);
   if (callback_active_.load(std::memory_order_relaxed)) {
-    // Callbacks of one request never overlap: the thread that is in the earlier one will call this one too.
+    // Callbacks of one request never overlap: the thread in the earlier one will call this one too.
     phase_.store(Phase::kDeferred);
     lock.unlock();
     changed_.notify_all();
@@ -212,7 +212,7 @@ bool RequestState::wait_until(Deadline deadline) {
   const bool own_callback = in_own_callback();
   if (posted_.load(std::memory_order_acquire) && (own_callback || model_->executor().is_worker()) &&
       model_->executor().take(*this)) {
-    // The worker that would run it may be the one that is in this callback, or in another request's.
+    // The worker that would run it may be the one in this callback, or in another request's.
     execute(kCallerThread);
   } else if (deadline == Deadline::max() && !own_callback && posted_.load(std::memory_order_acquire) &&
              !has_callback_.load(std::memory_order_acquire) && model_->executor().take_if_idle(*this)) {
@@ -250,7 +250,7 @@ void RequestState::raise() {
 
 void RequestState::cancel() noexcept {
   if (phase_.load() != Phase::kRunning) return;
-  cancelled_.store(true);  // Before the parts are asked for: see begin().
+  cancelled_.store(true);  // Before asking the parts: see begin().
   if (InferRequestImpl* impl = active_.load(std::memory_order_acquire)) impl->cancel();
 }
 
@@ -285,10 +285,10 @@ void RequestState::abandon() noexcept {
   const bool own_callback = in_own_callback();
   try {
     wait_until(Deadline::max());
-  } catch (...) {  // The outcome is of no interest to anyone any more.
+  } catch (...) {  // Nobody is interested in the outcome any more.
   }
   if (own_callback) return;
-  // Released here, not on the worker that may hold the state for some instructions more: users count on their memory
+  // Released here, not on the worker that may hold the state for some instructions longer: users rely on their memory
   // being free again after the request is gone.
   active_.store(nullptr, std::memory_order_relaxed);
   plans_.clear();

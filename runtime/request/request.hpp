@@ -20,7 +20,7 @@
 namespace tenon {
 inline namespace v1 {
 
-/// boolean and u8 are the same bytes; the device is promised the port's type.
+/// The tensor with the port's type, which devices rely on: boolean and u8 have the same bytes.
 Tensor as_type(const Tensor& tensor, ElementType type);
 
 /// @thread infer, start_async, wait, cancel and set_callback from any thread; the rest by one thread at a time, while
@@ -32,7 +32,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   explicit RequestState(std::shared_ptr<ModelState> model);
   ~RequestState() override = default;
 
-  /// Makes the device's half, so that its failure shows when the request is made.
+  /// Creates the device's half, so that a failure to do so surfaces when the request is created.
   void prime() { plan(); }
   ModelState& model() const noexcept { return *model_; }
   const std::shared_ptr<ModelState>& shared_model() const noexcept { return model_; }
@@ -42,7 +42,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   Tensor get(PortRef port);
   void set_frame(std::size_t input, const Frame& frame);
 
-  /// @param within  The inference of a composite device that this is a part of, or null: cancelled with it.
+  /// @param within  The composite device's inference that this one is part of and is cancelled with, or null.
   void infer(const Inference* within = nullptr);
   void start_async(const Inference* within = nullptr);
   void wait();
@@ -55,8 +55,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   /// @errors Busy
   void check_not_busy() const;
 
-  /// The last handle went: waits until the inference is over and the device no longer touches the request's memory,
-  /// unless the request's own callback is what dropped the handle.
+  /// Called when the last handle is gone. Waits until the inference is over and the device no longer touches the
+  /// request's memory, unless the request's own callback dropped the handle.
   void abandon() noexcept;
 
   // Inference
@@ -69,15 +69,15 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   enum class Phase : int {
     kIdle,
     kRunning,
-    kCallback,  ///< The inference is over, its callback is being called: may be started again, wait() still waits.
-    kDeferred,  ///< As kRunning, but over: its callback waits for an earlier callback of this request to return.
+    kCallback,  ///< The inference is over and its callback runs: may be started again, wait() still waits.
+    kDeferred,  ///< Over as well, but its callback waits for an earlier callback to return; otherwise as kRunning.
   };
-  /// How the tensor that the user sees and the one that the device sees hang together.
+  /// How the user's tensor relates to the device's.
   enum class Way : unsigned char {
     kNone,     ///< Nothing bound yet.
     kInPlace,  ///< The same memory.
     kPacked,   ///< Copied to or from `staging` at every inference.
-    kRouted,   ///< Mapped by the router at every inference, because the way copies.
+    kRouted,   ///< Mapped by the router at every inference, because the route copies.
     kFrame,    ///< Planes, in place.
   };
   struct Slot {
@@ -86,8 +86,8 @@ class RequestState final : public Inference, public Task, public std::enable_sha
     std::array<Tensor, 4> planes;
     std::size_t plane_bytes = 0;
     std::vector<Tensor> batch;    ///< One tensor per item, or none.
-    bool batch_in_place = false;  ///< They follow each other in one memory: nothing is to be copied.
-    Ref<SlotLease> lease;         ///< Made when get() first gives the tensor away.
+    bool batch_in_place = false;  ///< The items are adjacent in one memory: nothing to copy.
+    Ref<SlotLease> lease;         ///< Created when get() first returns the tensor.
     Way way = Way::kNone;
     bool from_user = false;
   };
@@ -96,29 +96,29 @@ class RequestState final : public Inference, public Task, public std::enable_sha
     std::unique_ptr<InferRequestImpl> impl;
   };
 
-  /// @param shape  Of the whole port, where `tensor` is an item of its batch.
+  /// @param shape  The tensor's, or the whole port's if `tensor` is an item of its batch.
   void check(const PortInfo& port, const Tensor& tensor, const Shape& shape, bool is_input) const;
   Slot& slot(PortRef port) { return port.is_input ? inputs_[port.index] : outputs_[port.index]; }
   const PortInfo& info(PortRef port) const {
     return port.is_input ? model_->inputs()[port.index] : model_->outputs()[port.index];
   }
-  /// Chooses the way and binds. May throw with nothing changed.
+  /// Chooses the way and binds. If it throws, nothing has changed.
   void settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user);
   void bind(PortRef port, const Tensor& tensor);
   void allocate(PortRef port);
   DevicePlan& plan();
   void use_variant(const InputVariant::Key& key);
-  /// As use_variant(). What the input held does not fit the new plan; it stays when that can't be built.
+  /// As use_variant(), without the input's old tensor, which does not fit; it stays if the plan can't be built.
   void use_variant_for(Slot& slot, const InputVariant::Key& key);
-  /// The formats that inputs take now; all empty without frames.
+  /// The frame formats that inputs take now; all empty without frames.
   InputVariant::Key key_now();
   bool takes_frames(std::size_t input) {
     return !plan().variant->key.empty() && plan().variant->key[input].has_value();
   }
   void use_tensor(std::size_t input);
-  /// The slot's tensor for the user: under a lease through which set_shape() comes back, where that can matter.
+  /// The slot's tensor for the user, under a lease that reports set_shape() where that can matter.
   Tensor lend(PortRef port, Slot& slot);
-  /// Takes over what set_shape() made of tensors that were lent.
+  /// Adopts the shapes that set_shape() gave to lent tensors.
   void follow_shapes();
 
   void begin(const Inference* within);
@@ -128,7 +128,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   void complete_outputs();
   void run_now(int stream);
   void start_on_device();
-  /// What shortages are told of.
+  /// Named in errors about exhausted resources.
   std::string subject() const;
   void over(std::exception_ptr error) noexcept;
   void settle_phase(Phase phase) noexcept;
@@ -142,7 +142,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::vector<Slot> outputs_;
   std::vector<DevicePlan> plans_;
   std::size_t active_plan_ = 0;
-  /// That plan's, for cancel() from other threads, while plans_ may grow. Plans stay as long as there are handles.
+  /// The active plan's, so that cancel() on another thread needs no plans_, which may grow. Plans live as handles do.
   std::atomic<InferRequestImpl*> active_{nullptr};
   /// Some slot needs work at every inference, or at the next one.
   bool needs_prepare_ = true;
@@ -154,7 +154,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::atomic<int> waiters_{0};
   std::atomic<bool> has_error_{false};
   std::atomic<bool> has_callback_{false};
-  std::atomic<bool> posted_{false};  ///< In the executor's queue, as far as is known.
+  std::atomic<bool> posted_{false};  ///< Believed to be in the executor's queue.
   std::atomic<bool> sync_{false};    ///< The inference in flight is infer()'s: no callback.
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -165,7 +165,7 @@ class RequestState final : public Inference, public Task, public std::enable_sha
   std::shared_ptr<RequestState> self_;  ///< Keeps the state while a worker or device has it.
 };
 
-/// What handles share. Apart from the state, because a worker may hold that a little longer.
+/// Shared by handles. Separate from the state, which a worker may hold a little longer.
 class RequestHandle {
  public:
   explicit RequestHandle(std::shared_ptr<ModelState> model) : state(std::make_shared<RequestState>(std::move(model))) {}

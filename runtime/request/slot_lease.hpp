@@ -12,8 +12,8 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Lent with the tensor of one port. A tensor is a value, so this, which all its copies carry, is where the request
-/// learns that one of them was given another shape. It may outlive the request and the model.
+/// Lent with the tensor of one port. All copies of the tensor carry this lease; through it the request learns that
+/// one of them was given another shape. It may outlive the request and the model.
 /// @thread all members from any thread.
 class SlotLease final : public LeaseState {
  public:
@@ -21,11 +21,11 @@ class SlotLease final : public LeaseState {
   SlotLease(std::weak_ptr<ModelState> model, PortRef port, std::shared_ptr<std::atomic<bool>> changed)
       : model_(std::move(model)), port_(port), changed_(std::move(changed)) {}
 
-  /// `tensor` is what the request uses now; tensors lent before, or regions of it, no longer speak for the port.
+  /// Sets the tensor that the request uses now; tensors lent before, and regions of it, no longer affect the port.
   void lend(const Tensor& tensor);
-  /// The port has another tensor now, or none that may change.
+  /// Stops tracking: the port has another tensor now, or none whose shape may change.
   void detach() { lend(Tensor()); }
-  /// What set_shape() made since the last call; empty when nothing did.
+  /// The tensor that set_shape() made since the last call; empty if none.
   Tensor take();
 
   /// @errors kInvalidArgument: a shape that the port does not take.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request's tensors: checks, and the way that each one takes to the device.
+// A request's tensors: checks, and how each one gets to the device.
 #include <algorithm>
 #include <cstring>
 
@@ -18,7 +18,7 @@ bool types_agree(ElementType a, ElementType b) {
   return a == b || (byte_like(a) && byte_like(b));
 }
 
-/// A tensor that some request lent is a plain one where it is set.
+/// The tensor without the lease of the request that lent it, so that it can be set like any other.
 Tensor without_slot_lease(const Tensor& tensor) {
   return tensor.lease() && dynamic_cast<SlotLease*>(tensor.lease().get()) ? tensor.with_lease({}) : tensor;
 }
@@ -87,7 +87,7 @@ void RequestState::use_variant(const InputVariant::Key& key) {
   const std::size_t before = active_plan_;
   const bool first = plans_.empty();
   if (known == plans_.end()) {
-    // The model without frames is what an input_frames() option compiled first, if there was one.
+    // An input_frames() option, if given, compiled the model for frames first; main_variant() is that one.
     auto variant = first && key.empty() ? model_->main_variant() : model_->variant(key);
     auto impl = variant->impl->create_request();
     plans_.push_back({std::move(variant), std::move(impl)});
@@ -97,11 +97,11 @@ void RequestState::use_variant(const InputVariant::Key& key) {
   }
   active_.store(plans_[active_plan_].impl.get(), std::memory_order_release);
   if (first || active_plan_ == before) return;
-  // The plan that is left must hold nobody's memory.
+  // The plan that is left must not hold anyone's memory.
   InferRequestImpl& left = *plans_[before].impl;
   for (std::size_t i = 0; i < plans_[before].variant->impl->ports().inputs.size(); ++i) left.bind_input(i, Tensor());
   for (std::size_t i = 0; i < outputs_.size(); ++i) left.bind_output(i, Tensor());
-  // The caller has cleared the slot whose format changed; all others go over to the new plan as they are.
+  // The caller has cleared the slot whose format changed; all others move to the new plan unchanged.
   for (const bool is_input : {true, false}) {
     auto& slots = is_input ? inputs_ : outputs_;
     for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -172,7 +172,7 @@ void RequestState::settle(PortRef port, Slot& slot, const Tensor& tensor, bool f
       slot.staging =
           port.is_input ? compiled.allocate_input(at, tensor.shape()) : compiled.allocate_output(at, tensor.shape());
     }
-    slot.tensor = bound;  // What the copy reads or writes: the routed view, where there is one.
+    slot.tensor = bound;  // What the copy reads or writes: the routed view, if there is one.
     bind(port, slot.staging);
   } else {
     if (way == Way::kInPlace) bind(port, bound);
@@ -197,7 +197,7 @@ bool is_same(const Tensor& a, const Tensor& b) {
 
 void RequestState::set(PortRef port, const Tensor& tensor) {
   check_not_busy();
-  // Setting once more what is set changes nothing, and costs nothing: no device is asked again whether it takes it.
+  // Setting the same tensor again changes nothing and costs nothing: the device is not asked again.
   if (const Slot& slot = this->slot(port); tensor && slot.from_user && slot.batch.empty() &&
                                            (slot.way == Way::kInPlace || slot.way == Way::kPacked) &&
                                            is_same(slot.tensor, tensor) && (port.is_input || tensor.is_writable()))
@@ -221,7 +221,7 @@ void RequestState::allocate(PortRef port) {
   const CompiledModelImpl& compiled = *now.variant->impl;
   Tensor tensor = port.is_input ? compiled.allocate_input(now.variant->first_input[port.index], info.static_shape)
                                 : compiled.allocate_output(port.index, info.static_shape);
-  // Inputs that nobody fills in must at least not change from run to run.
+  // Inputs that nobody fills must at least not change from run to run.
   if (port.is_input && tensor.is_host_addressable() && tensor.size_bytes() != 0)
     std::memset(tensor.data(), 0, tensor.size_bytes());
   settle(port, slot(port), tensor, false);
@@ -251,7 +251,7 @@ Tensor RequestState::get(PortRef port) {
 }
 
 Tensor RequestState::lend(PortRef port, Slot& slot) {
-  // A tensor that brought a lease of its own (a decoder's buffer) keeps it; outputs of static shape have nothing to
+  // A tensor that brought its own lease (a decoder's buffer) keeps it; outputs of static shape have nothing to
   // follow.
   if (slot.tensor.lease() || (!port.is_input && info(port).is_static)) return slot.tensor;
   if (!slot.lease) slot.lease = make_ref<SlotLease>(model_, port, reshaped_);

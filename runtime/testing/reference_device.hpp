@@ -30,7 +30,7 @@ namespace tenon::testing {
 inline constexpr Property<std::uint32_t> delay_us{"TEST_DELAY_US"};
 inline constexpr Property<std::string> fail_with{"TEST_FAIL_WITH"};
 inline constexpr Property<bool> own_queue{"TEST_OWN_QUEUE"};
-/// With a queue of its own: infer() does without it.
+/// With own_queue: infer() runs in the caller's thread all the same.
 inline constexpr Property<bool> runs_in_caller{"TEST_RUNS_IN_CALLER"};
 inline constexpr Property<bool> takes_strides{"TEST_TAKES_STRIDES"};
 /// Runs max(x, 0) of the only input itself, without the interpreter, which allocates.
@@ -301,7 +301,7 @@ class ReferenceDevice final : public Device {
                                                         const AnyMap&) override {
     return std::make_shared<ReferenceModel>(model, copy_of_config(), name(), context);
   }
-  /// The blob is a word; what it stands for is relu_model().
+  /// The blob is one word, which stands for relu_model().
   std::shared_ptr<CompiledModelImpl> import_in_context(std::istream& stream,
                                                        const std::shared_ptr<RemoteContextImpl>& context,
                                                        const AnyMap&) override;

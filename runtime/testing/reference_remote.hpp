@@ -82,7 +82,7 @@ class ReferenceContext final : public RemoteContextImpl {
   Context context_{make_ref<FarContext>()};
 };
 
-/// Far memory as the interpreter needs it: the same bytes, addressed.
+/// A host tensor over the bytes of far memory, for the interpreter.
 inline Tensor near(const Tensor& tensor) {
   if (!tensor || tensor.is_host_addressable()) return tensor;
   return Tensor(tensor.element_type(), tensor.shape(), FarMemory::start_of(tensor), tensor.byte_strides());

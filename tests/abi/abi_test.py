@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Changes the C API's description in every way that matters and looks whether scripts/abi.sh objects."""
+"""Changes the C API's description in every way that matters and checks whether scripts/abi.sh objects."""
 import pathlib
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ CHANGES = [
 
 
 def tree(folder):
-    """As much of the repository as the check reads."""
+    """The part of the repository that the check reads."""
     for name in ("bindings/c", "tests/abi", "scripts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "docs" / "reference").mkdir(parents=True)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AUTO: which device runs, when it changes, and what becomes of failures.
+// AUTO: which device runs, when it changes, and what happens on failures.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -90,7 +90,7 @@ TEST_F(Auto, TensorsStayBoundWhenARequestMoves) {
 TEST_F(Auto, StatesMoveWithTheRequest) {
   Tensor step(element::f32, {4});
   std::fill_n(step.data<float>(), 4, 2.f);
-  // 1, the initial value, and twice 2; 1 and 2 after a reset; what was set and 2.
+  // 1, the initial value, and twice 2; 1 and 2 after a reset; the value that was set and 2.
   for (const auto& [change, expected] : {std::pair{"none", 5.f}, std::pair{"reset", 3.f}, std::pair{"set", 52.f}}) {
     gate.set_open(false);
     auto model = core.compile_model(stateful(), "AUTO:GATED,CPU", hint::inference_precision(element::f32));
@@ -115,7 +115,7 @@ TEST_F(Auto, AsynchronousRequestsUseTheStreamsOfTheDeviceThatTookOver) {
   auto model = core.compile_model(relu_model(), "AUTO:GATED,CPU");
   std::vector<InferRequest> requests;
   for (int i = 0; i < 3; ++i) requests.push_back(model.create_infer_request());
-  requests[0].start_async();  // On the helper, which has one stream.
+  requests[0].start_async();  // On the fallback device, which has one stream.
   requests[0].wait();
   gate.together = 3;
   gate.set_open(true);
@@ -161,7 +161,7 @@ TEST_F(Auto, WhatCannotLoadIsNamedWithItsReason) {
   EXPECT_THAT(none, HasSubstr("libtenon_device_broken.so: "));
   const std::string all = failure([&] { core.compile_model(relu_model(), "AUTO:BROKEN"); });
   EXPECT_THAT(all, HasSubstr("libtenon_device_broken.so: "));
-  // It is passed over where there is another, whatever properties the call has.
+  // It is skipped if there is another, whatever the call's properties.
   auto model = core.compile_model(relu_model(), "AUTO:BROKEN,CPU", enable_profiling(true));
   ::setenv("TENON_DEVICE_PATH", before.c_str(), 1);
   ASSERT_TRUE(becomes(model, "CPU"));

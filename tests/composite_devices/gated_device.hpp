@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device that compiles when it is let, fails when it is told to, and runs only some operations.
+// A device that compiles when the test lets it, fails on request, and runs only some operations.
 #pragma once
 
 #include <algorithm>
@@ -15,17 +15,17 @@
 
 namespace tenon::testing {
 
-/// What all gated devices of the process do; reset by each test.
+/// Controls all gated devices of the process; each test resets it.
 struct Gate {
   std::mutex mutex;
   std::condition_variable changed;
   bool open = true;
   bool fail_compile = false;
   bool fail_infer = false;
-  std::set<std::string> only;  ///< Types of operations that it runs; empty: all.
+  std::set<std::string> only;  ///< The operation types that it runs; empty: all.
   int compiled = 0, inferred = 0;
   std::size_t streams = 1;
-  int together = 0;  ///< Inferences that wait for each other, at most some seconds.
+  int together = 0;  ///< Inferences that wait for each other, for some seconds at most.
   int inside = 0, most_inside = 0;
 
   void reset() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HETERO: what runs where, over which memory, and that it computes the same.
+// HETERO: which part runs where, over which memory, and that the results are the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 /// x -> Relu (first) -> Exp (second) -> Add with the Relu (first) -> y, and the Exp is a result too: values leave
-/// parts, come back, and are results on the way.
+/// a part, come back to it, and some of them are results.
 std::shared_ptr<Model> zigzag(const std::string& first, const std::string& second,
                               const PartialShape& shape = PartialShape{1, 8}) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, shape);

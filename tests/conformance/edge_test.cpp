@@ -27,8 +27,8 @@ void PrintTo(const EdgeCase& param, std::ostream* out) {
   *out << param.edge->name() << " from " << param.from->name() << '/' << param.variant;
 }
 
-/// A tensor as the framework makes it. Host memory that happens to begin a page would be taken in place by edges that
-/// refuse its like: then another one is made while the first is held. What always begins a page stays so.
+/// A tensor as the framework makes it. Host memory that happens to begin at a page would be taken by edges that refuse
+/// such memory otherwise: then another one is made while the first is held. Memory that always does stays so.
 Tensor usual_tensor(FrameworkUnderTest& framework, const Context& context, const std::string& variant,
                     const TensorInfo& info) {
   constexpr std::size_t kPage = 4096;
@@ -41,7 +41,7 @@ Tensor usual_tensor(FrameworkUnderTest& framework, const Context& context, const
   return made;
 }
 
-/// Every edge with every source and target that fits it: those that a plain tensor can take, and those that refuse it.
+/// Every edge with every source and target that fits it: those that can take a plain tensor, and those that refuse it.
 struct EdgeCases {
   std::vector<EdgeCase> open, refused;
 };
@@ -50,7 +50,7 @@ const EdgeCases& edge_cases() {
     struct Known {
       FrameworkUnderTest* framework;
       Context context;
-      bool is_target;  ///< False where another framework has the same context: DLPack's is the host's.
+      bool is_target;  ///< False if another framework has the same context: DLPack's is the host's.
     };
     std::vector<Known> known;
     std::map<std::string, const Edge*> edges;
@@ -62,7 +62,7 @@ const EdgeCases& edge_cases() {
         known.push_back({framework.get(), context, first});
         for (const Edge* edge : context->edges()) edges.emplace(edge->name(), edge);
       } catch (const Error&) {
-        // Unavailable here: MemoryTest says so.
+        // Unavailable here: MemoryTest reports it.
       }
     }
     EdgeCases cases;
@@ -91,7 +91,7 @@ class EdgeFixture : public ::testing::TestWithParam<EdgeCase> {
     const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name(),
                       test = name.substr(0, name.find('/'));
     for (const FrameworkUnderTest* framework : {&from, &to}) {
-      // Calls of the other side can still be made to fail.
+      // Calls on the other side can still be made to fail.
       if (const std::string reason = excluded(*framework, test); !reason.empty() && test != "NativeFailure")
         GTEST_SKIP() << reason;
     }
@@ -111,7 +111,7 @@ class EdgeFixture : public ::testing::TestWithParam<EdgeCase> {
   Tensor make(const TensorInfo& info) { return usual_tensor(from, source_context, variant, info); }
   Tensor make() { return make({element::f32, {64, 64}, {}}); }
 
-  /// The router that knows this one edge: what it does is then this edge's doing.
+  /// A router that knows only this edge, so that its behaviour is this edge's.
   std::unique_ptr<Router> router() {
     auto made = std::make_unique<Router>();
     const Edge* pointer = &edge;
@@ -121,7 +121,7 @@ class EdgeFixture : public ::testing::TestWithParam<EdgeCase> {
   Step judge(const Tensor& tensor, Access access = Access::kRead) {
     return edge.step(describe(tensor), target, access);
   }
-  /// What step says of an ordinary tensor; skips the tests of content when that is a refusal.
+  /// The step for an ordinary tensor; skips the tests of contents if the edge refuses it.
   std::optional<Reached> ordinary(Access access = Access::kRead) {
     const Tensor tensor = make();
     if (!tensor) return std::nullopt;
@@ -170,7 +170,7 @@ TEST_P(EdgeTest, StepAndMapAgree) {
         continue;
       }
       const Reached& reached = std::get<Reached>(step);
-      if (writes(access) && (reached.copies || reached.result.read_only)) continue;  // The router never asks for it.
+      if (writes(access) && (reached.copies || reached.result.read_only)) continue;  // The router never requests it.
       fill(source, 1);
       const Tensor mapped = edge.map(source, target, options);
       ASSERT_TRUE(mapped) << what << ": map returned an empty tensor";
@@ -222,7 +222,7 @@ TEST_P(EdgeTest, AliasesWhereItSaysItShares) {
   }
   options.access = reached->result.read_only ? Access::kRead : Access::kReadWrite;
   for (unsigned round = 0; round < 3;
-       ++round) {  // Mapped again each time: the reused view must still be the same bytes.
+       ++round) {  // Mapped again each time: the reused view must still show the same bytes.
     const Tensor mapped = edge.map(source, target, options);
     fill(source, 10 * round);
     EXPECT_EQ(content(mapped), pattern(source.size_bytes(), 10 * round)) << "a write to the source is not seen";
@@ -233,7 +233,7 @@ TEST_P(EdgeTest, AliasesWhereItSaysItShares) {
 }
 
 TEST_P(EdgeTest, NeverServesTheViewOfMemoryThatIsGone) {
-  // Allocators hand out the same address, pools the same slot, drivers the same handle: contents and extents must be
+  // Allocators return the same address, pools the same slot, drivers the same handle: contents and extents must be
   // the new ones.
   for (std::size_t rows : {64u, 32u, 96u, 64u}) {
     const Tensor source = make({element::u8, {rows, 64}, {}});
@@ -320,7 +320,7 @@ TEST_P(EdgeTest, ManyThreadsGetOneView) {
     threads.emplace_back([&, i] {
       ++waiting;
       while (waiting < kThreads) {
-      }  // All at once, so that they do meet.
+      }  // All at once, so that they do overlap.
       mapped[static_cast<std::size_t>(i)] = edge.map(source, target, options);
     });
   }
@@ -390,7 +390,7 @@ TEST_P(EdgeTest, MapsFramesPlaneByPlane) {
     Frame source = from.make_frame(source_context, variant, info);
     if (!source) continue;
     const std::string what(format_info(format).name);
-    // An edge may take one plane and refuse the next: a platform has images of one channel, and none of two.
+    // An edge may take one plane and refuse the next: a platform may have images of one channel but not of two.
     if (std::any_of(source.planes().begin(), source.planes().end(),
                     [&](const Tensor& plane) { return std::holds_alternative<Refusal>(judge(plane)); }))
       continue;
@@ -414,7 +414,7 @@ TEST_P(EdgeTest, MapsFramesPlaneByPlane) {
       fill(luma, 99);
       expected[0] = pattern(luma.size_bytes(), 99);
     }
-    source = {};  // What was mapped keeps its source alive.
+    source = {};  // Whatever was mapped keeps its source alive.
     for (std::size_t p = 0; p < planes; ++p) EXPECT_EQ(content(mapped.plane(p)), expected[p]) << what << " plane " << p;
     if (planes > 1) {
       EXPECT_NE(content(mapped.plane(0)), content(mapped.plane(1))) << what << ": chroma reads as luma";

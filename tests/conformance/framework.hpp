@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a framework supplies so that the conformance suite can run over it.
+// What a framework provides so that the conformance suite can test it.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@
 
 namespace tenon::conformance {
 
-/// Memory and, for pools and foreign references, the use of it that a tensor over it must hold.
+/// Memory and, for pools and foreign references, the lease that a tensor over it must hold.
 struct Allocation {
   Ref<Memory> memory;
   Lease lease;
 };
 
 /// A test that does not apply, and why. `test` is the test's name ("EdgeTest.Threads" is "Threads"), or "format:<name>"
-/// for a pixel format ("format:yuy2"). Exclusions are printed as skipped with their reason, never left out in silence.
+/// for a pixel format ("format:yuy2"). Exclusions are printed as skipped with their reason, never omitted silently.
 struct Exclusion {
   std::string test;
   std::string reason;
 };
 
-/// The factory of one framework. It lies in the framework's folder as `conformance.cpp`, is found there by CMake, and
+/// The factory of one framework. It is `conformance.cpp` in the framework's folder, where CMake finds it, and
 /// ends with
 ///     const bool registered = tenon::conformance::add(std::make_unique<XUnderTest>());
 /// The suite takes every edge of every registered context, from every registered framework whose memory has the edge's
@@ -38,21 +38,21 @@ class FrameworkUnderTest {
   /// "null"; letters, digits and underscores: it becomes part of test names.
   virtual std::string_view name() const = 0;
 
-  /// A context; a fresh one at each call where the framework has such. Its kind() is the kind of memory made below.
-  /// @errors kUnavailable when the machine lacks what it takes: the tests are then skipped with the message.
+  /// A context; a fresh one at each call if the framework has several. Its kind() is the kind of memory made below.
+  /// @errors kUnavailable when the machine lacks something needed: the tests are then skipped with the message.
   virtual Context make_context() = 0;
 
-  /// The ways in which memory of this framework comes into being ("owned", "borrowed", "pooled"); each is tested by
-  /// itself.
+  /// The ways in which this framework's memory can be created ("owned", "borrowed", "pooled"); each is tested
+  /// separately.
   virtual std::vector<std::string> variants() const { return {"default"}; }
 
-  /// Memory of at least wanted.size_bytes. Only what make_tensor() and make_frame() below call: those that override
-  /// both need not.
+  /// Memory of at least wanted.size_bytes. Only make_tensor() and make_frame() below call it: not needed if
+  /// both are overridden.
   virtual Allocation make_memory(const Context& context, std::string_view variant, const Requirements& wanted) {
     return {context->allocate(wanted), {}};
   }
 
-  /// A tensor at `offset` in new memory. Empty when this framework has frames only. The suite fills it by
+  /// A tensor at `offset` in new memory. Empty if this framework only has frames. The suite fills it by
   /// context->write().
   virtual Tensor make_tensor(const Context& context, std::string_view variant, const TensorInfo& info,
                              std::size_t offset = 0) {
@@ -63,7 +63,7 @@ class FrameworkUnderTest {
     return Tensor(info, std::move(made.memory), offset, std::move(made.lease));
   }
 
-  /// A frame with all planes in one allocation where the framework allows. Empty when it has no such format: then
+  /// A frame with all planes in one allocation if the framework allows that. Empty if it has no such format: then
   /// exclusions() must have "format:<name>".
   virtual Frame make_frame(const Context& context, std::string_view variant, const FrameInfo& info) {
     Requirements wanted;
@@ -74,27 +74,27 @@ class FrameworkUnderTest {
     return Frame::over(info, made.memory, wanted, std::move(made.lease));
   }
 
-  /// Native objects alive that this framework made or refers to (handles, references, buffers out of a pool). Counted
-  /// before and after: equal numbers mean that everything was released, and nothing twice.
+  /// Number of live native objects that this framework made or refers to (handles, references, pool buffers in use).
+  /// Counted before and after: equal numbers mean that everything was released, and nothing twice.
   virtual std::size_t live_objects() const = 0;
 
-  /// Frees what is kept for reuse (idle pool buffers, with their views in other contexts); called before each count.
+  /// Frees memory kept for reuse (idle pool buffers, with their views in other contexts); called before each count.
   virtual void drop_idle() {}
 
-  /// Makes the n-th native call from now on fail once (1: the next one); 0 takes that back. Returns false when this
-  /// framework calls nothing that can fail or has no means to make it fail: exclusions() must then have
+  /// Makes the n-th native call from now on fail once (1: the next one); 0 cancels that. Returns false if this
+  /// framework makes no calls that can fail or can't make them fail: exclusions() must then have
   /// "NativeFailure".
   virtual bool fail_native_call(std::size_t n) { return false; }
-  /// Whether the failure asked for has happened since.
+  /// Whether the requested failure has happened since.
   virtual bool native_call_failed() const { return false; }
 
   virtual std::vector<Exclusion> exclusions() const { return {}; }
 };
 
-/// Adds a framework to those under test. Called before main() from the frameworks' conformance.cpp, which are linked as
+/// Adds a framework to be tested. Called before main() by the frameworks' conformance.cpp, which are linked as
 /// objects.
 bool add(std::unique_ptr<FrameworkUnderTest> framework);
-/// All that were added, by name.
+/// All added frameworks, by name.
 const std::vector<std::unique_ptr<FrameworkUnderTest>>& all();
 
 }  // namespace tenon::conformance

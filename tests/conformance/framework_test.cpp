@@ -32,7 +32,7 @@ class MemoryTest : public ::testing::TestWithParam<MemoryCase> {
       GTEST_SKIP() << reason;
     try {
       context = framework.make_context();
-      // Once for whatever the framework and the standard library set up on first use.
+      // Once, so that the framework and the standard library set up what they do on first use.
       make({element::u8, {16}, {}});
     } catch (const Error& error) {
       if (error.code() != Code::kUnavailable) throw;
@@ -77,7 +77,7 @@ TEST_P(MemoryTest, KeepsWhatIsWritten) {
     if (!info.strides.empty()) {
       EXPECT_EQ(tensor.byte_strides(), info.strides) << "strides were dropped";
     }
-    for (unsigned seed : {1u, 2u}) {  // Twice: once over what was never written, once over other bytes.
+    for (unsigned seed : {1u, 2u}) {  // Twice: over memory never written, and over other bytes.
       fill(tensor, seed);
       EXPECT_EQ(content(tensor), pattern(tensor.size_bytes(), seed)) << to_string(info.shape);
     }
@@ -85,7 +85,7 @@ TEST_P(MemoryTest, KeepsWhatIsWritten) {
 }
 
 TEST_P(MemoryTest, WritesNothingOutsideTheTensor) {
-  // Two neighbours in one memory, and the padding between rows, must survive a write to the one in the middle.
+  // Both neighbours in one memory, and the padding between rows, must survive a write to the one in the middle.
   const Tensor whole = make({element::u8, {8, 64}, {}});
   if (!whole) GTEST_SKIP() << framework.name() << " has no plain tensors";
   fill(whole, 1);
@@ -117,11 +117,11 @@ TEST_P(MemoryTest, IsReleasedOnceWhateverGoesFirst) {
       Tensor copy = tensor;
       Tensor part = tensor.slice({1, 1}, {3, 3});
       const std::vector<std::byte> whole_bytes = pattern(copy.size_bytes(), 4), part_bytes = content(part);
-      if (order == 0) tensor = {}, copy = {};  // The region alone keeps the memory.
+      if (order == 0) tensor = {}, copy = {};  // Only the region keeps the memory alive.
       if (order == 1) part = {}, tensor = {};
       if (order == 2) context = {};  // Memory keeps what it needs of its context.
       const Tensor& left = part ? part : copy;
-      // Whoever gets the freed bytes next writes over them: what is left must not be those.
+      // The next owner of freed bytes writes over them: the remaining tensor must not be affected.
       const Tensor next = context ? make({element::f32, {64, 64}, {}}) : Tensor();
       if (next) fill(next, 5);
       EXPECT_EQ(content(left), part ? part_bytes : whole_bytes) << "order " << order;
@@ -164,7 +164,7 @@ TEST_P(MemoryTest, NativeFailure) {
     ++failures;
   }
   EXPECT_GT(failures, 0u) << "no native call was made to fail";
-  const Tensor tensor = make({element::u8, {100}, {}});  // And the framework works on.
+  const Tensor tensor = make({element::u8, {100}, {}});  // And the framework still works.
   if (tensor) {
     fill(tensor, 6);
     EXPECT_EQ(content(tensor), pattern(100, 6));

@@ -78,7 +78,7 @@ TEST(KnownDefectsCycle, ContextAndMappingsDieTogether) {
   EXPECT_EQ(alive, 0);
 }
 
-// There: mappings were cached by raw handle: a handle that came round again brought the old extents.
+// There: mappings were cached by raw handle, so a reused handle had the old extents.
 TEST_F(KnownDefects, ReusedAddressBringsNoStaleMapping) {
   alignas(64) static std::byte arena[4096];
   for (std::size_t rows : {16u, 32u, 8u}) {
@@ -100,7 +100,7 @@ TEST_F(KnownDefects, MappingsDoNotPileUp) {
   EXPECT_EQ(null::native::live_blocks(), blocks_before);
 }
 
-// There: the cache kept the mapping and dropped what it was mapped from: use after free.
+// There: the cache kept the mapping and dropped its source: use after free.
 TEST_F(KnownDefects, MappingKeepsItsParentAlive) {
   bool released = false;
   alignas(64) static std::byte bytes[256];
@@ -133,7 +133,7 @@ TEST_F(KnownDefects, ChromaOnOneDescriptorIsNotLuma) {
   EXPECT_EQ(null::native::live_blocks(), blocks_before + 1) << "one import per allocation, planes are offsets into it";
 }
 
-// There: a frame let go of the frame that it was mapped from.
+// There: a mapped frame released the frame that it was mapped from.
 TEST_F(KnownDefects, MappedFrameKeepsItsSourceAndPoolBuffer) {
   cpu::FramePool pool({kI420, 64, 48}, {}, 1);
   Frame frame = pool.acquire();
@@ -192,7 +192,7 @@ TEST_F(KnownDefects, RegionsStartAtWholePixels) {
   EXPECT_EQ(wide.offset(), 36u);
 }
 
-// There: strides were dropped on the way, so padded rows came out sheared.
+// There: strides were lost on the way, so padded rows came out sheared.
 TEST_F(KnownDefects, StridesTravelAlong) {
   const Tensor whole = numbered({16, 64});
   const Tensor padded(element::u8, {16, 50}, whole.data(), {64, 1});
@@ -232,7 +232,7 @@ TEST_F(KnownDefects, SizesPast2To31AreExact) {
             Code::kInvalidArgument);
 }
 
-// There: OpenCL -> CPU returned null. Here the way to the CPU gives a tensor or throws.
+// There: OpenCL -> CPU returned null. Here mapping to the CPU gives a tensor or throws.
 TEST_F(KnownDefects, MappingToTheCpuNeverGivesAnEmptyTensor) {
   for (bool host_visible : {true, false}) {
     Requirements wanted;
@@ -249,7 +249,7 @@ TEST_F(KnownDefects, MappingToTheCpuNeverGivesAnEmptyTensor) {
   }
 }
 
-// There: registries without locks crashed when threads mapped at once.
+// There: registries without locks crashed when threads mapped concurrently.
 TEST_F(KnownDefects, ThreadsMayMapAtOnce) {
   cpu::Pool pool(4096, 8);
   std::vector<std::thread> threads;

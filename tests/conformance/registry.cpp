@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frameworks under test, and what the suite counts on the process.
+// The frameworks under test, and the counts that the suite takes of the process.
 #include <algorithm>
 #include <filesystem>
 
@@ -60,7 +60,7 @@ std::vector<TensorInfo> sample_infos() {
   return {
       {element::u8, {1000}, {}},
       {element::f32, {2, 3, 5, 7}, {}},
-      {element::u8, {33, 50}, {64, 1}},        // Rows padded, as in a picture.
+      {element::u8, {33, 50}, {64, 1}},        // Padded rows, as in a picture.
       {element::f16, {4, 5, 3}, {128, 8, 2}},  // Padded along two axes.
       {element::i64, {}, {}},                  // A scalar.
       {element::u8, {0, 4}, {}},               // No elements.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two halves of the suite share.
+// Shared by the two halves of the suite.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,18 @@
 namespace tenon::conformance {
 
 std::size_t open_descriptors();
-/// Why `test` does not apply to `framework`; empty when it does.
+/// The reason why `test` does not apply to `framework`; empty if it does.
 std::string excluded(const FrameworkUnderTest& framework, std::string_view test);
-/// Bytes that depend on every bit of place and seed: a shifted or stale buffer does not match.
+/// Bytes that depend on every bit of position and seed: a shifted or stale buffer does not match.
 std::vector<std::byte> pattern(std::size_t size, unsigned seed);
 /// Writes and reads through the tensor's own framework.
 void fill(const Tensor& tensor, unsigned seed);
 std::vector<std::byte> content(const Tensor& tensor);
-/// Shapes, strides and types that every framework and edge meets.
+/// Shapes, strides and types with which every framework and edge is tested.
 std::vector<TensorInfo> sample_infos();
 std::vector<PixelFormat> sample_formats();
 
-/// Live objects of all frameworks and open descriptors: equal before and after means released, once each.
+/// Live objects of all frameworks and open descriptors: equal counts before and after mean released, once each.
 struct Census {
   std::vector<std::size_t> counts;
   friend bool operator==(const Census&, const Census&) = default;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Deletes one folder at a time from a copy of the tree: CMake must configure what is left, and nothing that it would then build may
+"""Deletes one folder at a time from a copy of the tree: CMake must configure the rest, and nothing that it would then build may
 include what is gone: deletable_test.py [FOLDER...] (default: each framework, bridge, device, driver, binding, tool and example).
 
-Includes are followed by reading, and by the preprocessor where that finds one missing, so that a folder takes seconds and not a
-build. Folders are taken as git has them: what is not committed is not looked at.
+Includes are followed by reading, and by the preprocessor if that finds one missing, so that a folder takes seconds and not a
+build. Folders are taken from git: changes that are not committed are ignored.
 """
 import json
 import pathlib
@@ -17,7 +17,7 @@ import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PARENTS = ("frameworks", "bridges", "devices", "drivers", "bindings", "tools", "examples")
-STAND_ON = {"frameworks/cpu"}  # A hub: others stand on it.
+STAND_ON = {"frameworks/cpu"}  # A hub: others depend on it.
 INCLUDE = re.compile(r'^\s*#\s*include\s*<tenon/([^>]+)>', re.MULTILINE)
 
 
@@ -34,23 +34,23 @@ class Tree:
 
     def __init__(self, top: pathlib.Path):
         self.top = top
-        self.reached = {}  # Of each file of ours: the headers that it may reach and that are not there.
+        self.reached = {}  # For each of our files: the missing headers that it may reach.
 
     def may_miss(self, path: pathlib.Path):
-        """The missing headers that a file reaches, whatever #if stands around them."""
+        """The missing headers that a file reaches, whatever #if encloses them."""
         if path in self.reached:
             return self.reached[path]
-        found = self.reached[path] = set()  # Already there for whoever includes in a circle.
+        found = self.reached[path] = set()  # Set first, so that files which include each other end.
         for header in INCLUDE.findall(path.read_text(errors="replace")):
             target = self.top / header
             found |= self.may_miss(target) if target.exists() else {header}
         return found
 
     def misses(self, command):
-        """Those that the compiler's preprocessor asks for."""
+        """The missing headers that the compiler's preprocessor needs."""
         words = shlex.split(command["command"])
         at = words.index("-o")
-        words = words[:at] + words[at + 2:] + ["-M", "-MG"]  # -MG: a missing header is listed, as one to be generated.
+        words = words[:at] + words[at + 2:] + ["-M", "-MG"]  # -MG: missing headers are listed as if to be generated.
         done = subprocess.run(words, cwd=command["directory"], capture_output=True, text=True)
         asked = set(done.stdout.replace("\\\n", " ").split())
         return {header for header in self.may_miss(pathlib.Path(command["file"])) if f"tenon/{header}" in asked}
@@ -66,7 +66,7 @@ class Tree:
 
 
 def without(tree: pathlib.Path, folder: str):
-    """@return what is wrong once the folder is deleted."""
+    """@return the problems once the folder is deleted."""
     subprocess.run(["git", "-C", tree, "checkout", "-q", "."], check=True)
     shutil.rmtree(tree / folder)
     done = subprocess.run(["cmake", "--fresh", "--preset", "release"], cwd=tree, capture_output=True, text=True)

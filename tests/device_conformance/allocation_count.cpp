@@ -17,10 +17,10 @@ std::atomic<std::int64_t> made{0};
 std::atomic<std::int64_t> freed{0};
 std::atomic<std::int64_t> own{0};
 
-/// File of the program or library that has the address; null when unknown.
+/// File name of the program or library that contains the address; null if unknown.
 const char* object_of(const void* address) {
 #ifdef DLFO_STRUCT_HAS_EH_DBASE  // glibc 2.35 and later.
-  // dladdr also looks for the symbol, through all of them: with a large library each allocation takes 0.1 ms.
+  // dladdr also searches all symbols: with a large library each allocation would take 0.1 ms.
   dl_find_object found{};
   if (_dl_find_object(const_cast<void*>(address), &found) != 0 || !found.dlfo_link_map) return nullptr;
   return found.dlfo_link_map->l_name;
@@ -30,8 +30,8 @@ const char* object_of(const void* address) {
 #endif
 }
 
-/// Ours: the program itself and Tenon's libraries, and what libstdc++ allocates on behalf of someone. What oneDNN, TBB
-/// and the like allocate inside one call is theirs.
+/// Ours: the program itself and Tenon's libraries, and allocations of libstdc++ on their behalf. Allocations of oneDNN,
+/// TBB and the like within a call are theirs.
 bool is_ours(const void* caller) {
   const char* path = object_of(caller);
   if (!path) return true;
@@ -44,7 +44,7 @@ bool is_ours(const void* caller) {
 void* take_or_null(std::size_t size, std::size_t alignment, const void* caller) noexcept {
   made.fetch_add(1, std::memory_order_relaxed);
   if (is_ours(caller)) own.fetch_add(1, std::memory_order_relaxed);
-  // aligned_alloc wants a multiple of the alignment.
+  // aligned_alloc requires a multiple of the alignment.
   return alignment <= alignof(std::max_align_t)
              ? std::malloc(size ? size : 1)
              : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One suite over every device that the registry finds, the reference interpreter among them: what each must do alike.
+// One suite over every device that the registry finds, the reference interpreter included: requirements common to all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::shared_ptr<op::v0::Constant> constant(const Shape& shape, unsigned seed) {
   return std::make_shared<op::v0::Constant>(noise(shape, seed));
 }
 
-/// Convolution, bias, Relu, pooling, MatMul, Softmax: the ways through a device's compiler that every classifier takes.
+/// Convolution, bias, Relu, pooling, MatMul, Softmax: the operations of every classifier.
 std::shared_ptr<Model> small_network() {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 3, 16, 16});
   x->set_friendly_name("image");
@@ -68,7 +68,7 @@ void expect_close(const Tensor& actual, const Tensor& expected, const std::strin
 class DeviceConformance : public OnDevice {};
 TENON_ON_EVERY_DEVICE(DeviceConformance);
 
-/// A device that is not found has no tests, which nobody would see.
+/// A device that is not found has no tests, which would go unnoticed.
 TEST(DevicesOfTheBuild, TheNamedDriversNpuIsAmongThem) {
   if (driver_is_named()) {
     EXPECT_THAT(devices(), Contains(::testing::StartsWith("NPU")));
@@ -135,7 +135,7 @@ TEST_P(DeviceConformance, ListsWhatItCannotRun) {
   auto tanh = std::make_shared<op::v0::Tanh>(x->output(0));
   tanh->set_friendly_name("squash");
   const auto other = std::make_shared<Model>(OutputVector{tanh->output(0)}, ParameterVector{x});
-  // What query_model says is what compile_model does.
+  // compile_model does what query_model says.
   if (core.query_model(other, name).count("squash")) {
     EXPECT_NO_THROW(core.compile_model(other, name));
   } else {
@@ -171,7 +171,7 @@ TEST_P(DeviceConformance, TakesUnalignedAndStridedTensors) {
   auto request = core.compile_model(model, name).create_infer_request();
   std::vector<float> memory(64);
   for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<float>(i);
-  // One float off any alignment; and a region of a wider matrix.
+  // One float away from any alignment; and a region of a wider matrix.
   const Tensor a(element::f32, {2, 3}, memory.data() + 1);
   const Tensor b = Tensor(element::f32, {4, 8}, memory.data() + 16).slice({1, 2}, {3, 5});
   Tensor wide(element::f32, {4, 8});
@@ -315,16 +315,16 @@ TEST_P(DeviceConformance, NothingPilesUp) {
   const std::int64_t live = live_allocations();
   for (int i = 0; i < 10; ++i) cycle();
   EXPECT_EQ(open_descriptors(), before);
-  // What a worker thread was the last to hold goes a moment later.
+  // Objects whose last reference a worker held are freed a moment later.
   for (int i = 0; i < 200 && live_allocations() - live >= 100; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  // Workers that end and caches that fill up move the number a little; a leak of a model would move it by hundreds.
+  // Ending workers and filling caches change the number a little; a leaked model would change it by hundreds.
   EXPECT_LT(live_allocations() - live, 100);
 }
 
 TEST_P(DeviceConformance, SteadyStateAllocatesNothingOfOurs) {
   AnyMap properties;
-  // The interpreter allocates every tensor anew by design; with its built-in Relu what remains is the runtime.
+  // The interpreter allocates every tensor anew by design; with its built-in Relu only the runtime remains.
   if (name == "REFERENCE") properties.insert(tiny_relu(true));
   auto compiled = core.compile_model(relu_model(PartialShape{1, 64}), name, properties);
   auto request = compiled.create_infer_request();
@@ -340,7 +340,7 @@ TEST_P(DeviceConformance, SteadyStateAllocatesNothingOfOurs) {
     request.start_async();
     request.wait();
   };
-  // AUTO begins on the CPU, in parentheses, while another thread compiles for the device that it moves to.
+  // AUTO begins on the CPU, listed in parentheses, while another thread compiles for the device to which it moves.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   const auto still_moves = [&] {
     const auto running_on = compiled.get_property(execution_devices);
@@ -348,7 +348,7 @@ TEST_P(DeviceConformance, SteadyStateAllocatesNothingOfOurs) {
   };
   while (still_moves() && std::chrono::steady_clock::now() < deadline) once(), once_async();
   for (int i = 0; i < 20; ++i) once(), once_async();
-  // The least of three: a thread that a test before left to end may allocate its last meanwhile.
+  // The least of three, since a thread that ends after an earlier test may still allocate.
   const auto allocations_of = [](const auto& call) {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (int attempt = 0; attempt < 3; ++attempt) {
@@ -393,7 +393,7 @@ TEST_P(DeviceConformance, ExportsOrSaysThatItCannot) {
   }
   for (const char* port : {"scores", "features"})
     expect_close(imported.get_tensor(port), original.get_tensor(port), port);
-  // OpenVINO's blobs have no checksum: it takes what lacks its end.
+  // OpenVINO's blobs have no checksum: it accepts truncated ones.
   if (name.compare(0, 8, "OPENVINO") == 0) return;
   for (const std::size_t size : {std::size_t{0}, std::size_t{10}, bytes.size() / 2, bytes.size() - 1}) {
     std::istringstream cut(bytes.substr(0, size));
@@ -452,7 +452,7 @@ TEST_P(DeviceConformance, RemoteTensorsAreUsedInPlaceOrThereIsNoContext) {
     EXPECT_THROW(core.compile_model(relu_model(), name).get_context(), NotImplemented);
     return;
   } catch (const Error&) {
-    return;  // Another library's words.
+    return;  // The messages are another library's.
   }
   auto compiled = core.compile_model(relu_model(), context, zero_copy(ZeroCopy::kRequire));
   RemoteTensor x = context.create_tensor(element::f32, {1, 4}), y = context.create_tensor(element::f32, {1, 4});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of a request that no device may bend: ports, batches, what is refused and in which words, Busy.
+// The rules of a request that hold on every device: ports, batches, what is refused and with which message, Busy.
 #include <gmock/gmock.h>
 
 #include <functional>
@@ -148,7 +148,7 @@ TEST_P(RequestRules, BatchesOfTensors) {
               HasSubstr("Strides for batched tensors should be default."));
   request.infer();
   EXPECT_THAT(values_of(request.get_output_tensor()), ElementsAre(1, 0, 2, 0, 3, 0)) << "refusals change nothing";
-  // One tensor is set_tensor, which ends the batch.
+  // A single tensor is set_tensor, which ends the batch.
   const Tensor whole = floats({3, 2}, {6, 5, 4, 3, 2, 1});
   request.set_input_tensors({whole});
   EXPECT_EQ(request.get_input_tensor().data(), whole.data());
@@ -189,7 +189,7 @@ TEST_P(RequestRules, ADynamicBatchIsAsLongAsWhatIsSet) {
   EXPECT_THROW(request.set_input_tensors({item(1), item(1), item(1), item(1), item(1)}), Error);
 }
 
-/// Long enough to be seen running; the callback holds it there, whatever the device's speed.
+/// Long enough to be observed running; the callback holds it there, whatever the device's speed.
 TEST_P(RequestRules, WhatIsBusySaysSo) {
   auto model = relu_model(PartialShape{64, 65536});
   AnyMap properties;
@@ -204,7 +204,7 @@ TEST_P(RequestRules, WhatIsBusySaysSo) {
   for (int attempt = 0; attempt < 20 && busy == 0; ++attempt) {
     request.start_async();
     try {
-      request.infer();  // May come too late to find it running.
+      request.infer();  // May be too late to find it running.
     } catch (const Busy& error) {
       ++busy;
       EXPECT_THAT(error.what(), HasSubstr("Infer Request is busy"));
@@ -213,7 +213,7 @@ TEST_P(RequestRules, WhatIsBusySaysSo) {
                [&] { request.get_output_tensor(); }, [&] { request.start_async(); }, [&] { request.query_state(); },
                [&] { request.get_profiling_info(); }, [&] { request.set_callback([](std::exception_ptr) {}); }}) {
         try {
-          call();  // The inference may end in between; what is thrown while it runs must be Busy.
+          call();  // The inference may end in between; an error while it runs must be Busy.
         } catch (const Busy&) {
         } catch (const Error& other) {
           EXPECT_EQ(other.code(), Code::kFailedPrecondition) << other.what();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamic shapes from end to end, and variables: on every device alike.
+// Dynamic shapes from end to end, and variables: the same on every device.
 #include <gmock/gmock.h>
 
 #include <tenon/core/ledger.hpp>
@@ -50,7 +50,7 @@ TEST_P(Shapes, SetShapeOnTheRequestsTensorReachesTheRequest) {
     EXPECT_THAT(values_of(y), Each(static_cast<float>(rows)));
   }
   EXPECT_THAT(error_of([&] { x.set_shape({2, 3}); }).what(), HasSubstr("Could set new shape: "));
-  // Another tensor ends the old one's say.
+  // Once another tensor is set, the old one has no effect.
   request.set_tensor("x", floats({1, 2}, {7, -7}));
   x.set_shape({3, 2});
   request.infer();
@@ -110,7 +110,7 @@ TEST_P(Shapes, TheUsersOutputTakesWhatFitsAndIsNotOverrun) {
   request.set_tensor("y", Tensor(element::f32, {1, 2}, memory.data()));
   EXPECT_THAT(error_of([&] { request.infer(); }).what(), HasSubstr("too small"));
   EXPECT_THAT(memory, ElementsAre(1, 2, 3, 4, 5, 6, -1, -1)) << "nothing may be written beside the user's tensor";
-  // Memory that is a tensor's own may grow.
+  // A tensor that owns its memory may grow.
   Tensor mine(element::f32, {1, 2});
   request.set_tensor("y", mine);
   request.infer();
@@ -140,7 +140,7 @@ TEST_P(States, LiveFromRunToRun) {
   ASSERT_EQ(states.size(), 1u);
   EXPECT_EQ(states[0].get_name(), "sum");
   EXPECT_THAT(values_of(states[0].get_state()), ElementsAre(4, 22));
-  // The same for the request's life, and another request has its own.
+  // The same objects for the request's life; another request has its own.
   auto other = core.compile_model(running_sum(), name).create_infer_request();
   other.set_tensor("x", floats({1, 2}, {0, 0}));
   other.infer();
@@ -180,7 +180,7 @@ TEST_P(States, CheckWhatIsSet) {
   state.set_state(whole);
   request.infer();
   EXPECT_THAT(values_of(request.get_tensor("y")), ElementsAre(8, 0)) << "another type is converted";
-  // The value that was given is the caller's afterwards.
+  // The state keeps a copy: the caller's tensor stays the caller's.
   Tensor given = floats({1, 2}, {5, 5});
   state.set_state(given);
   given.data<float>()[0] = 1000;

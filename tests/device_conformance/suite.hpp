@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every file of the device suite shares: the devices, and a fixture for one of them.
+// Shared by the device suite: the devices, and a fixture for one of them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 
 namespace tenon::testing {
 
-/// All that the registry finds, the reference interpreter among them, and those that are made of others.
+/// All devices that the registry finds, including the reference interpreter and composite ones.
 inline std::vector<std::string> devices() {
   static const bool registered = [] {
     register_device(reference_module());
@@ -55,7 +55,7 @@ inline std::vector<float> values_of(const Tensor& tensor) {
 
 class OnDevice : public ::testing::TestWithParam<std::string> {
  protected:
-  /// Results are compared as f32: devices that would rather compute in bf16, alone or inside another, are told not to.
+  /// Results are compared as f32: devices that prefer bf16, alone or inside another, are told to compute in f32.
   void SetUp() override {
     for (const std::string& each : core.get_available_devices()) {
       for (const PropertyName& property : core.get_property(each, supported_properties)) {
@@ -65,7 +65,7 @@ class OnDevice : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  /// Host memory that the device uses where it lies: any, or its context's where it has one.
+  /// Host memory that the device uses in place: any, or its context's if it has one.
   Tensor host_tensor(const Shape& shape, const std::vector<float>& values) {
     Tensor tensor;
     try {
@@ -77,7 +77,7 @@ class OnDevice : public ::testing::TestWithParam<std::string> {
     return tensor;
   }
 
-  /// A frame whose planes the device reads where they lie.
+  /// A frame whose planes the device reads in place.
   Frame host_frame(const FrameInfo& info) {
     const Frame plain = Frame::allocate(info);
     try {
@@ -89,7 +89,7 @@ class OnDevice : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  /// An extent that inputs give: without an upper bound, unless the device's compiler wants one.
+  /// An extent determined by the inputs: without an upper bound, unless the device's compiler needs one.
   Dimension any_extent() {
     try {
       core.compile_model(relu_model(PartialShape{Dimension::dynamic(), 2}), name);
@@ -100,7 +100,7 @@ class OnDevice : public ::testing::TestWithParam<std::string> {
     return Dimension::dynamic();
   }
 
-  /// NUM_STREAMS for compile_model, where the device has more than one to give.
+  /// NUM_STREAMS for compile_model, if the device supports more than one.
   AnyMap streams(int count) {
     for (const PropertyName& property : core.get_property(name, supported_properties))
       if (property == num_streams.name() && property.is_mutable()) return {num_streams(count)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State exists once per process, whoever loads core and however.
+// State exists once per process, whichever module loads core and how.
 #include <gtest/gtest.h>
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ namespace {
 using namespace tenon;
 using dlopen_state::Module;
 
-/// Loaded once and never unloaded, as plugins' classes may live on.
+/// Loaded once and never unloaded, since plugins' classes may live on.
 const std::vector<const Module*>& modules() {
   static const std::vector<const Module*> loaded = [] {
     std::vector<const Module*> all;

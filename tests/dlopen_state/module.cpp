@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A module as plugins are: hidden symbols, loaded with RTLD_LOCAL, linked with tenon::core.
+// A module built like plugins: hidden symbols, loaded with RTLD_LOCAL, linked with tenon::core.
 #include <cstring>
 
 #include <tenon/core/error.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Built at configuration by a second compiler: what core's public headers ask of a compiler and its standard library.
+// Built at configuration by a second compiler: what core's public headers need of a compiler and its standard library.
 #include <atomic>
 #include <compare>
 #include <concepts>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the test asks of each module.
+// The functions that each module exports to the test.
 #pragma once
 
 #include <tenon/core/context.hpp>
@@ -10,7 +10,7 @@ namespace dlopen_state {
 
 inline constexpr tenon::MemoryKind kStateKind{"state"};
 
-/// A framework class that every module compiles for itself, as header-only frameworks are.
+/// A framework class that every module compiles for itself, as header-only frameworks do.
 class StateContext final : public tenon::ContextImpl {
  public:
   explicit StateContext(const char* owner) : owner_(owner) {}
@@ -28,7 +28,7 @@ struct Module {
   tenon::EdgeId (*edge_id)(const char* name);
   tenon::Context (*host)();
   tenon::Context (*make_context)();
-  /// The owner of a StateContext that another module made; null when the cast fails.
+  /// The owner of a StateContext that another module made; null if the cast fails.
   const char* (*owner_of)(const tenon::Context& context);
   void (*throw_error)();
   /// Whether a tenon::Error thrown by `body` was caught as one, with its code.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing, element-wise steps, and the choice between all.
+// Making choices, element-wise steps, and choosing among all steps.
 #include <algorithm>
 #include <random>
 
@@ -25,7 +25,7 @@ void Builder::grow() {
   try {
     step();
   } catch (const std::exception&) {
-    items_.resize(before);  // The operation does not take such shapes.
+    items_.resize(before);  // The operation does not accept such shapes.
   }
   for (std::size_t i = before; i < items_.size();) {
     if (element_count(items_[i].shape()) > kMostElements || items_[i].shape().size() > 5)
@@ -48,7 +48,7 @@ OutputVector Builder::results() {
 Shape Builder::random_shape() {
   static const std::vector<std::size_t> kExtents{2, 1, 3, 4, 8, 16, 5, 17};
   const auto extent = [&] { return choices_.one_of(kExtents); };
-  if (choices_.once_in(40)) return {1, 160, 64};  // Enough for several threads.
+  if (choices_.once_in(40)) return {1, 160, 64};  // Large enough for several threads.
   switch (choices_.below(5)) {
     case 0:
       return {extent() * 4, extent()};
@@ -67,7 +67,7 @@ Shape Builder::random_shape() {
 }
 
 Item& Builder::any() {
-  // The latest are likelier: depth before breadth.
+  // The latest are more likely: depth before breadth.
   const std::size_t count = std::min<std::size_t>(items_.size(), 200);
   if (choices_.once_in(2)) return items_[items_.size() - 1 - choices_.below(std::min<std::size_t>(count, 3))];
   return items_[items_.size() - count + choices_.below(count)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator's inside: the values that there are so far, and what may be done with them.
+// The generator's internals: the values made so far, and the steps that can use them.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ using op::v0::Constant;
 using op::v0::Parameter;
 
 inline constexpr std::size_t kMostElements = 20000;
-inline constexpr double kHighest = 1000;  // Of what is known about a value's size; larger ones are limited first.
+inline constexpr double kHighest = 1000;  // Limit on a value's known bound; larger ones are clamped first.
 
 inline Out op1(const char* type, unsigned version, const OutputVector& inputs, const Attributes& attributes = {}) {
   return make_node(type, version, inputs, attributes)->output(0);
@@ -29,11 +29,11 @@ inline Out convert(const Out& x, ElementType type) { return op1("Convert", 1, {x
 inline std::int64_t signed_of(std::size_t value) { return static_cast<std::int64_t>(value); }
 inline Ints signed_of(const Shape& shape) { return {shape.begin(), shape.end()}; }
 
-/// A value of the graph and what is known of it.
+/// A value of the graph and what is known about it.
 struct Item {
   Out out;
   double bound = 4;  ///< About the largest magnitude.
-  double scale = 0;  ///< Of 8-bit numbers: what one of them is worth.
+  double scale = 0;  ///< For 8-bit numbers: their scale.
   double zero_point = 0;
   std::size_t readers = 0;
   Shape shape() const { return out.get_shape(); }
@@ -48,7 +48,7 @@ class Builder {
   void add_parameter(const Shape& shape, double bound = 4);
   void grow();
 
-  /// What nothing reads, and some that is read.
+  /// The values that nothing reads, and some that are read.
   OutputVector results();
 
   const ParameterVector& parameters() const { return parameters_; }
@@ -60,16 +60,16 @@ class Builder {
   Shape random_shape();
   Item& any();
 
-  /// A real one, limited when it may have grown large; copied, since further items move the list.
+  /// A real value, clamped if it may have grown large; copied, since further items move the list.
   Item real();
   Item read(Item& item);
   std::size_t axis_of(const Shape& shape);
-  /// The first with more than one element: parts along it lie in one piece.
+  /// The first axis with more than one element: parts along it are contiguous.
   static std::size_t outer_axis(const Shape& shape);
-  /// Weights of values that repeat, from few bytes.
+  /// Weights that repeat values, made from few bytes.
   Out weights(const Shape& shape, double scale);
   void add(const Out& out, double bound) { items_.push_back({out, bound}); }
-  /// Moved elements keep what they mean.
+  /// Moved elements keep their meaning.
   void add_moved(const Out& out, const Item& from) { items_.push_back({out, from.bound, from.scale, from.zero_point}); }
 
   // -- One step
@@ -78,7 +78,7 @@ class Builder {
   void unary();
   void combine(const Item& x, const Item& y);
 
-  /// Two parts of one value, which may overlap; mostly of one that the engine may overwrite, cut so that they are
+  /// Two parts of one value, which may overlap; mostly of a value that the engine may overwrite, cut so that they are
   /// views.
   void parts_combined();
   void binary();
@@ -93,26 +93,26 @@ class Builder {
 
   // -- Kernels with layouts of their own: builder_kernels.cpp
 
-  /// Weights for a convolution or product: real, or 8 bits made real.
+  /// Weights for a convolution or product: real, or dequantised from 8 bits.
   Out filter(const Shape& shape, std::size_t axis, double scale);
   void product();
 
-  /// A value of [N, C, H, W]: one there is, or one made so.
+  /// A value of [N, C, H, W]: an existing one, or one reshaped.
   Item picture();
   void image();
-  /// What a kernel computes plus a value that nothing else reads: the engine sums over that.
+  /// A kernel's result plus a value that nothing else reads: the engine sums over that value.
   void residual();
   void rows();
 
   // -- 8 bits: builder_quantized.cpp
 
   void rounding();
-  /// Numbers between 8-bit numbers, rounded again, as quantised models have them.
+  /// Operations between 8-bit numbers, rounded again, as in quantised models.
   void between_roundings();
-  /// On 256 levels about as wide as the value is.
+  /// Rounded to 256 levels, about as wide as the value.
   Out rounded(const Out& x, double bound);
 
-  /// As ONNX's DequantizeLinear; now and then the bare numbers, or another scale than the one they were made with.
+  /// As ONNX's DequantizeLinear; now and then without it, or with another scale than the one they were made with.
   void make_real(const Item& x);
 
   // -- States and bodies: builder_bodies.cpp

@@ -18,7 +18,7 @@ void Builder::state() {
   states_.push_back(held.out);
   items_.push_back(held);
   items_.back().readers = 1;
-  // What is assigned: the state itself, a part of it beside something new, or what comes of both.
+  // The assigned value: the state itself, a part of it joined with a new value, or a function of both.
   Out next;
   if (value.shape() == shape && choices_.once_in(2)) {
     next = value.out;
@@ -56,12 +56,12 @@ std::vector<Item> Builder::sources(std::size_t count) {
 void Builder::branch() {
   const std::vector<Item> from = sources(choices_.between(1, 2));
   const Body then = body(from, choices_.between(1, 4)), other = body(from, choices_.between(1, 4));
-  // A condition that the values decide.
+  // A condition that depends on values.
   Out flat = op1("ReduceMean", 1, {op1("Reshape", 1, {from[0].out, ints({-1})}, {{"special_zero", false}}), ints({0})},
                  {{"keep_dims", false}});
   const double threshold = choices_.once_in(2) ? -10000 : 10000;
   auto node = std::make_shared<op::v8::If>(op1("Greater", 1, {flat, number(threshold)}));
-  // Outputs of equal shapes, as many as there are.
+  // Outputs of equal shapes, as many as possible.
   OutputVector then_results, else_results;
   for (std::size_t i = then.results.size(); i-- > 0 && then_results.size() < 2;)
     for (std::size_t k = other.results.size(); k-- > 0;)
@@ -84,7 +84,7 @@ void Builder::branch() {
 void Builder::loop() {
   const std::vector<Item> from = sources(choices_.between(1, 2));
   const Body made = body(from, choices_.between(1, 5));
-  // A result that can go back in: of the first parameter's shape, and kept small.
+  // A result that can be fed back: of the first parameter's shape, and kept small.
   Out next;
   for (std::size_t i = made.results.size(); i-- > 0 && !next.get_node();)
     if (made.results[i].get_shape() == from[0].shape()) next = made.results[i];

@@ -107,7 +107,7 @@ void Builder::image() {
     made = kind == 4 ? op1("MaxPool", 1, {x.out}, window) : op1("AvgPool", 1, {x.out}, mean);
     bound = x.bound;
   }
-  // What likely follows: an activation, a residual with further readers.
+  // Likely followers: an activation, a residual with further readers.
   if (kind <= 3 && choices_.once_in(2)) {
     made = op1("Add", 1, {made, weights({1, made.get_shape()[1], 1, 1}, 1)});
     bound += 4;

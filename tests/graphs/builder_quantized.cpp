@@ -19,7 +19,7 @@ void Builder::rounding() {
       const Out low = number(-zero * step), high = number((255 - zero) * step);
       return add(op1("FakeQuantize", 1, {x.out, low, high, low, high}, {{"levels", std::int64_t{256}}}), range * 2);
     }
-    case 2: {  // A range per index of some axis.
+    case 2: {  // A range per index along some axis.
       const Shape shape = x.shape();
       const std::size_t axis = axis_of(shape);
       Shape narrow(shape.size(), 1);
@@ -63,7 +63,7 @@ void Builder::between_roundings() {
   const Out q = rounded(x.out, x.bound);
   Out made;
   switch (kind) {
-    case 0: {  // Two of them, or two parts of one, which overlap.
+    case 0: {  // Two values, or two overlapping parts of one.
       Out a = q, b;
       if (!shape.empty() && shape.at(outer_axis(shape)) > 1 && choices_.once_in(2)) {
         const Out axis = scalar_int(signed_of(outer_axis(shape)));
@@ -114,7 +114,7 @@ void Builder::make_real(const Item& x) {
   if (choices_.once_in(5)) return add(y, 255);
   if (x.zero_point != 0) y = op1("Subtract", 1, {y, number(x.zero_point)});
   const double scale = choices_.once_in(5) ? x.scale * 1.5 : x.scale;
-  if (!x.shape().empty() && choices_.once_in(5)) {  // One per index of some axis.
+  if (!x.shape().empty() && choices_.once_in(5)) {  // One per index along some axis.
     const Shape shape = x.shape();
     const std::size_t axis = axis_of(shape);
     Shape narrow(shape.size(), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that move: parts, joins, shapes.
+// Steps that move elements: parts, joins, shapes.
 #include <algorithm>
 #include <numeric>
 
@@ -55,7 +55,7 @@ void Builder::split() {
   }
   for (std::size_t i = 0; i < node->get_output_size(); ++i) add_moved(node->output(i), x);
   if (!x.is_real() || !choices_.once_in(2)) return;
-  // The parts meet again.
+  // The parts are combined again.
   if (node->get_output_shape(0) == node->get_output_shape(1))
     combine(read(items_[items_.size() - 1]), read(items_[items_.size() - node->get_output_size()]));
 }
@@ -162,7 +162,7 @@ void Builder::odds() {
       return add_moved(op1("Pad", 1, {x.out, ints(before), ints(after), number(0.5)}, {{"pad_mode", "constant"}}), x);
     }
     default: {
-      // A constant of the graph, as it is or computed.
+      // A constant of the graph, given or computed.
       const Out value = shape.empty() ? weights(shape, 1) : filter(shape, 0, 1);
       return add(choices_.once_in(2) ? value : op1("Relu", 1, {value}), 4);
     }

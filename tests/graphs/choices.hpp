@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a generator's decisions come from: a seed, or bytes that a fuzzer or a shrinker changes.
+// The source of a generator's decisions: a seed, or bytes that a fuzzer or a shrinker changes.
 #pragma once
 
 #include <cstddef>
@@ -9,15 +9,15 @@
 
 namespace tenon::graphs {
 
-/// One byte a decision, and all that were taken, so that they can be played again.
+/// One byte per decision; records all decisions, so that they can be replayed.
 class Choices {
  public:
-  /// For ever.
+  /// Endless decisions from a seed.
   explicit Choices(std::uint64_t seed) : seed_(seed), endless_(true) {}
-  /// Zeros when they run out: the first, simplest choice.
+  /// Zeros when the bytes run out: the first, simplest choice.
   explicit Choices(std::vector<std::uint8_t> bytes) : bytes_(std::move(bytes)) {}
 
-  /// A number below `count`, which is at most 256; no byte is spent where there is no choice.
+  /// A number below `count`, which is at most 256; uses no byte if there is no choice.
   std::size_t below(std::size_t count) {
     if (count < 2) return 0;
     const std::uint8_t byte = next();
@@ -32,7 +32,7 @@ class Choices {
     return values[below(values.size())];
   }
   const std::vector<std::uint8_t>& taken() const { return taken_; }
-  /// Nothing but zeros will come.
+  /// Whether only zeros will follow.
   bool is_spent() const { return !endless_ && at_ >= bytes_.size(); }
 
  private:

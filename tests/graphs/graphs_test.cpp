@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random graphs on the CPU engine beside the reference. TENON_GRAPHS=N: that many instead of a few;
-// TENON_GRAPHS_SEED=N: begins there; TENON_GRAPHS_BYTES=HEX: that one, as a failure printed it; TENON_GRAPHS_KERNELS=1:
-// what ran.
+// Random graphs on the CPU engine beside the reference. TENON_GRAPHS=N runs that many instead of a few;
+// TENON_GRAPHS_SEED=N starts there; TENON_GRAPHS_BYTES=HEX runs the one that a failure printed; TENON_GRAPHS_KERNELS=1
+// prints which kernels ran.
 #include <cstdlib>
 #include <iostream>
 
@@ -33,7 +33,7 @@ TEST(Graphs, TheEngineComputesWhatTheReferenceDoes) {
   const std::uint64_t first = number_from("TENON_GRAPHS_SEED", 1), count = number_from("TENON_GRAPHS", 2000);
   std::size_t outputs = 0, blind = 0, failures = 0;
   std::map<std::string, std::size_t> kernels;
-  std::size_t sums = 0;  // Of steps that add what they compute to what lies there.
+  std::size_t sums = 0;  // Steps that add their result to what lies in their output.
   for (std::uint64_t seed = first; seed < first + count && failures < 5; ++seed) {
     Choices choices(seed);
     const Case what = random_case(choices);
@@ -55,7 +55,7 @@ TEST(Graphs, TheEngineComputesWhatTheReferenceDoes) {
   if (std::getenv("TENON_GRAPHS_KERNELS"))
     for (const auto& [kernel, steps] : kernels) std::cout << steps << " " << kernel << "\n";
   if (count < 1000) return;
-  // Else the graphs say little.
+  // Otherwise the graphs show little.
   EXPECT_LT(blind * 5, outputs);
   EXPECT_GT(kernels["in place"], count / 2);
   EXPECT_GT(sums, 0U);

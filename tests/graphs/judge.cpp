@@ -16,7 +16,7 @@
 namespace tenon::graphs {
 namespace {
 
-constexpr std::size_t kRounds = 2;  // Each on other inputs.
+constexpr std::size_t kRounds = 2;  // Each with other inputs.
 constexpr std::size_t kNoisy = 2;   // Runs of the reference with noise.
 
 // -- Values
@@ -60,7 +60,7 @@ Tensor with_gaps(const Tensor& tensor) {
 
 // -- How far off
 
-/// What rounding may do: small everywhere; a whole step here and there where the graph rounds to numbers.
+/// The effect of rounding: small everywhere; a whole step in places where the graph rounds to numbers.
 class Noise {
  public:
   Noise(double relative, unsigned seed) : relative_(relative), random_(seed) {}
@@ -137,7 +137,7 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   return largest;
 }
 
-/// What is wrong with `got`; nothing when it is within the limit.
+/// The difference of `got` in words; nothing if it is within the limit.
 std::string difference(const Tensor& wanted, const Tensor& got, double limit) {
   if (wanted.element_type() != got.element_type() || wanted.shape() != got.shape())
     return "wanted " + to_string(wanted) + ", got " + to_string(got);
@@ -158,7 +158,7 @@ double relative_noise(const Case& what) { return what.options.precision == Eleme
 
 // -- Running
 
-/// One run's inputs and outputs as the engine is given them.
+/// The inputs and outputs of one run, as bound to the engine.
 struct Bound {
   std::vector<Tensor> inputs, outputs;
 };
@@ -176,7 +176,7 @@ Bound bind(const Case& what, const std::vector<Tensor>& inputs, const std::vecto
     if (what.is_strided && i % 2 == 0) own = with_gaps(own);
     if (what.shares_memory)
       for (std::size_t k = 0; k < inputs.size() && i < inputs.size(); ++k) {
-        // Not the output's own number, so that inputs go straight to other places.
+        // Not the output's own index, so that inputs are copied to other places.
         const Tensor& input = bound.inputs[(i + k + 1) % inputs.size()];
         const bool taken = std::any_of(bound.outputs.begin(), bound.outputs.end(),
                                        [&](const Tensor& output) { return output.data() == input.data(); });
@@ -207,14 +207,14 @@ class Runner {
         staged_ = std::make_unique<engine::Staged>(what.options);
         return;
       } catch (const Error&) {
-        // Some operation wants to know more: as a static model then.
+        // Some operation needs more: the model is then run as a static one.
       }
     }
     plan_ = engine::Plan::compile(what.model, what.options);
     execution_ = std::make_unique<engine::Execution>(plan_);
   }
 
-  /// Nothing for what is compiled by stages.
+  /// Nothing for models compiled in stages.
   std::map<std::string, std::size_t> kernels() const {
     std::map<std::string, std::size_t> counts;
     if (!plan_) return counts;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Uses an install tree by itself: moved.sh WORK, where WORK/prefix is the tree and WORK/in what run.sh put there.
+# Uses an install tree on its own: moved.sh WORK, where WORK/prefix is the tree and WORK/in holds the files from run.sh.
 set -euo pipefail
 work="$1"
 in="$work/in" prefix="$work/prefix"
@@ -11,7 +11,7 @@ fail() { echo "install: $*"; exit 1; }
 # Runs a command with its output in a log, which is shown when it fails.
 quietly() { local log="$1"; shift; "$@" >"$log" 2>&1 || { tail -30 "$log"; fail "failed: $*"; }; }
 
-# Everything is found: in the tree, or on the system. Except what stands on a library that is nowhere, which is absent with a reason.
+# Every library is found: in the tree, or on the system. A module whose own library is nowhere is absent, with a reason.
 absent=$(find "$libdir" -maxdepth 1 -name '*.so*' -type f -exec ldd {} + 2>/dev/null |
   awk '/:$/ {file = $1} /not found/ {print file, $1}' | grep -v 'openvino' || true)
 [ -z "$absent" ] || fail "libraries are missing: $absent"
@@ -62,12 +62,12 @@ quietly pc.log cc -std=c11 "$in/c_infer.c" $flags -Wl,-rpath,"$libdir" -o c_infe
 quietly pc.log ./c_infer_pc
 for module in "$libdir"/pkgconfig/*.pc; do
   name=$(basename "$module" .pc)
-  # A framework's module says itself what it lacks: OpenVINO's Python package has no module to require.
+  # A framework's module itself says what it lacks: OpenVINO's Python package has no pkg-config module to require.
   pkg-config --exists --print-errors "$name" 2>pc.log || grep -q "$name" pc.log || { cat pc.log; fail "pkg-config does not say who misses what"; }
 done
 echo "install: consumers by pkg-config run, README's code among them"
 
-# What must not be: headers without the folder tenon/, and a refusal that does not say which component it is about.
+# Must not work: headers without the folder tenon/, and an error that does not name its component.
 mkdir -p bare && printf '#include <core/error.hpp>\nint main() {}\n' >bare/bare.cpp
 printf 'cmake_minimum_required(VERSION 3.25)\nproject(bare LANGUAGES CXX)\nfind_package(Tenon REQUIRED COMPONENTS runtime cpu)\nadd_executable(bare bare.cpp)\ntarget_link_libraries(bare PRIVATE tenon::runtime tenon::cpu)\n' >bare/CMakeLists.txt
 quietly bare.log cmake -S bare -B bare/build -G Ninja -DCMAKE_PREFIX_PATH="$prefix"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs a build tree, moves what was installed, and uses it where neither build nor clone can be seen: run.sh BUILD_DIR
+# Installs a build tree, moves the installation, and uses it where neither build nor clone is visible: run.sh BUILD_DIR
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 top=$(cd "$here/../.." && pwd -P)
@@ -13,11 +13,11 @@ mkdir "$work/in"
 cp -r "$here/consumer" "$here/moved.sh" "$top/models/demo.onnx" "$top/models/demo.mp4" "$top/examples/c_infer/c_infer.c" "$work/in"
 ffmpeg -v error -nostdin -t 1 -i "$work/in/demo.mp4" -c copy "$work/in/short.mp4" || cp "$work/in/demo.mp4" "$work/in/short.mp4"
 python3 "$here/readme.py" "$top/README.md" "$work/in/readme"
-# What must not be needed: the clone, the build, and the Python packages, which may lie elsewhere.
+# Must not be needed: the clone, the build, and the Python packages, which may lie elsewhere.
 hidden=("$top" "$build")
 [ ! -e "$top/build/venv" ] || hidden+=("$(readlink -f "$top/build/venv")")
 
-# No path of the build is in what was installed: not where the loader looks, and not where CMake or pkg-config do.
+# Nothing installed contains a path of the build: not where the loader looks, and not where CMake or pkg-config do.
 cd "$work"
 inside() { HIDDEN=$(printf '%s\n' "${hidden[@]}") awk 'BEGIN {n = split(ENVIRON["HIDDEN"], h, "\n")} {for (i = 1; i <= n; i++) if (h[i] != "" && index($0 "/", h[i] "/") == 1) print}'; }
 while read -r file; do
@@ -27,8 +27,8 @@ done < <(find prefix -type f \( -name '*.so*' -o -path '*/bin/*' \))
 found=$(grep -rohE --include='*.cmake' --include='*.pc' '(^|[[:space:]"=;:]|-I|-L)/[^"; ]+' prefix | sed -E 's|^[^/]*||' | inside)
 [ -z "$found" ] || { echo "install: package files name the build: $found"; exit 1; }
 
-# In a mount namespace empty folders lie over them; nothing outside changes, whatever happens. Where none can be had, the loader
-# tells what it loaded.
+# In a mount namespace, empty folders hide them; nothing outside changes, whatever happens. Without one, the loader
+# reports what it loaded.
 clean=(env -u LD_LIBRARY_PATH -u LD_PRELOAD -u TENON_DEVICE_PATH -u ZE_ENABLE_ALT_DRIVERS -u PKG_CONFIG_PATH -u CMAKE_PREFIX_PATH)
 shell=(bash "$work/in/moved.sh" "$work")
 hide='for folder in "${@:2:$1}"; do [ ! -d "$folder" ] || mount -t tmpfs none "$folder" || exit 1; done; exec "${@:$1 + 2}"'

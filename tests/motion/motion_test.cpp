@@ -49,11 +49,11 @@ class Scene {
     for (float& cell : wall_) cell = shade(random_);
   }
 
-  /// The next picture, [1,3,288,512] of 0..1. `light` is added everywhere.
+  /// The next picture, [1,3,288,512] in 0..1. `light` is added everywhere.
   Tensor picture(const std::vector<Thing>& things, float light = 0) {
     Tensor tensor(element::f32, Shape{1, 3, kHeight, kWidth});
     auto* pixels = tensor.data<float>();
-    const auto noise = [this] {  // Two bytes' sum: deviation 0.02. Cheap, for there are millions.
+    const auto noise = [this] {  // The sum of two bytes: deviation 0.02. Cheap, since there are millions.
       state_ = state_ * 1664525u + 1013904223u;
       return static_cast<float>((state_ >> 24) + (state_ >> 16 & 255)) * (0.1f / 510) - 0.05f;
     };
@@ -82,7 +82,7 @@ class Scene {
   std::vector<float> wall_ = std::vector<float>(3 * kRows * kColumns);
 };
 
-/// 60 x 50 pixels, from left to right and back, six pixels a picture.
+/// 60 x 50 pixels, from left to right and back, six pixels per picture.
 Thing walker(int t) {
   const int way = 2 * (static_cast<int>(kWidth) - 60);
   const int at = (6 * t) % way;
@@ -129,7 +129,7 @@ TEST_P(Motion, WhatMovesIsFoundAndNothingElse) {
   Scene scene;
   const Thing still{{300, 200, 340, 250}, 0.05f};
   int found = 0, wrong = 0;
-  constexpr int kWarmUp = 60, kPictures = 180;  // What was there at first leaves a trace for two seconds.
+  constexpr int kWarmUp = 60, kPictures = 180;  // The first pictures leave a trace for two seconds.
   for (int t = 0; t < kPictures; ++t) {
     const Thing moving = walker(t);
     const auto detections = find(scene.picture({still, moving}));
@@ -206,7 +206,7 @@ TEST_P(Motion, TheDemosMovingShapesAreFound) {
   const vision::GroundTruth truth = vision::read_ground_truth(model_file("demo.json"));
   ffmpeg::Video video = ffmpeg::open(model_file("demo.mp4"));
   Requirements wanted;
-  wanted.fd = FdKind::kMemfd;  // Whole pages, which every device takes in place.
+  wanted.fd = FdKind::kMemfd;  // Whole pages, which every device can use in place.
   wanted.pitch_alignment = 64;
   video.use_pool(wanted);
   const FrameInfo info = video.info();
@@ -263,7 +263,7 @@ TEST_P(Motion, AgreesWithOpenVinosCpuPlugin) {
     ov::Tensor output = judge.get_output_tensor();
     const Tensor wrapped(element::f32, Shape(output.get_shape().begin(), output.get_shape().end()), output.data());
     const auto theirs = vision::detections(wrapped, decoder->options());
-    // Places at the threshold may fall either way with the last bit: a box is then a place larger or smaller.
+    // Cells at the threshold may go either way by the last bit: a box is then one cell larger or smaller.
     const bool agree =
         ours.size() == theirs.size() && std::all_of(theirs.begin(), theirs.end(), [&](const Detection& detection) {
           return best_overlap(ours, detection.box) >= 0.8f;
@@ -271,7 +271,7 @@ TEST_P(Motion, AgreesWithOpenVinosCpuPlugin) {
     alike += agree;
   }
   EXPECT_GE(alike, pictures - 2);
-  // What the background has become is the same, picture for picture.
+  // The background is the same, picture by picture.
   for (auto& state : judge.query_state()) {
     for (VariableState& ours : request.query_state()) {
       if (ours.get_name() != state.get_name()) continue;

@@ -63,7 +63,7 @@ class Blobs(NpuTest):
 
     def test_changed_inside_are_refused(self):
         blob = as_bytes(exported(conv_model()))
-        tail = 4096  # What the plugin adds behind the driver's bytes, and padding before it.
+        tail = 4096  # What the plugin appends to the driver's bytes, and padding before it.
         for at in np.linspace(0, max(len(blob) - tail, 1) - 1, 12).astype(int):
             damaged = bytearray(blob)
             damaged[at] ^= 0x10
@@ -112,7 +112,7 @@ class Caches(NpuTest):
             self.assertEqual(compiled(np.full((1, 16), -4, np.float32))[0].max(), 0)
 
     def entries_after(self, settings, times=1):
-        """How many entries the driver's own cache has after compiling the same model so often, in fresh processes."""
+        """The number of entries in the driver's own cache after these compilations of one model in fresh processes."""
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as cache_dir:
             for _ in range(times):
                 answer = self.in_fresh_process("""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of OpenVINO's NPU plugin on the software NPU share: small models, the judge, fresh processes."""
+"""Shared by the tests of OpenVINO's NPU plugin on the software NPU: small models, the reference, fresh processes."""
 import json
 import os
 import subprocess
@@ -12,7 +12,7 @@ import openvino as ov
 import openvino.opset13 as ops
 
 COSINE = 0.9999
-MAX_ERROR = 0.02  # Of the range of the judge's output.
+MAX_ERROR = 0.02  # Relative to the range of the reference output.
 DEADLINE_S = 120
 
 _core = None
@@ -75,13 +75,13 @@ def random_inputs(model, seed=11):
 
 
 def on_cpu(model, inputs):
-    """The judge: OpenVINO's CPU plugin in f32."""
+    """The reference: OpenVINO's CPU plugin in f32."""
     compiled = core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     return [np.array(value) for value in compiled(inputs).to_tuple()]
 
 
 def disagreement(ours, judged, needed_cosine=COSINE):
-    """Why two outputs differ by more than the issue of rounding allows; empty when they agree."""
+    """Why two outputs differ by more than rounding allows; empty if they agree."""
     ours, judged = np.asarray(ours), np.asarray(judged)
     if ours.shape != judged.shape or ours.dtype != judged.dtype:
         return f"{ours.dtype}{ours.shape} instead of {judged.dtype}{judged.shape}"
@@ -99,7 +99,7 @@ def disagreement(ours, judged, needed_cosine=COSINE):
 
 
 class NpuTest(unittest.TestCase):
-    """A test with an NPU: where the driver is in place there must be one."""
+    """A test with an NPU, which must exist if the driver is in place."""
 
     maxDiff = None
 
@@ -117,8 +117,8 @@ class NpuTest(unittest.TestCase):
         self.assert_agrees(ours, on_cpu(model, inputs), model.get_friendly_name())
 
     def in_fresh_process(self, body, environment=None, expect_failure=False):
-        """Runs Python that has `client`, `core`, `np` and `ov`; what it leaves in `answer` comes back through JSON. `self.output` is
-        then what it printed besides."""
+        """Runs Python that has `client`, `core`, `np` and `ov`; returns the value of `answer`, through JSON. `self.output` is
+        its other output."""
         code = "import json, sys\nimport client\nimport numpy as np\nimport openvino as ov\ncore = client.core()\nanswer = None\n" + \
             textwrap.dedent(body) + "\nprint('ANSWER ' + json.dumps(answer))\n"
         done = subprocess.run([sys.executable, "-c", code], env=os.environ | (environment or {}), capture_output=True, text=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What OpenVINO's NPU plugin says of the software NPU: devices, properties, platforms, which operations run."""
+"""The software NPU as OpenVINO's NPU plugin reports it: devices, properties, platforms, which operations run."""
 import re
 import unittest
 
@@ -43,7 +43,7 @@ class Device(NpuTest):
         request = compiled.create_infer_request()
         request.infer()
         during = core().get_property("NPU", "NPU_DEVICE_ALLOC_MEM_SIZE")
-        # The input and the output of 16 MB each were allocated by the driver.
+        # The driver allocated the input and the output of 16 MB each.
         self.assertGreaterEqual(during - before, 32 << 20)
         self.assertLess(during, core().get_property("NPU", "NPU_DEVICE_TOTAL_MEM_SIZE"))
 
@@ -102,7 +102,7 @@ class Device(NpuTest):
         self.assertTrue(all(device.startswith("NPU") for device in answer.values()), answer)
 
     def test_says_why_a_model_does_not_compile(self):
-        # Parameters without bounds can have no buffers on an NPU.
+        # Parameters without bounds can't have buffers on an NPU.
         x = ops.parameter(ov.PartialShape([1, -1]), np.float32)
         x.output(0).set_names({"x"})
         with self.assertRaises(RuntimeError) as raised:

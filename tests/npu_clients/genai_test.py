@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenVINO GenAI's language model pipeline on the software NPU, by the client's defaults: through NPUW, which cuts the model up, makes its
-states arguments, and compiles a prompt's and a token's model with the parameters that it has for NPUs. The judge is the whole model on
+"""OpenVINO GenAI's language model pipeline on the software NPU, with the client's defaults: through NPUW, which splits the model, turns
+its states into arguments, and compiles a prompt model and a token model with its NPU parameters. The reference is the whole model on
 OpenVINO's CPU plugin."""
 import importlib.util
 import tempfile
@@ -11,10 +11,10 @@ import numpy as np
 from client import NpuTest, core
 
 FEW = {"MAX_PROMPT_LEN": 32, "MIN_RESPONSE_LEN": 32}  # Less to compile than the default's 1024.
-# None of one token: NPUW takes that for the next one of what was said before, on every device.
+# None of one token: NPUW takes a single token for the next one of the previous text, on every device.
 PROMPTS = ("the light and the water on stone", "ab", "Is 1 + 2 = 3?")
 TOKENS = 20
-TIE = 0.1  # In deviations of the logits: what rounding may decide (seen: 0.03).
+TIE = 0.1  # In deviations of the logits: differences that rounding may decide (seen: 0.03).
 
 
 @unittest.skipUnless(importlib.util.find_spec("openvino_genai"), "no Python package openvino-genai")
@@ -47,7 +47,7 @@ class GenAi(NpuTest):
         return config
 
     def logits_on_cpu(self, kind, tokens):
-        """What OpenVINO's CPU plugin says after each of the tokens, with nothing rounded."""
+        """The output of OpenVINO's CPU plugin after each of the tokens, with nothing rounded."""
         if kind not in self.judges:
             exact = {"INFERENCE_PRECISION_HINT": "f32", "KV_CACHE_PRECISION": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
             self.judges[kind] = core().compile_model(self.model(kind) / "openvino_model.xml", "CPU", exact)
@@ -85,7 +85,7 @@ class GenAi(NpuTest):
         self.assert_speaks_as_cpu("i4")
 
     def test_speaks_as_on_the_cpu_by_best_performance(self):
-        # The model for tokens is then compiled with optimization-level=3.
+        # The token model is then compiled with optimization-level=3.
         self.assert_speaks_as_cpu("i4", {"GENERATE_HINT": "BEST_PERF"})
 
     def test_forgets_what_was_said_before(self):

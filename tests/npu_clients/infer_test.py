@@ -182,7 +182,7 @@ class States(NpuTest):
         np.testing.assert_array_equal(other.infer([np.ones((1, 4), np.float32)])[0], np.ones((1, 4)))
 
     def assert_steps_agree_with_cpu(self, model, steps):
-        """`steps` are inputs, or None for a reset; OpenVINO's CPU plugin is the judge."""
+        """`steps` are inputs, or None for a reset; OpenVINO's CPU plugin is the reference."""
         requests = [core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request(),
                     self.compile(model).create_infer_request()]
         for k, step in enumerate(steps):

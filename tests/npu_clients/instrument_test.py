@@ -58,7 +58,7 @@ class InstrumentTest(client.NpuTest):
     def test_an_inference_fails_on_purpose_and_the_next_does_not(self):
         _, text = self.trace("calls.json")
         executions = [event for event in json.loads(text) if event.get("cat") in ("execution", "command")]
-        # Which list is the second inference's: the plugin has its own before.
+        # Finds the second inference's list: the plugin creates some of its own before.
         number, graphs = 0, []
         for event in sorted(executions, key=lambda each: (each["ts"], each["cat"] == "command")):
             number += event["cat"] == "execution"

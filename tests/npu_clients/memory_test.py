@@ -14,14 +14,14 @@ SHAPE = (1, 4 * PAGE)  # f32: whole pages.
 
 
 def on_pages(shape, offset=0):
-    """An array that begins `offset` bytes behind a page's begin; its memory lives as long as it does."""
+    """An array that begins `offset` bytes after a page's start; its memory lives as long as it does."""
     size = int(np.prod(shape)) * 4
     region = mmap.mmap(-1, (size + offset + PAGE - 1) // PAGE * PAGE)
     return np.frombuffer(region, np.float32, int(np.prod(shape)), offset).reshape(shape)
 
 
 def run(request):
-    """Unlike infer(), which hands out arrays of all outputs, this leaves remote outputs where they are."""
+    """Unlike infer(), which returns arrays of all outputs, this leaves remote outputs where they are."""
     request.start_async()
     request.wait()
 
@@ -96,7 +96,7 @@ class Callers(NpuTest):
 
     def test_memory_that_has_gone_is_not_touched(self):
         request = self.compile(relu_model(SHAPE)).create_infer_request()
-        for k in range(50):  # The kernel gives the same addresses again: an import of the old mapping would show.
+        for k in range(50):  # The kernel reuses addresses: an import of the old mapping would show.
             x = on_pages(SHAPE)
             x[:] = k - 25
             request.set_tensor("x", ov.Tensor(x, shared_memory=True))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OpenVINO's typed NPU remote tensors (level_zero.hpp of its wheel) on the software NPU. Nothing of Tenon is linked:
-// this is what a user of OpenVINO writes.
+// this is the code of an OpenVINO user.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ std::shared_ptr<ov::Model> relu_model() {
                                      "relu");
 }
 
-/// Memory behind a descriptor, seen by the process too.
+/// Memory behind a descriptor, also mapped in the process.
 class Shared {
  public:
   explicit Shared(std::size_t size = kBytes) : fd_(memfd_create("npu_client", MFD_CLOEXEC)), size_(size) {

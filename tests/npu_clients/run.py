@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs test modules of this folder: run.py MODULE... [unittest's options]. Exits 77, with the reason, where the wheel or the driver
-is missing; the driver and the loader are found by the environment that CMake or `tenon npu-env` sets."""
+"""Runs test modules of this folder: run.py MODULE... [unittest's options]. Exits 77, with the reason, if the wheel or the driver
+is missing; the environment from CMake or `tenon npu-env` determines the driver and the loader."""
 import importlib.util
 import os
 import subprocess

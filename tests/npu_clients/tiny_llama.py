@@ -10,7 +10,7 @@ import openvino as ov
 import openvino.opset13 as ops
 from client import named
 
-# NPUW folds blocks that repeat five times and more, and cuts models of fewer up in a way that it then refuses itself.
+# NPUW folds blocks that repeat five times or more, and cuts models with fewer in a way that it then refuses itself.
 LAYERS, HEADS, HEAD, FEED = 6, 4, 16, 96
 HIDDEN = HEADS * HEAD
 CHARACTERS = [chr(code) for code in range(32, 127)]
@@ -93,7 +93,7 @@ def llama(kind="f32", seed=5):
     parameters = [ids, mask, positions, beams]
     batch, tokens, all_tokens = extent(ids, 0), extent(ids, 1), extent(mask, 1)
 
-    # A token sees those that are there and not behind it.
+    # A token sees only the existing tokens up to itself.
     own = ops.add(counted(tokens), ops.subtract(all_tokens, tokens))
     seen = ops.less_equal(ops.unsqueeze(counted(all_tokens), i64(0)), ops.unsqueeze(own, i64(1)))
     there = ops.unsqueeze(ops.convert(mask, bool), i64(1, 2))
@@ -133,12 +133,12 @@ def llama(kind="f32", seed=5):
 
 
 def tokenizers():
-    """Of VOCABULARY: the longest words first."""
+    """A tokenizer for VOCABULARY, the longest words first."""
     from openvino_tokenizers import build_rwkv_tokenizer  # pylint: disable=import-outside-toplevel
 
     lines = [f"{number} {word!r} {len(word)}" for number, word in enumerate(VOCABULARY)]
     tokenizer, detokenizer = build_rwkv_tokenizer(lines)
-    # It makes token numbers alone; pipelines ask for the mask too.
+    # The tokenizer only makes token numbers; pipelines need the mask too.
     dense = next(node for node in tokenizer.get_ordered_ops() if node.get_type_name() == "RaggedToDense")
     mask = ops.convert(dense.output(1), np.int64)
     mask.output(0).set_names({"attention_mask"})
@@ -147,7 +147,7 @@ def tokenizers():
 
 
 def save(folder, kind="f32", seed=5):
-    """What LLMPipeline wants of a folder: model, tokenizer, detokenizer and their settings."""
+    """Writes the files that LLMPipeline needs in a folder: model, tokenizer, detokenizer and their settings."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     ov.save_model(llama(kind, seed), folder / "openvino_model.xml", compress_to_fp16=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The graph extension in every version that the driver can stand for (TENON_NPU_GRAPH_VERSION): the plugin falls back, and results stay."""
+"""The graph extension in every version that the driver can report (TENON_NPU_GRAPH_VERSION): the plugin falls back, with the same results."""
 import unittest
 
 from client import NpuTest
@@ -27,7 +27,7 @@ class Versions(NpuTest):
                 self.assertIn(f"Graph Extension Version 1.{minor} ", self.output)
 
     def test_a_driver_without_mutable_lists_serves_the_plugin(self):
-        # The plugin then makes its lists anew when tensors change.
+        # The plugin then recreates its lists when tensors change.
         answer = self.in_fresh_process("""
             request = core.compile_model(client.relu_model(), "NPU").create_infer_request()
             answer = []

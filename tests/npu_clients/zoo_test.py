@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every model of the zoo: OpenVINO's NPU plugin on the software NPU beside OpenVINO's CPU plugin. TENON_ZOO is the folder; with
-TENON_ZOO_FULL=1 the full-size models too. Prints what each model's agreement is.
+TENON_ZOO_FULL=1 the full-size models too. Prints the agreement of each model.
 
-In models quantised to 8 bits a last bit of rounding grows from layer to layer: of resnet50_int8 with its random weights, the CPU
-plugin with and without its own 8-bit transformations, and ONNX Runtime with and without optimisations, are all at a cosine of 0.99985
-to 0.99988 from each other. There the software NPU must be as near to the CPU plugin as that is to itself; the largest error has the same
+In models quantised to 8 bits a rounding difference grows from layer to layer: for resnet50_int8 with its random weights, the CPU
+plugin with and without its own 8-bit transformations, and ONNX Runtime with and without optimisations, all have cosines of 0.99985
+to 0.99988 to each other. There the software NPU must be as near to the CPU plugin as that is to itself; the largest error has the same
 bound as everywhere."""
 import os
 import pathlib
@@ -47,7 +47,7 @@ def distance(a, b):
 
 
 def needed_cosines(path, model, inputs, judged):
-    """Per step and output."""
+    """The least cosine required, per step and output."""
     if "int8" not in path.stem:
         return [[COSINE for _ in step] for step in judged]
     again = on_cpu(model, inputs, {"LP_TRANSFORMS_MODE": "NO"})
@@ -61,7 +61,7 @@ class Zoo(NpuTest):
         for path in found:
             with self.subTest(path.name):
                 model = core().read_model(path)
-                # A model that keeps a state runs several steps.
+                # A model with state runs several steps.
                 stateful = any(op.get_type_name() == "Assign" for op in model.get_ops())
                 inputs = [random_inputs(model, seed) for seed in range(3 if stateful else 1)]
                 begin = time.perf_counter()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One buffer, many APIs. A decoder writes a picture into memory with a descriptor; then each API in turn writes every
-// byte of it, and all of them, the kernel through a mapping of its own of that descriptor, must read just that.
+// byte of it, and all of them must read exactly that, including the kernel through its own mapping of the descriptor.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ namespace {
 using namespace tenon;
 using Bytes = std::vector<unsigned char>;
 
-/// One API over the buffer: where it says the first byte lies, and its own way to read and, where it may, to write all.
+/// One API over the buffer: the address of its first byte, and its own way to read and, if allowed, to write it all.
 struct Face {
   std::string name;
   Tensor tensor;
@@ -48,7 +48,7 @@ struct Face {
   std::function<void(const Bytes&)> write;
 };
 
-/// Different in every byte and for every writer.
+/// Different for every byte and every writer.
 Bytes pattern(std::size_t size, unsigned seed) {
   Bytes bytes(size);
   std::uint32_t state = seed * 2654435761u + 7;
@@ -56,7 +56,7 @@ Bytes pattern(std::size_t size, unsigned seed) {
   return bytes;
 }
 
-/// y = x, so that what the device read can be looked at.
+/// y = x, which shows what the device read.
 std::shared_ptr<Model> identity_model(const Shape& shape) {
   auto x = std::make_shared<op::v0::Parameter>(element::u8, PartialShape(shape));
   x->output(0).set_names({"x"});
@@ -85,7 +85,7 @@ class OneBuffer : public ::testing::Test {
     video.use_pool(wanted);
     frame = *video.read();
     EXPECT_THAT(video.path(), ::testing::HasSubstr("memfd")) << "the decoder did not write into our memory";
-    // From here on the decoder is gone, and the picture's only reference is ours.
+    // From here on the decoder is gone, and only we refer to the picture.
     options_in_place.access = Access::kReadWrite;
     options_in_place.policy = ZeroCopy::kRequire;
     options_in_place.ledger = &ledger;
@@ -102,7 +102,7 @@ class OneBuffer : public ::testing::Test {
     EXPECT_EQ(face.tensor.memory()->identity().kind, MemoryIdentity::Kind::kInode);
   }
 
-  /// Rows of luma from anywhere with its pitch.
+  /// Rows of luma from any address with its pitch.
   Bytes rows_at(const void* first, std::size_t pitch) const {
     Bytes bytes(kWidth * kHeight);
     for (std::size_t y = 0; y < kHeight; ++y)
@@ -115,7 +115,7 @@ class OneBuffer : public ::testing::Test {
   }
   std::size_t pitch() const { return static_cast<std::size_t>(luma().byte_strides()[0]); }
 
-  /// The judge that no library of ours is part of: a second mapping of the descriptor.
+  /// The witness independent of our libraries: a second mapping of the descriptor.
   Face kernel_face();
   Face av_frame_face();
   Face device_face();
@@ -161,11 +161,11 @@ Face OneBuffer::kernel_face() {
           [this, mapping, first](const Bytes& bytes) { set_rows_at(first, pitch(), bytes); }};
 }
 
-/// An AVFrame for each access only: while FFmpeg refers to the buffer, nobody else may write it.
+/// An AVFrame for each access only: while FFmpeg refers to the buffer, no other API may write it.
 Face OneBuffer::av_frame_face() {
   const auto picture = [this] { return ffmpeg::av_frame(frame, default_deadline(), &ledger); };
   const ffmpeg::FramePtr first = picture();
-  // The lease goes with the AVFrame; what stays is the memory.
+  // The lease goes with the AVFrame; the memory remains.
   const Tensor plane = ffmpeg::wrap(first.get()).plane(0);
   return {"AVFrame", Tensor(plane.info(), plane.memory(), plane.offset()), first->data[0],
           [this, picture] {
@@ -179,7 +179,7 @@ Face OneBuffer::av_frame_face() {
 }
 
 Face OneBuffer::device_face() {
-  // Rows are padded, and a device takes packed tensors in place: the plane with its padding is one.
+  // Rows are padded, and a device only takes packed tensors in place: the plane including its padding is packed.
   const std::size_t row = pitch();
   const Tensor whole({element::u8, {kHeight, row}, {}}, luma().memory(), luma().offset(), luma().lease());
   auto request =
@@ -263,7 +263,7 @@ std::optional<Face> OneBuffer::opencl_face() {
   const auto kernels = std::make_shared<Kernels>(context);
   Requirements wanted;
   wanted.size_bytes = kWidth * kHeight;
-  // What the kernel's other argument is: what it reads from when it writes the buffer, and the other way round.
+  // The kernel's other argument: the source when it writes the buffer, the target when it reads it.
   const Tensor other({element::u8, {kHeight, kWidth}, {}}, context->allocate(wanted));
   void* host = nullptr;
   EXPECT_EQ(clGetMemObjectInfo(opencl::buffer(mapped), CL_MEM_HOST_PTR, sizeof host, &host, nullptr), CL_SUCCESS);
@@ -316,7 +316,7 @@ std::optional<Face> OneBuffer::umat_face() {
   return Face{"cv::UMat", mapped, address,
               [scoped, mapped] {
                 cv::Mat packed;
-                // By a kernel of OpenCV's: adds 1 and takes it away again in 16 bits.
+                // By a kernel of OpenCV: adds 1 and subtracts it again, in 16 bits.
                 scoped(
                     [&](const Tensor& tensor) {
                       cv::UMat wide, back;
@@ -416,7 +416,7 @@ TEST_F(OneBuffer, WhatOneApiWritesAllOthersRead) {
   EXPECT_EQ(ledger.total().transferred, 0u) << ledger.report();
   EXPECT_EQ(core.ledger().total().copied, 0u) << core.ledger().report();
   EXPECT_EQ(Ledger::process().total().copied + Ledger::process().total().transferred, before);
-  // The kernel's mapping, FFmpeg and the CPU device, and each API that this build has: none may be missing unseen.
+  // The kernel's mapping, FFmpeg and the CPU device, and each API that this build has: none may be missing unnoticed.
   const std::size_t built = 3
 #ifdef HAS_OPENCL
                             + 1
@@ -457,7 +457,7 @@ TEST(OvTensorsAndOpenCl, ShareByTheAllocatorAndNotByLuck) {
   router.add(openvino::context());
   router.add(contexts.front());
   alignas(128) static unsigned char bytes[128 + 64 * 64];
-  // What malloc gives may be aligned to 32 bytes and no more.
+  // malloc may align to 32 bytes and no more.
   const Tensor unlucky = openvino::wrap(ov::Tensor(ov::element::u8, ov::Shape{64, 64}, bytes + 32));
   const std::string text = router.explain(describe(unlucky), contexts.front());
   EXPECT_NE(text.find("aligned to 32 bytes"), std::string::npos) << text;
@@ -501,7 +501,7 @@ TEST_F(OneBuffer, GoesBackToItsPoolWhenTheLastApiLetsGo) {
     frame = {};
     EXPECT_GT(lease->ref_count(), 1u) << "no API holds the decoder's buffer";
     EXPECT_EQ(faces.back().tensor.memory().get(), memory);
-    // What holds the buffer is each API by itself, not the decoder's frame.
+    // Each API by itself holds the buffer, not the decoder's frame.
     while (faces.size() > 1) faces.erase(faces.begin());
     EXPECT_GT(lease->ref_count(), 1u);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One descriptor, three APIs: an OpenCL kernel writes the memory behind it, the NPU infers on it, and an OpenCV UMat
-// reads what it gave behind another. Every byte where it lies: said by the ledgers, and by witnesses that know nothing
-// of them. On a dma-buf where the kernel has them (./dev test-vm), else on a memfd.
+// reads the result behind another. The ledgers, and witnesses independent of them, show that every byte is used in
+// place. On a dma-buf if the kernel has them (./dev test-vm), else on a memfd.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ constexpr std::size_t kRows = 256, kColumns = 1024;
 const Shape kShape{kRows, kColumns};
 constexpr std::size_t kBytes = kRows * kColumns * sizeof(float);
 
-/// Whole numbers below 251, which every floating-point type holds.
+/// Integers below 251, which every floating-point type can hold.
 float written(std::size_t i, unsigned round) { return static_cast<float>((i * 7 + 13 * round) % 251); }
 /// The same in OpenCL C.
 const char* const kKernel =
@@ -61,7 +61,7 @@ std::shared_ptr<Model> model_of_the_test() {
                                  "one_fd");
 }
 
-/// The kernel's own view of a descriptor: what no library of ours is part of.
+/// The kernel's own view of a descriptor, independent of our libraries.
 class Witness {
  public:
   explicit Witness(int fd) {
@@ -105,7 +105,7 @@ class OneFd : public ::testing::Test {
     build_kernel();
     compiled = core.compile_model(model_of_the_test(), *context, tenon::zero_copy(ZeroCopy::kRequire));
     request = compiled.create_infer_request();
-    // The descriptors go to the NPU as an application would pass them on.
+    // The descriptors are passed to the NPU as an application would pass them.
     remote_input = context->create_tensor(element::f32, kShape, fd_of(input));
     remote_output = context->create_tensor(element::f32, kShape, fd_of(output));
     request.set_tensor("x", remote_input);
@@ -157,7 +157,7 @@ class OneFd : public ::testing::Test {
     clReleaseEvent(event);
     mapped.memory()->hazards().wait_for(Access::kRead, default_deadline());
   }
-  /// The largest difference between what OpenCV sees and what should be there.
+  /// The largest difference between what OpenCV sees and the expected values.
   double opencv_differs(const Tensor& mapped, unsigned round) {
     const cv::ocl::OpenCLExecutionContextScope scope(opencv_opencl::execution(umats));
     cv::Mat expected(static_cast<int>(kRows), static_cast<int>(kColumns), CV_32F);
@@ -203,13 +203,13 @@ TEST_F(OneFd, AnOpenClKernelWritesTheNpuInfersAndAUMatReadsWithoutACopy) {
 
 TEST_F(OneFd, AllSeeTheSameMemory) {
   Witness in(fd_of(input)), out(fd_of(output));
-  // Written after set_tensor(): a copy made there would not have it.
+  // Written after set_tensor(), since a copy made there would not have it.
   for (std::size_t i = 0; i < kRows * kColumns; ++i) in[i] = written(i, 9);
   request.infer();
   std::size_t wrong = 0;
   for (std::size_t i = 0; i < kRows * kColumns; ++i) wrong += out[i] != inferred(written(i, 9));
   EXPECT_EQ(wrong, 0u) << "of the results are not behind the descriptor";
-  // The address that the NPU has is a mapping of that memory, and so are OpenCL's and OpenCV's.
+  // The NPU's address is in a mapping of that memory, and so are OpenCL's and OpenCV's.
   auto* device_input = static_cast<float*>(remote_input.get());
   in[5] = -3;
   EXPECT_EQ(device_input[5], -3);
@@ -224,7 +224,7 @@ TEST_F(OneFd, AllSeeTheSameMemory) {
     const cv::ocl::OpenCLExecutionContextScope scope(opencv_opencl::execution(umats));
     cv::UMat picture = opencv_opencl::umat(mapped);
     picture.setTo(77);
-    cv::ocl::Queue::getDefault().finish();  // Its kernel too is compiled first.
+    cv::ocl::Queue::getDefault().finish();  // Its kernel, too, is compiled first.
     opencv_opencl::wrote(mapped);
     mapped.memory()->hazards().wait_for(Access::kRead, default_deadline());
     EXPECT_EQ(out[11], 77);
@@ -237,7 +237,7 @@ TEST_F(OneFd, TheNpuReadsTheInputItselfAndNobodyCopies) {
   if (!CopyWatch::preloaded()) GTEST_SKIP() << "the copy watch is not preloaded; run this test by ctest";
   const Tensor opencl_input = router.map(input, device, in_place), umat_output = router.map(output, umats, in_place);
   opencl_writes(opencl_input, 1);
-  request.infer();  // What is done once only is done now.
+  request.infer();  // Does now what is done only once.
   Witness in(fd_of(input)), out(fd_of(output));
   CopyWatch watch;
   for (void* data : {remote_input.get(), remote_output.get()}) watch.watch(data, kBytes);
@@ -258,12 +258,12 @@ TEST_F(OneFd, TheNpuReadsTheInputItselfAndNobodyCopies) {
   for (const PageTrap::Touch& touch : touches) {
     pages.insert(touch.page);
     EXPECT_FALSE(touch.write);
-    // The driver, or code that its kernels made at run time, which belongs to no file.
+    // The driver, or code that its kernels generated at run time, which belongs to no file.
     EXPECT_THAT(PageTrap::module_of(touch.code), ::testing::AnyOf("libze_tenon_npu.so", "unknown", "libdnnl.so.3"));
   }
   EXPECT_EQ(pages.size(), kBytes / PageTrap::page()) << "not all of the input was read where it lies";
   EXPECT_EQ(opencv_differs(umat_output, 2), 0);
-  // The witness must be able to see a copy.
+  // Check that the witness can see a copy.
   std::vector<float> target(kRows * kColumns);
   std::memcpy(target.data(), remote_input.get(), kBytes);
   EXPECT_GT(watch.large_copies(), 0u);
@@ -289,7 +289,7 @@ TEST_F(OneFd, WhatIsNoMemoryOrTooSmallIsRefused) {
   EXPECT_THROW(context->create_tensor(element::f32, Shape{kRows + 1, kColumns}, fd_of(input)), Error);
   ::close(ends[0]);
   ::close(ends[1]);
-  request.infer();  // Nothing of it stays.
+  request.infer();  // No trace of it may remain.
 }
 
 }  // namespace

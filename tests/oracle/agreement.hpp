@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How close two outputs are, judged in parts of one scale: a detector's boxes, hundreds of pixels wide, must not hide
-// its scores.
+// How close two outputs are, compared in parts of similar scale: a detector's boxes, hundreds of pixels wide, must not
+// hide its scores.
 #pragma once
 
 #include <algorithm>
@@ -17,18 +17,18 @@
 namespace tenon {
 inline namespace v1 {
 
-/// Each the worst of all parts.
+/// Each value is the worst of all parts.
 struct Agreement {
   double cosine = 1;
   double max_relative_error = 0;  ///< The largest difference, relative to the largest value.
-  /// The difference's root mean square, relative to that of what varies around the mean of a row: scores that lie close
-  /// to 0.5 are told from scores that all are 0.5.
+  /// The difference's root mean square, relative to that of the variation around the mean of a row: this tells scores
+  /// close to 0.5 from scores that are all 0.5.
   double deviation_error = 0;
 };
 
-/// What a model's outputs must agree within, beside a judge that computes from the same weights. Random weights and f32
-/// sums in another order differ by 1e-6 to 5e-4. In int8 a value that lies on the border between two steps may round
-/// either way, and what follows carries that on: between both judges a single value is 0.21 off, all together 0.06.
+/// Limits on the difference of a model's outputs from an oracle's that uses the same weights. Random weights and f32
+/// sums in another order differ by 1e-6 to 5e-4. In int8 a value on the border between two steps may round
+/// either way, and later layers carry that on: between both oracles a single value is 0.21 off, all together 0.06.
 struct Limits {
   double min_cosine = 0.99999;
   double max_relative_error = 1e-3;
@@ -48,15 +48,15 @@ struct AxisView {
   std::size_t at(std::size_t index, std::size_t k) const { return (k / inner * extent + index) * inner + k % inner; }
 };
 
-/// Slices along the axis whose slices differ most in their largest value, in groups within a factor of kSameScale,
-/// where any differ by more; else one slice of everything.
+/// The axis along which slices differ most in their largest value, grouped within a factor of kSameScale,
+/// if any differ by more; else one slice of everything.
 struct Parts {
   AxisView axis;
   std::vector<std::vector<std::size_t>> groups;
 };
 inline Parts parts_of(std::span<const float> expected, const Shape& shape) {
   constexpr double kSameScale = 3;
-  constexpr std::size_t kLeastSlice = 16;  // Of fewer values the largest says little.
+  constexpr std::size_t kLeastSlice = 16;  // With fewer values the largest says little.
   Parts found{{1, 1, expected.size()}, {{0}}};
   double widest = kSameScale;
   for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -88,7 +88,7 @@ inline Parts parts_of(std::span<const float> expected, const Shape& shape) {
 
 }  // namespace detail
 
-/// @param shape  Of both; without one everything is one part.
+/// @param shape  The shape of both; without one everything is one part.
 inline Agreement agreement(std::span<const float> actual, std::span<const float> expected, const Shape& shape = {}) {
   Agreement worst;
   const detail::Parts parts = detail::parts_of(expected, shape);
@@ -105,13 +105,13 @@ inline Agreement agreement(std::span<const float> actual, std::span<const float>
         own += e * e;
         squares += (a - e) * (a - e);
         largest = std::max(largest, std::abs(e));
-        // NaN on one side must not pass for agreement.
+        // NaN on one side must not count as agreement.
         if (!(std::abs(a - e) <= difference)) difference = std::abs(a - e);
       }
       varied += std::max(0.0, own - sum * sum / static_cast<double>(parts.axis.slice()));
     }
     const double norm = std::sqrt(aa) * std::sqrt(ee);
-    // What never varies is judged by its size; what is zero must be zero.
+    // Constant data is compared by its size; zeros must be zero.
     const double scale = varied > 1e-12 * ee ? varied : ee;
     const double cosine = norm > 0 ? dot / norm : (aa == ee ? 1 : 0),
                  relative = largest > 0 ? difference / largest : difference,
@@ -123,7 +123,7 @@ inline Agreement agreement(std::span<const float> actual, std::span<const float>
   return worst;
 }
 
-/// Of f32 tensors of one shape.
+/// For f32 tensors of one shape.
 inline Agreement agreement(const Tensor& actual, const Tensor& expected) {
   return agreement({actual.data<float>(), actual.element_count()}, {expected.data<float>(), expected.element_count()},
                    expected.shape());

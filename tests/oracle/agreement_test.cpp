@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The comparison itself: each planted error must be seen, and what is only rounding must not.
+// Tests the comparison itself: it must detect each planted error, and accept mere rounding.
 #include <functional>
 #include <random>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 constexpr Limits kEqual{1 - 1e-12, 0, 0};
 constexpr std::size_t kRows = 12, kPlaces = 525;
 
-/// A detector's output: two rows of centres, two of extents, eight of scores that lie close to one another.
+/// A detector's output: two rows of centres, two of extents, eight of scores that are close to one another.
 Tensor detections() {
   Tensor tensor(ElementType::kF32, {1, kRows, kPlaces});
   std::mt19937 random(3);

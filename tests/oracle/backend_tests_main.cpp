@@ -2,7 +2,7 @@
 // Runs ONNX backend-test folders through the reference interpreter, or through the runtime on a device:
 // backend_tests [--device CPU] [--at-least N] [--all] [--faults FILE] [--list] FOLDER...
 // With --all every test must pass, and there must be some. With --faults no output may differ from the recorded one,
-// but for tests that FILE names ("name: why the test is wrong"), and each of those must be there and differ.
+// except in tests that FILE lists ("name: why the test is wrong"); each of those must exist and differ.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +22,7 @@
 
 namespace {
 
-/// What ran on a device, and how much of it by the operation table's slow kernels.
+/// The result of a run on a device, and how much of it used the operation table's slow kernels.
 struct DeviceRun {
   tenon::Core core;
   std::string device;
@@ -39,7 +39,7 @@ struct DeviceRun {
       for (const auto& each : request.get_profiling_info())
         if (each.exec_type == "reference") by_reference += " " + each.node_type;
     } catch (const tenon::Error&) {
-      by_reference += " (in stages)";  // Shapes depend on values: there is no profile.
+      by_reference += " (in stages)";  // Shapes depend on values, so there is no profile.
     }
     std::vector<tenon::Tensor> outputs;
     for (std::size_t i = 0; i < compiled.outputs().size(); ++i) outputs.push_back(request.get_output_tensor(i));

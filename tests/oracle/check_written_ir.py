@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""OpenVINO reads what Tenon wrote (from ONNX and from IR) and computes what it computed from its own file."""
+"""OpenVINO reads the IR that Tenon wrote (from ONNX and from IR) and gets the same outputs as from its own file."""
 import argparse
 import subprocess
 import sys
@@ -36,7 +36,7 @@ def main():
                 for k, value in enumerate(compiled(inputs).to_tuple()):
                     expected = judge[k]
                     error = float(np.max(np.abs(value - expected)) / np.max(np.abs(expected)))
-                    # OpenVINO runs what was quantised in int8, and rounds otherwise where the graph is another.
+                    # OpenVINO runs quantised models in int8, and rounds differently if the graph differs.
                     good = value.shape == expected.shape and error <= (5e-2 if "_int8" in data.name else 1e-3)
                     failures += not good
                     print(f"{'ok' if good else 'FAILED'} {written.name} output {k}: max relative error {error:.1e}")

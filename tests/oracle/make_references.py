@@ -3,8 +3,8 @@
 """Runs zoo models in ONNX Runtime and OpenVINO on fixed inputs and keeps inputs and outputs as .npy.
 
 Writes DIR/<model>/input_<k>.npy, onnxruntime_<k>.npy and openvino_<k>.npy (the latter from the IR, f16 constants included).
-Of a model that keeps a state in its IR, OpenVINO's single run is from the ONNX, and DIR/<model>/step_<s> holds the same
-files of consecutive steps from a fresh state: ONNX Runtime is handed the state, OpenVINO keeps it.
+If a model keeps a state in its IR, OpenVINO's single run is from the ONNX, and DIR/<model>/step_<s> holds the same
+files for consecutive steps from a fresh state: ONNX Runtime gets the state as input, OpenVINO keeps it.
 usage: make_references.py --zoo DIR --out DIR [--tiny] [name...]
 """
 import argparse
@@ -32,7 +32,7 @@ def save_all(folder, prefix, values):
 
 
 def make_steps(folder, session, compiled, random):
-    """Consecutive steps; outputs that the IR keeps to itself come last in ONNX."""
+    """Consecutive steps; outputs that are states in the IR come last in ONNX."""
     names = [i.any_name for i in compiled.inputs]
     held = [i for i in session.get_inputs() if i.name not in names]
     outputs = [o.any_name for o in compiled.outputs]

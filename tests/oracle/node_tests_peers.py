@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How many of ONNX's node tests OpenVINO and ONNX Runtime pass, by the rule that ours are held to.
+"""How many of ONNX's node tests OpenVINO and ONNX Runtime pass, by the same rule as ours.
 
 usage: node_tests_peers.py FOLDER [--ours PATH_OF_backend_tests] [--list]
-A run that kills its process counts as failed: each judge works in a process of its own, started again after that.
+A run that kills its process counts as failed: each peer works in a process of its own, which is restarted after that.
 """
 import argparse
 import multiprocessing
@@ -77,7 +77,7 @@ def work(judge, tasks, results):
     while (folder := tasks.get()) is not None:
         try:
             results.put(passes(run, Path(folder)))
-        except Exception:  # Whatever a judge raises is a test that it does not pass.
+        except Exception:  # Any exception of a peer means that it does not pass the test.
             results.put(False)
 
 

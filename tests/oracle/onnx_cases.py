@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Small ONNX models that ONNX's own node tests leave out, in the same folders (model.onnx, test_data_set_0), with what ONNX
-Runtime makes of them, its optimisations off. backend_tests runs them.
+"""Small ONNX models for cases missing from ONNX's own node tests, in the same folders (model.onnx, test_data_set_0), with
+ONNX Runtime's results without optimisations. backend_tests runs them.
 
 usage: onnx_cases.py --out DIR
 """
@@ -166,7 +166,7 @@ def main():
     for name, content in CASES.items():
         try:
             write(options.out / name, *content)
-        except Exception as error:  # What the judge refuses is no case.
+        except Exception as error:  # If the oracle refuses it, it is no case.
             shutil.rmtree(options.out / name, ignore_errors=True)
             print(f"{name}: {str(error).splitlines()[0][:300]}", file=sys.stderr)
             failures += 1

@@ -65,7 +65,7 @@ TEST_P(OracleCpu, AgreesWithBothJudges) {
   }
 }
 
-// The IR keeps the state that the ONNX form is handed: several steps show whether it is kept.
+// The IR keeps the state, which ONNX Runtime gets as an input: several steps show whether it is kept.
 TEST(OracleCpuState, AgreesWithBothJudgesOverSeveralSteps) {
   for (const std::string name : {std::getenv("TENON_ZOO_FULL") ? "gru_step" : "gru_step_tiny"}) {
     Core core;
@@ -96,7 +96,7 @@ std::vector<Case> cases() {
     all.push_back({model, ".onnx"});
     all.push_back({model, ".xml"});
   };
-  // The slow check runs what takes a gigabyte of files and minutes.
+  // The slow check runs the ones that need a gigabyte of files and minutes.
   if (std::getenv("TENON_ZOO_FULL")) {
     for (const char* model : {"resnet50", "mobilenetv2", "yolo", "vit", "vit_b16", "bert", "unet", "lstm", "loop",
                               "resnet50_int8", "yolo_int8"})

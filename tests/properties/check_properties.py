@@ -2,9 +2,9 @@
 """Compares Tenon's properties with those of an installed OpenVINO, whose headers and device are the reference.
 
 check_properties.py headers <folder of Tenon's runtime>        names, keys, value types, access, enumerators
-check_properties.py device <docs/properties.md> <properties_dump>    what the CPU device and a compiled model answer,
-                                                       and that every writable property says what it does
-Exits with 77 where the openvino wheel is not installed.
+check_properties.py device <docs/properties.md> <properties_dump>    the answers of the CPU device and a compiled model,
+                                                       and that every writable property's effect is documented
+Exits with 77 if the openvino wheel is not installed.
 """
 import json
 import pathlib
@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 SKIPPED = 77
-# Headers of devices that are written elsewhere: what of them exists here must be right, what lacks is only told.
+# Headers of devices from other projects: members that exist here must be right, missing ones are only reported.
 OPTIONAL_HEADERS = {"auto", "intel_gpu"}
 
 
@@ -73,7 +73,7 @@ def read_header(path):
     """Properties by qualified name: (key, type, access); enumerations by name: {enumerator: value}; texts."""
     text = without_comments(path.read_text())
     text = re.sub(r"^\s*#.*?(?<!\\)$", "", text, flags=re.M)
-    # One of OpenVINO's is initialised in parentheses.
+    # One of OpenVINO's properties is initialised in parentheses.
     text = re.sub(r"(constexpr\s+[\w:]*Property<[^;{}()]*>\s+\w+)\((\"\w+\")\);", r"\1{\2};", text)
     properties, enumerations, texts = {}, {}, {}
     for namespaces, head, body in scopes(text):
@@ -101,7 +101,7 @@ def read_header(path):
                 values[name] = last
             enumerations["::".join(where + (enum.group(1),))] = values
             continue
-        # What enumerators are called in text: OpenVINO's operator<<, or Tenon's table.
+        # The texts of enumerators: OpenVINO's operator<<, or Tenon's table.
         table = re.search(r"TENON_ENUM_TEXT\(\s*(\w+)\s*,.*$", head, re.S)
         if table:
             pairs = re.findall(r"\{\s*\w+::(\w+)\s*,\s*\"([^\"]*)\"", "{" + body)
@@ -172,7 +172,7 @@ def check_headers(runtime_folder):
 
 
 def public_members(path):
-    """Functions that a user of a header's classes may call, by class: names with the types of their parameters."""
+    """Public functions of a header's classes, by class: names with the types of their parameters."""
     text = without_comments(path.read_text())
     classes = {}
     for _, head, body in scopes(text):
@@ -224,7 +224,7 @@ def openvino_answers():
         try:
             core.get_property("CPU", key)
             general[key] = True
-        except TypeError:  # Answered, with a value that Python has no type for.
+        except TypeError:  # Answered, with a value of a type that Python does not have.
             general[key] = True
         except RuntimeError:
             general[key] = False

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints as JSON what the CPU device and a model compiled for it answer: the other half of check_properties.py.
+// Prints as JSON the properties of the CPU device and of a model compiled for it: input of check_properties.py.
 #include <cstdio>
 #include <string>
 
@@ -25,7 +25,7 @@ const char* access_of(PropertyMutability mutability) {
   return mutability == PropertyMutability::RO ? "RO" : mutability == PropertyMutability::WO ? "WO" : "RW";
 }
 
-/// {"KEY": {"access": "RO", "value": "..."}, ...} of everything that SUPPORTED_PROPERTIES lists.
+/// {"KEY": {"access": "RO", "value": "..."}, ...} for everything that SUPPORTED_PROPERTIES lists.
 template <typename Get>
 std::string listed(Get get) {
   std::string out = "{";
@@ -63,7 +63,7 @@ int main() {
     try {
       (void)core.get_property(std::string(property.name));
       by_core = true;
-    } catch (const Error&) {  // Said by the member of that name.
+    } catch (const Error&) {  // The member of that name reports it.
     }
     general += std::string(general.size() > 1 ? ",\n" : "") + json_text(property.name) +
                ": {\"answered\": " + (answered ? "true" : "false") + ", \"by_core\": " + (by_core ? "true" : "false") +

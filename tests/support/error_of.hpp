@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// Runs `body` and returns what it threw; fails the test when it threw nothing.
+/// Runs `body` and returns what it threw; fails the test if it threw nothing.
 template <typename Body>
 Error error_of(Body&& body) {
   try {

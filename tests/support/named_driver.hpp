@@ -8,8 +8,8 @@
 
 namespace tenon {
 
-/// A Level Zero driver that is there is named by ZE_ENABLE_ALT_DRIVERS, as ctest does where the software NPU was built:
-/// finding no device is then a failure, and no reason to skip.
+/// ctest names the Level Zero driver by ZE_ENABLE_ALT_DRIVERS if the software NPU was built: finding no device is
+/// then a failure, and no reason to skip.
 inline bool driver_is_named() {
   const char* const named = std::getenv("ZE_ENABLE_ALT_DRIVERS");
   if (!named) return false;

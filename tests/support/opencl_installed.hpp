@@ -8,7 +8,7 @@
 
 namespace tenon {
 
-/// Drivers that are installed are named by .icd files in the folder that the OpenCL loader reads: finding no device is
+/// Installed drivers are named by .icd files in the folder that the OpenCL loader reads: finding no device is
 /// then a failure, and no reason to skip.
 inline bool opencl_is_installed() {
   const char* const vendors = std::getenv("OCL_ICD_VENDORS");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process holds in memory, and which file an address is mapped from.
+// The memory that this process holds, and the file mapped at an address.
 #pragma once
 
 #include <cstdint>

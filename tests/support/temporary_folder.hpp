@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of a test's own, below $TMPDIR where that is set.
+// A folder for one test, in $TMPDIR if that is set.
 #pragma once
 
 #include <cstdlib>
@@ -10,7 +10,7 @@
 
 namespace tenon {
 
-/// Made with the object, gone with it and all that is in it. @errors std::runtime_error: it cannot be made.
+/// Created with the object, removed with it and all its contents. @errors std::runtime_error: it cannot be made.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sees copies out of watched memory, whoever makes them: preloaded before a test program (LD_PRELOAD), it stands in
+/* Detects copies out of watched memory, by any code: preloaded before a test program (LD_PRELOAD), it stands in
  * front of memcpy, memmove, mempcpy, their checked forms, av_image_copy* and sws_scale*, independent of Tenon's ledger.
  *
- * What it cannot see: copies that a compiler inlined (constant sizes, loops over bytes or vectors), copies in kernels
- * and drivers, and calls that a library binds to itself (glibc inside libc.so). Hence rows count too, not large blocks
- * alone: a plane copied row by row adds up. Single calls below MIN_CALL bytes are the small change of decoders (motion
- * compensation at picture edges) and are let go. */
+ * Not detected: copies that a compiler inlined (constant sizes, loops over bytes or vectors), copies in kernels
+ * and drivers, and calls that a library binds to itself (glibc inside libc.so). So rows count too, not only large
+ * blocks: a plane copied row by row adds up. Single calls below MIN_CALL bytes are normal in decoders (motion
+ * compensation at picture edges) and are ignored. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ static atomic_int range_count;
 static atomic_ullong copies, large_copies, copied_bytes;
 static atomic_uintptr_t last_caller;
 
-/* Before dlsym has answered, and while it runs: it may copy itself. */
+/* Used before dlsym has answered, and while it runs, since it may copy itself. */
 static void* plain_copy(void* to, const void* from, size_t size) {
   volatile unsigned char* t = to;
   const unsigned char* f = from;
@@ -158,8 +158,8 @@ EXPORT void* __mempcpy_chk(void* to, const void* from, size_t size, size_t room)
   return (char*)to + size;
 }
 
-/* FFmpeg's own. Declared here rather than included, so that this file needs no FFmpeg to be built; @source
- * libavutil/imgutils.h, libswscale/swscale.h. Noted as one copy of all rows; the rows that they copy by memcpy inside
+/* FFmpeg's own functions. Declared here rather than included, so that this file builds without FFmpeg; @source
+ * libavutil/imgutils.h, libswscale/swscale.h. Counted as one copy of all rows; rows that they copy by memcpy inside
  * count again, which errs on the strict side. */
 #define NEXT(name)                                                                 \
   static atomic_uintptr_t next;                                                    \

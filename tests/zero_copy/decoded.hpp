@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both zero-copy tests need of the decoder: a clip, and the AVFrame behind a frame.
+// What both zero-copy tests need from the decoder: a clip, and the AVFrame behind a frame.
 #pragma once
 
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the decoder to the first consumer without a copy, by witnesses that know nothing of the ledger.
+// From the decoder to the first consumer without a copy, by witnesses independent of the ledger.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TEST_P(ZeroCopyDecoder, NoFunctionCopiesFrameMemoryOnTheWayToAConsumer) {
   std::size_t frames = 0;
   for (const Frame& frame : video) {
     expect_inside_av_buffers(frame);
-    // Pool buffers come back: once known, they are watched while the decoder works in them too.
+    // Pool buffers are reused: once known, they are watched while the decoder works in them too.
     const tenon::Memory& memory = *frame.plane(0).memory();
     if (watched.insert(memory.host()).second) watch.watch(memory.host(), memory.size_bytes());
     const Frame seen = router.map(frame, ff::context(), options);
@@ -99,7 +99,7 @@ TEST_P(ZeroCopyDecoder, WrappingTouchesNoPage) {
     const ff::FramePtr av = ff::av_frame(router.map(again, ff::context()));
     EXPECT_TRUE(again.plane(0).memory() == frame.plane(0).memory());
     EXPECT_EQ(trap.touches().size(), 0u) << PageTrap::module_of(trap.touches().empty() ? 0 : trap.touches()[0].code);
-    // The trap works: one byte is one touch, by this program.
+    // Check the trap: one byte is one touch, by this program.
     volatile std::uint8_t byte = *frame.plane(1).data<std::uint8_t>();
     (void)byte;
     EXPECT_EQ(trap.touches().size(), 1u);
@@ -109,7 +109,7 @@ TEST_P(ZeroCopyDecoder, WrappingTouchesNoPage) {
 
 TEST_P(ZeroCopyDecoder, APatternInTheDecodersBufferReachesTheConsumer) {
   ff::Options options;
-  options.frame_threads = false;  // Other pictures must not be predicted from this one while the pattern is in it.
+  options.frame_threads = false;  // No other picture may be predicted from this one while the pattern is in it.
   options.threads = GetParam() ? 2 : 1;
   ff::Video video = ff::open(clip(), options);
   video.use_pool();
@@ -170,7 +170,7 @@ TEST_P(ZeroCopyDecoder, TheInterposerSeesFfmpegsAndTheStandardLibrarysCopies) {
     return watch.large_copies();
   };
   std::vector<std::uint8_t> room(frame->size_bytes() * 4);
-  volatile std::size_t size = 8192;  // Not a constant: the compiler must call.
+  volatile std::size_t size = 8192;  // Not a constant, so that the compiler emits a call.
   EXPECT_EQ(seen([&] { std::memcpy(room.data(), av.data[0], size); }), 1u);
   EXPECT_EQ(seen([&] { std::memmove(room.data(), av.data[0] + 64, size); }), 1u);
   EXPECT_EQ(seen([&] { mempcpy(room.data(), av.data[0], size); }), 1u);

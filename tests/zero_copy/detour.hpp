@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The deliberate copy: a context that shares with nobody, so that every way through it must be seen by all witnesses.
+// The deliberate copy: a context that shares with no other, so that all witnesses must see every way through it.
 #pragma once
 
 #include <tenon/core/edge.hpp>

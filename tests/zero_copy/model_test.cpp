@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the decoder to the model's first kernel without a copy, on the CPU device, by witnesses that know nothing of the
+// From the decoder to the model's first kernel without a copy, on the CPU device, by witnesses independent of the
 // ledger.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using zero_copy::CopyWatch;
 using zero_copy::PageTrap;
 namespace ff = tenon::ffmpeg;
 
-/// y = x, the picture as the model's first layer gets it.
+/// y = x, the input of the model's first layer.
 std::shared_ptr<tenon::Model> picture_model(std::size_t height, std::size_t width) {
   using namespace tenon;
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape(Shape{1, 3, height, width}));
@@ -38,7 +38,7 @@ std::shared_ptr<tenon::Model> picture_model(std::size_t height, std::size_t widt
                                  "picture");
 }
 
-/// What the model should see, computed by the scalar definition from a copy of the planes.
+/// The expected input of the model, computed by the scalar definition from a copy of the planes.
 std::vector<float> expected_picture(const tenon::Model& model, const Frame& frame) {
   const tenon::InputStageSpec spec = tenon::make_spec(tenon::options_from(model, frame.info()));
   std::vector<Tensor> copies(frame.plane_count());
@@ -63,7 +63,7 @@ std::string model_file(const char* name) {
 struct Source {
   const char* name;
   bool demo;  ///< models/demo.mp4 and the demo's detector, else a generated clip and a model that shows its input.
-  std::size_t frames;  ///< How many of them where not all are needed.
+  std::size_t frames;  ///< How many of its frames to use when not all are needed.
 };
 
 class ZeroCopyModel : public testing::TestWithParam<Source> {
@@ -75,7 +75,7 @@ class ZeroCopyModel : public testing::TestWithParam<Source> {
         GetParam().demo ? core.read_model(model_file("demo.onnx")) : picture_model(info.height_px, info.width_px);
     return core.compile_model(model, "CPU", tenon::zero_copy(policy), tenon::input_frames(info)).create_infer_request();
   }
-  /// One thread, so that no decoder works on its pictures while their pages are taken away; whole pages.
+  /// One thread, so that no decoder works on its pictures while their pages are locked; whole pages.
   ff::Video trapped_video() {
     ff::Options options;
     options.threads = 1;
@@ -99,14 +99,14 @@ TEST_P(ZeroCopyModel, TheFirstKernelReadsTheDecodersBufferAndNobodyElseDoes) {
   PageTrap trap;
   std::size_t frames = 0;
   std::set<const void*> watched;
-  for (const Frame& frame : video) {  // Every one: a buffer may be reused, a plan changed.
+  for (const Frame& frame : video) {  // All frames: a buffer may be reused, a plan changed.
     ++frames;
     const AVFrame& av = av_frame_of(frame);
     ASSERT_EQ(av.buf[1], nullptr) << "pool pictures lie in one buffer";
     const tenon::Memory& memory = *frame.plane(0).memory();
     ASSERT_EQ(memory.host(), av.buf[0]->data);
     if (watched.insert(memory.host()).second) watch.watch(memory.host(), memory.size_bytes());
-    // From here to the end of the inference, whoever wants a byte of the picture has to show himself.
+    // From here to the end of the inference, every access to the picture is noted.
     trap.arm(memory.host(), memory.size_bytes());
     infer.set_frame(0, frame);
     EXPECT_EQ(trap.touches().size(), 0u) << "set_frame reads nothing";
@@ -125,7 +125,7 @@ TEST_P(ZeroCopyModel, TheFirstKernelReadsTheDecodersBufferAndNobodyElseDoes) {
     }
     EXPECT_THAT(readers, testing::ElementsAre(testing::Pair("libtenon_device_cpu.so", testing::Gt(0u))))
         << "frame " << frames;
-    // All of the picture was read from where the decoder put it: every page that holds rows of a plane.
+    // The whole picture was read where the decoder put it: every page that holds rows of a plane.
     std::set<std::uintptr_t> holding;
     for (const Tensor& plane : frame.planes()) {
       const auto begin = reinterpret_cast<std::uintptr_t>(plane.data());
@@ -223,7 +223,7 @@ TEST(ZeroCopyPattern, WrittenIntoTheDecodersBufferReachesTheModel) {
     };
     const std::vector<float> before = result();
     EXPECT_THAT(before, testing::Pointwise(testing::FloatNear(1.01f), expected_picture(*model, *frame)));
-    // Behind everyone's back, through the decoder's pointer; no tensor is set again.
+    // Written through the decoder's pointer, unknown to the request; no tensor is set again.
     const AVFrame& av = av_frame_of(*frame);
     std::vector<std::uint8_t> saved;
     for (int y = 0; y < 90; ++y) {

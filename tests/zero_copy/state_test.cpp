@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables on the CPU go from one inference to the next without a copy: seen by the interposer, not by the ledger
-// alone.
+// Variables on the CPU go from one inference to the next without a copy: by the interposer, not only by the
+// ledger.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,7 +47,7 @@ TEST(ZeroCopyState, TwoMemoriesTakeTurns) {
   auto state = request.query_state().at(0);
   request.infer();  // The initialiser is copied, once.
   ::zero_copy::CopyWatch watch;
-  watch.watch(reinterpret_cast<const void*>(1), ~std::size_t{0} - 1);  // All memory there is.
+  watch.watch(reinterpret_cast<const void*>(1), ~std::size_t{0} - 1);  // All of memory.
   std::set<const void*> places;
   for (int i = 0; i < 10; ++i) {
     request.infer();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two witnesses of copies that know nothing of Tenon: the preloaded interposer, and page faults.
+// Two witnesses of copies that are independent of Tenon: the preloaded interposer, and page faults.
 #pragma once
 
 #include <atomic>
@@ -32,12 +32,12 @@ class CopyWatch {
     reset_();
   }
   ~CopyWatch() { clear_(); }
-  /// Whether the process runs with it; the constructor throws where it does not.
+  /// Whether the process runs with it; otherwise the constructor throws.
   static bool preloaded() { return dlsym(RTLD_DEFAULT, "tenon_copy_watch_add") != nullptr; }
   CopyWatch(const CopyWatch&) = delete;
   CopyWatch& operator=(const CopyWatch&) = delete;
 
-  /// Copies that begin in [begin, begin + size) count from now on.
+  /// Counts copies that begin in [begin, begin + size) from now on.
   void watch(const void* begin, std::size_t size) {
     if (add_(begin, size) != 0) throw std::runtime_error("copy watch: too many ranges");
   }
@@ -65,8 +65,8 @@ class CopyWatch {
   const char* (*last_caller_)();
 };
 
-/// Takes the pages of a buffer away and notes whose code asks for each of them first: it sees every reader, inlined
-/// copies, SIMD kernels and all. Buffers must be mappings of their own (a memfd), whole pages. One at a time in a
+/// Locks the pages of a buffer and notes which code accesses each of them first: it sees every reader, including
+/// inlined copies and SIMD kernels. Buffers must be mappings of their own (a memfd), whole pages. One at a time per
 /// process.
 class PageTrap {
  public:
@@ -94,7 +94,7 @@ class PageTrap {
     if (mprotect(reinterpret_cast<void*>(begin_), size, PROT_NONE) != 0)
       throw std::runtime_error("page trap: mprotect");
   }
-  /// Gives all pages back.
+  /// Unlocks all pages.
   void release() {
     if (end_ != begin_) mprotect(reinterpret_cast<void*>(begin_), end_ - begin_, PROT_READ | PROT_WRITE);
     begin_ = end_ = 0;
@@ -104,11 +104,11 @@ class PageTrap {
     std::uintptr_t page = 0, code = 0;
     bool write = false;
   };
-  /// First touches since arm(), in order. Two threads that meet in one page may both be in it.
+  /// First touches since arm(), in order. Two threads that access one page at the same time may both be in it.
   std::vector<Touch> touches() const {
     return {touches_.begin(), touches_.begin() + static_cast<std::ptrdiff_t>(std::min(count_.load(), touches_.size()))};
   }
-  /// The library that `code` belongs to, without its folder.
+  /// File name of the library that `code` belongs to.
   static std::string module_of(std::uintptr_t code) {
     Dl_info info;
     if (!dladdr(reinterpret_cast<void*>(code), &info) || !info.dli_fname) return "unknown";
@@ -126,7 +126,7 @@ class PageTrap {
     PageTrap* trap = current();
     const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
     if (!trap || address < trap->begin_ || address >= trap->end_) {
-      signal(SIGSEGV, SIG_DFL);  // A real fault: let it kill.
+      signal(SIGSEGV, SIG_DFL);  // A real fault: the process ends by it.
       return;
     }
     const auto* machine = static_cast<ucontext_t*>(context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a decoder of one model type gets and gives.
+// What a decoder of one model type reads and returns.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ struct DecodeScratch {
 
 /// One row of the table of model types.
 struct DecoderKind {
-  const char* name;  ///< As messages list it.
+  const char* name;  ///< As listed in messages.
   std::span<const char* const> other_names;
   const char* expects;  ///< The output's shape, for messages.
   bool needs_input_size;

@@ -30,8 +30,8 @@ class ZeroBufferTensor : public RemoteTensor {
   void* get() { return get_params().at(mem_handle.name()).as<void*>(); }
 };
 
-/// The NPU's context. Tensors of all ways below hold it alive; pointers and descriptors that they are made from stay
-/// the caller's: a pointer must live as long as the tensor, a descriptor may be closed at once.
+/// The NPU's context. Every tensor made from it keeps it alive. Pointers and descriptors given to it stay the
+/// caller's: a pointer must live as long as the tensor, a descriptor may be closed at once.
 /// @errors of the functions that make tensors, as RemoteContext::create_tensor: kInvalidArgument, kOutOfRange (too
 ///         little memory), kUnimplemented (what the driver cannot), kResourceExhausted.
 /// @thread any.
@@ -48,9 +48,9 @@ class ZeroContext : public RemoteContext {
 
   /// A context in the application's own ze_context. Models compiled on it make their graphs, queues, lists and memory
   /// there, and what the application allocates there (zeMemAllocHost, Device, Shared) is used in place: by any
-  /// set_tensor, and by create_tensor with CPU_VA, from any address on and whatever its size.
+  /// set_tensor, and by create_tensor with CPU_VA, at any address and of any size.
   /// @param ze_context  A live ze_context_handle_t of the NPU's driver, got through Level Zero's loader. Borrowed and
-  ///        never destroyed: it outlives this context, what is compiled on it, tensors of it, and the Core.
+  ///        never destroyed: it must outlive this context, its compiled models and tensors, and the Core.
   /// @param device  "NPU", or one of several: "NPU.4000.1".
   /// @errors kInvalidArgument: null, or another driver's ze_context; kUnavailable: there is no NPU.
   ZeroContext(Core& core, void* ze_context, const std::string& device = device_name) {
@@ -90,7 +90,7 @@ class ZeroContext : public RemoteContext {
                  {intel_npu::file_descriptor.name(), file_descriptor},
                  {intel_npu::tensor_type.name(), tensor_type}});
   }
-  /// New memory of the device's that the host reaches too.
+  /// Allocates device memory that the host can access too.
   ZeroBufferTensor create_l0_host_tensor(const element::Type type, const Shape& shape,
                                          const TensorType tensor_type = TensorType::BINDED) {
     return make(type, shape,

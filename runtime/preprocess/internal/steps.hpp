@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What PrePostProcessor was told of an input or output, and the steps as functions on nodes.
+// PrePostProcessor's settings for an input or output, and its steps as functions on nodes.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ inline namespace v1 {
 namespace preprocess {
 namespace detail {
 
-/// What steps know beside the nodes they work on, and change.
+/// State that steps read and change besides the nodes that they work on.
 struct StepContext {
   Layout layout, target_layout;
   PartialShape model_shape;
@@ -30,12 +30,12 @@ struct Step {
   std::string name;
   /// From one output per plane to the same, or to one.
   std::function<OutputVector(const OutputVector&, StepContext&)> apply;
-  std::vector<std::uint64_t> order;  ///< Of convert_layout(dims).
-  std::optional<Layout> layout;      ///< Of convert_layout(layout).
+  std::vector<std::uint64_t> order;  ///< For convert_layout(dims).
+  std::optional<Layout> layout;      ///< For convert_layout(layout).
 };
 
 struct InputPlan {
-  std::shared_ptr<op::v0::Parameter> parameter;  ///< Of the model as it came.
+  std::shared_ptr<op::v0::Parameter> parameter;  ///< The original model's.
   std::optional<element::Type> type;
   std::optional<Layout> tensor_layout, model_layout;
   std::optional<PartialShape> shape;
@@ -89,7 +89,7 @@ Step custom_step(std::function<Output<Node>(const Output<Node>&)> callback);
 /// Makes the new parameters of an input and runs its steps; the model itself is not touched.
 struct InputBuild {
   InputBuild(const InputPlan& plan, const Model& model);
-  /// Runs the steps, then the implicit ones; `seen` is told the state before and after each.
+  /// Runs the steps, then the implicit ones; calls `seen` with the state before and after each.
   using Seen = std::function<void(const Step& step, bool implicit, const Output<Node>& before,
                                   const StepContext& context_before, const Output<Node>& after)>;
   void run(const Seen& seen = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses what an install tree offers: a tensor, a route, and a model on the CPU device.
+// Uses an install tree: a tensor, a route, and a model on the CPU device.
 #include <cstdio>
 
 #include <tenon/core/host.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named libze_loader.so.1 and found first, this library stands in front of a Level Zero loader that is older than 1.10:
-// everything that one exports is its own (DT_AUXILIARY), and the functions below, which it lacks, go to the driver.
+// Named libze_loader.so.1 and found first, this library stands in front of a Level Zero loader older than 1.10:
+// it exports everything that the loader does (DT_AUXILIARY), and forwards the missing functions below to the driver.
 //
-// Handles: with one driver and no interception, an old loader hands out the driver's own handles, so the driver
-// understands them. In any other arrangement these functions answer ZE_RESULT_ERROR_UNSUPPORTED_FEATURE.
+// Handles: with one driver and no interception, an old loader returns the driver's own handles, so the driver
+// understands them. In any other arrangement these functions return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ typedef int32_t result_t;
 enum { kUnsupportedFeature = 0x78000003 };
 enum { kApi113 = (1 << 16) | 13 };
 
-// Places in ze_command_list_dditable_t and ze_command_list_exp_dditable_t; tables only ever grow at their end.
+// Indices in ze_command_list_dditable_t and ze_command_list_exp_dditable_t; tables only ever grow at their end.
 enum { kHostSynchronize = 28, kGetNextCommandId = 2, kUpdateMutableCommands = 3, kTableRoom = 128 };
 
 typedef void (*function_t)(void);
@@ -35,11 +35,11 @@ static void fill(void* driver, const char* name, table_t* table) {
   if (get && get(kApi113, table) != 0) memset(table, 0, sizeof *table);
 }
 
-// When this library is loaded, before any call: a driver offers what the newest caller of its tables can reach.
+// Runs when this library is loaded, before any call: a driver offers what the newest caller of its tables can reach.
 __attribute__((constructor)) static void find_driver(void) {
   const char* path = getenv("ZE_ENABLE_ALT_DRIVERS");
   if (!passes_handles_through(path)) return;
-  void* driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);  // Stays, as with the loader.
+  void* driver = dlopen(path, RTLD_NOW | RTLD_LOCAL);  // Never closed, like the loader's.
   if (!driver) return;
   fill(driver, "zeGetCommandListProcAddrTable", &g_lists);
   fill(driver, "zeGetCommandListExpProcAddrTable", &g_lists_exp);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon bench: how fast a model runs on a device, what it takes to start, what it allocates while running.
+// tenon bench: how fast a model runs on a device, how long it takes to start, what it allocates while running.
 #include <algorithm>
 #include <chrono>
 #include <fstream>
@@ -53,7 +53,7 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-/// The most memory that this process ever had, MB; 0 where the system does not say.
+/// Peak memory of this process in MB; 0 if the system does not tell.
 double peak_rss_mb() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -70,7 +70,7 @@ AnyMap properties_of(const BenchOptions& options) {
   return properties;
 }
 
-/// Runs once more with every node measured: apart from the figures above, which that would slow down.
+/// Runs again with every node measured, separately from the figures above, which that would slow down.
 Profile look_inside(Core& core, const std::shared_ptr<Model>& model, const BenchOptions& options,
                     const Measured& measured) {
   AnyMap properties = properties_of(options);
@@ -78,7 +78,7 @@ Profile look_inside(Core& core, const std::shared_ptr<Model>& model, const Bench
   CompiledModel compiled = core.compile_model(model, options.device, properties);
   Load load(compiled, measured.requests);
   const auto room = Clock::now() + std::chrono::seconds(30);
-  load.run(room, 2 * measured.requests, nullptr);  // Warm.
+  load.run(room, 2 * measured.requests, nullptr);  // Warm up.
   Profile profile;
   if (options.profile) {
     constexpr int kInferences = 20;
@@ -120,7 +120,7 @@ Measured measure(const BenchOptions& options, CommandFiles& files) {
   const auto length = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options.seconds));
   {
     const Stage stage(fmt::format("measuring for {:.1f} s", options.seconds));
-    // Warm first: caches, thread pools, clocks.
+    // Warm up first: caches, thread pools, clocks.
     load.run(Clock::now() + std::min<Clock::duration>(length / 5, std::chrono::seconds(1)), INT64_MAX / 2, nullptr);
     measured.latency_ms.reserve(4'000'000);
     begin = Clock::now();
@@ -225,10 +225,10 @@ void add_bench(CLI::App& app) {
   command->add_option("--seconds", options->seconds, "How long to measure")
       ->check(CLI::Range(0.1, 3600.0))
       ->capture_default_str();
-  command->add_option("--requests", options->requests, "Inferences in flight; 0: what the device likes, 1 for latency")
+  command->add_option("--requests", options->requests, "Inferences in flight; 0: as the device prefers, 1 for latency")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_option("--hint", options->hint, "What the device should aim at")
+  command->add_option("--hint", options->hint, "Goal for the device")
       ->check(CLI::IsMember({"latency", "throughput"}))
       ->capture_default_str();
   command->add_option("--threads", options->threads, "Threads of the device; 0: all processors")
@@ -236,12 +236,12 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   add_shape_option(*command, options->model_options);
   add_setting_option(*command, options->model_options);
-  command->add_flag("--profile", options->profile, "Then run again with each node measured, and list the slowest");
-  command->add_option("--trace", options->trace, "Then write some inferences as a Chrome trace: requests and nodes");
+  command->add_flag("--profile", options->profile, "Run again with each node measured, and list the slowest");
+  command->add_option("--trace", options->trace, "Write some inferences as a Chrome trace: requests and nodes");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "\nLatency is from the start of a request to its end, waiting for a free stream included: with many requests in\n"
-      "flight it is longer than one inference takes. --profile and --trace run apart from what is measured.\n"
+      "\nLatency is from the start of a request to its end, including the wait for a stream: with many requests in\n"
+      "flight it is longer than one inference takes. --profile and --trace run after the measurement.\n"
       "\nExamples:\n"
       "  tenon bench -m model.onnx                               inferences per second\n"
       "  tenon bench -m model.onnx --hint latency --profile      one at a time, and where the time goes\n"

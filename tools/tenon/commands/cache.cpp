@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon cache list|verify|clear FOLDER: what the compiled-model cache holds.
+// tenon cache list|verify|clear FOLDER: the contents of a compiled-model cache.
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -65,7 +65,7 @@ struct Options {
 
 CLI::App* add(CLI::App& parent, const char* name, const char* what, const std::shared_ptr<Options>& options) {
   auto* command = parent.add_subcommand(name, what);
-  command->add_option("folder", options->folder, "Folder that CACHE_DIR named")->required();
+  command->add_option("folder", options->folder, "The folder given as CACHE_DIR")->required();
   command->add_flag("--json", options->json, "Print JSON");
   return command;
 }

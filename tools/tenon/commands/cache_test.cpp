@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon cache: what it shows, what it finds damaged, what it removes.
+// tenon cache: what it lists, what it reports as damaged, what it removes.
 #include <filesystem>
 #include <fstream>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of the tool: each registers its options and what runs when it is chosen.
+// The commands of the tool: each registers its options and the code that runs when it is chosen.
 #pragma once
 
 namespace CLI {
@@ -20,7 +20,7 @@ void add_query(CLI::App& app);
 void add_compile(CLI::App& app);
 void add_convert(CLI::App& app);
 
-/// Parses and runs. 0, or a non-zero exit status after one short message on stderr. Never throws.
+/// Parses and runs. Returns 0, or a non-zero exit status after one short message on stderr. Never throws.
 int main(int argc, const char* const* argv);
 
 }  // namespace tenon::tool

@@ -49,7 +49,7 @@ TEST_F(Commands, BenchMeasuresAndCounts) {
   EXPECT_GT(result.at("compile_ms"), 0);
   EXPECT_GT(result.at("first_inference_ms"), 0);
   EXPECT_GT(result.at("peak_rss_mb"), 5);
-  // The steady state is free of our cost.
+  // Our own code allocates nothing in the steady state.
   EXPECT_EQ(result.at("allocations_per_inference").at("own"), 0) << done.out;
   EXPECT_GE(result.at("allocations_per_inference").at("libraries"), 0);
   const Outcome text =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon compile: a model made ready for a device, what the passes did to it, and the result as a file.
+// tenon compile: a model compiled for a device, what the passes did to it, and the result as a file.
 #include <chrono>
 #include <memory>
 #include <sstream>
@@ -78,7 +78,7 @@ void print_text(const Compiled& done, const CompileOptions& options, const PassD
     }
     fmt::print("\n{}", text_table(rows));
   } else if (done.dynamic) {
-    fmt::print("\n{} compiles a model of dynamic shapes when tensors come: --shape shows the passes\n", done.device);
+    fmt::print("\n{} compiles a model of dynamic shapes when tensors are set: --shape shows the passes\n", done.device);
   } else {
     fmt::print("\n{} ran no passes of Tenon's{}\n", done.device,
                options.dump.empty() ? "" : ": there are no graphs to write");
@@ -143,7 +143,7 @@ void add_compile(CLI::App& app) {
   add_setting_option(*command, options->model_options);
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "\nEach pass is listed with the nodes that went and that it made, constants not counted; in the graphs, what a "
+      "\nEach pass is listed with the nodes that it removed and made, constants not counted; in the graphs, what a "
       "pass\n"
       "made is green. Compile time with --dump-graph includes writing the graphs.\n"
       "\nExamples:\n"

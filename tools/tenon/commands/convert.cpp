@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon convert: a model from any format that is read to OpenVINO IR.
+// tenon convert: from any model format that can be read to OpenVINO IR.
 #include <filesystem>
 #include <memory>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon devices: what can run models here, and why something known cannot.
+// tenon devices: which devices can run models here, and why known ones cannot.
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ std::string text_of(Core& core, const std::string& device, const char* key) {
   try {
     return core.get_property(device, key).to_text();
   } catch (const std::exception&) {
-    return "-";  // Not every device answers every question.
+    return "-";  // Not every device has every property.
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon matrix: which pairs of contexts truly share memory on this machine, and what a map costs.
+// tenon matrix: which pairs of contexts really share memory on this machine, and what a map costs.
 #include <unistd.h>
 
 #include <fmt/core.h>
@@ -24,7 +24,7 @@ struct MatrixOptions {
 };
 
 struct Pair {
-  std::size_t from, to;  ///< Places in Matrix::names.
+  std::size_t from, to;  ///< Indices into Matrix::names.
   ProofResult proof;
 };
 struct Matrix {
@@ -39,7 +39,7 @@ std::string in_ns(double ns) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-/// Every pair, with a counter on a terminal: a crowd of contexts takes a while.
+/// Every pair, with a counter on a terminal, since many contexts take a while.
 Matrix measure(const std::vector<std::string>& only) {
   Router router;
   add_known_contexts(router);
@@ -101,7 +101,7 @@ std::string cell(const ProofResult& proof) {
   return proof.proof == Proof::kRefused ? sign : sign + " " + in_ns(proof.repeat_ns);
 }
 
-/// Rows lead from a context, columns to it; columns are numbered as rows are, so that a crowd fits a screen.
+/// Rows lead from a context, columns to one; columns are numbered like rows, so that many contexts fit a screen.
 std::vector<std::vector<std::string>> grid(const Matrix& matrix) {
   std::vector<std::vector<std::string>> rows{{"from \\ to"}};
   for (std::size_t i = 0; i < matrix.names.size(); ++i) {

@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kLoaderFile = "libze_loader.so.1";
-// The first of the loader's functions that OpenVINO's NPU plugin demands and old loaders lack (before 1.10).
+// The newest of the loader's functions that OpenVINO's NPU plugin requires; loaders before 1.10 lack it.
 constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
 
 struct Options {
@@ -39,11 +39,11 @@ struct Options {
   bool print = false;
 };
 
-/// Names and values, to be set in this order.
+/// Names and values, set in this order.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-/// Loads a library as a client would, so that what is missing is said here and not as "no NPU" later. It stays loaded:
-/// unloading is of no use in a process that is about to be replaced.
+/// Loads a library as a client would, so that a missing one is reported here and not as "no NPU" later. It stays
+/// loaded: unloading is useless in a process that is about to be replaced.
 void* load(const std::string& file, const std::string& what, const std::string& remedy) {
   void* library = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (!library) {
@@ -62,11 +62,11 @@ std::string find_driver(const std::string& wanted) {
     throw Error(Code::kUnavailable,
                 fmt::format("the software NPU {} is not in {}: build it (./dev build), or name it with --driver",
                             kSoftwareNpu, library_folders().front().string()));
-  load(found.string(), "the software NPU " + found.string(), "install what it names");
+  load(found.string(), "the software NPU " + found.string(), "install the library that it names");
   return found.string();
 }
 
-/// The folder to search for a loader before the system's; empty when the system's will do.
+/// The folder to search for a loader before the system's; empty if the system's is sufficient.
 std::string find_shim() {
   void* loader = load(kLoaderFile, "the Level Zero loader", "install it (Debian: libze1)");
   if (dlsym(loader, kNewestNeeded)) return {};
@@ -100,7 +100,7 @@ Environment environment_of(const Options& options) {
   Environment environment{{"ZE_ENABLE_ALT_DRIVERS", find_driver(options.driver)}};
   if (!options.platforms.empty()) environment.emplace_back("TENON_NPU_PLATFORM", options.platforms);
   if (!options.failures.empty()) environment.emplace_back("TENON_NPU_FAIL", options.failures);
-  // The program may go to another folder before it meets the driver.
+  // The program may change its folder before it loads the driver.
   if (!options.trace.empty())
     environment.emplace_back("TENON_NPU_TRACE",
                              options.trace == "stderr" ? options.trace : fs::absolute(options.trace).string());
@@ -111,14 +111,14 @@ Environment environment_of(const Options& options) {
   return environment;
 }
 
-/// As a shell takes it, whatever is in it.
+/// Quoted for a shell, whatever it contains.
 std::string quoted(const std::string& value) {
   std::string text = "'";
   for (const char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return text + "'";
 }
 
-/// Becomes the program: its exit status, its signals and its terminal are its own.
+/// Replaces this process by the program, which keeps its own exit status, signals and terminal.
 [[noreturn]] void become(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -127,7 +127,7 @@ std::string quoted(const std::string& value) {
   execvp(arguments[0], arguments.data());
   const int error = errno;
   fmt::print(stderr, "tenon: {} cannot be run: {}\n", words[0], std::strerror(error));
-  throw CLI::RuntimeError(error == ENOENT ? 127 : 126);  // As env(1) and shells say it.
+  throw CLI::RuntimeError(error == ENOENT ? 127 : 126);  // The statuses of env(1) and shells.
 }
 
 void npu_env(const Options& options) {
@@ -150,25 +150,25 @@ void add_npu_env(CLI::App& app) {
   auto* command = app.add_subcommand("npu-env", "Run any program with the software NPU as its Level Zero driver");
   auto options = std::make_shared<Options>();
   command->add_option("-p,--platform", options->platforms,
-                      "What the NPU is: 4000 (default) or 3720; a comma list makes several devices");
+                      "Platform of the NPU: 4000 (default) or 3720; a comma list makes several devices");
   command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");
   command->add_option("--fail", options->failures,
-                      "Calls that are to fail, as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
+                      "Calls that fail, such as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
                       "(names may end in *), =CODE, with commas between them");
   command->add_option(
       "--trace", options->trace,
       "Trace the program's calls and what the device executes: FILE.json (Chrome, Perfetto), FILE (lines) "
-      "or stderr; %p in a name is the process's number");
+      "or stderr; %p in a name is the process id");
   command->add_flag("--print", options->print, "Print the environment for a shell's eval, and run nothing");
-  // From the first word that is no option on, all is the program's.
-  command->add_option("program", options->words, "What to run, and its own arguments, best after --");
+  // Everything from the first word that is not an option belongs to the program.
+  command->add_option("program", options->words, "The program to run and its arguments, best after --");
   command->positionals_at_end();
   command->footer(
-      "\nThe program finds one Level Zero driver, the software NPU; drivers of real hardware are hidden from it. What\n"
-      "it sees: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, _FAIL and _TRACE, and on systems whose Level Zero loader is "
+      "\nThe program finds one Level Zero driver, the software NPU; drivers of real hardware are hidden from it. It\n"
+      "gets: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, _FAIL and _TRACE, and on systems whose Level Zero loader is "
       "too old for\n"
-      "OpenVINO's NPU plugin a shim in front of it on LD_LIBRARY_PATH. Its exit status is passed on.\n"
-      "docs/guide/npu_without_an_npu.md tells more.\n"
+      "OpenVINO's NPU plugin, a shim in front of it on LD_LIBRARY_PATH. Its exit status is passed on.\n"
+      "docs/guide/npu_without_an_npu.md has the details.\n"
       "\nExamples:\n"
       "  tenon npu-env -- python3 -c \"import openvino as ov; print(ov.Core().available_devices)\"\n"
       "  tenon npu-env --platform 3720 -- benchmark_app -m model.xml -d NPU\n"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu-env: what the program sees, what becomes of its status, and what is said when something is missing. Whether real
-// clients then find an NPU is asked in tests/npu_clients.
+// npu-env: the program's environment, its exit status, and the messages if something is missing. Whether real
+// clients then find an NPU is tested in tests/npu_clients.
 #include <dlfcn.h>
 
 #include <tenon/tools/tenon/testing/tool.hpp>
@@ -8,7 +8,7 @@
 namespace tenon::tool::testing {
 namespace {
 
-/// Any library will do where only the environment is looked at: the one with this function of the C++ library.
+/// Any library will do if only the environment is checked: this is the one with this function of the C++ library.
 std::string some_library() {
   Dl_info info{};
   return dladdr(reinterpret_cast<void*>(&std::abort), &info) != 0 && info.dli_fname[0] == '/'
@@ -77,7 +77,7 @@ TEST_F(NpuEnv, PrintsWhatAShellEvaluates) {
   ASSERT_EQ(done.status, 0) << done.err;
   EXPECT_NE(done.out.find("export ZE_ENABLE_ALT_DRIVERS='" + some_library() + "'\n"), std::string::npos) << done.out;
   EXPECT_NE(done.out.find("export TENON_NPU_PLATFORM='3720'\n"), std::string::npos) << done.out;
-  // Whatever is in a name: a folder with a quote and a blank in it comes through a shell unchanged.
+  // Names may contain anything: a folder with a quote and a blank in it passes through a shell unchanged.
   const fs::path driver = folder / "it's a driver.so";
   fs::copy_file(some_library(), driver);
   const Outcome evaluated = tool("npu-env --driver \"" + driver.string() +

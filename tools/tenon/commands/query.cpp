@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tenon query: which nodes of a model a device runs, and why it does not run the others.
+// tenon query: which nodes of a model a device runs, and why it does not run others.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -40,10 +40,10 @@ struct Answer {
   std::vector<NodeAnswer> nodes;
   std::map<std::string, TypeCount> types;
   std::size_t lacking = 0;
-  std::string device_says;  ///< What compiling comes to, when something is lacking.
+  std::string device_says;  ///< The error of compiling the model, if nodes are not supported.
 };
 
-/// Why a device leaves a node out, as far as can be told from outside.
+/// Why a device does not run a node, as far as that can be told from outside.
 std::string reason_for(const Node& node, const std::string& device) {
   if (!node.operation().evaluate)
     return device + " has no kernel for " + node.get_type_name() + ", and the operation table has no reference kernel";
@@ -166,8 +166,8 @@ void add_query(CLI::App& app) {
   command->add_flag("-a,--all", options->all, "List the nodes that run, too");
   command->add_flag("--json", options->json, "Print JSON");
   command->footer(
-      "\nNodes that the device leaves out are listed with the reason; then how many there are of each operation.\n"
-      "Nothing runs. The exit status is 0 also when nodes are left out: look at \"whole_model\" of --json.\n"
+      "\nNodes that the device does not run are listed with the reason; then their number for each operation.\n"
+      "Nothing runs. The exit status is 0 even if nodes are left out: look at \"whole_model\" of --json.\n"
       "\nExamples:\n"
       "  tenon query model.onnx                         what of it the CPU runs\n"
       "  tenon query model.xml --device GPU.1 --all     every node\n"

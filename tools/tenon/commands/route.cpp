@@ -24,7 +24,7 @@ Description describe_source(const RouteOptions& options, const Context& from) {
     const auto format = format_from_name(options.format);
     if (!format)
       throw Error(Code::kInvalidArgument,
-                  "--format '" + options.format + "' is no pixel format; try nv12, i420, p010, rgb, bgr, gray8");
+                  "--format '" + options.format + "' is not a pixel format; try nv12, i420, p010, rgb, bgr, gray8");
     FrameInfo frame{*format, 0, 0};
     if (std::sscanf(options.size.c_str(), "%ux%u", &frame.width_px, &frame.height_px) != 2) {
       throw Error(Code::kInvalidArgument, "--size '" + options.size + "' is not WIDTHxHEIGHT");
@@ -61,7 +61,7 @@ void show_route(const RouteOptions& options) {
                            .dump(2));
   } else {
     const std::string text = plan->explain();
-    // Without --explain only the way taken; a refusal always explains itself.
+    // Without --explain only the route taken; a refusal always explains itself.
     const auto refused = text.find("\n  refused");
     fmt::print("{}\n",
                options.explain || !plan->possible() || refused == std::string::npos ? text : text.substr(0, refused));
@@ -75,10 +75,10 @@ void add_route(CLI::App& app) {
   auto* command = app.add_subcommand("route", "Show the cheapest way from one context to another");
   auto options = std::make_shared<RouteOptions>();
   command->add_option("from", options->from, "Context that has the memory (see tenon matrix)")->required();
-  command->add_option("to", options->to, "Context that wants it")->required();
+  command->add_option("to", options->to, "Context that needs it")->required();
   command->add_option("--format", options->format, "Route the first plane of such a frame: nv12, i420, rgb, ...");
-  command->add_option("--size", options->size, "Of the frame, px")->capture_default_str();
-  command->add_option("--policy", options->policy, "What is allowed")
+  command->add_option("--size", options->size, "Size of the frame, px")->capture_default_str();
+  command->add_option("--policy", options->policy, "Whether copies are allowed")
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
   command->add_flag("--write", options->write, "The target writes too");

@@ -41,14 +41,14 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-/// Detections of each frame, for the picture and for the measure.
+/// Detections of each frame, for drawing and for measuring.
 class Results {
  public:
   Results(const RunOptions& options, std::shared_ptr<const Model> model) : options_(options), model_(std::move(model)) {
     if (!options.ground_truth.empty()) truth_ = vision::read_ground_truth(options.ground_truth);
   }
 
-  /// @errors kInvalidArgument: the ground truth is of another video; what decode_options() finds wrong.
+  /// @errors kInvalidArgument: the ground truth belongs to another video; errors of decode_options().
   void prepare(const FrameInfo& info) {
     info_ = info;
     vision::DecodeOptions shown = vision::decode_options(*model_, info);
@@ -71,7 +71,7 @@ class Results {
                       truth_->width, truth_->height, info.upright_width_px(), info.upright_height_px()));
     }
     vision::DecodeOptions measured = shown;
-    // The whole curve counts, so nearly everything is kept and each label of a box stands for itself.
+    // The whole curve counts, so nearly everything is kept and each label of a box counts by itself.
     measured.confidence_threshold = 0.01f;
     measured.top_k = 300;
     measured.multi_label = true;
@@ -136,7 +136,7 @@ class Results {
   std::uint64_t total_ = 0;
 };
 
-/// What decoder and device agree on, always behind a descriptor: any other device could import it.
+/// What decoder and device agree on, always with a descriptor, so that any other device could import it.
 Requirements pool_requirements(const CompiledModel& compiled) {
   Requirements wanted = compiled.requirements();
   if (wanted.fd == FdKind::kNone) wanted.fd = FdKind::kMemfd;
@@ -154,7 +154,7 @@ void use_pool(ffmpeg::Video& video, const RunOptions& options, const CompiledMod
   try {
     video.use_pool(pool_requirements(compiled));
   } catch (const Error& error) {
-    // A decoder with memory of its own only, under require: its pictures are read where it puts them.
+    // A decoder that only uses memory of its own, under require: its pictures are read where it puts them.
     if (policy_of(options.policy) != ZeroCopy::kRequire || error.code() != Code::kFailedPrecondition) throw;
   }
 }
@@ -164,8 +164,8 @@ bool keeps_state(const Model& model) {
   return std::any_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_op(node, "ReadValue"); });
 }
 
-/// Requests in flight. What one frame leaves for the next lies in one request, which sees all frames in their order.
-/// @errors kInvalidArgument: several are wanted nevertheless.
+/// Requests in flight: one if the model keeps state between frames, since one request must see all frames in order.
+/// @errors kInvalidArgument: several were requested all the same.
 std::uint64_t requests_for(const RunOptions& options, const Model& model, const CompiledModel& compiled) {
   if (keeps_state(model)) {
     if (options.requests > 1)
@@ -185,7 +185,7 @@ double median(std::vector<double> values) {
   return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// The same frames both ways, in turns, so that what else the machine does falls on both alike.
+/// The same frames both ways, in turns, so that other load on the machine affects both alike.
 Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& inference, std::size_t requests,
                    std::uint64_t frames, bool live) {
   Comparison result;
@@ -210,7 +210,7 @@ Comparison compare(const RunOptions& options, CompiledModel& compiled, Ledger& i
   std::uint64_t copied_before = 0, forced_frames = 0, forced_bytes = 0;
   for (std::uint64_t block = 0; block < kBlocks; ++block) {
     for (int turn = 0; turn < 2; ++turn) {
-      // Who goes first changes: what the first leaves in the caches serves the second.
+      // The order alternates: what the first leaves in the caches helps the second.
       const int way = block % 2 ? 1 - turn : turn;
       const std::uint64_t before = sources[way].frames();
       copied_before = inference.total().copied;
@@ -254,7 +254,7 @@ void prove_hops(RunReport& report, const Frame& frame, CompiledModel& compiled, 
   }
   for (std::size_t i = 0; i < report.hops.size() && i < 3; ++i) {
     report.hops[i].proof = proofs[i];
-    // The bookkeeping has the last word: a hop that booked a copy is none without.
+    // The ledger decides: a hop that booked a copy is not zero-copy.
     if (report.hops[i].copied && proofs[i].proof != Proof::kCopies)
       report.hops[i].proof = {Proof::kCopies, "the ledger booked copies on it"};
   }
@@ -290,7 +290,7 @@ void run(const RunOptions& options) {
   AnyMap properties{input_frames(info), zero_copy(policy_of(options.policy)),
                     hint::performance_mode(hint::PerformanceMode::THROUGHPUT)};
   for (const auto& [key, value] : properties_of(options.settings)) properties[key] = value;
-  // A trace shows the nodes of each inference, which the device then has to measure.
+  // A trace shows the nodes of each inference, so the device has to measure them.
   if (trace_file) properties[enable_profiling.name()] = Any(true);
   CompiledModel compiled = core.compile_model(model, options.device, properties);
   report.compile_ms = ms_since(compile_begin);
@@ -299,7 +299,7 @@ void run(const RunOptions& options) {
   try {
     report.device_name = core.get_property(report.device, device::full_name);
   } catch (const std::exception&) {
-    // A device need not have a name for people.
+    // A device need not have a full name.
   }
   report.requests = requests_for(options, *model, compiled);
   auto pipeline = std::make_unique<Pipeline>(compiled, report.requests);
@@ -332,7 +332,7 @@ void run(const RunOptions& options) {
   const std::string path = video->path();
   const auto first_arrow = path.find(" -> ");
   std::string lies_in = path.substr(first_arrow + 4);
-  // The copy is the hop itself, not a place.
+  // The copy is the hop itself, not a location.
   if (lies_in.rfind("copy -> ", 0) == 0) lies_in.erase(0, 8);
   report.hops = hops_of(decoding, core.ledger(), report.frames, path.substr(0, first_arrow), lies_in,
                         video->pool_size(), report.device);
@@ -355,7 +355,7 @@ void run(const RunOptions& options) {
     }
   }
 
-  // The decoder goes first, so that nobody but us refers to the last frame: its buffer is what the tests write into.
+  // The decoder is closed first, so that only we refer to the last frame: the tests write into its buffer.
   const Frame last = pipeline->last_frame();
   pipeline.reset();
   video.reset();
@@ -364,7 +364,7 @@ void run(const RunOptions& options) {
   }
   prove_hops(report, last, compiled, *model);
 
-  // A recording up to the moment when a camera went is worth having; the first half of a damaged file is not what was
+  // A recording is worth keeping if a camera disconnects; the first half of a damaged file is not what was
   // asked for.
   const bool keep = !failure || live;
   if (keep && report.frames > 0) {
@@ -398,30 +398,30 @@ void add_run(CLI::App& app) {
   command->add_option("-m,--model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("--save", options->save, "Write the video with the detections drawn on it");
-  command->add_option("--snapshot", options->snapshot, "Write the picture with the surest detections as PNG");
+  command->add_option("--snapshot", options->snapshot, "Write the picture with the most confident detections as PNG");
   command->add_option("--report", options->report, "Write the report as JSON");
-  command->add_option("--ground-truth", options->ground_truth, "JSON of what is really in the video: measures mAP");
-  command->add_option("--zero-copy", options->policy, "require: a copy is an error; prefer: avoid, and book; allow")
+  command->add_option("--ground-truth", options->ground_truth, "JSON of the objects in the video: measures mAP");
+  command->add_option("--zero-copy", options->policy, "require: a copy is an error; prefer: avoid and book; allow")
       ->check(CLI::IsMember({"require", "prefer", "allow"}))
       ->capture_default_str();
-  command->add_option("--max-frames", options->max_frames, "Stop after so many frames; 0: all")->capture_default_str();
+  command->add_option("--max-frames", options->max_frames, "Maximum number of frames; 0: all")->capture_default_str();
   command
       ->add_option("--requests", options->requests,
-                   "Inferences in flight; 0: what the device likes, or one for a model that keeps state")
+                   "Inferences in flight; 0: as the device prefers, or one for a model that keeps state")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
-  command->add_option("--confidence", options->confidence, "Lowest score to show, in place of the model's own")
+  command->add_option("--confidence", options->confidence, "Lowest score to show, instead of the model's own")
       ->check(CLI::Range(0.0, 1.0));
-  command->add_option("--iou", options->iou, "Overlap from which boxes count as one, in place of the model's own")
+  command->add_option("--iou", options->iou, "Overlap from which boxes count as one, instead of the model's own")
       ->check(CLI::Range(0.0, 1.0));
   command
       ->add_option("--timeout", options->timeout_s,
-                   "Give a camera or stream up that sends no picture for so many seconds")
+                   "Give up on a camera or stream that sends no picture for this many seconds")
       ->check(CLI::Range(0.1, 86400.0))
       ->capture_default_str();
   command->add_option("--model-type", options->model_type,
-                      "What the outputs mean, where the model does not say: YOLOX, YOLOv8, SSD, ...");
-  command->add_flag("--no-compare", options->no_compare, "Leave out the second pass with a forced copy");
+                      "Type of the model's outputs, if the model does not say: YOLOX, YOLOv8, SSD, ...");
+  command->add_flag("--no-compare", options->no_compare, "Skip the second pass with a forced copy");
   command->add_option("--trace", options->trace,
                       "Write a Chrome trace: decoding, requests, each node, drawing; measuring nodes costs some time");
   add_setting_option(*command, options->settings);

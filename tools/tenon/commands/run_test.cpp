@@ -35,7 +35,7 @@ TEST_F(RunCommand, DemoUnderRequireCopiesNothingProvesItsHopsAndFindsTheObjects)
   EXPECT_EQ(report["bytes_copied_per_frame"], 0);
   EXPECT_EQ(report["bytes_converted_per_frame"], 1280 * 720 * 3 / 2);
   EXPECT_EQ(report["bytes_converted_to_per_frame"], 288 * 512 * 3 * 4);
-  // The Python judge of models/ says 0.9535 for the same clip.
+  // models/metrics.py gives 0.9535 for the same clip.
   EXPECT_NEAR(report["map50"].get<double>(), 0.9535, 0.01);
   ASSERT_EQ(report["hops"].size(), 3u);
   for (const json& hop : report["hops"]) {
@@ -44,7 +44,7 @@ TEST_F(RunCommand, DemoUnderRequireCopiesNothingProvesItsHopsAndFindsTheObjects)
     EXPECT_EQ(hop["maps"], 600) << hop.dump(1);
     EXPECT_GT(hop["view_hits"], 500) << hop.dump(1);
   }
-  // One hop forced to copy: the ledger objects, in the size of a picture.
+  // One hop forced to copy: the ledger books one picture's size.
   EXPECT_EQ(report["forced_copy"]["bytes_copied_per_frame"], 1280 * 720 * 3 / 2);
   EXPECT_GT(report["forced_copy"]["slower"].get<double>(), 0.5);
   EXPECT_NE(done.out.find("h264 -> pool(memfd) -> input stage -> CPU"), std::string::npos) << done.out;
@@ -52,11 +52,11 @@ TEST_F(RunCommand, DemoUnderRequireCopiesNothingProvesItsHopsAndFindsTheObjects)
   EXPECT_NE(done.out.find("converted 1.4 MB -> 1.8 MB"), std::string::npos) << done.out;
   EXPECT_NE(done.out.find("proved 3/3 hops"), std::string::npos) << done.out;
   EXPECT_NE(done.out.find("second hop forced to copy"), std::string::npos) << done.out;
-  // The picture's copy is on its own account, and not hidden.
+  // The saved picture's copy is booked separately, and not hidden.
   EXPECT_EQ(report["saved_bytes_copied_per_frame"], 1280 * 720 * 3 / 2);
   EXPECT_NE(done.out.find("apart from that"), std::string::npos) << done.out;
   EXPECT_EQ(text_of(file("out.png")).substr(1, 3), "PNG");
-  // What was saved is a video of as many pictures.
+  // The saved video has the same number of pictures.
   EXPECT_EQ(ffmpeg::open(file("out.mp4")).frame_count(), 600u);
 }
 
@@ -160,7 +160,7 @@ TEST_F(RunCommand, PhonesVideosAreTurnedUprightForTheModelThePictureAndTheFile) 
   ASSERT_EQ(plain.status, 0) << plain.err;
   const json wanted = json::parse(text_of(file("upright.json")));
   ASSERT_GT(wanted["map50"].get<double>(), 0.8);
-  // How the same scene lies in the file when the camera was held so.
+  // How the same scene is stored if the camera was held that way.
   const std::pair<int, const char*> stored[] = {
       {90, "transpose=cclock"}, {180, "transpose=clock,transpose=clock"}, {270, "transpose=clock"}};
   for (const auto& [clockwise, filter] : stored) {
@@ -168,7 +168,7 @@ TEST_F(RunCommand, PhonesVideosAreTurnedUprightForTheModelThePictureAndTheFile) 
     const std::string name = "turned" + std::to_string(clockwise);
     ASSERT_EQ(ffmpeg(demo + "-vf " + filter + " lying.mp4"), 0);
     tenon_test::remux_turned(file("lying.mp4"), file(name + ".mp4"), clockwise);
-    // FFmpeg turns it the way that this test means: else the test would be wrong, and the tool with it.
+    // FFmpeg rotates it as this test expects: otherwise the test would be wrong, and the tool with it.
     ASSERT_EQ(ffmpeg("-i " + name + ".mp4 -c:v libx264 -crf 10 shown.mp4"), 0);
     ASSERT_LT(difference(file("shown.mp4"), file("upright.mp4"), kFrames), 2) << "the clip of the test";
     const Outcome done =
@@ -180,19 +180,19 @@ TEST_F(RunCommand, PhonesVideosAreTurnedUprightForTheModelThePictureAndTheFile) 
     EXPECT_EQ(report["bytes_converted_per_frame"], 1280 * 720 * 3 / 2);
     for (const json& hop : report["hops"]) EXPECT_EQ(hop["proof"], "proved") << hop.dump(1);
     EXPECT_EQ(report["frames"], kFrames);
-    // The boxes lie where those of the upright clip do: judged by what is really in the pictures.
+    // The boxes are where those of the upright clip are: compared with the ground truth.
     EXPECT_NEAR(report["map50"].get<double>(), wanted["map50"].get<double>(), 0.02);
     EXPECT_NEAR(report["map50_95"].get<double>(), wanted["map50_95"].get<double>(), 0.03);
     EXPECT_NEAR(report["detections"].get<double>(), wanted["detections"].get<double>(),
                 0.05 * wanted["detections"].get<double>());
-    // What is saved is upright, with the boxes at the same places.
+    // The saved video is upright, with the boxes at the same places.
     ffmpeg::Video saved = ffmpeg::open(file(name + "_out.mp4"));
     EXPECT_EQ(saved.info().rotation, Rotation::kNone);
     EXPECT_EQ(saved.info().width_px, 1280u);
     EXPECT_EQ(saved.info().height_px, 720u);
     EXPECT_LT(difference(file(name + "_out.mp4"), file("upright_out.mp4"), kFrames), 2.5);
     EXPECT_NE(done.out.find("turned by " + std::to_string(clockwise)), std::string::npos) << done.out;
-    // PNG: width and height, big-endian, after its head.
+    // PNG: width and height, big-endian, after its header.
     EXPECT_EQ(text_of(file("shot.png")).substr(16, 8), std::string("\0\0\5\0\0\0\2\xd0", 8));
   }
 }
@@ -228,7 +228,7 @@ TEST_F(RunCommand, AStreamThatChangesSizeIsPlannedAgainAndTheReportSaysSo) {
 }
 
 TEST_F(RunCommand, AWayThatMustCopyBooksItAndIsNotCalledProved) {
-  // FFmpeg's raw video decoder writes into memory of its own only: to lie in the pool its pictures are copied.
+  // FFmpeg's raw video decoder only writes into memory of its own: its pictures are copied into the pool.
   write_clip("raw.mkv", 320, 240, 12, "rawvideo");
   const Outcome done = tool("run raw.mkv -m '" + model("demo.onnx") + "' --report r.json --quiet --no-compare");
   ASSERT_EQ(done.status, 0) << done.err;
@@ -237,7 +237,7 @@ TEST_F(RunCommand, AWayThatMustCopyBooksItAndIsNotCalledProved) {
   EXPECT_EQ(report["hops"][0]["bytes"], 12 * 320 * 240 * 3 / 2);
   EXPECT_EQ(report["hops"][0]["proof"], "copies");
   EXPECT_NE(done.out.find("proved 2/3 hops"), std::string::npos) << done.out;
-  // Under require nothing is copied, even so: they are read where the decoder put them.
+  // Under require nothing is copied all the same: they are read where the decoder put them.
   const Outcome strict =
       tool("run raw.mkv -m '" + model("demo.onnx") + "' --zero-copy require --report s.json --quiet --no-compare");
   ASSERT_EQ(strict.status, 0) << strict.err;

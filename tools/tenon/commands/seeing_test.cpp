@@ -39,7 +39,7 @@ TEST_F(Seeing, QuerySaysWhatRunsAndWhyNot) {
 }
 
 TEST_F(Seeing, QueryNamesTheNodeThatADeviceLacksAndWhy) {
-  // The device for tests has everything but Tanh.
+  // The test device has a kernel for everything but Tanh.
   tenon::register_device(tenon::testing::reference_module());
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
   const auto relu = make_node("Relu", 1, {x}, {}, "fine");
@@ -106,7 +106,7 @@ TEST_F(Seeing, CompileListsPassesAndDrawsGraphs) {
   EXPECT_EQ(left_behind(), (std::vector<std::string>{"graphs"})) << "nothing is written unasked";
 }
 
-/// A dot without its plugins, say: it is there, and counts as absent.
+/// A dot that lacks its plugins, say, counts as absent.
 TEST_F(Seeing, ADotThatCannotDrawCountsAsNone) {
   write("bin/dot", "#!/bin/sh\nexit 1\n");
   fs::permissions(folder / "bin/dot", fs::perms::owner_all);
@@ -121,7 +121,7 @@ TEST_F(Seeing, ADotThatCannotDrawCountsAsNone) {
 
 TEST_F(Seeing, CompileSaysWhyNoBlobIsWritten) {
   const Outcome done = tool("compile '" + model("demo.onnx") + "' -o blob");
-  // A device without a format for blobs says so and leaves nothing; one with a format writes a file.
+  // A device without a blob format says so and leaves nothing; one with a format writes a file.
   if (done.status == 0) {
     EXPECT_GT(fs::file_size(folder / "blob"), 1000u);
   } else {
@@ -194,7 +194,7 @@ TEST_F(Seeing, BenchProfilesEachOperation) {
   EXPECT_TRUE(convolution);
   EXPECT_NEAR(sum, profile.at("sum_us").get<double>(), 1e-3 * sum);
   EXPECT_NEAR(types, sum, 1e-3 * sum);
-  // Nodes take about as long as an inference: neither is made up.
+  // Nodes together take about as long as an inference, so both figures are real.
   const double p50_us = 1000 * all.at("latency_ms").at("p50").get<double>();
   EXPECT_GT(sum, 0.2 * p50_us);
   EXPECT_LT(sum, 5 * p50_us);

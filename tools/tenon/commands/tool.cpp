@@ -26,7 +26,7 @@ constexpr const char* kExamples =
     "  tenon npu-env -- benchmark_app -m m.xml -d NPU   any program on the software NPU\n"
     "  tenon COMMAND --help           all options of one command\n";
 
-/// Statuses follow sysexits where one fits: scripts can tell a wrong call from a wrong input.
+/// Statuses follow sysexits where one fits, so that scripts can tell a wrong call from a wrong input.
 int status_of(Code code) {
   switch (code) {
     case Code::kInvalidArgument:

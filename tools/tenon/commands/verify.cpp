@@ -31,13 +31,13 @@ struct VerifyOptions {
   bool quiet = false, verbose = false;
 };
 
-/// The tests in `folder`: itself, or the folders below it that hold a model, sorted. One that holds none is a test too:
-/// skipped.
+/// The tests in `folder`: itself, or the folders below it that hold a model, sorted. A folder without one is a test
+/// too, which is skipped.
 void collect(const fs::path& folder, std::vector<fs::path>& tests) {
   std::error_code failure;
   if (!fs::is_directory(folder, failure)) {
     throw Error(Code::kNotFound, "verify: there is no folder \"" + folder.string() +
-                                     "\"; give folders with a model.onnx, or folders of such");
+                                     "\"; give folders with a model.onnx, or folders of these");
   }
   if (fs::exists(folder / "model.onnx", failure)) {
     tests.push_back(folder);
@@ -55,7 +55,7 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
   }
   std::sort(found.begin(), found.end());
   for (const fs::path& path : found) {
-    // Folders of folders, as ONNX lays them out: node/, simple/, ...
+    // Nested folders, as in ONNX's own layout: node/, simple/, ...
     bool nested = false;
     if (!fs::exists(path / "model.onnx", ignored)) {
       for (const fs::path& inner : list_folder(path, ignored))
@@ -70,7 +70,7 @@ void collect(const fs::path& folder, std::vector<fs::path>& tests) {
 
 std::vector<Tensor> run_on(Core& core, const std::string& device, const std::shared_ptr<Model>& model,
                            const std::vector<Tensor>& inputs) {
-  // Published outputs are f32's: a device that would rather compute in bf16 is told not to.
+  // Published outputs are of f32: tells devices that prefer bf16 to compute in f32.
   AnyMap properties;
   for (const PropertyName& property : core.get_property(device, supported_properties))
     if (property == hint::execution_mode.name() && property.is_mutable())
@@ -100,7 +100,7 @@ void verify(const VerifyOptions& options) {
     if (tests.empty()) throw Error(Code::kNotFound, "verify: no test's name contains \"" + options.filter + "\"");
   }
   for (const fs::path& test : tests) {
-    std::error_code unreadable;  // Said by the test itself.
+    std::error_code unreadable;  // The test itself reports it.
     for (fs::recursive_directory_iterator entry(test, unreadable), end; !unreadable && entry != end;
          entry.increment(unreadable))
       files.add_input(entry->path().string(), "a test's file");
@@ -131,7 +131,7 @@ void verify(const VerifyOptions& options) {
     progress.update(done, [&] { return fmt::format("{} failed  {}", counts[1], result.name); });
   }
   progress.clear();
-  // Text in foreign models need not be UTF-8: replaced, not refused.
+  // Text in foreign models need not be UTF-8: it is replaced, not refused.
   json_file.commit(nlohmann::json{{"device", options.device},
                                   {"passed", counts[0]},
                                   {"failed", counts[1]},
@@ -148,7 +148,7 @@ void verify(const VerifyOptions& options) {
 void add_verify(CLI::App& app) {
   auto* command = app.add_subcommand("verify", "Run ONNX backend tests on a device");
   auto options = std::make_shared<VerifyOptions>();
-  command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of such")
+  command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of these")
       ->required();
   command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
   command->add_option("--json", options->json, "Write {passed, failed, skipped, folders: [{name, result, reason}]}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// malloc and its family, interposed in the tool's binary: a relaxed load when off.
+// malloc and its family, interposed in the tool's binary; costs a relaxed load when off.
 #include <tenon/tools/tenon/proof/allocation_count.hpp>
 
 #include <array>
@@ -32,7 +32,7 @@ std::array<Range, 512> ranges;
 std::size_t range_count = 0;
 std::atomic<bool> counting{false};
 std::atomic<std::uint64_t> own{0}, libraries{0};
-// The model of initial-exec storage needs no allocation on first use by a thread.
+// The initial-exec model needs no allocation on a thread's first use.
 thread_local bool inside __attribute__((tls_model("initial-exec"))) = false;
 
 int note_module(dl_phdr_info* info, std::size_t, void*) {
@@ -42,7 +42,7 @@ int note_module(dl_phdr_info* info, std::size_t, void*) {
   Owner owner = Owner::kOther;
   // The program itself has an empty name.
   if (*file == '\0' || std::strncmp(file, "libtenon", 8) == 0) owner = Owner::kTenon;
-  // Between an allocation and who wanted it: std::string, std::vector, strdup, the dynamic linker.
+  // Libraries between an allocation and its originator: std::string, std::vector, strdup, the dynamic linker.
   if (std::strncmp(file, "libstdc++", 9) == 0 || std::strncmp(file, "libc.so", 7) == 0 ||
       std::strncmp(file, "libc++", 6) == 0) {
     owner = Owner::kStandardLibrary;
@@ -106,7 +106,7 @@ AllocationCounts stop_counting_allocations() {
 }  // namespace tenon::tool
 
 #if TENON_COUNTS_ALLOCATIONS
-// glibc's own, under names that interposition leaves reachable.
+// glibc's own functions, by names that interposition leaves reachable.
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts allocations of the process, those of Tenon's own code apart from those of the libraries under it.
+// Counts allocations of the process, separately for Tenon's own code and for the libraries under it.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 namespace tenon::tool {
 
 struct AllocationCounts {
-  std::uint64_t own = 0;        ///< Asked for by a module of Tenon's, if through the standard library.
+  std::uint64_t own = 0;        ///< By Tenon's modules, also through the standard library.
   std::uint64_t libraries = 0;  ///< By anything else: oneDNN, TBB, libc.
 };
 
-/// Whether malloc and operator new of this program are ours: not under sanitizers, which have their own.
+/// Whether malloc and operator new of this program are ours; sanitizers have their own.
 bool can_count_allocations();
-/// Counts from here on, in all threads. Walks the stack of each allocation (microseconds): for counting, not for
+/// Counts from now on, in all threads. Walks the stack of each allocation (microseconds): for counting, not for
 /// timing.
 void start_counting_allocations();
 /// @thread start and stop from one thread; nothing may load modules in between.

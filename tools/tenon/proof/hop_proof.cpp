@@ -29,7 +29,7 @@ std::uint8_t pattern(unsigned seed, std::size_t plane, std::size_t row, std::siz
   return static_cast<std::uint8_t>((x * 0xff51afd7ed558ccdull) >> 56);
 }
 
-/// Rows of all planes from a base address per plane.
+/// Rows of all planes, from a base address per plane.
 struct Rows {
   std::byte* base[4] = {};
   std::ptrdiff_t pitch[4] = {};
@@ -59,7 +59,7 @@ bool holds_pattern(const FrameInfo& info, const Rows& rows, unsigned seed) {
   return true;
 }
 
-/// As FFmpeg sees the picture: through AVFrame.data, in the planes' order of Tenon.
+/// The picture as FFmpeg sees it: through AVFrame.data, in Tenon's order of planes.
 Rows decoder_rows(const Frame& frame, const AVFrame& picture) {
   const ffmpeg::FormatMapping* mapping = ffmpeg::find_mapping(frame.info().format);
   Rows rows;
@@ -88,7 +88,7 @@ class SecondMapping {
   std::size_t size_;
 };
 
-/// Everything that the outputs and the states hold, as numbers: a model may show a picture in its states first.
+/// All values of the outputs and the states: a model's states may be the first to depend on a picture.
 std::vector<float> outputs_of(InferRequest& request, CompiledModel& compiled) {
   std::vector<float> all;
   const auto add = [&](const Tensor& tensor) {
@@ -101,7 +101,7 @@ std::vector<float> outputs_of(InferRequest& request, CompiledModel& compiled) {
   return all;
 }
 
-/// Greatest difference as a share of the greatest value.
+/// Largest difference relative to the largest value.
 double distance(const std::vector<float>& a, const std::vector<float>& b) {
   double largest = 0, difference = 0;
   for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
@@ -120,12 +120,12 @@ HopProof guarded(Test&& test) {
   }
 }
 
-/// A device's module, or a Level Zero driver, which computes what a device hands to it.
+/// A device's module, or a Level Zero driver, which computes for a device.
 bool is_device_code(const std::string& module) {
   return module.find("libtenon_device_") != std::string::npos || module.find("libze_") != std::string::npos;
 }
 
-/// The outputs for the pixels in `frame`, by the reference kernel and a tensor of its own.
+/// The outputs for the pixels in `frame`, by the reference kernel into a tensor of its own.
 std::vector<float> expected_outputs(const Frame& frame, CompiledModel& compiled, const InputStageSpec& spec) {
   InferRequest request = compiled.create_infer_request();
   const Tensor input = request.get_input_tensor();
@@ -175,7 +175,7 @@ HopProof prove_pool_to_stage(const Frame& frame, CompiledModel& compiled, const 
       return {Proof::kClaimed, "the buffer's pages cannot be locked here"};
     InferRequest request = compiled.create_infer_request();
     request.set_frame(frame);
-    request.infer();  // What is done once only is done now.
+    request.infer();  // Does now what is done only once.
     PageGuard guard(PageGuard::mappings_of(memory));
     request.infer();
     const PageGuard::Findings found = guard.release();
@@ -202,9 +202,9 @@ HopProof prove_stage_to_model(const Frame& frame, CompiledModel& compiled, const
     std::vector<float> seen[2];
     double worst = 0;
     for (unsigned round = 0; round < 2; ++round) {
-      // After set_frame(): a copy taken there would not have these bytes.
+      // After set_frame(), since a copy made there would not have these bytes.
       write_pattern(frame.info(), decoder, 10 + round);
-      request.reset_state();  // As the reference, which begins anew each time.
+      request.reset_state();  // As for the reference, which starts from the initial state each time.
       request.infer();
       seen[round] = outputs_of(request, compiled);
       worst = std::max(worst, distance(seen[round], expected_outputs(frame, compiled, spec)));

@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t kMostNotes = 1 << 16;
 
-/// Everything that the handler touches: made before it can run.
+/// Everything that the handler accesses: created before it can run.
 struct State {
   std::array<PageGuard::Range, PageGuard::kMostRanges> ranges;
   std::atomic<std::size_t> range_count{0};
@@ -46,7 +46,7 @@ bool is_locked(const State& s, std::uintptr_t address) {
   return false;
 }
 
-/// Returns whether all could be changed.
+/// @return whether all could be changed.
 bool protect(const State& s, std::size_t count, int protection) {
   bool all = true;
   for (std::size_t i = 0; i < count; ++i) {
@@ -70,7 +70,7 @@ void on_fault(int, siginfo_t* info, void* context) {
   State& s = state();
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
   if (!is_locked(s, address)) {
-    // Not ours: the instruction faults again under the action that was there before.
+    // Not ours: the instruction faults again under the previous action.
     ::sigaction(SIGSEGV, &s.before, nullptr);
     return;
   }

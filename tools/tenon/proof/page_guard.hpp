@@ -11,12 +11,12 @@
 
 namespace tenon::tool {
 
-/// One at a time in a process. The first access to a locked page raises SIGSEGV; the handler notes the address of the
-/// instruction, unlocks the page and lets it go on: what runs is disturbed in its time only.
+/// One at a time per process. The first access to a locked page raises SIGSEGV; the handler notes the address of the
+/// instruction, unlocks the page and continues, so only timing is disturbed.
 class PageGuard {
  public:
   struct Findings {
-    std::size_t pages = 0;             ///< That were touched.
+    std::size_t pages = 0;             ///< The number of pages touched.
     std::vector<std::string> readers;  ///< File names of the modules whose code touched them, each once.
   };
 
@@ -28,8 +28,8 @@ class PageGuard {
 
   /// Whether this processor's signal context is known here.
   static bool supported();
-  /// Every mapping that this process has of the memory's descriptor: drivers make their own. Only the memory's own
-  /// where the kernel does not tell.
+  /// Every mapping of the memory's descriptor in this process, since drivers make their own. Only the memory's own
+  /// if the kernel does not tell.
   static std::vector<Range> mappings_of(const Memory& memory);
   /// @param ranges  1..kMostRanges, mapped for reading and writing. @errors kUnavailable: mprotect refused;
   /// kFailedPrecondition: one exists; kInvalidArgument: the number of ranges, or one that does not begin at a page.
@@ -37,7 +37,7 @@ class PageGuard {
   ~PageGuard();
   PageGuard(const PageGuard&) = delete;
   PageGuard& operator=(const PageGuard&) = delete;
-  /// Unlocks everything and says what was seen.
+  /// Unlocks everything and returns the findings.
   Findings release();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The handler, and what it may touch: atomics, unlink and raise.
+// The handler, and what it may use: atomics, unlink and raise.
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 
 #include <array>
@@ -45,7 +45,7 @@ void on_signal(int signal) {
   for (const Slot& slot : slots) {
     if (slot.state.load() == Slot::kNamed) ::unlink(slot.path);
   }
-  // Ends as the signal does, when this handler returns: who waits for the process sees why.
+  // The process ends by the signal when this handler returns, so that its parent sees why.
   ::signal(signal, SIG_DFL);
   ::raise(signal);
 }
@@ -75,7 +75,7 @@ SignalCleanup::~SignalCleanup() {
 }
 
 Unfinished::Unfinished(const std::filesystem::path& path) {
-  // Absolute: a command may change its folder.
+  // Absolute, since a command may change its folder.
   const std::string text = std::filesystem::absolute(path).string();
   for (std::size_t i = 0; i < slots.size() && text.size() < sizeof(Slot::path); ++i) {
     int free = Slot::kFree;

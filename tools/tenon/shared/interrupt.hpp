@@ -6,8 +6,8 @@
 
 namespace tenon::tool {
 
-/// While it lives, signals that end a process first remove what Unfinished names. The tool's main() holds one.
-/// Signals that the caller ignores (nohup) stay ignored.
+/// While it lives, signals that end the process first remove the files of Unfinished. The tool's main() holds one.
+/// Signals that the parent ignores (nohup) stay ignored.
 class SignalCleanup {
  public:
   SignalCleanup();
@@ -16,8 +16,8 @@ class SignalCleanup {
   SignalCleanup& operator=(const SignalCleanup&) = delete;
 };
 
-/// A file that must not outlive the process half-written. Registers its path for SignalCleanup, until it goes.
-/// @thread made and destroyed in any thread.
+/// A file that must not be left half-written. Registers its path with SignalCleanup for its lifetime.
+/// @thread created and destroyed in any thread.
 class Unfinished {
  public:
   Unfinished() = default;
@@ -26,7 +26,7 @@ class Unfinished {
   Unfinished(Unfinished&& other) noexcept;
   Unfinished& operator=(Unfinished&& other) noexcept;
   ~Unfinished() { forget(); }
-  /// The file has its name, or is gone.
+  /// Call when the file has its name, or is gone.
   void forget() noexcept;
 
  private:
@@ -40,13 +40,13 @@ class Interrupt {
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
-  /// True from the signal on, also after the object went.
+  /// True once a signal came, also after the object is destroyed.
   static bool requested();
-  /// What a shell expects of a program that a signal ended: 130 for Ctrl-C. 0 without a signal.
+  /// The exit status that shells expect of a program ended by a signal: 130 for Ctrl-C. 0 without a signal.
   static int status();
 };
 
-/// Signals that SignalCleanup answers wait while it lives: for files whose temporary names are not known here.
+/// While it lives, signals that SignalCleanup handles are held: for files whose temporary names are not known here.
 /// One at a time.
 class HeldSignals {
  public:

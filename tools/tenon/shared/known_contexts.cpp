@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads the frameworks' modules, as the runtime loads devices: one whose library is missing takes nothing else with it.
+// Loads the frameworks' modules like the runtime loads devices: one whose library is missing affects no other.
 #include <tenon/tools/tenon/shared/known_contexts.hpp>
 
 #include <dlfcn.h>
@@ -33,14 +33,14 @@ std::map<std::string, fs::path> find_modules(const std::vector<fs::path>& folder
   return modules;
 }
 
-/// The reason why nothing came of it; empty when something did, if only that this machine has no such device.
+/// @return why it failed; empty on success, even if this machine has no such device.
 std::string load(const fs::path& module, std::vector<Context>& contexts) {
   // Global: frameworks are headers, and what they keep once per process (OpenCL's contexts, say, which cv::UMat shares)
   // must be one for all modules, as it is for a program that links them.
   void* const library = ::dlopen(module.c_str(), RTLD_NOW | RTLD_GLOBAL);
   if (!library) {
     const char* const why = ::dlerror();
-    return why ? why : "the loader does not say why";
+    return why ? why : "the loader gives no reason";
   }
   const auto function = reinterpret_cast<void (*)(std::vector<Context>*)>(::dlsym(library, TENON_CONTEXTS_SYMBOL));
   if (!function) return module.string() + " has no " TENON_CONTEXTS_SYMBOL ": it is of another release";

@@ -38,7 +38,7 @@ TEST_F(KnownContextsTest, ThisBuildsOwnAreAllThere) {
   EXPECT_EQ(json::parse(done.out).at("absent"), json::array()) << done.out;
 }
 
-/// What a framework keeps once per process is one for all modules: cv::UMat stands on the very contexts of the OpenCL
+/// What a framework keeps once per process is one for all modules: cv::UMat uses the very contexts of the OpenCL
 /// module.
 TEST_F(KnownContextsTest, ModulesShareWhatExistsOncePerProcess) {
   std::string opencl, umat;

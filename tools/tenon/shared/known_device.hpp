@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typing errors in --device are answered before the work starts.
+// Reports a mistyped --device before the work starts.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace tenon::tool {
 
-/// The software NPU stands in where an NPU is asked for and none is there.
+/// Lets the software NPU stand in if an NPU is requested and there is none.
 /// @errors kNotFound: an unknown device (lists those known); kUnavailable: one that cannot be loaded.
 inline void check_device(const Core& core, const std::string& device) {
   stand_in_for_npu(device);
   if (!device.empty() && device != "AUTO") core.get_versions(device);
 }
 
-/// What AUTO came to; any other name as it is.
+/// The device that AUTO chose; any other name unchanged.
 inline std::string chosen_device(const CompiledModel& compiled, const std::string& device) {
   if (device != "AUTO") return device;
   const auto devices = compiled.get_property(execution_devices);

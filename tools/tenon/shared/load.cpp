@@ -70,7 +70,7 @@ void Load::start(Slot& slot) {
     try {
       return slot.request.start_async();
     } catch (...) {
-      // Called from a callback there is nobody above to hear of it, and no other callback will come: this one is over.
+      // In a callback there is no caller to report to, and no other callback will follow: this request is over.
       refused = std::current_exception();
       until_ = Clock::time_point::min();
     }

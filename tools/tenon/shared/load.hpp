@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that run round after round: what bench measures.
+// Requests that run round after round, as bench measures them.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace tenon::tool {
 
-/// Noise in 0..1 for real numbers, noise for bytes, zeros for the rest: indices must stay in range.
+/// Noise in 0..1 for real numbers, noise for bytes, zeros for other types: indices must stay in range.
 void fill_with_noise(const Tensor& tensor, unsigned seed);
 
 /// Latency is from the start of a request to its end, waiting for a stream included.
@@ -31,7 +31,7 @@ class Load {
   InferRequest& first() { return slots_.front().request; }
 
   /// Runs until `until`, until `most` inferences have started, or until the user interrupts.
-  /// @param latency_ms  Gets as many as it has room for: nothing is allocated while measuring.
+  /// @param latency_ms  Filled up to its capacity: nothing is allocated while measuring.
   /// @errors what an inference threw
   void run(Clock::time_point until, std::uint64_t most, std::vector<double>* latency_ms);
 

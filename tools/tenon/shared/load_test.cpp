@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bench measures with, on a device that refuses to start a request again.
+// The load generator of bench, on a device that refuses to start a request again.
 #include <tenon/tools/tenon/shared/load.hpp>
 
 #include <cstdio>
@@ -78,7 +78,7 @@ CompiledModel compiled() {
   return core.compile_model(model, "REFUSING");
 }
 
-/// What run() throws, within a deadline: without one a test of a hang would hang.
+/// The error of run(), within a deadline, so that a hang fails the test.
 std::string failure_of(int starts, std::uint64_t requests) {
   starts_left = starts;
   auto outcome = std::async(std::launch::async, [requests]() -> std::string {

@@ -34,7 +34,7 @@ std::optional<Frame> Source::next() {
   const auto patience = Clock::now() + patience_;
   while (!Interrupt::requested()) {
     try {
-      // A file answers at once; only what may stay silent is asked in steps.
+      // Files respond at once; only sources that may stay silent are polled in steps.
       auto frame = video_.live() ? video_.read(Clock::now() + kStep) : video_.read();
       if (!frame) return std::nullopt;
       ++read_;
@@ -50,7 +50,7 @@ Frame Source::copied(const Frame& frame) {
   static const EdgeId edge = register_edge("forced copy");
   if (!copies_ || !(copies_->info() == frame.info())) {
     Requirements wanted;
-    wanted.fd = FdKind::kMemfd;  // As the decoder's: what takes that in place takes this too.
+    wanted.fd = FdKind::kMemfd;  // Like the decoder's, so that whatever takes that in place takes this too.
     wanted.pitch_alignment = 64;
     wanted.host_access = true;
     copies_.emplace(frame.info(), wanted, 64);
@@ -84,7 +84,7 @@ void Pipeline::run(Source& source, const Collect& collect, const Show& show) {
       finish(slot, collect);
       finished = std::move(slot.frame);
     }
-    // Restarted before anything slow is done with the result, so that the device never waits for a picture to be drawn.
+    // Restarted before any slow work on the result, so that the device never waits for a picture to be drawn.
     start(slot, std::move(*frame));
     if (finished && show) show(finished);
   }

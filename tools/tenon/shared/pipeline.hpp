@@ -16,16 +16,16 @@
 
 namespace tenon::tool {
 
-/// Frames of a video until its end, a limit, or Ctrl-C; waits in small steps so that Ctrl-C is heard.
+/// Frames of a video until its end, a limit, or Ctrl-C; waits in small steps so as to notice Ctrl-C.
 class Source {
  public:
-  /// @param limit     Frames at most; 0: all.
+  /// @param limit     Maximum number of frames; 0: all.
   /// @param patience  How long a camera or stream may be silent.
   Source(ffmpeg::Video& video, std::uint64_t limit, std::chrono::duration<double> patience)
       : video_(video), limit_(limit), patience_(std::chrono::duration_cast<Clock::duration>(patience)) {}
-  /// From here on `limit` more frames.
+  /// Allows `limit` more frames from here on.
   void allow(std::uint64_t limit) { limit_ = read_ + limit; }
-  /// Each frame is copied first, booked as "forced copy" in `ledger`: what zero copy is compared with.
+  /// Copies each frame first, booked as "forced copy" in `ledger`: the comparison for zero copy.
   void force_copy(Ledger& ledger) { copy_into_ = &ledger; }
   /// The next frame, or nothing. @errors as Video::read
   std::optional<Frame> next();
@@ -49,13 +49,13 @@ class Pipeline {
  public:
   /// Called when a request has finished, before it is started again: reads its outputs. Should be short.
   using Collect = std::function<void(const Frame& frame, InferRequest& request)>;
-  /// Called afterwards, with all requests in flight again: the place for what takes time.
+  /// Called afterwards, with all requests in flight again: for slow work.
   using Show = std::function<void(const Frame& frame)>;
 
   Pipeline(CompiledModel& model, std::size_t requests);
 
-  /// Runs what `source` gives. What the source throws ends the run like its end, and is kept in failure(): what ran is
-  /// valid.
+  /// Runs all frames of `source`. An error of the source ends the run like its end, and is kept in failure(); earlier
+  /// results are valid.
   /// @errors what set_frame and the device throw
   void run(Source& source, const Collect& collect = {}, const Show& show = {});
   std::uint64_t frames() const { return frames_; }

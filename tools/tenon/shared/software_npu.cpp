@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds hardware by the kernel's driver, and the software NPU beside the tool.
+// Detects hardware by the kernel's driver, and finds the software NPU beside the tool.
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 
 #include <cstdlib>
@@ -57,7 +57,7 @@ fs::path find_library(const fs::path& name) {
 void stand_in_for_npu(const std::string& device) {
   if (!names_npu(device) || std::getenv(kChosenDrivers) || has_hardware()) return;
   const fs::path driver = find_library(kSoftwareNpu);
-  if (driver.empty()) return;  // The device will say what it misses.
+  if (driver.empty()) return;  // The device will report what is missing.
   ::setenv(kChosenDrivers, driver.c_str(), 0);
   fmt::print(stderr, "no NPU in this machine: {} stands in\n", driver.string());
 }

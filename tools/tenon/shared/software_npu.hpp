@@ -15,9 +15,9 @@ std::vector<std::filesystem::path> library_folders();
 /// The first existing `name` in them; empty when there is none.
 std::filesystem::path find_library(const std::filesystem::path& name);
 
-/// Where `device` names the NPU, none is built into the machine and the environment chooses no driver: has the software
-/// NPU beside this tool serve as Level Zero's driver for the rest of the process, and says so on stderr. Does nothing
-/// for other devices, where hardware is there, or where this build has no software NPU. Must come before anything loads
+/// If `device` names the NPU, the machine has none and the environment selects no driver, makes the software
+/// NPU beside this tool Level Zero's driver for the rest of the process, and says so on stderr. Does nothing
+/// for other devices, if there is hardware, or if this build has no software NPU. Must be called before anything loads
 /// a driver. @thread not while others read the environment.
 void stand_in_for_npu(const std::string& device);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// DOT text, and the process that lays it out.
+// DOT text, and running dot to lay it out.
 #include <tenon/tools/tenon/show/graph_dot.hpp>
 
 #include <cstdlib>
@@ -52,7 +52,7 @@ std::string label_of(const Node& node) {
   return label;
 }
 
-/// The program of that name on the PATH; empty when there is none.
+/// The program of that name on the PATH; empty if there is none.
 std::string program(const std::string& name) {
   const char* path = std::getenv("PATH");
   std::string folders = path ? path : "";
@@ -95,7 +95,7 @@ bool draw(const std::filesystem::path& dot_file, const std::filesystem::path& sv
       nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  // What dot says of fonts that are not installed is of no interest.
+  // Hides dot's warnings about fonts that are not installed.
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
   const int failure = ::posix_spawn(&child, dot.c_str(), &actions, nullptr, arguments, environ);

@@ -9,15 +9,15 @@
 namespace tenon::tool {
 
 struct Band {
-  double from = 0, to = 0;  ///< The last band has no end: `to` is the largest value.
+  double from = 0, to = 0;  ///< The last band is open: `to` is the largest value.
   std::size_t count = 0;
 };
 
-/// Ten bands of one width from the least value to the 99th percentile, and one for what lies above.
+/// Ten bands of equal width from the least value to the 99th percentile, and one for values above.
 /// @param sorted  Ascending.
 std::vector<Band> histogram(const std::vector<double>& sorted);
 
-/// The value below which the share `q` of all lies; 0 of none.
+/// The value below which the share `q` of all values lies; 0 if there are none.
 double quantile(const std::vector<double>& sorted, double q);
 
 /// A line per band, with a bar of eighths of a cell; the band of the median is marked.

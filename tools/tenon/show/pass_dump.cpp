@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs before and after each pass: what went, what came, and the picture.
+// Graphs before and after each pass: nodes removed, nodes added, and the picture.
 #include <tenon/tools/tenon/show/pass_dump.hpp>
 
 #include <set>
@@ -20,7 +20,7 @@ PassDump::PassDump(const fs::path& folder, CommandFiles& files) : folder_(folder
     fs::create_directories(folder_, failure);
     if (!fs::is_directory(folder_, failure)) {
       throw Error(Code::kPermissionDenied,
-                  "--dump-graph \"" + folder_.string() + "\" is no folder and cannot be made; choose another");
+                  "--dump-graph \"" + folder_.string() + "\" is not a folder and cannot be created; choose another");
     }
   }
   observer_ = std::make_unique<pass::Observer>(

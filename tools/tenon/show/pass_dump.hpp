@@ -15,30 +15,30 @@
 
 namespace tenon::tool {
 
-/// One pass, or the model as it came to the passes (name "input").
+/// One pass, or the model before the passes (name "input").
 struct PassChange {
   std::string pass;
   bool changed = false;
-  std::size_t nodes = 0;                          ///< After it, constants left out.
+  std::size_t nodes = 0;                          ///< After it, without constants.
   std::map<std::string, std::size_t> gone, made;  ///< Nodes by type.
-  std::string dot, svg;                           ///< Files written; empty when there are none.
+  std::string dot, svg;                           ///< Files written; empty if there are none.
 };
 
-/// Watches the passes of the process while it lives, and writes 00_input.dot, 01_fold_constants.dot, ... into `folder`
-/// (empty: nothing is written). Nodes that a pass made are drawn green. Graphs that a pass left as they were are not
+/// Observes the passes of the process while it lives, and writes 00_input.dot, 01_fold_constants.dot, ... into `folder`
+/// (empty: writes nothing). Nodes that a pass made are drawn green. Graphs that a pass did not change are not
 /// written again.
 class PassDump {
  public:
-  /// @param files  Outlives this. What is written is noted there, and no input is written over.
+  /// @param files  Must outlive this. Written files are noted there, and no input is overwritten.
   /// @errors kPermissionDenied, kNotFound: the folder cannot be made
   PassDump(const std::filesystem::path& folder, CommandFiles& files);
   ~PassDump();
-  /// Draws the files by Graphviz, where it is installed. @return why some were not drawn; empty otherwise
+  /// Draws the files with Graphviz, if installed. @return why some were not drawn; empty otherwise
   std::string draw_all();
   const std::vector<PassChange>& changes() const { return changes_; }
 
  private:
-  /// Nodes of a graph by friendly name: what tells one from another across passes.
+  /// Nodes of a graph by friendly name, which identifies them across passes.
   using Names = std::map<std::string, std::string>;
   void see(const Model& model, const std::string& pass, bool changed);
 

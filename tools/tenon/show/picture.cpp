@@ -30,7 +30,7 @@ ffmpeg::WriterOptions writer_options(double fps, Ledger& ledger) {
   return options;
 }
 
-/// Luma 16 and neutral chroma, or zeros: black in any format that is drawn on.
+/// Luma 16 and neutral chroma, or zeros: black in every format that can be drawn on.
 void fill_black(const Frame& frame) {
   const PixelFormatInfo& format = format_info(frame.info().format);
   for (std::size_t p = 0; p < frame.plane_count(); ++p) {
@@ -43,7 +43,7 @@ void fill_black(const Frame& frame) {
   }
 }
 
-/// Whether a plane that is turned by a quarter is a plane of the same format again: chroma halved in both axes or none.
+/// Whether a plane turned by a quarter is a plane of the same format: chroma halved in both axes or none.
 bool turns_into_itself(PixelFormat format) {
   const PixelFormatInfo& info = format_info(format);
   if (format == kYuy2 || format == kUyvy) return false;
@@ -51,8 +51,8 @@ bool turns_into_itself(PixelFormat format) {
                      [](const PlaneLayout& plane) { return plane.width_shift == plane.height_shift; });
 }
 
-/// What is saved is upright, so that every player shows it as it is. Encoders want even extents: the last column or row
-/// of an odd picture is cut.
+/// Saved pictures are upright, so that every player shows them correctly. Encoders need even extents: the last column
+/// or row of an odd picture is cut.
 FrameInfo picture_info(const FrameInfo& given) {
   FrameInfo info = given;
   info.rotation = Rotation::kNone;
@@ -62,8 +62,8 @@ FrameInfo picture_info(const FrameInfo& given) {
   return info;
 }
 
-/// Where a plane's pixel at the top left of the upright picture lies, and the bytes from it to the next to the right
-/// and below.
+/// Where the top left pixel of the upright picture lies in a plane, and the byte steps from there to the right
+/// and down.
 struct Walk {
   const std::byte* first;
   std::ptrdiff_t right, down;
@@ -88,7 +88,7 @@ Walk upright_walk(const Tensor& plane, const PlaneExtent& extent, Rotation rotat
   }
 }
 
-/// In tiles, so that a cache line that is walked across serves several rows.
+/// In tiles, so that a cache line read across serves several rows.
 template <std::size_t kPixel>
 void copy_turned(const Walk& from, std::byte* to, std::ptrdiff_t pitch, std::size_t width, std::size_t height) {
   constexpr std::size_t kTile = 32;
@@ -105,7 +105,7 @@ void copy_turned(const Walk& from, std::byte* to, std::ptrdiff_t pitch, std::siz
   }
 }
 
-/// @param pixel_bytes  1 to 4: a sample of up to 16 bits, or all of a packed pixel.
+/// @param pixel_bytes  1 to 4: a sample of up to 16 bits, or a whole packed pixel.
 void copy_upright(const Walk& from, std::size_t pixel_bytes, std::byte* to, std::ptrdiff_t pitch, std::size_t width,
                   std::size_t height) {
   if (from.right == static_cast<std::ptrdiff_t>(pixel_bytes)) {
@@ -121,7 +121,7 @@ void copy_upright(const Walk& from, std::size_t pixel_bytes, std::byte* to, std:
   throw Error(Code::kUnimplemented, "a picture of " + std::to_string(pixel_bytes) + " bytes a pixel is not turned");
 }
 
-/// Many sure detections make a good picture; doubtful ones hardly count.
+/// Many confident detections make a good picture; doubtful ones hardly count.
 double clarity_of(std::span<const vision::Detection> detections) {
   double sum = 0;
   for (const auto& detection : detections) sum += std::pow(detection.score, 4);
@@ -151,7 +151,7 @@ std::vector<char> to_png(const Frame& frame) {
   codec->width = rgb->width;
   codec->height = rgb->height;
   codec->time_base = {1, 1};
-  codec->thread_count = 1;  // With frame threads the first picture would come out only after the second.
+  codec->thread_count = 1;  // With frame threads the first picture would only come out after the second.
   if (const int error = avcodec_open2(codec.get(), encoder, nullptr); error < 0) throw fail(error, "avcodec_open2");
   rgb->pts = 0;
   if (const int error = avcodec_send_frame(codec.get(), rgb.get()); error < 0) throw fail(error, "avcodec_send_frame");
@@ -167,7 +167,7 @@ Pictures::Pictures(const std::string& video_path, const std::string& snapshot_pa
   snapshot_ = OutputFile(snapshot_path, "--snapshot", files);
   if (video_path.empty()) return;
   files.add_output(video_path, "--save");
-  const HeldSignals held;  // Between the file and its entry among the unfinished ones.
+  const HeldSignals held;  // Between creating the file and registering it as unfinished.
   writer_.emplace(video_path, info_, writer_options(fps, ledger_));
   unfinished_ = Unfinished(writer_->temporary_path());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture that people look at: a copy of the frame with the detections on it, encoded as video or as PNG.
+// The picture for people: a copy of the frame with the detections on it, encoded as video or as PNG.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ namespace tenon::tool {
 /// A frame as PNG. @errors kUnimplemented: an FFmpeg without swscale's conversion or a PNG encoder.
 std::vector<char> to_png(const Frame& frame);
 
-/// Draws and encodes; its copies are the picture's own account, apart from the way to the model.
+/// Draws and encodes. Its copies are booked separately from the way to the model.
 /// @thread one at a time.
 class Pictures {
  public:
@@ -30,16 +30,16 @@ class Pictures {
            double fps);
 
   bool wanted() const { return writer_ || snapshot_; }
-  /// Copies `frame`, upright, draws, hands it to the encoder. After a change of size pictures keep the first one's:
+  /// Copies `frame`, upright, draws, passes it to the encoder. If the size changes, pictures keep the first one's:
   /// cut, or with a black rim.
   void show(const Frame& frame, std::span<const vision::Detection> detections);
-  /// Writes the files. Without it they do not appear.
+  /// Writes the files. Otherwise they do not appear.
   void finish();
 
   const Ledger& ledger() const { return ledger_; }
   /// "libx264"; empty without a video.
   std::string codec() const { return writer_ ? writer_->codec() : std::string(); }
-  /// Pictures whose format differs from the first one's, and which the video therefore lacks.
+  /// Pictures whose format differs from the first one's, and which are therefore missing from the video.
   std::uint64_t left_out() const { return left_out_; }
 
  private:

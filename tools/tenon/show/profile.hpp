@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of an inference goes: the profiles of several, node by node.
+// Where the time of an inference goes: the mean of several profiles, node by node.
 #pragma once
 
 #include <cstddef>
@@ -24,13 +24,13 @@ class Profile {
   void add(const std::vector<ProfilingInfo>& infos);
 
   std::size_t inferences() const { return inferences_; }
-  /// Mean time of a whole inference that was spent in nodes, in microseconds.
+  /// Mean time per inference spent in nodes, in microseconds.
   double sum_us() const;
   /// Slowest first.
   std::vector<Node> nodes() const;
   std::size_t optimised_out() const { return optimised_out_; }
 
-  /// Nodes and operations with time and share; `most` nodes at most.
+  /// Nodes and operations with time and share, at most `most` nodes.
   std::string to_text(std::size_t most) const;
   nlohmann::json to_json() const;
 

@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Columns of the terminal; 80 where it does not say.
+/// Columns of the terminal; 80 if unknown.
 int columns(std::FILE* out) {
   winsize size{};
   return ::ioctl(::fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -47,7 +47,7 @@ Progress::Progress(bool quiet, std::optional<std::uint64_t> total, std::FILE* ou
 void Progress::draw(std::uint64_t done, const std::string& note, Time now) {
   const double seconds = std::chrono::duration<double>(now - last_).count();
   const double rate = seconds > 0 ? static_cast<double>(done - last_done_) / seconds : 0;
-  // Smoothed over about a second: a number that can be read.
+  // Smoothed over about a second, to be readable.
   rate_ = rate_ == 0 ? rate : rate_ + (rate - rate_) * std::min(1.0, seconds);
   last_ = now;
   last_done_ = done;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person sees while frames run: one line that redraws itself on a terminal, a plain line now and then elsewhere.
+// Progress while frames run: one line that redraws itself on a terminal, a plain line now and then elsewhere.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// `done` units are finished; `note` says what was found. @cost a clock; draws at most ten times a second.
+  /// `done` units are finished; `note` says what was found. @cost reads a clock; draws at most ten times a second.
   template <typename Note>
   void update(std::uint64_t done, Note&& note) {
     if (quiet_) return;

@@ -19,13 +19,13 @@ void add(HopReport& hop, const LedgerEntry& entry) {
   hop.waits += entry.waits;
 }
 
-/// Columns that a text takes: UTF-8 continuation bytes do not count.
+/// Columns that a text occupies: UTF-8 continuation bytes do not count.
 std::size_t columns(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 std::string padded(std::string text, std::size_t width) {
-  // Always apart from what follows, however long it is.
+  // Always separated from what follows, however long it is.
   text.append(std::max<std::size_t>(2, width - std::min(width, columns(text))), ' ');
   return text;
 }
@@ -42,7 +42,7 @@ std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, s
   HopReport stage{"frame->input stage", lies_in, "input stage", 0, 0, 0, 0, 0, 0, {}};
   HopReport model{"input stage->" + device, "input stage", device, frames, frames, 0, 0, 0, 0, {}};
   for (const LedgerEntry& entry : decoder.snapshot()) {
-    // The forced copy of a comparison stands between pool and stage.
+    // The forced copy of a comparison lies between pool and stage.
     add(entry.name == "forced copy" ? stage : decode, entry);
   }
   std::uint64_t plans = 0;
@@ -55,7 +55,7 @@ std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, s
     const bool after_stage = entry.name.rfind("device->", 0) == 0 || entry.name.rfind(device + ":", 0) == 0;
     add(after_stage ? model : stage, entry);
   }
-  // The first frame of each plan meets memory that was never bound before.
+  // The first frame of each plan is in memory that was never bound before.
   model.view_hits -= std::min(model.view_hits, plans + (frames ? 1 : 0));
   return {decode, stage, model};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run says of itself: the way that frames took, what was copied on it, how that was proved.
+// The report of a run: the way of the frames, what was copied on it, and how that was proved.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ struct HopReport {
 /// The same frames with one hop forced to copy.
 struct Comparison {
   double zero_copy_ms = 0, forced_ms = 0;  ///< Per frame, median over the blocks.
-  double copied_per_frame = 0;             ///< On the forced way, by the ledger.
+  double copied_per_frame = 0;             ///< On the way with the forced copy, by the ledger.
   std::uint64_t blocks = 0, frames_per_block = 0;
-  std::string why_not;  ///< Set when it could not be made.
+  std::string why_not;  ///< Set if there is no comparison.
   double slower() const { return zero_copy_ms > 0 ? forced_ms / zero_copy_ms : 0; }
 };
 
@@ -37,12 +37,12 @@ struct RunReport {
   std::uint64_t frames = 0, detections = 0, requests = 0, replans = 0, size_changes = 0;
   double seconds = 0, compile_ms = 0, first_inference_ms = 0;
   bool interrupted = false;
-  std::string ended_by;  ///< What stopped the input before its end; empty otherwise.
+  std::string ended_by;  ///< What ended the input early; empty otherwise.
   std::vector<HopReport> hops;
   double converted_to = 0;  ///< Bytes per frame that the input stage writes.
   std::optional<double> map50, map50_95;
   std::optional<Comparison> comparison;
-  // The picture's own account.
+  // The saved picture's copies, booked separately.
   std::string saved, codec, snapshot;
   std::uint64_t saved_copied = 0, saved_converted = 0, saved_left_out = 0;
 
@@ -52,10 +52,10 @@ struct RunReport {
   std::string to_text() const;
 };
 
-/// The hops of a way from what the ledgers booked: decoder to pool, pool to input stage, input stage to device. Every
-/// byte that was booked appears in one of them.
+/// The hops of a run from what the ledgers booked: decoder to pool, pool to input stage, input stage to device. Every
+/// booked byte appears in one of them.
 /// @param codec     "h264"
-/// @param lies_in   Where frames came to lie: "pool(memfd)"
+/// @param lies_in   Where the frames lie: "pool(memfd)"
 /// @param buffers   Buffers that the pool made.
 std::vector<HopReport> hops_of(const Ledger& decoder, const Ledger& inference, std::uint64_t frames,
                                const std::string& codec, const std::string& lies_in, std::uint64_t buffers,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a person sees while one long step runs: its name, on a terminal only, gone when it is over.
+// Shows the name of one long step while it runs, on a terminal only; removed when it is over.
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the tool: the built binary as a user runs it, and small inputs made on the spot.
+// For tests of the tool: runs the built binary as a user does, and makes small inputs.
 #pragma once
 
 #include <algorithm>
@@ -54,8 +54,8 @@ class ToolTest : public ::testing::Test {
 
   std::string file(const std::string& name) const { return (folder / name).string(); }
 
-  /// `arguments` as a shell takes them. The streams go to a folder beside, so that `folder` holds only what the tool
-  /// left.
+  /// `arguments` as a shell takes them. The output streams go to another folder, so that `folder` holds only files that
+  /// the tool left.
   Outcome tool(const std::string& arguments, const std::string& before = "") const {
     const std::string base = folder.string() + ".log";
     const std::string line = "cd '" + folder.string() + "' && " + before + " '" + from_environment("TENON_TOOL") +
@@ -71,7 +71,7 @@ class ToolTest : public ::testing::Test {
     return tool("run '" + model("demo.mp4") + "' --model '" + model("demo.onnx") + "' " + arguments, before);
   }
 
-  /// What lies in the folder, hidden files too.
+  /// The names in the folder, hidden files too.
   std::vector<std::string> left_behind() const {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
@@ -99,7 +99,7 @@ class ToolTest : public ::testing::Test {
   fs::path folder;
 };
 
-/// One message (that of an unknown operation lists those that are known), no crash.
+/// Expects one message (for an unknown operation it lists those that are known) and no crash.
 inline void expect_one_message(const Outcome& outcome, const std::string& part) {
   EXPECT_NE(outcome.status, 0) << outcome.out;
   EXPECT_LT(outcome.status, 128) << "died of a signal";

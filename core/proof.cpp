@@ -76,7 +76,7 @@ TENON_INLINE ProofResult prove(const Router& router, const Context& from, const 
     // Rows where they come out even: an image can be made of them, and a plain buffer does not mind.
     const Shape shape = size_bytes % 1024 == 0 ? Shape{size_bytes / 1024, 1024} : Shape{size_bytes};
     const Tensor source(TensorInfo{ElementType::kU8, shape, {}}, memory);
-    Ref<const Plan> plan = router.plan(describe(source), to, options.access, options.policy);
+    Ref<const Route> plan = router.plan(describe(source), to, options.access, options.policy);
     if (!plan->possible()) {
       options.access = Access::kRead;
       plan = router.plan(describe(source), to, options.access, options.policy);

@@ -95,17 +95,17 @@ TENON_INLINE Frame Edge::map_frame(const Frame& source, const Context& to, const
   return source.with_planes(std::span(planes).first(count));
 }
 
-TENON_INLINE bool Plan::copies() const {
+TENON_INLINE bool Route::copies() const {
   return std::any_of(hops_.begin(), hops_.end(), [](const Hop& hop) { return hop.reached.copies; });
 }
 
-TENON_INLINE double Plan::cost_ns() const {
+TENON_INLINE double Route::cost_ns() const {
   double total = 0;
   for (const Hop& hop : hops_) total += hop.reached.total_ns();
   return total;
 }
 
-TENON_INLINE std::string Plan::explain() const {
+TENON_INLINE std::string Route::explain() const {
   std::string text = std::string(name(source_.info.type)) + " " + to_string(source_.info.shape) + " from " +
                      std::string(source_.context->name()) + " (" + std::string(source_.kind.name()) + ") to " +
                      std::string(target_->name()) + " (" + std::string(target_->kind().name()) + "): ";
@@ -188,9 +188,9 @@ TENON_INLINE std::vector<std::string> missing_contexts(const Description& source
 
 }  // namespace detail
 
-TENON_INLINE Ref<const Plan> Router::search(const Description& source, const Context& target, Access access,
-                                            ZeroCopy policy) const {
-  auto plan = make_ref<Plan>();
+TENON_INLINE Ref<const Route> Router::search(const Description& source, const Context& target, Access access,
+                                             ZeroCopy policy) const {
+  auto plan = make_ref<Route>();
   plan->source_ = source;
   plan->target_ = target;
   plan->access_ = access;
@@ -264,11 +264,11 @@ TENON_INLINE Ref<const Plan> Router::search(const Description& source, const Con
     }
   }
   if (!plan->possible_) plan->missing_ = detail::missing_contexts(source, target, edges, places);
-  return Ref<const Plan>(plan.get());
+  return Ref<const Route>(plan.get());
 }
 
-TENON_INLINE Ref<const Plan> Router::plan(const Description& source, const Context& target, Access access,
-                                          ZeroCopy policy) const {
+TENON_INLINE Ref<const Route> Router::plan(const Description& source, const Context& target, Access access,
+                                           ZeroCopy policy) const {
   if (!target || !source.context) throw Error(Code::kInvalidArgument, "router: cannot plan from or to a null context");
   const std::uint64_t key = detail::hash_of(source, target, access, policy);
   {
@@ -279,7 +279,7 @@ TENON_INLINE Ref<const Plan> Router::plan(const Description& source, const Conte
       return hit->second.plan;
     }
   }
-  Ref<const Plan> found = search(source, target, access, policy);
+  Ref<const Route> found = search(source, target, access, policy);
   std::unique_lock lock(mutex_);
   if (cache_.size() >= detail::kMaxCachedPlans) cache_.clear();
   cache_.insert_or_assign(key, CachedPlan{source, found});
@@ -320,7 +320,7 @@ TENON_INLINE AllocationPlan Router::plan(const Party& source, std::span<const Pa
     std::vector<Party> parties(consumers.begin(), consumers.end());
     if (source.context) parties.insert(parties.begin(), {source.context, source.requirements, Access::kWrite});
     for (std::size_t i = 0; i < parties.size() && plan.possible; ++i) {
-      Ref<const Plan> route = this->plan(made, parties[i].context, parties[i].access, policy);
+      Ref<const Route> route = this->plan(made, parties[i].context, parties[i].access, policy);
       plan.possible = route->possible();
       plan.cost_ns += route->cost_ns() + (route->copies() && policy == ZeroCopy::kPrefer ? detail::kCopyPenaltyNs : 0);
       if (!plan.possible) explanation += label + route->explain();
@@ -355,13 +355,13 @@ TENON_INLINE const View* standing_view(const Tensor& source, const Context& targ
   return view && view->standing_edge() >= 0 ? view : nullptr;
 }
 
-TENON_INLINE Ref<const Plan> require_way(Ref<const Plan> plan) {
+TENON_INLINE Ref<const Route> require_way(Ref<const Route> plan) {
   if (!plan->possible()) throw Error(Code::kFailedPrecondition, plan->explain());
   return plan;
 }
 
 /// Whether the planes of a frame can travel together: the same edges, sharing or copying alike.
-TENON_INLINE bool same_way(const Plan& a, const Plan& b) {
+TENON_INLINE bool same_way(const Route& a, const Route& b) {
   return std::equal(a.hops().begin(), a.hops().end(), b.hops().begin(), b.hops().end(), [](const Hop& x, const Hop& y) {
     return x.edge == y.edge && x.to == y.to && x.reached.copies == y.reached.copies;
   });
@@ -408,7 +408,7 @@ TENON_INLINE Tensor Router::map(const Tensor& source, const Context& target, con
     ledger.book_map(static_cast<EdgeId>(view->standing_edge()), true);
     return source.through(view);
   }
-  const Ref<const Plan> plan =
+  const Ref<const Route> plan =
       detail::require_way(this->plan(describe(source), target, options.access, options.policy));
   Tensor current = source;
   for (const Hop& hop : plan->hops()) {
@@ -445,10 +445,10 @@ TENON_INLINE Frame Router::map(const Frame& source, const Context& target, const
       return source.through({views.data(), source.plane_count()});
     }
   }
-  const Ref<const Plan> plan =
+  const Ref<const Route> plan =
       detail::require_way(this->plan(describe(source.plane(0)), target, options.access, options.policy));
   for (std::size_t p = 1; p < source.plane_count(); ++p) {
-    const Ref<const Plan> own =
+    const Ref<const Route> own =
         detail::require_way(this->plan(describe(source.plane(p)), target, options.access, options.policy));
     if (!detail::same_way(*plan, *own)) return detail::map_planes(*this, source, target, options);
   }

@@ -21,7 +21,7 @@ struct Hop {
 };
 
 /// A way that was found, or why there is none. Immutable; shared by those who cached it.
-class TENON_API Plan : public RefCounted {
+class TENON_API Route : public RefCounted {
  public:
   bool possible() const { return possible_; }
   /// Empty when the memory is already where it is wanted.
@@ -47,8 +47,8 @@ class TENON_API Plan : public RefCounted {
 struct AllocationPlan {
   bool possible = false;
   Context allocator;
-  Requirements requirements;            ///< Joined over all consumers and the allocator.
-  std::vector<Ref<const Plan>> routes;  ///< One per consumer, in their order.
+  Requirements requirements;             ///< Joined over all consumers and the allocator.
+  std::vector<Ref<const Route>> routes;  ///< One per consumer, in their order.
   double cost_ns = 0;
   std::string explanation;  ///< Every candidate with its cost or its refusal.
 };
@@ -74,17 +74,17 @@ class TENON_API Router {
   void add(std::span<const Edge* const> edges);
   const std::vector<Context>& contexts() const { return contexts_; }
 
-  /// The cheapest way for tensors like `source` into `target`. Never throws for "no way": see Plan::possible().
+  /// The cheapest way for tensors like `source` into `target`. Never throws for "no way": see Route::possible().
   /// kRequire admits sharing edges only; kPrefer any sharing way before any copying one; kAllow the lowest cost.
   /// @cost a look-up when planned before; else a search over descriptions.
-  Ref<const Plan> plan(const Description& source, const Context& target, Access access = Access::kRead,
-                       ZeroCopy policy = ZeroCopy::kPrefer) const;
+  Ref<const Route> plan(const Description& source, const Context& target, Access access = Access::kRead,
+                        ZeroCopy policy = ZeroCopy::kPrefer) const;
   /// One allocation for all: `source` writes it (or it may come from any known context), `consumers` read it.
   AllocationPlan plan(const Party& source, std::span<const Party> consumers, const TensorInfo& tensor,
                       ZeroCopy policy = ZeroCopy::kPrefer) const;
 
   /// The tensor as seen from `target`. Memory that already has a view there costs a look-up.
-  /// @errors kFailedPrecondition with Plan::explain() when no way is allowed; kPermissionDenied for write access to
+  /// @errors kFailedPrecondition with Route::explain() when no way is allowed; kPermissionDenied for write access to
   /// read-only memory or to what a decoder still reads; what a native call gave.
   Tensor map(const Tensor& source, const Context& target, const MapOptions& options = {}) const;
   Tensor map(const Tensor& source, const Context& target, Access access) const;
@@ -100,9 +100,9 @@ class TENON_API Router {
  private:
   struct CachedPlan {
     Description source;
-    Ref<const Plan> plan;
+    Ref<const Route> plan;
   };
-  Ref<const Plan> search(const Description& source, const Context& target, Access access, ZeroCopy policy) const;
+  Ref<const Route> search(const Description& source, const Context& target, Access access, ZeroCopy policy) const;
 
   std::vector<Context> contexts_;
   std::vector<const Edge*> edges_;

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <numeric>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

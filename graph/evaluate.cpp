@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/operation.hpp>
-#include <tenon/graph/ops/kernel_internal.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -168,6 +168,19 @@ std::vector<Tensor> evaluate(const Model& model, const std::vector<Tensor>& inpu
     results.push_back(owned_copy(value));
   }
   return results;
+}
+
+bool Node::evaluate(TensorVector& outputs, const TensorVector& inputs) const {
+  if (!operation_->evaluate) return false;
+  TensorVector computed = evaluate_node(*this, inputs);
+  if (outputs.size() < computed.size()) outputs.resize(computed.size());
+  for (std::size_t i = 0; i < computed.size(); ++i) {
+    if (!outputs[i])
+      outputs[i] = std::move(computed[i]);
+    else
+      computed[i].copy_to(outputs[i]);
+  }
+  return true;
 }
 
 }  // namespace v1

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/node.hpp>
-#include <tenon/graph/op.hpp>
 
 namespace tenon {
 inline namespace v1 {

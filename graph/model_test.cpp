@@ -8,7 +8,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
 
 namespace {
 using namespace tenon;

@@ -8,10 +8,9 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
-#include <tenon/graph/evaluate.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/graph/operation.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/internal/schema.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -42,96 +41,6 @@ std::uint64_t next_serial() {
   return counter.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
-
-template <typename T, typename F>
-std::string list_of(const T& items, F text) {
-  std::string all;
-  for (const auto& item : items) all += (all.empty() ? "" : ", ") + std::string(text(item));
-  return all.empty() ? "none" : all;
-}
-
-Attribute checked_attribute(const AttributeSpec& spec, Attribute value) {
-  if (!value.convert_to(spec.kind)) {
-    throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected a " + std::string(name(spec.kind)) +
-                                            ", found a " + std::string(name(value.kind())) + " \"" + value.to_text() +
-                                            "\"");
-  }
-  if (spec.allowed.empty()) return value;
-  const std::string& word = std::get<std::string>(value.value());
-  for (const std::string& allowed : spec.allowed) {
-    if (same_word(allowed, word)) return allowed;
-  }
-  throw Error(Code::kInvalidArgument, "attribute '" + spec.name + "': expected one of " +
-                                          list_of(spec.allowed, [](const std::string& s) { return s; }) + "; found \"" +
-                                          word + "\"");
-}
-
-/// All attributes of the schema, in its order, defaults filled in.
-Attributes checked_attributes(const Operation& operation, const Attributes& given) {
-  Attributes result;
-  for (const AttributeSpec& spec : operation.attributes) {
-    const Attribute* value = given.find(spec.name);
-    if (!value && spec.required) {
-      throw Error(Code::kInvalidArgument,
-                  "attribute '" + spec.name + "' (" + std::string(name(spec.kind)) + ") is obligatory and missing");
-    }
-    result.set(spec.name, value ? checked_attribute(spec, *value) : spec.fallback);
-  }
-  for (const auto& [attribute, value] : given) {
-    if (operation.find_attribute(attribute)) continue;
-    throw Error(Code::kInvalidArgument,
-                "unknown attribute '" + attribute + "'; this operation has: " +
-                    list_of(operation.attributes, [](const AttributeSpec& s) { return s.name; }));
-  }
-  return result;
-}
-
-void check_inputs(const Operation& operation, const OutputVector& inputs) {
-  if (inputs.size() < operation.min_inputs || inputs.size() > operation.max_inputs) {
-    std::string expected = std::to_string(operation.min_inputs);
-    if (operation.max_inputs == kManyInputs)
-      expected += " or more";
-    else if (operation.max_inputs != operation.min_inputs)
-      expected += " to " + std::to_string(operation.max_inputs);
-    throw Error(Code::kInvalidArgument, "expected " + expected + " inputs, found " + std::to_string(inputs.size()));
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].get_node())
-      throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " is joined to nothing");
-    if (inputs[i].get_index() >= inputs[i].get_node()->get_output_size()) {
-      throw Error(Code::kInvalidArgument, "input " + std::to_string(i) + " asks for output " +
-                                              std::to_string(inputs[i].get_index()) + " of " +
-                                              inputs[i].get_node()->describe() + ", which has " +
-                                              std::to_string(inputs[i].get_node()->get_output_size()));
-    }
-  }
-}
-
-class GenericNode final : public Node {
- public:
-  GenericNode(const Operation& operation, OutputVector inputs, Attributes attributes, std::string friendly_name)
-      : Node(operation, std::move(inputs), std::move(attributes), Deferred{}) {
-    set_friendly_name(friendly_name);
-    constructor_validate_and_infer_types();
-  }
-};
-
-/// Rethrows what was thrown about a node with the node's name in front, unless it is there.
-[[noreturn]] void rethrow_naming(const std::string& subject) {
-  try {
-    throw;
-  } catch (const Error& error) {
-    const std::string_view message = error.what();
-    if (message.substr(0, subject.size()) == subject) throw;
-    throw Error(error.code(), subject + ": " + std::string(message), error.where());
-  } catch (const std::out_of_range& error) {
-    throw Error(Code::kInvalidArgument, subject + ": a list of values is shorter than the operation needs");
-  }
-}
 }  // namespace
 
 Node::Node(const Operation& operation, OutputVector inputs, Attributes attributes, Deferred)
@@ -374,65 +283,6 @@ void Node::set_output_type(std::size_t index, element::Type type, const PartialS
 void Node::share_output_tensor(std::size_t index, std::shared_ptr<descriptor::Tensor> tensor) {
   if (index >= outputs_.size()) set_output_size(index + 1);
   outputs_[index].tensor = std::move(tensor);
-}
-
-std::shared_ptr<Node> Node::clone_with_new_inputs(const OutputVector& inputs) const {
-  auto copy = std::make_shared<GenericNode>(*operation_, inputs, attributes_, friendly_name_);
-  copy->rt_info_ = rt_info_;
-  return copy;
-}
-
-bool Node::evaluate(TensorVector& outputs, const TensorVector& inputs) const {
-  if (!operation_->evaluate) return false;
-  TensorVector computed = evaluate_node(*this, inputs);
-  if (outputs.size() < computed.size()) outputs.resize(computed.size());
-  for (std::size_t i = 0; i < computed.size(); ++i) {
-    if (!outputs[i])
-      outputs[i] = std::move(computed[i]);
-    else
-      computed[i].copy_to(outputs[i]);
-  }
-  return true;
-}
-
-std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes,
-                                std::string friendly_name) {
-  const Operation* operation = find_operation(type, version);
-  const std::string subject = std::string(type) + (friendly_name.empty() ? "" : " node '" + friendly_name + "'");
-  if (!operation) {
-    const std::string versions = known_versions(type);
-    throw Error(
-        Code::kNotFound,
-        subject + ": there is no operation " + std::string(type) + " in opset" + std::to_string(version) +
-            (versions.empty() ? "; no operation set known here has it" : "; it exists since opset " + versions));
-  }
-  try {
-    if (operation->type == "Constant") {
-      throw Error(Code::kInvalidArgument, "a Constant needs data: make it by op::v0::Constant's constructors");
-    }
-    std::shared_ptr<Node> made;
-    if (operation->type == "Parameter") {
-      check_inputs(*operation, inputs);
-      const Attributes checked = checked_attributes(*operation, attributes);
-      made = std::make_shared<op::v0::Parameter>(checked.get_type("element_type"), checked.get_shape("shape"));
-      made->set_friendly_name(friendly_name);
-    } else if (operation->type == "Result") {
-      check_inputs(*operation, inputs);
-      checked_attributes(*operation, attributes);
-      made = std::make_shared<op::v0::Result>(inputs[0]);
-      made->set_friendly_name(friendly_name);
-    } else {
-      // Checked here first, while the friendly name is at hand for the message: the node does not have it yet.
-      check_inputs(*operation, inputs);
-      attributes = checked_attributes(*operation, attributes);
-      made = std::make_shared<GenericNode>(*operation, std::move(inputs), std::move(attributes), friendly_name);
-    }
-    return made;
-  } catch (const Error& error) {
-    const std::string_view message = error.what();
-    if (message.find("'" + friendly_name + "'") != message.npos || message.substr(0, type.size()) == type) throw;
-    rethrow_naming(subject);
-  }
 }
 
 bool is_op(const Node* node, std::string_view type) { return node && node->get_type_info().name == type; }

@@ -337,8 +337,7 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
 /// Makes a node of any operation in the table.
 ///
 /// @param type      Operation name: "Convolution". Parameter, Result and Constant yield their own classes (a Constant
-/// needs
-///                  the class's constructors for its data).
+///                  needs the class's constructors for its data).
 /// @param version   Operation set: the newest version of the operation that this set contains is meant (1 and 0:
 /// opset1).
 /// @param inputs    In the schema's order; trailing optional ones may be left out.

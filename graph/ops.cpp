@@ -3,7 +3,7 @@
 #include <tenon/graph/ops.hpp>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
 
 namespace tenon {
 inline namespace v1 {

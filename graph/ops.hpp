@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constructors of the operations that models are commonly built of by code, with OpenVINO's arguments. Every other
-// operation of the table comes from make_node; op.hpp and subgraph.hpp have those that carry data or bodies.
+// operation of the table comes from make_node; model_ops.hpp and subgraph.hpp have those that carry data or bodies.
 //
 // Here, by version:
 //   v0   Acos Asin Atan Ceiling Cos Cosh Erf Floor HardSigmoid Log Sign Sin Sinh Tan; Clamp Elu FakeQuantize
@@ -11,10 +11,16 @@
 //        GroupConvolution ConvolutionBackpropData; Softmax Split VariadicSplit StridedSlice Pad Select OneHot
 //        DeformableConvolution (v8)
 //   v3   Broadcast NonZero Assign ReadValue TopK (v1, v11) ScatterUpdate
-//   v4   Acosh Asinh Atanh HSwish Mish SoftPlus; Swish Range Interpolate ReduceL1 ReduceL2 LSTMCell (GRUCell v3,
-//   RNNCell v0) v5   HSigmoid LogSoftmax Round NonMaxSuppression (v9) LSTMSequence GRUSequence RNNSequence v6   Assign
-//   ReadValue MVN GatherElements   v7 Gelu Roll   v8 Gather Slice GatherND MaxPool (v14) v9   SoftSign   v10 IsNaN
-//   IsInf IsFinite Unique   v12 GroupNormalization   v13 ScaledDotProductAttention
+//   v4   Acosh Asinh Atanh HSwish Mish SoftPlus; Swish Range Interpolate ReduceL1 ReduceL2
+//        LSTMCell (GRUCell v3, RNNCell v0)
+//   v5   HSigmoid LogSoftmax Round NonMaxSuppression (v9) LSTMSequence GRUSequence RNNSequence
+//   v6   Assign ReadValue MVN GatherElements
+//   v7   Gelu Roll
+//   v8   Gather Slice GatherND MaxPool (v14)
+//   v9   SoftSign
+//   v10  IsNaN IsInf IsFinite Unique
+//   v12  GroupNormalization
+//   v13  ScaledDotProductAttention
 #pragma once
 
 #include <cstddef>
@@ -22,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon {
 inline namespace v1 {

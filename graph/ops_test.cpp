@@ -4,7 +4,7 @@
 
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/ops.hpp>
 
 namespace tenon {

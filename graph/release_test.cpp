@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace {
 thread_local bool no_memory = false;

@@ -6,8 +6,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/limits.hpp>
-#include <tenon/graph/operation.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Core: devices by name, properties, reading and compiling.
+#include <tenon/core/version.hpp>
 #include <tenon/runtime/core.hpp>
 
 #include <istream>
@@ -9,27 +10,22 @@
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
-#include <tenon/runtime/general_properties.hpp>
-#include "core_impl_internal.hpp"
+#include <tenon/runtime/device/general_properties.hpp>
+#include <tenon/runtime/internal/core_impl.hpp>
 
 namespace tenon {
 inline namespace v1 {
-namespace {
-
-constexpr const char* kVersion = "0.1.0";
-
-}  // namespace
 
 std::pair<std::string, Any> input_frames(const FrameInfo& info, const std::string& input) {
   return {kInputFrames, Any(FrameOption{info, input})};
 }
 
-Core::Core() : impl_(std::make_shared<Impl>()) {}
+Core::Core() : impl_(std::make_shared<Impl>()) { impl_->self = impl_; }
 
 std::map<std::string, Version> Core::get_versions(const std::string& device_name) const {
   std::map<std::string, Version> versions;
   const auto add = [&](const std::string& name) {
-    versions[name] = Version{kVersion, impl_->entry(name).module->description};
+    versions[name] = Version{TENON_VERSION, impl_->entry(name).module->description};
   };
   if (!device_name.empty()) {
     add(DeviceName(device_name).base);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Device modules: where they are looked for, how they are loaded, why they can't be.
-#include "registry_internal.hpp"
+#include <tenon/runtime/internal/registry.hpp>
 
 #include <dlfcn.h>
 
@@ -13,7 +13,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
-#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
 
 namespace tenon {
 inline namespace v1 {

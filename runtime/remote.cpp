@@ -2,7 +2,7 @@
 // Remote contexts and tensors: handles over what devices implement.
 #include <algorithm>
 
-#include <tenon/runtime/device.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_context.hpp>
 #include <tenon/runtime/remote_tensor.hpp>

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {

@@ -3,9 +3,9 @@
 #include <benchmark/benchmark.h>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
 #include <tenon/runtime/runtime.hpp>
-#include "reference_device_test.hpp"
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace {
 

@@ -12,11 +12,11 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
-#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
 #include <tenon/runtime/model_cache.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
-#include "reference_device_test.hpp"
 
 namespace tenon::testing {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names what ran short.
-#include "shortage_internal.hpp"
+#include <tenon/runtime/internal/shortage.hpp>
 
 #include <sys/resource.h>
 

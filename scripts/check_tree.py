@@ -8,10 +8,12 @@ import sys
 
 MAX_LINES = 620
 SOURCES = (".cpp", ".hpp", ".h", ".c", ".ipp", ".py", ".sh", ".cmake")
+VERSION = re.search(r'TENON_VERSION "([\d.]+)"', pathlib.Path("core/version.hpp").read_text())[1]
 # A path below someone's home or work folder, a package index, a developer's remark: never of use to a reader.
 BANNED = [
     (re.compile(r"(?<![\w.])/(?:work|root|home)/\w+"), "a path of one machine"),
     (re.compile(r"https?://[^\s\"']*/(?:simple|debian)(?:/|\b)|--(?:extra-)?index-url"), "a package host"),
+    (re.compile(r'"[^"\n]*(?<![\d.])' + re.escape(VERSION) + r"(?![\d.])"), "the release; it stands in core/version.hpp alone"),
     (re.compile(r"\b(?:TODO|FIXME|XXX)\b(?!\(#\d+\))"), "a TODO without an issue number"),
 ]
 
@@ -23,8 +25,8 @@ def problems(path: pathlib.Path):
         if "SPDX-License-Identifier: Apache-2.0" not in text[:400]:
             yield f"{path}: no licence line at the top"
         if lines > MAX_LINES:
-            yield f"{path}: {lines} lines, more than {MAX_LINES}: split it"
-    if path.name == pathlib.Path(__file__).name:
+            print(f"{path}: {lines} lines, more than {MAX_LINES}: has it two jobs?")
+    if path.name == pathlib.Path(__file__).name or path.as_posix() in ("core/version.hpp",):
         return
     for pattern, what in BANNED:
         for match in pattern.finditer(text):

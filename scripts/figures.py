@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Turns the benchmarks' JSON (out/bench) into README's table of ratios, each against the floor measured in the same run."""
+"""Turns the benchmarks' JSON (out/bench) into a table of ratios (docs/benchmarks.md), each against the floor measured in the same run."""
 import datetime
 import json
 import pathlib
-import re
 import sys
+
+import matrix
+import tables
 
 # What is measured, our benchmark, its floor in the same binary, and the ratio that we aim at (None: no aim stated).
 ROWS = [
@@ -39,7 +41,7 @@ def medians(folder: pathlib.Path):
     found, machine = {}, ""
     for path in sorted(folder.glob("*.json")):
         data = json.loads(path.read_text())
-        machine = f"{data['context']['num_cpus']} cores, load {data['context']['load_avg'][0]:.1f}"
+        machine = f"{matrix.machine()}, load {data['context']['load_avg'][0]:.1f}"
         for run in data["benchmarks"]:
             if run.get("aggregate_name") == "median":
                 found[run["run_name"]] = run["cpu_time"] * TO_NS[run["time_unit"]]
@@ -69,10 +71,8 @@ def main() -> int:
     if not found:
         print("figures: no JSON in out/bench; run ./dev bench first")
         return 1
-    readme = pathlib.Path("README.md")
-    block = f"<!-- figures -->\n{table(found, machine)}\n<!-- end of figures -->"
-    readme.write_text(re.sub(r"<!-- figures -->.*<!-- end of figures -->", lambda _: block, readme.read_text(), flags=re.S))
     print(table(found, machine))
+    tables.write("figures", table(found, machine))
     return 0
 
 

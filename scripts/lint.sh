@@ -15,4 +15,5 @@ else
 fi
 python3 scripts/check_includes.py || status=1
 python3 scripts/check_tree.py || status=1
+python3 scripts/tables.py --check || status=1
 exit $status

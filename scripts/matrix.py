@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes README's matrices from what `tenon matrix --json` printed: matrix.py TITLE=FILE..."""
+"""Writes the matrices of docs/matrix.md from what `tenon matrix --json` printed: matrix.py TITLE=FILE..."""
 import datetime
 import json
 import os
 import pathlib
 import re
 import sys
+
+import tables
 
 SIGNS = {"proved": "=", "claimed": "~", "copies": "c", "refused": "-"}
 
@@ -40,10 +42,9 @@ def main() -> int:
         title, _, file = argument.partition("=")
         if pathlib.Path(file).is_file():
             parts += [f"{title}:", grid(json.loads(pathlib.Path(file).read_text())["pairs"])]
-    block = "<!-- matrix -->\n" + "\n\n".join(parts) + "\n<!-- end of matrix -->"
-    readme = pathlib.Path("README.md")
-    readme.write_text(re.sub(r"<!-- matrix -->.*<!-- end of matrix -->", lambda _: block, readme.read_text(), flags=re.S))
-    print(block)
+    text = "\n\n".join(parts)
+    tables.write("matrix", text, tables.MATRIX)
+    print(text)
     return 0
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# ./dev test: the fast tier. Each step prints its time; the last line counts them all.
+# ./dev test: the release build and all its tests, what a user waits for. check_ci: what CI runs besides. Each step prints its time; the
+# last line counts them all.
 
 PASSED=0 FAILED=0 SUMMARY=()
 
@@ -70,18 +71,21 @@ test_all() {
     return 1
   fi
   ctest_step "tests (release)" build/release "${filter[@]}"
-  if [ $# = 0 ]; then
-    step "configure as ./dev demo does, without tests" configure_demo
-    step "every public header alone" build release all_verify_interface_header_sets
-    step "lint" scripts/lint.sh
-    vm_step
-    step "build (address and undefined-behaviour sanitizers)" build_step asan tenon_sanitized_tests
-    # Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
-    ASAN_OPTIONS=allocator_may_return_null=1 \
-      ctest_step "tests (sanitized: core, frameworks, parsers)" build/asan -L '^(core|frameworks|parsers)$'
-    step "build (minimal: core alone)" build_step minimal
-    ctest_step "tests (minimal)" build/minimal
-    step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
-  fi
   summarise
+}
+
+# The rest of the fast tier: lint, headers one by one, dma-bufs in a VM, the sanitizers, the core alone, the install tree.
+ci_steps() {
+  step "lint" scripts/lint.sh
+  step "configure as ./dev demo does, without tests" configure_demo
+  step "build (release, g++)" build_step release
+  step "every public header alone" build release all_verify_interface_header_sets
+  vm_step
+  step "build (address and undefined-behaviour sanitizers)" build_step asan tenon_sanitized_tests
+  # Tests ask for absurd sizes on purpose: the allocator must answer null, as malloc does, instead of ending the process.
+  ASAN_OPTIONS=allocator_may_return_null=1 \
+    ctest_step "tests (sanitized: core, frameworks, parsers)" build/asan -L '^(core|frameworks|parsers)$'
+  step "build (minimal: core alone)" build_step minimal
+  ctest_step "tests (minimal)" build/minimal
+  step "install tree, consumers by CMake and pkg-config" tests/install/run.sh build/release
 }

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/store/reseal_test.hpp>
+#include <tenon/store/testing/reseal.hpp>
 #include <tenon/tests/support/error_of.hpp>
 
 namespace tenon::store {

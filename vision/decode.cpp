@@ -10,8 +10,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/vision/decoders_internal.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/vision/internal/decoders.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -41,13 +41,11 @@ struct DecodeOptions {
 
 /// The model types that are known and the output each expects:
 ///   YOLOX           [1,n,5+c]: dx, dy, log w, log h relative to grid cells of strides 8, 16, 32 (64 when n says so),
-///   then
-///                   objectness and class scores as probabilities
+///                   then objectness and class scores as probabilities
 ///   YOLOv5          [1,n,5+c]: centre and size in input pixels, objectness, class scores
 ///   YOLOv8, YOLOv11 [1,4+c,n] (or [1,n,4+c]): centre and size in input pixels, class scores
-///   SSD             [1,1,n,7]: image, label, score, x1, y1, x2, y2 in 0..1 of the input; a negative image ends the
-///   list Classification  [1,c], [1,c,1,1]: probabilities or logits (softmax is applied unless they are 0..1 and sum to
-///   1)
+///   SSD             [1,1,n,7]: image, label, score, x1, y1, x2, y2 in 0..1 of the input; a negative image ends the list
+///   Classification  [1,c], [1,c,1,1]: probabilities or logits (softmax is applied unless they are 0..1 and sum to 1)
 TENON_API std::vector<std::string> model_types();
 
 /// Reads rt_info["model_info"]: model_type, labels (separated by blanks), confidence_threshold, iou_threshold, topk;

@@ -13,7 +13,7 @@
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace {
 

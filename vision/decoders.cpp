@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/vision/decoders_internal.hpp>
+#include <tenon/vision/internal/decoders.hpp>
 
 namespace tenon {
 inline namespace v1 {

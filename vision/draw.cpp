@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <tenon/core/error.hpp>
-#include <tenon/vision/font_internal.hpp>
+#include <tenon/vision/internal/font.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Letters of five by seven dots, drawn for Tenon: the printable ASCII characters.
-#include <tenon/vision/font_internal.hpp>
+#include <tenon/vision/internal/font.hpp>
 
 namespace tenon {
 inline namespace v1 {

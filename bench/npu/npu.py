@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The software NPU beside the CPU device, and Tenon's NPU device beside OpenVINO's NPU plugin on the same driver.
 
-usage: npu.py --build build/release --zoo DIR [--models a,b] [--only latency|set|turbo|compile]... [--rounds N] [--no-readme]
+usage: npu.py --build build/release --zoo DIR [--models a,b] [--only latency|set|turbo|compile]... [--rounds N] [--no-docs]
 
 All take turns on the same cores with the same number of threads (NPU_TILES on the NPU), one inference in flight; a ratio is
 the median over rounds of pairs that saw the same moments, with its quartiles. Started by ./dev bench npu.
@@ -12,7 +12,6 @@ import datetime
 import json
 import os
 import pathlib
-import re
 import shutil
 import statistics
 import subprocess
@@ -23,6 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench/peers"))
 import agreement  # noqa: E402
 import cpu_peers  # noqa: E402
+import peers  # noqa: E402
 import stats  # noqa: E402
 
 PARTS = ("latency", "set", "turbo", "compile")
@@ -218,7 +218,7 @@ def compile_rows(found):
 
 def report(found):
     load = os.getloadavg()[0]
-    lines = [f"{datetime.date.today()}, {os.cpu_count()} cores, load {load:.1f} after; {THREADS} threads (relu1: 1); `./dev bench npu` makes these tables."]
+    lines = [f"{datetime.date.today()}, {os.cpu_count()} cores of an {peers.machine()['cpu']}, load {load:.1f} after; {THREADS} threads (relu1: 1); `./dev bench npu` makes these tables."]
     for part, rows in (("latency", latency_rows), ("set", set_rows), ("turbo", turbo_rows),
                        ("compile", compile_rows)):
         if part in found:
@@ -233,7 +233,7 @@ def main():
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--no-readme", action="store_true")
+    parser.add_argument("--no-docs", action="store_true")
     options = parser.parse_args()
     build, zoo, models = options.build.resolve(), options.zoo.resolve(), options.models.split(",")
     found, parts = {}, options.only or PARTS
@@ -250,10 +250,8 @@ def main():
     (out / "npu.json").write_text(json.dumps(found, indent=1))
     text = report(found)
     print(text)
-    readme = ROOT / "README.md"
-    block = re.compile(r"<!-- npu -->.*<!-- end of npu -->", re.S)
-    if not options.no_readme and not options.only and block.search(readme.read_text()):
-        readme.write_text(block.sub(lambda _: f"<!-- npu -->\n{text}\n<!-- end of npu -->", readme.read_text()))
+    if not options.no_docs and not options.only:
+        peers.write_table("npu", text)
 
 
 if __name__ == "__main__":

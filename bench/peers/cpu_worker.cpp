@@ -17,8 +17,7 @@
 //   allocations N       infers N times; answers calls of malloc and its kin in all
 //   infer N | async N   N times infer(), or start_async() and wait(); answers ns in all
 //   set N | set_infer N N times set_tensor, in turn with 4 tensors that were set before, or that and infer(), which may
-//   have
-//                       to do what set_tensor put off; answers ns in all
+//                       have to do what set_tensor put off; answers ns in all
 //   quit
 #include <algorithm>
 #include <array>

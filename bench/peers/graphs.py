@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Models of many small nodes, beside OpenVINO and ONNX Runtime: graphs.py --build DIR [--models a,b] [--rounds N] [--limit S].
+"""Models of many small nodes, beside OpenVINO and ONNX Runtime: graphs.py --build DIR [--models a,b] [--rounds N] [--limit S] [--no-docs].
 
 Chains of unary nodes, chains of residuals, a hub that thousands of nodes read, and a concatenation of one value: what they cost is the
 work per node. Compiling is from the file to the first request (read and compile), each round in fresh processes that take turns;
-inferring is per node, the fastest of some runs, in one thread. What takes longer than the limit is given up and said. Prints Markdown.
+inferring is per node, the fastest of some runs, in one thread. What takes longer than the limit is given up and said. Prints Markdown,
+and writes it into docs/benchmarks.md when all models were measured.
 """
 import argparse
 import datetime
+import os
 import pathlib
 import platform
 import statistics
@@ -15,6 +17,7 @@ import sys
 import tempfile
 
 import onnx
+import peers
 from cpu_peers import HERE, NAMES, Worker
 from onnx import TensorProto, helper
 from stats import table
@@ -87,6 +90,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-docs", action="store_true")
     parser.add_argument("--limit", type=float, default=120, help="seconds for one compilation")
     options = parser.parse_args()
     commands = {"tenon": [str(options.build / "peers/cpu_worker_tenon")]}
@@ -115,9 +119,13 @@ def main():
             rows.append(row)
             print(f"{name}: done", file=sys.stderr)
     processor = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("model name")), platform.machine())
-    print(f"{datetime.date.today()}, {processor}, one thread; read and compile, and one inference (per node); medians of {options.rounds} rounds\n")
+    title = (f"{datetime.date.today()}, {os.cpu_count()} cores of an {processor}, load {os.getloadavg()[0]:.1f} after; one thread; read and compile, and one "
+             f"inference (per node); medians of {options.rounds} rounds, at most {options.limit:.0f} s for a compilation; `./dev bench graphs` makes this table.")
     head = ["model"] + [f"{NAMES[peer]}: compile" for peer in commands] + [f"{NAMES[peer]}: infer" for peer in commands]
-    print("\n".join(table(head, rows)))
+    text = "\n".join([title, "", *table(head, rows)])
+    print(text)
+    if not options.no_docs and options.models == ",".join(MODELS):
+        peers.write_table("graphs", text)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 #include <opencv2/videoio.hpp>
 #include <openvino/runtime/core.hpp>
 
-#include "demo_internal.hpp"
+#include <tenon/bench/peers/demo.hpp>
 
 static void detect(tenon::peers::Demo& demo) {
   ov::Core core;

@@ -4,7 +4,7 @@
 
 usage: pack.py --build build/release FILE.tar.xz
 
-There, unpacked, with Python, numpy, onnx and onnxruntime: python3 bench/peers/zoo.py --build build/release --only cores --no-readme
+There, unpacked, with Python, numpy, onnx and onnxruntime: python3 bench/peers/zoo.py --build build/release --only cores --no-docs
 --figures zoo.json; and here, with what came back: python3 bench/peers/zoo.py --tables --figures zoo.json.
 """
 import argparse

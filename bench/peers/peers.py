@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures Tenon beside its peers, paired and interleaved, and writes README's tables. Started by ./dev bench peers.
+"""Measures Tenon beside its peers, paired and interleaved, and writes tables into docs/benchmarks.md. Started by ./dev bench peers.
 
-usage: peers.py --build build/release [--only demo|models|calls]... [--rounds N] [--models resnet50,...] [--no-readme]
+usage: peers.py --build build/release [--only demo|models|calls]... [--rounds N] [--models resnet50,...] [--no-docs]
 
 What is missing (a program that was not built, a package) is said and left out. Parts that are not measured now keep their last
 figures, with their date, from out/peers/peers.json.
@@ -42,6 +42,13 @@ def machine():
     return {"cpu": names[0], "cores": cores, "load": os.getloadavg()[0], "date": str(datetime.date.today()), "versions": ", ".join(versions)}
 
 
+def write_table(name, text):
+    # Imported here: where pack.py's archive is unpacked there are no docs to write to.
+    sys.path.insert(0, str(ROOT / "scripts"))
+    import tables
+    tables.write(name, text)
+
+
 def zoo(build, names):
     folder = build / "zoo"
     made = subprocess.run([sys.executable, str(ROOT / "models/zoo/generate.py"), "--out", str(folder), "--missing", "--onnx-only", *names],
@@ -77,7 +84,7 @@ def main():
     parser.add_argument("--only", action="append", choices=PARTS)
     parser.add_argument("--rounds", type=int, default=0, help="0: 5 of the demo, 15 of models, 31 of calls")
     parser.add_argument("--models", type=lambda text: text.split(","), default=cpu_peers.MODELS)
-    parser.add_argument("--no-readme", action="store_true")
+    parser.add_argument("--no-docs", action="store_true")
     options = parser.parse_args()
     build = options.build.resolve()
     # The same processors for everybody, and as many as there are threads.
@@ -98,10 +105,8 @@ def main():
         store.write_text(json.dumps(result, indent=1))
     text = text_of(result)
     print("\n" + text)
-    if not options.no_readme:
-        readme = ROOT / "README.md"
-        block = f"<!-- peers -->\n{text}\n<!-- end of peers -->"
-        readme.write_text(re.sub(r"<!-- peers -->.*<!-- end of peers -->", lambda _: block, readme.read_text(), flags=re.S))
+    if not options.no_docs:
+        write_table("peers", text)
     return 1 if failures else 0
 
 

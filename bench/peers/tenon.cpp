@@ -3,7 +3,7 @@
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
 #include <tenon/runtime/core.hpp>
 
-#include "demo_internal.hpp"
+#include <tenon/bench/peers/demo.hpp>
 
 static void detect(tenon::peers::Demo& demo) {
   tenon::Core core;

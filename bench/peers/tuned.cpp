@@ -14,7 +14,7 @@ extern "C" {
 #include <openvino/core/preprocess/pre_post_process.hpp>
 #include <openvino/runtime/core.hpp>
 
-#include "demo_internal.hpp"
+#include <tenon/bench/peers/demo.hpp>
 
 namespace {
 

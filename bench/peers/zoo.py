@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The CPU device beside OpenVINO's over the zoo, precision by precision, and writes README's tables. Started by ./dev bench zoo.
+"""The CPU device beside OpenVINO's over the zoo, precision by precision, and writes tables into docs/benchmarks.md. Started by ./dev bench zoo.
 
 usage: zoo.py --build build/release [--only latency|throughput|busy|cores]... [--rounds N] [--models resnet50,...] [--precisions f32,bf16,int8]
-              [--threads 1,4,16] [--figures FILE] [--no-readme] [--tables]
+              [--threads 1,4,16] [--figures FILE] [--no-docs] [--tables]
 
 Both run the same program (cpu_worker.cpp), at the same precision, on the same two processors, in turn. A case is measured in fresh
 processes, so that peak memory is its own. Cases that are not measured now keep their last figures, with their date, from
@@ -15,7 +15,6 @@ import argparse
 import json
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
@@ -325,12 +324,6 @@ def measure_on_cores(result, options, build, save):
             save()
 
 
-def write_readme(name, text):
-    readme = ROOT / "README.md"
-    block = f"<!-- {name} -->\n{text}\n<!-- end of {name} -->"
-    readme.write_text(re.sub(rf"<!-- {name} -->.*<!-- end of {name} -->", lambda _: block, readme.read_text(), flags=re.S))
-
-
 def main():
     parser = argparse.ArgumentParser(description="Tenon beside OpenVINO over the zoo.")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
@@ -340,7 +333,7 @@ def main():
     parser.add_argument("--precisions", type=lambda text: text.split(","), default=["f32", "bf16", "int8"])
     parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 4, 16])
     parser.add_argument("--figures", type=pathlib.Path, default=ROOT / "out/peers/zoo.json", help="where figures are kept")
-    parser.add_argument("--no-readme", action="store_true")
+    parser.add_argument("--no-docs", action="store_true")
     parser.add_argument("--tables", action="store_true", help="measure nothing")
     options = parser.parse_args()
     options.only = [] if options.tables else options.only or PARTS
@@ -360,8 +353,8 @@ def main():
     for name, text in (("zoo", text_of(result) if "cases" in result else ""), (CORES, cores_text(result))):
         if text:
             print("\n" + text)
-            if not options.no_readme:
-                write_readme(name, text)
+            if not options.no_docs:
+                peers.write_table(name, text)
     return 0
 
 

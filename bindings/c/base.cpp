@@ -3,7 +3,8 @@
 #include <cstdlib>
 #include <new>
 
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
+#include <tenon/core/version.hpp>
 
 namespace tenon::c {
 namespace {
@@ -69,7 +70,7 @@ const char* tenon_status_name(tenon_status_t status) {
   return tenon::name(static_cast<tenon::Code>(status)).data();
 }
 const char* tenon_last_error_message() { return tenon::c::last_error().c_str(); }
-const char* tenon_version() { return "0.1.0"; }
+const char* tenon_version() { return TENON_VERSION; }
 void tenon_string_free(char* text) { std::free(text); }
 
 size_t tenon_strings_count(const tenon_strings_t* strings) {

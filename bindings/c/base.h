@@ -106,7 +106,7 @@ TENON_C_API const char* tenon_status_name(tenon_status_t status);
  */
 TENON_C_API const char* tenon_last_error_message(void);
 
-/* "0.1.0". Never NULL; valid for ever. */
+/* The release: three numbers with dots between them. Never NULL; valid for ever. */
 TENON_C_API const char* tenon_version(void);
 
 /* Frees a text that an out-parameter gave. */

@@ -9,9 +9,9 @@
 #include <type_traits>
 
 #include <tenon/bindings/c/tenon.h>
-#include <tenon/runtime/device_registry.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
 
-#include "c_api_fixture_test.hpp"
+#include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace tenon::c_api_test {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "c_api_model_test.hpp"
+#include <tenon/bindings/c/testing/model.hpp>
 
 namespace {
 

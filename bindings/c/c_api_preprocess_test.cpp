@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "c_api_fixture_test.hpp"
+#include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace tenon::c_api_test {
 namespace {

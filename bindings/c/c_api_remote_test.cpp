@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "c_api_fixture_test.hpp"
+#include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace tenon::c_api_test {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <tenon/bindings/c/tenon.h>
 
-#include "c_api_fixture_test.hpp"
+#include <tenon/bindings/c/testing/fixture.hpp>
 
 namespace {
 

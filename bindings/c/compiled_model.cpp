@@ -7,8 +7,8 @@
 
 #include <tenon/graph/input_stage/geometry.hpp>
 
-#include "guard_internal.hpp"
-#include "port_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
+#include <tenon/bindings/c/internal/port.hpp>
 
 tenon_compiled_model::tenon_compiled_model(tenon::CompiledModel from) : value(std::move(from)) {
   input_names = tenon::c::names_of(value.inputs());

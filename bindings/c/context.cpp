@@ -6,7 +6,7 @@
 
 #include <tenon/runtime/intel_npu/remote_properties.hpp>
 
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
 
 namespace tenon::c {
 namespace {

@@ -2,7 +2,7 @@
 // Core: devices and their properties, reading, compiling and importing models.
 #include <tenon/core/mapped_file.hpp>
 
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
 
 tenon_device_versions::tenon_device_versions(std::map<std::string, tenon::Version> from) {
   for (const auto& [device, version] : from) values.push_back({device, version.buildNumber, version.description});

@@ -3,8 +3,8 @@
 #include <tenon/core/frame.hpp>
 #include <tenon/core/host.hpp>
 
-#include "guard_internal.hpp"
-#include "release_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
+#include <tenon/bindings/c/internal/release.hpp>
 
 namespace tenon::c {
 

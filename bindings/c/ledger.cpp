@@ -2,7 +2,7 @@
 // The ledger, the zero-copy policy, the trace.
 #include <tenon/core/policy.hpp>
 
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
 
 namespace tenon::c {
 

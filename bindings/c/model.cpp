@@ -4,8 +4,8 @@
 
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
-#include "guard_internal.hpp"
-#include "port_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
+#include <tenon/bindings/c/internal/port.hpp>
 
 tenon_model::tenon_model(std::shared_ptr<tenon::Model> from) : value(std::move(from)) {
   input_names = tenon::c::names_of(value->inputs());

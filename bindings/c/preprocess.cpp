@@ -5,7 +5,7 @@
 #include <tenon/graph/layout.hpp>
 #include <tenon/runtime/preprocess/pre_post_process.hpp>
 
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
 
 using tenon::preprocess::PrePostProcessor;
 

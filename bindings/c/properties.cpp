@@ -5,7 +5,7 @@
 #include <sstream>
 #include <tuple>
 
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
 
 namespace tenon::c {
 namespace {

@@ -2,7 +2,7 @@
 // Requests: tensors by port, inferences, profiling.
 #include <chrono>
 
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
 
 namespace tenon::c {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes as handles and as arrays.
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
 
 namespace tenon::c {
 

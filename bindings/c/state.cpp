@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // States of stateful models.
-#include "guard_internal.hpp"
+#include <tenon/bindings/c/internal/guard.hpp>
 
 using namespace tenon::c;
 

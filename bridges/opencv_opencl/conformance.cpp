@@ -3,7 +3,7 @@
 // both ways; a cl_context of its own is among those entries, and must be refused.
 #include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>
 
-#include "../../tests/conformance/framework.hpp"
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

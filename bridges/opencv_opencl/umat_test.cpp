@@ -14,7 +14,7 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/opencv/opencv.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include <tenon/devices/auto/auto_internal.hpp>
+#include <tenon/devices/auto/auto.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::auto_device {

@@ -16,7 +16,7 @@
 #include <thread>
 
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/model_cache.hpp>

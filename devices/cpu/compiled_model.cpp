@@ -6,7 +6,8 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/compiled_model_internal.hpp>
+#include <tenon/core/version.hpp>
+#include <tenon/devices/cpu/compiled_model.hpp>
 #include <tenon/graph/passes/pass.hpp>
 #include <tenon/runtime/exception.hpp>
 
@@ -68,19 +69,19 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
   declare_properties();
 }
 
-CompiledModel::CompiledModel(Blob blob, const Config& config)
+CompiledModel::CompiledModel(engine::Blob blob, const Config& config)
     : CompiledModelImpl(Ports::of(*blob.prepared.model)),
       config_(config),
       name_(blob.name),
       variables_(VariableInfo::of(*blob.prepared.model)) {
   config_.precision = blob.precision;
   start_workers();
-  if (blob.kind == Blob::Kind::kWeightless && is_static(*blob.prepared.model)) {
+  if (blob.kind == engine::Blob::Kind::kWeightless && is_static(*blob.prepared.model)) {
     std::vector<Shape> shapes;
     for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
     static_variant_ = make_variant(blob.prepared.model, std::move(shapes));
-  } else if (blob.kind == Blob::Kind::kPrepared) {
-    auto variant = std::make_shared<Variant>();
+  } else if (blob.kind == engine::Blob::Kind::kPrepared) {
+    auto variant = std::make_shared<ShapeVariant>();
     for (const auto& input : ports().inputs) variant->input_shapes.push_back(input.get_shape());
     variant->plan = engine::restore_plan(blob.prepared, engine_options());
     static_variant_ = std::move(variant);
@@ -107,21 +108,21 @@ void CompiledModel::start_workers() {
 void CompiledModel::export_model(std::ostream& stream) const { export_blob(stream, false); }
 
 void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
-  Blob blob;
+  engine::Blob blob;
   blob.name = name_;
   blob.precision = config_.compute_type();
   // Whoever wants it so exports while the model that was compiled is still there: the runtime's cache does.
   if (const auto source = source_.lock(); source && weightless) {
-    blob.kind = Blob::Kind::kWeightless;
+    blob.kind = engine::Blob::Kind::kWeightless;
     blob.prepared.model = source;
   } else if (static_variant_ && static_variant_->plan) {
-    blob.kind = Blob::Kind::kPrepared;
-    blob.prepared = engine::prepare_again(*static_variant_->plan);
+    blob.kind = engine::Blob::Kind::kPrepared;
+    blob.prepared = engine::packed_model_of(*static_variant_->plan);
   } else {
-    blob.kind = Blob::Kind::kModel;
+    blob.kind = engine::Blob::Kind::kModel;
     blob.prepared.model = static_variant_ ? static_variant_->interpreted : model_;
   }
-  write_blob(stream, blob);
+  engine::write_blob(stream, blob);
 }
 
 void CompiledModel::declare_properties() {
@@ -141,9 +142,9 @@ void CompiledModel::declare_properties() {
   config_.inert.describe(table_);
 }
 
-std::shared_ptr<const Variant> CompiledModel::make_variant(const std::shared_ptr<const Model>& model,
-                                                           std::vector<Shape> shapes) const {
-  auto variant = std::make_shared<Variant>();
+std::shared_ptr<const ShapeVariant> CompiledModel::make_variant(const std::shared_ptr<const Model>& model,
+                                                                std::vector<Shape> shapes) const {
+  auto variant = std::make_shared<ShapeVariant>();
   variant->input_shapes = std::move(shapes);
   if (is_static(*model))
     variant->plan = engine::Plan::compile(model, engine_options());
@@ -160,7 +161,7 @@ engine::Options CompiledModel::engine_options() const {
   return options;
 }
 
-std::shared_ptr<const Variant> CompiledModel::variant_for(const std::vector<Shape>& shapes) {
+std::shared_ptr<const ShapeVariant> CompiledModel::variant_for(const std::vector<Shape>& shapes) {
   const std::lock_guard lock(mutex_);
   for (auto it = recent_.begin(); it != recent_.end(); ++it) {
     if ((*it)->input_shapes != shapes) continue;
@@ -191,7 +192,7 @@ std::shared_ptr<RemoteContextImpl> CompiledModel::context() const {
 }
 
 std::string requirements() {
-  std::string text = "tenon=0.1.0;isa=";
+  std::string text = "tenon=" TENON_VERSION ";isa=";
 #if defined(__x86_64__)
   text += __builtin_cpu_supports("avx512bf16") ? "avx512_bf16"
           : __builtin_cpu_supports("avx512f")  ? "avx512"

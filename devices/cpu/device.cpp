@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/compiled_model_internal.hpp>
+#include <tenon/devices/cpu/compiled_model.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 
 namespace tenon::inline v1::cpu_device {
@@ -77,7 +77,7 @@ class CpuDevice final : public Device {
       if (path) return read_model(path.mapped().as<std::string>());
       return nullptr;
     };
-    Blob read = read_blob(blob, is_verified, source);
+    engine::Blob read = engine::read_blob(blob, is_verified, source);
     if (const auto wanted = properties.find(hint::inference_precision.name()); wanted != properties.end()) {
       const auto type = wanted->second.as<element::Type>();
       if (type != element::dynamic && type != read.precision)

@@ -12,7 +12,7 @@
 
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/subgraph.hpp>
 #include <tenon/runtime/runtime.hpp>
 

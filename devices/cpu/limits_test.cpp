@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <tenon/graph/limits.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/subgraph.hpp>
 #include <tenon/runtime/runtime.hpp>
 

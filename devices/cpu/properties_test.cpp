@@ -11,8 +11,8 @@
 
 #include <tbb/parallel_for.h>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
-#include <tenon/devices/cpu/topology_internal.hpp>
+#include <tenon/devices/cpu/topology.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/runtime/intel_cpu/properties.hpp>
 #include <tenon/runtime/runtime.hpp>
 

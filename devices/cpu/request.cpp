@@ -7,9 +7,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/devices/cpu/compiled_model_internal.hpp>
-#include <tenon/devices/cpu/engine/staged_internal.hpp>
-#include <tenon/devices/cpu/states_internal.hpp>
+#include <tenon/devices/cpu/compiled_model.hpp>
+#include <tenon/devices/cpu/states.hpp>
+#include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -95,7 +95,7 @@ class Request final : public InferRequestImpl {
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return states_.objects(); }
 
  private:
-  void use(std::shared_ptr<const Variant> variant) {
+  void use(std::shared_ptr<const ShapeVariant> variant) {
     states_.leave(execution_.get());
     execution_.reset();
     variant_ = std::move(variant);
@@ -164,12 +164,12 @@ class Request final : public InferRequestImpl {
   }
 
   std::vector<Tensor> run_stages(Inference& inference) {
-    if (!staged_) staged_ = std::make_unique<Staged>(owner_->engine_options());
+    if (!staged_) staged_ = std::make_unique<engine::Staged>(owner_->engine_options());
     Ending ending{inference, *time_};
     auto results =
         staged_->run(owner_->dynamic_model(), inputs_, owner_->workers(inference.stream()), {ending.asked(), &ending});
     interpreted_.clear();
-    for (const TimedStep& timed : staged_->timed_steps())
+    for (const engine::TimedStep& timed : staged_->timed_steps())
       interpreted_.push_back(executed(timed.step, timed.start, timed.duration));
     return results;
   }
@@ -223,10 +223,10 @@ class Request final : public InferRequestImpl {
   std::optional<HostBudget> budget_;  ///< Of what has no plan: that has a size, which was looked at when it was made.
   std::uint64_t budget_bytes_ = 0;
   std::vector<Tensor> inputs_, outputs_;
-  std::shared_ptr<const Variant> variant_;
+  std::shared_ptr<const ShapeVariant> variant_;
   std::unique_ptr<engine::Execution> execution_;
   States states_;
-  std::unique_ptr<Staged> staged_;
+  std::unique_ptr<engine::Staged> staged_;
   std::vector<ProfilingInfo> interpreted_;
   bool rebind_ = true;
   bool ran_ = false;

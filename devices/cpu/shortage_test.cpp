@@ -24,7 +24,7 @@
 #include <gtest/gtest.h>
 
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a request's variables lie.
-#include <tenon/devices/cpu/states_internal.hpp>
+#include <tenon/devices/cpu/states.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <set>
 
-#include <tenon/devices/cpu/topology_internal.hpp>
+#include <tenon/devices/cpu/topology.hpp>
 
 namespace tenon::inline v1::cpu_device {
 namespace {

@@ -4,8 +4,8 @@
 #include <ostream>
 #include <sstream>
 
-#include <tenon/devices/hetero/hetero_internal.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/devices/hetero/hetero.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/exception.hpp>

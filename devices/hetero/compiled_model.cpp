@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/devices/hetero/hetero_internal.hpp>
+#include <tenon/devices/hetero/hetero.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/runtime/exception.hpp>
 

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <sstream>
 
-#include <tenon/devices/hetero/hetero_internal.hpp>
+#include <tenon/devices/hetero/hetero.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
 

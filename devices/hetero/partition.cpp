@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include <tenon/devices/hetero/hetero_internal.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/devices/hetero/hetero.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::hetero {

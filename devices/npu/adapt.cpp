@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What drivers may not know, put in terms that all of them do.
-#include <tenon/devices/npu/adapt_internal.hpp>
+#include <tenon/devices/npu/adapt.hpp>
 
 #include <algorithm>
 #include <set>
 
 #include <tenon/graph/input_stage/expand.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon::inline v1::npu_device {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding a batch, and making the model of one item.
-#include <tenon/devices/npu/batch_internal.hpp>
-#include <tenon/devices/npu/model_info_internal.hpp>
+#include <tenon/devices/npu/batch.hpp>
+#include <tenon/devices/npu/model_info.hpp>
 
 #include <optional>
 
 #include <tenon/graph/layout.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blobs of compiled models: a header that is checked before anything of it is used, what the device remembers, and the
 // driver's own blob.
-#include <tenon/devices/npu/model_info_internal.hpp>
+#include <tenon/core/version.hpp>
+#include <tenon/devices/npu/model_info.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -11,7 +12,7 @@
 #include <unordered_set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/store/bytes.hpp>
@@ -29,7 +30,7 @@ namespace {
 constexpr std::string_view kMagic = "TNPUBLOB";
 /// Major: what older readers can't read. Minor: what they may leave out.
 constexpr std::uint32_t kMajor = 3, kMinor = 0;
-constexpr const char* kVersion = "Tenon 0.1.0";
+constexpr const char* kVersion = "Tenon " TENON_VERSION;
 constexpr std::size_t kPage = 4096;
 
 struct Fields {

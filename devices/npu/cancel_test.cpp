@@ -4,7 +4,7 @@
 #include <chrono>
 #include <thread>
 
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/graph/ops.hpp>
 #include <tenon/graph/subgraph.hpp>
 

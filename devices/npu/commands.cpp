@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/devices/npu/request.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled models of the NPU: ports, memory, properties.
-#include <tenon/devices/npu/compiled_model_internal.hpp>
+#include <tenon/devices/npu/compiled_model.hpp>
 
 #include <algorithm>
 #include <map>
@@ -8,13 +8,13 @@
 #include <ostream>
 #include <tuple>
 
-#include <tenon/devices/npu/adapt_internal.hpp>
-#include <tenon/devices/npu/batch_internal.hpp>
-#include <tenon/devices/npu/memory_internal.hpp>
-#include <tenon/devices/npu/remote_internal.hpp>
-#include <tenon/devices/npu/request_internal.hpp>
-#include <tenon/devices/npu/weightless_internal.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/devices/npu/adapt.hpp>
+#include <tenon/devices/npu/batch.hpp>
+#include <tenon/devices/npu/memory.hpp>
+#include <tenon/devices/npu/remote.hpp>
+#include <tenon/devices/npu/request.hpp>
+#include <tenon/devices/npu/weightless.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Waiting for inferences on threads.
-#include <tenon/devices/npu/completion_internal.hpp>
+#include <tenon/devices/npu/completion.hpp>
 
 #include <utility>
 

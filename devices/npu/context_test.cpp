@@ -2,7 +2,7 @@
 // Models and tensors in a ze_context of the application's own.
 #include <numeric>
 
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/frameworks/level_zero/make.hpp>
 
 namespace tenon::npu_testing {

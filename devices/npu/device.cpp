@@ -5,11 +5,11 @@
 #include <mutex>
 #include <thread>
 
-#include <tenon/devices/npu/adapt_internal.hpp>
-#include <tenon/devices/npu/batch_internal.hpp>
-#include <tenon/devices/npu/compiled_model_internal.hpp>
-#include <tenon/devices/npu/remote_internal.hpp>
-#include <tenon/devices/npu/weightless_internal.hpp>
+#include <tenon/devices/npu/adapt.hpp>
+#include <tenon/devices/npu/batch.hpp>
+#include <tenon/devices/npu/compiled_model.hpp>
+#include <tenon/devices/npu/remote.hpp>
+#include <tenon/devices/npu/weightless.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -5,7 +5,7 @@
 #include <future>
 #include <thread>
 
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/graph/ops.hpp>
 
 namespace tenon::npu_testing {

@@ -2,7 +2,7 @@
 // Every call of the driver's made to fail, one after another; and machines without loader, driver or device.
 #include <cstdlib>
 
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 
 namespace tenon::npu_testing {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Graphs of the driver's, through whichever functions of the extension it has.
-#include <tenon/devices/npu/graph_internal.hpp>
-#include <tenon/devices/npu/model_info_internal.hpp>
+#include <tenon/devices/npu/graph.hpp>
+#include <tenon/devices/npu/model_info.hpp>
 
 #include <algorithm>
 #include <cstring>

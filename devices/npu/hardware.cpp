@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding NPUs through the Level Zero loader.
-#include <tenon/devices/npu/hardware_internal.hpp>
+#include <tenon/core/npu_platforms.hpp>
+#include <tenon/devices/npu/hardware.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -57,30 +58,15 @@ void find_mutable_calls(Npu& npu, const level_zero::Driver& driver) {
   npu.mutable_by_driver = true;
 }
 
-/// Platforms by device id, as the driver's users know them.
-std::string platform_of(std::uint32_t device_id) {
-  switch (device_id) {
-    case 0x7D1D:
-    case 0xAD1D:
-      return "3720";
-    case 0x643E:
-      return "4000";
-    case 0xB03E:
-      return "5010";
-    case 0xFD3E:
-      return "5020";
-    default:
-      return {};
-  }
-}
-
 void read_device(Npu& npu) {
   npu.properties.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES;
   check(call(zeDeviceGetProperties, npu.device, &npu.properties), "zeDeviceGetProperties", "asking an NPU what it is");
   if (!npu.facts.compute_group) not_found("the NPU " + npu.facts.name + " has no queue group that computes");
   npu.queue_ordinal = *npu.facts.compute_group;
-  npu.platform = platform_of(npu.facts.device_id);
-  if (!npu.platform.empty()) return;
+  if (const NpuPlatform* known = find_npu_platform_of(npu.facts.device_id)) {
+    npu.platform = std::to_string(known->number);
+    return;
+  }
   // Not one that we know by number, which is then all there is to call it by.
   char text[16];
   std::snprintf(text, sizeof text, "%X", npu.facts.device_id);

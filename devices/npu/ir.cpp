@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The in-memory IR and the build flags.
-#include <tenon/devices/npu/ir_internal.hpp>
+#include <tenon/devices/npu/ir.hpp>
 
 #include <cstring>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Allocating, importing, and finding out where a tensor lies for the device.
-#include <tenon/devices/npu/memory_internal.hpp>
+#include <tenon/devices/npu/memory.hpp>
 
 #include <algorithm>
 #include <condition_variable>

@@ -11,8 +11,8 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/intel_npu/properties.hpp>
-#include <tenon/runtime/reference_device_test.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <fstream>
 
-#include <tenon/devices/npu/graph_internal.hpp>
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/devices/npu/graph.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/graph/ops.hpp>
 #include <tenon/graph/readers/read_model.hpp>

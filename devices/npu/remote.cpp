@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensors of the application's memory and of the device's own, as the NPU uses them.
-#include <tenon/devices/npu/remote_internal.hpp>
+#include <tenon/core/version.hpp>
+#include <tenon/devices/npu/remote.hpp>
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -334,7 +335,7 @@ std::string device_name_of(const Npu& npu) { return npus().front()->device == np
 bool lies_on_npu(const Tensor& tensor) { return tensor && tensor.memory()->kind() == level_zero::kUsmMemory; }
 
 std::string requirements_of(const Npu& npu, const std::string& platform) {
-  return "Tenon 0.1.0, platform " + platform + ", compiler " + std::to_string(npu.compiler.major) + "." +
+  return "Tenon " TENON_VERSION ", platform " + platform + ", compiler " + std::to_string(npu.compiler.major) + "." +
          std::to_string(npu.compiler.minor);
 }
 

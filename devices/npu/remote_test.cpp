@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include <tenon/core/router.hpp>
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 #include <tenon/frameworks/level_zero/level_zero.hpp>

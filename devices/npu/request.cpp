@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/devices/npu/remote_internal.hpp>
-#include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/devices/npu/remote.hpp>
+#include <tenon/devices/npu/request.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/runtime/exception.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The NPU's settings as a table of properties.
-#include <tenon/devices/npu/settings_internal.hpp>
+#include <tenon/devices/npu/settings.hpp>
 
 #include <tenon/core/error.hpp>
 

@@ -2,8 +2,9 @@
 // What settings do where it shows: in the driver's cache, in the objects that are made, in who waits.
 #include <dlfcn.h>
 
-#include <tenon/devices/npu/npu_test.hpp>
-#include <tenon/store/reseal_test.hpp>
+#include <tenon/core/version.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
+#include <tenon/store/testing/reseal.hpp>
 
 namespace tenon::npu_testing {
 namespace {
@@ -146,7 +147,7 @@ TEST_F(NpuSettings, BlobsOfOtherVersionsAreTakenOnDemand) {
   std::stringstream stream;
   core.compile_model(relu(), "NPU").export_model(stream);
   std::string blob = stream.str();
-  blob[blob.find("0.1.0", kMadeBy)] = '9';
+  blob[blob.find(TENON_VERSION, kMadeBy)] = '9';
   store::reseal(blob, kHeader);
   std::istringstream refused(blob), taken(blob);
   EXPECT_THAT(error_of([&] { core.import_model(refused, "NPU"); }, Code::kFailedPrecondition),

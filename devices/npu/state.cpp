@@ -5,10 +5,10 @@
 #include <map>
 #include <set>
 
-#include <tenon/devices/npu/request_internal.hpp>
+#include <tenon/devices/npu/request.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/initialisers.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::npu_device {

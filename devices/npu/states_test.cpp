@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // States on the NPU: first values, resets, and shapes that grow, against the reference interpreter.
-#include <tenon/devices/npu/npu_test.hpp>
+#include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/graph/ops.hpp>
 
 namespace tenon::npu_testing {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking weights out of a model and finding them again.
-#include <tenon/devices/npu/weightless_internal.hpp>
+#include <tenon/devices/npu/weightless.hpp>
 
 #include <charconv>
 #include <cstring>
@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <tenon/core/mapped_file.hpp>
-#include <tenon/devices/npu/model_info_internal.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/devices/npu/model_info.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/graph/subgraph.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ov::Any to tenon::Any and back, and OpenVINO's exceptions to Tenon's.
-#include "native_internal.hpp"
+#include <tenon/devices/openvino/native.hpp>
 
 #include <tuple>
 #include <vector>

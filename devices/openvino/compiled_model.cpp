@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model that OpenVINO compiled: properties, export, which tensors it takes where they lie.
-#include "compiled_model_internal.hpp"
+#include <tenon/devices/openvino/compiled_model.hpp>
 
 #include <algorithm>
 #include <ostream>
 
 #include <openvino/core/node.hpp>
 
+#include <tenon/devices/openvino/native.hpp>
+#include <tenon/devices/openvino/remote.hpp>
 #include <tenon/frameworks/openvino/openvino.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
-#include "native_internal.hpp"
-#include "remote_internal.hpp"
 
 namespace tenon::inline v1::openvino_device {
 namespace {

@@ -7,13 +7,13 @@
 
 #include <openvino/runtime/core.hpp>
 
+#include <tenon/devices/openvino/compiled_model.hpp>
+#include <tenon/devices/openvino/native.hpp>
+#include <tenon/devices/openvino/remote.hpp>
 #include <tenon/frameworks/openvino/openvino.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
-#include "compiled_model_internal.hpp"
-#include "native_internal.hpp"
-#include "remote_internal.hpp"
 
 namespace tenon::inline v1::openvino_device {
 namespace {

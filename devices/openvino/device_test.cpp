@@ -14,10 +14,10 @@
 #include <gtest/gtest.h>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/runtime/runtime.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
 namespace {

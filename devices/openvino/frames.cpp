@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts input stages off a model and runs them on the CPU engine.
-#include "frames_internal.hpp"
+#include <tenon/devices/openvino/frames.hpp>
 
 #include <algorithm>
 #include <map>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #ifdef TENON_OPENVINO_TAKES_FRAMES
-#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/engine/engine.hpp>
 #endif
 
 namespace tenon::inline v1::openvino_device {

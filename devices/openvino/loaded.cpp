@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "native_internal.hpp"
+#include <tenon/devices/openvino/native.hpp>
 
 namespace tenon::inline v1::openvino_device {
 

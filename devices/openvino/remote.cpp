@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Remote tensors pass through: what a user makes of OPENVINO.GPU's context is an ov::RemoteTensor.
-#include "remote_internal.hpp"
+#include <tenon/devices/openvino/remote.hpp>
 
+#include <tenon/devices/openvino/native.hpp>
 #include <tenon/frameworks/openvino/remote.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
-#include "native_internal.hpp"
 
 namespace tenon::inline v1::openvino_device {
 namespace {

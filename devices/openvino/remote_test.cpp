@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/runtime/device.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {

@@ -5,10 +5,10 @@
 
 #include <openvino/runtime/infer_request.hpp>
 
+#include <tenon/devices/openvino/compiled_model.hpp>
+#include <tenon/devices/openvino/native.hpp>
 #include <tenon/frameworks/openvino/openvino.hpp>
 #include <tenon/runtime/exception.hpp>
-#include "compiled_model_internal.hpp"
-#include "native_internal.hpp"
 
 namespace tenon::inline v1::openvino_device {
 namespace {

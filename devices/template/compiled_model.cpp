@@ -7,9 +7,9 @@
 #include <ostream>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/devices/template/template_internal.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/devices/template/template.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/exception.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the device: what applications allocate through a remote context.
 #include <tenon/core/host.hpp>
-#include <tenon/devices/template/template_internal.hpp>
+#include <tenon/devices/template/template.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::template_device {

@@ -2,8 +2,8 @@
 // The device itself: properties, compilation, contexts, and the symbol by which the runtime finds the module.
 #include <mutex>
 
-#include <tenon/devices/template/template_internal.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/devices/template/template.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/runtime/exception.hpp>
 
 namespace tenon::inline v1::template_device {

@@ -9,7 +9,7 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
-#include "../../tests/conformance/framework.hpp"
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

@@ -182,7 +182,7 @@ const Crowd& crowd() {
 
 void RouteFloor(benchmark::State& state) {
   // A look-up by the numbers that tell two routes apart, in a map of the same population.
-  std::unordered_map<std::uint64_t, Ref<const Plan>> map;
+  std::unordered_map<std::uint64_t, Ref<const Route>> map;
   for (std::uint64_t i = 0; i < 20; ++i) map.emplace(i * 0x9e3779b97f4a7c15ull, nullptr);
   std::uint64_t key = 0;
   for (auto _ : state) {
@@ -205,12 +205,12 @@ void RouteFloorHashed(benchmark::State& state) {
       return std::hash<std::string_view>()({reinterpret_cast<const char*>(key.numbers), sizeof key.numbers});
     }
   };
-  std::unordered_map<Key, Ref<const Plan>, Hash> map;
+  std::unordered_map<Key, Ref<const Route>, Hash> map;
   for (std::uint64_t i = 0; i < 20; ++i) map.emplace(Key{{i, 1, 2, 3, 224, 224, 4}}, nullptr);
   Key key{{7, 1, 2, 3, 224, 224, 4}};
   for (auto _ : state) {
     benchmark::DoNotOptimize(key);
-    Ref<const Plan> plan = map.find(key)->second;
+    Ref<const Route> plan = map.find(key)->second;
     benchmark::DoNotOptimize(plan);
   }
 }

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

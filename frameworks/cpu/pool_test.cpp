@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

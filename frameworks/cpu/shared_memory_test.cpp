@@ -13,7 +13,7 @@
 
 #include <tenon/core/tensor.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include <tenon/frameworks/dlpack/dlpack.hpp>
 
-#include "../../tests/conformance/framework.hpp"
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

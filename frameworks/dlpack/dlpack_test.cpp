@@ -12,7 +12,7 @@
 
 #include <tenon/frameworks/cpu/pool.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

@@ -5,8 +5,8 @@
 
 #include <tenon/frameworks/dmabuf/dmabuf.hpp>
 
-#include "../../tests/conformance/framework.hpp"
-#include "vgem_internal.hpp"
+#include <tenon/frameworks/dmabuf/testing/vgem.hpp>
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dma-bufs and stand-ins: allocation, import and its refusals, the bracket around the CPU's access, sharing a memfd.
-#include "test_internal.hpp"
+#include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <atomic>
 #include <thread>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Frames of dma-bufs: planes in and out, and every descriptor, pitch, offset and modifier that must be refused.
-#include "test_internal.hpp"
+#include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <cstring>
 

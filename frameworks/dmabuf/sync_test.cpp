@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fences: sync files in and out, waits with deadlines, and work that failed.
-#include "test_internal.hpp"
+#include <tenon/frameworks/dmabuf/testing/dmabuf.hpp>
 
 #include <cstring>
 #include <thread>
 
 #include <tenon/core/router.hpp>
 
-#include "vgem_internal.hpp"
+#include <tenon/frameworks/dmabuf/testing/vgem.hpp>
 
 namespace {
 

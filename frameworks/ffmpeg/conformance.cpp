@@ -4,7 +4,7 @@
 
 #include <dlfcn.h>
 
-#include "../../tests/conformance/framework.hpp"
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

@@ -256,8 +256,7 @@ inline void set_planes(AVFrame& out, const Frame& frame, const FormatMapping& ma
 /// FFmpeg lets go of it too. Buffers are read-only to FFmpeg when the planes are not writable. Timestamp in nanoseconds
 /// (time_base is set), colour space, range and rotation are carried over. Waits for the last write to the memory.
 /// @errors kUnimplemented: no such format in FFmpeg; kFailedPrecondition: no host address, or strides that AVFrame
-/// cannot say;
-///         kInvalidArgument: an empty frame or a batch; kResourceExhausted; kDeadlineExceeded.
+///         cannot say; kInvalidArgument: an empty frame or a batch; kResourceExhausted; kDeadlineExceeded.
 inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadline(), Ledger* ledger = nullptr) {
   if (frame.plane_count() == 0) {
     throw Error(Code::kInvalidArgument, "ffmpeg::av_frame: an empty frame or a batch; give it single pictures");

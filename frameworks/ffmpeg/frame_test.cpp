@@ -10,8 +10,8 @@
 
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 // A refused allocation is part of the tests; the sanitizers would end the program instead of giving null.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }

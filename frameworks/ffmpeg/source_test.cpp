@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace {
 

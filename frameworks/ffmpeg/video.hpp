@@ -173,8 +173,7 @@ class Video {
   /// into the pool, which the ledger books as "ffmpeg.decoder-copy" and path() names.
   /// @param allocator  Whose memory; null: the host's, a memfd when wanted.fd asks for one. Must be host-addressable.
   /// @param limit      Buffers at most; at the limit, read() waits for frames to be dropped, options.read_timeout long.
-  /// A buffer
-  ///                   that a device still reads is waited for as long. After that the picture is lost.
+  ///                   A buffer that a device still reads is waited for as long. After that the picture is lost.
   /// @errors kFailedPrecondition: what no decoder can meet, or a copy under ZeroCopy::kRequire; kInvalidArgument: a
   /// limit of 0.
   void use_pool(const Requirements& wanted = {}, const Context& allocator = {}, std::size_t limit = 1024) {
@@ -184,9 +183,8 @@ class Video {
   /// The next frame; nothing at the end. A change of size, format or rotation in mid-stream appears in the frame's
   /// info() and, once, as metadata "size_changed".
   /// @errors kDeadlineExceeded: nothing came in time, call again or give up; kDataLoss, after the last good frame: the
-  /// file is
-  ///         truncated or damaged; kUnavailable: the camera or connection is gone; what an allocator of use_pool()
-  ///         gave.
+  ///         file is truncated or damaged; kUnavailable: the camera or connection is gone; what an allocator of
+  ///         use_pool() gave.
   std::optional<Frame> read(Deadline deadline) { return impl_->read(deadline); }
   std::optional<Frame> read() { return impl_->read(Clock::now() + impl_->options.read_timeout); }
 
@@ -261,8 +259,7 @@ class Video {
 
 /// Opens a file, a stream (http, rtsp, udp, ...) or a camera (/dev/video0).
 /// @errors kNotFound: no such file, no such stream; kInvalidArgument: a folder, an empty file, not a video, an unknown
-/// option;
-///         kUnimplemented: no decoder; kPermissionDenied; kUnavailable: connection refused, device busy;
+///         option; kUnimplemented: no decoder; kPermissionDenied; kUnavailable: connection refused, device busy;
 ///         kDeadlineExceeded: options.open_timeout passed. Messages name the file and the remedy.
 /// @thread any. @cost probing: reads the head of the stream.
 inline Video open(const std::string& name, Options options = {}) { return Video(name, std::move(options)); }

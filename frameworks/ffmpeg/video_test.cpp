@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <tenon/core/router.hpp>
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 namespace {
 

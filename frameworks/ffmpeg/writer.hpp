@@ -37,11 +37,9 @@ class Writer {
  public:
   /// Makes the temporary file at once, so that a path that cannot be written is known before the work.
   /// @param info  Size, colour and usual format of the frames. I420, NV12 (libx264 only) and I422, I444 (libx264) go to
-  /// the encoder
-  ///              as they are; others are converted to I420 and booked as "ffmpeg.swscale".
+  ///              the encoder as they are; others are converted to I420 and booked as "ffmpeg.swscale".
   /// @errors kNotFound: no such folder; kPermissionDenied; kInvalidArgument: a folder, an extension FFmpeg has no
-  /// container for,
-  ///         odd extents; kUnimplemented: no such encoder, or a container that cannot say info.rotation.
+  ///         container for, odd extents; kUnimplemented: no such encoder, or a container that cannot say info.rotation.
   Writer(const std::filesystem::path& path, const FrameInfo& info, WriterOptions options = {})
       : path_(path), info_(info), options_(std::move(options)) {
     try {

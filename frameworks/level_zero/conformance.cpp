@@ -2,7 +2,7 @@
 // Level Zero for the conformance suite, on the first device that the loader finds: ZE_ENABLE_ALT_DRIVERS says which.
 #include <tenon/frameworks/level_zero/contexts.hpp>
 
-#include "../../tests/conformance/framework.hpp"
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

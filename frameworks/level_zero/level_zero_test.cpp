@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls, drivers and devices, contexts and memory, on the driver that ZE_ENABLE_ALT_DRIVERS names.
-#include "level_zero_test.hpp"
+#include <tenon/frameworks/level_zero/testing/level_zero.hpp>
 
 #include <set>
 

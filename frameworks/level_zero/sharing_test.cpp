@@ -8,7 +8,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
-#include "level_zero_test.hpp"
+#include <tenon/frameworks/level_zero/testing/level_zero.hpp>
 
 namespace tenon::level_zero {
 namespace {

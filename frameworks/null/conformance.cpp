@@ -3,7 +3,7 @@
 // fail.
 #include <tenon/frameworks/null/null.hpp>
 
-#include "../../tests/conformance/framework.hpp"
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

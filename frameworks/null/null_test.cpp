@@ -8,7 +8,7 @@
 #include <tenon/core/proof.hpp>
 #include <tenon/core/router.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

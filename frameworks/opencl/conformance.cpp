@@ -3,7 +3,7 @@
 // of it. The environment (OCL_ICD_VENDORS) says which platform is meant.
 #include <tenon/frameworks/opencl/contexts.hpp>
 
-#include "../../tests/conformance/framework.hpp"
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

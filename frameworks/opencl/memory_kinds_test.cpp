@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images, USM, SVM and memory used by turns: what is special about them, and bad input.
-#include "opencl_test.hpp"
+#include <tenon/frameworks/opencl/testing/opencl.hpp>
 
 namespace tenon::opencl {
 namespace {

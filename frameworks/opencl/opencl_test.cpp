@@ -8,7 +8,7 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
-#include "opencl_test.hpp"
+#include <tenon/frameworks/opencl/testing/opencl.hpp>
 
 namespace tenon::opencl {
 namespace {

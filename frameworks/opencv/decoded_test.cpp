@@ -7,7 +7,7 @@
 
 #include <opencv2/core.hpp>
 
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 
 extern "C" {
 #include <libswscale/swscale.h>

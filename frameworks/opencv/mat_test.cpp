@@ -16,7 +16,7 @@
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

@@ -3,8 +3,8 @@
 // made over a const pointer.
 #include <tenon/frameworks/openvino/openvino.hpp>
 
-#include "../../tests/conformance/framework.hpp"
-#include "failing_calls_internal.hpp"
+#include <tenon/frameworks/openvino/testing/failing_calls.hpp>
+#include <tenon/tests/conformance/framework.hpp>
 
 namespace {
 

@@ -13,8 +13,8 @@
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/openvino/openvino.hpp>
 
-#include "failing_calls_internal.hpp"
-#include "support/error_of.hpp"
+#include <tenon/frameworks/openvino/testing/failing_calls.hpp>
+#include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
 
 namespace {
 

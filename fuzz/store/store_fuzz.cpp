@@ -15,13 +15,13 @@
 #include <string_view>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/blob_internal.hpp>
-#include <tenon/devices/npu/model_info_internal.hpp>
-#include <tenon/devices/npu/weightless_internal.hpp>
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
-#include <tenon/runtime/cache_internal.hpp>
-#include <tenon/store/reseal_test.hpp>
+#include <tenon/devices/npu/model_info.hpp>
+#include <tenon/devices/npu/weightless.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
+#include <tenon/engine/blob.hpp>
+#include <tenon/runtime/cache/cache.hpp>
 #include <tenon/store/table.hpp>
+#include <tenon/store/testing/reseal.hpp>
 
 namespace {
 
@@ -49,7 +49,7 @@ void repair_at(char* bytes, std::size_t size) {
   } else if (all.starts_with("TNPUBLOB")) {
     store::reseal(bytes, size, 512, 512);
   } else if (all.starts_with("TENONCPU") && size >= kCpuHeader) {
-    const std::string identity = tenon::cpu_device::blob_identity();
+    const std::string identity = tenon::engine::blob_identity();
     std::memset(bytes + kCpuIdentity, 0, kCpuHeader - sizeof(store::ContentHash) - kCpuIdentity);
     std::memcpy(bytes + kCpuIdentity, identity.data(), identity.size());
     store::reseal(bytes, size, kCpuHeader, kCpuHeader);
@@ -88,13 +88,13 @@ void try_entry(std::string_view bytes) {
   if (::ftruncate(fd, 0) != 0 || ::pwrite(fd, bytes.data(), bytes.size(), 0) < 0) return;
   attempt([&] {
     const Tensor payload = tenon::cache::read_entry(path).payload;
-    tenon::cpu_device::read_blob(payload, true).prepared.model->get_ordered_ops();
+    tenon::engine::read_blob(payload, true).prepared.model->get_ordered_ops();
   });
 }
 
 void try_blobs(std::string_view bytes) {
   const Tensor tensor = tensor_of(bytes);
-  attempt([&] { tenon::cpu_device::read_blob(tensor, false).prepared.model->get_ordered_ops(); });
+  attempt([&] { tenon::engine::read_blob(tensor, false).prepared.model->get_ordered_ops(); });
   attempt([&] { compiler::Program(tensor).load(); });
   attempt([&] {
     const npu_device::Blob blob = npu_device::read_blob(tensor, false, true);
@@ -136,9 +136,9 @@ void write_cpu_seeds(const std::string& folder) {
   using namespace tenon;
   const auto fixed = small_network(PartialShape{1, 32, 2, 2});
   std::ostringstream prepared, open, weightless;
-  using Kind = cpu_device::Blob::Kind;
+  using Kind = engine::Blob::Kind;
   const auto write = [](std::ostream& stream, Kind kind, engine::PreparedModel model) {
-    cpu_device::write_blob(stream, {kind, "small", ElementType::kF32, std::move(model)});
+    engine::write_blob(stream, {kind, "small", ElementType::kF32, std::move(model)});
   };
   write(prepared, Kind::kPrepared, engine::prepare_again(*engine::Plan::compile(fixed)));
   write(open, Kind::kModel, {small_network(PartialShape{Dimension(), 32, 2, 2}), {}});

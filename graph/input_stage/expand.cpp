@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <tenon/graph/input_stage/input_stage.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon {
 inline namespace v1 {

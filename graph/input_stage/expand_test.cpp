@@ -14,7 +14,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
 namespace {

@@ -8,9 +8,9 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/graph/operation.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {

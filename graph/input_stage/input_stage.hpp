@@ -56,15 +56,12 @@ struct InputStageOptions {
 /// fit_to_window_letterbox, crop), layout (NCHW, NHWC), and the channel order:
 ///  - color_space (RGB, BGR, GRAY) wins where given;
 ///  - reverse_input_channels: Model API's callers hold BGR pictures, so YES means that the model wants RGB, NO that it
-///  wants
-///    BGR. Our frames know what they hold, nothing is reversed blindly;
+///    wants BGR. Our frames know what they hold, nothing is reversed blindly;
 ///  - neither: RGB. A model with one channel gets GRAY.
-/// Dynamic height and width take the frame's; a dynamic batch becomes 1. The first input is meant when `input` is
-/// empty.
+/// Dynamic height and width take the frame's; a dynamic batch becomes 1. An empty `input` means the first one.
 ///
 /// @errors kInvalidArgument: the input is not a picture ([1,c,h,w] or [1,h,w,c], c 1 or 3), or a value cannot be read
-/// (names
-///         key, value and what is accepted). kNotFound: no such input.
+///         (names key, value and what is accepted). kNotFound: no such input.
 TENON_API InputStageOptions options_from(const Model& model, const FrameInfo& source, const std::string& input = {});
 
 /// Works the options out to numbers. @errors kInvalidArgument, kUnimplemented (a pixel format, modifier or type that

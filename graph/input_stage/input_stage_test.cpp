@@ -14,7 +14,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
@@ -34,7 +34,7 @@ struct Oracle {
 };
 
 const Oracle kOracles[] = {
-#include "input_stage_oracle.inc"
+#include <tenon/graph/input_stage/input_stage_oracle.inc>
 };
 
 /// As noise() of input_stage_oracle.py, rows `pitch` apart, poison between them.

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include <tenon/graph/evaluate.hpp>
-#include <tenon/graph/ops/kernel_internal.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon {

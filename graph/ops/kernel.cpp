@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversion and movement of elements for the reference kernels.
-#include <tenon/graph/ops/kernel_internal.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
 
 #include <bit>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of the operations that hold a model together: inputs, outputs, constants, state.
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -13,8 +13,8 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/operation_table.hpp>
 
 namespace {
 using namespace tenon;

@@ -2,8 +2,8 @@
 // Padding, and operations that move blocks between axes.
 #include <algorithm>
 
-#include <tenon/graph/ops/kernel_internal.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {

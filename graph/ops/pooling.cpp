@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <limits>
 
-#include <tenon/graph/ops/kernel_internal.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
-#include <tenon/graph/ops/window_internal.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/ops/internal/window.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -4,9 +4,9 @@
 #include <span>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/graph/op.hpp>
-#include <tenon/graph/ops/kernel_internal.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon {

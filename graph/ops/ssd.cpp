@@ -5,8 +5,8 @@
 #include <limits>
 #include <map>
 
-#include <tenon/graph/ops/kernel_internal.hpp>
-#include <tenon/graph/ops/op_internal.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,8 +2,8 @@
 // Windows that slide over spatial axes.
 #include <algorithm>
 
-#include <tenon/graph/ops/op_internal.hpp>
-#include <tenon/graph/ops/window_internal.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/ops/internal/window.hpp>
 
 namespace tenon {
 inline namespace v1 {

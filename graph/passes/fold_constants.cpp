@@ -5,7 +5,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/passes/pass.hpp>
 #include <tenon/graph/subgraph.hpp>
 

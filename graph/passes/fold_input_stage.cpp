@@ -9,7 +9,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/input_stage/input_stage.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/ops/resize_taps.hpp>
 #include <tenon/graph/passes/pass.hpp>
 

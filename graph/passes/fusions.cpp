@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/graph/ops/kernel_internal.hpp>
+#include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/passes/internal/pass.hpp>
 #include <tenon/graph/passes/pass.hpp>
-#include "pass_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <tenon/core/tensor.hpp>
+#include <tenon/graph/passes/internal/pass.hpp>
 #include <tenon/graph/passes/pass.hpp>
-#include "pass_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {

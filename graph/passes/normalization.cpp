@@ -4,8 +4,8 @@
 #include <optional>
 
 #include <tenon/core/tensor.hpp>
+#include <tenon/graph/passes/internal/pass.hpp>
 #include <tenon/graph/passes/pass.hpp>
-#include "pass_internal.hpp"
 
 namespace tenon {
 inline namespace v1 {

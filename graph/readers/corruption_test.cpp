@@ -8,9 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <tenon/graph/limits.hpp>
+#include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
-#include <tenon/graph/readers/weights_internal.hpp>
 #include <tenon/graph/subgraph.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 

@@ -3,10 +3,10 @@
 #include <string_view>
 
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/readers/internal/weights.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/readers/read_model.hpp>
-#include <tenon/graph/readers/weights_internal.hpp>
 
 namespace tenon {
 inline namespace v1 {

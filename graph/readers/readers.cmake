@@ -67,6 +67,3 @@ else()
   list(APPEND TENON_READER_LIBS tenon_onnx_schema)
 endif()
 list(FILTER TENON_READER_SOURCES EXCLUDE REGEX "_(test|bench)\\.cpp$")
-# Public headers, for graph/CMakeLists.txt to add to tenon_graph's file set.
-set(TENON_READER_HEADERS "${_readers}/read_model.hpp" "${_readers}/onnx/onnx_reader.hpp" "${_readers}/onnx/backend_test.hpp"
-    "${_readers}/openvino_ir/ir_reader.hpp" "${_readers}/../writers/openvino_ir/ir_writer.hpp")

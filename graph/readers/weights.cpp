@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include <tenon/core/host.hpp>
-#include <tenon/graph/readers/weights_internal.hpp>
+#include <tenon/graph/readers/internal/weights.hpp>
 
 namespace tenon {
 inline namespace v1 {

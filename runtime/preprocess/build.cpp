@@ -4,7 +4,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/layout_axes.hpp>
-#include <tenon/runtime/preprocess/plan_internal.hpp>
+#include <tenon/runtime/preprocess/internal/steps.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colour formats: their planes, and conversions between them.
 #include <tenon/graph/layout_axes.hpp>
-#include <tenon/runtime/preprocess/plan_internal.hpp>
+#include <tenon/runtime/preprocess/internal/steps.hpp>
 
 namespace tenon {
 inline namespace v1 {

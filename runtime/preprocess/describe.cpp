@@ -4,7 +4,7 @@
 #include <functional>
 #include <sstream>
 
-#include <tenon/runtime/preprocess/plan_internal.hpp>
+#include <tenon/runtime/preprocess/internal/steps.hpp>
 
 namespace tenon {
 inline namespace v1 {

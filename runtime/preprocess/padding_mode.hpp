@@ -2,7 +2,7 @@
 // What padding puts around a picture.
 #pragma once
 
-#include <tenon/graph/op.hpp>
+#include <tenon/graph/model_ops.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -7,7 +7,7 @@
 #include <ostream>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/runtime/preprocess/plan_internal.hpp>
+#include <tenon/runtime/preprocess/internal/steps.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -10,8 +10,8 @@
 
 #include <tenon/runtime/auto/properties.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/composite_devices/gated_device.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
-#include "gated_device_test.hpp"
 
 namespace tenon::testing {
 namespace {

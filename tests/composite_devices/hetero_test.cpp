@@ -9,8 +9,8 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/composite_devices/gated_device.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
-#include "gated_device_test.hpp"
 
 namespace tenon::testing {
 namespace {

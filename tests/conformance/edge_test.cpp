@@ -11,7 +11,7 @@
 
 #include <tenon/core/router.hpp>
 
-#include "suite_internal.hpp"
+#include <tenon/tests/conformance/suite.hpp>
 
 namespace tenon::conformance {
 namespace {

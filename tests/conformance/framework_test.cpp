@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "suite_internal.hpp"
+#include <tenon/tests/conformance/suite.hpp>
 
 namespace tenon::conformance {
 namespace {

@@ -18,7 +18,7 @@
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 #include <tenon/frameworks/null/null.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace {
 

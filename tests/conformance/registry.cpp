@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "suite_internal.hpp"
+#include <tenon/tests/conformance/suite.hpp>
 
 namespace tenon::conformance {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // operator new and delete with counters, for the whole program.
-#include "allocation_count_internal.hpp"
+#include <tenon/tests/device_conformance/allocation_count.hpp>
 
 #include <dlfcn.h>
 #include <link.h>

@@ -12,9 +12,9 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/runtime.hpp>
+#include <tenon/tests/device_conformance/allocation_count.hpp>
+#include <tenon/tests/device_conformance/suite.hpp>
 #include <tenon/tests/support/named_driver.hpp>
-#include "allocation_count_internal.hpp"
-#include "suite_internal.hpp"
 
 namespace tenon::testing {
 namespace {

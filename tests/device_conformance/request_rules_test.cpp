@@ -6,8 +6,8 @@
 #include <future>
 
 #include <tenon/core/ledger.hpp>
+#include <tenon/tests/device_conformance/suite.hpp>
 #include <tenon/tests/support/error_of.hpp>
-#include "suite_internal.hpp"
 
 namespace tenon::testing {
 namespace {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <tenon/core/ledger.hpp>
+#include <tenon/tests/device_conformance/allocation_count.hpp>
+#include <tenon/tests/device_conformance/suite.hpp>
 #include <tenon/tests/support/error_of.hpp>
-#include "allocation_count_internal.hpp"
-#include "suite_internal.hpp"
 
 namespace tenon::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/router.hpp>
 
-#include "state_internal.hpp"
+#include <tenon/tests/dlopen_state/state.hpp>
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 
-#include "state_internal.hpp"
+#include <tenon/tests/dlopen_state/state.hpp>
 
 namespace {
 

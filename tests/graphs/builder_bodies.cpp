@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <tenon/graph/subgraph.hpp>
-#include <tenon/tests/graphs/builder_internal.hpp>
+#include <tenon/tests/graphs/builder.hpp>
 
 namespace tenon::graphs {
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <random>
 
-#include <tenon/tests/graphs/builder_internal.hpp>
+#include <tenon/tests/graphs/builder.hpp>
 
 namespace tenon::graphs {
 

@@ -2,7 +2,7 @@
 #include <tenon/tests/graphs/generator.hpp>
 
 #include <tenon/graph/subgraph.hpp>
-#include <tenon/tests/graphs/builder_internal.hpp>
+#include <tenon/tests/graphs/builder.hpp>
 
 namespace tenon::graphs {
 namespace {

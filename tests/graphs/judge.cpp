@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/plan_internal.hpp>
-#include <tenon/devices/cpu/engine/staged_internal.hpp>
+#include <tenon/engine/plan/plan.hpp>
+#include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -203,7 +203,7 @@ class Runner {
       }
       try {
         open_->reshape(shapes);
-        staged_ = std::make_unique<cpu_device::Staged>(what.options);
+        staged_ = std::make_unique<engine::Staged>(what.options);
         return;
       } catch (const Error&) {
         // Some operation wants to know more: as a static model then.
@@ -245,7 +245,7 @@ class Runner {
   const Case& what_;
   engine::Workers workers_;
   std::shared_ptr<Model> open_;
-  std::unique_ptr<cpu_device::Staged> staged_;
+  std::unique_ptr<engine::Staged> staged_;
   std::shared_ptr<const engine::Plan> plan_;
   std::unique_ptr<engine::Execution> execution_;
 };

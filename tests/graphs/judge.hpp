@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/tests/graphs/generator.hpp>
 
 namespace tenon::graphs {

@@ -14,8 +14,8 @@
 #include <set>
 
 #include <tenon/core/router.hpp>
-#include <tenon/frameworks/ffmpeg/clip_internal.hpp>
 #include <tenon/frameworks/ffmpeg/ffmpeg.hpp>
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/support/opencl_installed.hpp>
 #ifdef HAS_OPENCL

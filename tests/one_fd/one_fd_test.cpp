@@ -26,7 +26,7 @@
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/support/named_driver.hpp>
 #include <tenon/tests/support/opencl_installed.hpp>
-#include <tenon/tests/zero_copy/witness_internal.hpp>
+#include <tenon/tests/zero_copy/witness.hpp>
 
 namespace {
 

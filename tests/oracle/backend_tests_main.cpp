@@ -14,7 +14,7 @@
 #include <vector>
 
 #include <tenon/graph/evaluate.hpp>
-#include <tenon/graph/readers/onnx/backend_test.hpp>
+#include <tenon/graph/readers/onnx/backend_suite.hpp>
 #include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/core.hpp>
 #include <tenon/runtime/infer_request.hpp>

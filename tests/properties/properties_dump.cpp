@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include <tenon/runtime/general_properties.hpp>
+#include <tenon/runtime/device/general_properties.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace {

@@ -8,9 +8,9 @@
 
 #include <tenon/core/router.hpp>
 
-#include "decoded_internal.hpp"
-#include "detour_internal.hpp"
-#include "witness_internal.hpp"
+#include <tenon/tests/zero_copy/decoded.hpp>
+#include <tenon/tests/zero_copy/detour.hpp>
+#include <tenon/tests/zero_copy/witness.hpp>
 
 namespace {
 

@@ -14,9 +14,9 @@
 #include <tenon/graph/input_stage/input_stage.hpp>
 #include <tenon/runtime/runtime.hpp>
 
-#include "decoded_internal.hpp"
-#include "detour_internal.hpp"
-#include "witness_internal.hpp"
+#include <tenon/tests/zero_copy/decoded.hpp>
+#include <tenon/tests/zero_copy/detour.hpp>
+#include <tenon/tests/zero_copy/witness.hpp>
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <tenon/core/ledger.hpp>
 #include <tenon/runtime/runtime.hpp>
 
-#include "witness_internal.hpp"
+#include <tenon/tests/zero_copy/witness.hpp>
 
 namespace tenon {
 namespace {

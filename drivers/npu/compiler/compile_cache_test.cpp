@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>
 
 namespace tenon::npu::compiler {

@@ -14,8 +14,8 @@
 #include <tenon/drivers/npu/compiler/in_memory_ir.hpp>
 #include <tenon/drivers/npu/compiler/precise_layers.hpp>
 #include <tenon/drivers/npu/compiler/precision_trial.hpp>
-#include <tenon/graph/operation.hpp>
-#include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
@@ -135,9 +135,9 @@ CacheKey key_of(const InMemoryIr& ir, const Request& request, const Target& targ
   hasher.add(&model, sizeof model);
   hasher.add(std::string_view(request.build_flags ? request.build_flags : ""));
   hasher.add(std::uint64_t{request.profiling});
-  for (const int number : {static_cast<int>(target.platform.id), target.max_tiles, target.tiles, target.workers()})
+  for (const int number : {static_cast<int>(target.platform.number), target.max_tiles, target.tiles, target.workers()})
     hasher.add(static_cast<std::uint64_t>(number));
-  hasher.add(cpu_device::blob_identity());
+  hasher.add(engine::blob_identity());
   hasher.add(std::uint64_t{kCompilerMajor} << 32 | kCompilerMinor);
   return {hasher.result(), model};
 }
@@ -155,7 +155,7 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
   Interface interface = make_interface(model, flags);
   std::vector<Argument>& arguments = interface.arguments;
   Settings settings = settings_of(flags.options, target);
-  cpu_device::Blob payload;
+  engine::Blob payload;
   payload.name = model->get_friendly_name();
   payload.precision = settings.precision;
   std::shared_ptr<const engine::Plan> plan;
@@ -167,13 +167,13 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
     plan = make_plan(model, settings, leaves_precision_open(flags.options) && !has_states,
                      std::max(flags.options.compilation_threads, 0), log);
     payload.precision = settings.precision;
-    payload.kind = cpu_device::Blob::Kind::kPrepared;
-    payload.prepared = engine::prepare_again(*plan);
+    payload.kind = engine::Blob::Kind::kPrepared;
+    payload.prepared = engine::packed_model_of(*plan);
     if (flags.options.log >= LogLevel::kInfo) log += describe_plan(*plan, settings);
     for (const std::string& param : flags.options.idle_params)
       if (flags.options.log >= LogLevel::kInfo) log += "without effect here: " + param + "\n";
   } else {
-    payload.kind = cpu_device::Blob::Kind::kModel;
+    payload.kind = engine::Blob::Kind::kModel;
     payload.prepared.model = model;
   }
   mark_strided(arguments, plan.get(), flags.options);
@@ -215,7 +215,7 @@ Compiled compile(const Request& request, const CompileCache* cache) {
 }
 
 std::string describe_plan(const engine::Plan& plan, const Settings& settings) {
-  std::string text = "platform " + std::to_string(settings.target.platform.id) + ", tiles " +
+  std::string text = "platform " + std::to_string(settings.target.platform.number) + ", tiles " +
                      std::to_string(settings.target.tiles) + " of " + std::to_string(settings.target.max_tiles) +
                      ", workers " + std::to_string(settings.target.workers()) + ", optimization level " +
                      std::to_string(settings.optimization_level) + ", " + std::string(name(settings.precision)) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The compiler: what clients hand over, flags, ports, and that programs compute what the reference computes.
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
 
 #include <gmock/gmock.h>
 

@@ -265,7 +265,7 @@ Tensor map_descriptor(int fd, std::size_t size) {
 Header make_header(const Settings& settings) {
   Header header{};
   Fields& fields = header.fields;
-  fields.platform = settings.target.platform.id;
+  fields.platform = settings.target.platform.number;
   fields.max_tiles = settings.target.max_tiles;
   fields.tiles = settings.target.tiles;
   fields.dma_engines = settings.target.dma_engines;
@@ -282,7 +282,7 @@ Header make_header(const Settings& settings) {
 
 Settings settings_of(const Fields& fields) {
   Settings settings;
-  const Platform* platform = find_platform(fields.platform);
+  const Platform* platform = find_npu_platform(fields.platform);
   if (!platform) damaged("it is for platform " + std::to_string(fields.platform) + ", which this driver does not know");
   if (fields.max_tiles < 1 || fields.max_tiles > 64 || fields.tiles < 1 || fields.tiles > fields.max_tiles)
     damaged("it has " + std::to_string(fields.tiles) + " tiles of " + std::to_string(fields.max_tiles));
@@ -313,7 +313,7 @@ engine::Options Settings::engine_options() const {
   return options;
 }
 
-Tensor write_native_blob(const Settings& settings, const Interface& interface, const cpu_device::Blob& payload) {
+Tensor write_native_blob(const Settings& settings, const Interface& interface, const engine::Blob& payload) {
   const UniqueFd file(::memfd_create("npu-graph", MFD_CLOEXEC));
   if (!file) out_of_memory("memfd_create");
   Header header = make_header(settings);
@@ -327,14 +327,14 @@ Tensor write_native_blob(const Settings& settings, const Interface& interface, c
   stream.write(table.data(), static_cast<std::streamsize>(table.size()));
   const std::string gap(fields.payload.offset - sizeof header - table.size(), '\0');
   stream.write(gap.data(), static_cast<std::streamsize>(gap.size()));
-  cpu_device::write_blob(stream, payload);
+  engine::write_blob(stream, payload);
   fields.payload.size = buffer.written() - fields.payload.offset;
   if (interface.initialisers) {
     const std::string fill(initialisers_offset(fields) - fields.payload.offset - fields.payload.size, '\0');
     stream.write(fill.data(), static_cast<std::streamsize>(fill.size()));
-    cpu_device::Blob initialisers;
+    engine::Blob initialisers;
     initialisers.prepared.model = interface.initialisers;
-    cpu_device::write_blob(stream, initialisers);
+    engine::write_blob(stream, initialisers);
     fields.initialisers_size = buffer.written() - initialisers_offset(fields);
   }
   // To whole pages, so that whoever maps the exported file can have it used in place.
@@ -359,13 +359,13 @@ NativeBlob read_native_blob(const Tensor& bytes) {
   blob.settings = settings_of(fields);
   auto& arguments = blob.interface.arguments;
   arguments = read_arguments(fields.arguments.in(all));
-  blob.payload = cpu_device::read_blob(store::part_of(bytes, fields.payload.offset, fields.payload.size), true);
+  blob.payload = engine::read_blob(store::part_of(bytes, fields.payload.offset, fields.payload.size), true);
   check_arguments(arguments, *blob.payload.prepared.model);
   check_states(arguments);
   if (fields.initialisers_size > 0) {
     const auto part =
-        cpu_device::read_blob(store::part_of(bytes, initialisers_offset(fields), fields.initialisers_size), true);
-    if (part.kind != cpu_device::Blob::Kind::kModel) damaged("what its states start from is no model");
+        engine::read_blob(store::part_of(bytes, initialisers_offset(fields), fields.initialisers_size), true);
+    if (part.kind != engine::Blob::Kind::kModel) damaged("what its states start from is no model");
     blob.interface.initialisers = part.prepared.model;
     check_initialisers(arguments, *blob.interface.initialisers);
   }

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/devices/cpu/engine/blob_internal.hpp>
 #include <tenon/drivers/npu/compiler/arguments.hpp>
 #include <tenon/drivers/npu/compiler/options.hpp>
+#include <tenon/engine/blob.hpp>
 
 namespace tenon::npu::compiler {
 
@@ -34,12 +34,12 @@ struct Settings {
 struct NativeBlob {
   Settings settings;
   Interface interface;
-  cpu_device::Blob payload;
+  engine::Blob payload;
   Tensor bytes;  ///< The whole, without what a client put behind it.
 };
 
 /// @return the bytes, page-aligned, in memory that no file backs. @errors kResourceExhausted.
-Tensor write_native_blob(const Settings& settings, const Interface& interface, const cpu_device::Blob& payload);
+Tensor write_native_blob(const Settings& settings, const Interface& interface, const engine::Blob& payload);
 
 /// Bytes behind the blob's own end are ignored: clients put notes of theirs there.
 /// @param bytes  64-byte aligned; kept.

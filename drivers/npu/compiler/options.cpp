@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/engine.hpp>
 #include <tenon/drivers/npu/compiler/mode_params.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
@@ -67,7 +67,7 @@ auto count(int Options::*member, int most) {
 bool set_platform(Options& options, std::string_view value) {
   if (value == "AUTO_DETECT" || value.empty()) return true;
   const auto id = number(value, 0, 999999);
-  if (!id || !find_platform(static_cast<std::uint32_t>(*id))) return false;
+  if (!id || !find_npu_platform(static_cast<std::uint32_t>(*id))) return false;
   options.platform = static_cast<std::uint32_t>(*id);
   return true;
 }
@@ -154,14 +154,14 @@ int Target::workers() const {
 
 Target resolve(const Options& options, const Platform& device) {
   Target target;
-  const Platform* named = options.platform ? find_platform(options.platform) : &device;
+  const Platform* named = options.platform ? find_npu_platform(options.platform) : &device;
   target.platform = named ? *named : device;
   target.max_tiles = options.max_tiles > 0 ? options.max_tiles : target.platform.max_tiles;
   target.dma_engines = options.dma_engines > 0 ? options.dma_engines : target.platform.dma_engines;
   target.turbo = options.turbo;
   if (options.tiles > target.max_tiles)
     throw Error(Code::kInvalidArgument, "NPU: NPU_TILES is " + std::to_string(options.tiles) + ", and platform " +
-                                            std::to_string(target.platform.id) + " has NPU_MAX_TILES " +
+                                            std::to_string(target.platform.number) + " has NPU_MAX_TILES " +
                                             std::to_string(target.max_tiles));
   int wanted = options.hint == Hint::kThroughput ? target.platform.throughput_tiles : target.platform.latency_tiles;
   // An extension of the latency hint alone.

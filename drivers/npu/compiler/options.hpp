@@ -9,9 +9,11 @@
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
-#include <tenon/drivers/npu/compiler/platform.hpp>
+#include <tenon/core/npu_platforms.hpp>
 
 namespace tenon::npu::compiler {
+
+using Platform = NpuPlatform;
 
 enum class Hint : std::uint8_t { kUndefined, kLatency, kThroughput };
 enum class Precision : std::uint8_t { kDefault, kF32, kF16, kBf16, kI8 };

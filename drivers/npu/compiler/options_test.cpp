@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 Options options_of(const std::string& config) { return parse_build_flags(("--config " + config).c_str()).options; }
 Target target_of(const std::string& config, std::uint32_t platform = 4000) {
-  return resolve(options_of(config), *find_platform(platform));
+  return resolve(options_of(config), *find_npu_platform(platform));
 }
 
 /// Convolution, bias, Relu: something to fuse.
@@ -58,7 +58,7 @@ TEST(Tiles, AreBoundedByMaxTilesAndOffDeviceByWhatIsSaid) {
   EXPECT_THROW(target_of("NPU_TILES=\"7\""), Error);
   EXPECT_EQ(target_of("NPU_TILES=\"7\" NPU_MAX_TILES=\"8\"").tiles, 7);
   EXPECT_EQ(target_of("NPU_MAX_TILES=\"1\" PERFORMANCE_HINT=\"LATENCY\"").tiles, 1);
-  EXPECT_EQ(target_of("NPU_PLATFORM=\"3720\"").platform.id, 3720u);
+  EXPECT_EQ(target_of("NPU_PLATFORM=\"3720\"").platform.number, 3720u);
 }
 
 TEST(Tiles, BoundWorkersAndTurboLendsTheRest) {

@@ -5,8 +5,8 @@
 #include <cctype>
 #include <string_view>
 
-#include <tenon/devices/cpu/engine/precise.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/engine/lower/precise.hpp>
+#include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::npu::compiler {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::npu::compiler {

@@ -14,7 +14,7 @@ constexpr std::size_t kKeptVariants = 8;
 }  // namespace
 
 Program::Program(const Tensor& bytes) : blob_(read_native_blob(bytes)) {
-  is_static_ = blob_.payload.kind == cpu_device::Blob::Kind::kPrepared;
+  is_static_ = blob_.payload.kind == engine::Blob::Kind::kPrepared;
   input_count_ = blob_.payload.prepared.model->inputs().size();
   output_count_ = blob_.payload.prepared.model->outputs().size();
 }
@@ -23,7 +23,7 @@ void Program::load() {
   const std::lock_guard lock(mutex_);
   if (is_loaded_) return;
   if (is_static_) {
-    auto variant = std::make_shared<Variant>();
+    auto variant = std::make_shared<ProgramVariant>();
     for (const auto& input : blob_.payload.prepared.model->inputs()) variant->input_shapes.push_back(input.get_shape());
     variant->plan = engine::restore_plan(blob_.payload.prepared, settings().engine_options());
     variants_.push_front(std::move(variant));
@@ -42,7 +42,7 @@ void Program::unload() {
   is_loaded_ = false;
 }
 
-std::shared_ptr<const Variant> Program::variant_for(const std::vector<Shape>& shapes) {
+std::shared_ptr<const ProgramVariant> Program::variant_for(const std::vector<Shape>& shapes) {
   load();
   const std::lock_guard lock(mutex_);
   if (is_static_ && !variants_.empty()) return variants_.front();
@@ -56,9 +56,9 @@ std::shared_ptr<const Variant> Program::variant_for(const std::vector<Shape>& sh
   return variants_.front();
 }
 
-std::shared_ptr<const Variant> Program::make_variant(const std::vector<Shape>& shapes) const {
+std::shared_ptr<const ProgramVariant> Program::make_variant(const std::vector<Shape>& shapes) const {
   if (is_static_) throw Error(Code::kFailedPrecondition, "NPU: the graph was evicted while it was asked for");
-  auto variant = std::make_shared<Variant>();
+  auto variant = std::make_shared<ProgramVariant>();
   variant->input_shapes = shapes;
   const auto reshaped = blob_.payload.prepared.model->clone();
   std::map<std::size_t, PartialShape> by_index;

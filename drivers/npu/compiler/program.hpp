@@ -7,13 +7,13 @@
 #include <mutex>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/engine.hpp>
 #include <tenon/drivers/npu/compiler/native_blob.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::npu::compiler {
 
 /// A plan for one set of input shapes; without one where shapes depend on values.
-struct Variant {
+struct ProgramVariant {
   std::vector<Shape> input_shapes;
   std::shared_ptr<const engine::Plan> plan;
   std::shared_ptr<const Model> model;  ///< Run in stages when there is no plan.
@@ -43,20 +43,20 @@ class Program {
   /// Drops the plans; runs keep what they hold. load() brings them back.
   void unload();
   /// @param shapes  Of the inputs; ignored by a graph of static shapes. Compiled on first use, the last few kept.
-  std::shared_ptr<const Variant> variant_for(const std::vector<Shape>& shapes);
+  std::shared_ptr<const ProgramVariant> variant_for(const std::vector<Shape>& shapes);
   bool is_static() const { return is_static_; }
   /// Bytes of constants that the loaded plans hold beside the blob.
   std::size_t constant_bytes() const;
 
  private:
-  std::shared_ptr<const Variant> make_variant(const std::vector<Shape>& shapes) const;
+  std::shared_ptr<const ProgramVariant> make_variant(const std::vector<Shape>& shapes) const;
 
   NativeBlob blob_;
   bool is_static_ = false;
   std::size_t input_count_ = 0, output_count_ = 0;
   mutable std::mutex mutex_;
   bool is_loaded_ = false;
-  std::list<std::shared_ptr<const Variant>> variants_;  ///< The latest first.
+  std::list<std::shared_ptr<const ProgramVariant>> variants_;  ///< The latest first.
 };
 
 }  // namespace tenon::npu::compiler

@@ -9,7 +9,7 @@
 #include <tbb/parallel_for.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/devices/cpu/engine/staged_internal.hpp>
+#include <tenon/engine/staged.hpp>
 
 namespace tenon::npu::compiler {
 namespace {
@@ -91,9 +91,9 @@ struct ProgramRun::Bound {
 
 /// A variant's execution, with its ports.
 struct ProgramRun::Instance {
-  std::shared_ptr<const Variant> variant;
+  std::shared_ptr<const ProgramVariant> variant;
   std::unique_ptr<engine::Execution> execution;
-  std::unique_ptr<cpu_device::Staged> staged;  ///< Where there is no plan.
+  std::unique_ptr<engine::Staged> staged;  ///< Where there is no plan.
   std::vector<Bound> inputs, outputs;
   bool changed = true;
   bool through_tensors = false;  ///< Some kernel reads strides, which only tensors can tell.
@@ -192,7 +192,7 @@ void ProgramRun::check_output(std::size_t port, const Shape& shape) const {
                                        ", and its bounds are " + argument.shape.to_string());
 }
 
-ProgramRun::Instance& ProgramRun::instance_for(const std::shared_ptr<const Variant>& variant) {
+ProgramRun::Instance& ProgramRun::instance_for(const std::shared_ptr<const ProgramVariant>& variant) {
   for (auto it = instances_.begin(); it != instances_.end(); ++it) {
     if ((*it)->variant != variant) continue;
     instances_.splice(instances_.begin(), instances_, it);
@@ -315,14 +315,14 @@ void ProgramRun::move(const std::vector<Bound>& bounds, bool in) {
   }
 }
 
-bool ProgramRun::run_staged(const Variant& variant, engine::Workers& workers, Stop stop) {
+bool ProgramRun::run_staged(const ProgramVariant& variant, engine::Workers& workers, Stop stop) {
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     value_of(true, i);
     inputs.push_back(client_tensor(inputs_[i], variant.input_shapes[i]));
   }
   auto& staged = instances_.front()->staged;
-  if (!staged) staged = std::make_unique<cpu_device::Staged>(program_->settings().engine_options());
+  if (!staged) staged = std::make_unique<engine::Staged>(program_->settings().engine_options());
   const std::vector<Tensor> results = staged->run(variant.model, inputs, workers, {stop.asked, stop.context});
   if (results.empty() && !outputs_.empty()) return false;
   std::vector<Shape> shapes;

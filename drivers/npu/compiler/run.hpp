@@ -64,7 +64,7 @@ class ProgramRun {
   struct Instance;
 
   std::vector<Shape> input_shapes() const;
-  Instance& instance_for(const std::shared_ptr<const Variant>& variant);
+  Instance& instance_for(const std::shared_ptr<const ProgramVariant>& variant);
   void place(Instance& instance);
   void place_outputs(Instance& instance);
   bool uses_strided_kernels(const Instance& instance) const;
@@ -72,7 +72,7 @@ class ProgramRun {
   bool run_placed(Instance& instance, engine::Workers& workers, Stop stop);
   /// Copies what is staged, by as many threads as the target has DMA engines.
   void move(const std::vector<Bound>& bounds, bool in);
-  bool run_staged(const Variant& variant, engine::Workers& workers, Stop stop);
+  bool run_staged(const ProgramVariant& variant, engine::Workers& workers, Stop stop);
   Tensor client_tensor(std::size_t argument, const Shape& shape) const;
   void begin_states(engine::Workers& workers);
   void check_output(std::size_t port, const Shape& shape) const;

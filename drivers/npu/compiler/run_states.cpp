@@ -76,7 +76,7 @@ void RunStates::initialise(const std::vector<void*>& memory, const std::vector<T
       continue;
     }
     if (values.empty()) {
-      if (!staged_) staged_ = std::make_unique<cpu_device::Staged>(program_.settings().engine_options());
+      if (!staged_) staged_ = std::make_unique<engine::Staged>(program_.settings().engine_options());
       values = staged_->run(program_.initialisers(), inputs, workers);
     }
     const Tensor& value = values.at(static_cast<std::size_t>(state.initialiser));

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include <tenon/devices/cpu/engine/staged_internal.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
+#include <tenon/engine/staged.hpp>
 
 namespace tenon::npu::compiler {
 
@@ -46,7 +46,7 @@ class RunStates {
 
   const Program& program_;
   std::vector<State> states_;
-  std::unique_ptr<cpu_device::Staged> staged_;
+  std::unique_ptr<engine::Staged> staged_;
 };
 
 }  // namespace tenon::npu::compiler

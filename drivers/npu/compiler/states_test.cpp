@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <tenon/core/error.hpp>
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
 
 namespace tenon::npu::compiler {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tenon/drivers/npu/compiler/compiler_test_internal.hpp>
+#include <tenon/drivers/npu/testing/compiled.hpp>
 
 namespace tenon::npu::compiler {
 namespace {

@@ -2,7 +2,7 @@
 // Which ONNX operations have a converter.
 #include <algorithm>
 
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 namespace tenon {

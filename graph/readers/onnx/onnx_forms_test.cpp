@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forms of operations and tensors: what they must be, and what is said of those that are refused.
-#include <tenon/graph/readers/onnx/onnx_test_internal.hpp>
+#include <tenon/graph/readers/onnx/testing/onnx.hpp>
 
 #include <cmath>
 #include <cstdint>

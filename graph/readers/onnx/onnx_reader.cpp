@@ -9,7 +9,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <tenon/graph/limits.hpp>
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 namespace tenon {

@@ -25,8 +25,7 @@ TENON_API bool has_onnx_reader();
 /// @param origin  Names the model in messages.
 /// @param map     False: external data is read into memory of the model's own.
 /// @errors kInvalidArgument: not ONNX, corrupt, cyclic, dangling names; kUnimplemented: operations that are missing,
-/// all of them
-///         with node, domain and operation set; kNotFound, kDataLoss: external data.
+///         all of them with node, domain and operation set; kNotFound, kDataLoss: external data.
 TENON_API std::shared_ptr<Model> read_onnx(const Tensor& bytes, const std::filesystem::path& folder = {},
                                            const std::string& origin = "the ONNX model", bool map = true);
 

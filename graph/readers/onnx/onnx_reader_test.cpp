@@ -15,7 +15,7 @@
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
-#include <tenon/graph/readers/onnx/onnx_test_internal.hpp>
+#include <tenon/graph/readers/onnx/testing/onnx.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/tests/support/resident.hpp>
 

@@ -2,7 +2,7 @@
 // ONNX: If, Loop and Scan.
 #include <algorithm>
 
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX: convolutions.
-#include <tenon/graph/readers/onnx/spatial_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/spatial.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,7 +2,7 @@
 // ONNX: Einsum as transposes, sums and matrix products.
 #include <algorithm>
 
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {
 inline namespace v1 {

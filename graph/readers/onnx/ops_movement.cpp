@@ -2,7 +2,7 @@
 // ONNX: shapes and the movement of elements.
 #include <limits>
 
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX: recurrent layers: sequence operations where those can say it, else unrolled over a known number of steps.
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,8 +2,8 @@
 // ONNX: resizing and sampling of images.
 #include <algorithm>
 
-#include <tenon/graph/operation.hpp>
-#include <tenon/graph/readers/onnx/resize_internal.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/readers/onnx/internal/resize.hpp>
 
 namespace tenon {
 inline namespace v1 {

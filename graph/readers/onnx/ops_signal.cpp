@@ -2,7 +2,7 @@
 // ONNX: Fourier transforms as products with matrices of cosines and sines.
 #include <numbers>
 
-#include <tenon/graph/readers/onnx/onnx_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <tenon/graph/readers/onnx/resize_internal.hpp>
+#include <tenon/graph/readers/onnx/internal/resize.hpp>
 
 namespace tenon {
 inline namespace v1 {

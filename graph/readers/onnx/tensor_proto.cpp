@@ -5,8 +5,8 @@
 #include <memory>
 
 #include <tenon/core/host.hpp>
-#include <tenon/graph/readers/onnx/tensor_proto_internal.hpp>
-#include <tenon/graph/readers/weights_internal.hpp>
+#include <tenon/graph/readers/internal/weights.hpp>
+#include <tenon/graph/readers/onnx/internal/tensor_proto.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -9,10 +9,10 @@
 #include <pugixml.hpp>
 
 #include <tenon/graph/limits.hpp>
-#include <tenon/graph/operation.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/readers/internal/weights.hpp>
+#include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
-#include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
-#include <tenon/graph/readers/weights_internal.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon {

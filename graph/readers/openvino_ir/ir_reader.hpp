@@ -22,8 +22,7 @@ inline namespace v1 {
 /// @param weights  u8; may be empty when no constant has bytes. Kept alive by the constants.
 /// @param origin   Names the model in messages.
 /// @errors kInvalidArgument: not an IR, malformed, cyclic, unconnected; kDataLoss: constants past the end of the
-/// weights;
-///         kUnimplemented: operations that are missing, all of them with node and operation set.
+///         weights; kUnimplemented: operations that are missing, all of them with node and operation set.
 TENON_API std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights,
                                          const std::string& origin = "the IR");
 

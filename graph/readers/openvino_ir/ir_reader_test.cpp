@@ -15,7 +15,7 @@
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 
-#include "support/error_of.hpp"
+#include <tenon/tests/support/error_of.hpp>
 
 namespace tenon {
 namespace {

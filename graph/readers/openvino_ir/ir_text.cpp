@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <tenon/core/error.hpp>
-#include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
+#include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
 
 namespace tenon {
 inline namespace v1 {

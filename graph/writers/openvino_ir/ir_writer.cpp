@@ -9,8 +9,8 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/core/file.hpp>
-#include <tenon/graph/operation.hpp>
-#include <tenon/graph/readers/openvino_ir/ir_text_internal.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
 #include <tenon/graph/subgraph.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands in for the ONNX reader in builds that have no protobuf or no ONNX schema: says so.
-#include <tenon/graph/readers/onnx/backend_test.hpp>
+#include <tenon/graph/readers/onnx/backend_suite.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 namespace tenon {

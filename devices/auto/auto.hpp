@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// AUTO: the best device that there is, and the CPU until that one is ready.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenon/graph/model.hpp>
+#include <tenon/runtime/auto/properties.hpp>
+#include <tenon/runtime/device/device_host.hpp>
+#include <tenon/runtime/device/property_table.hpp>
+#include <tenon/runtime/properties.hpp>
+
+namespace tenon::inline v1::auto_device {
+
+inline constexpr const char* kName = "AUTO";
+
+struct Config {
+  std::string priorities;  ///< "GPU,CPU"; "-CPU" leaves a device out; empty: all there are.
+  bool startup_fallback = true;
+  bool runtime_fallback = true;
+  hint::Priority priority = hint::Priority::MEDIUM;
+  hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
+  intel_auto::SchedulePolicy policy = intel_auto::SchedulePolicy::DEFAULT;
+
+  void declare(PropertyTable& table) {
+    table.add_value(device::priorities, priorities);
+    table.add_value(intel_auto::enable_startup_fallback, startup_fallback);
+    table.add_value(intel_auto::enable_runtime_fallback, runtime_fallback);
+    table.add_value(hint::model_priority, priority);
+    table.add_value(hint::performance_mode, mode);
+    table.add_value(intel_auto::schedule_policy, policy);
+  }
+};
+
+/// Which devices run models of which priority: a model of high priority keeps its device to itself as long as there is
+/// another for the rest. @thread any.
+class Occupancy {
+ public:
+  void take(const std::string& device, hint::Priority priority);
+  void leave(const std::string& device, hint::Priority priority);
+  /// Those without a model of higher priority first, otherwise in the given order.
+  std::vector<std::string> order(std::vector<std::string> devices, hint::Priority priority) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::map<hint::Priority, int>> models_;
+};
+
+/// A model that is compiled for a device, or is being.
+struct Target {
+  std::string device;
+  CompiledModel model;
+  std::shared_ptr<CompiledModelImpl> impl;
+};
+
+/// The devices that are left to try, and which one runs now. Shared by the compiled model and its background thread.
+/// @thread any.
+class Choice {
+ public:
+  Choice(std::shared_ptr<DeviceHost> host, std::shared_ptr<const Model> model, std::vector<std::string> candidates,
+         AnyMap properties, Config config, std::shared_ptr<Occupancy> occupancy);
+  ~Choice();
+
+  /// Compiles so that something runs. With `helper` on that device at once, the first candidate in the background.
+  /// @errors kUnavailable with what each device said.
+  void start(const std::string& helper);
+  std::shared_ptr<const Target> current() const;
+  /// Changes when current() does; cheap to ask at every inference.
+  std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
+  /// Of current(), without a lock.
+  std::size_t stream_count() const noexcept { return streams_.load(std::memory_order_relaxed); }
+  /// The device of `failed` failed in use: goes on to the next one. @return false when there is none left.
+  bool give_up(const Target& failed, const std::string& why);
+  /// True while the helper runs in place of a device that still compiles.
+  bool is_waiting() const;
+  const Config& config() const { return config_; }
+
+ private:
+  /// The first candidate from `next_` on that compiles; null when none does.
+  std::shared_ptr<const Target> compile_next();
+  std::shared_ptr<const Target> compile(const std::string& device);
+  void use(std::shared_ptr<const Target> target);
+
+  std::shared_ptr<DeviceHost> host_;
+  std::shared_ptr<const Model> model_;
+  std::vector<std::string> candidates_;
+  AnyMap properties_;
+  Config config_;
+  std::shared_ptr<Occupancy> occupancy_;
+  mutable std::mutex mutex_;
+  std::mutex compiling_;
+  std::size_t next_ = 0;
+  std::string reasons_;
+  std::string helper_;
+  std::shared_ptr<const Target> current_;
+  std::atomic<std::uint64_t> generation_{0};
+  std::atomic<std::size_t> streams_{0};
+  std::atomic<bool> waiting_{false};
+  std::atomic<bool> stop_{false};
+  std::thread background_;
+};
+
+class AutoModel final : public CompiledModelImpl, public std::enable_shared_from_this<AutoModel> {
+ public:
+  /// @param choices  One, or in cumulative throughput mode one per device: requests take turns among them.
+  AutoModel(const Model& model, std::vector<std::shared_ptr<Choice>> choices);
+
+  std::unique_ptr<InferRequestImpl> create_request() override;
+  std::size_t stream_count() const override;
+  std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
+  Requirements requirements() const override;
+  Any get_property(const std::string& name) const override;
+  void set_property(const AnyMap& properties) override;
+  std::shared_ptr<const Model> runtime_model() const override;
+  void export_model(std::ostream& stream) const override;
+
+ private:
+  std::vector<std::string> execution() const;
+  std::vector<std::shared_ptr<Choice>> choices_;
+  std::atomic<std::size_t> next_{0};
+  PropertyTable table_{"compiled model of AUTO"};
+};
+
+}  // namespace tenon::inline v1::auto_device

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model compiled for the CPU: its plans, one per set of input shapes, and the workers of its streams.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <tenon/devices/cpu/config.hpp>
+#include <tenon/devices/cpu/states.hpp>
+#include <tenon/engine/blob.hpp>
+#include <tenon/runtime/device/device.hpp>
+
+namespace tenon::inline v1::cpu_device {
+
+/// A plan, or for models whose shapes depend on values the fact that there is none.
+struct ShapeVariant {
+  std::vector<Shape> input_shapes;
+  std::shared_ptr<const engine::Plan> plan;
+  std::shared_ptr<const Model> interpreted;  ///< Run by the reference interpreter when there is no plan.
+};
+
+/// What a machine must have to run what was compiled here: RUNTIME_REQUIREMENTS.
+std::string requirements();
+
+class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
+ public:
+  /// @errors as engine::Plan::compile
+  CompiledModel(const std::shared_ptr<const Model>& model, const Config& config);
+  /// An imported one. @errors as engine::restore_plan
+  CompiledModel(engine::Blob blob, const Config& config);
+
+  std::unique_ptr<InferRequestImpl> create_request() override;
+  std::size_t stream_count() const override { return static_cast<std::size_t>(config_.stream_count()); }
+  std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
+  Any get_property(const std::string& name) const override { return table_.get(name); }
+  void export_model(std::ostream& stream) const override;
+  void export_blob(std::ostream& stream, bool weightless) const override;
+
+  /// The plan for these input shapes; compiled on first use, the last few kept.
+  std::shared_ptr<const ShapeVariant> variant_for(const std::vector<Shape>& shapes);
+  /// Null for a model of dynamic shapes.
+  const std::shared_ptr<const ShapeVariant>& static_variant() const { return static_variant_; }
+  engine::Workers& workers(int stream) {
+    return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
+  }
+  const Config& config() const { return config_; }
+  const std::string& name() const { return name_; }
+  engine::Options engine_options() const;
+  /// As it was given, with open shapes; null for a static model.
+  const std::shared_ptr<const Model>& dynamic_model() const { return model_; }
+  const std::vector<VariableInfo>& variables() const { return variables_; }
+  std::shared_ptr<RemoteContextImpl> context() const override;
+
+ private:
+  std::shared_ptr<const ShapeVariant> make_variant(const std::shared_ptr<const Model>& model,
+                                                   std::vector<Shape> shapes) const;
+  void start_workers();
+  void declare_properties();
+
+  Config config_;
+  std::shared_ptr<const Model> model_;  ///< Kept only while shapes are open.
+  std::weak_ptr<const Model> source_;   ///< As it was given: for blobs that leave out its weights.
+  std::string name_;
+  std::vector<VariableInfo> variables_;
+  std::unique_ptr<Reservation> reservation_;
+  std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream, and the last for callers of infer().
+  std::shared_ptr<const ShapeVariant> static_variant_;
+  std::mutex mutex_;
+  std::list<std::shared_ptr<const ShapeVariant>> recent_;
+  PropertyTable table_{"compiled model of CPU"};
+};
+
+std::unique_ptr<InferRequestImpl> make_request(std::shared_ptr<CompiledModel> owner);
+
+}  // namespace tenon::inline v1::cpu_device

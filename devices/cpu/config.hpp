@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Settings of the CPU device and of a model compiled for it, and what follows from them.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include <tenon/devices/cpu/placement.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/runtime/device/property_table.hpp>
+#include <tenon/runtime/properties.hpp>
+
+namespace tenon::inline v1::cpu_device {
+
+/// What a user may set.
+struct Config {
+  hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
+  std::uint32_t num_requests = 0;  ///< 0: not told. More streams than requests would idle.
+  streams::Num num_streams = streams::AUTO;
+  std::int32_t threads = 0;  ///< 0: all CPUs of the process.
+  bool profiling = false;
+  element::Type precision = element::dynamic;  ///< dynamic: the execution mode decides.
+  hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
+  Placement placement;
+  Inert inert;
+  std::string device_id;
+  std::string weights_path;
+  bool weightless = false;
+
+  /// What the engine computes in. By default bf16 where the CPU multiplies it natively, unless accuracy is asked for.
+  ElementType compute_type() const {
+    if (precision == element::bf16) return ElementType::kBf16;
+    if (precision == element::f32 || execution_mode == hint::ExecutionMode::ACCURACY) return ElementType::kF32;
+    return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
+  }
+
+  int total_threads() const { return threads > 0 ? threads : placement.cpu_count(); }
+
+  /// Executions in parallel. Throughput wants few threads in each: what they share costs more than what they gain.
+  int stream_count() const {
+    if (num_streams >= 0) return num_streams;
+    if (mode == hint::PerformanceMode::LATENCY) return 1;
+    const int total = total_threads();
+    // One each while all working sets fit into the caches: on 16 cores 16 streams of the zoo beat 8 of two threads.
+    const int each = total <= 16 ? 1 : total <= 32 ? 2 : 4;
+    int count = std::max(1, total / each);
+    if (num_requests > 0) count = std::min(count, static_cast<int>(num_requests));
+    return count;
+  }
+  int threads_per_stream() const { return std::max(1, total_threads() / std::max(1, stream_count())); }
+
+  /// Declares the settings in a device's table.
+  void declare(PropertyTable& table) {
+    table.add_value(hint::performance_mode, mode);
+    table.add_value(hint::num_requests, num_requests);
+    add_checked(
+        table, tenon::num_streams, num_streams, [](streams::Num value) { return value >= -2; },
+        "AUTO, NUMA or a number of at least 0");
+    add_checked(
+        table, inference_num_threads, threads, [](std::int32_t value) { return value >= 0; },
+        "at least 0, where 0 means all CPUs");
+    table.add_value(enable_profiling, profiling);
+    table.add_value(hint::execution_mode, execution_mode);
+    placement.declare(table);
+    inert.declare(table);
+    add_checked(
+        table, device::id, device_id, [](const std::string& value) { return value.empty() || value == "0"; },
+        "the CPU: there is one CPU device, without an id");
+    table.add_value(enable_weightless, weightless);
+    table.add(
+        PropertyName(tenon::weights_path.name(), PropertyMutability::WO), [this] { return Any(weights_path); },
+        [this](const Any& value, bool apply) {
+          std::string path = value.as<std::string>();
+          if (apply) weights_path = std::move(path);
+        });
+    add_checked(
+        table, hint::inference_precision, precision,
+        [](element::Type value) {
+          return value == element::f32 || value == element::bf16 || value == element::dynamic;
+        },
+        "f32, bf16 or dynamic, which leaves the choice to the device");
+  }
+
+ private:
+  template <typename T, typename Accept>
+  static void add_checked(PropertyTable& table, const Property<T>& property, T& variable, Accept accept,
+                          const char* wanted) {
+    table.add(
+        property, [&variable] { return Any(variable); },
+        [&variable, accept, wanted](const Any& value, bool apply) {
+          T parsed = value.as<T>();
+          if (!accept(parsed)) throw Error(Code::kInvalidArgument, "\"" + value.to_text() + "\" is not " + wanted);
+          if (apply) variable = parsed;
+        });
+  }
+};
+
+}  // namespace tenon::inline v1::cpu_device

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// HETERO: one model over several devices. Nodes are assigned, the model is cut into parts, and these run in order over
+// shared tensors.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/graph/model.hpp>
+#include <tenon/runtime/device/device_host.hpp>
+#include <tenon/runtime/device/property_table.hpp>
+
+namespace tenon::inline v1::hetero {
+
+inline constexpr const char* kName = "HETERO";
+
+/// A tensor of the model that leaves its part, or comes from outside: an input, or a state.
+using ValueId = std::size_t;
+inline constexpr ValueId kNoValue = ~ValueId{0};
+
+/// Nodes that run on one device without another device in between.
+struct Part {
+  std::string device;
+  std::shared_ptr<Model> model;
+  std::vector<ValueId> inputs, outputs;  ///< Of its parameters and results, in order.
+};
+
+/// A variable: a value that one inference leaves to the next. The parts see a plain input and a plain output.
+struct Variable {
+  std::string id;
+  element::Type type;
+  PartialShape shape;
+  ValueId before = kNoValue, after = kNoValue;
+};
+
+struct Partition {
+  std::vector<Part> parts;  ///< Each after those that it reads from.
+  std::size_t value_count = 0;
+  std::vector<ValueId> inputs, outputs;  ///< Of the whole model.
+  std::map<ValueId, Tensor> constants;   ///< Values that no part makes because they are known.
+  std::vector<Variable> variables;
+  std::shared_ptr<Model> initialiser;    ///< Initial values of the variables that have an expression for it...
+  std::vector<std::size_t> initialised;  ///< ...and which those are.
+};
+
+/// Node to device, by address.
+using Assignment = std::map<const Node*, std::string>;
+
+/// Gives each node to the first device that takes it; rt_info "affinity" on a node decides where it is there.
+/// @errors kUnimplemented with all nodes that no device takes (not thrown when `partial`).
+Assignment assign(const DeviceHost& host, const std::shared_ptr<const Model>& model,
+                  const std::vector<std::string>& devices, const AnyMap& properties, bool partial);
+
+/// Cuts a model. Part boundaries lie only where the device changes; the parts form no ring. The parts share the model's
+/// constants' memory.
+Partition cut(const Model& model, const Assignment& assignment);
+
+class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
+ public:
+  struct Compiled {
+    tenon::CompiledModel model;
+    std::shared_ptr<CompiledModelImpl> impl;
+  };
+  /// @param described  null for imported models.
+  CompiledModel(Ports ports, std::string name, Partition partition, std::vector<Compiled> parts,
+                std::shared_ptr<const Model> described);
+
+  std::unique_ptr<InferRequestImpl> create_request() override;
+  std::size_t stream_count() const override { return streams_; }
+  std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
+  Requirements requirements() const override;
+  Any get_property(const std::string& name) const override { return table_.get(name); }
+  /// The model with the device of each node as rt_info "affinity".
+  std::shared_ptr<const Model> runtime_model() const override;
+  /// @errors kUnimplemented: a member can't export.
+  void export_model(std::ostream& stream) const override;
+
+  const Partition& partition() const { return partition_; }
+  const std::vector<Compiled>& parts() const { return parts_; }
+
+ private:
+  std::string name_;
+  Partition partition_;
+  std::vector<Compiled> parts_;
+  std::shared_ptr<const Model> described_;
+  std::size_t streams_ = 1;
+  PropertyTable table_{"compiled model of HETERO"};
+};
+
+/// What export_model() writes, read again; the parts' blobs are in the order of the partition's parts, whose models are
+/// null. @errors kDataLoss: truncated or damaged; kInvalidArgument: something else.
+struct Imported {
+  Ports ports;
+  std::string name;
+  Partition partition;
+  std::vector<std::string> blobs;
+};
+Imported read_blob(const Tensor& bytes);
+
+}  // namespace tenon::inline v1::hetero

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of the NPU device share: the device linked in, models, and counts of what must not pile up.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/devices/npu/native.hpp>
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
+#include <tenon/runtime/intel_npu/level_zero/level_zero.hpp>
+#include <tenon/runtime/runtime.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
+#include <tenon/tests/support/error_of.hpp>
+
+extern "C" TENON_API const tenon::DeviceModule* tenon_device_module();
+
+namespace tenon::npu_testing {
+
+/// The device that is linked into this program, so that its calls and handles can be counted, and made to fail.
+class Npu : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    static const bool registered = [] {
+      register_device(*tenon_device_module());
+      return true;
+    }();
+    (void)registered;
+  }
+  void SetUp() override {
+    // What a thread of the test before was the last to hold goes a moment later.
+    std::size_t last = level_zero::detail::Probe::handles.load();
+    for (int calm = 0; calm < 3; ++calm) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      const std::size_t now = level_zero::detail::Probe::handles.load();
+      if (now != last) calm = 0;
+      last = now;
+    }
+    core.set_property("NPU", {hint::inference_precision(element::f32)});
+  }
+
+  /// y = x + x + ... : `name`s are tensor names.
+  static std::shared_ptr<Model> relu(const PartialShape& shape = PartialShape{1, 4}) {
+    return testing::relu_model(shape);
+  }
+  Core core;
+};
+
+inline std::vector<float> values_of(const Tensor& tensor) {
+  Tensor packed;
+  if (tensor.is<RemoteTensor>())
+    RemoteTensor(tensor).copy_to(packed);
+  else
+    tensor.copy_to(packed);
+  return {packed.data<float>(), packed.data<float>() + packed.element_count()};
+}
+
+inline Tensor floats(const Shape& shape, const std::vector<float>& values) {
+  Tensor tensor(element::f32, shape);
+  std::copy(values.begin(), values.end(), tensor.data<float>());
+  return tensor;
+}
+
+/// Pages of the system that no driver knows of.
+class Pages {
+ public:
+  explicit Pages(std::size_t size_bytes) : size_(size_bytes) {
+    data_ = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+  ~Pages() { ::munmap(data_, size_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+  float* floats() const { return static_cast<float*>(data_); }
+  void* data() const { return data_; }
+
+ private:
+  void* data_;
+  std::size_t size_;
+};
+
+/// Whether the software NPU was told to do without a feature (TENON_NPU_WITHOUT): what needs it is skipped.
+inline bool lacks(const char* feature) {
+  const char* without = std::getenv("TENON_NPU_WITHOUT");
+  return without && std::string(without).find(feature) != std::string::npos;
+}
+#define TENON_NEEDS(feature) \
+  if (lacks(feature)) GTEST_SKIP() << "the driver is without " << (feature)
+
+inline std::size_t open_descriptors() {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
+  return count;
+}
+inline std::size_t handles() { return level_zero::detail::Probe::handles.load(); }
+/// Within 5 s: the thread that ends an inference lets go of what it held a moment after the request's owner did.
+inline bool handles_fall_to(std::size_t count) {
+  for (int i = 0; i < 500 && handles() != count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return handles() == count;
+}
+
+/// Runs `work` again and again, with the first call failing, then the second, until none is left to fail. Either `work`
+/// throws, and the error says which code the call gave, or what it made is as `expect_right(made)` wants it, which is
+/// called with every call succeeding again: a device that swallows an error must have had another way.
+template <typename Work, typename ExpectRight>
+void fail_each_call(const Work& work, const ExpectRight& expect_right) {
+  using level_zero::detail::Probe;
+  const auto run = [&] {
+    auto made = work();
+    expect_right(made);
+  };
+  run();  // What is made once for the process.
+  ASSERT_FALSE(::testing::Test::HasFailure()) << "with every call succeeding";
+  const std::size_t before = handles();
+  int calls = 0, thrown = 0;
+  for (;; ++calls) {
+    Probe::failed = false;
+    Probe::countdown = calls + 1;
+    try {
+      auto made = work();
+      Probe::countdown = 0;
+      expect_right(made);
+    } catch (const Error& error) {
+      Probe::countdown = 0;
+      ++thrown;
+      EXPECT_TRUE(Probe::failed) << error.what();
+      EXPECT_THAT(error.what(), ::testing::HasSubstr("OUT_OF_DEVICE_MEMORY")) << "of call " << calls;
+    }
+    ASSERT_FALSE(::testing::Test::HasFailure()) << "when call " << calls << " failed";
+    ASSERT_TRUE(handles_fall_to(before)) << handles() << " of " << before << " after call " << calls;
+    if (!Probe::failed) break;
+    ASSERT_LT(calls, 2000);
+  }
+  EXPECT_GT(thrown, calls / 2) << "of " << calls << " calls: most have no other way";
+  run();  // Nothing that failed has left a trace.
+}
+
+}  // namespace tenon::npu_testing

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which extensions this driver offers, and their tables.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include <tenon/drivers/npu/objects/dispatch.hpp>
+#include <tenon/frameworks/level_zero/abi/profiling.hpp>
+
+namespace tenon::npu {
+
+namespace abi = tenon::level_zero::abi;
+
+/// The tables of "ZE_extension_graph..." and "ZE_extension_profiling_data...": graph_table.cpp. Null for other names.
+void* graph_extension_table(const char* name) noexcept;
+
+/// Tells the standard error what TENON_NPU_WITHOUT and TENON_NPU_FAIL name and nothing here is called.
+/// @errors std::bad_alloc
+void report_unknown_settings();
+
+/// Every call that can be traced or made to fail, for checks of names.
+std::vector<std::span<const TableEntry>> named_tables();
+std::span<const TableEntry> named_graph_calls();
+std::span<const TableEntry> named_profiling_calls();
+
+/// The table of the profiling extension.
+abi::ProfilingTable* profiling_table() noexcept;
+
+/// A table of extension `name`, or a call by its full name (those that an old loader has no entry for). Null: neither.
+void* extension_function(const char* name) noexcept;
+
+}  // namespace tenon::npu

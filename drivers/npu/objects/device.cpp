@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver's one instance and its devices, made by zeInit.
+#include <cstdio>
+#include <cstdlib>
+
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/frameworks/level_zero/abi/driver_npu.hpp>
+
+namespace tenon::npu {
+
+Device::Device(const Platform& platform, std::uint32_t index)
+    : platform_(platform), index_(index), workers_(static_cast<std::uint32_t>(platform.max_tiles)) {}
+
+std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> Device::uuid() const noexcept {
+  std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid{};
+  for (std::size_t i = 0; i < uuid.size(); ++i) uuid[i] = abi::kNpuDeviceUuid[i];
+  // The first is what clients know NPUs by; more of them differ in the two bytes before the last.
+  uuid[13] = static_cast<std::uint8_t>(uuid[13] ^ (index_ >> 8));
+  uuid[14] = static_cast<std::uint8_t>(uuid[14] ^ index_);
+  return uuid;
+}
+
+Driver::Driver() {
+  guard_against_fork();
+  const char* text = std::getenv("TENON_NPU_PLATFORM");
+  std::string_view mistake;
+  const auto platforms = parse_platforms(text ? text : "", &mistake);
+  if (!mistake.empty()) {
+    std::fprintf(stderr,
+                 "libze_tenon_npu: TENON_NPU_PLATFORM=%s: no device, for '%.*s' is no platform; 3720 and 4000 are\n",
+                 text, static_cast<int>(mistake.size()), mistake.data());
+    return;
+  }
+  for (const Platform* platform : platforms)
+    if (Device* device = make_object<Device>(*platform, static_cast<std::uint32_t>(devices_.size())))
+      devices_.push_back(device);
+}
+
+Driver* Driver::get() noexcept {
+  static Driver* const driver = make_object<Driver>();
+  return driver;
+}
+
+Context::~Context() { memory_table().remove_all(this); }
+
+void Driver::add_executor(std::weak_ptr<Executor> executor) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(executors_, [](const auto& each) { return each.expired(); });
+  executors_.push_back(std::move(executor));
+}
+
+std::vector<std::shared_ptr<Executor>> Driver::executors() const {
+  std::vector<std::shared_ptr<Executor>> found;
+  std::lock_guard lock(mutex_);
+  for (const auto& each : executors_)
+    if (auto executor = each.lock()) found.push_back(std::move(executor));
+  return found;
+}
+
+}  // namespace tenon::npu

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver, its devices and contexts: what every other object belongs to.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include <tenon/drivers/npu/objects/memory.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/objects/platform.hpp>
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
+
+namespace tenon::npu {
+
+class Executor;
+
+/// Lives as long as the process.
+class Device final : public Object {
+ public:
+  using Handle = ze_device_handle_t;
+  static constexpr Kind kKind = Kind::kDevice;
+
+  Device(const Platform& platform, std::uint32_t index);
+  const Platform& platform() const noexcept { return platform_; }
+  std::uint32_t index() const noexcept { return index_; }
+  std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid() const noexcept;
+  TileScheduler& workers() noexcept { return workers_; }
+  /// Device and shared memory that clients allocated on it.
+  const std::shared_ptr<MemoryAccount>& memory() const noexcept { return memory_; }
+  ze_device_handle_t handle() const noexcept { return static_cast<ze_device_handle_t>(Object::handle()); }
+
+ private:
+  const Platform& platform_;
+  const std::uint32_t index_;
+  TileScheduler workers_;
+  std::shared_ptr<MemoryAccount> memory_ = std::make_shared<MemoryAccount>();
+};
+
+/// Lives as long as the process.
+class Driver final : public Object {
+ public:
+  using Handle = ze_driver_handle_t;
+  static constexpr Kind kKind = Kind::kDriver;
+
+  Driver();
+  /// Made by the first call; reads TENON_NPU_PLATFORM then. Null when there is no memory.
+  static Driver* get() noexcept;
+  std::span<Device* const> devices() const noexcept { return devices_; }
+  ze_driver_handle_t handle() const noexcept { return static_cast<ze_driver_handle_t>(Object::handle()); }
+  /// Those of queues and immediate lists that are still there. @thread any
+  void add_executor(std::weak_ptr<Executor> executor);
+  std::vector<std::shared_ptr<Executor>> executors() const;
+
+ private:
+  std::vector<Device*> devices_;
+  mutable std::mutex mutex_;
+  std::vector<std::weak_ptr<Executor>> executors_;
+};
+
+class Context final : public Object {
+ public:
+  using Handle = ze_context_handle_t;
+  static constexpr Kind kKind = Kind::kContext;
+
+  explicit Context(Driver& driver) : driver_(driver) {}
+  ~Context() override;
+  Driver& driver() const noexcept { return driver_; }
+  ze_context_handle_t handle() const noexcept { return static_cast<ze_context_handle_t>(Object::handle()); }
+  /// Host memory that was allocated here, and device memory of this context on any device.
+  const std::shared_ptr<MemoryAccount>& memory() const noexcept { return memory_; }
+  /// Bits of abi::ContextOption.
+  std::atomic<std::uint32_t> options{1};
+
+ private:
+  Driver& driver_;
+  std::shared_ptr<MemoryAccount> memory_ = std::make_shared<MemoryAccount>();
+};
+
+inline ze_result_t acquire_driver(ze_driver_handle_t handle, Ref<Driver>* driver) noexcept {
+  return acquire(handle, driver);
+}
+inline ze_result_t acquire_device(ze_device_handle_t handle, Ref<Device>* device) noexcept {
+  return acquire(handle, device);
+}
+inline ze_result_t acquire_context(ze_context_handle_t handle, Ref<Context>* context) noexcept {
+  return acquire(handle, context);
+}
+
+}  // namespace tenon::npu

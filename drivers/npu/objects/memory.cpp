@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+// Allocations and imports: mappings with a guard page before them, so that nothing of ours begins where a client's ends
+// (clients take a known address right behind their memory for an overlap).
+#include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <string>
+
+#include <tenon/drivers/npu/objects/memory.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
+
+namespace tenon::npu {
+namespace {
+
+constexpr std::size_t round_up(std::size_t value, std::size_t to) { return (value + to - 1) / to * to; }
+
+std::uint64_t next_id() noexcept {
+  static std::atomic<std::uint64_t> id{0};
+  return ++id;
+}
+
+/// Size of what a descriptor refers to, and whether it may be written. @return false for what is no memory.
+bool examine_fd(int fd, std::uint64_t* size, bool* writable) noexcept {
+  struct stat status {};
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || (flags & O_PATH) || ::fstat(fd, &status) != 0) return false;
+  const auto type = status.st_mode & S_IFMT;
+  if (type != S_IFREG && type != 0) return false;  // dma-bufs have no type; pipes, sockets and terminals do.
+  const int access = flags & O_ACCMODE;
+  if (access == O_WRONLY) return false;
+  *writable = access == O_RDWR;
+  *size = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
+  if (type == 0 && *size == 0) {  // Older kernels tell a dma-buf's size by seeking only.
+    const off_t end = ::lseek(fd, 0, SEEK_END);
+    if (end <= 0) return false;
+    ::lseek(fd, 0, SEEK_SET);
+    *size = static_cast<std::uint64_t>(end);
+  }
+  return true;
+}
+
+/// dma-bufs keep their size, and so does what is sealed.
+bool may_shrink(int fd) noexcept {
+  struct stat status {};
+  if (::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0) return false;
+  const int seals = ::fcntl(fd, F_GET_SEALS);
+  return seals < 0 || (seals & F_SEAL_SHRINK) == 0;
+}
+
+/// Every byte of the range is mapped and can be read. @param writable  whether every byte can be written too.
+bool examine_range(std::uintptr_t begin, std::uintptr_t end, bool* writable) {
+  std::ifstream maps("/proc/self/maps");
+  std::string line;
+  std::uintptr_t covered = begin;
+  *writable = true;
+  while (covered < end && std::getline(maps, line)) {
+    std::uintptr_t first = 0, last = 0;
+    char access[5] = {};
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s", &first, &last, access) != 3 || last <= covered)
+      continue;
+    if (first > covered || access[0] != 'r') return false;
+    *writable = *writable && access[1] == 'w';
+    covered = last;
+  }
+  return covered >= end;
+}
+
+/// The entry that has any byte of the range, or null.
+const std::shared_ptr<Allocation>* overlapped(const std::map<std::uintptr_t, std::shared_ptr<Allocation>>& entries,
+                                              std::uintptr_t begin, std::size_t size) {
+  const auto behind = entries.lower_bound(begin);
+  if (behind != entries.end() && behind->first - begin < size) return &behind->second;
+  if (behind == entries.begin()) return nullptr;
+  const auto before = std::prev(behind);
+  return begin - before->first < before->second->size() ? &before->second : nullptr;
+}
+
+UniqueFd open_udmabuf() noexcept { return UniqueFd(::open("/dev/udmabuf", O_RDWR | O_CLOEXEC)); }
+
+UniqueFd dma_buf_of(const UniqueFd& memfd, std::size_t size) noexcept {
+  const UniqueFd device = open_udmabuf();
+  if (!device) return UniqueFd();
+  udmabuf_create create{};
+  create.memfd = static_cast<__u32>(memfd.get());
+  create.flags = UDMABUF_FLAGS_CLOEXEC;
+  create.size = size;
+  return UniqueFd(::ioctl(device.get(), UDMABUF_CREATE, &create));
+}
+
+std::uint64_t read_number(const char* path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  return file >> value ? value : 0;  // "max" is no number: no limit.
+}
+
+}  // namespace
+
+MemoryAccount& process_memory() noexcept {
+  static MemoryAccount& account = *new MemoryAccount;
+  return account;
+}
+
+std::uint64_t machine_memory_bytes() noexcept {
+  static const std::uint64_t bytes = [] {
+    std::uint64_t total = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 1L)) *
+                          static_cast<std::uint64_t>(std::max(::sysconf(_SC_PAGE_SIZE), 1L));
+    for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
+      if (const std::uint64_t limit = read_number(path)) total = std::min(total, limit);
+    return total;
+  }();
+  return bytes;
+}
+
+bool can_export_dma_buf() noexcept {
+  static const bool can = static_cast<bool>(open_udmabuf());
+  return can;
+}
+
+Allocation::~Allocation() {
+  if (reserved_) ::munmap(reserved_, reserved_size_);
+  if (accounted_ == 0) return;
+  process_memory().remove(accounted_);
+  for (const auto& account : description_.accounts)
+    if (account) account->remove(accounted_);
+}
+
+ze_result_t Allocation::map(std::size_t size, std::size_t alignment, int fd, int protection) {
+  alignment = std::max(alignment, kPageSize);
+  const std::size_t whole = round_up(size, kPageSize);
+  if (alignment > SIZE_MAX / 4 || whole > SIZE_MAX / 4) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  reserved_size_ = whole + alignment;  // A page at least before the data.
+  void* reserved = ::mmap(nullptr, reserved_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  reserved_ = static_cast<std::byte*>(reserved);
+  const auto begin = reinterpret_cast<std::uintptr_t>(reserved_);
+  std::byte* data = reserved_ + (begin / alignment * alignment + alignment - begin);
+  if (fd >= 0) {
+    if (::mmap(data, whole, protection, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+      return errno == ENOMEM ? ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY : ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  } else if (::mprotect(data, whole, protection) != 0) {
+    return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  }
+  data_ = data;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t Allocation::allocate(const Description& description, std::size_t size, std::size_t alignment,
+                                 std::shared_ptr<Allocation>* allocation) {
+  const std::uint64_t total = machine_memory_bytes();
+  const std::uint64_t used = process_memory().used();
+  if (size > total || used > total - size) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+  std::shared_ptr<Allocation> made(new Allocation(description, Source::kOwn));
+  const std::size_t whole = round_up(size, kPageSize);
+  if (description.exported) {
+    made->fd_.reset(::memfd_create("tenon-npu", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!made->fd_) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+    if (::ftruncate(made->fd_.get(), static_cast<off_t>(whole)) != 0) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
+    // Whoever gets a descriptor cannot pull pages away from under the device.
+    if (::fcntl(made->fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+      return ZE_RESULT_ERROR_UNKNOWN;
+  }
+  if (const ze_result_t result = made->map(whole, alignment, made->fd_.get(), PROT_READ | PROT_WRITE)) return result;
+  made->size_ = size;
+  made->id_ = next_id();
+  made->accounted_ = whole;
+  process_memory().add(whole);
+  for (const auto& account : description.accounts)
+    if (account) account->add(whole);
+  *allocation = std::move(made);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t Allocation::import_fd(const Description& description, int fd, std::size_t size,
+                                  std::shared_ptr<Allocation>* allocation) {
+  std::uint64_t bytes = 0;
+  bool writable = false;
+  if (!examine_fd(fd, &bytes, &writable)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  if (size > bytes) return ZE_RESULT_ERROR_INVALID_SIZE;
+  std::shared_ptr<Allocation> made(new Allocation(description, Source::kImportedFd));
+  made->writable_ = writable;
+  if (const ze_result_t result = made->map(size, 0, fd, writable ? PROT_READ | PROT_WRITE : PROT_READ)) return result;
+  if (may_shrink(fd)) {
+    // Opened anew it has a position of its own: to seek takes a third of the time of a stat.
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    made->watched_fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    made->may_seek_ = static_cast<bool>(made->watched_fd_);
+    if (!made->may_seek_) made->watched_fd_.reset(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!made->watched_fd_) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  }
+  made->size_ = size;
+  made->id_ = next_id();
+  *allocation = std::move(made);
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t Allocation::import_user_memory(const Description& description, void* data, std::size_t size,
+                                           std::shared_ptr<Allocation>* allocation) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(data);
+  if (begin % kPageSize != 0) return ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT;
+  if (size % kPageSize != 0) return ZE_RESULT_ERROR_INVALID_SIZE;
+  bool writable = false;
+  if (begin + size < begin || !examine_range(begin, begin + size, &writable)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
+  std::shared_ptr<Allocation> made(new Allocation(description, Source::kUserMemory));
+  made->writable_ = writable && !description.read_only;
+  made->data_ = static_cast<std::byte*>(data);
+  made->size_ = size;
+  made->id_ = next_id();
+  *allocation = std::move(made);
+  return ZE_RESULT_SUCCESS;
+}
+
+bool Allocation::is_intact() const noexcept {
+  if (!watched_fd_) return true;
+  if (may_seek_) return ::lseek(watched_fd_.get(), 0, SEEK_END) >= static_cast<off_t>(size_);
+  struct stat status {};
+  return ::fstat(watched_fd_.get(), &status) == 0 &&
+         static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0)) >= size_;
+}
+
+ze_result_t check_intact(const Allocation& memory) {
+  if (memory.is_intact()) return ZE_RESULT_SUCCESS;
+  return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the file behind imported memory was shrunk below the " +
+                                                std::to_string(memory.size()) + " bytes that were imported");
+}
+
+int Allocation::export_fd(ze_external_memory_type_flags_t type) const noexcept {
+  if (!fd_ || (type & description_.exported) == 0) {
+    errno = EINVAL;
+    return -1;
+  }
+  if (type & ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) return dma_buf_of(fd_, round_up(size_, kPageSize)).release();
+  return ::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0);
+}
+
+bool MemoryTable::insert(const Context* context, std::shared_ptr<Allocation> allocation) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(allocation->data());
+  std::lock_guard lock(mutex_);
+  for (const auto& [owner, entries] : contexts_) {
+    const std::shared_ptr<Allocation>* there = overlapped(entries, begin, allocation->size());
+    if (!there) continue;
+    const bool both_are_users = allocation->source() == Allocation::Source::kUserMemory &&
+                                (*there)->source() == Allocation::Source::kUserMemory;
+    if (owner == context || !both_are_users) return false;
+  }
+  contexts_[context].emplace(begin, std::move(allocation));
+  return true;
+}
+
+std::shared_ptr<Allocation> MemoryTable::find_range(const Context* context, const void* address,
+                                                    std::size_t size) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  std::shared_lock lock(mutex_);
+  for (auto owner = context ? contexts_.find(context) : contexts_.begin(); owner != contexts_.end(); ++owner) {
+    if (const std::shared_ptr<Allocation>* there = overlapped(owner->second, at, 1)) {
+      const std::size_t offset = at - reinterpret_cast<std::uintptr_t>((*there)->data());
+      if (size <= (*there)->size() - offset) return *there;
+    }
+    if (context) break;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<Allocation> MemoryTable::remove(const Context* context, const void* address) {
+  std::shared_ptr<Allocation> removed;  // Goes after the lock.
+  std::lock_guard lock(mutex_);
+  const auto owner = contexts_.find(context);
+  if (owner == contexts_.end()) return nullptr;
+  const auto entry = owner->second.find(reinterpret_cast<std::uintptr_t>(address));
+  if (entry == owner->second.end()) return nullptr;
+  removed = std::move(entry->second);
+  owner->second.erase(entry);
+  return removed;
+}
+
+void MemoryTable::remove_all(const Context* context) {
+  Entries removed;
+  std::lock_guard lock(mutex_);
+  const auto owner = contexts_.find(context);
+  if (owner == contexts_.end()) return;
+  removed = std::move(owner->second);
+  contexts_.erase(owner);
+}
+
+MemoryTable& memory_table() noexcept {
+  static MemoryTable& table = *new MemoryTable;  // Never destroyed: clients free from their own destructors.
+  return table;
+}
+
+}  // namespace tenon::npu

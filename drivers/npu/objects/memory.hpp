@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory that clients allocated or imported, found by address.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <shared_mutex>
+
+#include <level_zero/ze_api.h>
+
+#include <tenon/core/fd.hpp>
+
+namespace tenon::npu {
+
+class Context;
+class Device;
+
+inline constexpr std::size_t kPageSize = 4096;
+
+/// Bytes in use: of a context, of a device, of the process.
+class MemoryAccount {
+ public:
+  void add(std::size_t bytes) noexcept { used_.fetch_add(bytes, std::memory_order_relaxed); }
+  void remove(std::size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  std::uint64_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> used_{0};
+};
+
+/// Of everything that this driver allocated for its clients: devices here share the machine's memory.
+MemoryAccount& process_memory() noexcept;
+
+/// What the machine, or this process's control group, has in bytes. Read once.
+std::uint64_t machine_memory_bytes() noexcept;
+
+/// One allocation or import. Its memory goes when the client has freed it and no command list needs it any more.
+class Allocation {
+ public:
+  enum class Source : std::uint8_t { kOwn, kImportedFd, kUserMemory };
+  struct Description {
+    ze_memory_type_t type = ZE_MEMORY_TYPE_HOST;
+    Device* device = nullptr;                      ///< Null for host memory.
+    bool read_only = false;                        ///< User memory that the device never writes.
+    ze_external_memory_type_flags_t exported = 0;  ///< How it can be exported; 0: not at all.
+    /// Those that count it beside process_memory(): its context's, its device's.
+    std::array<std::shared_ptr<MemoryAccount>, 2> accounts;
+  };
+  ~Allocation();
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+
+  /// @param alignment  0 or a power of two.
+  static ze_result_t allocate(const Description& description, std::size_t size, std::size_t alignment,
+                              std::shared_ptr<Allocation>* allocation);
+  /// @param fd  stays the caller's; a file, memfd or dma-buf of at least `size` bytes that can be mapped. Of one that
+  /// its owner could shrink (no dma-buf, and not sealed against it) a descriptor is kept, for is_intact().
+  static ze_result_t import_fd(const Description& description, int fd, std::size_t size,
+                               std::shared_ptr<Allocation>* allocation);
+  /// Whole pages that the client keeps mapped, and backed, as long as the import lives: touching them is as if the
+  /// client did.
+  static ze_result_t import_user_memory(const Description& description, void* data, std::size_t size,
+                                        std::shared_ptr<Allocation>* allocation);
+
+  std::byte* data() const noexcept { return data_; }
+  std::size_t size() const noexcept { return size_; }
+  std::uint64_t id() const noexcept { return id_; }
+  Source source() const noexcept { return source_; }
+  bool writable() const noexcept { return writable_; }
+  const Description& description() const noexcept { return description_; }
+  /// Its file may be shrunk by whoever else has it.
+  bool is_shrinkable() const noexcept { return static_cast<bool>(watched_fd_); }
+  /// The file behind an import still has all of it. Touching what it no longer has would raise SIGBUS, so commands ask
+  /// first. A file that is shrunk while a command runs still ends the process: only its owner's F_SEAL_SHRINK, or a
+  /// dma-buf, excludes that. @cost one lseek where is_shrinkable(), otherwise
+  /// nothing.
+  bool is_intact() const noexcept;
+  /// A new descriptor of the memory, the caller's to close. @return -1 with errno when there is none to be had.
+  int export_fd(ze_external_memory_type_flags_t type) const noexcept;
+
+ private:
+  Allocation(const Description& description, Source source) : description_(description), source_(source) {}
+  ze_result_t map(std::size_t size, std::size_t alignment, int fd, int protection);
+
+  Description description_;
+  Source source_;
+  bool writable_ = true;
+  std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+  std::byte* reserved_ = nullptr;  ///< The mapping, with a page before the data that nothing may touch.
+  std::size_t reserved_size_ = 0;
+  std::size_t accounted_ = 0;
+  std::uint64_t id_ = 0;
+  UniqueFd fd_;
+  UniqueFd watched_fd_;
+  bool may_seek_ = false;  ///< watched_fd_ has a position of its own.
+};
+
+/// @return ZE_RESULT_ERROR_INVALID_SIZE, and fail() was called, when the file behind `memory` was shrunk.
+ze_result_t check_intact(const Allocation& memory);
+
+/// The process's allocations by context and address.
+/// @thread all members from any thread.
+class MemoryTable {
+ public:
+  /// @return false when the range overlaps one that is there. Contexts have page tables of their own: the same user
+  ///         memory may be imported into several.
+  bool insert(const Context* context, std::shared_ptr<Allocation> allocation);
+  /// The allocation that has this address, in any context (null) or in one.
+  std::shared_ptr<Allocation> find(const Context* context, const void* address) const {
+    return find_range(context, address, 0);
+  }
+  /// The allocation that has all of [address, address + size).
+  std::shared_ptr<Allocation> find_range(const Context* context, const void* address, std::size_t size) const;
+  /// Takes out the one that begins here. @return null when there is none.
+  std::shared_ptr<Allocation> remove(const Context* context, const void* address);
+  /// Those that the client did not free.
+  void remove_all(const Context* context);
+
+ private:
+  using Entries = std::map<std::uintptr_t, std::shared_ptr<Allocation>>;
+  mutable std::shared_mutex mutex_;
+  std::map<const Context*, Entries> contexts_;
+};
+
+MemoryTable& memory_table() noexcept;
+
+/// How memory can be exported on this machine.
+ze_external_memory_type_flags_t exportable_types() noexcept;
+
+/// dma-bufs can be made of memfds here (/dev/udmabuf). Read once.
+bool can_export_dma_buf() noexcept;
+
+}  // namespace tenon::npu

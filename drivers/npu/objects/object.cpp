@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slots: carved from pages that stay mapped, reused only after many others were, so that a stale handle stays one.
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <array>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <string>
+
+#include <tenon/drivers/npu/objects/dispatch.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>
+
+namespace tenon::npu {
+namespace {
+
+constexpr std::uint64_t kValid = std::uint64_t{1} << 63;
+constexpr std::uint64_t kReferences = (std::uint64_t{1} << 48) - 1;
+constexpr std::size_t kSlots = std::size_t{1} << 22;       // 256 MiB of addresses; pages come as they are used.
+constexpr std::size_t kQuarantine = std::size_t{1} << 14;  // Slots that are free before the first is used again.
+
+constexpr std::uint64_t word(Kind kind) { return kValid | std::uint64_t{static_cast<std::uint8_t>(kind)} << 48; }
+constexpr std::uint64_t kind_bits(std::uint64_t state) { return state & ~kReferences; }
+
+class Slots {
+ public:
+  Slots() {
+    void* memory = ::mmap(nullptr, kSlots * sizeof(Slot), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory != MAP_FAILED) first_ = static_cast<Slot*>(memory);
+  }
+  /// The slot that a handle would be, or null: its address alone decides.
+  Slot* find(const void* handle) const noexcept {
+    const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(first_);
+    if (!first_ || offset >= used_.load(std::memory_order_acquire) * sizeof(Slot) || offset % sizeof(Slot) != 0)
+      return nullptr;
+    return first_ + offset / sizeof(Slot);
+  }
+  std::int64_t number(const Slot* slot) const noexcept { return slot ? slot - first_ : -1; }
+  Slot* take() {
+    std::lock_guard lock(mutex_);
+    const std::size_t used = used_.load(std::memory_order_relaxed);
+    if (free_.size() > kQuarantine || (used == kSlots && !free_.empty())) {
+      Slot* slot = free_.front();
+      free_.pop_front();
+      return slot;
+    }
+    if (!first_ || used == kSlots) return nullptr;
+    Slot* slot = new (first_ + used) Slot;
+    used_.store(used + 1, std::memory_order_release);
+    return slot;
+  }
+  void give_back(Slot* slot) noexcept try {
+    std::lock_guard lock(mutex_);
+    free_.push_back(slot);
+  } catch (...) {  // No memory to remember it by: 64 bytes stay unused.
+  }
+
+ private:
+  Slot* first_ = nullptr;
+  std::atomic<std::size_t> used_{0};
+  std::mutex mutex_;
+  std::deque<Slot*> free_;
+};
+
+/// Never destroyed: clients call in from their own destructors, after ours would have run.
+Slots& slots() {
+  static Slots& all = *new Slots;
+  return all;
+}
+std::atomic<std::size_t> live{0};
+std::atomic<bool> is_forked{false};
+pid_t maker = 0;  ///< The process that made the driver.
+
+ze_result_t no_such_handle() noexcept {
+  return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "a handle was destroyed before, is of another kind, or never was one");
+}
+
+}  // namespace
+
+void guard_against_fork() noexcept {
+  maker = ::getpid();
+  ::pthread_atfork(nullptr, nullptr, [] { is_forked.store(true, std::memory_order_relaxed); });
+}
+
+bool is_forked_process() noexcept { return is_forked.load(std::memory_order_relaxed); }
+
+ze_result_t check_not_forked() noexcept {
+  if (!is_forked_process()) return ZE_RESULT_SUCCESS;
+  try {
+    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                "the driver was initialised by process " + std::to_string(maker) +
+                    ", and this one was forked from it: fork before zeInit, or exec another program");
+  } catch (...) {
+    return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
+  }
+}
+
+bool attach_slot(Object* object, Kind kind) noexcept try {
+  Slot* slot = slots().take();
+  if (!slot) return false;
+  set_dispatch(slot->dispatch);
+  slot->object = object;
+  object->slot_ = slot;
+  live.fetch_add(1, std::memory_order_relaxed);
+  slot->state.store(word(kind) + 1, std::memory_order_release);
+  return true;
+} catch (...) {
+  return false;
+}
+
+void destroy_object(Slot* slot) noexcept {
+  Object* object = std::exchange(slot->object, nullptr);
+  slot->state.store(0, std::memory_order_release);
+  delete object;  // Its destructor may drop other references.
+  slots().give_back(slot);
+}
+
+void Object::drop_reference() const noexcept {
+  Slot* slot = slot_;
+  if ((slot->state.fetch_sub(1, std::memory_order_acq_rel) & kReferences) == 1) destroy_object(slot);
+}
+
+ze_result_t acquire_object(const void* handle, Kind kind, Object** object) noexcept {
+  if (const ze_result_t result = check_not_forked()) return result;
+  if (!handle) return fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "a handle is null");
+  Slot* slot = slots().find(handle);
+  if (!slot) return no_such_handle();
+  std::uint64_t state = slot->state.load(std::memory_order_acquire);
+  do {
+    if (kind_bits(state) != word(kind)) return no_such_handle();
+  } while (!slot->state.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel));
+  *object = slot->object;
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t destroy_handle(void* handle, Kind kind) noexcept {
+  if (const ze_result_t result = check_not_forked()) return result;
+  if (!handle) return fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "a handle is null");
+  Slot* slot = slots().find(handle);
+  if (!slot) return no_such_handle();
+  std::uint64_t state = slot->state.load(std::memory_order_acquire);
+  do {
+    if (kind_bits(state) != word(kind)) return no_such_handle();
+  } while (!slot->state.compare_exchange_weak(state, state & ~kValid, std::memory_order_acq_rel));
+  live.fetch_sub(1, std::memory_order_relaxed);
+  slot->object->drop_reference();
+  return ZE_RESULT_SUCCESS;
+}
+
+std::int64_t handle_number(const void* handle) noexcept { return slots().number(slots().find(handle)); }
+
+std::size_t live_handles() noexcept { return live.load(std::memory_order_relaxed); }
+
+}  // namespace tenon::npu

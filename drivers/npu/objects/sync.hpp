@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fences and events.
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
+
+namespace tenon::npu {
+
+/// Signalled when a submission is done, with what became of it. A reset forgets a submission that is under way.
+class Fence final : public Object {
+ public:
+  using Handle = ze_fence_handle_t;
+  static constexpr Kind kKind = Kind::kFence;
+
+  /// @param queue  the handle of the queue that it is for; kept as a name only.
+  Fence(const void* queue, bool signalled) : queue_(queue), state_(signalled ? kSignalled : kReset) {}
+  const void* queue() const noexcept { return queue_; }
+  ze_fence_handle_t handle() const noexcept { return static_cast<ze_fence_handle_t>(Object::handle()); }
+
+  /// A submission takes it. @return false when another one has it. @param token  for complete() or abandon().
+  bool begin(std::uint32_t* token) noexcept;
+  void complete(std::uint32_t token, ze_result_t result) noexcept;
+  void abandon(std::uint32_t token) noexcept;
+  void reset() noexcept;
+  bool is_signalled() const noexcept { return (state_.load() & kStates) == kSignalled; }
+  /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise what became of the submission.
+  ze_result_t wait(Deadline deadline) noexcept;
+  /// wait() has told somebody how that submission failed.
+  bool has_told(std::uint32_t token) const noexcept { return told_.load() == (token & ~std::uint32_t{kStates}); }
+
+ private:
+  enum : std::uint32_t { kReset = 0, kPending = 1, kSignalled = 2, kStates = 3, kNextEpoch = 4 };
+  const void* const queue_;
+  WaitWord state_;  ///< One of the states, and above it which submission it is about.
+  std::atomic<ze_result_t> result_{ZE_RESULT_SUCCESS};
+  std::atomic<std::uint32_t> told_{kReset};  ///< Of which submission a failure was told; the first one is kNextEpoch.
+};
+
+class EventPool final : public Object {
+ public:
+  using Handle = ze_event_pool_handle_t;
+  static constexpr Kind kKind = Kind::kEventPool;
+
+  EventPool(Ref<Context> context, ze_event_pool_flags_t flags, std::uint32_t count)
+      : context_(std::move(context)), flags_(flags), taken_(count) {}
+  ze_event_pool_handle_t handle() const noexcept { return static_cast<ze_event_pool_handle_t>(Object::handle()); }
+  const Context& context() const noexcept { return *context_; }
+  ze_event_pool_flags_t flags() const noexcept { return flags_; }
+  bool has_timestamps() const noexcept;
+  /// @return false when there is no such place, or an event has it.
+  bool take(std::uint32_t index);
+  void give_back(std::uint32_t index) noexcept;
+
+ private:
+  const Ref<Context> context_;
+  const ze_event_pool_flags_t flags_;
+  std::mutex mutex_;
+  std::vector<bool> taken_;
+};
+
+/// When the command that signalled it ran, in now_ns().
+struct Timestamps {
+  std::uint64_t start_ns = 0;
+  std::uint64_t end_ns = 0;
+};
+
+class Event final : public Object {
+ public:
+  using Handle = ze_event_handle_t;
+  static constexpr Kind kKind = Kind::kEvent;
+
+  Event(Ref<EventPool> pool, const ze_event_desc_t& descriptor)
+      : pool_(std::move(pool)),
+        index_(descriptor.index),
+        signal_scope_(descriptor.signal),
+        wait_scope_(descriptor.wait) {}
+  ~Event() override { pool_->give_back(index_); }
+  ze_event_handle_t handle() const noexcept { return static_cast<ze_event_handle_t>(Object::handle()); }
+  EventPool& pool() const noexcept { return *pool_; }
+  ze_event_scope_flags_t signal_scope() const noexcept { return signal_scope_; }
+  ze_event_scope_flags_t wait_scope() const noexcept { return wait_scope_; }
+
+  void signal(ze_result_t result, Timestamps when) noexcept;
+  void reset() noexcept { state_.store(kReset); }
+  /// What was to signal it was refused: unless it is signalled, those who wait for it get that result and no longer
+  /// wait in vain, until something else is to signal it.
+  void refuse(ze_result_t result) noexcept;
+  /// A command that signals it was recorded or submitted.
+  void expect() noexcept;
+  /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise what the command that signalled it came to.
+  ze_result_t wait(Deadline deadline, std::uint64_t spin_ns) noexcept;
+  Timestamps timestamps() const noexcept;
+
+ private:
+  const Ref<EventPool> pool_;
+  const std::uint32_t index_;
+  const ze_event_scope_flags_t signal_scope_, wait_scope_;
+  enum : std::uint32_t { kReset = 0, kSignalled = 1, kRefused = 2 };
+  WaitWord state_;
+  std::atomic<ze_result_t> result_{ZE_RESULT_SUCCESS}, refusal_{ZE_RESULT_SUCCESS};
+  std::atomic<std::uint64_t> start_ns_{0}, end_ns_{0};
+};
+
+}  // namespace tenon::npu

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns of runs on a device: a counting semaphore whose waiters stand in a list by priority.
+#include <algorithm>
+
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
+
+namespace tenon::npu {
+namespace {
+
+thread_local Priority thread_priority = Priority::kNormal;
+thread_local const TileScheduler* reserved = nullptr;  ///< What the calling thread has a Reservation of.
+
+}  // namespace
+
+struct TileScheduler::Waiting {
+  Priority priority;
+  int threads;
+  WaitWord admitted;
+  Waiting* next = nullptr;
+};
+
+TileScheduler::TileScheduler(std::uint32_t tiles)
+    : threads_(std::max(1, std::min(static_cast<int>(std::min(tiles, 1024u)), engine::Workers::available_cpus()))),
+      free_(threads_),
+      arenas_(static_cast<std::size_t>(threads_) + 1) {}
+
+TileScheduler::~TileScheduler() = default;
+
+void TileScheduler::set_thread_priority(Priority priority) noexcept { thread_priority = priority; }
+
+int TileScheduler::threads_for(std::uint32_t tiles) const noexcept {
+  return tiles == 0 ? threads_ : static_cast<int>(std::min(tiles, static_cast<std::uint32_t>(threads_)));
+}
+
+bool TileScheduler::reserve() noexcept {
+  std::lock_guard lock(mutex_);
+  if (first_ || free_ != threads_) return false;
+  free_ = 0;
+  reserved = this;
+  return true;
+}
+
+void TileScheduler::release() noexcept {
+  reserved = nullptr;
+  end(threads_);
+}
+
+void TileScheduler::begin(int threads) {
+  if (reserved == this) return;
+  Waiting self{thread_priority, threads, WaitWord(0)};
+  {
+    std::lock_guard lock(mutex_);
+    if (!first_ && free_ >= threads) {
+      free_ -= threads;
+      return;
+    }
+    Waiting** place = &first_;
+    while (*place && (*place)->priority >= self.priority) place = &(*place)->next;
+    self.next = *place;
+    *place = &self;
+  }
+  // Ends: what runs before it ends, and nothing that is admitted waits for anything else.
+  self.admitted.wait([](std::uint32_t value) { return value != 0; }, Deadline(), 0);
+  std::lock_guard lock(mutex_);  // Until the thread that admitted it has let go of `self`.
+}
+
+void TileScheduler::end(int threads) noexcept {
+  if (reserved == this) return;
+  std::lock_guard lock(mutex_);
+  free_ += threads;
+  admit();
+}
+
+void TileScheduler::admit() noexcept {
+  // The first waits for room even when one behind it would fit: it would starve otherwise.
+  while (first_ && free_ >= first_->threads) {
+    Waiting* admitted = first_;
+    first_ = admitted->next;
+    free_ -= admitted->threads;
+    admitted->admitted.store(1);
+  }
+}
+
+engine::Workers& TileScheduler::arena(int threads) {
+  std::lock_guard lock(mutex_);
+  auto& arena = arenas_[static_cast<std::size_t>(threads)];
+  if (!arena) arena = std::make_unique<engine::Workers>(threads);
+  return *arena;
+}
+
+}  // namespace tenon::npu

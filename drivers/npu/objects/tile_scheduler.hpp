@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device's compute threads: one per tile, shared by its queues, the more urgent first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <tenon/drivers/npu/objects/wait.hpp>
+#include <tenon/engine/engine.hpp>
+
+namespace tenon::npu {
+
+enum class Priority : std::uint8_t { kBackground, kLow, kNormal, kHigh };
+
+/// A device has as many workers as it has tiles, but no more than this process has CPUs. A run takes as many as its
+/// graph was compiled for; runs that do not fit beside those that are computing wait, by priority, then by order of
+/// arrival.
+/// @thread all members from any thread.
+class TileScheduler {
+ public:
+  explicit TileScheduler(std::uint32_t tiles);
+  ~TileScheduler();
+  TileScheduler(const TileScheduler&) = delete;
+  TileScheduler& operator=(const TileScheduler&) = delete;
+
+  int threads() const noexcept { return threads_; }
+  /// Threads of a run that uses so many tiles (0: all).
+  int threads_for(std::uint32_t tiles) const noexcept;
+
+  /// Waits for its turn, then calls `body` with workers that are bounded to `tiles` (0: all). Called by
+  /// GraphRun::execute in the thread of the queue, whose priority it runs at. Allocates nothing after the first run of
+  /// that many tiles.
+  template <class Body>
+  void run(std::uint32_t tiles, Body&& body) {
+    const int threads = threads_for(tiles);
+    const Turn turn(*this, threads);
+    body(arena(threads));
+  }
+
+  /// All workers, if nothing runs or waits: runs of the calling thread begin at once as long as this lives.
+  class Reservation {
+   public:
+    explicit Reservation(TileScheduler& workers) noexcept : workers_(workers.reserve() ? &workers : nullptr) {}
+    ~Reservation() {
+      if (workers_) workers_->release();
+    }
+    Reservation(const Reservation&) = delete;
+    Reservation& operator=(const Reservation&) = delete;
+    explicit operator bool() const noexcept { return workers_ != nullptr; }
+
+   private:
+    TileScheduler* workers_;
+  };
+
+  /// Priority of what the calling thread runs from now on.
+  static void set_thread_priority(Priority priority) noexcept;
+
+ private:
+  class Turn {
+   public:
+    Turn(TileScheduler& workers, int threads) : workers_(workers), threads_(threads) { workers_.begin(threads_); }
+    ~Turn() { workers_.end(threads_); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    TileScheduler& workers_;
+    int threads_;
+  };
+  struct Waiting;
+
+  bool reserve() noexcept;
+  void release() noexcept;
+  void begin(int threads);
+  void end(int threads) noexcept;
+  engine::Workers& arena(int threads);
+  void admit() noexcept;  ///< With mutex_ held.
+
+  const int threads_;
+  std::mutex mutex_;
+  int free_;
+  Waiting* first_ = nullptr;  ///< In the order in which they get their turns; each lies on its thread's stack.
+  std::vector<std::unique_ptr<engine::Workers>> arenas_;  ///< By threads; made when first needed.
+};
+
+}  // namespace tenon::npu

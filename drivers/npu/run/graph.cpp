@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Graphs: arguments, runs, and bringing plans to the device and away.
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
+#include <tenon/drivers/npu/run/graph.hpp>
+#include <tenon/drivers/npu/run/profiling.hpp>
+
+namespace tenon::npu {
+namespace {
+
+std::size_t bytes_of(const compiler::Argument& argument) {
+  return (element_count(argument.max_shape()) * bit_width(argument.type) + 7) / 8;
+}
+
+/// Byte strides, outermost first, of what the client wrote: elements, innermost first.
+bool convert_strides(const compiler::Argument& argument, std::span<const std::uint32_t> given,
+                     std::vector<std::uint64_t>& strides) {
+  const Shape shape = argument.max_shape();
+  const std::size_t element = size_bytes(argument.type);
+  if (element == 0 || given.size() < shape.size()) return false;
+  strides.clear();
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const std::uint64_t stride = std::uint64_t{given[shape.size() - 1 - i]} * element;
+    if (stride == 0 && shape[i] > 1) return false;
+    if (shape[i] > 1 && stride > (std::uint64_t{1} << 40) / shape[i]) return false;
+    strides.push_back(stride);
+  }
+  return true;
+}
+
+/// Nothing else than the argument's elements one behind the other.
+bool is_packed(const compiler::Argument& argument, const std::vector<std::uint64_t>& strides) {
+  const Shape shape = argument.max_shape();
+  const ByteStrides packed = packed_strides(argument.type, shape);
+  for (std::size_t i = 0; i < strides.size(); ++i)
+    if (shape[i] > 1 && strides[i] != static_cast<std::uint64_t>(packed[i])) return false;
+  return true;
+}
+
+/// From the first byte to one past the last.
+std::size_t extent_of(const compiler::Argument& argument, const std::vector<std::uint64_t>& strides) {
+  const Shape shape = argument.max_shape();
+  if (strides.empty() || element_count(shape) == 0) return bytes_of(argument);
+  std::size_t extent = size_bytes(argument.type);
+  for (std::size_t i = 0; i < shape.size(); ++i) extent += (shape[i] - 1) * static_cast<std::size_t>(strides[i]);
+  return extent;
+}
+
+}  // namespace
+
+ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, const Context& context,
+                          BoundArgument* bound) {
+  if (!value.data) return fail(ZE_RESULT_ERROR_INVALID_NULL_POINTER, "argument '" + argument.name + "' is set to null");
+  bound->data = value.data;
+  if (!value.element_strides.empty() && !convert_strides(argument, value.element_strides, bound->byte_strides))
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "strides that do not fit argument '" + argument.name + "'");
+  if (!argument.reads_strides && !is_packed(argument, bound->byte_strides))
+    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
+                "argument '" + argument.name +
+                    "' takes no strides; the build option NPU_ENABLE_STRIDES_FOR names arguments that are to");
+  const std::size_t extent = extent_of(argument, bound->byte_strides);
+  const std::size_t least = std::max<std::size_t>(extent, 1);
+  bound->allocation = memory_table().find_range(&context, value.data, least);
+  if (!bound->allocation)
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                "argument '" + argument.name + "' wants " + std::to_string(extent) +
+                    (memory_table().find_range(nullptr, value.data, least)
+                         ? " bytes of memory of the graph's context, and these are another context's"
+                         : " bytes of memory that was allocated or imported here"));
+  if (!argument.is_input && !bound->allocation->writable())
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "output '" + argument.name + "' is set to read-only memory");
+  return ZE_RESULT_SUCCESS;
+}
+
+/// A run with what keeps its memory. Evicting excludes executing.
+class ProgramGraphRun final : public GraphRun {
+ public:
+  ProgramGraphRun(std::shared_ptr<ProgramGraph> owner, std::shared_ptr<ProfilingQuery> query)
+      : owner_(std::move(owner)),
+        query_(std::move(query)),
+        run_(owner_->shared_program()),
+        kept_(owner_->program().arguments().size()) {}
+
+  /// Keeps evict() from it until the lock goes.
+  [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
+
+  ~ProgramGraphRun() override {
+    const std::lock_guard lock(owner_->mutex_);
+    std::erase(owner_->runs_, this);
+    account(0);
+  }
+
+  void bind(std::size_t index, const BoundArgument& bound) {
+    run_.set_argument(index, bound.data, bound.byte_strides);
+    const auto shrinkable = [](const BoundArgument& argument) {
+      return argument.allocation && argument.allocation->is_shrinkable() ? 1u : 0u;
+    };
+    shrinkable_ += shrinkable(bound) - shrinkable(kept_[index]);
+    kept_[index] = bound;
+  }
+  void prepare() {
+    run_.prepare();
+    account(run_.working_bytes());
+  }
+
+  ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value) override {
+    return guarded([&] {
+      if (index >= kept_.size()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no such graph argument");
+      BoundArgument bound;
+      const std::lock_guard lock(mutex_);
+      if (owner_->keeps_strides_) bound.byte_strides = kept_[index].byte_strides;
+      const compiler::Argument& argument = owner_->program().arguments()[index];
+      if (const ze_result_t result = bind_argument(argument, value, owner_->context(), &bound)) return result;
+      bind(index, bound);
+      return ZE_RESULT_SUCCESS;
+    });
+  }
+
+  ze_result_t execute(TileScheduler& workers, StopCheck stop) noexcept override {
+    return guarded([&] {
+      const std::lock_guard lock(mutex_);
+      if (const ze_result_t result = owner_->initialize()) return result;
+      if (const ze_result_t result = check_memory()) return result;
+      const compiler::Target& target = owner_->program().settings().target;
+      const auto tiles = static_cast<std::uint32_t>(target.turbo ? target.max_tiles : target.tiles);
+      bool is_whole = true;
+      workers.run(tiles, [&](engine::Workers& bounded) {
+        is_whole = run_.execute(bounded, {stop.asked, stop.context});
+      });
+      if (!is_whole) return kStopped;
+      account(run_.working_bytes());
+      if (query_) query_->record(run_.profile());
+      return ZE_RESULT_SUCCESS;
+    });
+  }
+
+  bool uses(const Allocation& memory) const noexcept override {
+    return std::any_of(kept_.begin(), kept_.end(), [&](const auto& each) { return each.allocation.get() == &memory; });
+  }
+
+  /// @return false: it is executing.
+  bool release() {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
+    run_.release();
+    account(0);
+    return true;
+  }
+
+ private:
+  ze_result_t check_memory() const {
+    if (shrinkable_ == 0) return ZE_RESULT_SUCCESS;
+    for (const BoundArgument& bound : kept_)
+      if (bound.allocation)
+        if (const ze_result_t result = check_intact(*bound.allocation)) return result;
+    return ZE_RESULT_SUCCESS;
+  }
+  void account(std::size_t bytes) {
+    MemoryAccount& memory = *owner_->context().memory();
+    if (bytes > accounted_) memory.add(bytes - accounted_);
+    if (bytes < accounted_) memory.remove(accounted_ - bytes);
+    accounted_ = bytes;
+  }
+
+  const std::shared_ptr<ProgramGraph> owner_;
+  const std::shared_ptr<ProfilingQuery> query_;
+  std::mutex mutex_;
+  compiler::ProgramRun run_;
+  std::vector<BoundArgument> kept_;
+  std::uint32_t shrinkable_ = 0;  ///< Of kept_, how many lie in files that may shrink.
+  std::size_t accounted_ = 0;
+};
+
+ProgramGraph::ProgramGraph(std::shared_ptr<compiler::Program> program, Ref<Context> context, Ref<Device> device,
+                           std::uint32_t property_flags, bool keeps_strides)
+    : program_(std::move(program)),
+      context_(std::move(context)),
+      device_(std::move(device)),
+      property_flags_(property_flags),
+      keeps_strides_(keeps_strides),
+      arguments_(program_->arguments().size()) {
+  account_constants();
+}
+
+ProgramGraph::~ProgramGraph() { context_->memory()->remove(accounted_); }
+
+void ProgramGraph::account_constants() {
+  const std::size_t bytes = program_->bytes().size_bytes() + program_->constant_bytes();
+  if (bytes > accounted_) context_->memory()->add(bytes - accounted_);
+  if (bytes < accounted_) context_->memory()->remove(accounted_ - bytes);
+  accounted_ = bytes;
+}
+
+ze_result_t ProgramGraph::set_argument(std::uint32_t index, const ArgumentValue& value) {
+  if (index >= program_->arguments().size()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no such graph argument");
+  BoundArgument bound;
+  const std::lock_guard lock(mutex_);
+  if (keeps_strides_) bound.byte_strides = arguments_[index].byte_strides;
+  if (const ze_result_t result = bind_argument(program_->arguments()[index], value, *context_, &bound)) return result;
+  arguments_[index] = {bound.data, std::move(bound.byte_strides), bound.allocation};
+  return ZE_RESULT_SUCCESS;
+}
+
+ze_result_t ProgramGraph::initialize() noexcept {
+  return guarded([&] {
+    const std::uint32_t wanted = program_->settings().target.platform.number;
+    if (wanted != device_->platform().number)
+      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the graph was compiled for platform " + std::to_string(wanted) +
+                                                           ", and this device is " +
+                                                           std::to_string(device_->platform().number));
+    if (const int tiles = program_->settings().target.tiles; tiles > device_->platform().max_tiles)
+      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "the graph was compiled for " + std::to_string(tiles) +
+                                                           " tiles, and this device has " +
+                                                           std::to_string(device_->platform().max_tiles));
+    if (program_->is_loaded()) return ZE_RESULT_SUCCESS;
+    program_->load();
+    const std::lock_guard lock(mutex_);
+    account_constants();
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+ze_result_t ProgramGraph::make_run(std::shared_ptr<ProfilingQuery> query, std::unique_ptr<GraphRun>& run) noexcept {
+  return guarded([&] {
+    auto made =
+        std::make_unique<ProgramGraphRun>(std::static_pointer_cast<ProgramGraph>(shared_from_this()), std::move(query));
+    const auto held = made->hold();  // evict() finds it as soon as it is listed.
+    std::vector<BoundArgument> bound;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const SetArgument& set : arguments_) bound.push_back({set.data, set.byte_strides, set.allocation.lock()});
+      runs_.push_back(made.get());
+    }
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+      const std::string name = "argument " + std::to_string(i) + " '" + program_->arguments()[i].name + "' ";
+      if (bound[i].data && !bound[i].allocation)
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, name + "is set to memory that was freed since");
+      // Shapes may be left out: the largest is meant then.
+      if (bound[i].data)
+        made->bind(i, bound[i]);
+      else if (program_->arguments()[i].role != compiler::Argument::Role::kShape)
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, name + "is not set");
+    }
+    made->prepare();
+    run = std::move(made);
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+ze_result_t ProgramGraph::evict() noexcept {
+  return guarded([&] {
+    const std::lock_guard lock(mutex_);
+    bool all = true;
+    for (ProgramGraphRun* run : runs_) all &= run->release();
+    if (all) program_->unload();
+    account_constants();
+    return ZE_RESULT_SUCCESS;
+  });
+}
+
+const compiler::CompileCache& compile_cache() {
+  static const compiler::CompileCache cache = compiler::CompileCache::from_environment();
+  return cache;
+}
+
+ze_result_t result_of(const Error& error) noexcept {
+  switch (error.code()) {
+    case Code::kUnimplemented:
+      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, error.what());
+    case Code::kResourceExhausted:
+      return fail(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, error.what());
+    case Code::kInternal:
+      return fail(ZE_RESULT_ERROR_UNKNOWN, error.what());
+    default:
+      return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, error.what());
+  }
+}
+
+}  // namespace tenon::npu

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools of slots, and times by layer and by task.
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/drivers/npu/run/profiling.hpp>
+
+namespace tenon::npu {
+namespace {
+
+template <std::size_t Size>
+void put(char (&to)[Size], std::string_view text) {
+  std::memset(to, 0, Size);
+  std::memcpy(to, text.data(), std::min(text.size(), Size - 1));
+}
+
+/// Which engine of an NPU does such work: matrix products, data movement, and all else.
+abi::TaskExecuteType engine_of(std::string_view type) {
+  for (const std::string_view matrix : {"Convolution", "MatMul", "ScaledDotProductAttention", "LSTM", "GRU", "RNN"})
+    if (type.find(matrix) != type.npos) return abi::TaskExecuteType::kDpu;
+  for (const std::string_view movement : {"Reorder", "Reshape", "Transpose", "Concat", "Split", "Slice", "Pad"})
+    if (type.find(movement) != type.npos) return abi::TaskExecuteType::kDma;
+  return abi::TaskExecuteType::kSw;
+}
+
+std::vector<abi::LayerInfo> layers_of(const compiler::Profile& profile) {
+  std::vector<abi::LayerInfo> layers;
+  const auto steps = profile.plan->steps();
+  for (std::size_t i = 0; i < steps.size() && i < profile.timings.size(); ++i) {
+    abi::LayerInfo& layer = layers.emplace_back();
+    put(layer.name, steps[i].node_name);
+    put(layer.layer_type, steps[i].node_type);
+    layer.status = abi::LayerStatus::kExecuted;
+    layer.start_time_ns = static_cast<std::uint64_t>((profile.begin + profile.timings[i].start).count());
+    layer.duration_ns = static_cast<std::uint64_t>(profile.timings[i].duration.count());
+    layer.layer_id = static_cast<std::uint32_t>(i);
+    const auto engine = engine_of(steps[i].node_type);
+    (engine == abi::TaskExecuteType::kDpu   ? layer.dpu_ns
+     : engine == abi::TaskExecuteType::kDma ? layer.dma_ns
+                                            : layer.sw_ns) = layer.duration_ns;
+  }
+  for (const auto& [name, type] : profile.plan->optimized_out()) {
+    abi::LayerInfo& layer = layers.emplace_back();
+    put(layer.name, name);
+    put(layer.layer_type, type);
+    layer.status = abi::LayerStatus::kOptimizedOut;
+    layer.layer_id = static_cast<std::uint32_t>(layers.size() - 1);
+  }
+  return layers;
+}
+
+std::vector<abi::TaskInfo> tasks_of(const compiler::Profile& profile) {
+  std::vector<abi::TaskInfo> tasks;
+  const auto steps = profile.plan->steps();
+  for (std::size_t i = 0; i < steps.size() && i < profile.timings.size(); ++i) {
+    abi::TaskInfo& task = tasks.emplace_back();
+    put(task.name, steps[i].node_name + "/" + steps[i].kernel);
+    put(task.layer_type, steps[i].node_type);
+    task.execute_type = engine_of(steps[i].node_type);
+    task.start_time_ns = static_cast<std::uint64_t>((profile.begin + profile.timings[i].start).count());
+    task.duration_ns = static_cast<std::uint64_t>(profile.timings[i].duration.count());
+    task.task_id = task.parent_layer_id = static_cast<std::uint32_t>(i);
+  }
+  return tasks;
+}
+
+/// As many whole entries as the buffer takes.
+template <typename Info>
+ze_result_t give(const std::vector<Info>& infos, std::uint32_t* size, std::uint8_t* data) {
+  const auto all = static_cast<std::uint32_t>(infos.size() * sizeof(Info));
+  if (data) {
+    const std::uint32_t given = std::min(*size, all) / sizeof(Info) * sizeof(Info);
+    std::memcpy(data, infos.data(), given);
+    *size = given;
+  } else {
+    *size = all;
+  }
+  return ZE_RESULT_SUCCESS;
+}
+
+}  // namespace
+
+void ProfilingQuery::record(const compiler::Profile& profile) {
+  const std::lock_guard lock(mutex_);
+  profile_ = profile;
+}
+
+ze_result_t ProfilingQuery::get_data(abi::ProfilingType type, std::uint32_t* size, std::uint8_t* data) const {
+  const std::lock_guard lock(mutex_);
+  if (!profile_.plan) return fail(ZE_RESULT_NOT_READY, "no profiled run of this query has ended yet");
+  switch (type) {
+    case abi::ProfilingType::kLayer:
+      return give(layers_of(profile_), size, data);
+    case abi::ProfilingType::kTask:
+      return give(tasks_of(profile_), size, data);
+    case abi::ProfilingType::kRaw:
+      return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "there are no raw times here: ask for layers or tasks");
+  }
+  return ZE_RESULT_ERROR_INVALID_ENUMERATION;
+}
+
+ProfilingPool::ProfilingPool(std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) queries_.push_back(std::make_shared<ProfilingQuery>());
+}
+
+std::shared_ptr<ProfilingQuery> ProfilingPool::query(std::uint32_t index) const {
+  return index < queries_.size() ? queries_[index] : nullptr;
+}
+
+}  // namespace tenon::npu

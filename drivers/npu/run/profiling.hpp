@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs measured, and how clients ask for it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include <tenon/drivers/npu/run/graph.hpp>
+
+namespace tenon::npu {
+
+/// A slot of a pool: the last run that was given it leaves its times here.
+/// @thread all members from any thread.
+class ProfilingQuery {
+ public:
+  void record(const compiler::Profile& profile);
+  ze_result_t get_data(abi::ProfilingType type, std::uint32_t* size, std::uint8_t* data) const;
+
+ private:
+  mutable std::mutex mutex_;
+  compiler::Profile profile_;
+};
+
+class ProfilingPool final : public Object {
+ public:
+  using Handle = abi::ProfilingPoolHandle;
+  static constexpr Kind kKind = Kind::kProfilingPool;
+  explicit ProfilingPool(std::uint32_t count);
+  /// Null beyond the pool's size.
+  std::shared_ptr<ProfilingQuery> query(std::uint32_t index) const;
+
+ private:
+  std::vector<std::shared_ptr<ProfilingQuery>> queries_;
+};
+
+class ProfilingQueryObject final : public Object {
+ public:
+  using Handle = abi::ProfilingQueryHandle;
+  static constexpr Kind kKind = Kind::kProfilingQuery;
+  explicit ProfilingQueryObject(std::shared_ptr<ProfilingQuery> given) : query(std::move(given)) {}
+  const std::shared_ptr<ProfilingQuery> query;
+};
+
+}  // namespace tenon::npu

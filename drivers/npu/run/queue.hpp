@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Command queues, and the lists of one submission.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/run/executor.hpp>
+
+namespace tenon::npu {
+
+/// One that the driver knows, for those who ask what memory is used by. @errors std::bad_alloc
+std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device, Priority priority,
+                                        std::uint64_t spin_ns);
+
+class CommandQueue final : public Object {
+ public:
+  using Handle = ze_command_queue_handle_t;
+  static constexpr Kind kKind = Kind::kQueue;
+
+  CommandQueue(Ref<Context> context, const Ref<Device>& device, const ze_command_queue_desc_t& descriptor,
+               Priority priority, std::uint64_t spin_ns)
+      : context_(std::move(context)),
+        device_(device),
+        index_(descriptor.index),
+        is_synchronous_(descriptor.mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS),
+        priority_(priority),
+        executor_(make_executor(*context_, device, priority, spin_ns)) {}
+  ze_command_queue_handle_t handle() const noexcept { return static_cast<ze_command_queue_handle_t>(Object::handle()); }
+  const Context& context() const noexcept { return *context_; }
+  const Device& device() const noexcept { return *device_; }
+  std::uint32_t index() const noexcept { return index_; }
+  bool is_synchronous() const noexcept { return is_synchronous_; }
+  Priority priority() const noexcept { return priority_; }
+  Executor& executor() noexcept { return *executor_; }
+
+ private:
+  const Ref<Context> context_;
+  const Ref<Device> device_;
+  const std::uint32_t index_;
+  const bool is_synchronous_;
+  const Priority priority_;
+  const std::shared_ptr<Executor> executor_;
+};
+
+/// The lists of a submission, taken; given back unless they are handed on.
+class TakenLists {
+ public:
+  TakenLists() = default;
+  TakenLists(const TakenLists&) = delete;
+  TakenLists& operator=(const TakenLists&) = delete;
+  ~TakenLists() {
+    for (const auto& list : kept_) give_back(list);
+    for (const auto& list : many_) give_back(list);
+  }
+  /// @param context, device  of the queue that they are for.
+  ze_result_t take(std::uint32_t count, const ze_command_list_handle_t* handles, const Context& context,
+                   const Device& device) {
+    if (count > kFewLists) {
+      many_.resize(count);
+      pointers_many_.reserve(count);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      Ref<CommandList> list;
+      if (const ze_result_t result = acquire(handles[i], &list)) return result;
+      if (&list->context() != &context)
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is of another context");
+      if (&list->device() != &device)
+        return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is of another device");
+      if (!list->take()) return list->why_not_taken();
+      if (count > kFewLists) {
+        pointers_many_.push_back(list.get());
+        many_[i] = std::move(list);
+      } else {
+        pointers_[i] = list.get();
+        kept_[i] = std::move(list);
+      }
+    }
+    count_ = count;
+    return ZE_RESULT_SUCCESS;
+  }
+  std::span<CommandList* const> lists() const {
+    return count_ > kFewLists ? std::span<CommandList* const>(pointers_many_) : std::span(pointers_).first(count_);
+  }
+  void hand_on() noexcept { handed_on_ = true; }
+
+ private:
+  static constexpr std::size_t kFewLists = 8;
+  void give_back(const Ref<CommandList>& list) const noexcept {
+    if (list && !handed_on_) list->give_back();
+  }
+  std::array<Ref<CommandList>, kFewLists> kept_;
+  std::array<CommandList*, kFewLists> pointers_{};
+  std::vector<Ref<CommandList>> many_;
+  std::vector<CommandList*> pointers_many_;
+  std::size_t count_ = 0;
+  bool handed_on_ = false;
+};
+
+}  // namespace tenon::npu

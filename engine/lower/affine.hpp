@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// From numbers of one meaning to those of another.
+#pragma once
+
+#include <optional>
+
+#include <tenon/engine/kernels/quantize.hpp>
+#include <tenon/engine/plan/places.hpp>
+
+namespace tenon::inline v1::engine {
+
+inline bool is_8_bit(ElementType type) { return type == ElementType::kU8 || type == ElementType::kI8; }
+
+/// What turns numbers that mean `from` into those that mean `to`; nothing stands for real numbers.
+inline kernels::Affine affine_of(const std::optional<Quantization>& from, ElementType from_type,
+                                 const std::optional<Quantization>& to, ElementType to_type) {
+  double scale = from ? from->scale : 1;
+  if (to) scale /= to->scale;
+  return {from_type, to_type, static_cast<float>(scale), to ? static_cast<float>(to->zero_point) : 0.f,
+          from ? static_cast<float>(from->zero_point) : 0.f};
+}
+
+}  // namespace tenon::inline v1::engine

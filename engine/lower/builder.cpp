@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values while lowering: buffers, the layouts that a value lies in, the moves between them, and steps over them.
+#include <algorithm>
+#include <cstring>
+
+#include <tenon/core/error.hpp>
+#include <tenon/engine/lower/affine.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/graph/operation_table.hpp>
+
+namespace tenon::inline v1::engine {
+
+PlanBuilder::PlanBuilder(PlanImpl& plan) : plan_(plan) {
+  // The block that oneDNN's convolutions take on this instruction set.
+  const auto isa = dnnl::get_effective_cpu_isa();
+  using dnnl::cpu_isa;
+  if (!plan.options.blocked_layouts) return;
+  channel_block_ = isa >= cpu_isa::avx512_core ? 16 : isa >= cpu_isa::avx2 ? 8 : 0;
+  if (plan.options.images != Options::Images::kAuto || isa >= cpu_isa::avx512_core_amx) images_ = plan.options.images;
+}
+
+void PlanBuilder::add_values(const NodeVector& order) {
+  for (const auto& node : order) {
+    ids_[node.get()] = static_cast<ValueId>(values_.size());
+    for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+      Value value;
+      value.type = node->get_output_element_type(i);
+      value.shape = node->get_output_shape(i);
+      value.remaining_uses = static_cast<int>(node->count_output_readers(i));
+      if (const auto* constant = as_type<op::v0::Constant>(node.get()))
+        value.constant = constant->get_tensor();
+      else if (const auto known = node->get_output_tensor(i).value())
+        value.constant = *known;
+      tenancy_.set_read(static_cast<ValueId>(values_.size()), value.remaining_uses > 0);
+      values_.push_back(std::move(value));
+      outputs_.emplace_back(node, i);
+    }
+  }
+}
+
+void PlanBuilder::add_variables() {
+  const std::size_t variables = plan_.variables.size();
+  for (std::size_t i = 0; i < 3 * variables; ++i) {
+    const Variable& variable = plan_.variables[i % variables];
+    const std::size_t bytes = i / variables == 1 ? 1 : *checked_size_bytes(variable.type, variable.shape);
+    states_.push_back(add_buffer(BufferKind::kState, bytes, static_cast<std::uint32_t>(i)));
+  }
+}
+
+Place PlanBuilder::add_port(BufferKind kind, std::size_t size_bytes, std::size_t index) {
+  return {add_buffer(kind, size_bytes, static_cast<std::uint32_t>(index)), 0};
+}
+
+ValueId PlanBuilder::id_of(const Output<Node>& output) const {
+  return ids_.at(output.get_node()) + static_cast<ValueId>(output.get_index());
+}
+Value& PlanBuilder::value(const Output<Node>& output) { return values_[id_of(output)]; }
+
+Tensor PlanBuilder::constant_input(const std::shared_ptr<Node>& node, std::size_t index) {
+  if (index >= node->get_input_size()) return {};
+  return input(node, index).constant;
+}
+
+bool PlanBuilder::constant_ints(const std::shared_ptr<Node>& node, std::size_t index,
+                                std::vector<std::int64_t>& values) {
+  const Tensor tensor = constant_input(node, index);
+  if (!tensor || !tensor.is_contiguous()) return false;
+  const auto read = [&]<typename T>(const T* data) { values.assign(data, data + tensor.element_count()); };
+  switch (tensor.element_type()) {
+    case ElementType::kI64:
+      read(tensor.data<std::int64_t>());
+      return true;
+    case ElementType::kI32:
+      read(tensor.data<std::int32_t>());
+      return true;
+    case ElementType::kU64:
+      read(tensor.data<std::uint64_t>());
+      return true;
+    case ElementType::kU32:
+      read(tensor.data<std::uint32_t>());
+      return true;
+    case ElementType::kI16:
+      read(tensor.data<std::int16_t>());
+      return true;
+    case ElementType::kU16:
+      read(tensor.data<std::uint16_t>());
+      return true;
+    case ElementType::kI8:
+      read(tensor.data<std::int8_t>());
+      return true;
+    case ElementType::kU8:
+      read(tensor.data<std::uint8_t>());
+      return true;
+    default:
+      return false;
+  }
+}
+
+BufferId PlanBuilder::add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index) {
+  Buffer buffer;
+  buffer.kind = kind;
+  buffer.size_bytes = size_bytes;
+  buffer.index = index;
+  plan_.buffers.push_back(std::move(buffer));
+  tenancy_.add_buffer(kind != BufferKind::kArena);
+  return static_cast<BufferId>(plan_.buffers.size() - 1);
+}
+
+Place PlanBuilder::constant_place(const Tensor& tensor) {
+  const void* key = tensor.element_count() ? tensor.data() : nullptr;
+  if (const auto found = constants_.find(key); key && found != constants_.end()) return {found->second, 0};
+  const BufferId id = add_buffer(BufferKind::kConstant, tensor.size_bytes());
+  Tensor packed = tensor;
+  if (!tensor.is_contiguous()) {
+    packed = Tensor(tensor.element_type(), tensor.shape());
+    copy_strided(tensor.element_type(), tensor.shape(), tensor.data(), tensor.byte_strides(), packed.data(),
+                 packed.byte_strides());
+  }
+  plan_.buffers[id].constant = packed;
+  if (key) constants_[key] = id;
+  return {id, 0};
+}
+
+Place PlanBuilder::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
+  if (view == desc) return constant_place(tensor);
+  Tensor packed;
+  if (plan_.store && plan_.store->holds(tensor.data())) {
+    packed = plan_.store->find(tensor.data(), view, desc);
+  } else {
+    packed = Tensor(ElementType::kU8, Shape{std::max<std::size_t>(desc.get_size(), 1)});
+    dnnl::stream stream(engine());
+    dnnl::memory from(view, engine(), tensor.data()), to(desc, engine(), packed.data());
+    dnnl::reorder(from, to).execute(stream, from, to);
+    stream.wait();
+  }
+  plan_.packed.push_back({tensor.data(), view, desc, packed});
+  const BufferId id = add_buffer(BufferKind::kConstant, packed.size_bytes());
+  plan_.buffers[id].constant = packed;
+  return {id, 0};
+}
+
+const Value::Variant& PlanBuilder::native(Value& value) {
+  if (value.variants.empty()) {
+    if (!value.constant) throw Error(Code::kInternal, "CPU engine: a value is read before it is made");
+    const Place place = constant_place(value.constant);
+    add_variant(value, {place, plain_desc(value.type, value.shape), true, true});
+  }
+  return value.variants.front();
+}
+
+Place PlanBuilder::plain(Value& value) {
+  native(value);
+  for (const auto& variant : value.variants)
+    if (variant.plain) return variant.place;
+  return in_layout(value, plain_desc(value.type, value.shape));
+}
+
+Value::Variant PlanBuilder::packed(Value& value) {
+  const Value::Variant from = native(value);
+  for (const auto& variant : value.variants)
+    if (variant.packed && variant.desc.get_data_type() == from.desc.get_data_type()) return variant;
+  in_layout(value, plain_desc(element_type(from.desc), value.shape));
+  return value.variants.back();
+}
+
+Place PlanBuilder::in_layout(Value& value, const md& desc) {
+  const Value::Variant from = native(value);
+  const bool wants_plain = is_plain(desc, value.shape, value.type);
+  for (const auto& variant : value.variants) {
+    if (variant.desc == desc || (wants_plain && variant.plain)) return variant.place;
+  }
+  if (value.constant && from.plain) {
+    const Place place = packed_constant(value.constant, from.desc, desc);
+    add_variant(value, {place, desc, wants_plain, is_packed(desc, value.shape)});
+    return place;
+  }
+  const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
+  add_reorder(value, from, place, desc, value.quantization);
+  plan_.steps.back()->info.node_name = outputs_[id_of(value)].first->get_friendly_name() + "/reorder";
+  add_variant(value, {place, desc, wants_plain, is_packed(desc, value.shape)});
+  return place;
+}
+
+void PlanBuilder::add_move(Place from, const md& from_desc, Place to, const md& to_desc) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::reorder::primitive_desc reorder(engine(), from_desc, engine(), to_desc, attributes);
+  auto step = std::make_unique<PrimitiveStep>();
+  step->engine = engine();
+  step->primitive = dnnl::reorder(reorder);
+  step->info.node_type = "Reorder";
+  step->info.kernel = reorder.impl_info_str();
+  add_argument(*step, DNNL_ARG_FROM, from, from_desc);
+  add_argument(*step, DNNL_ARG_TO, to, to_desc, true);
+  add_scratchpad(*step, reorder.scratchpad_desc());
+  plan_.steps.push_back(std::move(step));
+}
+
+void PlanBuilder::add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count) {
+  auto step = std::make_unique<KernelStep>();
+  step->info.node_type = "Reorder";
+  step->info.kernel = "affine:" + std::string(name(what.from)) + "-" + std::string(name(what.to));
+  step->operands = {{from, false}, {to, true}};
+  step->kernel = [what, count](std::span<void* const> p) { kernels::affine(what, p[0], p[1], count); };
+  plan_.steps.push_back(std::move(step));
+}
+
+void PlanBuilder::add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
+                              const std::optional<Quantization>& quantization) {
+  const bool reads_8_bit = source.quantization && is_8_bit(element_type(from.desc)),
+             writes_8_bit = quantization && is_8_bit(element_type(desc));
+  if ((!reads_8_bit && !writes_8_bit) || (reads_8_bit && writes_8_bit && *source.quantization == *quantization))
+    return add_move(from.place, from.desc, to, desc);
+  // oneDNN 3.2's reorders with zero points give wrong numbers for some extents: numbers change by a kernel of ours,
+  // where they lie without gaps, before or after they move.
+  const kernels::Affine what = affine_of(reads_8_bit ? source.quantization : std::nullopt, element_type(from.desc),
+                                         writes_8_bit ? quantization : std::nullopt, element_type(desc));
+  const std::size_t count = element_count(source.shape);
+  const md changed = retyped(from.desc, what.to), moved = retyped(desc, what.from);
+  const bool change_first = is_dense(from.desc) && changed.get_ndims(),
+             move_first = is_dense(desc) && moved.get_ndims();
+  if (change_first && changed == desc) return add_affine(what, from.place, to, count);
+  if (move_first && (reads_8_bit || !change_first)) {
+    const Place middle = scratch(moved.get_size());
+    add_move(from.place, from.desc, middle, moved);
+    return add_affine(what, middle, to, count);
+  }
+  if (change_first) {
+    const Place middle = scratch(changed.get_size());
+    add_affine(what, from.place, middle, count);
+    return add_move(middle, changed, to, desc);
+  }
+  const md plain_from = plain_desc(what.from, source.shape), plain_to = plain_desc(what.to, source.shape);
+  const Place packed = scratch(plain_from.get_size()), middle = scratch(plain_to.get_size());
+  add_move(from.place, from.desc, packed, plain_from);
+  add_affine(what, packed, middle, count);
+  add_move(middle, plain_to, to, desc);
+}
+
+bool PlanBuilder::lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc) {
+  const Value::Variant from = native(source);
+  if (from.desc.get_ndims() == 0) return false;
+  const Place to{add_buffer(BufferKind::kArena, desc.get_size()), 0};
+  add_reorder(source, from, to, desc, made.quantization);
+  StepInfo& info = plan_.steps.back()->info;
+  info.node_name = node->get_friendly_name();
+  info.node_type = node->get_type_name();
+  define_view(made, desc, to);
+  return true;
+}
+
+Value::Variant PlanBuilder::real(Value& value) {
+  const Value::Variant from = native(value);
+  if (!value.quantization || !is_8_bit(element_type(from.desc))) return from;
+  for (const auto& variant : value.variants)
+    if (!is_8_bit(element_type(variant.desc))) return variant;
+  // As it lies, but real.
+  in_layout(value, retyped(from.desc, compute_type()));
+  return value.variants.back();
+}
+
+Place PlanBuilder::define(Value& value, const md& desc) {
+  if (desc.get_ndims() == 0) return define_plain(value);
+  const Place place{add_buffer(BufferKind::kArena, desc.get_size()), 0};
+  define_at(value, desc, place);
+  return place;
+}
+
+Place PlanBuilder::define_plain(Value& value) {
+  const Place place{add_buffer(BufferKind::kArena, *checked_size_bytes(value.type, value.shape)), 0};
+  define_at(value, plain_desc(value.type, value.shape), place);
+  return place;
+}
+
+void PlanBuilder::define_at(Value& value, const md& desc, Place place, bool by_next_step) {
+  const bool undescribed = desc.get_ndims() == 0;
+  const bool packed = undescribed || is_packed(desc, value.shape);
+  add_variant(value, {place, desc, packed && (undescribed || element_type(desc) == value.type), packed});
+  const auto id = id_of(value);
+  const auto step = static_cast<std::ptrdiff_t>(plan_.steps.size()) - (by_next_step ? 0 : 1);
+  plan_.made.push_back(
+      {outputs_[id].first, outputs_[id].second, value.type, value.shape, place, desc, step, value.quantization});
+}
+
+md PlanBuilder::blocked_desc(const Shape& shape, ElementType type) const {
+  using tag = dnnl::memory::format_tag;
+  if (channel_block_ == 0 || shape.size() < 3 || shape.size() > 5) return {};
+  const bool wide = channel_block_ == 16;
+  const tag tags[] = {wide ? tag::nCw16c : tag::nCw8c, wide ? tag::nChw16c : tag::nChw8c,
+                      wide ? tag::nCdhw16c : tag::nCdhw8c};
+  return md(to_dims(shape), data_type(type), tags[shape.size() - 3]);
+}
+
+Place PlanBuilder::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }
+
+void PlanBuilder::add_variant(Value& value, Value::Variant variant) {
+  const std::size_t size =
+      variant.desc.get_ndims() ? variant.desc.get_size() : *checked_size_bytes(value.type, value.shape);
+  tenancy_.add_extent(id_of(value), variant.place, size);
+  value.variants.push_back(std::move(variant));
+}
+
+void PlanBuilder::change_uses(Value& value, int change) {
+  value.remaining_uses += change;
+  tenancy_.set_read(id_of(value), value.remaining_uses > 0);
+}
+
+std::vector<Read> PlanBuilder::reads_of(const Value& value) const { return tenancy_.extents(id_of(value)); }
+
+bool PlanBuilder::may_overwrite(const Read& over, const std::vector<Read>& others) {
+  return options().fuse && plan_.buffers[over.place.buffer].kind == BufferKind::kArena &&
+         tenancy_.may_overwrite(over, others);
+}
+
+Place PlanBuilder::define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others) {
+  if (!may_overwrite(over, others)) return define(value, desc);
+  define_at(value, desc, over.place);
+  return over.place;
+}
+
+void PlanBuilder::may_share(Place a, Place b) { tenancy_.may_share(a.buffer, b.buffer); }
+
+void PlanBuilder::request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step) {
+  may_share(part, whole);
+  requests_.push_back({part, size_bytes, whole, step});
+}
+
+// -- Steps
+
+void PlanBuilder::add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written) {
+  step.arguments.emplace_back(argument, desc);
+  step.operands.push_back({place, written});
+}
+
+void PlanBuilder::add_scratchpad(PrimitiveStep& step, const md& scratchpad) {
+  if (scratchpad.get_size() > 0)
+    add_argument(step, DNNL_ARG_SCRATCHPAD, scratch(scratchpad.get_size()), scratchpad, true);
+}
+
+PrimitiveStep& PlanBuilder::add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive,
+                                          std::string kernel) {
+  auto step = std::make_unique<PrimitiveStep>();
+  step->engine = engine();
+  step->primitive = primitive;
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  PrimitiveStep& added = *step;
+  plan_.steps.push_back(std::move(step));
+  return added;
+}
+
+void PlanBuilder::add_step(const std::shared_ptr<Node>& node, std::unique_ptr<Step> step, std::string kernel) {
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  plan_.steps.push_back(std::move(step));
+}
+
+KernelStep& PlanBuilder::add_kernel(const std::shared_ptr<Node>& node, std::string kernel,
+                                    const std::vector<Place>& read, const std::vector<Place>& written,
+                                    KernelStep::Kernel function) {
+  auto step = std::make_unique<KernelStep>();
+  step->info = {node->get_friendly_name(), node->get_type_name(), std::move(kernel), {}, false};
+  for (Place place : read) step->operands.push_back({place, false});
+  for (Place place : written) step->operands.push_back({place, true});
+  step->kernel = std::move(function);
+  KernelStep& added = *step;
+  plan_.steps.push_back(std::move(step));
+  return added;
+}
+
+void PlanBuilder::note_fused(const Chain& chain) {
+  StepInfo& info = plan_.steps.back()->info;
+  info.node_name = chain.anchor()->get_friendly_name();
+  for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
+    info.fused.push_back(chain.nodes[i]->get_friendly_name());
+    note_optimized_out(chain.nodes[i]);
+  }
+}
+
+void PlanBuilder::note_optimized_out(const std::shared_ptr<Node>& node) {
+  plan_.optimized_out.emplace_back(node->get_friendly_name(), node->get_type_name());
+}
+
+void PlanBuilder::lower_reference(const std::shared_ptr<Node>& node) {
+  if (!node->operation().evaluate) {
+    throw Error(Code::kUnimplemented, "CPU: " + node->describe() + " has no kernel for these types and shapes");
+  }
+  auto step = std::make_unique<ReferenceStep>();
+  step->info = {node->get_friendly_name(), node->get_type_name(), "reference", {}, true};
+  step->node = node;
+  step->input_count = node->get_input_size();
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    Value& source = input(node, i);
+    step->operands.push_back({plain(source), false});
+    step->tensors.emplace_back(source.type, source.shape);
+  }
+  for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+    Value& made = value(node->output(i));
+    step->operands.push_back({define_plain(made), true});
+    step->tensors.emplace_back(made.type, made.shape);
+  }
+  plan_.steps.push_back(std::move(step));
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan is built with while nodes are lowered: values and their layouts in memory, places, steps.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <tenon/engine/kernels/quantize.hpp>
+#include <tenon/engine/lower/tenancy.hpp>
+#include <tenon/engine/plan/plan.hpp>
+#include <tenon/graph/model_ops.hpp>
+
+namespace tenon::inline v1::engine {
+
+/// A tensor of the graph, in one or several layouts. The type that its elements lie in is part of a layout: f32 values
+/// may lie as bf16, or as 8-bit numbers when the value says what these mean.
+struct Value {
+  ElementType type = ElementType::kUndefined;
+  Shape shape;
+  struct Variant {
+    Place place;
+    md desc;             ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
+    bool plain = true;   ///< Packed row-major in the value's own type.
+    bool packed = true;  ///< Packed row-major, in whatever type `desc` says.
+  };
+  std::vector<Variant> variants;
+  std::optional<Quantization> quantization;  ///< Of 8-bit variants of a real value.
+  Tensor constant;                           ///< Not empty: known at compile time.
+  int remaining_uses = 0;                    ///< Readers that are not lowered yet.
+};
+
+/// That one buffer become a part of another, once all is lowered; else the step goes on copying.
+struct PartRequest {
+  Place part;
+  std::size_t size_bytes;
+  Place whole;
+  std::size_t step;  ///< Index of the step that copies.
+};
+
+/// The nodes that an anchor computes in one step: itself and the element-wise nodes after it.
+struct Chain {
+  std::vector<std::shared_ptr<Node>> nodes;  ///< nodes[0] is the anchor.
+  const std::shared_ptr<Node>& anchor() const { return nodes.front(); }
+  const std::shared_ptr<Node>& last() const { return nodes.back(); }
+};
+
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(PlanImpl& plan);
+
+  PlanImpl& plan() { return plan_; }
+  const Options& options() const { return plan_.options; }
+  const dnnl::engine& engine() const { return plan_.engine; }
+
+  Value& value(const Output<Node>& output);
+  Value& input(const std::shared_ptr<Node>& node, std::size_t index) { return value(node->input_value(index)); }
+  /// The constant that feeds input i; empty when it is none or the input is missing.
+  Tensor constant_input(const std::shared_ptr<Node>& node, std::size_t index);
+  /// Integers of a constant input of any integer type. @return false when it is not constant.
+  bool constant_ints(const std::shared_ptr<Node>& node, std::size_t index, std::vector<std::int64_t>& values);
+
+  /// Place of the value packed row-major; adds a reorder when it only exists otherwise.
+  Place plain(Value& value);
+  /// A row-major variant in the type that the value lies in: what a step may read that only moves elements.
+  Value::Variant packed(Value& value);
+  /// The native variant, or where that holds 8-bit numbers of a real value: real ones.
+  Value::Variant real(Value& value);
+  /// A step that makes `made` out of `source` in another layout or type.
+  bool lower_reorder(const std::shared_ptr<Node>& node, Value& source, Value& made, const md& desc);
+  /// Place of the value in layout `desc` (same dims); adds a reorder when it does not exist so.
+  Place in_layout(Value& value, const md& desc);
+  /// The variant that costs nothing: the one that its step made.
+  const Value::Variant& native(Value& value);
+
+  /// A fresh buffer for the value in that layout.
+  Place define(Value& value, const md& desc);
+  Place define_plain(Value& value);
+  /// The value lies at `place`, which another value owns or shares: the next step writes it there...
+  void define_at(Value& value, const md& desc, Place place) { define_at(value, desc, place, true); }
+  /// ...or the bytes there are its elements already.
+  void define_view(Value& value, const md& desc, Place place) { define_at(value, desc, place, false); }
+  /// Fresh memory for the duration of one step.
+  Place scratch(std::size_t size_bytes);
+  Place constant_place(const Tensor& tensor);
+  /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
+  Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
+
+  /// Where the bytes of `value` lie now, in every layout: what a step may read of it.
+  std::vector<Read> reads_of(const Value& value) const;
+  /// A step that reads `over`, and `others` while it writes, may write its result over it: the memory is the arena's,
+  /// nothing that is still to be lowered reads a byte of it, and what the step itself reads there it reads element by
+  /// element. Call it while lowering the step. @cost amortised constant.
+  bool may_overwrite(const Read& over, const std::vector<Read>& others = {});
+  /// Over `over` when that is allowed, else in memory of its own.
+  Place define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others = {});
+  /// Says that the bytes of both places will be the same memory (in-place concatenation).
+  void may_share(Place a, Place b);
+  /// Memory of a variable, of the byte that says whether it has a value, and of the value that it gets in this run.
+  Place state_place(std::size_t index) const { return {states_[index], 0}; }
+  Place state_is_set_place(std::size_t index) const { return {states_[states_.size() / 3 + index], 0}; }
+  Place state_next_place(std::size_t index) const { return {states_[states_.size() / 3 * 2 + index], 0}; }
+  /// Asks that `part` be placed inside `whole` at its offset. Granted or not after all nodes are lowered: a step that
+  /// copies is added now and dropped when it is granted.
+  void request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step);
+
+  /// Adds a oneDNN step for `node`. Every operand after `inputs` is written.
+  PrimitiveStep& add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive, std::string kernel);
+  void add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written = false);
+  void add_scratchpad(PrimitiveStep& step, const md& scratchpad);
+  void add_step(const std::shared_ptr<Node>& node, std::unique_ptr<Step> step, std::string kernel);
+  KernelStep& add_kernel(const std::shared_ptr<Node>& node, std::string kernel, const std::vector<Place>& read,
+                         const std::vector<Place>& written, KernelStep::Kernel function);
+  std::size_t step_count() const { return plan_.steps.size(); }
+  /// Names the nodes that the last step also computes.
+  void note_fused(const Chain& chain);
+  void note_optimized_out(const std::shared_ptr<Node>& node);
+
+  /// A step by the reference kernel on packed tensors.
+  void lower_reference(const std::shared_ptr<Node>& node);
+
+  /// Channels per block that this CPU's convolutions like: 16, 8, or 0 for none.
+  int channel_block() const { return channel_block_; }
+  /// Convolutions of this type read and write images with the channels innermost, not in blocks: oneDNN's kernels for
+  /// AMX take no other layout.
+  bool prefers_channels_last(ElementType type) const {
+    return images_ == Options::Images::kChannelsLast ||
+           (images_ == Options::Images::kAuto && type == ElementType::kBf16);
+  }
+  /// Blocked layout for [N, C, spatial...]; undefined when blocks are off.
+  md blocked_desc(const Shape& shape, ElementType type = ElementType::kF32) const;
+  /// What f32 values of the node that is lowered now are computed in; their own type is a layout like any other.
+  ElementType compute_type() const { return is_precise_ ? ElementType::kF32 : plan_.options.precision; }
+  /// A convolution, matrix product or attention reads the node's value, be it over other operations.
+  bool is_before_product(const Node* node) const { return before_products_.count(node) > 0; }
+
+  // -- For the walk over the model.
+
+  /// A value for each output of these nodes; all that lowering functions may ask for.
+  void add_values(const NodeVector& order);
+  bool has_values_of(const Node* node) const { return ids_.count(node) > 0; }
+  /// Memory for each of the plan's variables.
+  void add_variables();
+  /// Memory that the user binds to a port.
+  Place add_port(BufferKind kind, std::size_t size_bytes, std::size_t index);
+  /// So many readers more are still to be lowered.
+  void change_uses(Value& value, int change);
+  void set_before_products(std::unordered_set<const Node*> nodes) { before_products_ = std::move(nodes); }
+  /// The node that is lowered now stays in f32: see precise.hpp.
+  void set_precise(bool precise) { is_precise_ = precise; }
+  const std::vector<PartRequest>& part_requests() const { return requests_; }
+
+ private:
+  void define_at(Value& value, const md& desc, Place place, bool by_next_step);
+  ValueId id_of(const Output<Node>& output) const;
+  ValueId id_of(const Value& value) const { return static_cast<ValueId>(&value - values_.data()); }
+  BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
+  /// Adds a layout that the value lies in, and keeps account of who may still read the memory.
+  void add_variant(Value& value, Value::Variant variant);
+  /// From a variant of `source` to `to`, whose 8-bit numbers mean `quantization`.
+  void add_reorder(const Value& source, const Value::Variant& from, Place to, const md& desc,
+                   const std::optional<Quantization>& quantization);
+  void add_move(Place from, const md& from_desc, Place to, const md& to_desc);
+  void add_affine(const kernels::Affine& what, Place from, Place to, std::size_t count);
+
+  PlanImpl& plan_;
+  std::unordered_map<const Node*, ValueId> ids_;  ///< Of each node's first output; the others follow.
+  std::unordered_set<const Node*> before_products_;
+  std::vector<Value> values_;
+  std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
+  Tenancy tenancy_;
+  std::vector<PartRequest> requests_;
+  std::map<const void*, BufferId> constants_;
+  std::vector<BufferId> states_;
+  int channel_block_ = 0;
+  bool is_precise_ = false;                            ///< The node that is lowered now: see precise.hpp.
+  Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only where the CPU has AMX.
+};
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which element-wise nodes an anchor (convolution, matrix product...) may compute on its way out, and as which
+// post-ops.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/engine/lower/builder.hpp>
+
+namespace tenon::inline v1::engine {
+
+/// An element-wise function of one tensor in oneDNN's terms.
+struct Activation {
+  dnnl::algorithm algorithm;
+  float alpha = 0, beta = 0;
+};
+
+/// The activation that a node computes on its input 0; nothing when it is none, or its parameters are not constant.
+std::optional<Activation> activation_of(PlanBuilder& builder, const std::shared_ptr<Node>& node);
+/// oneDNN's algorithm of a binary element-wise node.
+std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node);
+
+/// Finds all chains of a model before lowering.
+class ChainFinder {
+ public:
+  ChainFinder(PlanBuilder& builder, const NodeVector& order);
+  /// The chain that holds the node; null when it stands alone.
+  const Chain* chain_of(const std::shared_ptr<Node>& node) const;
+
+ private:
+  std::vector<std::unique_ptr<Chain>> chains_;
+  std::unordered_map<const Node*, const Chain*> by_node_;
+};
+
+/// The post-ops of a chain, first described, then (once a kernel was found) given their places.
+class PostOps {
+ public:
+  /// Index of the first node that the caller has not taken in another way (as its bias).
+  PostOps(PlanBuilder& builder, const Chain& chain, std::size_t begin)
+      : builder_(builder), chain_(chain), begin_(begin) {}
+
+  /// Describes the post-ops for a result of `shape` in layout `desc`. When the kernel works on other dims than the
+  /// graph's (a folded matrix product), `dims` are those; the element order is the same. @return false: cannot be
+  /// expressed.
+  bool describe(const Shape& shape, const md& desc, dnnl::primitive_attr& attributes);
+  /// The numbers that the result is rounded to, when its layout has 8 bits: what the chain's last node asks for.
+  std::optional<Quantization> quantization() const;
+  /// Place of the result: that of the summed tensor when there is one, else a fresh one; defines the value of the last
+  /// node. Adds the reorders that operands need, so call it before the kernel's own step is added.
+  Place define_result(const md& desc);
+  /// Adds the arguments of binary post-ops.
+  void add_arguments(PrimitiveStep& step);
+  /// "+relu+sum", for the kernel's name.
+  const std::string& name() const { return name_; }
+
+ private:
+  struct Binary {
+    int argument;
+    Value* value;
+    md desc;        ///< In the kernel's dims.
+    md value_desc;  ///< In the value's own dims.
+    Place place;
+  };
+  bool may_sum(Value& other, std::size_t at);
+  PlanBuilder& builder_;
+  const Chain& chain_;
+  std::size_t begin_;
+  std::vector<Binary> binaries_;
+  Value* sum_ = nullptr;
+  std::string name_;
+};
+
+/// The operand of `node` that is not `previous`'s output.
+std::size_t other_operand(const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous);
+/// The values that a constant operand of `node` (the one that is not `previous`) has along axis `axis` of `shape`, when
+/// it varies along that axis alone or not at all. @return nothing when there is no such operand.
+std::optional<std::vector<float>> axis_constant(PlanBuilder& builder, const std::shared_ptr<Node>& node,
+                                                const std::shared_ptr<Node>& previous, const Shape& shape,
+                                                std::size_t axis);
+/// As a flat tensor; empty when there is none.
+Tensor axis_tensor(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+                   const Shape& shape, std::size_t axis);
+/// The same when the node is an Add: a bias.
+Tensor bias_of(PlanBuilder& builder, const std::shared_ptr<Node>& node, const std::shared_ptr<Node>& previous,
+               const Shape& shape, std::size_t axis);
+
+/// y = scale * x + shift per channel: the leading nodes of a chain that a convolution can take into its weights.
+struct ChannelAffine {
+  std::vector<float> scale, shift;
+  bool has_scale = false, has_shift = false;
+  std::size_t end = 1;  ///< First node that is not part of it.
+};
+ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Shape& shape);
+
+}  // namespace tenon::inline v1::engine

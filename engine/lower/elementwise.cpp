@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element-wise operations that stand alone: activations and same-layout binaries on oneDNN, broadcasting ones by our
+// loops.
+#include <cmath>
+
+#include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/lower/8_bit.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/precision.hpp>
+#include <tenon/engine/lower/table.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using dnnl::algorithm;
+
+/// Of what oneDNN calls so, where there is a kernel of ours.
+std::optional<kernels::Elementwise> small_kernel(algorithm algo) {
+  using kernels::Elementwise;
+  switch (algo) {
+    case algorithm::eltwise_relu:
+      return Elementwise::kRelu;
+    case algorithm::eltwise_logistic:
+      return Elementwise::kSigmoid;
+    case algorithm::eltwise_tanh:
+      return Elementwise::kTanh;
+    case algorithm::eltwise_clip:
+      return Elementwise::kClip;
+    case algorithm::eltwise_elu:
+      return Elementwise::kElu;
+    case algorithm::eltwise_abs:
+      return Elementwise::kAbs;
+    case algorithm::eltwise_sqrt:
+      return Elementwise::kSqrt;
+    case algorithm::eltwise_exp:
+      return Elementwise::kExp;
+    case algorithm::eltwise_linear:
+      return Elementwise::kLinear;
+    case algorithm::eltwise_hardsigmoid:
+      return Elementwise::kHardSigmoid;
+    case algorithm::eltwise_hardswish:
+      return Elementwise::kHardSwish;
+    case algorithm::eltwise_swish:
+      return Elementwise::kSwish;
+    case algorithm::binary_add:
+      return Elementwise::kAdd;
+    case algorithm::binary_sub:
+      return Elementwise::kSubtract;
+    case algorithm::binary_mul:
+      return Elementwise::kMultiply;
+    case algorithm::binary_div:
+      return Elementwise::kDivide;
+    case algorithm::binary_max:
+      return Elementwise::kMaximum;
+    case algorithm::binary_min:
+      return Elementwise::kMinimum;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Tensors in one layout, so few elements that calling oneDNN would cost more than they. The elements must lie without
+/// padding: these kernels would not leave it zero.
+std::optional<kernels::Elementwise> small_kernel(algorithm algo, const Shape& shape, const md& layout) {
+  if (element_count(shape) > kernels::kSmallElements || element_type(layout) != ElementType::kF32 || !is_dense(layout))
+    return std::nullopt;
+  return small_kernel(algo);
+}
+
+void add_small(PlanBuilder& builder, const std::shared_ptr<Node>& node, kernels::Elementwise what,
+               const std::vector<Place>& from, Place to, float alpha = 0, float beta = 0) {
+  auto step = std::make_unique<ElementwiseStep>();
+  step->function = kernels::elementwise(what);
+  step->count = element_count(node->get_output_shape(0));
+  step->alpha = alpha;
+  step->beta = beta;
+  for (const Place place : from) step->operands.push_back({place, false, true});
+  step->operands.push_back({to, true});
+  builder.add_step(node, std::move(step), "small");
+}
+
+bool lower_activation(PlanBuilder& builder, const Chain& chain) {
+  if (chain.nodes.size() > 1) return lower_8_bit_activation(builder, chain);
+  const auto& node = chain.anchor();
+  const auto activation = activation_of(builder, node);
+  if (!activation || element_count(node->get_output_shape(0)) == 0) return false;
+  Value& source = builder.input(node, 0);
+  const auto variant = builder.real(source);
+  const ElementType lies_in = element_type(variant.desc);
+  if (lies_in != ElementType::kF32 && lies_in != builder.compute_type()) return false;
+  if (const auto what = small_kernel(activation->algorithm, source.shape, variant.desc)) {
+    const Place to =
+        builder.define_over(builder.value(node->output(0)), variant.desc, {variant.place, variant.desc.get_size()});
+    add_small(builder, node, *what, {variant.place}, to, activation->alpha, activation->beta);
+    return true;
+  }
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::eltwise_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
+                                                 activation->algorithm, variant.desc, variant.desc, activation->alpha,
+                                                 activation->beta, attributes, true);
+  if (!pd) return false;
+  Value& made = builder.value(node->output(0));
+  const Place to = builder.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
+  auto& step = builder.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
+  builder.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
+  builder.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
+  return true;
+}
+
+// -- Binary
+
+/// Both operands of the output's shape, in one layout.
+bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, algorithm algo) {
+  Value& x = builder.input(node, 0);
+  Value& y = builder.input(node, 1);
+  // The layout of the larger effort wins: a constant can be reordered for nothing, a blocked one is likely read blocked
+  // next.
+  md layout = builder.real(x).desc;
+  if (x.constant || (builder.native(x).packed && !y.constant && !builder.native(y).packed))
+    layout = builder.real(y).desc;
+  if (feeds_softmax(*node)) layout = retyped(layout, ElementType::kF32);
+  const ElementType lies_in = element_type(layout);
+  if (lies_in != ElementType::kF32 && lies_in != builder.compute_type()) return false;
+  if (layout.get_ndims() == 0) return false;
+  // What fills blocks up is 0 and must stay so, since the next kernel multiplies it: 0 / 0 would be no number.
+  if (algo == algorithm::binary_div && !is_dense(layout)) layout = plain_desc(lies_in, x.shape);
+  if (const auto what = small_kernel(algo, x.shape, layout)) {
+    const Place a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
+    const std::size_t bytes = layout.get_size();
+    add_small(builder, node, *what, {a, b},
+              builder.define_over(builder.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
+    return true;
+  }
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::binary::primitive_desc pd(builder.engine(), algo, layout, layout, layout, attributes, true);
+  if (!pd || is_slow(pd.impl_info_str())) return false;
+  const Place a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
+  Value& made = builder.value(node->output(0));
+  const std::size_t bytes = layout.get_size();
+  const Place to = builder.define_over(made, layout, {a, bytes}, {{b, bytes, true}});
+  auto& step = builder.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
+  builder.add_argument(step, DNNL_ARG_SRC_0, a, layout);
+  builder.add_argument(step, DNNL_ARG_SRC_1, b, layout);
+  builder.add_argument(step, DNNL_ARG_DST, to, layout, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
+  return true;
+}
+
+template <typename T, typename Function>
+KernelStep::Kernel binary_kernel(kernels::Walk<3> walk, Function function) {
+  return [walk = std::move(walk), function](std::span<void* const> p) {
+    T* out = static_cast<T*>(p[2]);
+    const T* x = static_cast<const T*>(p[0]);
+    const T* y = static_cast<const T*>(p[1]);
+    const std::size_t inner = walk.inner();
+    const auto dx = walk.inner_stride(1), dy = walk.inner_stride(2);
+    kernels::parallel(walk.rows(), walk.rows() * inner * 3 * sizeof(T), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t row = begin; row < end; ++row) {
+        const auto at = walk.offsets(row);
+        T* o = out + at[0];
+        const T *a = x + at[1], *b = y + at[2];
+        if (dx == 1 && dy == 1) {
+          for (std::size_t i = 0; i < inner; ++i) o[i] = function(a[i], b[i]);
+        } else if (dx == 1 && dy == 0) {
+          const T c = *b;
+          for (std::size_t i = 0; i < inner; ++i) o[i] = function(a[i], c);
+        } else if (dx == 0 && dy == 1) {
+          const T c = *a;
+          for (std::size_t i = 0; i < inner; ++i) o[i] = function(c, b[i]);
+        } else {
+          for (std::size_t i = 0; i < inner; ++i) {
+            const auto n = static_cast<std::ptrdiff_t>(i);
+            o[i] = function(a[n * dx], b[n * dy]);
+          }
+        }
+      }
+    });
+  };
+}
+
+template <typename T>
+KernelStep::Kernel kernel_of(algorithm algo, const kernels::Walk<3>& walk) {
+  // Integers wrap as two's complement, which signed arithmetic in C++ does not promise.
+  using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>, std::type_identity<T>>::type;
+  switch (algo) {
+    case algorithm::binary_add:
+      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) + static_cast<U>(b)); });
+    case algorithm::binary_sub:
+      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) - static_cast<U>(b)); });
+    case algorithm::binary_mul:
+      return binary_kernel<T>(walk, [](T a, T b) { return static_cast<T>(static_cast<U>(a) * static_cast<U>(b)); });
+    case algorithm::binary_max:
+      return binary_kernel<T>(walk, [](T a, T b) { return a < b ? b : a; });
+    case algorithm::binary_min:
+      return binary_kernel<T>(walk, [](T a, T b) { return b < a ? b : a; });
+    case algorithm::binary_div:
+      if constexpr (std::is_floating_point_v<T>) return binary_kernel<T>(walk, [](T a, T b) { return a / b; });
+      return {};
+    default:
+      return {};
+  }
+}
+
+bool lower_binary(PlanBuilder& builder, const Chain& chain) {
+  if (chain.nodes.size() > 1) return lower_8_bit_binary(builder, chain);
+  const auto& node = chain.anchor();
+  const auto algo = binary_of(node);
+  const ElementType type = node->get_output_element_type(0);
+  if (!algo || node->get_input_element_type(0) != type || node->get_input_element_type(1) != type) return false;
+  const Shape shape = node->get_output_shape(0);
+  if (element_count(shape) == 0) return false;
+  if (type == ElementType::kF32 && node->get_input_shape(0) == shape && node->get_input_shape(1) == shape &&
+      lower_same_shape(builder, node, *algo))
+    return true;
+  Value& x = builder.input(node, 0);
+  Value& y = builder.input(node, 1);
+  Shape ones(shape.size(), 1);
+  const auto walk = kernels::make_walk<3>(
+      shape, {kernels::broadcast_strides(shape, shape), kernels::broadcast_strides(x.shape, shape),
+              kernels::broadcast_strides(y.shape, shape)});
+  KernelStep::Kernel kernel;
+  switch (type) {
+    case ElementType::kF32:
+      kernel = kernel_of<float>(*algo, walk);
+      break;
+    case ElementType::kI32:
+      kernel = kernel_of<std::int32_t>(*algo, walk);
+      break;
+    case ElementType::kI64:
+      kernel = kernel_of<std::int64_t>(*algo, walk);
+      break;
+    default:
+      break;
+  }
+  if (!kernel) return false;
+  const Place a = builder.plain(x), b = builder.plain(y);
+  const Place to = builder.define_plain(builder.value(node->output(0)));
+  auto& step = builder.add_kernel(node, "loop", {a, b}, {to}, std::move(kernel));
+  step.operands[0].in_step = element_count(x.shape) == element_count(shape);
+  step.operands[1].in_step = element_count(y.shape) == element_count(shape);
+  return true;
+}
+
+}  // namespace
+
+void register_elementwise(LoweringTable& table) {
+  for (const char* type : {"Relu", "Sigmoid", "Tanh", "Clamp", "Elu", "Abs", "Sqrt", "Exp", "Negative", "HSwish",
+                           "HSigmoid", "Mish", "SoftPlus", "Gelu", "Swish", "PRelu"})
+    table[type] = {lower_activation, true};
+  for (const char* type : {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum"})
+    table[type] = {lower_binary, true};
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather, Broadcast, Tile, Pad and Convert by loops of ours.
+#include <cstring>
+
+#include <tenon/engine/kernels/copy.hpp>
+#include <tenon/engine/kernels/half.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using Strides = std::vector<std::ptrdiff_t>;
+
+template <typename Index>
+KernelStep::Kernel gather_kernel(std::size_t outer, std::size_t extent, std::size_t count, std::size_t inner_bytes) {
+  return [=](std::span<void* const> p) {
+    const char* data = static_cast<const char*>(p[0]);
+    const Index* indices = static_cast<const Index*>(p[1]);
+    char* out = static_cast<char*>(p[2]);
+    const auto size = static_cast<std::int64_t>(extent);
+    kernels::parallel(outer * count, 2 * outer * count * inner_bytes, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) {
+        std::int64_t index = static_cast<std::int64_t>(indices[i % count]);
+        if (index < 0) index += size;
+        // The operation's rule for an index out of range: zeros.
+        if (index < 0 || index >= size)
+          std::memset(out + i * inner_bytes, 0, inner_bytes);
+        else
+          std::memcpy(out + i * inner_bytes,
+                      data + ((i / count) * extent + static_cast<std::size_t>(index)) * inner_bytes, inner_bytes);
+      }
+    });
+  };
+}
+
+bool lower_gather(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& data = builder.input(node, 0);
+  Value& indices = builder.input(node, 1);
+  Value& made = builder.value(node->output(0));
+  std::vector<std::int64_t> axes;
+  if (!builder.constant_ints(node, 2, axes) || axes.size() != 1 || bit_width(data.type) < 8) return false;
+  if (node->get_attributes().get_int("batch_dims", 0) != 0 || element_count(made.shape) == 0) return false;
+  const std::size_t rank = data.shape.size();
+  const std::size_t axis = static_cast<std::size_t>(axes[0] < 0 ? axes[0] + static_cast<std::int64_t>(rank) : axes[0]);
+  std::size_t outer = 1, inner = size_bytes(data.type);
+  for (std::size_t i = 0; i < axis; ++i) outer *= data.shape[i];
+  for (std::size_t i = axis + 1; i < rank; ++i) inner *= data.shape[i];
+  const std::size_t count = element_count(indices.shape);
+  // One known index with nothing outside it is a view.
+  std::vector<std::int64_t> known;
+  if (outer == 1 && count == 1 && builder.constant_ints(node, 1, known)) {
+    const std::int64_t index = known[0] < 0 ? known[0] + static_cast<std::int64_t>(data.shape[axis]) : known[0];
+    if (index >= 0 && index < static_cast<std::int64_t>(data.shape[axis])) {
+      Place place = builder.plain(data);
+      place.offset += static_cast<std::size_t>(index) * inner;
+      builder.define_view(made, plain_desc(made.type, made.shape), place);
+      builder.note_optimized_out(node);
+      return true;
+    }
+  }
+  KernelStep::Kernel kernel;
+  if (indices.type == ElementType::kI64)
+    kernel = gather_kernel<std::int64_t>(outer, data.shape[axis], count, inner);
+  else if (indices.type == ElementType::kI32)
+    kernel = gather_kernel<std::int32_t>(outer, data.shape[axis], count, inner);
+  else
+    return false;
+  const Place from = builder.plain(data), at = builder.plain(indices), to = builder.define_plain(made);
+  builder.add_kernel(node, "gather", {from, at}, {to}, std::move(kernel));
+  return true;
+}
+
+bool add_strided(PlanBuilder& builder, const std::shared_ptr<Node>& node, const kernels::Walk<2>& walk) {
+  Value& made = builder.value(node->output(0));
+  const std::size_t size = size_bytes(made.type);
+  const Place from = builder.plain(builder.input(node, 0)), to = builder.define_plain(made);
+  builder.add_kernel(node, "strided copy", {from}, {to},
+                     [walk, size](std::span<void* const> p) { kernels::strided_copy(walk, size, p[1], p[0]); });
+  return true;
+}
+
+bool lower_broadcast(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  const std::string mode = node->get_attributes().get_string("mode", "numpy");
+  const Shape from = node->get_input_shape(0), to = node->get_output_shape(0);
+  if (bit_width(node->get_output_element_type(0)) < 8 || element_count(to) == 0 || from.size() > to.size())
+    return false;
+  if (mode != "numpy" && mode != "bidirectional") return false;
+  return add_strided(
+      builder, node,
+      kernels::make_walk<2>(to, {kernels::broadcast_strides(to, to), kernels::broadcast_strides(from, to)}));
+}
+
+bool lower_tile(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  const Shape to = node->get_output_shape(0);
+  Shape from = node->get_input_shape(0);
+  if (bit_width(node->get_output_element_type(0)) < 8 || element_count(to) == 0) return false;
+  while (from.size() < to.size()) from.insert(from.begin(), 1);
+  const Strides source = kernels::broadcast_strides(from, from);
+  // Each axis is walked as [repeats, extent].
+  Shape split;
+  Strides strides;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    split.push_back(to[i] / from[i]);
+    strides.push_back(0);
+    split.push_back(from[i]);
+    strides.push_back(source[i]);
+  }
+  return add_strided(builder, node, kernels::make_walk<2>(split, {kernels::broadcast_strides(split, split), strides}));
+}
+
+bool lower_pad(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
+  if (node->get_attributes().get_string("pad_mode") != "constant" || bit_width(made.type) < 8) return false;
+  std::vector<std::int64_t> before, after;
+  if (!builder.constant_ints(node, 1, before) || !builder.constant_ints(node, 2, after)) return false;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (before[i] < 0 || after[i] < 0) return false;
+  if (element_count(source.shape) == 0 || element_count(made.shape) == 0) return false;
+  const std::size_t size = size_bytes(made.type);
+  std::array<char, 8> value{};
+  if (node->get_input_size() > 3) {
+    const Tensor fill = builder.constant_input(node, 3);
+    if (!fill || fill.element_type() != made.type || fill.element_count() != 1) return false;
+    std::memcpy(value.data(), fill.data(), size);
+  }
+  const Strides out_strides = kernels::broadcast_strides(made.shape, made.shape);
+  // broadcast_strides gives 0 for extents of 1, which padding may place anywhere: spell strides out.
+  Strides full(made.shape.size(), 1);
+  for (std::size_t i = made.shape.size(); i-- > 1;) full[i - 1] = full[i] * static_cast<std::ptrdiff_t>(made.shape[i]);
+  std::ptrdiff_t offset = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) offset += before[i] * full[i];
+  const auto inside =
+      kernels::make_walk<2>(source.shape, {full, kernels::broadcast_strides(source.shape, source.shape)});
+  Shape one(made.shape.size(), 1);
+  const auto everywhere = kernels::make_walk<2>(made.shape, {out_strides, kernels::broadcast_strides(one, made.shape)});
+  const std::ptrdiff_t offset_bytes = offset * static_cast<std::ptrdiff_t>(size);
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "pad", {from}, {to}, [=](std::span<void* const> p) {
+    kernels::strided_copy(everywhere, size, p[1], value.data());
+    kernels::strided_copy(inside, size, static_cast<char*>(p[1]) + offset_bytes, p[0]);
+  });
+  return true;
+}
+
+template <typename From>
+KernelStep::Kernel to_float(std::size_t count) {
+  return [count](std::span<void* const> p) {
+    const From* from = static_cast<const From*>(p[0]);
+    float* to = static_cast<float*>(p[1]);
+    kernels::parallel(count, count * (sizeof(From) + 4), [&](std::size_t begin, std::size_t end) {
+      for (std::size_t i = begin; i < end; ++i) to[i] = static_cast<float>(from[i]);
+    });
+  };
+}
+
+bool converts_halves() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx2; }
+
+bool lower_convert(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
+  if (source.type == made.type) {
+    const auto variant = builder.native(source);
+    made.quantization = source.quantization;
+    builder.define_view(made, variant.desc, variant.place);
+    builder.note_optimized_out(node);
+    return true;
+  }
+  const std::size_t count = element_count(made.shape);
+  if (source.type == ElementType::kF32 && made.type == ElementType::kF16 && converts_halves()) {
+    const Place from = builder.plain(source), to = builder.define_plain(made);
+    builder.add_kernel(node, "convert", {from}, {to}, [count](std::span<void* const> p) {
+      kernels::float_to_half(static_cast<const float*>(p[0]), static_cast<std::uint16_t*>(p[1]), count);
+    });
+    return true;
+  }
+  if (made.type != ElementType::kF32) return false;
+  KernelStep::Kernel kernel;
+  switch (source.type) {
+    case ElementType::kI64:
+      kernel = to_float<std::int64_t>(count);
+      break;
+    case ElementType::kI32:
+      kernel = to_float<std::int32_t>(count);
+      break;
+    case ElementType::kU8:
+      kernel = to_float<std::uint8_t>(count);
+      break;
+    case ElementType::kI8:
+      kernel = to_float<std::int8_t>(count);
+      break;
+    case ElementType::kU16:
+      kernel = to_float<std::uint16_t>(count);
+      break;
+    case ElementType::kF16:
+      if (!converts_halves()) return false;
+      kernel = [count](std::span<void* const> p) {
+        kernels::half_to_float(static_cast<const std::uint16_t*>(p[0]), static_cast<float*>(p[1]), count);
+      };
+      break;
+    default:
+      return false;
+  }
+  const Place from = builder.plain(source), to = builder.define_plain(made);
+  builder.add_kernel(node, "convert", {from}, {to}, std::move(kernel));
+  return true;
+}
+
+}  // namespace
+
+void register_gather(LoweringTable& table) {
+  table["Gather"] = {lower_gather, false};
+  table["Broadcast"] = {lower_broadcast, false};
+  table["Tile"] = {lower_tile, false};
+  table["Pad"] = {lower_pad, false};
+  table["Convert"] = {lower_convert, false};
+}
+
+}  // namespace tenon::inline v1::engine

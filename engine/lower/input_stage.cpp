@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// InputStage: the decoder's planes, read where they lie, become the model's input in one pass.
+#include <tenon/engine/kernels/input_stage.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/table.hpp>
+#include <tenon/graph/input_stage/input_stage.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+bool lower_stage(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  const InputStageSpec spec = spec_of(*node);
+  auto step = std::make_unique<TensorStep>();
+  step->info = {node->get_friendly_name(), node->get_type_name(), "input stage", {}, false};
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    Value& plane = builder.input(node, i);
+    step->operands.push_back({builder.plain(plane), false});
+    step->tensors.emplace_back(plane.type, plane.shape);
+  }
+  Value& made = builder.value(node->output(0));
+  step->operands.push_back({builder.define_plain(made), true});
+  step->tensors.emplace_back(made.type, made.shape);
+  const auto stage = std::make_shared<const InputStagePlan>(spec);
+  step->kernel = [stage](std::span<const Tensor> tensors) {
+    const auto planes = tensors.first(tensors.size() - 1);
+    const auto views = plane_views(stage->spec(), planes);
+    stage->run(std::span(views).first(planes.size()), tensors.back().data());
+  };
+  builder.plan().steps.push_back(std::move(step));
+  return true;
+}
+
+}  // namespace
+
+void register_input_stage(LoweringTable& table) { table["InputStage"] = {lower_stage, false}; }
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax, LogSoftmax and MVN over the last axes on oneDNN.
+#include <tenon/engine/kernels/softmax.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/precision.hpp>
+#include <tenon/engine/lower/table.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using dnnl::algorithm;
+
+bool lower_softmax(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(node->output(0));
+  if (made.type != ElementType::kF32 || element_count(made.shape) == 0 || made.shape.empty()) return false;
+  const std::size_t rank = made.shape.size();
+  const std::int64_t given = node->get_attributes().get_int("axis");
+  const std::size_t axis = static_cast<std::size_t>(given < 0 ? given + static_cast<std::int64_t>(rank) : given);
+  const bool is_log = std::string_view(node->get_type_name()) == "LogSoftmax";
+  std::size_t outer = 1, inner = 1;
+  for (std::size_t i = 0; i < axis; ++i) outer *= made.shape[i];
+  for (std::size_t i = axis + 1; i < rank; ++i) inner *= made.shape[i];
+  if (inner > 1 && !is_log) {
+    // Columns side by side: a vector of columns at a time, where oneDNN walks each column alone.
+    const std::size_t extent = made.shape[axis];
+    const Place from = builder.plain(source);
+    const Place to = builder.define_over(made, plain_desc(made.type, made.shape),
+                                         {from, *checked_size_bytes(made.type, made.shape)});
+    builder.add_kernel(node, "column softmax", {from}, {to}, [outer, extent, inner](std::span<void* const> p) {
+      kernels::softmax_columns(static_cast<const float*>(p[0]), static_cast<float*>(p[1]), outer, extent, inner);
+    });
+    return true;
+  }
+  // Sums and exponentials of real numbers, which may lie as bf16.
+  const ElementType lies_in = element_type(builder.real(source).desc);
+  const Place from = builder.in_layout(source, plain_desc(lies_in, source.shape));
+  const md read = plain_desc(lies_in, source.shape),
+           desc = plain_desc(result_type(builder, chain, builder.compute_type()), made.shape);
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::softmax_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
+                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, read,
+                                                 desc, static_cast<int>(axis), attributes, true);
+  if (!pd) return false;
+  const Place to = read == desc ? builder.define_over(made, desc, {from, desc.get_size()}) : builder.define(made, desc);
+  auto& step = builder.add_primitive(node, dnnl::softmax_forward(pd), pd.impl_info_str());
+  builder.add_argument(step, DNNL_ARG_SRC, from, read);
+  builder.add_argument(step, DNNL_ARG_DST, to, desc, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
+  return true;
+}
+
+/// The values per column that the chain's node of that type multiplies or adds; empty when it has none.
+Tensor parameter(PlanBuilder& builder, const Chain& chain, std::string_view type, const Shape& shape) {
+  for (std::size_t i = 1; i < chain.nodes.size(); ++i) {
+    if (chain.nodes[i]->get_type_name() == type)
+      return axis_tensor(builder, chain.nodes[i], chain.nodes[i - 1], shape, shape.size() - 1);
+  }
+  return {};
+}
+
+/// With the Multiply and the Add after it, where the chain has them: a layer normalization.
+bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  Value& source = builder.input(node, 0);
+  Value& made = builder.value(chain.last()->output(0));
+  const auto& attributes = node->get_attributes();
+  if (made.type != ElementType::kF32 || element_count(made.shape) == 0 || node->get_input_size() < 2) return false;
+  std::vector<std::int64_t> axes;
+  if (!builder.constant_ints(node, 1, axes) || axes.empty()) return false;
+  if (!attributes.get_bool("normalize_variance", true)) return false;
+  const std::string mode = attributes.get_string("eps_mode", "inside_sqrt");
+  if (mode != "inside_sqrt" && mode != "INSIDE_SQRT") return false;
+  // The trailing axes, whole: rows of one length.
+  const std::size_t rank = made.shape.size();
+  std::vector<bool> reduced(rank, false);
+  for (auto axis : axes)
+    reduced[static_cast<std::size_t>(axis < 0 ? axis + static_cast<std::int64_t>(rank) : axis)] = true;
+  std::size_t rows = 1, columns = 1;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (i > 0 && reduced[i - 1] && !reduced[i]) return false;
+    (reduced[i] ? columns : rows) *= made.shape[i];
+  }
+  // Parameters vary along the last axis alone.
+  if (chain.nodes.size() > 1 && columns != made.shape.back()) return false;
+  const Tensor scale = parameter(builder, chain, "Multiply", made.shape),
+               shift = parameter(builder, chain, "Add", made.shape);
+  auto flags = dnnl::normalization_flags::none;
+  if (scale) flags |= dnnl::normalization_flags::use_scale;
+  if (shift) flags |= dnnl::normalization_flags::use_shift;
+  // What reads it computes in that type.
+  const ElementType type = result_type(builder, chain, builder.compute_type());
+  const md desc = plain_desc(type, Shape{rows, columns});
+  const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const dnnl::layer_normalization_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference, desc,
+                                                             desc, static_cast<float>(attributes.get_double("eps")),
+                                                             flags, attr, true);
+  if (!pd) return false;
+  const Place from = builder.in_layout(source, plain_desc(type, source.shape));
+  const Place to = builder.define(made, plain_desc(type, made.shape));
+  const Place scale_place = scale ? builder.constant_place(scale) : Place{},
+              shift_place = shift ? builder.constant_place(shift) : Place{};
+  const std::string name = std::string(pd.impl_info_str()) + (scale ? "+Multiply" : "") + (shift ? "+Add" : "");
+  auto& step = builder.add_primitive(node, dnnl::layer_normalization_forward(pd), name);
+  builder.add_argument(step, DNNL_ARG_SRC, from, desc);
+  if (scale) builder.add_argument(step, DNNL_ARG_SCALE, scale_place, parameter_desc);
+  if (shift) builder.add_argument(step, DNNL_ARG_SHIFT, shift_place, parameter_desc);
+  builder.add_argument(step, DNNL_ARG_DST, to, desc, true);
+  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.note_fused(chain);
+  return true;
+}
+
+}  // namespace
+
+void register_normalization(LoweringTable& table) {
+  table["Softmax"] = {lower_softmax, false};
+  table["LogSoftmax"] = {lower_softmax, false};
+  table["MVN"] = {lower_mvn, true};
+}
+
+}  // namespace tenon::inline v1::engine

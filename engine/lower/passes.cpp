@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes that a model goes through before lowering.
+#include <tenon/engine/lower/passes.hpp>
+#include <tenon/graph/passes/pass.hpp>
+
+namespace tenon::inline v1::engine {
+
+std::shared_ptr<const Model> run_passes(const Model& model, const Options& options, const TimeLimit& time) {
+  const auto mine = model.clone();
+  if (!options.fuse || options.reference_only) return mine;
+  const auto check = [&](const Model&, const std::string&, bool) {
+    time.check("compiling", model.get_friendly_name(), limit_property::kCompileSeconds);
+  };
+  pass::Manager first;
+  first.set_hook(check);
+  first.add(pass::widen_reals()).add(pass::fuse_quantize_dequantize()).run(mine);
+  // Weights are packed in the type that is computed in: keeping them compressed would only delay the conversion.
+  pass::Manager common = pass::common_passes({.keep_decompression = false, .keep_dequantization = true});
+  common.add(pass::fold_input_stage());
+  common.set_hook(check);
+  common.run(mine);
+  return mine;
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// MaxPool and AvgPool on oneDNN.
+#include <tenon/engine/lower/table.hpp>
+#include <tenon/engine/lower/window.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+using dnnl::algorithm;
+
+bool lower_pool(PlanBuilder& builder, const Chain& chain) {
+  const auto& node = chain.anchor();
+  if (node->get_input_element_type(0) != element::f32) return false;
+  const Shape src = node->get_input_shape(0), dst = node->get_output_shape(0);
+  if (src.size() < 3 || src.size() > 5 || element_count(dst) == 0 || element_count(src) == 0) return false;
+  const bool is_max = std::string_view(node->get_type_name()) == "MaxPool";
+  // Indices of the maxima come from the reference kernel.
+  if (node->get_output_size() > 1 && !node->get_output_target_inputs(1).empty()) return false;
+  const auto& attributes = node->get_attributes();
+  const Window window = make_window(*node, spatial(src), spatial(dst), attributes.get_ints("kernel"));
+  const bool exclude_pad = !is_max && attributes.get_bool("exclude-pad", attributes.get_bool("exclude_pad", false));
+  for (std::size_t i = 0; i < window.kernel.size(); ++i) {
+    // A window that lies in the padding alone is undefined in oneDNN.
+    const auto extent = (window.kernel[i] - 1) * (window.dilations[i] + 1) + 1;
+    if (window.pads_begin[i] >= extent || window.pads_end[i] >= extent) return false;
+    // Rounded up, the last window reaches past the declared padding, which does not count there.
+    const auto declared = attributes.get_ints("pads_end", {});
+    const std::string auto_pad = attributes.get_string("auto_pad", "explicit");
+    if (!is_max && !exclude_pad && auto_pad == "explicit" && i < declared.size() && window.pads_end[i] > declared[i])
+      return false;
+  }
+  Value& source = builder.input(node, 0);
+  const algorithm algo = is_max        ? algorithm::pooling_max
+                         : exclude_pad ? algorithm::pooling_avg_exclude_padding
+                                       : algorithm::pooling_avg_include_padding;
+  Value& made = builder.value(node->output(0));
+  const md native = (is_max ? builder.native(source) : builder.real(source)).desc;
+  made.quantization = source.quantization;
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  std::vector<md> layouts{native};
+  const ElementType type = element_type(native);
+  if (builder.blocked_desc(src).get_ndims()) layouts.push_back(builder.blocked_desc(src, type));
+  layouts.push_back(plain_desc(type, src));
+  for (const bool accept_slow : {false, true}) {
+    for (const md& layout : layouts) {
+      const md any(to_dims(dst), layout.get_data_type(), dnnl::memory::format_tag::any);
+      const dnnl::pooling_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference, algo, layout,
+                                                     any, window.strides, window.kernel, window.dilations,
+                                                     window.pads_begin, window.pads_end, attr, true);
+      if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
+      const Place from = builder.in_layout(source, pd.src_desc());
+      const Place to = builder.define(made, pd.dst_desc());
+      auto& step = builder.add_primitive(node, dnnl::pooling_forward(pd), pd.impl_info_str());
+      builder.add_argument(step, DNNL_ARG_SRC, from, pd.src_desc());
+      builder.add_argument(step, DNNL_ARG_DST, to, pd.dst_desc(), true);
+      builder.add_scratchpad(step, pd.scratchpad_desc());
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void register_pooling(LoweringTable& table) {
+  table["MaxPool"] = {lower_pool, false};
+  table["AvgPool"] = {lower_pool, false};
+}
+
+}  // namespace tenon::inline v1::engine

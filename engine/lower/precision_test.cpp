@@ -1,0 +1,519 @@
+// SPDX-License-Identifier: Apache-2.0
+// bf16 and 8 bits: the reference's numbers within what the precision allows, and by the kernels that make it worth it.
+#include <tenon/engine/kernels/bf16.hpp>
+#include <tenon/engine/kernels/depthwise.hpp>
+#include <tenon/engine/kernels/quantize.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
+
+namespace tenon::engine_test {
+namespace {
+
+struct Nearness {
+  double cosine = 1, relative = 0;
+};
+Nearness nearness(const Tensor& a, const Tensor& b) {
+  double ab = 0, aa = 0, bb = 0, worst = 0, largest = 0;
+  for (std::size_t i = 0; i < a.element_count(); ++i) {
+    const double x = a.data<float>()[i], y = b.data<float>()[i];
+    ab += x * y;
+    aa += x * x;
+    bb += y * y;
+    worst = std::max(worst, std::abs(x - y));
+    largest = std::max(largest, std::abs(x));
+  }
+  return {aa > 0 && bb > 0 ? ab / std::sqrt(aa * bb) : 1, worst / std::max(largest, 1e-30)};
+}
+
+using Images = engine::Options::Images;
+
+/// The model at a precision against the reference at f32. @return its steps.
+std::vector<engine::StepInfo> near_reference(const Out& last, const ParameterVector& inputs, ElementType precision,
+                                             double cosine, double relative, Images images = Images::kBlocks) {
+  const auto model = std::make_shared<Model>(OutputVector{last}, inputs);
+  engine::Options options;
+  options.threads = 2;
+  options.precision = precision;
+  options.images = images;
+  const auto plan = engine::Plan::compile(model, options);
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  const auto tensors = random_inputs(*model);
+  for (std::size_t i = 0; i < tensors.size(); ++i) execution.bind_input(i, tensors[i]);
+  const auto wanted = evaluate(*model, tensors);
+  EXPECT_TRUE(execution.run(workers));
+  EXPECT_EQ(plan->outputs()[0].type, ElementType::kF32);
+  const Nearness found = nearness(wanted[0], execution.output(0));
+  EXPECT_GE(found.cosine, cosine);
+  EXPECT_LE(found.relative, relative);
+  return plan->steps();
+}
+std::size_t count(const std::vector<engine::StepInfo>& steps, const std::string& text) {
+  std::size_t found = 0;
+  for (const auto& step : steps) found += (step.node_type + " " + step.kernel).find(text) != std::string::npos;
+  return found;
+}
+
+constexpr ElementType kBf16 = ElementType::kBf16, kF32 = ElementType::kF32;
+#define NEEDS_BF16() \
+  if (!engine::has_native_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16"
+
+Out relu(const Out& x) { return op1("Relu", 1, {x}); }
+Out depthwise(const Out& x, std::int64_t kernel, std::int64_t stride, std::int64_t pad) {
+  const auto side = static_cast<std::size_t>(kernel);
+  return op1(
+      "GroupConvolution", 1, {x, weights({x.get_shape()[1], 1, 1, side, side}, 5)},
+      {{"strides", {stride, stride}}, {"pads_begin", {pad, pad}}, {"pads_end", {pad, pad}}, {"dilations", {1, 1}}});
+}
+
+TEST(Bf16, ConvolutionsAndWhatLiesBetweenThemStayInIt) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 3, 32, 32});
+  const Out stem = relu(convolution(x, 32, 3, 2, 1));
+  const Out body = relu(convolution(stem, 32, 3, 1, 1, 8));
+  const Out joined = op1("Add", 1, {convolution(body, 32, 1, 1, 0, 9), stem});
+  const Out wide = op1("Concat", 1, {joined, body}, {{"axis", std::int64_t{1}}});
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast}) {
+    const auto steps = near_reference(convolution(wide, 16, 1), {x}, kBf16, 0.9995, 0.03, images);
+    EXPECT_EQ(count(steps, "bf16"), 4u);
+    // Blocks join in place; channels that lie side by side do not.
+    EXPECT_EQ(count(steps, "Concat"), images == Images::kBlocks ? 0u : 1u);
+    // In from f32 and out to f32, and nowhere between.
+    EXPECT_EQ(count(steps, "Reorder"), 2u);
+  }
+}
+
+TEST(Bf16, DepthwiseConvolutionsAgreeForAllWindowsAndWidths) {
+  NEEDS_BF16();
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast})
+    for (const std::size_t channels : {16, 24, 96})
+      for (const std::int64_t kernel : {3, 5, 7})
+        for (const std::int64_t stride : {1, 2})
+          for (const std::size_t width : {7, 33, 70}) {
+            const auto x = parameter({2, channels, 9, width});
+            const Out y = op1("Clamp", 1, {depthwise(x, kernel, stride, kernel / 2)}, {{"min", 0.0}, {"max", 6.0}});
+            const auto steps = near_reference(y, {x}, kBf16, 0.9999, 0.01, images);
+            EXPECT_EQ(count(steps, "depthwise:bf16"), 1u);
+          }
+}
+
+TEST(Bf16, DepthwiseConvolutionsWriteNothingBeyondTheirChannels) {
+  using engine::kernels::Depthwise;
+  Depthwise problem;
+  problem.channels = 19;
+  problem.channels_last = true;
+  problem.in_height = problem.in_width = problem.out_height = problem.out_width = 9;
+  problem.kernel_height = problem.kernel_width = 3;
+  problem.pad_top = problem.pad_left = 1;
+  const std::size_t count = 9 * 9 * 19;
+  // Exactly as long as they must be: address sanitizers see what goes beyond.
+  const std::vector<std::uint16_t> src(count, 0x3f80);
+  std::vector<std::uint16_t> dst(count + 16, 0x1234);
+  const std::vector<float> weights(2 * 9 * 16, 1), bias(2 * 16, 0);
+  engine::kernels::depthwise_bf16(problem, src.data(), weights.data(), bias.data(), dst.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool edge_y = i / 19 / 9 % 8 == 0, edge_x = i / 19 % 9 % 8 == 0;
+    engine::kernels::Bf16 result;
+    result.bits = dst[i];
+    EXPECT_EQ(result.to_float(), edge_y && edge_x ? 4.f : edge_y || edge_x ? 6.f : 9.f) << i;
+  }
+  for (std::size_t i = count; i < dst.size(); ++i) EXPECT_EQ(dst[i], 0x1234);
+}
+
+TEST(Bf16, TransformersAgree) {
+  NEEDS_BF16();
+  const auto x = parameter({2, 12, 64});
+  const auto product = [](const Out& a, const Out& b, bool transpose = false) {
+    return op1("MatMul", 1, {a, b}, {{"transpose_a", false}, {"transpose_b", transpose}});
+  };
+  const Out norm =
+      op1("MVN", 6, {x, ints({-1})}, {{"normalize_variance", true}, {"eps", 1e-5}, {"eps_mode", "INSIDE_SQRT"}});
+  const Out q = product(norm, weights({64, 64}, 1, 0.1f)), k = product(norm, weights({64, 64}, 2, 0.1f));
+  const Out mixed = product(op1("Softmax", 8, {product(q, k, true)}, {{"axis", -1}}), norm);
+  const Out hidden = op1("Gelu", 7, {product(op1("Add", 1, {mixed, x}), weights({64, 128}, 3, 0.1f))},
+                         {{"approximation_mode", "ERF"}});
+  const auto steps = near_reference(product(hidden, weights({128, 8}, 4, 0.1f)), {x}, kBf16, 0.9995, 0.03);
+  EXPECT_EQ(count(steps, "reference"), 0u);
+  EXPECT_GE(count(steps, "bf16"), 6u);
+}
+
+TEST(Bf16, WhatOnlyBecomesAResultIsF32) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 16, 8, 8});
+  const Out y = convolution(relu(convolution(x, 32, 3, 1, 1)), 16, 1);
+  // Offsets that bf16 would round by up to 2.
+  const Out boxes = op1("Multiply", 1, {op1("Sigmoid", 1, {y}), scalar(2)});
+  const Out placed = op1("Add", 1, {boxes, op1("Add", 1, {weights({1, 16, 8, 8}, 4, 0.f), scalar(601.3)})});
+  const auto steps = near_reference(placed, {x}, kBf16, 0.999999, 1e-4);
+  EXPECT_EQ(count(steps, "bf16"), 2u);
+  EXPECT_EQ(count(steps, "Reorder"), 1u + count(steps, "Reorder jit:blk"));
+}
+
+TEST(Bf16, PoolingResizingAndReductionsReadItAsItLies) {
+  NEEDS_BF16();
+  const auto x = parameter({1, 16, 16, 16});
+  Out y = relu(convolution(x, 32, 3, 1, 1));
+  y = op1("MaxPool", 1, {y}, {{"kernel", {2, 2}}, {"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}});
+  y = op1("ReduceMean", 1, {y, ints({2, 3})}, {{"keep_dims", true}});
+  for (const Images images : {Images::kBlocks, Images::kChannelsLast})
+    near_reference(op1("Sigmoid", 1, {y}), {x}, kBf16, 0.9999, 0.01, images);
+}
+
+TEST(Bf16, NetsOfManyScalesKeepTheirChannelsLast) {
+  NEEDS_BF16();
+  const auto x = parameter({2, 16, 16, 16});
+  const Out wide = relu(convolution(x, 24, 3, 1, 1));
+  const Out low = op1("MaxPool", 1, {wide},
+                      {{"kernel", {2, 2}}, {"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}});
+  const Out learned = op1("ConvolutionBackpropData", 1, {low, weights({24, 20, 2, 2}, 3)},
+                          {{"strides", {2, 2}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"dilations", {1, 1}}});
+  const auto resized = [&](const char* mode) {
+    return op1("Interpolate", 11, {low, ints({16, 16}), ints({2, 3})},
+               {{"mode", mode},
+                {"shape_calculation_mode", "sizes"},
+                {"coordinate_transformation_mode", "half_pixel"},
+                {"nearest_mode", "floor"}});
+  };
+  const Out joined =
+      op1("Concat", 1, {wide, relu(learned), resized("nearest"), resized("linear_onnx")}, {{"axis", std::int64_t{1}}});
+  const auto steps = near_reference(convolution(joined, 16, 3, 1, 1), {x}, kBf16, 0.9995, 0.03, Images::kChannelsLast);
+  EXPECT_EQ(count(steps, "Reorder"), 2u);
+  EXPECT_EQ(count(steps, "reference"), 0u);
+}
+
+TEST(Bf16, RecurrentLayersKeepTheirStatesInIt) {
+  NEEDS_BF16();
+  struct Kind {
+    const char* type;
+    std::size_t gates;
+    bool has_cell;
+  };
+  for (const Kind& kind : {Kind{"LSTMSequence", 4, true}, Kind{"GRUSequence", 3, false}})
+    for (const std::size_t batch : {1, 3})
+      for (const char* direction : {"forward", "bidirectional"}) {
+        const std::size_t steps = 9, features = 16, hidden = 32, d = std::string_view(direction) == "forward" ? 1 : 2;
+        const auto x = parameter({batch, steps, features}), h = parameter({batch, d, hidden}),
+                   c = parameter({batch, d, hidden});
+        OutputVector inputs{x, h};
+        ParameterVector parameters{x, h};
+        if (kind.has_cell) inputs.push_back(c), parameters.push_back(c);
+        const auto lengths = std::vector<std::int64_t>(batch, static_cast<std::int64_t>(steps));
+        inputs.insert(inputs.end(),
+                      {op::v0::Constant::create(element::i32, Shape{batch}, lengths),
+                       weights({d, kind.gates * hidden, features}, 3), weights({d, kind.gates * hidden, hidden}, 4),
+                       weights({d, kind.gates * hidden}, 5)});
+        const auto node = make_node(kind.type, 5, inputs, {{"hidden_size", hidden}, {"direction", direction}});
+        for (std::size_t output = 0; output < node->get_output_size(); ++output) {
+          const auto steps_of = near_reference(node->output(output), parameters, kBf16, 0.999, 0.05);
+          EXPECT_EQ(count(steps_of, "reference"), 0u);
+        }
+      }
+}
+
+// -- 8 bits
+
+/// Rounds to about that range, with zero on a step, as quantisers do.
+Out fake(const Out& x, double low, double high, std::int64_t levels = 256) {
+  const double step = (high - low) / static_cast<double>(levels - 1), zero = std::nearbyint(-low / step);
+  low = -zero * step;
+  high = low + step * static_cast<double>(levels - 1);
+  return op1("FakeQuantize", 1, {x, scalar(low), scalar(high), scalar(low), scalar(high)}, {{"levels", levels}});
+}
+/// i8 weights with a scale per output channel, as exporters write them.
+Out dequantized(const Shape& shape, std::size_t axis, unsigned seed = 3) {
+  Tensor numbers(ElementType::kI8, shape);
+  std::mt19937 random(seed);
+  for (std::size_t i = 0; i < numbers.element_count(); ++i)
+    numbers.data<std::int8_t>()[i] = static_cast<std::int8_t>(static_cast<int>(random() % 255) - 127);
+  Shape ones(shape.size(), 1);
+  ones[axis] = shape[axis];
+  Tensor scales(ElementType::kF32, ones);
+  for (std::size_t i = 0; i < scales.element_count(); ++i)
+    scales.data<float>()[i] = 0.001f * static_cast<float>(1 + i % 5);
+  const Out real = std::make_shared<op::v0::Convert>(std::make_shared<op::v0::Constant>(numbers), element::f32);
+  return op1("Multiply", 1, {real, std::make_shared<op::v0::Constant>(scales)});
+}
+Out convolution_8(const Out& x, std::size_t out, std::int64_t kernel, std::int64_t stride, unsigned seed) {
+  const std::int64_t pad = kernel / 2;
+  const auto side = static_cast<std::size_t>(kernel);
+  return op1(
+      "Convolution", 1, {x, dequantized({out, x.get_shape()[1], side, side}, 0, seed)},
+      {{"strides", {stride, stride}}, {"pads_begin", {pad, pad}}, {"pads_end", {pad, pad}}, {"dilations", {1, 1}}});
+}
+
+TEST(Int8, ResidualBlocksStayInIt) {
+  const auto x = parameter({1, 16, 20, 20});
+  const Out in = fake(x, -3.2, 3.3);
+  const Out a = fake(relu(convolution_8(in, 32, 3, 1, 1)), 0, 2.5);
+  const Out b = fake(convolution_8(a, 32, 1, 1, 2), -1.7, 2.1);
+  const Out side = fake(convolution_8(in, 32, 1, 1, 4), -1.1, 1.4);
+  const Out sum = fake(relu(op1("Add", 1, {b, side})), 0, 2.9);
+  const auto steps = near_reference(convolution_8(sum, 16, 3, 2, 5), {x}, kF32, 0.999, 0.03);
+  if (!engine::has_native_int8()) return;  // Real numbers, and right.
+  EXPECT_EQ(count(steps, "Convolution"), 4u);
+  EXPECT_EQ(count(steps, "Add ") + count(steps, "reference"), 0u);
+  EXPECT_EQ(count(steps, "FakeQuantize affine"), 0u);
+}
+
+TEST(Int8, ProductsTakeScalesPerColumnAndZeroPoints) {
+  const auto x = parameter({6, 32});
+  const Out product = op1("MatMul", 1, {fake(x, -2.0, 3.1), dequantized({32, 24}, 1)},
+                          {{"transpose_a", false}, {"transpose_b", false}});
+  const auto steps = near_reference(op1("Add", 1, {product, weights({24})}), {x}, kF32, 0.9999, 0.01);
+  EXPECT_EQ(count(steps, "reference"), 0u);
+}
+
+TEST(Int8, NumbersChangeRightlyForAllExtents) {
+  // Extents for which oneDNN 3.2's own reorders with zero points go wrong are among these.
+  for (const std::size_t height : {1, 5, 8, 17})
+    for (const std::size_t channels : {3, 16, 64, 70}) {
+      const auto x = parameter({1, channels, height, 5});
+      near_reference(op1("Tanh", 1, {op1("Transpose", 1, {fake(x, -1.3, 2.9), ints({0, 2, 3, 1})})}), {x}, kF32, 0.9999,
+                     0.02);
+    }
+}
+
+TEST(Int8, FunctionsSumsAndJoinsKeepTheNumbers) {
+  const auto x = parameter({1, 8, 6, 6});
+  const Out base = fake(convolution_8(fake(x, -3, 3), 32, 3, 1, 1), -2, 2.5);
+  const Out gate = fake(op1("Sigmoid", 1, {base}), 0, 1);
+  const Out silu = fake(op1("Multiply", 1, {base, gate}), -0.4, 2.4);
+  const Out difference = fake(op1("Subtract", 1, {silu, base}), -1.5, 2.5);
+  const Out joined = fake(op1("Concat", 1, {silu, difference}, {{"axis", std::int64_t{1}}}), -1.2, 2.5);
+  const auto halves = make_node("Split", 1, {joined, scalar_int(1)}, {{"num_splits", std::int64_t{2}}});
+  const Out next = convolution_8(halves->output(1), 16, 1, 1, 2);
+  const auto steps =
+      near_reference(op1("Add", 1, {next, convolution_8(halves->output(0), 16, 1, 1, 6)}), {x}, kF32, 0.999, 0.03);
+  if (!engine::has_native_int8()) return;
+  EXPECT_EQ(count(steps, "table"), 1u);  // gate and product: both are functions of `base`
+  EXPECT_EQ(count(steps, "combine"), 1u);
+  EXPECT_EQ(count(steps, "join"), 1u);
+  EXPECT_EQ(count(steps, "channels"), 2u);
+}
+
+TEST(Int8, OtherLevelsAndRangesPerChannelStayReal) {
+  const auto x = parameter({1, 4, 5, 5});
+  const auto steps = near_reference(convolution_8(fake(x, -1, 1, 16), 8, 3, 1, 1), {x}, kF32, 0.99999, 1e-4);
+  EXPECT_EQ(count(steps, "FakeQuantize levels"), 1u);
+  const Out low = weights({1, 4, 1, 1}, 2, 0.1f), high = op1("Add", 1, {low, scalar(2)});
+  near_reference(op1("FakeQuantize", 1, {x, low, high, low, high}, {{"levels", std::int64_t{256}}}), {x}, kF32, 0.99999,
+                 1e-2);
+}
+
+TEST(Kernels, AffineRoundsToEvenAndSaturates) {
+  const float x[] = {0.5f, 1.5f, 2.5f, -3, 300, 1e9f, -1e9f};
+  std::uint8_t u[7];
+  std::int8_t s[7];
+  engine::kernels::affine({kF32, ElementType::kU8, 1, 0}, x, u, 7);
+  engine::kernels::affine({kF32, ElementType::kI8, 1, 0}, x, s, 7);
+  const int wanted_u[] = {0, 2, 2, 0, 255, 255, 0}, wanted_s[] = {0, 2, 2, -3, 127, 127, -128};
+  for (int i = 0; i < 7; ++i) {
+    EXPECT_EQ(u[i], wanted_u[i]) << i;
+    EXPECT_EQ(s[i], wanted_s[i]) << i;
+  }
+}
+
+TEST(Kernels, Bf16RoundsToNearestEven) {
+  using engine::kernels::Bf16;
+  EXPECT_EQ(Bf16(1.0f).bits, 0x3f80);
+  EXPECT_EQ(Bf16(std::bit_cast<float>(0x3f808000u)).bits, 0x3f80);  // a tie goes to the even neighbour
+  EXPECT_EQ(Bf16(std::bit_cast<float>(0x3f818000u)).bits, 0x3f82);
+  EXPECT_EQ(Bf16(std::bit_cast<float>(0x3f808001u)).bits, 0x3f81);
+  EXPECT_TRUE(std::isnan(Bf16(std::bit_cast<float>(0x7f800001u)).to_float()));
+  EXPECT_TRUE(std::isinf(Bf16(3.4e38f).to_float()));
+}
+
+// -- Masks
+
+/// Attention of 2 heads over 12 places, of which the first row may see none: all its scores are masked.
+struct Masked {
+  std::shared_ptr<op::v0::Parameter> x = parameter({1, 2, 12, 16}), mask = parameter({1, 1, 12, 12});
+  Out q = op1("MatMul", 1, {x, weights({16, 16}, 1)}), k = op1("MatMul", 1, {x, weights({16, 16}, 2)}),
+      v = op1("MatMul", 1, {x, weights({16, 16}, 3)});
+  Out scores() const { return op1("MatMul", 1, {q, k}, {{"transpose_a", false}, {"transpose_b", true}}); }
+  Out after(const Out& masked) const {
+    const Out mixed = op1("MatMul", 1, {op1("Softmax", 8, {masked}, {{"axis", -1}}), v});
+    return op1("MatMul", 1, {op1("Relu", 1, {mixed}), weights({16, 4}, 4)});
+  }
+  /// No number may come out that is none, nor another mean of the rows than the reference's.
+  void expect_right(const Out& y, double lowest) const {
+    ParameterVector inputs{x};
+    std::vector<Tensor> tensors{random_tensor(kF32, {1, 2, 12, 16}, 5)};
+    const auto reader = mask->get_users();
+    if (!reader.empty()) {
+      Tensor hidden(kF32, {1, 1, 12, 12});
+      for (std::size_t i = 0; i < 144; ++i)
+        hidden.data<float>()[i] = i < 12 || i % 12 > i / 12 ? static_cast<float>(lowest) : 0.f;
+      inputs.push_back(mask);
+      tensors.push_back(hidden);
+    }
+    const auto model = std::make_shared<Model>(OutputVector{y}, inputs);
+    const auto wanted = evaluate(*model, tensors);
+    engine::Options options;
+    options.threads = 2;
+    options.precision = kBf16;
+    const auto plan = engine::Plan::compile(model, options);
+    engine::Workers workers(2);
+    engine::Execution execution(plan);
+    for (std::size_t i = 0; i < tensors.size(); ++i) execution.bind_input(i, tensors[i]);
+    EXPECT_TRUE(execution.run(workers));
+    expect_close(wanted[0], execution.output(0), "masked by " + std::to_string(lowest), 0.02);
+    EXPECT_GE(count(plan->steps(), "bf16"), 4u) << "nothing was computed in bf16";
+  }
+};
+
+constexpr double kLowest = std::numeric_limits<float>::lowest();
+
+TEST(Bf16, RowsMaskedByTheLowestNumberStayNumbers) {
+  NEEDS_BF16();
+  for (const double lowest : {kLowest, -1e4}) {
+    const Masked added;
+    added.expect_right(added.after(op1("Add", 1, {added.scores(), added.mask})), lowest);
+    const Masked scaled;
+    scaled.expect_right(scaled.after(op1("Add", 1, {op1("Multiply", 1, {scaled.scores(), scalar(0.25)}), scaled.mask})),
+                        lowest);
+    // Every head has a mask of its own, of the scores' shape.
+    const Masked whole;
+    const Out masks = op1("Concat", 1, {whole.mask, whole.mask}, {{"axis", std::int64_t{1}}});
+    whole.expect_right(whole.after(op1("Add", 1, {whole.scores(), masks})), lowest);
+    // The scores go elsewhere too, so that the sum is a step of its own.
+    const Masked twice;
+    const Out scores = twice.scores(), others = op1("Concat", 1, {twice.mask, twice.mask}, {{"axis", std::int64_t{1}}});
+    const Out y = twice.after(op1("Add", 1, {scores, others}));
+    twice.expect_right(op1("Add", 1, {y, op1("MatMul", 1, {scores, weights({12, 4}, 6)})}), lowest);
+    const Masked chosen;
+    const Out visible = op1("Equal", 1, {chosen.mask, scalar(0)});
+    chosen.expect_right(chosen.after(op1("Select", 1, {visible, chosen.scores(), scalar(lowest)})), lowest);
+    const Masked fused;
+    const Out mixed =
+        op1("ScaledDotProductAttention", 13, {fused.q, fused.k, fused.v, fused.mask}, {{"causal", false}});
+    fused.expect_right(op1("MatMul", 1, {op1("Relu", 1, {mixed}), weights({16, 4}, 4)}), lowest);
+  }
+}
+
+TEST(Bf16, ScoresAreToldApartByMoreThanTheirLeadingDigits) {
+  NEEDS_BF16();
+  // Scores around 256 lie 2 apart in bf16: only in f32 do neighbours keep their shares.
+  const auto x = parameter({1, 1, 4, 8});
+  Tensor keys(kF32, {1, 1, 8, 8});
+  for (std::size_t i = 0; i < 64; ++i)
+    keys.data<float>()[i] = 32.f + (i % 8 == 0 ? static_cast<float>(i / 8) * 0.25f : 0);
+  const Out k = std::make_shared<op::v0::Constant>(keys);
+  const Out ones = op1("Clamp", 1, {x}, {{"min", 1.0}, {"max", 1.0}});
+  const Out scores = op1("MatMul", 1, {ones, k}, {{"transpose_a", false}, {"transpose_b", true}});
+  const Out y = op1("MatMul", 1, {op1("Softmax", 8, {scores}, {{"axis", -1}}), weights({1, 1, 8, 4}, 2)});
+  near_reference(y, {x}, kBf16, 0.999, 0.02);
+}
+
+// -- Files of f16
+
+TEST(F16, FilesAreComputedInF32Throughout) {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f16, PartialShape{4, 64});
+  const auto half = [](const Out& value) {
+    const auto constant = as_type_ptr<op::v0::Constant>(value.get_node_shared_ptr());
+    return std::make_shared<op::v0::Constant>(
+               evaluate_node(*make_node("Convert", 1, {value}, {{"destination_type", element::f16}}),
+                             {constant->get_tensor()})[0])
+        ->output(0);
+  };
+  // What the file says, once as it is and once spelled out in f32.
+  const auto network = [&](const Out& in, bool wide) {
+    const auto constant = [&](const Shape& shape, unsigned seed) {
+      const Out value = half(weights(shape, seed, 0.2f));
+      return wide ? op1("Convert", 1, {value}, {{"destination_type", element::f32}}) : value;
+    };
+    Out y = in;
+    for (unsigned layer = 0; layer < 6; ++layer)
+      y = op1("Tanh", 1,
+              {op1("Add", 1, {op1("MatMul", 1, {y, constant({64, 64}, layer)}), constant({64}, 9 + layer)})});
+    return y;
+  };
+  const auto narrow = std::make_shared<Model>(OutputVector{network(x, false)}, ParameterVector{x});
+  const auto z = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{4, 64});
+  const auto wide = std::make_shared<Model>(OutputVector{network(z, true)}, ParameterVector{z});
+  const Tensor in = random_tensor(kF32, {4, 64}, 3);
+  const auto convert = [](const Tensor& from, element::Type type) {
+    const auto constant = std::make_shared<op::v0::Constant>(from);
+    return evaluate_node(*make_node("Convert", 1, {constant}, {{"destination_type", type}}), {from})[0];
+  };
+  const Tensor rounded = convert(in, element::f16);
+  const Tensor wanted = evaluate(*wide, {convert(rounded, element::f32)})[0];
+  const auto worst = [&](const Tensor& made) {
+    const Tensor got = convert(made, element::f32);
+    double found = 0;
+    for (std::size_t i = 0; i < got.element_count(); ++i)
+      found = std::max(found, std::abs(static_cast<double>(got.data<float>()[i]) - wanted.data<float>()[i]));
+    return found;
+  };
+  // The last rounding to f16, and nothing before it.
+  const double last = 0.0003;
+  EXPECT_GT(worst(evaluate(*narrow, {rounded})[0]), 2 * last) << "the test shows nothing";
+  engine::Options options;
+  options.threads = 2;
+  const auto plan = engine::Plan::compile(narrow, options);
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  execution.bind_input(0, rounded);
+  EXPECT_TRUE(execution.run(workers));
+  EXPECT_EQ(plan->outputs()[0].type, ElementType::kF16);
+  EXPECT_LE(worst(execution.output(0)), last);
+  const char* isa = std::getenv("ONEDNN_MAX_CPU_ISA");  // SSE4.1 has no instructions for f16.
+  EXPECT_EQ(plan->reference_step_count(), isa && std::string_view(isa) == "SSE41" ? 2u : 0u);
+}
+
+TEST(F16, ConversionsRoundAsTheReferenceDoes) {
+  const auto x = parameter({4, 37});
+  const Out y = op1("Convert", 1, {x}, {{"destination_type", element::f16}});
+  const auto model = std::make_shared<Model>(
+      OutputVector{y, op1("Convert", 1, {y}, {{"destination_type", element::f32}})}, ParameterVector{x});
+  Tensor in = random_tensor(kF32, {4, 37}, 3);
+  const float special[] = {65504, 65519, 65520, 1e9f, -1e9f, 5.9e-8f, 2.9e-8f, 1.0004883f, 1.0014648f, -0.f};
+  std::copy(std::begin(special), std::end(special), in.data<float>());
+  const auto wanted = evaluate(*model, {in});
+  const auto plan = engine::Plan::compile(model, {});
+  engine::Workers workers(1);
+  engine::Execution execution(plan);
+  execution.bind_input(0, in);
+  EXPECT_TRUE(execution.run(workers));
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(std::memcmp(wanted[i].data(), execution.output(i).data(), wanted[i].size_bytes()), 0) << i;
+}
+
+// -- Zero
+
+TEST(Int8, WhatStandsForZeroIsZero) {
+  // Quantised, made real again, and looked at by functions that jump at zero, on every path that makes numbers real.
+  const auto x = parameter({1, 16, 4, 4});
+  const double scale = static_cast<double>(0.0474f);
+  for (const double zero_point : {3.0, -100.0, 77.0}) {
+    const Out real = fake(x, (-128 - zero_point) * scale, (127 - zero_point) * scale);
+    const auto model = std::make_shared<Model>(
+        OutputVector{
+            op1("Sign", 1, {real}), real,
+            op1("Sign", 1,
+                {op1("MaxPool", 1, {fake(x, (-128 - zero_point) * scale, (127 - zero_point) * scale)},
+                     {{"strides", {1, 1}}, {"pads_begin", {0, 0}}, {"pads_end", {0, 0}}, {"kernel", {1, 1}}})})},
+        ParameterVector{x});
+    Tensor in = random_tensor(kF32, {1, 16, 4, 4}, 3);
+    for (std::size_t i = 0; i < 64; ++i) in.data<float>()[i] *= 0.02f;
+    const auto wanted = evaluate(*model, {in});
+    const auto plan = engine::Plan::compile(model, {});
+    engine::Workers workers(2);
+    engine::Execution execution(plan);
+    execution.bind_input(0, in);
+    EXPECT_TRUE(execution.run(workers));
+    std::size_t zeros = 0;
+    for (std::size_t i = 0; i < in.element_count(); ++i) {
+      const bool is_zero = std::abs(in.data<float>()[i]) < 0.49f * 0.0474f;
+      if (!is_zero) continue;
+      ++zeros;
+      for (std::size_t output = 0; output < 3; ++output) {
+        EXPECT_EQ(wanted[output].data<float>()[i], 0.f) << "reference, output " << output;
+        EXPECT_EQ(execution.output(output).data<float>()[i], 0.f) << "engine, output " << output;
+      }
+    }
+    EXPECT_GT(zeros, 10u);
+  }
+}
+
+}  // namespace
+}  // namespace tenon::engine_test

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transposed convolutions whose windows do not overlap.
+#pragma once
+
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/window.hpp>
+
+namespace tenon::inline v1::engine {
+
+/// Lowers a transposed convolution of images whose kernel is its stride, as U-Nets have them: a 1x1 convolution to all
+/// points of a window side by side, then a move of each block of channels to its pixel. `weights` is f32 [I, O, height,
+/// width]. @return false for other windows, blocks of channels that this CPU does not like, and chains that do more
+/// than to scale, shift and activate.
+bool lower_upsampling(PlanBuilder& builder, const Chain& chain, const Window& window, const Tensor& weights);
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over the model: folding, chains, the table, fallbacks.
+#include <tenon/engine/lower/walk.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include <tenon/core/error.hpp>
+#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/parts.hpp>
+#include <tenon/engine/lower/precise.hpp>
+#include <tenon/engine/lower/precision.hpp>
+#include <tenon/engine/lower/table.hpp>
+#include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/subgraph.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+void check_supported(const NodeVector& order) {
+  std::string missing;
+  std::size_t count = 0;
+  for (const auto& node : order) {
+    for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+      if (node->get_output_partial_shape(i).is_dynamic() || node->get_output_element_type(i).is_dynamic()) {
+        throw Error(Code::kFailedPrecondition, "CPU: " + node->describe() + " has the dynamic shape " +
+                                                   node->get_output_partial_shape(i).to_string() +
+                                                   "; reshape the model to static shapes before compiling a plan");
+      }
+    }
+    if (is_supported(*node)) continue;
+    missing += (count++ ? ", " : "") + node->describe();
+  }
+  if (count) {
+    throw Error(Code::kUnimplemented, "CPU: " + std::to_string(count) + " node(s) have no kernel: " + missing +
+                                          "; rewrite them with operations of the table (see operations())");
+  }
+}
+
+/// Nodes whose values a convolution, matrix product or attention reads, be it over other operations.
+std::unordered_set<const Node*> before_products(const NodeVector& order) {
+  std::unordered_set<const Node*> found;
+  for (auto node = order.rbegin(); node != order.rend(); ++node) {
+    const std::string_view type = (*node)->get_type_name();
+    const bool leads = !is_softmax(**node) && (type.find("Convolution") != type.npos || type == "MatMul" ||
+                                               type == "ScaledDotProductAttention" || found.count(node->get()) > 0);
+    for (std::size_t i = 0; leads && i < (*node)->get_input_size(); ++i) found.insert((*node)->get_input_node_ptr(i));
+  }
+  return found;
+}
+
+/// What was computed while compiling (weights made real, say) is held no longer than something may read it.
+void drop_folded(PlanBuilder& builder, const std::shared_ptr<Node>& reader) {
+  for (const auto& source : reader->input_values()) {
+    Value& value = builder.value(source);
+    if (value.remaining_uses <= 0 && !as_type<op::v0::Constant>(source.get_node())) value.constant = {};
+  }
+}
+
+class Walk {
+ public:
+  Walk(PlanImpl& plan, const Model& model)
+      : plan_(plan), model_(model), order_(model.get_ordered_ops()), builder_(plan) {}
+  void run(const TimeLimit& time);
+
+ private:
+  bool fold(const std::shared_ptr<Node>& node);
+  void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
+  void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
+  void lower_chain(const Chain& chain);
+  /// As a step of its own, by the table or by its reference kernel.
+  void lower_single(const std::shared_ptr<Node>& node);
+  /// Sets what compute_type() says, and has what a precise node reads as f32.
+  void begin_anchor(const std::shared_ptr<Node>& node);
+  /// The node's output is its input.
+  void pass_on(const std::shared_ptr<Node>& node);
+  void use_inputs(const std::shared_ptr<Node>& node, int change);
+
+  PlanImpl& plan_;
+  const Model& model_;
+  const NodeVector order_;
+  PlanBuilder builder_;
+};
+
+bool Walk::fold(const std::shared_ptr<Node>& node) {
+  if (!node->operation().evaluate || node->get_input_size() == 0) return false;
+  // A loop may run for any time: that is no work for the compiler.
+  if (as_type<op::util::SubGraphOp>(node.get())) return false;
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+    inputs.push_back(builder_.constant_input(node, i));
+    if (!inputs.back()) return false;
+  }
+  const auto outputs = evaluate_node(*node, inputs);
+  for (std::size_t i = 0; i < outputs.size(); ++i) builder_.value(node->output(i)).constant = outputs[i];
+  return true;
+}
+
+void Walk::lower_single(const std::shared_ptr<Node>& node) {
+  const auto found = lowering_table().find(node->get_type_name());
+  if (!builder_.options().reference_only && found != lowering_table().end()) {
+    const Chain chain{{node}};
+    begin_anchor(node);
+    if (found->second.lower(builder_, chain)) return;
+  }
+  builder_.lower_reference(node);
+}
+
+void Walk::begin_anchor(const std::shared_ptr<Node>& node) {
+  const bool precise = builder_.options().precision != ElementType::kF32 && is_precise(*node);
+  builder_.set_precise(precise);
+  if (!precise) return;
+  for (const auto& source : node->input_values()) {
+    Value& read = builder_.value(source);
+    if (read.constant || read.type != ElementType::kF32 ||
+        element_type(builder_.native(read).desc) != ElementType::kBf16)
+      continue;
+    const md wide = retyped(builder_.native(read).desc, ElementType::kF32);
+    if (wide.get_ndims() == 0) continue;
+    builder_.in_layout(read, wide);
+    const auto made = std::find_if(read.variants.begin(), read.variants.end(),
+                                   [&](const auto& variant) { return variant.desc == wide; });
+    if (made != read.variants.end()) std::rotate(read.variants.begin(), made, made + 1);
+  }
+}
+
+void Walk::use_inputs(const std::shared_ptr<Node>& node, int change) {
+  for (const auto& source : node->input_values()) builder_.change_uses(builder_.value(source), change);
+}
+
+void Walk::lower_chain(const Chain& chain) {
+  if (chain.nodes.size() > 1) {
+    for (const auto& node : chain.nodes) use_inputs(node, -1);
+    const auto& entry = lowering_table().at(chain.anchor()->get_type_name());
+    begin_anchor(chain.anchor());
+    if (entry.lower(builder_, chain)) return;
+    for (const auto& node : chain.nodes) use_inputs(node, +1);
+  }
+  for (const auto& node : chain.nodes) {
+    use_inputs(node, -1);
+    lower_single(node);
+  }
+}
+
+void Walk::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index) {
+  Value& made = builder_.value(node->output(0));
+  const Place place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), index);
+  builder_.define_view(made, plain_desc(made.type, made.shape), place);
+}
+
+void Walk::lower_result(const std::shared_ptr<Node>& node, std::size_t index) {
+  Value& source = builder_.input(node, 0);
+  builder_.change_uses(source, -1);
+  const Place from = builder_.plain(source);
+  const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
+  const Place to = builder_.add_port(BufferKind::kOutput, bytes, index);
+  builder_.add_kernel(node, "copy", {from}, {to},
+                      [bytes](std::span<void* const> p) { std::memcpy(p[1], p[0], bytes); });
+  builder_.request_part(from, bytes, to, builder_.step_count() - 1);
+}
+
+void Walk::pass_on(const std::shared_ptr<Node>& node) {
+  if (node->get_output_size() == 0) return;
+  Value &source = builder_.input(node, 0), &made = builder_.value(node->output(0));
+  const Value::Variant from = builder_.native(source);
+  made.quantization = source.quantization;
+  builder_.define_view(made, from.desc, from.place);
+}
+
+void Walk::run(const TimeLimit& time) {
+  check_supported(order_);
+  builder_.set_before_products(before_products(order_));
+  builder_.add_values(order_);
+  const auto& parameters = model_.get_parameters();
+  const auto& results = model_.get_results();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    // A parameter that nothing reads is still a port.
+    if (!builder_.has_values_of(parameters[i].get())) continue;
+    lower_parameter(parameters[i], i);
+  }
+  for (const auto& node : order_) {
+    if (std::string_view(node->get_type_name()) != "ReadValue") continue;
+    const std::string& id = node->get_attributes().get_string("variable_id");
+    const auto known =
+        std::find_if(plan_.variables.begin(), plan_.variables.end(), [&](const Variable& v) { return v.id == id; });
+    if (known == plan_.variables.end())
+      plan_.variables.push_back({id, node->get_output_element_type(0), node->get_output_shape(0)});
+  }
+  builder_.add_variables();
+  const ChainFinder chains(builder_, order_);
+  std::set<const Chain*> folded;                             // Known in part: the rest is lowered node by node.
+  std::map<std::string, std::shared_ptr<Node>> assignments;  // The last one of a variable is what counts.
+  for (const auto& node : order_) {
+    if (is_port_or_constant(*node)) continue;
+    time.check("compiling", model_.get_friendly_name(), limit_property::kCompileSeconds);
+    // Variables change when everything has read them, whatever the order of the nodes.
+    if (std::string_view(node->get_type_name()) == "Assign") {
+      pass_on(node);
+      assignments[node->get_attributes().get_string("variable_id")] = node;
+      continue;
+    }
+    const Chain* chain = chains.chain_of(node);
+    bool known = node->get_output_size() > 0;
+    for (std::size_t i = 0; i < node->get_output_size(); ++i)
+      known &= static_cast<bool>(builder_.value(node->output(i)).constant);
+    if (known || fold(node)) {
+      use_inputs(node, -1);
+      drop_folded(builder_, node);
+      builder_.note_optimized_out(node);
+      if (chain) folded.insert(chain);
+      continue;
+    }
+    const Chain alone{{node}};
+    const Chain& whole = chain && !folded.count(chain) ? *chain : alone;
+    if (whole.last() != node) continue;
+    lower_chain(whole);
+    for (const auto& lowered : whole.nodes) drop_folded(builder_, lowered);
+  }
+  for (const auto& [id, node] : assignments) lower_chain({{node}});
+  for (std::size_t i = 0; i < results.size(); ++i) lower_result(results[i], i);
+  grant_parts(plan_, builder_.part_requests());
+}
+
+}  // namespace
+
+void lower(PlanImpl& plan, const Model& model, const TimeLimit& time) { Walk(plan, model).run(time); }
+
+}  // namespace tenon::inline v1::engine

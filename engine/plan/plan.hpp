@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a plan consists of: buffers, places in them, and steps over places.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <dnnl.hpp>
+
+#include <tenon/core/tensor.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/engine/kernels/elementwise.hpp>
+#include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/engine/plan/packed_constants.hpp>
+#include <tenon/engine/plan/places.hpp>
+#include <tenon/graph/node.hpp>
+
+namespace tenon::inline v1::engine {
+
+/// Of one run: whether it is to end early, for steps that take long.
+struct RunControl {
+  bool (*cancelled)(void*) = nullptr;
+  void* context = nullptr;
+  bool stopped = false;  ///< A step ended early: its outputs are not complete.
+};
+
+/// What an execution holds for a step. run() allocates nothing.
+class StepState {
+ public:
+  RunControl* control = nullptr;  ///< The execution's.
+  virtual ~StepState() = default;
+  /// `pointers[i]` is the address of operand i; called when made, and again when a port that the step uses is bound
+  /// anew.
+  virtual void rebind(std::span<void* const> pointers) = 0;
+  virtual void run(const dnnl::stream& stream) = 0;
+};
+
+/// Immutable after compile, shared by all executions.
+class Step {
+ public:
+  virtual ~Step() = default;
+  virtual std::unique_ptr<StepState> make_state() const = 0;
+
+  StepInfo info;
+  std::vector<Operand> operands;
+  /// The step can read operand 0 with any byte strides: the execution then tells it the strides (see Strided).
+  bool reads_strided = false;
+};
+
+/// A oneDNN primitive with its arguments; operand i is argument arguments[i].
+class PrimitiveStep final : public Step {
+ public:
+  std::unique_ptr<StepState> make_state() const override;
+  dnnl::engine engine;
+  dnnl::primitive primitive;
+  std::vector<std::pair<int, md>> arguments;
+};
+
+/// A kernel of ours: a callable over the operands' addresses. It must not allocate and must be safe to call from
+/// several executions at once.
+class KernelStep final : public Step {
+ public:
+  using Kernel = std::function<void(std::span<void* const> pointers)>;
+  std::unique_ptr<StepState> make_state() const override;
+  Kernel kernel;
+};
+
+/// A function of one or two small tensors of packed f32; operands are these and the result.
+class ElementwiseStep final : public Step {
+ public:
+  std::unique_ptr<StepState> make_state() const override;
+  kernels::ElementwiseFunction function = nullptr;
+  std::size_t count = 0;
+  float alpha = 0, beta = 0;
+};
+
+/// A node of the operation table run by its reference kernel on packed tensors.
+class ReferenceStep final : public Step {
+ public:
+  std::unique_ptr<StepState> make_state() const override;
+  std::shared_ptr<const Node> node;
+  std::vector<std::pair<ElementType, Shape>> tensors;  ///< Of each operand, inputs first.
+  std::size_t input_count = 0;
+};
+
+/// A kernel that reads tensors with their own strides: the input stage on a decoder's planes.
+class TensorStep final : public Step {
+ public:
+  using Kernel = std::function<void(std::span<const Tensor> tensors)>;
+  std::unique_ptr<StepState> make_state() const override;
+  Kernel kernel;
+  std::vector<std::pair<ElementType, Shape>> tensors;
+};
+/// Given to the states of TensorSteps and asked of no other: the user's tensor in place of a plain address.
+class TensorState : public StepState {
+ public:
+  virtual void rebind_tensor(std::size_t operand, const Tensor& tensor) = 0;
+};
+
+struct Variable {
+  std::string id;
+  ElementType type;
+  Shape shape;
+  bool is_assigned = false;  ///< Some node gives it a new value in each run.
+};
+
+/// Where a node's output lies once a step has run; for observers.
+struct Made {
+  std::shared_ptr<const Node> node;
+  std::size_t output = 0;
+  ElementType type;
+  Shape shape;
+  Place place;
+  md desc;
+  std::ptrdiff_t step = -1;                  ///< -1: before the first.
+  std::optional<Quantization> quantization;  ///< When `desc` has 8 bits and the value is real.
+};
+
+struct PlanImpl {
+  std::shared_ptr<const Model> model;
+  Options options;
+  dnnl::engine engine;
+  std::vector<Port> inputs, outputs;
+  std::vector<Variable> variables;
+  std::vector<Buffer> buffers;
+  std::vector<std::unique_ptr<Step>> steps;
+  std::vector<std::pair<std::string, std::string>> optimized_out;
+  std::vector<Made> made;
+  std::vector<PackedRecord> packed;      ///< What lowering packed, for packed_model_of().
+  const PackedStore* store = nullptr;    ///< Constants packed before; while compiling only.
+  std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
+  std::size_t arena_bytes = 0;
+  std::size_t assigned_copy_bytes = 0;  ///< Of values that no step could write into their variable at once.
+
+  Place root(Place place) const { return engine::root(buffers, place); }
+  BufferId settle_root(BufferId buffer) { return engine::settle_root(buffers, buffer); }
+};
+
+}  // namespace tenon::inline v1::engine

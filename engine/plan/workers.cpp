@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bounded workers: one oneTBB arena, for oneDNN's loops and ours alike.
+#include <sched.h>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <thread>
+#if defined(__SSE__)
+#include <xmmintrin.h>
+#endif
+
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+#include <tenon/engine/engine.hpp>
+
+namespace tenon::inline v1::engine {
+namespace {
+
+tbb::task_arena::priority priority_of(WorkerOptions::Priority priority) {
+  switch (priority) {
+    case WorkerOptions::Priority::kLow:
+      return tbb::task_arena::priority::low;
+    case WorkerOptions::Priority::kHigh:
+      return tbb::task_arena::priority::high;
+    default:
+      return tbb::task_arena::priority::normal;
+  }
+}
+
+/// Within its life, the calling thread takes denormals for zero.
+class FlushDenormals {
+ public:
+#if defined(__SSE__)
+  FlushDenormals() : before_(_mm_getcsr()) {
+    constexpr unsigned kFlushResults = 0x8000, kFlushOperands = 0x0040;
+    _mm_setcsr(before_ | kFlushResults | kFlushOperands);
+  }
+  ~FlushDenormals() { _mm_setcsr(before_); }
+#else
+  FlushDenormals() {}
+  ~FlushDenormals() {}
+#endif
+  FlushDenormals(const FlushDenormals&) = delete;
+  FlushDenormals& operator=(const FlushDenormals&) = delete;
+
+ private:
+  [[maybe_unused]] unsigned before_ = 0;
+};
+
+/// Puts each thread on its CPU while it is in the arena, and back where it came from afterwards: they are oneTBB's and
+/// the caller's, not ours.
+class Pinning final : public tbb::task_scheduler_observer {
+ public:
+  Pinning(tbb::task_arena& arena, std::vector<int> cpus)
+      : tbb::task_scheduler_observer(arena), cpus_(std::move(cpus)), before_(cpus_.size()) {
+    observe(true);
+  }
+  ~Pinning() override { observe(false); }
+
+  void on_scheduler_entry(bool) override {
+    const std::size_t slot = this_slot();
+    if (slot >= cpus_.size()) return;
+    cpu_set_t& before = before_[slot];
+    if (sched_getaffinity(0, sizeof before, &before) != 0) CPU_ZERO(&before);
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<std::size_t>(cpus_[slot]), &one);
+    sched_setaffinity(0, sizeof one, &one);  // Refused where a container forbids it: the thread then stays as it was.
+  }
+  void on_scheduler_exit(bool) override {
+    const std::size_t slot = this_slot();
+    if (slot < cpus_.size() && CPU_COUNT(&before_[slot]) > 0)
+      sched_setaffinity(0, sizeof before_[slot], &before_[slot]);
+  }
+
+ private:
+  static std::size_t this_slot() { return static_cast<std::size_t>(tbb::this_task_arena::current_thread_index()); }
+  std::vector<int> cpus_;
+  std::vector<cpu_set_t> before_;  ///< By slot, which one thread has at a time.
+};
+
+}  // namespace
+
+struct Workers::Impl {
+  Impl(int threads, const WorkerOptions& options)
+      : flush_denormals(options.flush_denormals),
+        // Places that are kept for threads which enter themselves are taken by no worker.
+        arena(threads, options.active > 0 && options.active < threads ? threads - options.active + 1 : 1,
+              priority_of(options.priority)) {
+    // Tasks of an arena run in the floating-point mode in which it was made.
+    std::optional<FlushDenormals> mode;
+    if (flush_denormals) mode.emplace();
+    arena.initialize();
+    if (!options.cpus.empty()) pinning.emplace(arena, options.cpus);
+  }
+  bool flush_denormals;
+  tbb::task_arena arena;
+  std::optional<Pinning> pinning;
+};
+
+Workers::Workers(int threads) : Workers(WorkerOptions{threads, 0, {}, WorkerOptions::Priority::kNormal, false}) {}
+Workers::Workers(const WorkerOptions& options) : threads_(options.threads > 0 ? options.threads : available_cpus()) {
+  impl_ = std::make_unique<Impl>(threads_, options);
+}
+Workers::~Workers() = default;
+
+void Workers::run(const std::function<void()>& body) {
+  std::optional<FlushDenormals> mode;
+  if (impl_->flush_denormals) mode.emplace();
+  impl_->arena.execute(body);
+}
+
+int Workers::available_cpus() {
+  int count = static_cast<int>(std::thread::hardware_concurrency());
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) count = CPU_COUNT(&set);
+  // A container's quota: more threads than it grants only preempt each other.
+  std::ifstream quota("/sys/fs/cgroup/cpu.max");
+  double limit = 0, period = 0;
+  if (quota >> limit >> period && limit > 0 && period > 0)
+    count = std::min(count, std::max(1, static_cast<int>(limit / period + 0.5)));
+  return std::max(count, 1);
+}
+
+}  // namespace tenon::inline v1::engine

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// What converters of ONNX operations work with: the node at hand, and short forms for making nodes.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/readers/onnx/internal/tensor_proto.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+using Out = Output<Node>;
+using Ints = std::vector<std::int64_t>;
+
+/// A graph within a node, converted. What it reads of the graphs around it became parameters, where it is not constant.
+struct Body {
+  OutputVector outputs;
+  ParameterVector captured_parameters;
+  OutputVector captured;  ///< The outer value of each of those.
+};
+class BodyReader {
+ public:
+  virtual ~BodyReader() = default;
+  /// @param inputs  Stand for the graph's own inputs; missing ones at the end are an error.
+  virtual Body read(const schema::GraphProto& graph, const OutputVector& inputs) = 0;
+  /// Into the graph around it: nothing is captured.
+  virtual OutputVector read_inline(const schema::GraphProto& graph) = 0;
+};
+
+/// One ONNX node with its inputs already converted. Errors thrown by its getters name no node: the reader adds that.
+class NodeContext {
+ public:
+  NodeContext(schema::NodeProto& proto, OutputVector inputs, std::int64_t opset, ExternalData& external,
+              BodyReader& bodies)
+      : proto_(proto), inputs_(std::move(inputs)), opset_(opset), external_(external), bodies_(bodies) {}
+
+  const std::string& op_type() const { return proto_.op_type(); }
+  /// Of the node's domain.
+  std::int64_t opset() const { return opset_; }
+  std::size_t input_count() const { return inputs_.size(); }
+  std::size_t output_count() const { return static_cast<std::size_t>(proto_.output_size()); }
+  bool wants_output(std::size_t index) const {
+    return index < output_count() && !proto_.output(static_cast<int>(index)).empty();
+  }
+  bool has_input(std::size_t index) const { return index < inputs_.size() && inputs_[index]; }
+  /// @errors kInvalidArgument: absent.
+  const Out& input(std::size_t index) const;
+  /// All of them. @errors kInvalidArgument: one is absent.
+  OutputVector inputs() const;
+  ElementType type(std::size_t index) const { return input(index).get_element_type(); }
+  /// The rank of an input. @errors kUnimplemented: it is dynamic.
+  std::int64_t rank(std::size_t index) const;
+  /// An integer input whose value is known now; nothing when it comes from elsewhere.
+  std::optional<Ints> known_ints(std::size_t index) const;
+  /// As known_ints. @errors kUnimplemented: unknown until the model runs.
+  Ints constant_ints(std::size_t index, const char* meaning) const;
+
+  bool has(std::string_view attribute) const { return find(attribute) != nullptr; }
+  std::int64_t get_int(std::string_view attribute) const;
+  std::int64_t get_int(std::string_view attribute, std::int64_t fallback) const;
+  double get_float(std::string_view attribute, double fallback) const;
+  std::string get_string(std::string_view attribute, std::string_view fallback) const;
+  Ints get_ints(std::string_view attribute) const;
+  Ints get_ints(std::string_view attribute, Ints fallback) const;
+  std::vector<double> get_floats(std::string_view attribute) const;
+  std::vector<std::string> get_strings(std::string_view attribute) const;
+  Tensor get_tensor(std::string_view attribute) const;
+  /// A sparse tensor, written out.
+  Tensor get_sparse_tensor(std::string_view attribute) const;
+  /// The element type that an integer attribute names.
+  ElementType get_type(std::string_view attribute) const;
+  /// A graph attribute. @errors kInvalidArgument: missing.
+  const schema::GraphProto& get_graph(std::string_view attribute) const;
+  BodyReader& bodies() const { return bodies_; }
+
+ private:
+  schema::AttributeProto* find(std::string_view attribute) const;
+  schema::NodeProto& proto_;
+  OutputVector inputs_;
+  std::int64_t opset_;
+  ExternalData& external_;
+  BodyReader& bodies_;
+};
+
+using Converter = OutputVector (*)(const NodeContext& node);
+/// By "domain:type"; the default domain is "".
+using ConverterTable = std::unordered_map<std::string, Converter>;
+const ConverterTable& converters();
+
+// One per file.
+void add_elementwise(ConverterTable& table);
+void add_activations(ConverterTable& table);
+void add_reductions(ConverterTable& table);
+void add_movement(ConverterTable& table);
+void add_indexing(ConverterTable& table);
+void add_convolutions(ConverterTable& table);
+void add_pooling(ConverterTable& table);
+void add_normalization(ConverterTable& table);
+void add_linear(ConverterTable& table);
+void add_quantization(ConverterTable& table);
+void add_resize(ConverterTable& table);
+void add_recurrent(ConverterTable& table);
+void add_losses(ConverterTable& table);
+void add_generators(ConverterTable& table);
+void add_detection(ConverterTable& table);
+void add_einsum(ConverterTable& table);
+void add_signal(ConverterTable& table);
+void add_control_flow(ConverterTable& table);
+
+// --- short forms -----------------------------------------------------------------------------------------------------
+[[noreturn]] void fail(const std::string& message);
+[[noreturn]] void unimplemented(const std::string& message);
+
+/// The first output of a new node.
+Out op(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes = {});
+OutputVector ops(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes = {});
+/// i64 [n], and an i64 scalar.
+Out ints(const Ints& values);
+Out int_scalar(std::int64_t value);
+Out scalar(ElementType type, double value);
+Out scalar_like(const Out& x, double value);
+/// f32 or another real type, [n].
+Out reals(ElementType type, const std::vector<double>& values);
+
+Out add(const Out& x, const Out& y);
+Out sub(const Out& x, const Out& y);
+Out mul(const Out& x, const Out& y);
+Out div(const Out& x, const Out& y);
+Out power(const Out& x, double exponent);
+Out unary(std::string_view type, const Out& x);
+Out select(const Out& condition, const Out& x, const Out& y);
+/// x itself when it is of that type already.
+Out convert(const Out& x, ElementType type);
+Out reshape(const Out& x, const Out& shape);
+Out reshape(const Out& x, const Ints& shape);
+Out unsqueeze(const Out& x, const Ints& axes);
+Out squeeze(const Out& x, const Ints& axes);
+Out transpose(const Out& x, const Ints& order);
+Out concat(const OutputVector& parts, std::int64_t axis);
+/// Elements [begin, end) along one axis.
+Out slice(const Out& x, std::int64_t begin, std::int64_t end, std::int64_t axis);
+Out reduce(std::string_view type, const Out& x, const Out& axes, bool keep_dims);
+Out broadcast_to(const Out& x, const Out& shape);
+/// i64 [rank]; a Constant when the shape is static.
+Out shape_of(const Out& x);
+/// i64 scalar: the number of axes; a Constant when it is known.
+Out rank_of(const Out& x);
+/// i64 scalar: one extent.
+Out extent_of(const Out& x, std::int64_t axis);
+/// i64 [0, 1, ... rank): all axes.
+Out all_axes(const Out& x);
+Out range(const Out& start, const Out& stop, const Out& step, ElementType type);
+Out matmul(const Out& a, const Out& b, bool transpose_a = false, bool transpose_b = false);
+/// x reshaped so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like
+/// `like`.
+Out per_channel(const Out& x, const Out& like);
+/// The integer values of a small tensor known now.
+std::optional<Ints> known_ints(const Out& x);
+/// axis, or axis + rank for a negative one. @errors kInvalidArgument: out of range.
+std::int64_t normalized_axis(std::int64_t axis, std::int64_t rank);
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What devices that are made of other devices may ask of the runtime.
+#pragma once
+
+#include <istream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/core/any.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/infer_request.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// The Core that made a device, as that device sees it. Names are as an application writes them: "GPU.1". Models come
+/// with the runtime's requests, so that what one device can't use where it lies is routed, copied and booked as ever.
+/// @thread all members from any threads at once.
+class TENON_API DeviceHost {
+ public:
+  virtual ~DeviceHost();
+  /// Devices that are there, composite ones left out.
+  virtual std::vector<std::string> available_devices() const = 0;
+  /// @errors as Core's functions of that name.
+  virtual CompiledModel compile_model(const std::shared_ptr<const Model>& model, const std::string& device,
+                                      const AnyMap& properties) = 0;
+  virtual CompiledModel import_model(std::istream& stream, const std::string& device, const AnyMap& properties) = 0;
+  virtual SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const std::string& device,
+                                      const AnyMap& properties) const = 0;
+  virtual Any get_property(const std::string& device, const std::string& name) const = 0;
+  /// The device's half of a model: what tensors it takes in place, how many streams it has.
+  virtual std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const = 0;
+  /// Devices that are known by name and are not there, each with the reason.
+  virtual std::map<std::string, std::string> unavailable_devices() const = 0;
+};
+
+/// Runs a member's request inside an inference of the composite device. On one of the runtime's streams the member's
+/// own streams do it: its inferences run side by side there, while callers of infer() share one set of workers. When
+/// the inference is cancelled before the member has begun, the member is cancelled as it begins.
+/// @errors as InferRequest::infer().
+TENON_API void run_member(InferRequest& request, const Inference& inference);
+
+/// The names in "GPU,CPU", in order; white space and empty ones are left out.
+TENON_API std::vector<std::string> split_devices(const std::string& text);
+
+/// What of a composite device's properties goes to one of its members: those that the member lists as writable, those
+/// of the runtime (cache, zero copy), and what DEVICE_PROPERTIES gives to that member.
+/// @param members  all members: @errors kNotFound for a property that none of them knows.
+TENON_API AnyMap properties_for(const DeviceHost& host, const std::string& member,
+                                const std::vector<std::string>& members, const AnyMap& properties);
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands behind a Core: devices by name, what was set, and the ways into compiled models.
+#pragma once
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <tenon/core/host.hpp>
+#include <tenon/core/router.hpp>
+#include <tenon/graph/readers/read_model.hpp>
+#include <tenon/runtime/cache/cache.hpp>
+#include <tenon/runtime/core.hpp>
+#include <tenon/runtime/device/device_host.hpp>
+#include <tenon/runtime/internal/bytes_stream.hpp>
+#include <tenon/runtime/internal/compile.hpp>
+#include <tenon/runtime/internal/registry.hpp>
+#include <tenon/runtime/internal/shortage.hpp>
+#include <tenon/runtime/request/model_state.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+inline constexpr const char* kInputFrames = "TENON_INPUT_FRAMES";
+
+/// "GPU.1" is device GPU with id 1; "AUTO:GPU,CPU" is device AUTO over those.
+struct DeviceName {
+  std::string base;
+  std::string id;
+  std::string members;
+  explicit DeviceName(std::string text) {
+    if (const auto colon = text.find(':'); colon != std::string::npos) {
+      members = text.substr(colon + 1);
+      text.resize(colon);
+    }
+    const auto dot = text.find('.');
+    base = text.substr(0, dot);
+    std::transform(base.begin(), base.end(), base.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+    if (dot != std::string::npos) id = text.substr(dot + 1);
+  }
+};
+
+class Core::Impl final : public DeviceHost {
+ public:
+  Impl() : shared(std::make_shared<SharedState>()) { shared->router.add(host_context()); }
+  struct Entry {
+    std::shared_ptr<Device> device;
+    const DeviceModule* module = nullptr;
+  };
+  std::map<std::string, KnownModule> known(std::string* unread = nullptr) const;
+  Entry entry(const std::string& name) const;
+  /// Sets on a device what of `properties` it lists as writable.
+  static void set_supported(Device& device, const AnyMap& properties);
+  void set_for_all(const AnyMap& properties);
+  /// The device, with the id in `properties` when the name has one.
+  std::shared_ptr<Device> device(const DeviceName& name, AnyMap* properties) const;
+  static std::vector<std::string> ids_property(Device& device);
+  CompileOptions split(const std::string& device_name, const AnyMap& properties) const;
+  /// As split(). A device that is made of others hands the cache's and the devices' properties on to those.
+  CompileOptions options_for(const DeviceName& name, const std::shared_ptr<Device>& device,
+                             const AnyMap& properties) const;
+  /// The name to use where the caller left the choice open.
+  DeviceName choose(const std::string& device_name, const std::shared_ptr<const Model>& model) const;
+  CompiledModel compile(ModelSource source, const std::string& device_name, const AnyMap& properties);
+  CompiledModel compile(const std::shared_ptr<const Model>& model, const std::string& device_name,
+                        const AnyMap& properties);
+  CompiledModel compile_file(const std::filesystem::path& path, const std::string& device_name,
+                             const AnyMap& properties);
+  CompiledModel import(std::istream& stream, const std::string& device_name, const AnyMap& properties);
+  SupportedOpsMap query(const std::shared_ptr<const Model>& model, const std::string& device_name,
+                        const AnyMap& properties) const;
+  // For devices that are made of others.
+  std::vector<std::string> available_devices() const override;
+  CompiledModel compile_model(const std::shared_ptr<const Model>& model, const std::string& device,
+                              const AnyMap& properties) override;
+  CompiledModel import_model(std::istream& stream, const std::string& device, const AnyMap& properties) override;
+  SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const std::string& device,
+                              const AnyMap& properties) const override;
+  Any get_property(const std::string& device, const std::string& name) const override;
+  std::shared_ptr<CompiledModelImpl> device_model(const CompiledModel& model) const override;
+  std::map<std::string, std::string> unavailable_devices() const override;
+  /// Whether model files are mapped: what the call says, else what was set.
+  bool maps_files(const AnyMap& properties) const;
+  /// The first available device that runs the whole model.
+  std::string select(const std::shared_ptr<const Model>& model) const;
+  static void add_all(const AnyMap& from, AnyMap& to);
+  static void add_nested(const Any& value, const std::string& device_name, AnyMap& to);
+
+  std::weak_ptr<DeviceHost> self;  ///< What devices that are made of others are given.
+  std::shared_ptr<SharedState> shared;
+  mutable std::mutex mutex;
+  mutable std::map<std::string, Entry> entries;  ///< Made when first asked for.
+  std::map<std::string, KnownModule> registered;
+  std::map<std::string, AnyMap> configs;
+  AnyMap for_all;  ///< Set without naming a device.
+  bool map_files = true;
+  bool tbb_terminate = false;  ///< Stored and returned; has no effect, since worker threads end with their device.
+  ZeroCopy policy = ZeroCopy::kPrefer;
+  cache::Settings cache_for_all;
+  std::map<std::string, AnyMap> caches;  ///< The cache's properties of devices that have their own.
+};
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// One input from several tensors, one per item of the batch.
+#include <cctype>
+
+#include <tenon/graph/node.hpp>
+#include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/request/request.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace {
+
+/// The layout that the model gives an input ("[N,C,H,W]", "NCHW", "N..."), or an empty text.
+std::string layout_of(const Node& parameter) {
+  const auto output = parameter.output(0);
+  for (const RTMap* info : {&output.get_rt_info(), &parameter.get_rt_info()}) {
+    for (const char* key : {"layout", "layout_0"}) {
+      const auto found = info->find(key);
+      if (found == info->end()) continue;
+      if (!found->second.is<AnyMap>()) return found->second.to_text();
+      const auto map = found->second.as<AnyMap>();
+      if (const auto text = map.find("layout"); text != map.end()) return text->second.to_text();
+    }
+  }
+  return {};
+}
+
+bool starts_with_batch(const std::string& layout) {
+  for (const char c : layout) {
+    if (c == '[' || std::isspace(static_cast<unsigned char>(c))) continue;
+    return c == 'N' || c == 'n';
+  }
+  return true;  // None given: the first axis is taken for the batch.
+}
+
+/// Items that follow each other in one memory are that memory's tensor already.
+Tensor joined(const std::vector<Tensor>& items, const Shape& shape) {
+  std::size_t at = items.front().offset();
+  for (const Tensor& item : items) {
+    if (item.memory() != items.front().memory() || item.view() != items.front().view() || item.offset() != at)
+      return Tensor();
+    at += item.size_bytes();
+  }
+  const Tensor& first = items.front();
+  return Tensor(TensorInfo{first.element_type(), shape, {}}, first.memory(), first.offset(), first.lease(),
+                first.view());
+}
+
+void check_items(const PortInfo& info, const std::vector<Tensor>& items, const Shape& whole) {
+  Shape item = whole;
+  item[0] = 1;
+  for (const Tensor& tensor : items) {
+    if (!tensor || tensor.element_type() != items.front().element_type() || tensor.shape() != item ||
+        !tensor.is_host_addressable()) {
+      throw AssertFailure("set_input_tensors/set_tensors error: each tensor for '" + info.label +
+                          "' must be host memory of " + std::string(name(info.type)) + " " + to_string(item) +
+                          ", got " + (tensor ? to_string(tensor) : "an empty one"));
+    }
+    if (!tensor.is_contiguous())
+      throw AssertFailure("Strides for batched tensors should be default. ('" + info.label + "' was given " +
+                          to_string(tensor) + " with byte strides " + to_string(tensor.byte_strides()) + ")");
+  }
+}
+
+}  // namespace
+
+void RequestState::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
+  check_not_busy();
+  const PortInfo& info = this->info(port);
+  if (tensors.empty()) throw AssertFailure("set_input_tensors/set_tensors can't be called with empty tensors");
+  if (tensors.size() == 1) return set(port, tensors.front());
+  if (const std::string layout = layout_of(*info.node); !starts_with_batch(layout)) {
+    throw AssertFailure(
+        "set_input_tensors/set_tensors can be used only for inputs with N(batch) dimension at index 0; the layout of "
+        "'" +
+        info.label + "' is " + layout);
+  }
+  // The items say the shape, the port says whether it takes it.
+  Shape whole = tensors.front() ? tensors.front().shape() : Shape{};
+  if (!whole.empty()) {
+    if (whole[0] != 1) {
+      throw AssertFailure("set_input_tensors/set_tensors error: each tensor for '" + info.label +
+                          "' must have a batch of 1, got " + to_string(tensors.front()));
+    }
+    whole[0] = tensors.size();
+  }
+  if (whole.empty() || !info.fits(whole)) {
+    throw AssertFailure("set_input_tensors/set_tensors error: '" + info.label + "' of shape " + info.shape.to_string() +
+                        " needs as many tensors as its batch, got " + std::to_string(tensors.size()) + " of " +
+                        to_string(tensors.front()));
+  }
+  check_items(info, tensors, whole);
+  check(info, tensors.front(), whole, port.is_input);
+  Tensor in_place = joined(tensors, whole);
+  if (!in_place && model_->policy() == ZeroCopy::kRequire) {
+    throw Error(Code::kFailedPrecondition, "batched tensors for '" + info.label +
+                                               "' would be copied into one, which the zero-copy policy 'require' "
+                                               "forbids: lay the batch out in one tensor");
+  }
+  use_tensor(port.index);
+  Slot& slot = this->slot(port);
+  if (in_place) {
+    settle(port, slot, in_place, true);
+  } else {
+    DevicePlan& now = plan();
+    settle(port, slot, now.variant->impl->allocate_input(now.variant->first_input[port.index], whole), false);
+  }
+  slot.batch = tensors;
+  slot.batch_in_place = static_cast<bool>(in_place);
+  if (slot.lease) slot.lease->detach();
+  needs_prepare_ = true;
+}
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compiled model shares with its requests: ports, device plans by input format, executor, ledger.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include <tenon/core/frame.hpp>
+#include <tenon/core/router.hpp>
+#include <tenon/graph/input_stage/geometry.hpp>
+#include <tenon/runtime/cache/cache.hpp>
+#include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/request/executor.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// What outlives Core because compiled models and requests use it.
+struct SharedState {
+  Ledger ledger{&Ledger::process()};
+  Router router;
+};
+
+/// A port worked out to what checks and look-ups need, so that no graph call is made per inference.
+struct PortInfo {
+  explicit PortInfo(const Output<const Node>& port);
+  const Node* node;
+  std::string label;  ///< How messages name it: a tensor name, else the friendly name.
+  std::string friendly_name;
+  std::vector<std::string> names;
+  ElementType type;
+  PartialShape shape;
+  Shape static_shape;
+  bool is_static;
+  /// The shape is one that this port takes.
+  bool fits(const Shape& actual) const;
+  /// The static shape, or the partial one with 0 for what is unknown: what get_tensor gives before there is a shape.
+  Shape least_shape() const;
+};
+
+struct PortRef {
+  bool is_input = true;
+  std::size_t index = 0;
+};
+
+/// The model that plans are made from, and how plans are cached.
+struct ModelSource {
+  std::shared_ptr<const Model> model;                  ///< Null while nobody needed it...
+  std::function<std::shared_ptr<const Model>()> read;  ///< ...then this reads it.
+  cache::Settings cache;
+  cache::Origin origin;                    ///< Of the model as it is, unchanged since it was read.
+  std::vector<cache::FileIdentity> files;  ///< All files that it was read from.
+};
+
+/// The model built for one combination of frame formats; without frames, the model as it was given.
+struct InputVariant {
+  /// Per input: the format of its frames, nothing for a tensor.
+  using Key = std::vector<std::optional<FrameInfo>>;
+  Key key;
+  std::shared_ptr<CompiledModelImpl> impl;
+  bool from_cache = false;
+  /// Per input: its first port in impl, and how many it has (planes).
+  std::vector<std::size_t> first_input;
+  std::vector<std::size_t> input_count;
+};
+
+/// @thread all members from any thread.
+class ModelState {
+ public:
+  /// A model that is compiled when a variant is first asked for.
+  ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device, ModelSource source, AnyMap properties,
+             ZeroCopy policy);
+  /// One whose plan came from the cache, before anybody read the model.
+  ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
+             std::shared_ptr<CompiledModelImpl> impl, ModelSource source, AnyMap properties, ZeroCopy policy);
+  /// An imported model, or one compiled for a remote context.
+  ModelState(std::shared_ptr<SharedState> shared, std::shared_ptr<Device> device,
+             std::shared_ptr<CompiledModelImpl> impl, ZeroCopy policy);
+
+  const Ports& ports() const noexcept { return ports_; }
+  const std::vector<PortInfo>& inputs() const noexcept { return inputs_; }
+  const std::vector<PortInfo>& outputs() const noexcept { return outputs_; }
+  Device& device() const noexcept { return *device_; }
+  ZeroCopy policy() const noexcept { return policy_; }
+  const cache::Settings& cache_settings() const noexcept { return source_.cache; }
+  SharedState& shared() const noexcept { return *shared_; }
+
+  /// By tensor name, else by friendly name. @errors kNotFound listing the names.
+  PortRef find(std::string_view name) const;
+  /// By a port of this model or of the model that it was compiled from. @errors kNotFound.
+  PortRef find(const Output<const Node>& port) const;
+  /// @errors kNotFound with the number of ports.
+  std::size_t check_index(bool is_input, std::size_t index) const;
+
+  /// Compiles on first use; `key` empty means no frames. @errors as Device::compile_model.
+  std::shared_ptr<const InputVariant> variant(const InputVariant::Key& key);
+  /// The plan that answers for properties, runtime model and export: the first one compiled.
+  std::shared_ptr<const InputVariant> main_variant();
+  std::size_t variant_count() const;
+  FrameGeometry frame_geometry(const FrameInfo& info, std::size_t input) const;
+
+  /// @param streams  How many it is to have at least; it is made with the first call and never has fewer later.
+  Executor& executor(std::size_t streams = 0);
+
+ private:
+  void read_ports();
+  void add_main(std::shared_ptr<CompiledModelImpl> impl, bool from_cache);
+  /// Null for imported models, which take no frames then. Reads it where that was put off.
+  const std::shared_ptr<const Model>& model() const;
+  std::shared_ptr<const InputVariant> build(const InputVariant::Key& key) const;
+
+  std::shared_ptr<SharedState> shared_;
+  std::shared_ptr<Device> device_;
+  mutable ModelSource source_;
+  mutable std::once_flag read_once_;
+  AnyMap properties_;
+  ZeroCopy policy_;
+  Ports ports_;
+  std::vector<PortInfo> inputs_;
+  std::vector<PortInfo> outputs_;
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>{}(text); }
+  };
+  std::unordered_map<std::string, PortRef, TextHash, std::equal_to<>> by_name_;
+
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<const InputVariant>> variants_;
+  std::once_flag executor_once_;
+  std::unique_ptr<Executor> executor_;
+};
+
+/// Edges of the runtime in the ledger.
+EdgeId copy_in_edge();
+EdgeId copy_out_edge();
+EdgeId frame_edge();
+EdgeId replan_edge();
+
+}  // namespace v1
+}  // namespace tenon

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// tenon compile: a model made ready for a device, what the passes did to it, and the result as a file.
+#include <chrono>
+#include <memory>
+#include <sstream>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <tenon/runtime/core.hpp>
+
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/model_options.hpp>
+#include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/show/pass_dump.hpp>
+#include <tenon/tools/tenon/show/progress.hpp>
+#include <tenon/tools/tenon/show/stage.hpp>
+#include <tenon/tools/tenon/show/text_table.hpp>
+
+namespace tenon::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct CompileOptions {
+  std::string model, device = "CPU", output, dump;
+  ModelOptions model_options;
+  bool json = false;
+};
+
+double ms_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+std::string counts_text(const std::map<std::string, std::size_t>& counts) {
+  std::string text;
+  for (const auto& [type, count] : counts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, type);
+  return text;
+}
+
+struct Compiled {
+  double read_ms = 0, compile_ms = 0, export_ms = 0, blob_bytes = 0;
+  std::string device, inputs, outputs, not_drawn;
+  bool dynamic = false;
+};
+
+nlohmann::json json_of(const Compiled& done, const CompileOptions& options, const PassDump& passes) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const PassChange& change : passes.changes()) {
+    list.push_back({{"pass", change.pass},
+                    {"changed", change.changed},
+                    {"nodes", change.nodes},
+                    {"gone", change.gone},
+                    {"made", change.made},
+                    {"dot", change.dot},
+                    {"svg", change.svg}});
+  }
+  nlohmann::json all{{"model", options.model},        {"device", done.device},    {"inputs", done.inputs},
+                     {"outputs", done.outputs},       {"dynamic", done.dynamic},  {"read_ms", done.read_ms},
+                     {"compile_ms", done.compile_ms}, {"passes", std::move(list)}};
+  if (!options.output.empty())
+    all["blob"] = {{"path", options.output}, {"bytes", done.blob_bytes}, {"export_ms", done.export_ms}};
+  return all;
+}
+
+void print_text(const Compiled& done, const CompileOptions& options, const PassDump& passes) {
+  fmt::print("{} on {}: read {:.1f} ms, compile {:.1f} ms\n", options.model, done.device, done.read_ms,
+             done.compile_ms);
+  fmt::print("  inputs   {}\n  outputs  {}\n", done.inputs, done.outputs);
+  if (!passes.changes().empty()) {
+    std::vector<std::vector<std::string>> rows{{"pass", "nodes", "gone", "made"}};
+    for (const PassChange& change : passes.changes()) {
+      rows.push_back({change.pass, std::to_string(change.nodes),
+                      change.changed || change.pass == "input" ? counts_text(change.gone) : "nothing to do",
+                      counts_text(change.made)});
+    }
+    fmt::print("\n{}", text_table(rows));
+  } else if (done.dynamic) {
+    fmt::print("\n{} compiles a model of dynamic shapes when tensors come: --shape shows the passes\n", done.device);
+  } else {
+    fmt::print("\n{} ran no passes of Tenon's{}\n", done.device,
+               options.dump.empty() ? "" : ": there are no graphs to write");
+  }
+  if (!options.dump.empty() && !passes.changes().empty()) fmt::print("graphs in {}\n", options.dump);
+  if (!done.not_drawn.empty()) fmt::print("{}\n", done.not_drawn);
+  if (!options.output.empty())
+    fmt::print("{}: {}, written in {:.1f} ms\n", options.output, in_bytes(done.blob_bytes), done.export_ms);
+}
+
+void compile(const CompileOptions& options) {
+  Core core;
+  check_device(core, options.device);
+  CommandFiles files;
+  OutputFile file(options.output, "--output", files);
+  Compiled done;
+  auto begin = Clock::now();
+  const auto model = [&] {
+    const Stage stage("reading " + options.model);
+    return read_model(core, files, options.model);
+  }();
+  done.read_ms = ms_since(begin);
+  reshape(*model, options.model_options);
+  done.dynamic = model->is_dynamic();
+  PassDump passes(options.dump, files);
+  begin = Clock::now();
+  CompiledModel compiled = [&] {
+    const Stage stage("compiling for " + options.device);
+    return core.compile_model(model, options.device, properties_of(options.model_options));
+  }();
+  done.compile_ms = ms_since(begin);
+  done.device = chosen_device(compiled, options.device);
+  done.inputs = ports_text(compiled.inputs());
+  done.outputs = ports_text(compiled.outputs());
+  done.not_drawn = passes.draw_all();
+  if (file) {
+    begin = Clock::now();
+    std::ostringstream blob;
+    compiled.export_model(blob);
+    file.commit(blob.view());
+    done.blob_bytes = static_cast<double>(blob.view().size());
+    done.export_ms = ms_since(begin);
+  }
+  if (options.json)
+    fmt::print("{}\n", json_of(done, options, passes).dump(2));
+  else
+    print_text(done, options, passes);
+}
+
+}  // namespace
+
+void add_compile(CLI::App& app) {
+  auto* command =
+      app.add_subcommand("compile", "Compile a model for a device: what each pass did, and the result as a file");
+  auto options = std::make_shared<CompileOptions>();
+  command->add_option("model", options->model, "ONNX file, or the .xml of an OpenVINO IR")->required();
+  command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
+  command->add_option("-o,--output", options->output, "Write the compiled model, for import_model");
+  command->add_option("--dump-graph", options->dump,
+                      "Folder for the graph after each pass, as DOT and, where Graphviz is installed, SVG");
+  add_shape_option(*command, options->model_options);
+  add_setting_option(*command, options->model_options);
+  command->add_flag("--json", options->json, "Print JSON");
+  command->footer(
+      "\nEach pass is listed with the nodes that went and that it made, constants not counted; in the graphs, what a "
+      "pass\n"
+      "made is green. Compile time with --dump-graph includes writing the graphs.\n"
+      "\nExamples:\n"
+      "  tenon compile model.onnx                              what the passes do to it\n"
+      "  tenon compile model.onnx --dump-graph graphs          and pictures of it: graphs/00_input.svg, ...\n"
+      "  tenon compile model.onnx --device CPU -o model.blob   compiled once, imported many times\n"
+      "  tenon compile model.onnx --shape \"x[1,3,224,224]\" --set INFERENCE_PRECISION_HINT=bf16\n");
+  command->callback([options] { compile(*options); });
+}
+
+}  // namespace tenon::tool

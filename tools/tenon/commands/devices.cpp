@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// tenon devices: what can run models here, and why something known cannot.
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <tenon/runtime/core.hpp>
+
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/show/text_table.hpp>
+
+namespace tenon::tool {
+namespace {
+
+std::string text_of(Core& core, const std::string& device, const char* key) {
+  try {
+    return core.get_property(device, key).to_text();
+  } catch (const std::exception&) {
+    return "-";  // Not every device answers every question.
+  }
+}
+
+void show_devices(bool json) {
+  Core core;
+  nlohmann::json list = nlohmann::json::array();
+  std::vector<std::vector<std::string>> rows{{"device", "state", "name", "can do"}};
+  for (const std::string& device : core.get_available_devices()) {
+    const std::string full = text_of(core, device, "FULL_DEVICE_NAME"),
+                      can = text_of(core, device, "OPTIMIZATION_CAPABILITIES");
+    list.push_back({{"device", device}, {"available", true}, {"full_name", full}, {"capabilities", can}});
+    rows.push_back({device, "available", full, can});
+  }
+  for (const auto& [device, reason] : core.get_unavailable_devices()) {
+    list.push_back({{"device", device}, {"available", false}, {"reason", reason}});
+    rows.push_back({device, "unavailable", reason, ""});
+  }
+  if (!json && rows.size() == 1) {
+    fmt::print(
+        "no devices: no libtenon_device_<name>.so lies beside the runtime or in a folder of TENON_DEVICE_PATH\n");
+    return;
+  }
+  fmt::print("{}", json ? nlohmann::json{{"devices", list}}.dump(2) + "\n" : text_table(rows));
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app) {
+  auto* command = app.add_subcommand("devices", "List the devices that can run models on this machine");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print JSON");
+  command->callback([json] { show_devices(*json); });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// tenon npu-env: runs any program with the software NPU as its Level Zero driver.
+#include <dlfcn.h>
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/npu_platforms.hpp>
+
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/software_npu.hpp>
+
+namespace tenon::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLoaderFile = "libze_loader.so.1";
+// The first of the loader's functions that OpenVINO's NPU plugin demands and old loaders lack (before 1.10).
+constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
+
+struct Options {
+  std::string platforms, driver, failures, trace;
+  std::vector<std::string> words;  ///< The program and its arguments.
+  bool print = false;
+};
+
+/// Names and values, to be set in this order.
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+/// Loads a library as a client would, so that what is missing is said here and not as "no NPU" later. It stays loaded:
+/// unloading is of no use in a process that is about to be replaced.
+void* load(const std::string& file, const std::string& what, const std::string& remedy) {
+  void* library = dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (!library) {
+    const char* reason = dlerror();
+    throw Error(Code::kUnavailable,
+                fmt::format("{} cannot be loaded: {}; {}", what, reason ? reason : "no reason given", remedy));
+  }
+  return library;
+}
+
+std::string find_driver(const std::string& wanted) {
+  if (!wanted.empty() && !fs::exists(wanted))
+    throw Error(Code::kNotFound, fmt::format("no driver at {}: --driver takes the file {}", wanted, kSoftwareNpu));
+  const fs::path found = wanted.empty() ? find_library(kSoftwareNpu) : fs::canonical(wanted);
+  if (found.empty())
+    throw Error(Code::kUnavailable,
+                fmt::format("the software NPU {} is not in {}: build it (./dev build), or name it with --driver",
+                            kSoftwareNpu, library_folders().front().string()));
+  load(found.string(), "the software NPU " + found.string(), "install what it names");
+  return found.string();
+}
+
+/// The folder to search for a loader before the system's; empty when the system's will do.
+std::string find_shim() {
+  void* loader = load(kLoaderFile, "the Level Zero loader", "install it (Debian: libze1)");
+  if (dlsym(loader, kNewestNeeded)) return {};
+  const fs::path shim = find_library(fs::path("loader_shim") / kLoaderFile);
+  if (shim.empty())
+    fmt::print(stderr,
+               "tenon: {} here is older than 1.10: OpenVINO's NPU plugin will not use it (no {}). Other programs may; "
+               "a build of Tenon with its tests makes a shim for it, newer systems need none.\n",
+               kLoaderFile, kNewestNeeded);
+  return shim.empty() ? std::string() : shim.parent_path().string();
+}
+
+void check_platforms(const std::string& platforms) {
+  std::size_t begin = 0;
+  do {
+    const std::size_t end = platforms.find(',', begin);
+    const std::string one = platforms.substr(begin, end == std::string::npos ? end : end - begin);
+    std::uint32_t number = 0;
+    const auto [last, error] = std::from_chars(one.data(), one.data() + one.size(), number);
+    if (error != std::errc() || last != one.data() + one.size() || !find_npu_platform(number))
+      throw Error(Code::kInvalidArgument,
+                  fmt::format("--platform {}: \"{}\" is no platform of the software NPU; it has 3720 and 4000, and a "
+                              "comma list of them for several devices",
+                              platforms, one));
+    begin = end == std::string::npos ? end : end + 1;
+  } while (begin != std::string::npos);
+}
+
+Environment environment_of(const Options& options) {
+  if (!options.platforms.empty()) check_platforms(options.platforms);
+  Environment environment{{"ZE_ENABLE_ALT_DRIVERS", find_driver(options.driver)}};
+  if (!options.platforms.empty()) environment.emplace_back("TENON_NPU_PLATFORM", options.platforms);
+  if (!options.failures.empty()) environment.emplace_back("TENON_NPU_FAIL", options.failures);
+  // The program may go to another folder before it meets the driver.
+  if (!options.trace.empty())
+    environment.emplace_back("TENON_NPU_TRACE",
+                             options.trace == "stderr" ? options.trace : fs::absolute(options.trace).string());
+  if (const std::string folder = find_shim(); !folder.empty()) {
+    const char* before = std::getenv("LD_LIBRARY_PATH");
+    environment.emplace_back("LD_LIBRARY_PATH", before && *before ? folder + ":" + before : folder);
+  }
+  return environment;
+}
+
+/// As a shell takes it, whatever is in it.
+std::string quoted(const std::string& value) {
+  std::string text = "'";
+  for (const char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+/// Becomes the program: its exit status, its signals and its terminal are its own.
+[[noreturn]] void become(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  std::fflush(nullptr);
+  execvp(arguments[0], arguments.data());
+  const int error = errno;
+  fmt::print(stderr, "tenon: {} cannot be run: {}\n", words[0], std::strerror(error));
+  throw CLI::RuntimeError(error == ENOENT ? 127 : 126);  // As env(1) and shells say it.
+}
+
+void npu_env(const Options& options) {
+  if (options.print != options.words.empty())
+    throw Error(Code::kInvalidArgument, options.print ? "--print takes no program: it only prints the environment"
+                                                      : "npu-env needs a program to run: tenon npu-env -- CMD ARGS...");
+  const Environment environment = environment_of(options);
+  for (const auto& [name, value] : environment) {
+    if (options.print)
+      fmt::print("export {}={}\n", name, quoted(value));
+    else
+      setenv(name.c_str(), value.c_str(), 1);
+  }
+  if (!options.print) become(options.words);
+}
+
+}  // namespace
+
+void add_npu_env(CLI::App& app) {
+  auto* command = app.add_subcommand("npu-env", "Run any program with the software NPU as its Level Zero driver");
+  auto options = std::make_shared<Options>();
+  command->add_option("-p,--platform", options->platforms,
+                      "What the NPU is: 4000 (default) or 3720; a comma list makes several devices");
+  command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");
+  command->add_option("--fail", options->failures,
+                      "Calls that are to fail, as zeFenceCreate:2=ZE_RESULT_ERROR_DEVICE_LOST: NAME, NAME:N or NAME:N+ "
+                      "(names may end in *), =CODE, with commas between them");
+  command->add_option(
+      "--trace", options->trace,
+      "Trace the program's calls and what the device executes: FILE.json (Chrome, Perfetto), FILE (lines) "
+      "or stderr; %p in a name is the process's number");
+  command->add_flag("--print", options->print, "Print the environment for a shell's eval, and run nothing");
+  // From the first word that is no option on, all is the program's.
+  command->add_option("program", options->words, "What to run, and its own arguments, best after --");
+  command->positionals_at_end();
+  command->footer(
+      "\nThe program finds one Level Zero driver, the software NPU; drivers of real hardware are hidden from it. What\n"
+      "it sees: ZE_ENABLE_ALT_DRIVERS, TENON_NPU_PLATFORM, _FAIL and _TRACE, and on systems whose Level Zero loader is "
+      "too old for\n"
+      "OpenVINO's NPU plugin a shim in front of it on LD_LIBRARY_PATH. Its exit status is passed on.\n"
+      "docs/guide/npu_without_an_npu.md tells more.\n"
+      "\nExamples:\n"
+      "  tenon npu-env -- python3 -c \"import openvino as ov; print(ov.Core().available_devices)\"\n"
+      "  tenon npu-env --platform 3720 -- benchmark_app -m model.xml -d NPU\n"
+      "  tenon npu-env --platform 4000,3720 -- tenon devices      two NPUs\n"
+      "  tenon npu-env --trace calls.json -- ./my_program         which calls it makes, and when\n"
+      "  tenon npu-env --fail execution:3=ZE_RESULT_ERROR_DEVICE_LOST -- ./my_program     the third inference fails\n"
+      "  eval \"$(tenon npu-env --print)\"                          for the rest of this shell\n");
+  command->callback([options] { npu_env(*options); });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// tenon route: the cheapest way between two contexts, and why the others were refused.
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/router.hpp>
+
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/known_contexts.hpp>
+
+namespace tenon::tool {
+namespace {
+
+struct RouteOptions {
+  std::string from, to, format, size = "1920x1080", policy = "prefer";
+  bool write = false, explain = false, json = false;
+};
+
+Description describe_source(const RouteOptions& options, const Context& from) {
+  TensorInfo info{ElementType::kU8, {1 << 20}, {}};
+  if (!options.format.empty()) {
+    const auto format = format_from_name(options.format);
+    if (!format)
+      throw Error(Code::kInvalidArgument,
+                  "--format '" + options.format + "' is no pixel format; try nv12, i420, p010, rgb, bgr, gray8");
+    FrameInfo frame{*format, 0, 0};
+    if (std::sscanf(options.size.c_str(), "%ux%u", &frame.width_px, &frame.height_px) != 2) {
+      throw Error(Code::kInvalidArgument, "--size '" + options.size + "' is not WIDTHxHEIGHT");
+    }
+    info = Frame::allocate(frame).plane(0).info();
+  }
+  Requirements wanted;
+  wanted.size_bytes = checked_extent_bytes(info).value_or(0);
+  wanted.alignment = 4096;
+  return describe(Tensor(info, from->allocate(wanted)));
+}
+
+void show_route(const RouteOptions& options) {
+  Router router;
+  add_known_contexts(router);
+  const Context from = find_context(router, options.from), to = find_context(router, options.to);
+  const ZeroCopy policy = options.policy == "require" ? ZeroCopy::kRequire
+                          : options.policy == "allow" ? ZeroCopy::kAllow
+                                                      : ZeroCopy::kPrefer;
+  const auto plan =
+      router.plan(describe_source(options, from), to, options.write ? Access::kReadWrite : Access::kRead, policy);
+  if (options.json) {
+    nlohmann::json hops = nlohmann::json::array();
+    for (const Hop& hop : plan->hops()) {
+      hops.push_back({{"edge", hop.edge->name()},
+                      {"to", hop.to->name()},
+                      {"copies", hop.reached.copies},
+                      {"estimated_ns", hop.reached.total_ns()}});
+    }
+    fmt::print("{}\n", nlohmann::json{{"possible", plan->possible()},
+                                      {"copies", plan->copies()},
+                                      {"hops", hops},
+                                      {"explanation", plan->explain()}}
+                           .dump(2));
+  } else {
+    const std::string text = plan->explain();
+    // Without --explain only the way taken; a refusal always explains itself.
+    const auto refused = text.find("\n  refused");
+    fmt::print("{}\n",
+               options.explain || !plan->possible() || refused == std::string::npos ? text : text.substr(0, refused));
+  }
+  if (!plan->possible()) throw CLI::RuntimeError(1);
+}
+
+}  // namespace
+
+void add_route(CLI::App& app) {
+  auto* command = app.add_subcommand("route", "Show the cheapest way from one context to another");
+  auto options = std::make_shared<RouteOptions>();
+  command->add_option("from", options->from, "Context that has the memory (see tenon matrix)")->required();
+  command->add_option("to", options->to, "Context that wants it")->required();
+  command->add_option("--format", options->format, "Route the first plane of such a frame: nv12, i420, rgb, ...");
+  command->add_option("--size", options->size, "Of the frame, px")->capture_default_str();
+  command->add_option("--policy", options->policy, "What is allowed")
+      ->check(CLI::IsMember({"require", "prefer", "allow"}))
+      ->capture_default_str();
+  command->add_flag("--write", options->write, "The target writes too");
+  command->add_flag("--explain", options->explain, "Also show every way that was refused, and why");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { show_route(*options); });
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// query, compile, convert, the profile and the trace: what they show of a model and of a run.
+#include <set>
+
+#include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/runtime/device/device_registry.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
+
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/show/graph_dot.hpp>
+#include <tenon/tools/tenon/show/histogram.hpp>
+#include <tenon/tools/tenon/show/profile.hpp>
+#include <tenon/tools/tenon/testing/tool.hpp>
+
+namespace tenon::tool::testing {
+namespace {
+
+using nlohmann::json;
+using Seeing = ToolTest;
+
+TEST_F(Seeing, QuerySaysWhatRunsAndWhyNot) {
+  const Outcome done = tool("query '" + model("demo.onnx") + "' -d CPU --json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const json all = json::parse(done.out);
+  EXPECT_EQ(all.at("whole_model"), true);
+  EXPECT_EQ(all.at("not_supported"), 0);
+  ASSERT_GT(all.at("nodes").size(), 10u);
+  for (const json& node : all.at("nodes")) {
+    EXPECT_EQ(node.at("supported"), true) << node.dump();
+    EXPECT_EQ(node.at("device"), "CPU");
+  }
+  std::size_t counted = 0;
+  for (const json& type : all.at("types")) counted += type.at("supported").get<std::size_t>();
+  EXPECT_EQ(counted, all.at("nodes").size());
+  const Outcome text = tool("query '" + model("demo.onnx") + "' --all");
+  EXPECT_NE(text.out.find("Convolution"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("CPU runs all"), std::string::npos) << text.out;
+  EXPECT_EQ(tool("query '" + model("demo.onnx") + "'").out.find("why not"), std::string::npos) << "nothing is left out";
+}
+
+TEST_F(Seeing, QueryNamesTheNodeThatADeviceLacksAndWhy) {
+  // The device for tests has everything but Tanh.
+  tenon::register_device(tenon::testing::reference_module());
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
+  const auto relu = make_node("Relu", 1, {x}, {}, "fine");
+  const auto tanh = make_node("Tanh", 1, {relu}, {}, "lacking");
+  serialize(Model(OutputVector{tanh}, ParameterVector{x}, "m"), folder / "m.xml");
+  const std::string path = file("m.xml");
+  const char* arguments[] = {"tenon", "query", path.c_str(), "-d", "REFERENCE", "--json"};
+  ::testing::internal::CaptureStdout();
+  ASSERT_EQ(tool::main(6, arguments), 0);
+  const json all = json::parse(::testing::internal::GetCapturedStdout());
+  EXPECT_EQ(all.at("whole_model"), false);
+  EXPECT_EQ(all.at("not_supported"), 1);
+  EXPECT_NE(all.at("device_says").get<std::string>().find("lacking"), std::string::npos) << all.dump(1);
+  for (const json& node : all.at("nodes")) {
+    EXPECT_EQ(node.at("supported"), node.at("name") != "lacking") << node.dump();
+    if (node.at("name") == "lacking") {
+      EXPECT_NE(node.at("reason").get<std::string>().find("REFERENCE has no kernel for Tanh"), std::string::npos);
+    }
+  }
+  ::testing::internal::CaptureStdout();
+  ASSERT_EQ(tool::main(5, arguments), 0);
+  const std::string text = ::testing::internal::GetCapturedStdout();
+  EXPECT_NE(text.find("lacking"), std::string::npos) << text;
+  EXPECT_EQ(text.find("fine"), std::string::npos) << "only what is left out\n" << text;
+  EXPECT_NE(text.find("REFERENCE runs 3 of 4 nodes"), std::string::npos) << text;
+}
+
+TEST_F(Seeing, QueryRefusesWithOneMessage) {
+  expect_one_message(tool("query none.onnx"), "none.onnx");
+  expect_one_message(tool("query '" + model("demo.onnx") + "' -d TPU"), "CPU");
+  expect_one_message(tool("query '" + model("demo.onnx") + "' --shape 1,2"), "--shape");
+  expect_one_message(tool("query '" + model("demo.onnx") + "' --set NUM_STREAMS"), "KEY=VALUE");
+  write("unknown.onnx", proto::onnx_model("NoSuchOperation", {1, 4}));
+  expect_one_message(tool("query unknown.onnx"), "NoSuchOperation");
+}
+
+TEST_F(Seeing, CompileListsPassesAndDrawsGraphs) {
+  const Outcome done = tool("compile '" + model("demo.onnx") + "' --dump-graph graphs --json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const json all = json::parse(done.out);
+  const json& passes = all.at("passes");
+  ASSERT_GT(passes.size(), 2u) << done.out;
+  EXPECT_EQ(passes[0].at("pass"), "input");
+  std::set<std::string> written;
+  for (const auto& entry : fs::directory_iterator(folder / "graphs")) written.insert(entry.path().filename().string());
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < passes.size(); ++i) {
+    const json& pass = passes[i];
+    const std::string dot = pass.at("dot");
+    EXPECT_EQ(!dot.empty(), i == 0 || pass.at("pass") == "input" || pass.at("changed") == true) << pass.dump();
+    if (dot.empty()) continue;
+    ++changed;
+    EXPECT_TRUE(written.count(fs::path(dot).filename().string())) << dot;
+    const std::string text = text_of(folder / dot);
+    EXPECT_EQ(text.rfind("digraph", 0), 0u);
+    if (can_draw()) {
+      EXPECT_NE(text_of(folder / pass.at("svg").get<std::string>()).find("<svg"), std::string::npos) << pass.dump();
+    }
+  }
+  EXPECT_GT(changed, 1u) << "the demo's model has something to fold";
+  EXPECT_EQ(written.size(), can_draw() ? 2 * changed : changed);
+  const Outcome text = tool("compile '" + model("demo.onnx") + "'");
+  EXPECT_NE(text.out.find("fold_constants"), std::string::npos) << text.out;
+  EXPECT_EQ(left_behind(), (std::vector<std::string>{"graphs"})) << "nothing is written unasked";
+}
+
+/// A dot without its plugins, say: it is there, and counts as absent.
+TEST_F(Seeing, ADotThatCannotDrawCountsAsNone) {
+  write("bin/dot", "#!/bin/sh\nexit 1\n");
+  fs::permissions(folder / "bin/dot", fs::perms::owner_all);
+  const Outcome done =
+      tool("compile '" + model("demo.onnx") + "' --dump-graph graphs", "PATH='" + file("bin") + "':$PATH");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_NE((done.out + done.err).find("dot is not here, or cannot write SVG"), std::string::npos)
+      << done.out << done.err;
+  for (const auto& entry : fs::directory_iterator(folder / "graphs"))
+    EXPECT_EQ(entry.path().extension(), ".dot") << entry;
+}
+
+TEST_F(Seeing, CompileSaysWhyNoBlobIsWritten) {
+  const Outcome done = tool("compile '" + model("demo.onnx") + "' -o blob");
+  // A device without a format for blobs says so and leaves nothing; one with a format writes a file.
+  if (done.status == 0) {
+    EXPECT_GT(fs::file_size(folder / "blob"), 1000u);
+  } else {
+    expect_one_message(done, "export");
+    EXPECT_TRUE(left_behind().empty());
+  }
+  expect_one_message(tool("compile '" + model("demo.onnx") + "' -o none/blob"), "none");
+  write("taken", "a file");
+  expect_one_message(tool("compile '" + model("demo.onnx") + "' --dump-graph taken"), "--dump-graph");
+}
+
+TEST_F(Seeing, ConvertWritesWhatRunsAlike) {
+  const Outcome done = tool("convert '" + model("demo.onnx") + "' demo.xml --json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(left_behind(), (std::vector<std::string>{"demo.bin", "demo.xml"}));
+  const double full = json::parse(done.out).at("bin_bytes");
+  EXPECT_EQ(tool("bench -m demo.xml --seconds 0.2 --json").status, 0);
+  const Outcome half = tool("convert '" + model("demo.onnx") + "' half.xml --compress-to-fp16 --json");
+  ASSERT_EQ(half.status, 0) << half.err;
+  const json compressed = json::parse(half.out);
+  EXPECT_LT(compressed.at("bin_bytes").get<double>(), 0.55 * full);
+  EXPECT_GT(compressed.at("compressed").at("constants"), 5);
+  EXPECT_LE(compressed.at("compressed").at("largest_relative_error").get<double>(), 1.0 / 2048);
+  // The rounded model finds the same objects.
+  const std::string truth =
+      " --ground-truth '" + model("demo.json") + "' --max-frames 60 --no-compare -q --report r.json";
+  ASSERT_EQ(tool("run '" + model("demo.mp4") + "' -m half.xml" + truth).status, 0);
+  const double rounded = json::parse(text_of(file("r.json"))).at("map50");
+  ASSERT_EQ(run_demo(truth.substr(1)).status, 0);
+  EXPECT_NEAR(json::parse(text_of(file("r.json"))).at("map50").get<double>(), rounded, 0.01);
+}
+
+TEST_F(Seeing, ConvertReshapes) {
+  write("relu.onnx", proto::onnx_model("Relu", {1, 4}));
+  const Outcome done = tool("convert relu.onnx wide.xml --shape 'x[2..8,4]' --json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(json::parse(done.out).at("inputs"), "x f32 [2..8,4]");
+  EXPECT_EQ(tool("convert wide.xml narrow.xml --shape '[3,4]'").status, 0);
+  EXPECT_NE(tool("query narrow.xml --all").out.find("[3,4]"), std::string::npos);
+}
+
+TEST_F(Seeing, ConvertRefusesWithOneMessage) {
+  write("relu.onnx", proto::onnx_model("Relu", {1, 4}));
+  expect_one_message(tool("convert relu.onnx out.onnx"), ".xml");
+  expect_one_message(tool("convert none.onnx out.xml"), "none.onnx");
+  expect_one_message(tool("convert relu.onnx none/out.xml"), "none");
+  expect_one_message(tool("convert relu.onnx out.xml --shape 'nope[1,4]'"), "nope");
+  ASSERT_EQ(tool("convert relu.onnx out.xml").status, 0);
+  expect_one_message(tool("convert out.xml out.xml"), "one file");
+  EXPECT_EQ(left_behind(), (std::vector<std::string>{"out.bin", "out.xml", "relu.onnx"}));
+}
+
+TEST_F(Seeing, BenchProfilesEachOperation) {
+  const Outcome done =
+      tool("bench -m '" + model("demo.onnx") + "' --hint latency --seconds 0.3 --profile --trace t.json --json");
+  ASSERT_EQ(done.status, 0) << done.err;
+  const json all = json::parse(done.out), profile = all.at("profile");
+  EXPECT_GT(profile.at("inferences"), 5);
+  ASSERT_GT(profile.at("nodes").size(), 5u);
+  double sum = 0, types = 0, before = 1e300;
+  bool convolution = false;
+  for (const json& node : profile.at("nodes")) {
+    const double us = node.at("us");
+    EXPECT_LE(us, before) << "slowest first";
+    before = us;
+    sum += us;
+    convolution = convolution || node.at("type") == "Convolution";
+  }
+  for (const json& type : profile.at("operations")) types += type.at("us").get<double>();
+  EXPECT_TRUE(convolution);
+  EXPECT_NEAR(sum, profile.at("sum_us").get<double>(), 1e-3 * sum);
+  EXPECT_NEAR(types, sum, 1e-3 * sum);
+  // Nodes take about as long as an inference: neither is made up.
+  const double p50_us = 1000 * all.at("latency_ms").at("p50").get<double>();
+  EXPECT_GT(sum, 0.2 * p50_us);
+  EXPECT_LT(sum, 5 * p50_us);
+  std::size_t counted = 0;
+  for (const json& band : all.at("histogram")) counted += band.at("count").get<std::size_t>();
+  EXPECT_EQ(counted, all.at("inferences").get<std::size_t>());
+  EXPECT_GE(all.at("latency_ms").at("p99.9"), all.at("latency_ms").at("p99"));
+
+  // The trace: nodes lie within their inference, on its thread.
+  const json events = json::parse(text_of(file("t.json"))).at("traceEvents");
+  std::size_t inferences = 0, nodes = 0, outside = 0;
+  for (const json& event : events) inferences += event.at("name") == "inference";
+  for (const json& event : events) {
+    if (event.at("name") == "inference") continue;
+    ++nodes;
+    bool within = false;
+    for (const json& other : events) {
+      if (other.at("name") != "inference" || other.at("tid") != event.at("tid")) continue;
+      const double begin = event.at("ts"), end = begin + event.at("dur").get<double>();
+      const double other_begin = other.at("ts"), other_end = other_begin + other.at("dur").get<double>();
+      within = within || (begin >= other_begin - 50 && end <= other_end + 50);
+    }
+    outside += !within;
+  }
+  EXPECT_GE(inferences, 10u);
+  EXPECT_GE(nodes, 5 * inferences);
+  EXPECT_LE(outside, nodes / 20);
+  const Outcome text = tool("bench -m '" + model("demo.onnx") + "' --seconds 0.2 --profile");
+  EXPECT_NE(text.out.find("share"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("<- median"), std::string::npos) << text.out;
+}
+
+TEST_F(Seeing, BenchRefusesWithOneMessage) {
+  write("relu.onnx", proto::onnx_model("Relu", {1, 4}));
+  expect_one_message(tool("bench -m relu.onnx --shape '[?,4]'"), "--shape");
+  expect_one_message(tool("bench -m relu.onnx --trace none/t.json"), "none");
+  expect_one_message(tool("bench -m relu.onnx --set NO_SUCH=1"), "NO_SUCH");
+  EXPECT_EQ(tool("bench -m relu.onnx --seconds 0.1 --shape '[3,4]' --set NUM_STREAMS=1").status, 0);
+}
+
+TEST_F(Seeing, RunTracesDecodingAndNodes) {
+  ASSERT_EQ(run_demo("--max-frames 5 --no-compare -q --trace t.json").status, 0);
+  std::set<std::string> categories;
+  const json trace = json::parse(text_of(file("t.json")));
+  for (const json& event : trace.at("traceEvents")) categories.insert(event.at("cat"));
+  for (const char* category : {"decode", "infer", "request", "Convolution"})
+    EXPECT_TRUE(categories.count(category)) << category;
+}
+
+TEST(Histogram, CountsEveryValueOnce) {
+  EXPECT_TRUE(histogram({}).empty());
+  std::vector<double> values;
+  for (int i = 0; i < 1000; ++i) values.push_back(1 + i * 0.001);
+  values.push_back(100);
+  const auto bands = histogram(values);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    count += bands[i].count;
+    if (i) {
+      EXPECT_DOUBLE_EQ(bands[i].from, bands[i - 1].to);
+    }
+  }
+  EXPECT_EQ(count, values.size());
+  EXPECT_EQ(bands.back().to, 100);
+  EXPECT_EQ(quantile(values, 0), 1);
+  EXPECT_EQ(quantile(values, 1), 100);
+  EXPECT_NE(histogram_text({2, 2, 2}, "ms").find("100.0%"), std::string::npos) << "values that are all the same";
+}
+
+TEST(ProfileSums, AreMeansOverInferences) {
+  ProfilingInfo slow, fast, gone;
+  slow.status = fast.status = ProfilingInfo::Status::EXECUTED;
+  gone.status = ProfilingInfo::Status::OPTIMIZED_OUT;
+  slow.node_name = "slow", slow.node_type = "MatMul", slow.exec_type = "gemm";
+  fast.node_name = "fast", fast.node_type = "Add";
+  slow.real_time = std::chrono::microseconds(30);
+  fast.real_time = std::chrono::microseconds(10);
+  Profile profile;
+  profile.add({fast, slow, gone});
+  slow.real_time = std::chrono::microseconds(50);
+  profile.add({fast, slow, gone});
+  EXPECT_EQ(profile.sum_us(), 50);
+  ASSERT_EQ(profile.nodes().size(), 2u);
+  EXPECT_EQ(profile.nodes()[0].name, "slow");
+  EXPECT_EQ(profile.to_json().at("nodes")[0].at("us"), 40);
+  EXPECT_EQ(profile.optimised_out(), 1u);
+  EXPECT_NE(profile.to_text(1).find("... and 1 more"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tenon::tool::testing

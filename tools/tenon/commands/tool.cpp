@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parses the command line, runs the chosen command, turns every error into one short message and an exit status.
+#include <cstdio>
+#include <exception>
+
+#include <CLI/CLI.hpp>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/version.hpp>
+
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/interrupt.hpp>
+
+namespace tenon::tool {
+namespace {
+
+constexpr const char* kExamples =
+    "\nExamples:\n"
+    "  tenon run clip.mp4 --model detector.onnx --device CPU --save out.mp4\n"
+    "  tenon matrix                   which frameworks truly share memory on this machine\n"
+    "  tenon route cpu ffmpeg         the way from one to the other, and why others are refused\n"
+    "  tenon bench --model m.onnx --device CPU\n"
+    "  tenon query m.onnx             which operations a device runs, and why not others\n"
+    "  tenon compile m.onnx --dump-graph graphs\n"
+    "  tenon convert m.onnx m.xml --compress-to-fp16\n"
+    "  tenon npu-env -- benchmark_app -m m.xml -d NPU   any program on the software NPU\n"
+    "  tenon COMMAND --help           all options of one command\n";
+
+/// Statuses follow sysexits where one fits: scripts can tell a wrong call from a wrong input.
+int status_of(Code code) {
+  switch (code) {
+    case Code::kInvalidArgument:
+      return 65;
+    case Code::kNotFound:
+      return 66;
+    case Code::kUnavailable:
+      return 69;
+    case Code::kPermissionDenied:
+      return 77;
+    default:
+      return 70;
+  }
+}
+
+}  // namespace
+
+int main(int argc, const char* const* argv) {
+  CLI::App app{"Runs models on the memory of media and compute frameworks, and shows whether anything was copied.",
+               "tenon"};
+  app.require_subcommand(1);
+  app.footer(kExamples);
+  app.set_version_flag("--version", "tenon " TENON_VERSION);
+  add_run(app);
+  add_bench(app);
+  add_query(app);
+  add_compile(app);
+  add_convert(app);
+  add_matrix(app);
+  add_route(app);
+  add_devices(app);
+  add_verify(app);
+  add_cache(app);
+  add_npu_env(app);
+  const SignalCleanup cleanup;
+  try {
+    app.parse(argc, argv);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error);
+  } catch (const Error& error) {
+    std::fprintf(stderr, "tenon: %s\n", describe(error).c_str());
+    return status_of(error.code());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tenon: %s\n", error.what());
+    return 70;
+  }
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// tenon verify: ONNX's backend tests on a device.
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include <fmt/core.h>
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <tenon/core/error.hpp>
+#include <tenon/graph/readers/onnx/backend_suite.hpp>
+#include <tenon/runtime/core.hpp>
+
+#include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/interrupt.hpp>
+#include <tenon/tools/tenon/shared/known_device.hpp>
+#include <tenon/tools/tenon/shared/output_file.hpp>
+#include <tenon/tools/tenon/show/progress.hpp>
+
+namespace tenon::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct VerifyOptions {
+  std::vector<std::string> folders;
+  std::string device = "CPU", json, filter;
+  double rtol = 1e-3, atol = 1e-5;
+  bool quiet = false, verbose = false;
+};
+
+/// The tests in `folder`: itself, or the folders below it that hold a model, sorted. One that holds none is a test too:
+/// skipped.
+void collect(const fs::path& folder, std::vector<fs::path>& tests) {
+  std::error_code failure;
+  if (!fs::is_directory(folder, failure)) {
+    throw Error(Code::kNotFound, "verify: there is no folder \"" + folder.string() +
+                                     "\"; give folders with a model.onnx, or folders of such");
+  }
+  if (fs::exists(folder / "model.onnx")) {
+    tests.push_back(folder);
+    return;
+  }
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(folder, fs::directory_options::skip_permission_denied)) {
+    if (entry.is_directory() && entry.path().filename().string().front() != '.') found.push_back(entry.path());
+  }
+  if (found.empty()) {
+    throw Error(Code::kNotFound,
+                "verify: \"" + folder.string() + "\" holds no model.onnx and no folders; give ONNX backend tests");
+  }
+  std::sort(found.begin(), found.end());
+  for (const fs::path& path : found) {
+    // Folders of folders, as ONNX lays them out: node/, simple/, ...
+    bool nested = false;
+    if (!fs::exists(path / "model.onnx")) {
+      for (const auto& entry : fs::directory_iterator(path, fs::directory_options::skip_permission_denied)) {
+        nested = nested || (entry.is_directory() && fs::exists(entry.path() / "model.onnx"));
+      }
+    }
+    if (nested)
+      collect(path, tests);
+    else
+      tests.push_back(path);
+  }
+}
+
+std::vector<Tensor> run_on(Core& core, const std::string& device, const std::shared_ptr<Model>& model,
+                           const std::vector<Tensor>& inputs) {
+  // Published outputs are f32's: a device that would rather compute in bf16 is told not to.
+  AnyMap properties;
+  for (const PropertyName& property : core.get_property(device, supported_properties))
+    if (property == hint::execution_mode.name() && property.is_mutable())
+      properties.insert(hint::execution_mode(hint::ExecutionMode::ACCURACY));
+  CompiledModel compiled = core.compile_model(std::shared_ptr<const Model>(model), device, properties);
+  InferRequest request = compiled.create_infer_request();
+  for (std::size_t i = 0; i < inputs.size(); ++i) request.set_input_tensor(i, inputs[i]);
+  request.infer();
+  std::vector<Tensor> outputs;
+  for (std::size_t i = 0; i < compiled.outputs().size(); ++i) outputs.push_back(request.get_output_tensor(i));
+  return outputs;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+void verify(const VerifyOptions& options) {
+  CommandFiles files;
+  OutputFile json_file(options.json, "--json", files);
+  Core core;
+  check_device(core, options.device);
+  std::vector<fs::path> tests;
+  for (const std::string& folder : options.folders) collect(folder, tests);
+  if (!options.filter.empty()) {
+    std::erase_if(tests, [&](const fs::path& path) {
+      return path.filename().string().find(options.filter) == std::string::npos;
+    });
+    if (tests.empty()) throw Error(Code::kNotFound, "verify: no test's name contains \"" + options.filter + "\"");
+  }
+  for (const fs::path& test : tests) {
+    std::error_code unreadable;  // Said by the test itself.
+    for (fs::recursive_directory_iterator entry(test, unreadable), end; !unreadable && entry != end;
+         entry.increment(unreadable))
+      files.add_input(entry->path().string(), "a test's file");
+  }
+  const Interrupt interrupt;
+  Progress progress(options.quiet, tests.size(), stdout, "tests");
+  std::size_t counts[3] = {};
+  std::uint64_t done = 0;
+  nlohmann::json list = nlohmann::json::array();
+  const char* const names[] = {"passed", "failed", "skipped"};
+  const BackendTestTolerance tolerance{options.rtol, options.atol};
+  for (const fs::path& test : tests) {
+    if (Interrupt::requested()) break;
+    const auto run = [&](const std::shared_ptr<Model>& model, const std::vector<Tensor>& inputs) {
+      return run_on(core, options.device, model, inputs);
+    };
+    const BackendTestResult result = run_backend_test(test, run, tolerance);
+    const auto outcome = static_cast<std::size_t>(result.outcome);
+    ++counts[outcome];
+    ++done;
+    list.push_back(
+        {{"name", result.name}, {"folder", test.string()}, {"result", names[outcome]}, {"reason", result.reason}});
+    if (!options.quiet && (options.verbose || result.outcome == BackendTestOutcome::kFailed)) {
+      progress.clear();
+      fmt::print("{:7} {}{}{}\n", names[outcome], result.name, result.reason.empty() ? "" : ": ",
+                 first_line(result.reason));
+    }
+    progress.update(done, [&] { return fmt::format("{} failed  {}", counts[1], result.name); });
+  }
+  progress.clear();
+  // Text in foreign models need not be UTF-8: replaced, not refused.
+  json_file.commit(nlohmann::json{{"device", options.device},
+                                  {"passed", counts[0]},
+                                  {"failed", counts[1]},
+                                  {"skipped", counts[2]},
+                                  {"folders", list}}
+                       .dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+                   "\n");
+  fmt::print("{} passed, {} failed, {} skipped\n", counts[0], counts[1], counts[2]);
+  if (Interrupt::requested()) throw CLI::RuntimeError(Interrupt::status());
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app) {
+  auto* command = app.add_subcommand("verify", "Run ONNX backend tests on a device");
+  auto options = std::make_shared<VerifyOptions>();
+  command->add_option("folders", options->folders, "Folders with a model.onnx and its data sets, or folders of such")
+      ->required();
+  command->add_option("-d,--device", options->device, "Device, as tenon devices lists them")->capture_default_str();
+  command->add_option("--json", options->json, "Write {passed, failed, skipped, folders: [{name, result, reason}]}");
+  command->add_option("--rtol", options->rtol, "Relative tolerance of real numbers")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--atol", options->atol, "Absolute tolerance of real numbers")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--filter", options->filter, "Only tests whose name contains this");
+  command->add_flag("-q,--quiet", options->quiet, "Only the last line");
+  command->add_flag("-v,--verbose", options->verbose, "Every test, not only those that fail");
+  command->callback([options] { verify(*options); });
+}
+
+}  // namespace tenon::tool

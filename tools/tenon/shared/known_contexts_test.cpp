@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frameworks as modules beside the tool.
+#include <tenon/tools/tenon/shared/known_contexts.hpp>
+
+#include <algorithm>
+#include <fstream>
+
+#include <tenon/tools/tenon/shared/software_npu.hpp>
+#include <tenon/tools/tenon/testing/tool.hpp>
+
+namespace tenon::tool::testing {
+namespace {
+
+using nlohmann::json;
+using KnownContextsTest = ToolTest;
+
+TEST_F(KnownContextsTest, AModuleThatCannotBeLoadedIsAbsentWithItsReason) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("tenon_contexts_" + std::to_string(::getpid()));
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder / "libtenon_contexts_broken.so") << "no library";
+  std::filesystem::copy_file(find_library("libtenon_core.so"), folder / "libtenon_contexts_foreign.so");
+  std::filesystem::copy_file(find_library("libtenon_contexts_cpu.so"), folder / "libtenon_contexts_sound.so");
+  const KnownContexts known = load_contexts({folder, "/nonexistent/folder"});
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(known.absent.size(), 2u);
+  EXPECT_EQ(known.absent[0].name, "broken");
+  EXPECT_NE(known.absent[0].reason.find("libtenon_contexts_broken.so"), std::string::npos) << known.absent[0].reason;
+  EXPECT_EQ(known.absent[1].name, "foreign");
+  EXPECT_NE(known.absent[1].reason.find("another release"), std::string::npos) << known.absent[1].reason;
+  ASSERT_EQ(known.contexts.size(), 1u);
+  EXPECT_EQ(known.contexts[0]->name(), "cpu");
+}
+
+TEST_F(KnownContextsTest, ThisBuildsOwnAreAllThere) {
+  const Outcome done = tool("matrix --json cpu ffmpeg");
+  ASSERT_EQ(done.status, 0) << done.err;
+  EXPECT_EQ(json::parse(done.out).at("absent"), json::array()) << done.out;
+}
+
+/// What a framework keeps once per process is one for all modules: cv::UMat stands on the very contexts of the OpenCL
+/// module.
+TEST_F(KnownContextsTest, ModulesShareWhatExistsOncePerProcess) {
+  std::string opencl, umat;
+  for (const Context& context : known_contexts().contexts) {
+    const std::string name(context->name());
+    if (opencl.empty() && name.starts_with("opencl:")) opencl = name;
+    if (!opencl.empty() && name == "opencv.umat:" + opencl.substr(opencl.find(':') + 1)) umat = name;
+  }
+  if (umat.empty()) GTEST_SKIP() << "no OpenCL device, or OpenCV without OpenCL";
+  const Outcome done = tool("matrix --json '" + opencl + "' '" + umat + "'");
+  ASSERT_EQ(done.status, 0) << done.err;
+  for (const json& pair : json::parse(done.out).at("pairs")) EXPECT_EQ(pair.at("result"), "proved") << pair.dump();
+}
+
+}  // namespace
+}  // namespace tenon::tool::testing

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that appear whole or not at all, whose paths are known to be writable before the work starts, and that are
+// none of the files that the command reads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/file.hpp>
+#include <tenon/graph/model.hpp>
+
+#include <tenon/tools/tenon/shared/interrupt.hpp>
+
+namespace tenon {
+inline namespace v1 {
+class Core;
+}
+}  // namespace tenon
+
+namespace tenon::tool {
+
+/// What one command reads and writes. Files are told apart by device and inode, so that a link is the file it leads to.
+/// Each input and output of a command is said here, in any order: who comes second is refused.
+class CommandFiles {
+ public:
+  /// @param what  "the model", for messages. What is no file (a URL, a name that is free) is left to who opens it.
+  /// @errors kInvalidArgument: an output would replace it
+  void add_input(const std::string& path, const std::string& what);
+  /// @param option  "--report", for messages.
+  /// @errors kInvalidArgument: it is an input, or another output
+  void add_output(const std::filesystem::path& path, const std::string& option);
+
+ private:
+  struct File {
+    std::uint64_t device = 0, inode = 0;
+    std::string name;  ///< Of an output that does not exist yet, in the folder that device and inode tell.
+    std::string text;  ///< For messages.
+    bool output = false;
+    bool same_as(const File& other) const {
+      return device == other.device && inode == other.inode && name == other.name;
+    }
+  };
+  void add(File file);
+  std::vector<File> files_;
+};
+
+/// Core::read_model, with the model, its weights and all else that it is read from as inputs.
+/// @errors kInvalidArgument: an output would replace one of them; as Core::read_model
+std::shared_ptr<Model> read_model(Core& core, CommandFiles& files, const std::string& path,
+                                  const std::string& weights = {});
+
+/// Makes a temporary file beside `path` at once; commit() gives it the name, the destructor or a signal removes what
+/// was not committed.
+class OutputFile {
+ public:
+  /// Nothing to write: commit() does nothing.
+  OutputFile() = default;
+  /// @param path    Empty: nothing to write.
+  /// @param option  Names the option in messages: "--report".
+  /// @errors kInvalidArgument: no name for a file, or one of `files`; kNotFound: no such folder; kPermissionDenied.
+  OutputFile(const std::string& path, std::string_view option, CommandFiles& files);
+  OutputFile(OutputFile&& other) noexcept { *this = std::move(other); }
+  OutputFile& operator=(OutputFile&& other) noexcept;
+  ~OutputFile();
+
+  explicit operator bool() const { return !path_.empty(); }
+  const std::filesystem::path& path() const { return path_; }
+  /// The temporary file, for who writes by name; then commit() without content.
+  const std::filesystem::path& partial() const { return file_->temporary(); }
+  /// @errors kResourceExhausted: the disk is full; kPermissionDenied: the name is taken by what cannot be replaced.
+  void commit(std::string_view content);
+  void commit();
+
+ private:
+  void discard() noexcept;
+  template <typename Body>
+  void attempt(Code code, const char* what, const char* remedy, Body body) const;
+  std::filesystem::path path_;
+  std::string option_;
+  std::unique_ptr<NewFile> file_;
+  Unfinished unfinished_;
+};
+
+}  // namespace tenon::tool

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// DOT text, and the process that lays it out.
+#include <tenon/tools/tenon/show/graph_dot.hpp>
+
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace tenon::tool {
+namespace {
+
+/// Text within a DOT string.
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') result += '\\';
+    result += letter == '\n' || letter == '\r' ? ' ' : letter;
+  }
+  return result;
+}
+
+std::string port_text(const Node& node, std::size_t index) {
+  return std::string(name(node.get_output_element_type(index))) + " " +
+         node.get_output_partial_shape(index).to_string();
+}
+
+bool is_drawn(const Node& node) { return !as_type<op::v0::Constant>(&node); }
+
+const char* colour_of(const Node& node, bool highlighted) {
+  if (highlighted) return "palegreen";
+  if (is_op(&node, "Parameter")) return "lightskyblue";
+  if (is_op(&node, "Result")) return "lightsalmon";
+  return "white";
+}
+
+std::string label_of(const Node& node) {
+  std::string label = escaped(node.get_type_name()) + "\\n" + escaped(node.get_friendly_name());
+  for (std::size_t i = 0; i < node.get_output_size(); ++i) label += "\\n-> " + escaped(port_text(node, i));
+  for (std::size_t i = 0; i < node.get_input_size(); ++i) {
+    const Node* source = node.get_input_node_ptr(i);
+    if (!is_drawn(*source)) label += "\\n" + std::to_string(i) + ": constant " + escaped(port_text(*source, 0));
+  }
+  return label;
+}
+
+/// The program of that name on the PATH; empty when there is none.
+std::string program(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::string folders = path ? path : "";
+  folders += ":";
+  for (std::size_t begin = 0, end; (end = folders.find(':', begin)) != std::string::npos; begin = end + 1) {
+    const std::string candidate = folders.substr(begin, end - begin) + "/" + name;
+    if (end > begin && ::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string dot_of(const Model& model, const std::string& title, const std::set<std::string>& highlighted) {
+  std::string text =
+      "digraph model {\n  label=\"" + escaped(title) +
+      "\"; labelloc=t; node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", fontsize=10];\n";
+  std::map<const Node*, std::size_t> numbers;
+  const NodeVector nodes = model.get_ordered_ops();
+  for (const auto& node : nodes) numbers[node.get()] = numbers.size();
+  for (const auto& node : nodes) {
+    if (!is_drawn(*node)) continue;
+    const std::string id = "n" + std::to_string(numbers[node.get()]);
+    text += "  " + id + " [label=\"" + label_of(*node) +
+            "\", fillcolor=" + colour_of(*node, highlighted.count(node->get_friendly_name()) != 0) + "];\n";
+    for (std::size_t i = 0; i < node->get_input_size(); ++i) {
+      const Node* source = node->get_input_node_ptr(i);
+      if (is_drawn(*source)) text += "  n" + std::to_string(numbers[source]) + " -> " + id + ";\n";
+    }
+  }
+  return text + "}\n";
+}
+
+bool draw(const std::filesystem::path& dot_file, const std::filesystem::path& svg_file, std::chrono::seconds limit) {
+  const std::string dot = program("dot"), input = dot_file.string(), output = svg_file.string();
+  if (dot.empty()) return false;
+  std::string name = "dot", format = "-Tsvg", to = "-o";
+  char* arguments[] = {
+      name.data(), format.data(), const_cast<char*>(input.c_str()), to.data(), const_cast<char*>(output.c_str()),
+      nullptr};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  // What dot says of fonts that are not installed is of no interest.
+  posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
+  pid_t child = 0;
+  const int failure = ::posix_spawn(&child, dot.c_str(), &actions, nullptr, arguments, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failure) return false;
+  const auto end = std::chrono::steady_clock::now() + limit;
+  int status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    if (std::chrono::steady_clock::now() > end) {
+      ::kill(child, SIGKILL);
+      ::waitpid(child, &status, 0);
+      std::error_code ignored;
+      std::filesystem::remove(svg_file, ignored);
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+bool can_draw() {
+  static const bool works = [] {
+    if (program("dot").empty()) return false;
+    std::error_code ignored;
+    const std::string base =
+        (std::filesystem::temp_directory_path(ignored) / ("tenon_dot_" + std::to_string(::getpid()))).string();
+    std::ofstream(base + ".dot") << "digraph { a -> b; }\n";
+    const bool drew = draw(base + ".dot", base + ".svg", std::chrono::seconds(30)) &&
+                      std::filesystem::file_size(base + ".svg", ignored) > 0 && !ignored;
+    std::filesystem::remove(base + ".dot", ignored);
+    std::filesystem::remove(base + ".svg", ignored);
+    return drew;
+  }();
+  return works;
+}
+
+}  // namespace tenon::tool

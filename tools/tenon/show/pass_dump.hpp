@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each pass of a compilation did to the graph, and the graph after it.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/passes/observer.hpp>
+
+#include <tenon/tools/tenon/shared/output_file.hpp>
+
+namespace tenon::tool {
+
+/// One pass, or the model as it came to the passes (name "input").
+struct PassChange {
+  std::string pass;
+  bool changed = false;
+  std::size_t nodes = 0;                          ///< After it, constants left out.
+  std::map<std::string, std::size_t> gone, made;  ///< Nodes by type.
+  std::string dot, svg;                           ///< Files written; empty when there are none.
+};
+
+/// Watches the passes of the process while it lives, and writes 00_input.dot, 01_fold_constants.dot, ... into `folder`
+/// (empty: nothing is written). Nodes that a pass made are drawn green. Graphs that a pass left as they were are not
+/// written again.
+class PassDump {
+ public:
+  /// @param files  Outlives this. What is written is noted there, and no input is written over.
+  /// @errors kPermissionDenied, kNotFound: the folder cannot be made
+  PassDump(const std::filesystem::path& folder, CommandFiles& files);
+  ~PassDump();
+  /// Draws the files by Graphviz, where it is installed. @return why some were not drawn; empty otherwise
+  std::string draw_all();
+  const std::vector<PassChange>& changes() const { return changes_; }
+
+ private:
+  /// Nodes of a graph by friendly name: what tells one from another across passes.
+  using Names = std::map<std::string, std::string>;
+  void see(const Model& model, const std::string& pass, bool changed);
+
+  std::filesystem::path folder_;
+  CommandFiles& files_;
+  std::vector<PassChange> changes_;
+  Names before_;
+  std::unique_ptr<pass::Observer> observer_;
+};
+
+}  // namespace tenon::tool

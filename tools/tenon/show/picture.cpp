@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drawing on a copy of the frame, video and PNG.
+#include <tenon/tools/tenon/show/picture.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <tenon/core/error.hpp>
+#include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/vision/draw.hpp>
+
+namespace tenon::tool {
+namespace {
+
+Requirements pool_requirements() {
+  Requirements wanted;
+  wanted.pitch_alignment = 64;
+  wanted.host_access = true;
+  return wanted;
+}
+
+ffmpeg::WriterOptions writer_options(double fps, Ledger& ledger) {
+  ffmpeg::WriterOptions options;
+  if (fps > 0) options.fps = fps;
+  options.ledger = &ledger;
+  // The picture must not cost more than the model: "veryfast" took 15 ms of CPU for a 720p frame of the demo, this
+  // takes 9.
+  options.preset = "superfast";
+  return options;
+}
+
+/// Luma 16 and neutral chroma, or zeros: black in any format that is drawn on.
+void fill_black(const Frame& frame) {
+  const PixelFormatInfo& format = format_info(frame.info().format);
+  for (std::size_t p = 0; p < frame.plane_count(); ++p) {
+    const Tensor& plane = frame.plane(p);
+    const PlaneExtent extent = plane_extent(frame.info(), p);
+    const int value = format.model != ColourModel::kYuv ? 0 : p == 0 ? 16 : 128;
+    for (std::uint32_t y = 0; y < extent.height_px; ++y) {
+      std::memset(static_cast<std::byte*>(plane.data()) + plane.byte_strides()[0] * y, value, extent.row_bytes);
+    }
+  }
+}
+
+/// Whether a plane that is turned by a quarter is a plane of the same format again: chroma halved in both axes or none.
+bool turns_into_itself(PixelFormat format) {
+  const PixelFormatInfo& info = format_info(format);
+  if (format == kYuy2 || format == kUyvy) return false;
+  return std::all_of(info.planes.begin(), info.planes.begin() + info.plane_count,
+                     [](const PlaneLayout& plane) { return plane.width_shift == plane.height_shift; });
+}
+
+/// What is saved is upright, so that every player shows it as it is. Encoders want even extents: the last column or row
+/// of an odd picture is cut.
+FrameInfo picture_info(const FrameInfo& given) {
+  FrameInfo info = given;
+  info.rotation = Rotation::kNone;
+  info.width_px = std::max<std::uint32_t>(2, given.upright_width_px() & ~1u);
+  info.height_px = std::max<std::uint32_t>(2, given.upright_height_px() & ~1u);
+  if (is_quarter_turn(given.rotation) && !turns_into_itself(given.format)) info.format = kI420;
+  return info;
+}
+
+/// Where a plane's pixel at the top left of the upright picture lies, and the bytes from it to the next to the right
+/// and below.
+struct Walk {
+  const std::byte* first;
+  std::ptrdiff_t right, down;
+  std::size_t width_px, height_px;
+};
+
+Walk upright_walk(const Tensor& plane, const PlaneExtent& extent, Rotation rotation) {
+  const std::ptrdiff_t row = plane.byte_strides()[0], pixel = plane.byte_strides()[1];
+  const auto* const base = static_cast<const std::byte*>(plane.data());
+  const std::size_t w = extent.width_px, h = extent.height_px;
+  const std::ptrdiff_t last_row = row * static_cast<std::ptrdiff_t>(h - 1);
+  const std::ptrdiff_t last_pixel = pixel * static_cast<std::ptrdiff_t>(w - 1);
+  switch (rotation) {
+    case Rotation::k90:
+      return {base + last_row, -row, pixel, h, w};
+    case Rotation::k180:
+      return {base + last_row + last_pixel, -pixel, -row, w, h};
+    case Rotation::k270:
+      return {base + last_pixel, row, -pixel, h, w};
+    default:
+      return {base, pixel, row, w, h};
+  }
+}
+
+/// In tiles, so that a cache line that is walked across serves several rows.
+template <std::size_t kPixel>
+void copy_turned(const Walk& from, std::byte* to, std::ptrdiff_t pitch, std::size_t width, std::size_t height) {
+  constexpr std::size_t kTile = 32;
+  for (std::size_t top = 0; top < height; top += kTile) {
+    for (std::size_t left = 0; left < width; left += kTile) {
+      for (std::size_t y = top; y < std::min(top + kTile, height); ++y) {
+        const std::byte* source =
+            from.first + from.down * static_cast<std::ptrdiff_t>(y) + from.right * static_cast<std::ptrdiff_t>(left);
+        std::byte* target = to + pitch * static_cast<std::ptrdiff_t>(y) + left * kPixel;
+        for (std::size_t x = left; x < std::min(left + kTile, width); ++x, source += from.right, target += kPixel)
+          std::memcpy(target, source, kPixel);
+      }
+    }
+  }
+}
+
+/// @param pixel_bytes  1 to 4: a sample of up to 16 bits, or all of a packed pixel.
+void copy_upright(const Walk& from, std::size_t pixel_bytes, std::byte* to, std::ptrdiff_t pitch, std::size_t width,
+                  std::size_t height) {
+  if (from.right == static_cast<std::ptrdiff_t>(pixel_bytes)) {
+    for (std::size_t y = 0; y < height; ++y)
+      std::memcpy(to + pitch * static_cast<std::ptrdiff_t>(y), from.first + from.down * static_cast<std::ptrdiff_t>(y),
+                  width * pixel_bytes);
+    return;
+  }
+  if (pixel_bytes == 1) return copy_turned<1>(from, to, pitch, width, height);
+  if (pixel_bytes == 2) return copy_turned<2>(from, to, pitch, width, height);
+  if (pixel_bytes == 3) return copy_turned<3>(from, to, pitch, width, height);
+  if (pixel_bytes == 4) return copy_turned<4>(from, to, pitch, width, height);
+  throw Error(Code::kUnimplemented, "a picture of " + std::to_string(pixel_bytes) + " bytes a pixel is not turned");
+}
+
+/// Many sure detections make a good picture; doubtful ones hardly count.
+double clarity_of(std::span<const vision::Detection> detections) {
+  double sum = 0;
+  for (const auto& detection : detections) sum += std::pow(detection.score, 4);
+  return sum;
+}
+
+}  // namespace
+
+std::vector<char> to_png(const Frame& frame) {
+  const auto fail = [](int error, const char* api) {
+    return ffmpeg::detail::make_error(error, "snapshot as PNG", api);
+  };
+  const AVCodec* encoder = avcodec_find_encoder(AV_CODEC_ID_PNG);
+  if (!encoder) throw Error(Code::kUnimplemented, "snapshot: this FFmpeg has no PNG encoder");
+  Ledger own;
+  const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
+  const ffmpeg::FramePtr rgb = ffmpeg::detail::new_frame();
+  rgb->format = AV_PIX_FMT_RGB24;
+  rgb->width = picture->width;
+  rgb->height = picture->height;
+  if (const int error = av_frame_get_buffer(rgb.get(), 0); error < 0) throw fail(error, "av_frame_get_buffer");
+  ffmpeg::detail::Converter().convert(*picture, *rgb, own);
+  const ffmpeg::CodecPtr codec(avcodec_alloc_context3(encoder));
+  const ffmpeg::PacketPtr packet = ffmpeg::detail::new_packet();
+  if (!codec) throw Error(Code::kResourceExhausted, "snapshot: no memory for an encoder");
+  codec->pix_fmt = AV_PIX_FMT_RGB24;
+  codec->width = rgb->width;
+  codec->height = rgb->height;
+  codec->time_base = {1, 1};
+  codec->thread_count = 1;  // With frame threads the first picture would come out only after the second.
+  if (const int error = avcodec_open2(codec.get(), encoder, nullptr); error < 0) throw fail(error, "avcodec_open2");
+  rgb->pts = 0;
+  if (const int error = avcodec_send_frame(codec.get(), rgb.get()); error < 0) throw fail(error, "avcodec_send_frame");
+  avcodec_send_frame(codec.get(), nullptr);
+  if (const int error = avcodec_receive_packet(codec.get(), packet.get()); error < 0)
+    throw fail(error, "avcodec_receive_packet");
+  return {packet->data, packet->data + packet->size};
+}
+
+Pictures::Pictures(const std::string& video_path, const std::string& snapshot_path, CommandFiles& files,
+                   const FrameInfo& info, double fps)
+    : info_(picture_info(info)), pool_(info_, pool_requirements(), 256) {
+  snapshot_ = OutputFile(snapshot_path, "--snapshot", files);
+  if (video_path.empty()) return;
+  files.add_output(video_path, "--save");
+  const HeldSignals held;  // Between the file and its entry among the unfinished ones.
+  writer_.emplace(video_path, info_, writer_options(fps, ledger_));
+  unfinished_ = Unfinished(writer_->temporary_path());
+}
+
+Frame Pictures::as_i420(const Frame& frame) {
+  const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
+  const ffmpeg::FramePtr out = ffmpeg::detail::new_frame();
+  out->format = AV_PIX_FMT_YUV420P;
+  out->width = picture->width;
+  out->height = picture->height;
+  if (const int error = av_frame_get_buffer(out.get(), 0); error < 0)
+    throw ffmpeg::detail::make_error(error, "a picture to draw on", "av_frame_get_buffer");
+  converter_.convert(*picture, *out, ledger_);
+  return ffmpeg::wrap(out.get());
+}
+
+Frame Pictures::canvas(const Frame& frame) {
+  static const EdgeId edge = register_edge("frame->picture");
+  Frame out = pool_.acquire();
+  out.set_timestamp_ns(frame.timestamp_ns());
+  const FrameInfo& given = frame.info();
+  const bool covers = given.upright_width_px() >= info_.width_px && given.upright_height_px() >= info_.height_px;
+  if (!covers) fill_black(out);
+  std::uint64_t bytes = 0;
+  for (std::size_t p = 0; p < frame.plane_count(); ++p) {
+    const Tensor &from = frame.plane(p), &to = out.plane(p);
+    const PlaneExtent extent = plane_extent(info_, p);
+    const Walk walk = upright_walk(from, plane_extent(given, p), given.rotation);
+    const std::size_t width = std::min<std::size_t>(walk.width_px, extent.width_px);
+    const std::size_t height = std::min<std::size_t>(walk.height_px, extent.height_px);
+    const std::size_t pixel = extent.row_bytes / extent.width_px;
+    copy_upright(walk, pixel, static_cast<std::byte*>(to.data()), to.byte_strides()[0], width, height);
+    bytes += width * height * pixel;
+  }
+  ledger_.book_map(edge, false);
+  ledger_.book_copied(edge, bytes);
+  return out;
+}
+
+void Pictures::show(const Frame& frame, std::span<const vision::Detection> detections) {
+  const double clarity = clarity_of(detections);
+  const bool is_best = snapshot_ && clarity > best_clarity_;
+  if (!writer_ && !is_best) return;
+  const TraceSpan span("draw and encode", "picture");
+  Frame shown = frame;
+  const bool turns = !is_quarter_turn(frame.info().rotation) || turns_into_itself(frame.info().format);
+  if (!turns && info_.format == kI420) shown = as_i420(frame);
+  if (!(shown.info().format == info_.format) || (!turns && !(info_.format == kI420))) {
+    ++left_out_;
+    return;
+  }
+  const Frame picture = canvas(shown);
+  vision::draw(picture, detections);
+  if (is_best) {
+    best_ = picture;
+    best_clarity_ = clarity;
+  }
+  if (writer_) writer_->write(picture);
+}
+
+void Pictures::finish() {
+  if (writer_) writer_->finish();
+  unfinished_.forget();
+  if (!snapshot_) return;
+  if (!best_)
+    throw Error(Code::kFailedPrecondition,
+                "--snapshot \"" + snapshot_.path().string() + "\": no frame came, so there is no picture");
+  const std::vector<char> png = to_png(best_);
+  snapshot_.commit({png.data(), png.size()});
+}
+
+}  // namespace tenon::tool

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture that people look at: a copy of the frame with the detections on it, encoded as video or as PNG.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tenon/core/frame.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/frameworks/cpu/pool.hpp>
+#include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/frameworks/ffmpeg/writer.hpp>
+#include <tenon/vision/detection.hpp>
+
+#include <tenon/tools/tenon/shared/output_file.hpp>
+
+namespace tenon::tool {
+
+/// A frame as PNG. @errors kUnimplemented: an FFmpeg without swscale's conversion or a PNG encoder.
+std::vector<char> to_png(const Frame& frame);
+
+/// Draws and encodes; its copies are the picture's own account, apart from the way to the model.
+/// @thread one at a time.
+class Pictures {
+ public:
+  /// Either path may be empty. @errors as ffmpeg::Writer and OutputFile
+  Pictures(const std::string& video_path, const std::string& snapshot_path, CommandFiles& files, const FrameInfo& info,
+           double fps);
+
+  bool wanted() const { return writer_ || snapshot_; }
+  /// Copies `frame`, upright, draws, hands it to the encoder. After a change of size pictures keep the first one's:
+  /// cut, or with a black rim.
+  void show(const Frame& frame, std::span<const vision::Detection> detections);
+  /// Writes the files. Without it they do not appear.
+  void finish();
+
+  const Ledger& ledger() const { return ledger_; }
+  /// "libx264"; empty without a video.
+  std::string codec() const { return writer_ ? writer_->codec() : std::string(); }
+  /// Pictures whose format differs from the first one's, and which the video therefore lacks.
+  std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  Frame as_i420(const Frame& frame);
+  Frame canvas(const Frame& frame);
+
+  Ledger ledger_;
+  FrameInfo info_;
+  OutputFile snapshot_;
+  cpu::FramePool pool_;
+  std::optional<ffmpeg::Writer> writer_;
+  Unfinished unfinished_;
+  ffmpeg::detail::Converter converter_;
+  Frame best_;
+  double best_clarity_ = -1;
+  std::uint64_t left_out_ = 0;
+};
+
+}  // namespace tenon::tool

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests of the tool: the built binary as a user runs it, and small inputs made on the spot.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <nlohmann/json.hpp>
+
+#include <tenon/frameworks/ffmpeg/testing/clip.hpp>
+
+namespace tenon::tool::testing {
+
+namespace fs = std::filesystem;
+
+inline std::string from_environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (!value) throw std::runtime_error(std::string(name) + " is not set: run the test through ctest");
+  return value;
+}
+inline std::string model(const std::string& file) { return from_environment("TENON_SOURCE_DIR") + "/models/" + file; }
+
+inline std::string text_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Outcome {
+  int status = -1;  ///< 128 + signal when one ended it.
+  std::string out, err;
+};
+
+/// A folder of its own for each test, and the tool run in it.
+class ToolTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "tenon_tool_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder = name;
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    fs::permissions(folder, fs::perms::owner_all, ignored);
+    fs::remove_all(folder, ignored);
+  }
+
+  std::string file(const std::string& name) const { return (folder / name).string(); }
+
+  /// `arguments` as a shell takes them. The streams go to a folder beside, so that `folder` holds only what the tool
+  /// left.
+  Outcome tool(const std::string& arguments, const std::string& before = "") const {
+    const std::string base = folder.string() + ".log";
+    const std::string line = "cd '" + folder.string() + "' && " + before + " '" + from_environment("TENON_TOOL") +
+                             "' " + arguments + " >'" + base + ".out' 2>'" + base + ".err' </dev/null";
+    const int status = std::system(line.c_str());
+    Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), text_of(base + ".out"),
+                    text_of(base + ".err")};
+    fs::remove(base + ".out");
+    fs::remove(base + ".err");
+    return outcome;
+  }
+  Outcome run_demo(const std::string& arguments, const std::string& before = "") const {
+    return tool("run '" + model("demo.mp4") + "' --model '" + model("demo.onnx") + "' " + arguments, before);
+  }
+
+  /// What lies in the folder, hidden files too.
+  std::vector<std::string> left_behind() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  void write(const std::string& name, const std::string& bytes) const {
+    fs::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name, std::ios::binary) << bytes;
+  }
+
+  /// A clip of moving gradients. @param name  Its extension chooses the container.
+  void write_clip(const std::string& name, int width, int height, int frames, const std::string& codec = "libx264",
+                  AVPixelFormat format = AV_PIX_FMT_YUV420P) const {
+    tenon_test::ClipSpec spec;
+    spec.width = width;
+    spec.height = height;
+    spec.frames = frames;
+    spec.codec = codec;
+    spec.format = format;
+    tenon_test::make_clip(file(name), spec);
+  }
+
+  fs::path folder;
+};
+
+/// One message (that of an unknown operation lists those that are known), no crash.
+inline void expect_one_message(const Outcome& outcome, const std::string& part) {
+  EXPECT_NE(outcome.status, 0) << outcome.out;
+  EXPECT_LT(outcome.status, 128) << "died of a signal";
+  EXPECT_NE(outcome.err.find(part), std::string::npos) << "expected \"" << part << "\" in: " << outcome.err;
+  EXPECT_LT(outcome.err.size(), 2500u) << outcome.err;
+  EXPECT_EQ(outcome.err.find("terminate"), std::string::npos) << outcome.err;
+}
+
+/// The wire format of protocol buffers, as far as small ONNX files need it.
+namespace proto {
+
+inline std::string varint(std::uint64_t value) {
+  std::string bytes;
+  for (; value >= 128; value >>= 7) bytes += static_cast<char>(value % 128 + 128);
+  return bytes + static_cast<char>(value);
+}
+inline std::string number(int field, std::uint64_t value) {
+  return varint(static_cast<std::uint64_t>(field) << 3) + varint(value);
+}
+inline std::string bytes(int field, const std::string& value) {
+  return varint(static_cast<std::uint64_t>(field) << 3 | 2) + varint(value.size()) + value;
+}
+inline std::string value_info(const std::string& name, const std::vector<std::uint64_t>& dims) {
+  std::string shape;
+  for (const std::uint64_t dim : dims) shape += bytes(1, number(1, dim));
+  return bytes(1, name) + bytes(2, bytes(1, number(1, 1) + bytes(2, shape)));
+}
+/// One operation from x to y, f32.
+inline std::string onnx_model(const std::string& operation, const std::vector<std::uint64_t>& dims) {
+  const std::string graph = bytes(1, bytes(1, "x") + bytes(2, "y") + bytes(3, "the_node") + bytes(4, operation)) +
+                            bytes(2, "graph") + bytes(11, value_info("x", dims)) + bytes(12, value_info("y", dims));
+  return number(1, 8) + bytes(7, graph) + bytes(8, bytes(1, "") + number(2, 17));
+}
+inline std::string tensor(const std::string& name, const std::vector<float>& values) {
+  return number(1, values.size()) + number(2, 1) + bytes(8, name) +
+         bytes(9, std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)));
+}
+
+}  // namespace proto
+}  // namespace tenon::tool::testing

@@ -18,7 +18,7 @@ void keep_message(const char* message) noexcept {
   try {
     last_error() = message;
   } catch (...) {
-    last_error().clear();  // No memory for a message about no memory.
+    last_error().clear();  // No memory for the message.
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every pointer of every function, wrong in turn: refused with its name, never followed. The calls are generated from
-// the API's description, so that a new function is tested before anyone writes a test for it.
+// Every pointer of every function, wrong in turn: refused with its name, never dereferenced. The calls are generated
+// from the API's description, so new functions are covered automatically.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ concept Sized = requires(T value) {
   value.struct_size;
 };
 
-/// A living handle of each type, and arguments that are right as far as pointers go.
+/// A valid handle of each type, and otherwise valid pointer arguments.
 class Good : public Objects {
  public:
   Good() {
@@ -68,7 +68,7 @@ class Good : public Objects {
     tenon_preprocess_output_free(preprocess_output);
   }
 
-  /// Memory that no handle lies in.
+  /// Readable memory that holds no handle.
   template <typename T>
   T* impostor() {
     return reinterpret_cast<T*>(zeros_);
@@ -102,7 +102,7 @@ class Good : public Objects {
   tenon_crypt_t crypt_callback = [](const char*, std::size_t, char*, std::size_t*, void*) { return 0; };
 
  private:
-  /// Zeros; structs say their size.
+  /// Zeros; structs have their size set.
   template <typename T>
   T* storage() {
     if constexpr (Sized<std::remove_const_t<T>>) {
@@ -119,7 +119,7 @@ class Good : public Objects {
 
 void refused(const char* function, const char* parameter, bool null, tenon_status_t status) {
   EXPECT_EQ(status, TENON_INVALID_ARGUMENT) << function << "(" << parameter << ")";
-  const std::string wanted = std::string(parameter) + (null ? " is NULL" : " is no ");
+  const std::string wanted = std::string(parameter) + (null ? " is NULL" : " is not a ");
   EXPECT_NE(std::string(tenon_last_error_message()).find(wanted), std::string::npos)
       << function << "(" << parameter << ") says: " << tenon_last_error_message();
 }
@@ -140,7 +140,7 @@ TEST(CApiHandles, EveryWrongPointerIsRefusedAndNamed) {
 TEST(CApiHandles, AFreedHandleOfAnotherTypeIsToldByName) {
   Objects objects;
   EXPECT_EQ(tenon_infer_request_infer(reinterpret_cast<tenon_infer_request_t*>(objects.core)), TENON_INVALID_ARGUMENT);
-  EXPECT_STREQ(tenon_last_error_message(), "request is no tenon_infer_request_t: it was freed, or is another thing");
+  EXPECT_STREQ(tenon_last_error_message(), "request is not a tenon_infer_request_t: it was freed, or has another type");
   tenon_tensor_free(reinterpret_cast<tenon_tensor_t*>(objects.core));
   tenon_strings_t* devices = nullptr;
   EXPECT_EQ(tenon_core_get_available_devices(objects.core, &devices), TENON_OK) << "the core was left alone";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts and remote tensors of the C API on a real device: the NPU, by the software driver.
+// Contexts and remote tensors of the C API on a real device: the NPU with the software driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace {
 using tenon::c_api_test::taken;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kElements = 1024, kBytes = kElements * sizeof(float);  // A page.
+constexpr std::size_t kElements = 1024, kBytes = kElements * sizeof(float);  // One page.
 const std::size_t kShape[] = {1, kElements};
 
 const std::string kRelu = tenon::c_api_test::relu_ir(kElements);
@@ -28,7 +28,7 @@ class CApiNpu : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(tenon_core_create(&core), TENON_OK);
-    // No reason to skip: this test is built only with the software NPU.
+    // Failure is an error: this test is built only with the software NPU.
     ASSERT_EQ(tenon_core_get_default_context(core, "NPU", &context), TENON_OK) << tenon_last_error_message();
     ASSERT_EQ(tenon_core_read_model_from_memory(core, kRelu.data(), kRelu.size(), nullptr, &model), TENON_OK);
     ASSERT_EQ(tenon_core_compile_model_in_context(core, model, context, nullptr, &compiled), TENON_OK)
@@ -40,7 +40,7 @@ class CApiNpu : public ::testing::Test {
     tenon_compiled_model_free(compiled);
     tenon_core_free(core);
   }
-  /// What the model gives for a tensor, read from a tensor in the device's memory.
+  /// The model's result for a tensor, read from a tensor in the device's memory.
   std::vector<float> infer(tenon_compiled_model_t* on, tenon_tensor_t* input) {
     tenon_infer_request_t* request = nullptr;
     tenon_tensor_t *output = nullptr, *host = nullptr;

@@ -189,7 +189,7 @@ TEST_F(CApiObjects, PortsNameTypeAndShape) {
   std::size_t shape[2] = {};
   ASSERT_EQ(tenon_port_shape(compiled, shape), TENON_OK);
   EXPECT_THAT(shape, ElementsAre(1, 4));
-  // Ports of the model work on what was compiled from it.
+  // A model's ports also work on the compiled model.
   std::vector<float> ones(4, 1.f);
   tenon_tensor_t* tensor = tensor_of(ones);
   EXPECT_EQ(tenon_infer_request_set_tensor_by_port(infer_request, input, tensor), TENON_OK)
@@ -339,7 +339,7 @@ TEST_F(CApiObjects, RemoteTensorsAreMadeCopiedSlicedAndRunInPlace) {
   ASSERT_EQ(tenon_compiled_model_get_context(compiled_model, &context), TENON_OK);
   const std::size_t shape[] = {1, 4};
   tenon_tensor_t *remote = nullptr, *hidden = nullptr, *part = nullptr, *host = nullptr;
-  // A VA plane as an int, which OpenVINO's own binding takes for an address.
+  // A VA plane as an int, which OpenVINO's own binding treats as an address.
   ASSERT_EQ(tenon_remote_context_create_tensor(context, TENON_TYPE_F32, 2, shape, 4, &remote, "VA_PLANE", 0,
                                                "DEV_OBJECT_HANDLE", 7),
             TENON_OK)
@@ -365,7 +365,7 @@ TEST_F(CApiObjects, RemoteTensorsAreMadeCopiedSlicedAndRunInPlace) {
   EXPECT_EQ(tenon_remote_tensor_get_params(host, &pairs, &text), TENON_INVALID_ARGUMENT);
   EXPECT_THAT(tenon_last_error_message(), HasSubstr("Tensor is not remote."));
 
-  // Host to remote, a region of it back.
+  // Host to remote, then a region back.
   ASSERT_EQ(tenon_tensor_data(host, &data), TENON_OK);
   for (int i = 0; i < 4; ++i) static_cast<float*>(data)[i] = static_cast<float>(i);
   ASSERT_EQ(tenon_tensor_copy_to(host, hidden), TENON_OK) << tenon_last_error_message();
@@ -402,7 +402,7 @@ TEST_F(CApiObjects, CompiledModelsAreExportedAndImported) {
   EXPECT_FALSE(std::ifstream(path + ".part")) << "nothing is left beside it";
   ASSERT_EQ(tenon_core_import_file(core, path.c_str(), "PLACES", nullptr, &from_file), TENON_OK)
       << tenon_last_error_message();
-  // In a context of one's own, which the model then names.
+  // In the caller's own context, which the model then reports.
   tenon_remote_context_t *mine = nullptr, *its = nullptr;
   tenon_compiled_model_t *file_there = nullptr, *memory_there = nullptr;
   ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &mine, "CONTEXT_TYPE", "MINE"), TENON_OK);
@@ -489,7 +489,7 @@ TEST_F(CApiObjects, LedgerAndPolicyAndTraceAreReached) {
   EXPECT_EQ(policy, TENON_ZERO_COPY_REQUIRE);
   EXPECT_EQ(tenon_core_set_zero_copy(core, 17), TENON_INVALID_ARGUMENT);
 
-  // A strided tensor is packed for this device, and that is booked under the name of an edge.
+  // A strided tensor is packed for this device and recorded under an edge's name.
   float memory[8] = {};
   const std::size_t shape[] = {1, 4};
   const ptrdiff_t strides[] = {32, 8};

@@ -36,7 +36,7 @@ TEST_F(CApiPreprocess, PreprocessingBecomesPartOfTheModel) {
   char* text = nullptr;
   ASSERT_EQ(tenon_preprocessor_to_text(steps, &text), TENON_OK);
   EXPECT_THAT(taken(text), HasSubstr("mean"));
-  tenon_preprocessor_free(steps);  // Its parts keep it.
+  tenon_preprocessor_free(steps);  // Its parts keep it alive.
   ASSERT_EQ(tenon_preprocess_input_set_memory_type(input, ""), TENON_OK);
   tenon_preprocess_input_free(input);
   tenon_preprocess_output_free(output);
@@ -54,7 +54,7 @@ TEST_F(CApiPreprocess, PreprocessingBecomesPartOfTheModel) {
   tenon_infer_request_t* request = nullptr;
   ASSERT_EQ(tenon_core_compile_model(core, whole, "REFERENCE", nullptr, &compiled), TENON_OK);
   ASSERT_EQ(tenon_compiled_model_create_infer_request(compiled, &request), TENON_OK);
-  unsigned char picture[] = {14, 20, 10, 30, 12, 22, 0, 0};  // Pixels of two channels.
+  unsigned char picture[] = {14, 20, 10, 30, 12, 22, 0, 0};  // Two-channel pixels.
   const std::size_t shape[] = {1, 2, 2, 2};
   tenon_tensor_t *x = nullptr, *y = nullptr;
   ASSERT_EQ(tenon_tensor_wrap(TENON_TYPE_U8, 4, shape, nullptr, picture, nullptr, nullptr, &x), TENON_OK);
@@ -64,7 +64,7 @@ TEST_F(CApiPreprocess, PreprocessingBecomesPartOfTheModel) {
   void* data = nullptr;
   ASSERT_EQ(tenon_tensor_data(y, &data), TENON_OK);
   const auto* values = static_cast<const float*>(data);
-  // ((channel 0) - 10) / 2 and ((channel 1) - 20) / 2, none below 0.
+  // ((channel 0) - 10) / 2 and ((channel 1) - 20) / 2, at least 0.
   EXPECT_THAT(std::vector<float>(values, values + 8), ElementsAre(2, 0, 1, 0, 0, 5, 1, 0));
   tenon_port_info_t info{};
   info.struct_size = sizeof info;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors over memory that is there already: which parameters a device gets, and what never reaches it. The device
-// that answers here hands back what it was given; the NPU itself is looked at by tests/one_fd.
+// Tensors over existing memory: the parameters that a device gets, and what is refused before. The test device returns
+// what it was given; tests/one_fd tests the NPU itself.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ class CApiRemote : public ::testing::Test, protected Objects {
   void SetUp() override { ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &npu, "AS", "NPU"), TENON_OK); }
   void TearDown() override { tenon_remote_context_free(npu); }
 
-  /// "KEY:VALUE;" of a tensor's parameters; the tensor goes.
+  /// A tensor's parameters as "KEY:VALUE;"; frees the tensor.
   static std::string params_of(tenon_tensor_t* tensor) {
     std::size_t pairs = 0;
     char* text = nullptr;
@@ -84,7 +84,7 @@ TEST_F(CApiRemote, GpusHaveKeysOfTheirOwn) {
               TENON_OK);
     EXPECT_EQ(params_of(tensor),
               "CPU_VA:" + hex(memory) + ";CPU_VA_ACCESS:READ;CPU_VA_SIZE:-1;SHARED_MEM_TYPE:CPU_VA;");
-    // The same by pairs of arguments.
+    // The same through pairs of arguments.
     ASSERT_EQ(tenon_remote_context_create_tensor(gpu, TENON_TYPE_F32, 2, kShape, 4, &tensor, "OS_HANDLE", 7, "CPU_VA",
                                                  static_cast<void*>(memory)),
               TENON_OK)
@@ -137,7 +137,7 @@ TEST_F(CApiRemote, NumbersAreUnderstoodAsIntsAndAsTexts) {
 
 TEST_F(CApiRemote, WhatCannotBeMeantIsRefusedBeforeTheDeviceSeesIt) {
   float memory[4];
-  // A number where a text must be is no address to read from.
+  // A number for a text parameter must not be read as an address.
   expect_refused(tenon_remote_context_create_tensor(npu, TENON_TYPE_F32, 2, kShape, 2, &tensor, "MEM_TYPE", 1),
                  TENON_INVALID_ARGUMENT, "MEM_TYPE");
   expect_refused(tenon_remote_context_create_tensor(npu, TENON_TYPE_F32, 2, kShape, 2, &tensor, "FILE_OFFSET", "7"),
@@ -156,13 +156,13 @@ TEST_F(CApiRemote, WhatCannotBeMeantIsRefusedBeforeTheDeviceSeesIt) {
   expect_refused(
       tenon_remote_context_create_tensor_from_memory(npu, TENON_TYPE_F32, 2, kShape, nullptr, TENON_USE_ANY, &tensor),
       TENON_INVALID_ARGUMENT, "memory is NULL");
-  // OpenVINO's GPU plugin has no key for a file that it could be given as a text.
+  // OpenVINO's GPU plugin has no key for a file as text.
   tenon_remote_context_t* gpu = nullptr;
   ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &gpu, "AS", "GPU"), TENON_OK);
   expect_refused(tenon_remote_context_create_tensor_from_file(gpu, TENON_TYPE_F32, 2, kShape, "/f", 0, &tensor),
                  TENON_UNIMPLEMENTED, "takes a file");
   tenon_remote_context_free(gpu);
-  // A device whose keys nobody knows says so, instead of ignoring the memory.
+  // A device with unknown keys is an error; the memory is not ignored.
   tenon_remote_context_t* other = nullptr;
   ASSERT_EQ(tenon_core_create_context(core, "PLACES", 2, &other, "AS", "NPUX"), TENON_OK);
   expect_refused(

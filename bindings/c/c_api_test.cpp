@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface: every refusal is a status with a message, release callbacks run once on every path, structs grow.
+// The C interface: every refusal has a status and a message, release callbacks run once on every path, structs grow.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class CApi : public ::testing::Test {
     ASSERT_EQ(tenon_compiled_model_create_infer_request(compiled, &request), TENON_OK);
   }
   void TearDown() override {
-    // The order is the wrong way round on purpose: handles may be freed in any order.
+    // In the wrong order on purpose: handles may be freed in any order.
     tenon_core_free(core);
     tenon_model_free(model);
     tenon_compiled_model_free(compiled);
@@ -206,13 +206,13 @@ TEST_F(CApi, StructsOfOtherSizesAreUnderstoodOrRefused) {
   tenon_compiled_model_t* other = nullptr;
   EXPECT_EQ(tenon_core_compile_model(core, model, "REFERENCE", &options, &other), TENON_INVALID_ARGUMENT);
   EXPECT_THAT(tenon_last_error_message(), HasSubstr("struct_size"));
-  // An older program knows fewer fields.
+  // An older program has fewer fields.
   options.struct_size = offsetof(tenon_compile_options_t, zero_copy);
   options.zero_copy = static_cast<tenon_zero_copy_t>(99);
   ASSERT_EQ(tenon_core_compile_model(core, model, "REFERENCE", &options, &other), TENON_OK)
       << tenon_last_error_message();
   tenon_compiled_model_free(other);
-  // A newer one may set what this version lacks: not silently ignored.
+  // A newer one may set fields unknown to this version: not silently ignored.
   struct Newer {
     tenon_compile_options_t base;
     int more;

@@ -20,7 +20,7 @@ namespace {
 
 CompiledModel& value_of(const tenon_compiled_model_t* model) { return checked(model, "model").value; }
 
-/// To a file beside `path`, which then takes its place: whole or not at all.
+/// Writes a file beside `path`, then renames it: the file is complete or unchanged.
 void export_to(CompiledModel& model, const std::string& path) {
   const std::string partial = path + ".part";
   errno = 0;

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* A model compiled for a device. It lives as long as a handle or a request does. */
+/* A model compiled for a device. It lives as long as any handle to it or any of its requests. */
 
 /* Number of inputs. */
 TENON_C_API size_t tenon_compiled_model_input_count(const tenon_compiled_model_t* model);
@@ -21,14 +21,14 @@ TENON_C_API size_t tenon_compiled_model_input_count(const tenon_compiled_model_t
 TENON_C_API size_t tenon_compiled_model_output_count(const tenon_compiled_model_t* model);
 
 /*
- * An input at once. info->struct_size must be set; info->name is valid as long as the handle.
+ * Everything about an input. info->struct_size must be set; info->name is valid as long as the handle.
  * Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_input_info(const tenon_compiled_model_t* model, size_t index,
     tenon_port_info_t* info);
 
 /*
- * An output at once; as tenon_compiled_model_input_info.
+ * Everything about an output; see tenon_compiled_model_input_info.
  * Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_output_info(const tenon_compiled_model_t* model, size_t index,
@@ -89,45 +89,46 @@ TENON_C_API tenon_status_t tenon_compiled_model_get_value(const tenon_compiled_m
     tenon_value_t** out);
 
 /*
- * Changes what may be changed after compilation; all or nothing.
+ * Changes properties that can be changed after compilation; all or none.
  * Statuses: NOT_FOUND, UNIMPLEMENTED.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_set_properties(tenon_compiled_model_t* model,
     const tenon_properties_t* properties);
 
-/* A new request. */
+/* Creates a request. */
 TENON_C_API tenon_status_t tenon_compiled_model_create_infer_request(tenon_compiled_model_t* model,
     tenon_infer_request_t** out);
 
 /*
- * What the device really runs.
+ * The model that the device runs, after its optimisations.
  * Statuses: UNIMPLEMENTED.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_get_runtime_model(const tenon_compiled_model_t* model,
     tenon_model_t** out);
 
 /*
- * Writes the compiled model to a file, whole or not at all; tenon_core_import_file reads it back.
+ * Writes the compiled model to a file, completely or not at all; tenon_core_import_file reads it.
  * Statuses: UNIMPLEMENTED, NOT_FOUND, PERMISSION_DENIED.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_export_file(const tenon_compiled_model_t* model, const char* path);
 
 /*
- * The compiled model as a tensor of bytes (u8 [n]); tenon_core_import_memory reads it back.
+ * The compiled model as a tensor of bytes (u8 [n]); tenon_core_import_memory reads it.
  * Statuses: UNIMPLEMENTED.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_export_memory(const tenon_compiled_model_t* model,
     tenon_tensor_t** out);
 
 /*
- * Where a picture of `info` goes in an input: maps results back to the picture. geometry->struct_size must be set.
+ * How a picture described by `info` is placed in an input, for mapping results back to the picture.
+ * geometry->struct_size must be set.
  * input NULL: the first. Statuses: NOT_FOUND, UNIMPLEMENTED.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_frame_geometry(const tenon_compiled_model_t* model,
     const tenon_frame_info_t* info, const char* input, tenon_frame_geometry_t* geometry);
 
 /*
- * Gives back memory that only the next inference would need; that one then takes longer.
+ * Frees memory that is not needed between inferences; the next inference takes longer.
  * Statuses: FAILED_PRECONDITION.
  */
 TENON_C_API tenon_status_t tenon_compiled_model_release_memory(tenon_compiled_model_t* model);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote contexts and the pairs of arguments that make them, as OpenVINO's C interface takes them.
+// Remote contexts, and their arguments as key-value pairs like in OpenVINO's C interface.
 #include <array>
 #include <cstdarg>
 #include <string_view>
@@ -15,7 +15,7 @@ constexpr std::string_view kPointerKeys[] = {"OCL_CONTEXT", "OCL_QUEUE",  "VA_DE
                                              "MEM_HANDLE",  "L0_CONTEXT", "CPU_VA"};
 constexpr std::string_view kNumberKeys[] = {"VA_PLANE", "TILE_ID", "OCL_CONTEXT_DEVICE_ID"};
 constexpr std::string_view kSurfaceKey = "DEV_OBJECT_HANDLE", kDescriptorKey = "OS_HANDLE";
-/// No pointer lies below: what is smaller was given as an int.
+/// Smaller values are not pointers: they were passed as int.
 constexpr std::uint32_t kFirstAddress = 4096;
 constexpr std::size_t kMostArguments = 64;
 
@@ -24,8 +24,8 @@ bool is_one_of(std::string_view key, const std::string_view (&keys)[N]) {
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
-/// A value as it was passed, by its key. OpenVINO reads every other value as text, numbers too, so that its own
-/// documented call with VA_PLANE 0 fails and with 1 crashes: an int is understood here.
+/// A value by its key, as it was passed. OpenVINO reads all others as text, so its documented call with VA_PLANE 0
+/// fails and with 1 crashes; here an int is accepted.
 Any value_of(std::string_view key, void* given) {
   const auto low = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(given));
   if (is_one_of(key, kPointerKeys)) return Any(given);
@@ -38,12 +38,12 @@ Any value_of(std::string_view key, void* given) {
   return Any(std::string(static_cast<const char*>(given)));
 }
 
-/// Where a file is named, path and offset become the one value that devices take.
+/// Merges a file's path and offset into the single value that devices take.
 AnyMap with_file(AnyMap params) {
   const std::string key = intel_npu::file_descriptor.name(), offset_key = "FILE_OFFSET";
   const auto path = params.find(key);
   const auto offset = params.find(offset_key);
-  if (path == params.end() && offset != params.end()) refuse(offset_key + " says where in a file, but no " + key);
+  if (path == params.end() && offset != params.end()) refuse(offset_key + " is given without " + key);
   if (path == params.end() || !path->second.is<std::string>()) return params;
   const std::size_t first = offset == params.end() ? 0 : offset->second.as<std::size_t>();
   path->second = Any(intel_npu::FileDescriptor(path->second.as<std::string>(), first));
@@ -67,7 +67,7 @@ AnyMap arguments_of(std::size_t count, std::va_list& arguments) {
 
 RemoteContext& value_of(const tenon_remote_context_t* context) { return checked(context, "context").value; }
 
-/// What OpenVINO calls a tensor's use.
+/// OpenVINO's name for a tensor's use.
 std::string use_text(tenon_tensor_use_t use) {
   switch (use) {
     case TENON_USE_ANY:
@@ -81,10 +81,10 @@ std::string use_text(tenon_tensor_use_t use) {
   }
 }
 
-/// Memory that a tensor is to lie in.
+/// Where a tensor's memory comes from.
 enum class Place { kOwn, kDescriptor, kPages, kFile };
 
-/// "GPU" of "GPU.1" and of "OPENVINO.GPU.0".
+/// "GPU" for "GPU.1" and for "OPENVINO.GPU.0".
 std::string family_of(std::string device) {
   constexpr std::string_view kThrough = "OPENVINO.";
   if (device.rfind(kThrough, 0) == 0) device.erase(0, kThrough.size());
@@ -104,33 +104,33 @@ AnyMap npu_params(Place place, const std::string& use, const Any& what) {
   return params;
 }
 
-/// Keys of OpenVINO's GPU plugin, which knows no use but whether the caller's pages are written.
+/// OpenVINO's GPU plugin only distinguishes whether the caller's pages are written.
 AnyMap gpu_params(Place place, tenon_tensor_use_t use, const Any& what) {
   constexpr const char* kTypes[] = {"USM_DEVICE_BUFFER", "BUFFER_FROM_HANDLE", "CPU_VA"};
   AnyMap params{{"SHARED_MEM_TYPE", Any(kTypes[static_cast<int>(place)])}};
   if (place == Place::kDescriptor) params["OS_HANDLE"] = what;
   if (place == Place::kPages) {
     params["CPU_VA"] = what;
-    params["CPU_VA_SIZE"] = Any(std::int64_t{-1});  // What the shape needs.
+    params["CPU_VA_SIZE"] = Any(std::int64_t{-1});  // As much as the shape needs.
     params["CPU_VA_ACCESS"] = Any(use == TENON_USE_INPUT ? "READ" : "READ_WRITE");
   }
   return params;
 }
 
-/// The parameters of a tensor in such memory, by the keys of the context's device.
-/// @param what  the descriptor (int), the address (void*) or the file; nothing for the device's own memory.
+/// The parameters for a tensor in such memory, with the keys of the context's device.
+/// @param what  the descriptor (int), the address (void*) or the file; empty for the device's own memory.
 AnyMap memory_params(const RemoteContext& context, Place place, tenon_tensor_use_t use, const Any& what = {}) {
   constexpr const char* kNames[] = {"memory of its own", "a descriptor", "the caller's pages", "a file"};
   const std::string use_name = use_text(use), device = context.get_device_name(), family = family_of(device);
   if (family == "NPU") return npu_params(place, use_name, what);
   if (family == "GPU" && place != Place::kFile) return gpu_params(place, use, what);
-  throw Error(Code::kUnimplemented, "no keys are known by which the device '" + device + "' takes " +
+  throw Error(Code::kUnimplemented, "unknown keys: how the device '" + device + "' takes " +
                                         kNames[static_cast<int>(place)] +
                                         "; pass its own to tenon_remote_context_create_tensor_with");
 }
 
-/// A tensor made with the parameters that `params_for` gives for the context, once shape and type are known to be
-/// right.
+/// Creates a tensor with the parameters from `params_for(context)`, after
+/// checking shape and type.
 template <typename ParamsFor>
 tenon_status_t make_tensor(const tenon_remote_context_t* context, tenon_element_type_t type, std::size_t rank,
                            const std::size_t* shape, tenon_tensor_t** out, ParamsFor&& params_for) {
@@ -230,7 +230,7 @@ tenon_status_t tenon_remote_context_create_tensor_from_fd(const tenon_remote_con
                                                           tenon_element_type_t type, size_t rank, const size_t* shape,
                                                           int32_t fd, tenon_tensor_use_t use, tenon_tensor_t** out) {
   return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
-    if (fd < 0) refuse("fd is " + std::to_string(fd) + ", which is no descriptor");
+    if (fd < 0) refuse("fd is " + std::to_string(fd) + ", which is not a descriptor");
     return memory_params(value, Place::kDescriptor, use, tenon::Any(static_cast<int>(fd)));
   });
 }

@@ -25,7 +25,7 @@ FrameInfo frame_info_of(const tenon_frame_info_t* from, const char* name) {
 
 namespace {
 
-/// A plane of the caller's as a tensor over the memory that `owner` keeps.
+/// A caller's plane as a tensor over the memory that `owner` keeps.
 Tensor plane_of(const FrameInfo& info, std::size_t index, const tenon_plane_t& from,
                 const std::shared_ptr<void>& owner) {
   const std::string what = "planes[" + std::to_string(index) + "]";
@@ -56,7 +56,7 @@ tenon_status_t tenon_frame_create(const tenon_frame_info_t* info, tenon_frame_t*
 
 tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plane_t* planes, size_t plane_count,
                                 tenon_release_t release, void* user, tenon_frame_t** out) {
-  // First of all: the callback runs once on every path.
+  // First, so that the callback runs once on every path.
   std::shared_ptr<void> owner;
   if (out) *out = nullptr;
   if (const auto status = run([&] { owner = owner_of(release, user); }); status != TENON_OK) return status;
@@ -65,7 +65,7 @@ tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plan
     required_array(planes, plane_count, "planes");
     const tenon::FrameInfo frame_info = frame_info_of(info, "info");
     const tenon::PixelFormatInfo* format = tenon::find_format(frame_info.format.fourcc);
-    if (!format) refuse("fourcc " + std::to_string(frame_info.format.fourcc) + " is no pixel format known here");
+    if (!format) refuse("fourcc " + std::to_string(frame_info.format.fourcc) + " is not a known pixel format");
     if (plane_count != format->plane_count) {
       refuse(std::string(format->name) + " has " + std::to_string(format->plane_count) + " planes, got " +
              std::to_string(plane_count));

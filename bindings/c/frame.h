@@ -10,9 +10,9 @@
 extern "C" {
 #endif
 
-/* A picture: a format and its planes. */
+/* Pictures, each with a format and its planes. */
 
-/* DRM's fourccs. Note that DRM names packed RGB by little-endian words: bytes R, G, B in memory are BG24. */
+/* DRM fourcc codes. DRM names packed RGB by little-endian words: bytes R, G, B in memory are BG24. */
 #define TENON_FOURCC(a, b, c, d) \
   ((uint32_t)(uint8_t)(a) | (uint32_t)(uint8_t)(b) << 8 | (uint32_t)(uint8_t)(c) << 16 | (uint32_t)(uint8_t)(d) << 24)
 #define TENON_FORMAT_GRAY8 TENON_FOURCC('R', '8', ' ', ' ')
@@ -23,7 +23,7 @@ extern "C" {
 #define TENON_FORMAT_BGR24 TENON_FOURCC('R', 'G', '2', '4')
 #define TENON_FORMAT_RGBA TENON_FOURCC('A', 'B', '2', '4')
 #define TENON_FORMAT_BGRA TENON_FOURCC('A', 'R', '2', '4')
-/* Of a frame that has none. */
+/* A frame without a timestamp. */
 #define TENON_NO_TIMESTAMP INT64_MIN
 
 /* Matrix between YUV and RGB. */
@@ -43,7 +43,7 @@ enum {
   TENON_COLOUR_RANGE_FULL = 2
 };
 
-/* What is known of a picture beside its pixels. */
+/* Format, size and colours of a picture. */
 typedef struct tenon_frame_info {
   size_t struct_size;
   uint32_t fourcc;
@@ -54,13 +54,13 @@ typedef struct tenon_frame_info {
   tenon_colour_range_t colour_range;
 } tenon_frame_info_t;
 
-/* Where a plane lies. This struct never changes. */
+/* A plane's memory. This struct never changes. */
 typedef struct tenon_plane {
   void* data;
-  size_t pitch_bytes; /* From one row to the next. */
+  size_t pitch_bytes; /* Distance between rows. */
 } tenon_plane_t;
 
-/* The part of a picture that a model sees, and the part of the model's input that it fills: maps results back. */
+/* The part of a picture that a model sees, and where it is placed in the model's input; for mapping results back. */
 typedef struct tenon_frame_geometry {
   size_t struct_size;
   uint64_t crop_x;
@@ -73,12 +73,12 @@ typedef struct tenon_frame_geometry {
   uint64_t placed_height;
 } tenon_frame_geometry_t;
 
-/* Host memory for all planes, rows aligned to 64 bytes. */
+/* Allocates host memory for all planes, with rows aligned to 64 bytes. */
 TENON_C_API tenon_status_t tenon_frame_create(const tenon_frame_info_t* info, tenon_frame_t** out);
 
 /*
- * A frame over the caller's planes; `release` as for tenon_tensor_wrap, once for all planes.
- * planes: plane_count elements. release NULL: nobody is told. user NULL: passed on as it is.
+ * Creates a frame over the caller's planes. `release` is called as in tenon_tensor_wrap, once for all planes.
+ * planes: plane_count elements. release NULL: not called. user NULL: passed on.
  */
 TENON_C_API tenon_status_t tenon_frame_wrap(const tenon_frame_info_t* info, const tenon_plane_t* planes,
     size_t plane_count, tenon_release_t release, void* user, tenon_frame_t** out);
@@ -95,7 +95,7 @@ TENON_C_API size_t tenon_frame_plane_count(const tenon_frame_t* frame);
  */
 TENON_C_API tenon_status_t tenon_frame_plane(const tenon_frame_t* frame, size_t index, tenon_tensor_t** out);
 
-/* Nanoseconds in the stream's own clock; TENON_NO_TIMESTAMP when it has none. */
+/* The timestamp in nanoseconds on the stream's own clock; TENON_NO_TIMESTAMP if there is none. */
 TENON_C_API int64_t tenon_frame_timestamp(const tenon_frame_t* frame);
 
 /* Sets the timestamp, in nanoseconds. */

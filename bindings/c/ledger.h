@@ -11,25 +11,25 @@ extern "C" {
 #endif
 
 /*
- * What was copied, converted, transferred and waited for: always counted, per edge (a way from one kind of memory
- * to another).
+ * Counts what was copied, converted, transferred and waited for, always and per edge (a way from one kind of
+ * memory to another).
  */
 
-/* What may happen to memory that a device can't use where it lies. */
+/* What to do with memory that a device cannot use in place. */
 typedef int32_t tenon_zero_copy_t;
 enum {
-  TENON_ZERO_COPY_DEFAULT = 0, /* What the core is set to: prefer, unless changed. */
-  TENON_ZERO_COPY_REQUIRE = 1, /* A copy is an error that explains itself. */
-  TENON_ZERO_COPY_PREFER = 2, /* Share where possible, else copy and book it. */
-  TENON_ZERO_COPY_ALLOW = 3 /* The cheapest way, whatever it does. */
+  TENON_ZERO_COPY_DEFAULT = 0, /* The core's setting; initially prefer. */
+  TENON_ZERO_COPY_REQUIRE = 1, /* A copy is an error, with the reason. */
+  TENON_ZERO_COPY_PREFER = 2, /* Share if possible; otherwise copy and record it. */
+  TENON_ZERO_COPY_ALLOW = 3 /* The cheapest way, even if it copies. */
 };
 
-/* Sums over all edges; bytes, but for maps, waits and wait_ns. */
+/* Sums over all edges, in bytes except for maps, waits and wait_ns. */
 typedef struct tenon_ledger_totals {
   size_t struct_size;
   uint64_t maps;
-  uint64_t copied_bytes; /* Moved, packed or re-laid out, by anyone's code. */
-  uint64_t converted_bytes; /* Read to make other values: colour, size, type. */
+  uint64_t copied_bytes; /* Moved, packed or changed in layout, by any library. */
+  uint64_t converted_bytes; /* Read to compute other values: colour, size, type. */
   uint64_t transferred_bytes; /* To or from a device's own memory. */
   uint64_t waits; /* Host waits that blocked. */
   uint64_t wait_ns;
@@ -38,9 +38,9 @@ typedef struct tenon_ledger_totals {
 /* Counts of one edge. */
 typedef struct tenon_ledger_entry {
   size_t struct_size;
-  const char* name; /* Of the edge; valid as long as the list. */
+  const char* name; /* The edge's name; valid as long as the list. */
   uint64_t maps;
-  uint64_t view_hits; /* Of the maps, those that found the view ready. */
+  uint64_t view_hits; /* Maps that used an existing view. */
   uint64_t copied_bytes;
   uint64_t converted_bytes;
   uint64_t transferred_bytes;
@@ -48,50 +48,50 @@ typedef struct tenon_ledger_entry {
   uint64_t wait_ns;
 } tenon_ledger_entry_t;
 
-/* What all models of this core booked. totals->struct_size must be set. */
+/* Sums over all models of this core. totals->struct_size must be set. */
 TENON_C_API tenon_status_t tenon_core_ledger(const tenon_core_t* core, tenon_ledger_totals_t* totals);
 
-/* The same per edge. */
+/* The same counts per edge. */
 TENON_C_API tenon_status_t tenon_core_ledger_entries(const tenon_core_t* core, tenon_ledger_entries_t** out);
 
-/* Counts from 0 again. */
+/* Resets the counts to 0. */
 TENON_C_API tenon_status_t tenon_core_ledger_reset(tenon_core_t* core);
 
-/* The ledger as text for people. */
+/* The ledger as readable text. */
 TENON_C_API tenon_status_t tenon_core_report(const tenon_core_t* core, char** out);
 
-/* The policy of later compilations whose options don't say another. */
+/* Sets the default policy of later compilations. */
 TENON_C_API tenon_status_t tenon_core_set_zero_copy(tenon_core_t* core, tenon_zero_copy_t policy);
 
-/* The policy of compilations whose options don't say another. */
+/* The default policy of compilations. */
 TENON_C_API tenon_status_t tenon_core_get_zero_copy(const tenon_core_t* core, tenon_zero_copy_t* out);
 
-/* What this request booked. totals->struct_size must be set. */
+/* Sums over this request. totals->struct_size must be set. */
 TENON_C_API tenon_status_t tenon_infer_request_ledger(const tenon_infer_request_t* request,
     tenon_ledger_totals_t* totals);
 
-/* The same per edge. */
+/* The same counts per edge. */
 TENON_C_API tenon_status_t tenon_infer_request_ledger_entries(const tenon_infer_request_t* request,
     tenon_ledger_entries_t** out);
 
-/* Number of edges that booked anything. */
+/* Number of edges with counts. */
 TENON_C_API size_t tenon_ledger_entries_count(const tenon_ledger_entries_t* entries);
 
 /*
- * One edge. entry->struct_size must be set.
+ * An edge's counts by position. entry->struct_size must be set.
  * Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_ledger_entries_get(const tenon_ledger_entries_t* entries, size_t index,
     tenon_ledger_entry_t* entry);
 
-/* Records spans of time of this process, at most `capacity`: the oldest are overwritten. Restarts an open trace. */
+/* Records this process's time spans; at most `capacity`, the oldest are overwritten. Restarts an open trace. */
 TENON_C_API tenon_status_t tenon_trace_start(size_t capacity);
 
-/* Stops recording; what was recorded stays until the next start. */
+/* Stops recording; the recorded spans are kept until the next start. */
 TENON_C_API tenon_status_t tenon_trace_stop(void);
 
 /*
- * Writes what was recorded as a Chrome trace, whole or not at all.
+ * Writes the recorded spans as a Chrome trace, completely or not at all.
  * Statuses: PERMISSION_DENIED.
  */
 TENON_C_API tenon_status_t tenon_trace_write(const char* path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as read, and ports of models.
+// Models before compilation, and their ports.
 #include <map>
 
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
@@ -143,7 +143,7 @@ tenon_status_t tenon_model_reshape_by_ports(tenon_model_t* model, const tenon_po
     required_array(ports, count, "ports");
     reshape<tenon::Output<tenon::Node>>(model, shapes, count, [&](size_t i) {
       const auto& port = checked(ports[i], element_name("ports", i).c_str()).value;
-      // A handle on a port of this model: the model is the caller's to change.
+      // A port of this model gives non-const access, since the caller may change the model.
       return tenon::Output<tenon::Node>(std::const_pointer_cast<tenon::Node>(port.get_node_shared_ptr()),
                                         port.get_index());
     });

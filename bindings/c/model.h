@@ -12,41 +12,41 @@ extern "C" {
 #endif
 
 /*
- * A model as read, before it is compiled. A port is one input or output of a model; ports of a model work on what
- * was compiled from it.
+ * Models before compilation, and their ports. A port is an input or output; a model's ports also work on models
+ * compiled from it.
  */
 
-/* All about a port at once. */
+/* Everything about a port. */
 typedef struct tenon_port_info {
   size_t struct_size;
-  /* A tensor name, else the node's; valid as long as the handle that it came from. */
+  /* A tensor name, else the node's; valid as long as the queried handle. */
   const char* name;
   tenon_element_type_t type;
-  int32_t rank; /* -1: not known. */
-  int64_t shape[TENON_MAX_RANK]; /* -1: not known before a tensor is set. */
+  int32_t rank; /* -1: unknown. */
+  int64_t shape[TENON_MAX_RANK]; /* -1: unknown until a tensor is set. */
 } tenon_port_info_t;
 
-/* The model's name for people. */
+/* The model's display name. */
 TENON_C_API tenon_status_t tenon_model_get_name(const tenon_model_t* model, char** out);
 
-/* Gives the model another name for people. */
+/* Sets the model's display name. */
 TENON_C_API tenon_status_t tenon_model_set_name(tenon_model_t* model, const char* name);
 
-/* Whether any shape in it is not known before tensors are set. */
+/* Whether any of its shapes is unknown until tensors are set. */
 TENON_C_API bool tenon_model_is_dynamic(const tenon_model_t* model);
 
 /*
- * What the model says of itself ("model_info", "labels"), as text.
+ * A value of the model's own information ("model_info", "labels"), as text.
  * path: path_length elements. Statuses: NOT_FOUND.
  */
 TENON_C_API tenon_status_t tenon_model_get_info(const tenon_model_t* model, const char* const* path,
     size_t path_length, char** out);
 
-/* Own nodes over the same constants' memory. */
+/* Copies the nodes and shares the constants' memory. */
 TENON_C_API tenon_status_t tenon_model_clone(const tenon_model_t* model, tenon_model_t** out);
 
 /*
- * Writes OpenVINO IR, version 11. An existing file is replaced as a whole or left as it was.
+ * Writes OpenVINO IR, version 11. An existing file is replaced completely or stays unchanged.
  * bin_path NULL: xml_path with .bin. Statuses: NOT_FOUND, PERMISSION_DENIED.
  */
 TENON_C_API tenon_status_t tenon_model_save(const tenon_model_t* model, const char* xml_path, const char* bin_path);
@@ -58,13 +58,13 @@ TENON_C_API size_t tenon_model_input_count(const tenon_model_t* model);
 TENON_C_API size_t tenon_model_output_count(const tenon_model_t* model);
 
 /*
- * An input at once. info->struct_size must be set; info->name is valid as long as the model's handle.
+ * Everything about an input. info->struct_size must be set; info->name is valid as long as the model's handle.
  * Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_model_input_info(const tenon_model_t* model, size_t index, tenon_port_info_t* info);
 
 /*
- * An output at once; as tenon_model_input_info.
+ * Everything about an output; see tenon_model_input_info.
  * Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_model_output_info(const tenon_model_t* model, size_t index, tenon_port_info_t* info);
@@ -101,32 +101,32 @@ TENON_C_API tenon_status_t tenon_model_output_by_index(const tenon_model_t* mode
 TENON_C_API tenon_status_t tenon_model_output_by_name(const tenon_model_t* model, const char* name,
     tenon_port_t** out);
 
-/* A new shape for the only input; all other shapes follow. On failure the model is as before. */
+/* Sets the only input's shape and updates all others. On failure the model is unchanged. */
 TENON_C_API tenon_status_t tenon_model_reshape(tenon_model_t* model, const tenon_partial_shape_t* shape);
 
 /*
- * New shapes for inputs by tensor name. On failure the model is as before.
+ * Sets shapes of inputs by tensor name. On failure the model is unchanged.
  * names: count elements. shapes: count elements. Statuses: NOT_FOUND.
  */
 TENON_C_API tenon_status_t tenon_model_reshape_by_names(tenon_model_t* model, const char* const* names,
     const tenon_partial_shape_t* const* shapes, size_t count);
 
 /*
- * New shapes for inputs by position. On failure the model is as before.
+ * Sets shapes of inputs by position. On failure the model is unchanged.
  * indexes: count elements. shapes: count elements. Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_model_reshape_by_indexes(tenon_model_t* model, const size_t* indexes,
     const tenon_partial_shape_t* const* shapes, size_t count);
 
 /*
- * New shapes for inputs by port. On failure the model is as before.
+ * Sets shapes of inputs by port. On failure the model is unchanged.
  * ports: count elements. shapes: count elements. Statuses: NOT_FOUND.
  */
 TENON_C_API tenon_status_t tenon_model_reshape_by_ports(tenon_model_t* model, const tenon_port_t* const* ports,
     const tenon_partial_shape_t* const* shapes, size_t count);
 
 /*
- * The least of its tensor names.
+ * The alphabetically first of its tensor names.
  * Statuses: NOT_FOUND.
  */
 TENON_C_API tenon_status_t tenon_port_get_any_name(const tenon_port_t* port, char** out);
@@ -134,7 +134,7 @@ TENON_C_API tenon_status_t tenon_port_get_any_name(const tenon_port_t* port, cha
 /* All its tensor names, sorted; may be none. */
 TENON_C_API tenon_status_t tenon_port_get_names(const tenon_port_t* port, tenon_strings_t** out);
 
-/* The name of the node that it belongs to, for people. */
+/* The display name of its node. */
 TENON_C_API tenon_status_t tenon_port_get_node_name(const tenon_port_t* port, char** out);
 
 /* Type of its elements. */
@@ -143,7 +143,7 @@ TENON_C_API tenon_element_type_t tenon_port_element_type(const tenon_port_t* por
 /* Its shape, as far as known. */
 TENON_C_API tenon_status_t tenon_port_get_partial_shape(const tenon_port_t* port, tenon_partial_shape_t** out);
 
-/* Number of extents; -1 when not known. */
+/* Number of extents; -1 if unknown. */
 TENON_C_API int64_t tenon_port_rank(const tenon_port_t* port);
 
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts as text, and the PrePostProcessor by input and output.
+// Layouts as text, and PrePostProcessor for each input and output.
 #include <sstream>
 
 #include <tenon/graph/layout.hpp>
@@ -17,7 +17,7 @@ struct tenon_preprocessor : tenon::c::Handle<tenon_preprocessor> {
 struct tenon_preprocess_input : tenon::c::Handle<tenon_preprocess_input> {
   static constexpr const char* kType = "tenon_preprocess_input_t";
   explicit tenon_preprocess_input(std::shared_ptr<tenon::preprocess::InputInfo> from) : value(std::move(from)) {}
-  std::shared_ptr<tenon::preprocess::InputInfo> value;  ///< Shares the preprocessor's life.
+  std::shared_ptr<tenon::preprocess::InputInfo> value;  ///< Keeps the preprocessor alive.
 };
 struct tenon_preprocess_output : tenon::c::Handle<tenon_preprocess_output> {
   static constexpr const char* kType = "tenon_preprocess_output_t";
@@ -37,7 +37,7 @@ ColorFormat format_of(tenon_colour_format_t format) {
     refuse("colour format " + std::to_string(format) + " does not exist");
   return static_cast<ColorFormat>(format);
 }
-/// TENON_TYPE_UNDEFINED stands for "the other side's".
+/// TENON_TYPE_UNDEFINED means the other side's type.
 element::Type optional_type_of(tenon_element_type_t type) {
   return type == TENON_TYPE_UNDEFINED ? element::Type() : element::Type(type_of(type));
 }
@@ -72,7 +72,7 @@ const std::shared_ptr<PrePostProcessor>& value_of(const tenon_preprocessor_t* pr
 preprocess::InputInfo& value_of(const tenon_preprocess_input_t* input) { return *checked(input, "input").value; }
 preprocess::OutputInfo& value_of(const tenon_preprocess_output_t* output) { return *checked(output, "output").value; }
 
-/// A part of a preprocessor that keeps the whole alive.
+/// A part of a preprocessor, which it keeps alive.
 template <typename Part>
 std::shared_ptr<Part> part_of(const std::shared_ptr<PrePostProcessor>& whole, Part& part) {
   return std::shared_ptr<Part>(whole, &part);

@@ -12,9 +12,9 @@ extern "C" {
 #endif
 
 /*
- * Steps between the tensors that the caller has and those that a model takes and gives, as nodes that become part
- * of the model. Layouts go as text: "NCHW", "N...C", "[N,C,H,W]". Steps run in the order in which they were added;
- * what does not fit is said by tenon_preprocessor_build.
+ * Steps between the caller's tensors and those of a model, as nodes that become part of the model. Layouts are
+ * texts: "NCHW", "N...C", "[N,C,H,W]". Steps run in the order in which they were added; tenon_preprocessor_build
+ * reports those that do not fit.
  */
 
 /* Formats of pictures in tensors. */
@@ -32,14 +32,14 @@ enum {
   TENON_COLOUR_BGRX = 9
 };
 
-/* How a picture changes its size; all align pixel centres. */
+/* Algorithms that resize pictures; all align pixel centres. */
 typedef int32_t tenon_resize_t;
 enum {
   TENON_RESIZE_LINEAR = 0,
   TENON_RESIZE_CUBIC = 1,
   TENON_RESIZE_NEAREST = 2,
-  TENON_RESIZE_BILINEAR_PILLOW = 3, /* Widens its kernel when it shrinks. */
-  TENON_RESIZE_BICUBIC_PILLOW = 4 /* Widens its kernel when it shrinks. */
+  TENON_RESIZE_BILINEAR_PILLOW = 3, /* Widens its kernel when shrinking. */
+  TENON_RESIZE_BICUBIC_PILLOW = 4 /* Widens its kernel when shrinking. */
 };
 
 /* What padding puts around a picture. */
@@ -51,22 +51,22 @@ enum {
   TENON_PAD_SYMMETRIC = 3
 };
 
-/* A layout in its full form: "[N,C,H,W]" of "nchw". */
+/* A layout in its full form: "[N,C,H,W]" for "nchw". */
 TENON_C_API tenon_status_t tenon_layout_to_text(const char* layout, char** out);
 
-/* The axis of a name in a layout; negative, counted from the end, behind an ellipsis. */
+/* The axis of a name in a layout. After an ellipsis it is negative, counted from the end. */
 TENON_C_API tenon_status_t tenon_layout_axis(const char* layout, const char* name, int64_t* out);
 
-/* The layout that the model says the port has; "[...]" when it says none. */
+/* The port's layout in the model; "[...]" if it has none. */
 TENON_C_API tenon_status_t tenon_port_get_layout(const tenon_port_t* port, char** out);
 
 /*
- * Says what the axes of an input or output of this model mean.
- * layout NULL: nothing is said.
+ * Sets the layout of an input or output of this model.
+ * layout NULL: no layout.
  */
 TENON_C_API tenon_status_t tenon_model_set_layout(tenon_model_t* model, const tenon_port_t* port, const char* layout);
 
-/* Begins without steps, on a copy of the model: the one given stays as it is. */
+/* Creates a preprocessor without steps for a copy of the model, which stays unchanged. */
 TENON_C_API tenon_status_t tenon_preprocessor_create(const tenon_model_t* model, tenon_preprocessor_t** out);
 
 /*
@@ -98,45 +98,48 @@ TENON_C_API tenon_status_t tenon_preprocessor_output_by_index(const tenon_prepro
     tenon_preprocess_output_t** out);
 
 /*
- * One line per step, with type, shape and layout before and after it; a step that fails ends the text with its
+ * One line per step, with type, shape and layout before and after it. A step that fails ends the text with its
  * error.
  */
 TENON_C_API tenon_status_t tenon_preprocessor_to_text(const tenon_preprocessor_t* preprocessor, char** out);
 
-/* The model with all steps in it. Works once; after a failure steps may be added and it may be called again. */
+/*
+ * Builds the model with all steps. Succeeds only once; after a failure, steps may be added and it may be called
+ * again.
+ */
 TENON_C_API tenon_status_t tenon_preprocessor_build(tenon_preprocessor_t* preprocessor, tenon_model_t** out);
 
-/* Element type of the tensors that will be set. */
+/* Element type of the tensors that the caller will set. */
 TENON_C_API tenon_status_t tenon_preprocess_input_set_element_type(tenon_preprocess_input_t* input,
     tenon_element_type_t type);
 
-/* Layout of the tensors that will be set. */
+/* Layout of the tensors that the caller will set. */
 TENON_C_API tenon_status_t tenon_preprocess_input_set_layout(tenon_preprocess_input_t* input, const char* layout);
 
-/* Layout of the model's own input, where the model does not say it. */
+/* Layout of the model's own input, if the model has none. */
 TENON_C_API tenon_status_t tenon_preprocess_input_set_model_layout(tenon_preprocess_input_t* input,
     const char* layout);
 
 /*
- * Colour format of the tensors that will be set; those of several planes become one input per plane, named
+ * Colour format of the tensors that the caller will set. With several planes, each becomes an input
  * <name>/<sub-name>.
  * sub_names: count elements.
  */
 TENON_C_API tenon_status_t tenon_preprocess_input_set_colour_format(tenon_preprocess_input_t* input,
     tenon_colour_format_t format, const char* const* sub_names, size_t count);
 
-/* Height and width change from tensor to tensor; a resize usually follows. */
+/* Allows height and width to change from tensor to tensor; a resize step usually follows. */
 TENON_C_API tenon_status_t tenon_preprocess_input_set_spatial_dynamic_shape(tenon_preprocess_input_t* input);
 
-/* Height and width of the tensors that will be set, in pixels. */
+/* Height and width of the tensors that the caller will set, in pixels. */
 TENON_C_API tenon_status_t tenon_preprocess_input_set_spatial_static_shape(tenon_preprocess_input_t* input,
     size_t height_px, size_t width_px);
 
-/* The whole shape of the tensors that will be set, for steps that change it. */
+/* The complete shape of the tensors that the caller will set, for steps that change it. */
 TENON_C_API tenon_status_t tenon_preprocess_input_set_shape(tenon_preprocess_input_t* input,
     const tenon_partial_shape_t* shape);
 
-/* Type and shape of a tensor. */
+/* Sets type and shape as those of a tensor. */
 TENON_C_API tenon_status_t tenon_preprocess_input_set_from(tenon_preprocess_input_t* input,
     const tenon_tensor_t* tensor);
 
@@ -144,19 +147,19 @@ TENON_C_API tenon_status_t tenon_preprocess_input_set_from(tenon_preprocess_inpu
 TENON_C_API tenon_status_t tenon_preprocess_input_set_memory_type(tenon_preprocess_input_t* input,
     const char* memory_type);
 
-/* Step: values below `min` become it, values above `max` too. */
+/* Step: limits values to [`min`, `max`]. */
 TENON_C_API tenon_status_t tenon_preprocess_input_clamp(tenon_preprocess_input_t* input, double min, double max);
 
-/* Step: to a type; TENON_TYPE_UNDEFINED: the model's. */
+/* Step: converts to a type; TENON_TYPE_UNDEFINED: the model's. */
 TENON_C_API tenon_status_t tenon_preprocess_input_convert_element_type(tenon_preprocess_input_t* input,
     tenon_element_type_t type);
 
-/* Step: to another colour format. */
+/* Step: converts to another colour format. */
 TENON_C_API tenon_status_t tenon_preprocess_input_convert_colour(tenon_preprocess_input_t* input,
     tenon_colour_format_t format);
 
 /*
- * Step: to another layout.
+ * Step: converts to another layout.
  * layout NULL: the model's.
  */
 TENON_C_API tenon_status_t tenon_preprocess_input_convert_layout(tenon_preprocess_input_t* input, const char* layout);
@@ -182,7 +185,7 @@ TENON_C_API tenon_status_t tenon_preprocess_input_mean(tenon_preprocess_input_t*
 TENON_C_API tenon_status_t tenon_preprocess_input_scale(tenon_preprocess_input_t* input, const float* values,
     size_t count);
 
-/* Step: to a size in pixels; 0 and 0: the model's. */
+/* Step: resizes to a size in pixels; 0 and 0: the model's. */
 TENON_C_API tenon_status_t tenon_preprocess_input_resize(tenon_preprocess_input_t* input, tenon_resize_t algorithm,
     size_t height_px, size_t width_px);
 
@@ -194,46 +197,46 @@ TENON_C_API tenon_status_t tenon_preprocess_input_crop(tenon_preprocess_input_t*
     const int32_t* end, size_t count);
 
 /*
- * Step: so many elements before and behind, per axis.
+ * Step: pads each axis with `begin` elements before and `end` after.
  * begin: count elements. end: count elements.
  */
 TENON_C_API tenon_status_t tenon_preprocess_input_pad(tenon_preprocess_input_t* input, const int32_t* begin,
     const int32_t* end, size_t count, float value, tenon_pad_mode_t mode);
 
-/* Step: RGB to BGR and back. */
+/* Step: swaps RGB and BGR. */
 TENON_C_API tenon_status_t tenon_preprocess_input_reverse_channels(tenon_preprocess_input_t* input);
 
-/* Element type of the tensors that are wanted. */
+/* Element type of the tensors that the caller will get. */
 TENON_C_API tenon_status_t tenon_preprocess_output_set_element_type(tenon_preprocess_output_t* output,
     tenon_element_type_t type);
 
-/* Layout of the tensors that are wanted. */
+/* Layout of the tensors that the caller will get. */
 TENON_C_API tenon_status_t tenon_preprocess_output_set_layout(tenon_preprocess_output_t* output, const char* layout);
 
-/* Layout of the model's own output, where the model does not say it. */
+/* Layout of the model's own output, if the model has none. */
 TENON_C_API tenon_status_t tenon_preprocess_output_set_model_layout(tenon_preprocess_output_t* output,
     const char* layout);
 
 /*
- * Colour format of what the model gives.
+ * Colour format of the model's output.
  * sub_names: count elements.
  */
 TENON_C_API tenon_status_t tenon_preprocess_output_set_colour_format(tenon_preprocess_output_t* output,
     tenon_colour_format_t format, const char* const* sub_names, size_t count);
 
-/* Step: values below `min` become it, values above `max` too. */
+/* Step: limits values to [`min`, `max`]. */
 TENON_C_API tenon_status_t tenon_preprocess_output_clamp(tenon_preprocess_output_t* output, double min, double max);
 
-/* Step: to a type; TENON_TYPE_UNDEFINED: the tensor's. */
+/* Step: converts to a type; TENON_TYPE_UNDEFINED: the tensor's. */
 TENON_C_API tenon_status_t tenon_preprocess_output_convert_element_type(tenon_preprocess_output_t* output,
     tenon_element_type_t type);
 
-/* Step: to another colour format. */
+/* Step: converts to another colour format. */
 TENON_C_API tenon_status_t tenon_preprocess_output_convert_colour(tenon_preprocess_output_t* output,
     tenon_colour_format_t format);
 
 /*
- * Step: to another layout.
+ * Step: converts to another layout.
  * layout NULL: the tensor's.
  */
 TENON_C_API tenon_status_t tenon_preprocess_output_convert_layout(tenon_preprocess_output_t* output,

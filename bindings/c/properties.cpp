@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties and their values, and how both become what the runtime takes.
+// Properties and their values, and their conversion for the runtime.
 #include <charconv>
 #include <limits>
 #include <sstream>
@@ -32,7 +32,7 @@ tenon_value_kind_t kind_of(const Any& value) {
   return TENON_VALUE_TEXT;
 }
 
-/// The shortest text that reads back as the same number.
+/// The shortest text that converts back to the same number.
 std::string text_of(double number) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof text, number).ptr;
@@ -75,7 +75,7 @@ AnyMap map_of(const Any& value) {
 
 void* pointer_of(const Any& value) {
   if (value.is<const void*>()) return const_cast<void*>(value.as<const void*>());
-  if (!value.is<void*>()) refuse("the value \"" + value.to_text() + "\" is no pointer");
+  if (!value.is<void*>()) refuse("the value \"" + value.to_text() + "\" is not a pointer");
   return value.as<void*>();
 }
 
@@ -97,7 +97,7 @@ tenon_status_t set_value(tenon_properties_t* properties, const char* key, Any va
   });
 }
 
-/// One of the caller's callbacks as the runtime calls it: the size first, then the bytes.
+/// Adapts a caller's callback for the runtime: asks for the size first, then for the bytes.
 std::function<std::string(const std::string&)> crypt_function(tenon_crypt_t function, void* user, const char* verb) {
   return [=](const std::string& input) {
     const auto call = [&](char* output, std::size_t& size) {

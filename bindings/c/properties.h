@@ -11,16 +11,16 @@ extern "C" {
 #endif
 
 /*
- * Settings of devices, compiled models and contexts, by key: the keys are OpenVINO's ("PERFORMANCE_HINT",
- * "NUM_STREAMS"). Text works for every property; typed values are for what text cannot say (handles, blobs,
- * settings of one device among several) and for reading without parsing.
+ * Settings of devices, compiled models and contexts, by OpenVINO's keys ("PERFORMANCE_HINT", "NUM_STREAMS"). Every
+ * property accepts text. Typed values are for what text cannot express (handles, blobs, settings of one device
+ * among several) and for reading without parsing.
  */
 
-/* What a value holds. The tenon_value_as_* functions convert where nothing is lost; as_text takes any kind. */
+/* The type of a value. The tenon_value_as_* functions convert if nothing is lost; as_text accepts any kind. */
 typedef int32_t tenon_value_kind_t;
 enum {
   TENON_VALUE_NONE = 0,
-  TENON_VALUE_TEXT = 1, /* Also enumerations, element types and whatever else has a text form: "LATENCY". */
+  TENON_VALUE_TEXT = 1, /* Also enumerations, element types and anything else with a text form: "LATENCY". */
   TENON_VALUE_BOOL = 2,
   TENON_VALUE_INT = 3,
   TENON_VALUE_DOUBLE = 4,
@@ -37,9 +37,9 @@ typedef struct tenon_property {
 } tenon_property_t;
 
 /*
- * Encrypts or decrypts cache entries. Called twice: with `output` NULL to learn how many bytes will come, then
- * with room for as many. Writes the number of bytes to *output_size; returns TENON_OK, or what went wrong, in
- * which case the entry counts as missing.
+ * Encrypts or decrypts cache entries. Called twice: with `output` NULL to get the number of bytes, then with room
+ * for them. Writes the number of bytes to *output_size. Returns TENON_OK, or an error, after which the entry
+ * counts as missing.
  */
 typedef tenon_status_t (*tenon_crypt_t)(const char* input, size_t input_size, char* output, size_t* output_size,
     void* user);
@@ -47,21 +47,21 @@ typedef tenon_status_t (*tenon_crypt_t)(const char* input, size_t input_size, ch
 /* An empty map. */
 TENON_C_API tenon_status_t tenon_properties_create(tenon_properties_t** out);
 
-/* Sets a value as text, which every property understands. */
+/* Sets a value as text, which every property accepts. */
 TENON_C_API tenon_status_t tenon_properties_set_text(tenon_properties_t* properties, const char* key,
     const char* value);
 
 /* Sets a truth value. */
 TENON_C_API tenon_status_t tenon_properties_set_bool(tenon_properties_t* properties, const char* key, bool value);
 
-/* Sets a whole number. That it fits the property is checked where it is used. */
+/* Sets an integer. Whether it fits the property is checked on use. */
 TENON_C_API tenon_status_t tenon_properties_set_int64(tenon_properties_t* properties, const char* key, int64_t value);
 
 /* Sets a real number. */
 TENON_C_API tenon_status_t tenon_properties_set_double(tenon_properties_t* properties, const char* key, double value);
 
 /*
- * Sets a native handle (OCL_CONTEXT, MEM_HANDLE, ...): borrowed, as the property's own documentation says.
+ * Sets a native handle (OCL_CONTEXT, MEM_HANDLE, ...), borrowed as the property's documentation says.
  * value NULL: a null handle.
  */
 TENON_C_API tenon_status_t tenon_properties_set_pointer(tenon_properties_t* properties, const char* key, void* value);
@@ -78,16 +78,15 @@ TENON_C_API tenon_status_t tenon_properties_set_map(tenon_properties_t* properti
     const tenon_properties_t* value);
 
 /*
- * Sets CACHE_ENCRYPTION_CALLBACKS: what is written to the compiled-model cache goes through `encrypt`, what is
- * read through `decrypt`. Both are called from any thread, until nothing refers to the map or to models compiled
- * with it.
- * user NULL: passed on as it is.
+ * Sets CACHE_ENCRYPTION_CALLBACKS: `encrypt` for writing to the compiled-model cache, `decrypt` for reading. Both
+ * may be called from any thread, as long as the map or models compiled with it exist.
+ * user NULL: passed on.
  */
 TENON_C_API tenon_status_t tenon_properties_set_cache_encryption(tenon_properties_t* properties,
     tenon_crypt_t encrypt, tenon_crypt_t decrypt, void* user);
 
 /*
- * Forgets a key.
+ * Removes a key.
  * Statuses: NOT_FOUND.
  */
 TENON_C_API tenon_status_t tenon_properties_erase(tenon_properties_t* properties, const char* key);
@@ -112,22 +111,22 @@ TENON_C_API tenon_status_t tenon_properties_get(const tenon_properties_t* proper
 TENON_C_API tenon_status_t tenon_properties_get_text(const tenon_properties_t* properties, const char* key,
     char** out);
 
-/* What the value holds. */
+/* The value's kind. */
 TENON_C_API tenon_value_kind_t tenon_value_kind(const tenon_value_t* value);
 
-/* As a truth value: also from 0 and 1, YES and NO. */
+/* As a truth value; also accepts 0 and 1, YES and NO. */
 TENON_C_API tenon_status_t tenon_value_as_bool(const tenon_value_t* value, bool* out);
 
-/* As a whole number: also from text that is one. */
+/* As an integer; also accepts text that is one. */
 TENON_C_API tenon_status_t tenon_value_as_int64(const tenon_value_t* value, int64_t* out);
 
 /* As a real number. */
 TENON_C_API tenon_status_t tenon_value_as_double(const tenon_value_t* value, double* out);
 
-/* As text; any kind has one. */
+/* As text; works for any kind. */
 TENON_C_API tenon_status_t tenon_value_as_text(const tenon_value_t* value, char** out);
 
-/* As a native handle, borrowed from its owner: valid as long as the context or tensor that it came from. */
+/* As a native handle, borrowed: valid as long as the context or tensor that owns it. */
 TENON_C_API tenon_status_t tenon_value_as_pointer(const tenon_value_t* value, void** out);
 
 /* As a list of texts; text is split at blanks. */

@@ -139,11 +139,11 @@ tenon_status_t tenon_infer_request_get_compiled_model(const tenon_infer_request_
   return make(out, [&] { return value_of(request).get_compiled_model(); });
 }
 void tenon_infer_request_free(tenon_infer_request_t* request) {
-  // The handle's end would drop the callback of what still runs, and C callers count on one for each start.
+  // Destroying the request would drop a running inference's callback, but C callers expect one for each start.
   if (request && is_handle(request)) {
     try {
       request->value.wait();
-    } catch (...) {  // Its callback was told.
+    } catch (...) {  // Its callback was called.
     }
   }
   free_handle(request);

@@ -15,7 +15,7 @@ namespace {
 
 Dimension dimension_of(const tenon_dimension_t& from) { return Dimension(from.min, from.max); }
 
-/// Extents of a partial shape, before an array for them is made.
+/// Checks the rank of a partial shape before an array is allocated.
 std::size_t checked_rank(std::size_t rank) {
   constexpr std::size_t kMost = 64;
   if (rank > kMost) refuse("rank " + std::to_string(rank) + " is above " + std::to_string(kMost));

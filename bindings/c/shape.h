@@ -11,37 +11,37 @@ extern "C" {
 #endif
 
 /*
- * Shapes that are known go as a rank and an array of extents, outermost first. Shapes with unknown extents, or an
- * unknown rank, are handles.
+ * Known shapes are passed as a rank and an array of extents, outermost first. Shapes with unknown extents or rank
+ * are handles.
  */
 
-/* An extent between two bounds, both inclusive; equal bounds: known. This struct never changes. */
+/* An extent between two inclusive bounds; it is known if they are equal. This struct never changes. */
 typedef struct tenon_dimension {
   int64_t min;
   int64_t max; /* -1: no upper bound. */
 } tenon_dimension_t;
 
 /*
- * From bounds.
+ * Creates a shape from bounds.
  * dimensions: rank elements.
  */
 TENON_C_API tenon_status_t tenon_partial_shape_create(size_t rank, const tenon_dimension_t* dimensions,
     tenon_partial_shape_t** out);
 
 /*
- * From known extents.
+ * Creates a shape from known extents.
  * shape: rank elements.
  */
 TENON_C_API tenon_status_t tenon_partial_shape_create_static(size_t rank, const size_t* shape,
     tenon_partial_shape_t** out);
 
-/* Of unknown rank. */
+/* Creates a shape of unknown rank. */
 TENON_C_API tenon_status_t tenon_partial_shape_create_dynamic(tenon_partial_shape_t** out);
 
-/* From text: "[1,3,?,224..448]"; "[...]" is of unknown rank. */
+/* Creates a shape from text: "[1,3,?,224..448]"; "[...]" means unknown rank. */
 TENON_C_API tenon_status_t tenon_partial_shape_parse(const char* text, tenon_partial_shape_t** out);
 
-/* Number of extents; -1 when the rank is unknown. */
+/* Number of extents; -1 if the rank is unknown. */
 TENON_C_API int64_t tenon_partial_shape_rank(const tenon_partial_shape_t* shape);
 
 /*
@@ -51,7 +51,7 @@ TENON_C_API int64_t tenon_partial_shape_rank(const tenon_partial_shape_t* shape)
 TENON_C_API tenon_status_t tenon_partial_shape_dimension(const tenon_partial_shape_t* shape, size_t axis,
     tenon_dimension_t* out);
 
-/* Whether anything of it is unknown. */
+/* Whether its rank or any extent is unknown. */
 TENON_C_API bool tenon_partial_shape_is_dynamic(const tenon_partial_shape_t* shape);
 
 /*

@@ -10,17 +10,17 @@
 extern "C" {
 #endif
 
-/* What a stateful model keeps between inferences of one request. */
+/* Values that a stateful model keeps between inferences of one request. */
 
 /*
- * The states of a request; none for a model without.
+ * The states of a request; the list may be empty.
  * Statuses: FAILED_PRECONDITION.
  */
 TENON_C_API tenon_status_t tenon_infer_request_query_states(tenon_infer_request_t* request,
     tenon_variable_states_t** out);
 
 /*
- * All states back to their initial values at the next inference.
+ * Resets all states: the next inference starts from their initial values.
  * Statuses: FAILED_PRECONDITION.
  */
 TENON_C_API tenon_status_t tenon_infer_request_reset_states(tenon_infer_request_t* request);
@@ -29,7 +29,7 @@ TENON_C_API tenon_status_t tenon_infer_request_reset_states(tenon_infer_request_
 TENON_C_API size_t tenon_variable_states_count(const tenon_variable_states_t* states);
 
 /*
- * One state.
+ * A state by position.
  * Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_variable_states_get(const tenon_variable_states_t* states, size_t index,
@@ -39,19 +39,19 @@ TENON_C_API tenon_status_t tenon_variable_states_get(const tenon_variable_states
 TENON_C_API tenon_status_t tenon_variable_state_get_name(const tenon_variable_state_t* state, char** out);
 
 /*
- * The value now.
+ * The current value.
  * Statuses: FAILED_PRECONDITION.
  */
 TENON_C_API tenon_status_t tenon_variable_state_get(const tenon_variable_state_t* state, tenon_tensor_t** out);
 
 /*
- * Another value, from the next inference on.
+ * Sets the value for the next inference.
  * Statuses: FAILED_PRECONDITION.
  */
 TENON_C_API tenon_status_t tenon_variable_state_set(tenon_variable_state_t* state, const tenon_tensor_t* value);
 
 /*
- * The initial value at the next inference.
+ * Resets the state: the next inference starts from its initial value.
  * Statuses: FAILED_PRECONDITION.
  */
 TENON_C_API tenon_status_t tenon_variable_state_reset(tenon_variable_state_t* state);

@@ -33,7 +33,7 @@ using tenon::Tensor;
 
 tenon_status_t tenon_tensor_create(tenon_element_type_t type, size_t rank, const size_t* shape, tenon_tensor_t** out) {
   return make(out, [&] {
-    const tenon::Shape extents = shape_of(rank, shape);  // Pointers first: arguments have no order of their own.
+    const tenon::Shape extents = shape_of(rank, shape);  // Pointers first: evaluation order is unspecified.
     return Tensor(type_of(type), extents);
   });
 }
@@ -41,7 +41,7 @@ tenon_status_t tenon_tensor_create(tenon_element_type_t type, size_t rank, const
 tenon_status_t tenon_tensor_wrap(tenon_element_type_t type, size_t rank, const size_t* shape,
                                  const ptrdiff_t* byte_strides, void* data, tenon_release_t release, void* user,
                                  tenon_tensor_t** out) {
-  // First of all: the callback runs once on every path.
+  // First, so that the callback runs once on every path.
   std::shared_ptr<void> owner;
   if (out) *out = nullptr;
   if (const auto status = run([&] { owner = owner_of(release, user); }); status != TENON_OK) return status;

@@ -10,12 +10,9 @@
 extern "C" {
 #endif
 
-/*
- * A tensor is a view of memory, whatever framework made it. Remote tensors are tensors too: their memory belongs
- * to a device's context.
- */
+/* A tensor is a view of memory from any framework. The memory of a remote tensor belongs to a device's context. */
 
-/* The most extents that a tensor made through this interface has. */
+/* Highest rank of tensors created through this interface. */
 #define TENON_MAX_RANK 8
 
 /* Types of elements. */
@@ -48,30 +45,30 @@ TENON_C_API tenon_status_t tenon_tensor_create(tenon_element_type_t type, size_t
     tenon_tensor_t** out);
 
 /*
- * A tensor over the caller's memory, which stays the caller's. `release` is called exactly once, also when this
- * function fails.
- * shape: rank elements. byte_strides NULL: packed. data NULL: only for a shape without elements. release NULL:
- * nobody is told. user NULL: passed on as it is.
+ * Creates a tensor over the caller's memory without taking ownership. `release` is called exactly once, also if
+ * this function fails.
+ * shape: rank elements. byte_strides NULL: packed. data NULL: only for a shape without elements. release NULL: not
+ * called. user NULL: passed on.
  */
 TENON_C_API tenon_status_t tenon_tensor_wrap(tenon_element_type_t type, size_t rank, const size_t* shape,
     const ptrdiff_t* byte_strides, void* data, tenon_release_t release, void* user, tenon_tensor_t** out);
 
 /*
- * The region [begin, end): shares the memory. Remote tensors too, whatever their device.
+ * The region [begin, end), sharing the memory. Works for remote tensors of any device.
  * begin: tenon_tensor_rank(tensor) elements. end: tenon_tensor_rank(tensor) elements. Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_tensor_slice(const tenon_tensor_t* tensor, const size_t* begin, const size_t* end,
     tenon_tensor_t** out);
 
 /*
- * The same bytes under another shape of as many elements: shares the memory.
+ * The same memory with another shape of equally many elements.
  * shape: rank elements.
  */
 TENON_C_API tenon_status_t tenon_tensor_reshaped(const tenon_tensor_t* tensor, size_t rank, const size_t* shape,
     tenon_tensor_t** out);
 
 /*
- * Address of the first element. Does not wait for anyone who may still be writing.
+ * Address of the first element. Does not wait for pending writes.
  * Statuses: FAILED_PRECONDITION.
  */
 TENON_C_API tenon_status_t tenon_tensor_data(const tenon_tensor_t* tensor, void** out);
@@ -97,41 +94,41 @@ TENON_C_API tenon_status_t tenon_tensor_byte_strides(const tenon_tensor_t* tenso
 /* Product of the extents. */
 TENON_C_API size_t tenon_tensor_element_count(const tenon_tensor_t* tensor);
 
-/* Bytes of the elements, padding not counted. */
+/* Size of the elements in bytes, without padding. */
 TENON_C_API size_t tenon_tensor_size_bytes(const tenon_tensor_t* tensor);
 
-/* Whether the elements lie without gaps. */
+/* Whether the elements are stored without gaps. */
 TENON_C_API bool tenon_tensor_is_contiguous(const tenon_tensor_t* tensor);
 
 /* Whether tenon_tensor_data() gives an address. */
 TENON_C_API bool tenon_tensor_is_host_addressable(const tenon_tensor_t* tensor);
 
 /*
- * Changes the extents in place. Memory that the tensor allocated itself grows when it must; other memory is
- * refused when it is too small.
+ * Changes the extents in place. Memory that the tensor allocated grows if needed; other memory that is too small
+ * is refused.
  * shape: rank elements. Statuses: OUT_OF_RANGE.
  */
 TENON_C_API tenon_status_t tenon_tensor_set_shape(tenon_tensor_t* tensor, size_t rank, const size_t* shape);
 
 /*
- * Copies all elements to a tensor of the same type, host or remote on either side; a destination of another shape
- * is given this one's. Returns when done.
+ * Copies all elements to a tensor of the same type; each may be host or remote. A destination of another shape
+ * gets this one's. Returns when done.
  * Statuses: OUT_OF_RANGE, FAILED_PRECONDITION, UNIMPLEMENTED.
  */
 TENON_C_API tenon_status_t tenon_tensor_copy_to(const tenon_tensor_t* tensor, tenon_tensor_t* destination);
 
-/* "f32 [1,3,224,224] in cpu", for messages. */
+/* A description for messages: "f32 [1,3,224,224] in cpu". */
 TENON_C_API tenon_status_t tenon_tensor_to_text(const tenon_tensor_t* tensor, char** out);
 
 /* Whether the memory belongs to a device's context. */
 TENON_C_API bool tenon_tensor_is_remote(const tenon_tensor_t* tensor);
 
-/* The device whose memory it is: "GPU.0". Host tensors are refused. */
+/* The device that owns the memory: "GPU.0". Host tensors are refused. */
 TENON_C_API tenon_status_t tenon_remote_tensor_get_device_name(const tenon_tensor_t* tensor, char** out);
 
 /*
- * Its handles as text, "MEM_HANDLE:0x...;SHARED_MEM_TYPE:OCL_BUFFER;", and how many pairs that are. Host tensors
- * are refused.
+ * Its handles as text, "MEM_HANDLE:0x...;SHARED_MEM_TYPE:OCL_BUFFER;", and the number of pairs. Host tensors are
+ * refused.
  */
 TENON_C_API tenon_status_t tenon_remote_tensor_get_params(const tenon_tensor_t* tensor, size_t* out_count,
     char** out_params);

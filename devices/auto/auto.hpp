@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AUTO: the best device that there is, and the CPU until that one is ready.
+// AUTO: runs a model on the best device, and on the CPU until that device is ready.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace tenon::inline v1::auto_device {
 inline constexpr const char* kName = "AUTO";
 
 struct Config {
-  std::string priorities;  ///< "GPU,CPU"; "-CPU" leaves a device out; empty: all there are.
+  std::string priorities;  ///< "GPU,CPU"; "-CPU" excludes a device; empty: all devices.
   bool startup_fallback = true;
   bool runtime_fallback = true;
   hint::Priority priority = hint::Priority::MEDIUM;
@@ -39,13 +39,13 @@ struct Config {
   }
 };
 
-/// Which devices run models of which priority: a model of high priority keeps its device to itself as long as there is
-/// another for the rest. @thread any.
+/// Counts the models per device and priority, so that a model of high priority has its device to itself while another
+/// device can take the rest. @thread any.
 class Occupancy {
  public:
   void take(const std::string& device, hint::Priority priority);
   void leave(const std::string& device, hint::Priority priority);
-  /// Those without a model of higher priority first, otherwise in the given order.
+  /// Sorts devices without a model of higher priority first; otherwise keeps the order.
   std::vector<std::string> order(std::vector<std::string> devices, hint::Priority priority) const;
 
  private:
@@ -53,14 +53,14 @@ class Occupancy {
   std::map<std::string, std::map<hint::Priority, int>> models_;
 };
 
-/// A model that is compiled for a device, or is being.
+/// A model compiled, or being compiled, for a device.
 struct Target {
   std::string device;
   CompiledModel model;
   std::shared_ptr<CompiledModelImpl> impl;
 };
 
-/// The devices that are left to try, and which one runs now. Shared by the compiled model and its background thread.
+/// The devices still to try, and the one in use. Shared by the compiled model and its background thread.
 /// @thread any.
 class Choice {
  public:
@@ -68,22 +68,22 @@ class Choice {
          AnyMap properties, Config config, std::shared_ptr<Occupancy> occupancy);
   ~Choice();
 
-  /// Compiles so that something runs. With `helper` on that device at once, the first candidate in the background.
-  /// @errors kUnavailable with what each device said.
+  /// Compiles until a device can run. With `helper`, uses it at once and compiles for the first candidate meanwhile.
+  /// @errors kUnavailable with each device's reason.
   void start(const std::string& helper);
   std::shared_ptr<const Target> current() const;
-  /// Changes when current() does; cheap to ask at every inference.
+  /// Changes with current(); cheap enough to check before every inference.
   std::uint64_t generation() const noexcept { return generation_.load(std::memory_order_acquire); }
-  /// Of current(), without a lock.
+  /// Stream count of current(), without a lock.
   std::size_t stream_count() const noexcept { return streams_.load(std::memory_order_relaxed); }
-  /// The device of `failed` failed in use: goes on to the next one. @return false when there is none left.
+  /// `failed` failed during an inference: moves to the next device. @return false if none is left.
   bool give_up(const Target& failed, const std::string& why);
   /// True while the helper runs in place of a device that still compiles.
   bool is_waiting() const;
   const Config& config() const { return config_; }
 
  private:
-  /// The first candidate from `next_` on that compiles; null when none does.
+  /// The first candidate from `next_` on that compiles; null if none does.
   std::shared_ptr<const Target> compile_next();
   std::shared_ptr<const Target> compile(const std::string& device);
   void use(std::shared_ptr<const Target> target);
@@ -109,7 +109,7 @@ class Choice {
 
 class AutoModel final : public CompiledModelImpl, public std::enable_shared_from_this<AutoModel> {
  public:
-  /// @param choices  One, or in cumulative throughput mode one per device: requests take turns among them.
+  /// @param choices  One, or in cumulative throughput mode one per device; requests are spread over them.
   AutoModel(const Model& model, std::vector<std::shared_ptr<Choice>> choices);
 
   std::unique_ptr<InferRequestImpl> create_request() override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing: in order, in the background, and again after failures.
+// Chooses a device: in order, in the background, and again after failures.
 #include <algorithm>
 #include <system_error>
 
@@ -39,7 +39,7 @@ Choice::Choice(std::shared_ptr<DeviceHost> host, std::shared_ptr<const Model> mo
 
 Choice::~Choice() {
   stop_ = true;
-  // A compilation can't be broken off: it is waited for, so that no code runs after its Core.
+  // Compiling cannot be interrupted, so wait: no code may run after its Core is gone.
   if (background_.joinable()) background_.join();
   if (current_) occupancy_->leave(current_->device, config_.priority);
 }
@@ -60,7 +60,7 @@ std::shared_ptr<const Target> Choice::compile_next() {
       const std::lock_guard lock(mutex_);
       if (next_ >= candidates_.size()) return nullptr;
       device = candidates_[next_++];
-      // The helper runs already: the last resort is no new compilation.
+      // The helper already runs the model: do not compile for it again.
       if (current_ && current_->device == device) return current_;
     }
     try {
@@ -88,7 +88,7 @@ void Choice::start(const std::string& helper) {
     helper_ = helper;
     try {
       use(compile(helper));
-    } catch (const std::exception& error) {  // Then the first candidate is waited for.
+    } catch (const std::exception& error) {  // Then wait for the first candidate.
       const std::lock_guard lock(mutex_);
       reasons_ += (reasons_.empty() ? "" : "; ") + helper + ": " + error.what();
       std::erase(candidates_, helper);
@@ -97,14 +97,14 @@ void Choice::start(const std::string& helper) {
   if (current_) {
     const auto follow_up = [this] {
       auto target = compile_next();
-      // When nothing else compiles, the helper goes on.
+      // If nothing else compiles, keep the helper.
       if (target && !stop_) use(std::move(target));
       waiting_ = false;
     };
     waiting_ = true;
     try {
       background_ = std::thread(follow_up);
-    } catch (const std::system_error&) {  // No thread to be had: then the start takes longer.
+    } catch (const std::system_error&) {  // No thread available: compile here instead.
       follow_up();
     }
     return;
@@ -126,7 +126,7 @@ bool Choice::is_waiting() const {
 }
 
 bool Choice::give_up(const Target& failed, const std::string& why) {
-  // Of several requests that fail one goes on, and the others find the next device in use.
+  // If several requests fail, one switches devices; the others find the new one in use.
   if (current().get() != &failed) return true;
   {
     const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on the device that AUTO chose, and requests that move with it.
+// A model on the device chosen by AUTO; its requests follow a change of device.
 #include <algorithm>
 
 #include <tenon/core/ledger.hpp>
@@ -9,13 +9,13 @@
 namespace tenon::inline v1::auto_device {
 namespace {
 
-/// Results of dynamic shape are copied into the tensor of the request.
+/// Edge for results of dynamic shape, which are copied into the request's tensor.
 EdgeId result_edge() {
   static const EdgeId edge = register_edge("AUTO: result");
   return edge;
 }
 
-/// States of a request that may move: they go through whichever request runs now.
+/// A request that may move to another device. State accesses go to the request currently in use.
 class Request final : public InferRequestImpl {
  public:
   Request(std::shared_ptr<AutoModel> owner, std::shared_ptr<Choice> choice)
@@ -67,7 +67,7 @@ class Request final : public InferRequestImpl {
       InferRequest running;
       {
         const std::lock_guard lock(mutex_);
-        running = request_;  // Held: run() may move on to another device meanwhile.
+        running = request_;  // Kept alive: run() may move to another device meanwhile.
       }
       running.cancel();
     } catch (...) {  // It ended by itself.
@@ -81,7 +81,7 @@ class Request final : public InferRequestImpl {
 
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override;
 
-  /// The state in whichever request runs now.
+  /// The state in the request currently in use.
   VariableState state(const std::string& name) {
     for (VariableState& each : request_.query_state())
       if (each.get_name() == name) return each;
@@ -92,7 +92,7 @@ class Request final : public InferRequestImpl {
  private:
   bool is_static(std::size_t index) const { return owner_->ports().outputs[index].get_partial_shape().is_static(); }
 
-  /// Moves to the device that is in use now: a request there, with the same tensors and states.
+  /// Moves to the device in use: creates a request there with the same tensors and states.
   void follow() {
     const std::uint64_t generation = choice_->generation();
     if (generation == generation_) return;
@@ -111,7 +111,7 @@ class Request final : public InferRequestImpl {
     target_ = target;
     generation_ = generation;
   }
-  /// What was not set since the beginning or a reset begins with the model's own value there too.
+  /// States that were not set since creation or reset start with the model's own value there too.
   void carry_states(InferRequest& moved) {
     for (auto& to : moved.query_state())
       if (holds_[to.get_name()]) to.set_state(state(to.get_name()).get_state());
@@ -122,13 +122,13 @@ class Request final : public InferRequestImpl {
   std::vector<Tensor> inputs_, outputs_;
   std::uint64_t generation_ = 0;
   std::shared_ptr<const Target> target_;
-  std::mutex mutex_;  ///< Of request_, which run() replaces while another thread cancels.
+  std::mutex mutex_;  ///< Guards request_: run() replaces it while another thread cancels.
   InferRequest request_;
-  std::map<std::string, bool> holds_;  ///< Which states have a value that no initialiser gives.
+  std::map<std::string, bool> holds_;  ///< States with a value that was not initialised.
   bool ran_ = false;
 };
 
-/// A state by its name, in whichever request runs now.
+/// A state, by its name in the request currently in use.
 class State final : public VariableStateImpl {
  public:
   State(Request& request, std::string name) : request_(request), name_(std::move(name)) {}
@@ -179,7 +179,7 @@ std::vector<std::string> AutoModel::execution() const {
   std::vector<std::string> names;
   for (const auto& choice : choices_) {
     const std::string& device = choice->current()->device;
-    // In brackets as long as it only helps out.
+    // In brackets while it only stands in.
     names.push_back(choice->is_waiting() ? "(" + device + ")" : device);
   }
   return names;
@@ -192,7 +192,7 @@ std::unique_ptr<InferRequestImpl> AutoModel::create_request() {
     if (choices_.front()->config().policy == intel_auto::SchedulePolicy::ROUND_ROBIN) {
       index = turn % choices_.size();
     } else {
-      // A device's fill of requests before the next one gets any.
+      // Each device gets its optimal number of requests before the next one gets any.
       std::vector<std::size_t> capacity;
       std::size_t sum = 0;
       for (const auto& choice : choices_)
@@ -218,7 +218,7 @@ std::optional<Refusal> AutoModel::refuses_input(std::size_t index, const Tensor&
 
 Requirements AutoModel::requirements() const {
   Requirements wanted = CompiledModelImpl::requirements();
-  // Whichever device comes to run it: what starts on the CPU may go on where whole pages are wanted.
+  // Any device may run it: a tensor used on the CPU may later need whole pages.
   wanted.fd = FdKind::kMemfd;
   return wanted;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The AUTO device: candidates in order of preference, and what its properties mean for them.
+// The AUTO device: ordered candidates, and their properties.
 #include <algorithm>
 #include <mutex>
 
@@ -11,7 +11,7 @@ namespace {
 
 std::string base_of(const std::string& device) { return device.substr(0, device.find('.')); }
 
-/// Hardware made for it first, then the CPU, then what somebody else's runtime offers again.
+/// Dedicated hardware first, then the CPU, then devices of another runtime.
 int rank(const std::string& device) {
   const std::string base = base_of(device);
   if (base == "GPU") return 0;
@@ -44,8 +44,8 @@ class AutoDevice final : public Device {
     const auto choice = [&](std::vector<std::string> devices) {
       return std::make_shared<Choice>(host, model, std::move(devices), rest, config, occupancy_);
     };
-    // Unknown properties are told now, not by the background thread; what is not there is passed over when its turn
-    // comes.
+    // Report unknown properties now, not in the background thread. Unavailable devices are
+    // skipped when their turn comes.
     for (const auto& candidate : candidates) {
       try {
         properties_for(*host, candidate, candidates, rest);
@@ -75,7 +75,7 @@ class AutoDevice final : public Device {
     return std::make_shared<AutoModel>(*model, std::move(choices));
   }
 
-  /// A node that some candidate runs; whether one runs all of them compile_model() tells.
+  /// The nodes of the candidate that supports most. Only compile_model() tells whether one supports all.
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {
     const auto host = this->host();
     Config config;
@@ -88,7 +88,7 @@ class AutoDevice final : public Device {
         auto supported = host->query_model(model, device, properties_for(*host, device, candidates, rest));
         for (auto& [node, where] : supported) where = kName;
         if (supported.size() > best.size()) best = std::move(supported);
-      } catch (const Error&) {  // Not available: the next.
+      } catch (const Error&) {  // Not available: try the next.
       }
     }
     return best;
@@ -111,7 +111,7 @@ class AutoDevice final : public Device {
     throw Error(Code::kFailedPrecondition, "AUTO: the Core that made this device is gone");
   }
 
-  /// What is AUTO's own, and what its devices are given.
+  /// Separates AUTO's own properties from those for its devices.
   void read(const AnyMap& properties, Config& config, AnyMap& rest) const {
     {
       const std::lock_guard lock(mutex_);
@@ -123,7 +123,7 @@ class AutoDevice final : public Device {
     for (const auto& [key, value] : properties) (table.has(key) ? own : rest)[key] = value;
     table.set(own);
     const auto given = [&](const auto& property) { return own.count(property.name()) > 0; };
-    // Hints are hints for the devices too, in words that they know.
+    // Pass hints on to the devices, as properties that they know.
     if (given(hint::performance_mode))
       rest.insert(hint::performance_mode(config.mode == hint::PerformanceMode::CUMULATIVE_THROUGHPUT
                                              ? hint::PerformanceMode::THROUGHPUT
@@ -169,4 +169,4 @@ class AutoDevice final : public Device {
 }  // namespace
 }  // namespace tenon::inline v1::auto_device
 
-TENON_DEVICE_MODULE(::tenon::auto_device::AutoDevice, "AUTO", "Tenon AUTO: the best device that there is")
+TENON_DEVICE_MODULE(::tenon::auto_device::AutoDevice, "AUTO", "Tenon AUTO: the best available device")

@@ -39,8 +39,8 @@ Tensor noise(const Shape& shape, unsigned seed) {
   return tensor;
 }
 
-/// Convolution, BatchNorm's remains, pooling by reshape, a dense layer: constants that are packed, and some that are
-/// not. Nodes have no names, as an author leaves them.
+/// Convolution, remains of BatchNorm, pooling by reshape, a dense layer: some constants are packed, some not. Nodes
+/// have no names, as authors leave them.
 std::shared_ptr<Model> network(const PartialShape& shape = PartialShape{1, 3, 16, 16}, unsigned seed = 1) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, shape);
   x->output(0).set_names({"image"});
@@ -216,7 +216,7 @@ TEST_F(ModelCache, EveryFlippedByteOfTheHeadersIsAMiss) {
   const fs::path file = entry();
   const std::string sound = read_file(file);
   ASSERT_GT(sound.size(), 8192u);
-  // The entry's header and description, the device's header behind them, and samples of the rest.
+  // The entry's header and description, the device's header after them, and samples of the rest.
   std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < 4096; i += i < 256 ? 1 : 61) positions.push_back(i);
   for (std::size_t i = 4096; i < 4096 + 512; i += 7) positions.push_back(i);
@@ -288,7 +288,7 @@ TEST_F(ModelCache, LeftoversOfAKilledWriterOfTheSameNumberBlockNothing) {
   compile();
   const std::string name = entry().string();
   fs::remove(name);
-  // What a process of this number left when it was killed: in containers every first process has the number 1.
+  // Left by a killed process with the same id: in containers every first process has id 1.
   for (int serial = 0; serial < 64; ++serial)
     write_file(name + '.' + std::to_string(::getpid()) + '.' + std::to_string(serial) + ".part", "half");
   compile();
@@ -302,7 +302,7 @@ TEST_F(ModelCache, AFifoAtAnEntrysPlaceHoldsNobodyUp) {
   const fs::path file = entry();
   fs::remove(file);
   ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
-  ::alarm(60);  // A reader that waits for somebody who writes into it ends here.
+  ::alarm(60);  // Ends the test if a reader waits for a writer.
   EXPECT_FALSE(hit(compile()));
   ::alarm(0);
   EXPECT_THAT(messages, HasSubstr("FIFO"));
@@ -367,7 +367,7 @@ TEST_F(ModelCache, EncryptsOncePerWriteAndDecryptsOncePerLoad) {
   EXPECT_THAT(messages, HasSubstr("no key"));
   EncryptionCallbacks garbage{callbacks.encrypt, [](const std::string&) { return std::string("garbage"); }};
   EXPECT_FALSE(hit(compile({{cache_encryption_callbacks.name(), Any(garbage)}})));
-  // Exports too.
+  // This applies to exports too.
   std::stringstream blob;
   compile(with).export_model(blob);
   EXPECT_THROW(core.import_model(blob, "CPU"), Error);
@@ -384,7 +384,7 @@ TEST_F(ModelCache, CompilesWhereNothingCanBeWrittenAndSaysWhy) {
   messages.clear();
   EXPECT_NO_THROW(core.compile_model(network(), "CPU", cache_dir("/proc/tenon_cache")));
   EXPECT_THAT(messages, HasSubstr("/proc/tenon_cache"));
-  // The folder goes after it was set.
+  // The folder disappears after it was set.
   compile();
   fs::remove_all(folder / "c");
   EXPECT_FALSE(hit(compile()));
@@ -392,7 +392,7 @@ TEST_F(ModelCache, CompilesWhereNothingCanBeWrittenAndSaysWhy) {
 }
 
 TEST_F(ModelCache, FullDiskLeavesNothingBehind) {
-  // A limit on file sizes fails writes as a full disk does.
+  // A limit on file sizes makes writes fail as on a full disk.
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   const auto old = std::signal(SIGXFSZ, SIG_IGN);
@@ -461,7 +461,7 @@ TEST_F(ModelCache, OptimizeSizeLeavesOutTheWeights) {
   EXPECT_FALSE(hit(compile({enable_weightless(true)}))) << "the property overrides the mode";
   EXPECT_LT(fs::file_size(entry()), large / 4);
   fs::remove(entry());
-  // From files, and with weights that changed behind it.
+  // From files, with weights that change afterwards.
   const fs::path xml = folder / "m.xml";
   serialize(*network(), xml);
   const AnyMap properties{cache_dir((folder / "f").string()), cache_mode(CacheMode::OPTIMIZE_SIZE)};
@@ -512,7 +512,7 @@ TEST_F(ModelCache, ManyThreadsCompileOneModel) {
 
 TEST_F(ModelCache, ProcessesThatMeetNeverSeeHalfAnEntry) {
   if (const char* shared = std::getenv("TENON_CACHE_TEST_FOLDER")) {
-    // The child: compiles again and again while others replace the entry.
+    // The child compiles repeatedly while others replace the entry.
     for (int i = 0; i < 20; ++i) {
       auto model = core.compile_model(network(), "CPU", cache_dir(shared));
       if (i % 3 == 2) cache::clear(shared);
@@ -549,7 +549,7 @@ TEST_F(ModelCache, ABlobKeepsItsPrecision) {
   }
 }
 
-/// Numbers that any input takes: indices below the smallest vocabulary, or noise.
+/// Values valid for any input: indices below the smallest vocabulary, or noise.
 Tensor some_input(const Output<const Node>& port) {
   if (port.get_element_type() == element::f32) return noise(port.get_shape(), 5);
   Tensor tensor(port.get_element_type(), port.get_shape());
@@ -560,7 +560,7 @@ Tensor some_input(const Output<const Node>& port) {
   return tensor;
 }
 
-/// The bytes of all outputs of two inferences in a row: states have to go on, too.
+/// The bytes of all outputs of two consecutive inferences, so that states are covered.
 std::string answer(CompiledModel model) {
   auto request = model.create_infer_request();
   for (std::size_t i = 0; i < model.inputs().size(); ++i) request.set_input_tensor(i, some_input(model.input(i)));
@@ -575,7 +575,7 @@ std::string answer(CompiledModel model) {
   return bytes;
 }
 
-// Every kernel packs its constants in its own way: what comes back from an entry must compute the same bits.
+// Kernels pack constants differently: a model loaded from an entry must compute the same bits.
 TEST_F(ModelCache, TheZooAnswersTheSameFromEntries) {
   const char* zoo = std::getenv("TENON_ZOO");
   if (!zoo || !fs::exists(zoo)) GTEST_SKIP() << "no zoo models: TENON_ZOO names no folder";

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kKeptVariants = 8;
 
-/// All shapes are known, those of states included: what is assigned must be what is read, or the next run has others.
+/// Whether all shapes are known, including states: what is assigned must have the shape of what is read.
 bool is_static(const Model& model) {
   std::map<std::string, const Node*> states;
   for (const auto& node : model.get_ordered_ops()) {
@@ -61,7 +61,7 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
     static_variant_ = make_variant(model, std::move(shapes));
   } else {
     check_supported(*model);
-    // Before it is cut into stages, so that what goes from one to the next is not rounded either.
+    // Before cutting into stages, so that values passed between them are not rounded either.
     const auto mine = model->clone();
     pass::Manager().add(pass::widen_reals()).run(mine);
     model_ = mine;
@@ -92,14 +92,14 @@ CompiledModel::CompiledModel(engine::Blob blob, const Config& config)
 }
 
 void CompiledModel::start_workers() {
-  // From here on the number is fixed: what others reserve later takes nothing away from this model.
+  // The number is fixed from now on: later reservations do not affect this model.
   config_.threads = config_.total_threads();
   const int streams = std::max(config_.stream_count(), 0), threads = config_.threads_per_stream();
   const std::vector<int> cpus = config_.placement.cpus();
   if (config_.placement.reservation)
     reservation_ = std::make_unique<Reservation>(cpus, static_cast<std::size_t>(config_.threads));
   for (int i = 0; i <= streams; ++i) {
-    // Callers of infer() take the place of the first stream.
+    // Callers of infer() use the first stream's CPUs.
     const int first = i == streams ? 0 : i * threads;
     workers_.push_back(std::make_unique<engine::Workers>(config_.placement.workers(cpus, first, threads)));
   }
@@ -111,7 +111,7 @@ void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
   engine::Blob blob;
   blob.name = name_;
   blob.precision = config_.compute_type();
-  // Whoever wants it so exports while the model that was compiled is still there: the runtime's cache does.
+  // A weightless export needs the original model to be alive; the runtime's cache exports in time.
   if (const auto source = source_.lock(); source && weightless) {
     blob.kind = engine::Blob::Kind::kWeightless;
     blob.prepared.model = source;
@@ -180,7 +180,7 @@ std::shared_ptr<const ShapeVariant> CompiledModel::variant_for(const std::vector
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
 
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
-  // The input stage reads the decoder's rows where they lie; other kernels read packed tensors.
+  // The input stage reads the decoder's rows in place; other kernels read packed tensors.
   if (static_variant_ && static_variant_->plan && static_variant_->plan->reads_strided(index) &&
       tensor.is_host_addressable())
     return std::nullopt;

@@ -15,21 +15,21 @@
 
 namespace tenon::inline v1::cpu_device {
 
-/// A plan, or for models whose shapes depend on values the fact that there is none.
+/// A plan for one set of input shapes; none for models whose shapes depend on values.
 struct ShapeVariant {
   std::vector<Shape> input_shapes;
   std::shared_ptr<const engine::Plan> plan;
-  std::shared_ptr<const Model> interpreted;  ///< Run by the reference interpreter when there is no plan.
+  std::shared_ptr<const Model> interpreted;  ///< Run by the reference interpreter if there is no plan.
 };
 
-/// What a machine must have to run what was compiled here: RUNTIME_REQUIREMENTS.
+/// The machine features that blobs compiled here require: RUNTIME_REQUIREMENTS.
 std::string requirements();
 
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
  public:
   /// @errors as engine::Plan::compile
   CompiledModel(const std::shared_ptr<const Model>& model, const Config& config);
-  /// An imported one. @errors as engine::restore_plan
+  /// Imports a blob. @errors as engine::restore_plan
   CompiledModel(engine::Blob blob, const Config& config);
 
   std::unique_ptr<InferRequestImpl> create_request() override;
@@ -39,9 +39,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void export_model(std::ostream& stream) const override;
   void export_blob(std::ostream& stream, bool weightless) const override;
 
-  /// The plan for these input shapes; compiled on first use, the last few kept.
+  /// The plan for these input shapes; compiled on first use, the latest few cached.
   std::shared_ptr<const ShapeVariant> variant_for(const std::vector<Shape>& shapes);
-  /// Null for a model of dynamic shapes.
+  /// Null if shapes are dynamic.
   const std::shared_ptr<const ShapeVariant>& static_variant() const { return static_variant_; }
   engine::Workers& workers(int stream) {
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
@@ -49,7 +49,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const Config& config() const { return config_; }
   const std::string& name() const { return name_; }
   engine::Options engine_options() const;
-  /// As it was given, with open shapes; null for a static model.
+  /// The original model with dynamic shapes; null for a static model.
   const std::shared_ptr<const Model>& dynamic_model() const { return model_; }
   const std::vector<VariableInfo>& variables() const { return variables_; }
   std::shared_ptr<RemoteContextImpl> context() const override;
@@ -61,12 +61,12 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void declare_properties();
 
   Config config_;
-  std::shared_ptr<const Model> model_;  ///< Kept only while shapes are open.
-  std::weak_ptr<const Model> source_;   ///< As it was given: for blobs that leave out its weights.
+  std::shared_ptr<const Model> model_;  ///< Kept only if shapes are dynamic.
+  std::weak_ptr<const Model> source_;   ///< The original model, for weightless blobs.
   std::string name_;
   std::vector<VariableInfo> variables_;
   std::unique_ptr<Reservation> reservation_;
-  std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream, and the last for callers of infer().
+  std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream; the last for callers of infer().
   std::shared_ptr<const ShapeVariant> static_variant_;
   std::mutex mutex_;
   std::list<std::shared_ptr<const ShapeVariant>> recent_;

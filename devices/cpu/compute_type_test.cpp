@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU device computes in, whatever the file stores: bf16 whose masks hold, and f32 for files of halves.
+// The precision in which the CPU device computes: bf16 with working masks, and f32 for files of f16.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -20,8 +20,8 @@ Tensor pattern(const Shape& shape, float phase) {
   return tensor;
 }
 
-/// Attention over a length that moves; places that are padding (0 in `seen`) are masked by the lowest f32, and so is
-/// what lies further than one place away: a padded place far from all others sees nothing.
+/// Attention over a variable length. Padding (0 in `seen`) is masked by the lowest f32, and so are places further than
+/// one away: a padded place far from all others sees nothing.
 std::shared_ptr<Model> windowed_attention() {
   const auto node = [](const char* type, unsigned version, const OutputVector& inputs,
                        const Attributes& attributes = {}) {
@@ -56,7 +56,7 @@ std::shared_ptr<Model> windowed_attention() {
   for (int layer = 0; layer < 2; ++layer) {
     const auto side = [&](double phase) { return node("MatMul", 1, {y, weights(phase + layer)}); };
     const auto scores = node("MatMul", 1, {side(0), side(1)}, {{"transpose_b", true}});
-    // The second layer sees all that is no padding: a number that is none would now be everywhere.
+    // The second layer sees everything but padding, so a NaN would now spread everywhere.
     const auto shares =
         node("Softmax", 8, {node("Add", 1, {scores, layer == 0 ? mask : padding})}, {{"axis", std::int64_t{-1}}});
     y = node("Add", 1, {y, node("MatMul", 1, {shares, side(2)})});
@@ -89,7 +89,7 @@ TEST(CpuPrecision, FilesOfHalvesAreComputedInTheTypeThatIsAskedFor) {
   const auto number = [](double value) {
     return op::v0::Constant::create(element::f16, Shape{}, std::vector<double>{value});
   };
-  // In f16 both 2048 + 1 and what depends on a shape's stage would lose the 1.
+  // In f16, both 2048 + 1 and the value that depends on a shape would lose the 1.
   const auto sum = make_node("Add", 1, {make_node("Add", 1, {x, number(2048)}), number(1)});
   const auto back = make_node("Subtract", 1, {sum, number(2048)});
   const auto model = std::make_shared<Model>(OutputVector{back->output(0)}, ParameterVector{x});

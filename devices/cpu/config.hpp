@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the CPU device and of a model compiled for it, and what follows from them.
+// Settings of the CPU device and of its compiled models, and values derived from them.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace tenon::inline v1::cpu_device {
 
-/// What a user may set.
+/// What users can set.
 struct Config {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
-  std::uint32_t num_requests = 0;  ///< 0: not told. More streams than requests would idle.
+  std::uint32_t num_requests = 0;  ///< 0: unknown. More streams than requests would idle.
   streams::Num num_streams = streams::AUTO;
   std::int32_t threads = 0;  ///< 0: all CPUs of the process.
   bool profiling = false;
@@ -27,7 +27,7 @@ struct Config {
   std::string weights_path;
   bool weightless = false;
 
-  /// What the engine computes in. By default bf16 where the CPU multiplies it natively, unless accuracy is asked for.
+  /// The engine's compute type. By default bf16 if the CPU multiplies it natively, unless accuracy is requested.
   ElementType compute_type() const {
     if (precision == element::bf16) return ElementType::kBf16;
     if (precision == element::f32 || execution_mode == hint::ExecutionMode::ACCURACY) return ElementType::kF32;
@@ -36,12 +36,12 @@ struct Config {
 
   int total_threads() const { return threads > 0 ? threads : placement.cpu_count(); }
 
-  /// Executions in parallel. Throughput wants few threads in each: what they share costs more than what they gain.
+  /// Number of parallel executions. For throughput each has few threads: sharing costs more than it gains.
   int stream_count() const {
     if (num_streams >= 0) return num_streams;
     if (mode == hint::PerformanceMode::LATENCY) return 1;
     const int total = total_threads();
-    // One each while all working sets fit into the caches: on 16 cores 16 streams of the zoo beat 8 of two threads.
+    // One thread each while all working sets fit the caches: on 16 cores, 16 streams of the zoo beat 8 of two threads.
     const int each = total <= 16 ? 1 : total <= 32 ? 2 : 4;
     int count = std::max(1, total / each);
     if (num_requests > 0) count = std::min(count, static_cast<int>(num_requests));
@@ -49,7 +49,7 @@ struct Config {
   }
   int threads_per_stream() const { return std::max(1, total_threads() / std::max(1, stream_count())); }
 
-  /// Declares the settings in a device's table.
+  /// Declares the settings in a device's property table.
   void declare(PropertyTable& table) {
     table.add_value(hint::performance_mode, mode);
     table.add_value(hint::num_requests, num_requests);

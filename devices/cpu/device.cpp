@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU device: properties, compilation, and the module's factory.
+// The CPU device: properties, compiling, and the module's factory.
 #include <cpuid.h>
 #include <array>
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace tenon::inline v1::cpu_device {
 namespace {
 
-/// The processor's own name for itself.
+/// The processor's brand string.
 std::string brand() {
   std::array<unsigned, 12> words{};
   unsigned highest = __get_cpuid_max(0x80000000u, nullptr);
@@ -43,7 +43,7 @@ class CpuDevice final : public Device {
     table_.add_constant(device::architecture, std::string("intel64"));
     table_.add_constant(device::type, device::Type::INTEGRATED);
     table_.add_constant(device::capabilities, capabilities());
-    // What a blob depends on beyond Tenon and the processor, which it names itself.
+    // What a blob depends on besides Tenon and the processor, which the blob itself names.
     std::vector<PropertyName> caching{device::full_name, hint::inference_precision};
     if (table_.has(hint::execution_mode.name())) caching.emplace_back(hint::execution_mode);
     table_.add_constant(caching_properties, caching);
@@ -69,7 +69,7 @@ class CpuDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> import_blob(const Tensor& blob, bool is_verified,
                                                  const AnyMap& properties) override {
     AnyMap own = properties;
-    // Where a blob without weights finds them.
+    // Where a weightless blob finds its weights.
     const auto model = own.extract(hint::model.name());
     const auto path = own.extract(weights_path.name());
     const auto source = [&]() -> std::shared_ptr<const Model> {
@@ -108,7 +108,7 @@ class CpuDevice final : public Device {
   }
 
  private:
-  /// The device's settings with those of one call over them.
+  /// The device's settings, overridden by those of one call.
   Config configured(const AnyMap& properties) const {
     Config config;
     {
@@ -121,7 +121,7 @@ class CpuDevice final : public Device {
     return config;
   }
 
-  /// Whether a blob that says RUNTIME_REQUIREMENTS of itself would run here.
+  /// Whether a blob with these RUNTIME_REQUIREMENTS could run here.
   static CompatibilityCheck compatible(const AnyMap& arguments) {
     const auto found = arguments.find(runtime_requirements.name());
     if (found == arguments.end()) return CompatibilityCheck::NOT_APPLICABLE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU device as the runtime sees it: found by name, configured, run in streams, profiled, with shapes that change.
+// The CPU device through the runtime: found by name, configured, run in streams, profiled, with dynamic shapes.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -51,7 +51,7 @@ void expect_equal(const Tensor& wanted, const Tensor& got) {
     ASSERT_NEAR(wanted.data<float>()[i], got.data<float>()[i], 1e-3f) << "element " << i;
 }
 
-/// Results are compared as f32, which is not what the device takes by default where the CPU multiplies bf16.
+/// Compares results in f32, which is not the device's default on CPUs with native bf16.
 struct ExactCore : Core {
   ExactCore() { set_property("CPU", hint::inference_precision(element::f32)); }
 };
@@ -186,7 +186,7 @@ TEST(CpuDevice, PrecisionFollowsTheCpuTheModeAndWhatIsAsked) {
   EXPECT_EQ(precision({hint::inference_precision(element::f32)}), element::f32);
   EXPECT_EQ(precision({hint::inference_precision(element::bf16), hint::execution_mode(hint::ExecutionMode::ACCURACY)}),
             element::bf16);
-  // It is no empty word: the results differ by bf16's rounding, and by no more.
+  // The setting has an effect: results differ by bf16's rounding, and by no more.
   const Tensor input(element::f32, Shape{1, 3, 16, 16});
   for (std::size_t i = 0; i < input.get_size(); ++i)
     const_cast<float*>(input.data<float>())[i] = std::cos(static_cast<float>(i));
@@ -210,7 +210,7 @@ TEST(CpuDevice, PrecisionFollowsTheCpuTheModeAndWhatIsAsked) {
 }
 
 TEST(CpuDevice, CancelEndsAModelThatIsInterpreted) {
-  // A state of open shape that grows, and a loop that takes seconds.
+  // A growing state of dynamic shape, and a loop that takes seconds.
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
   const Attributes variable{
       {"variable_id", "all"}, {"variable_shape", PartialShape{Dimension(), 2}}, {"variable_type", element::f32}};
@@ -245,7 +245,7 @@ TEST(CpuDevice, QueriesWhatItSupports) {
   EXPECT_EQ(supported.at("relu"), "CPU");
 }
 
-/// Adds up each of two inputs of open lengths in a state of its own.
+/// Sums each of two inputs of dynamic length in its own state.
 std::shared_ptr<Model> two_sums() {
   ParameterVector parameters;
   OutputVector outputs;
@@ -253,7 +253,7 @@ std::shared_ptr<Model> two_sums() {
   for (const char* id : {"a", "b"}) {
     const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{-1});
     x->output(0).set_names({id});
-    // Of opset 3, whose states have the shape of their initial value: with known inputs there is a plan.
+    // Opset 3: states have the shape of their initial value, so with known inputs there is a plan.
     const auto zero = std::make_shared<op::v1::Subtract>(x, x);
     const auto sum =
         std::make_shared<op::v1::Add>(make_node("ReadValue", 3, {zero}, {{"variable_id", id}})->output(0), x);
@@ -299,7 +299,7 @@ TEST(CpuDevice, AStateThatDoesNotFitLeavesTheOthersAsTheyWere) {
   };
   run(2, 2);
   run(2, 2);
-  // b's value has another length than these inputs ask for.
+  // b's state has a different length from these inputs.
   EXPECT_THROW(run(2, 3), Error);
   for (VariableState& state : request.query_state())
     EXPECT_EQ(state.get_state().shape(), (Shape{2})) << state.get_name();

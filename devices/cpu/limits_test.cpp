@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models that are valid and ask for more than a machine has: refused in words, at the limits that Core sets.
+// Valid models that ask for more than a machine has are refused with a message, at the limits that Core sets.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class CpuLimits : public ::testing::Test {
   Core core_;
 };
 
-/// A loop whose body gives `next` of its state, for as often as "trips" says.
+/// A loop whose body computes `next` of its state, "trips" times.
 std::shared_ptr<Model> loop_model(const std::function<Output<Node>(const Output<Node>&)>& next, bool is_open) {
   auto trips = std::make_shared<Parameter>(element::i64, PartialShape(Shape{}));
   auto start = std::make_shared<Parameter>(element::f32, PartialShape(Shape{1024}));
@@ -71,7 +71,7 @@ TEST_F(CpuLimits, ALoopThatDoublesItsTensorEndsAtTheMemoryAllowed) {
   EXPECT_EQ(error.code(), Code::kResourceExhausted);
   EXPECT_THAT(error.what(), HasSubstr("of 67108864 allowed ones are in use"));
   EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_BYTES"));
-  // The request goes on with what fits, as often as one likes: what was used is given back.
+  // The request still accepts what fits, repeatedly: used memory is returned.
   auto fits = request_of(compiled, 10);
   for (int i = 0; i < 20; ++i) {
     fits.infer();
@@ -97,7 +97,7 @@ TEST_F(CpuLimits, WhatLiesBetweenTheNodesCounts) {
 }
 
 TEST_F(CpuLimits, ConstantsThatGrowWhileTheyAreFoldedCount) {
-  // All known: the compiler itself would run it.
+  // All values are known, so the compiler itself would run it.
   auto state = std::make_shared<Parameter>(element::f32, PartialShape::dynamic());
   const auto truth = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
   const auto goes_on = std::make_shared<Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1});
@@ -135,14 +135,14 @@ TEST_F(CpuLimits, AnEndlessLoopEndsInTime) {
     EXPECT_EQ(error.code(), Code::kDeadlineExceeded) << error.what();
     EXPECT_THAT(error.what(), HasSubstr("takes longer than 1 s"));
     EXPECT_THAT(error.what(), HasSubstr("TENON_LIMIT_INFER_SECONDS"));
-    // It has harmed nothing.
+    // The failure had no lasting effect.
     auto next = request_of(compiled, 3);
     EXPECT_NO_THROW(next.infer());
   }
 }
 
 TEST_F(CpuLimits, CompilingEndsInTime) {
-  // Products of constants: seconds by the reference kernel that folds them.
+  // Products of constants: folding them with the reference kernel takes seconds.
   const auto matrix = [](double value) {
     return Constant::create(element::f32, Shape{1024, 1024}, std::vector<double>{value});
   };

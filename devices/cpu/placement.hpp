@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the CPU device that say where and how its threads run, and those that this CPU answers without effect.
+// Settings of the CPU device for its threads, and settings that are accepted without effect.
 #pragma once
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 
 namespace tenon::inline v1::cpu_device {
 
-/// Each of these changes what a compiled model does; docs/properties.md says how, and device_test.cpp measures it.
+/// Each of these has an effect on compiled models; docs/properties.md describes it, device_test.cpp measures it.
 struct Placement {
-  bool pinning = false;      ///< Off by default: a pinned thread waits for its CPU when another process is on it.
+  bool pinning = false;      ///< Off by default: a pinned thread must wait if another process uses its CPU.
   bool reservation = false;  ///< Implies pinning.
   bool hyper_threading = true;
   hint::SchedulingCoreType core_type = hint::SchedulingCoreType::ANY_CORE;
@@ -42,15 +42,15 @@ struct Placement {
     table.add_constant(intel_cpu::denormals_optimization, flush_denormals);
   }
 
-  /// CPUs that a model compiled now may compute on.
+  /// The CPUs that a model compiled now may use.
   std::vector<int> cpus() const {
     const auto chosen = choose_cpus(read_topology(allowed_cpus()), hyper_threading, core_type);
     return Reservation::free_cpus(chosen);
   }
-  /// How many threads that is, with what a container's quota leaves.
+  /// The number of threads for them, within a container's quota.
   int cpu_count() const { return std::clamp(static_cast<int>(cpus().size()), 1, engine::Workers::available_cpus()); }
 
-  /// @param first  Number of the stream's first thread among all threads of the model.
+  /// @param first  Index of the stream's first thread among all threads of the model.
   engine::WorkerOptions workers(const std::vector<int>& cpus, int first, int threads) const {
     engine::WorkerOptions options;
     options.threads = threads;
@@ -64,7 +64,7 @@ struct Placement {
   }
 };
 
-/// Accepted because programs set them, kept and answered, and without effect here; docs/properties.md says why of each.
+/// Accepted because programs set them; stored and returned without effect. docs/properties.md gives the reasons.
 struct Inert {
   std::set<hint::ModelDistributionPolicy> distribution;
   bool tensor_parallel = false;
@@ -109,7 +109,7 @@ struct Inert {
     } else if constexpr (std::is_same_v<T, element::Type>) {
       if (value != element::u8 && value != element::u4 && value != element::bf16 && value != element::f16 &&
           value != element::f32)
-        throw Error(Code::kInvalidArgument, "\"" + given.to_text() + "\" is none of u8, u4, bf16, f16 and f32");
+        throw Error(Code::kInvalidArgument, "\"" + given.to_text() + "\" is not u8, u4, bf16, f16 or f32");
     }
   }
   void describe(PropertyTable& table) {

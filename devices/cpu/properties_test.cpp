@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU device's settings do: each test sees an effect, not only the value that comes back.
+// Effects of the CPU device's settings: each test observes one, not only the returned value.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -84,7 +84,7 @@ TEST(CpuProperties, OfNoDeviceReachEveryDeviceThatHasThem) {
   EXPECT_NO_THROW(core.set_property({{"AUTO_BATCH_TIMEOUT", "5"}})) << "general, though no device here has it";
 }
 
-/// While `work` runs again and again: the sizes of the CPU sets that this process's threads were seen with.
+/// The sizes of the CPU sets of this process's threads, observed while `work` runs repeatedly.
 std::set<int> affinities_seen(const std::function<void()>& work) {
   std::atomic<bool> stop{false};
   std::set<int> seen;
@@ -216,7 +216,7 @@ TEST_F(Topology, OrdersCoresBeforeSiblingsAndFastBeforeEfficient) {
   EXPECT_THAT(choose_cpus(all, false, Type::PCORE_ONLY), ElementsAre(0, 2));
   EXPECT_THAT(choose_cpus(all, true, Type::PCORE_ONLY), ElementsAre(0, 2, 1, 3));
   EXPECT_THAT(choose_cpus(all, true, Type::ECORE_ONLY), ElementsAre(4, 5));
-  // A machine without efficient cores has nothing to choose from, and one that tells nothing has cores only.
+  // Without efficient cores there is no choice; without topology information each CPU is a core.
   EXPECT_THAT(choose_cpus(cpu_device::read_topology({0, 1}, root_), true, Type::ECORE_ONLY), ElementsAre(0, 1));
   EXPECT_THAT(choose_cpus(cpu_device::read_topology({7, 8}, root_), false, Type::ANY_CORE), ElementsAre(7, 8));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request on the CPU: bindings, the choice of a plan, states, times.
+// A request on the CPU: bindings, the choice of a plan, states, times.
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -109,7 +109,7 @@ class Request final : public InferRequestImpl {
     }
   }
 
-  /// For dynamic models: the variant of the bound shapes, with everything bound to it.
+  /// For dynamic models: selects the variant for the bound shapes and binds everything to it.
   void select(Inference& inference) {
     const bool same =
         variant_ &&
@@ -142,7 +142,7 @@ class Request final : public InferRequestImpl {
     if (!finished) throw_if_ended(inference);
   }
 
-  /// Shapes that depend on values: in stages, or (with states) node by node by the reference kernels.
+  /// For shapes that depend on values: runs in stages, or (with states) node by node with reference kernels.
   void interpret(Inference& inference) {
     const std::uint64_t bytes = allowed_bytes();
     if (!budget_ || budget_bytes_ != bytes) {
@@ -200,11 +200,11 @@ class Request final : public InferRequestImpl {
     return evaluate(*variant_->interpreted, inputs_, &states_.loose(), hook, runner);
   }
 
-  /// What ends an inference before its last step.
+  /// Ends an inference early: cancelled or out of time.
   struct Ending {
     Inference& inference;
     const TimeLimit& time;
-    /// A clock is read only where there is a limit.
+    /// The clock is read only if a limit is set.
     bool (*asked() const)(void*) {
       if (!time.is_set()) return [](void* self) { return static_cast<Ending*>(self)->inference.cancelled(); };
       return [](void* self) {
@@ -219,8 +219,8 @@ class Request final : public InferRequestImpl {
   }
 
   std::shared_ptr<CompiledModel> owner_;
-  const TimeLimit* time_ = nullptr;   ///< Of the inference that runs.
-  std::optional<HostBudget> budget_;  ///< Of what has no plan: that has a size, which was looked at when it was made.
+  const TimeLimit* time_ = nullptr;   ///< The limit of the running inference.
+  std::optional<HostBudget> budget_;  ///< For models without a plan; a plan's size is checked when it is compiled.
   std::uint64_t budget_bytes_ = 0;
   std::vector<Tensor> inputs_, outputs_;
   std::shared_ptr<const ShapeVariant> variant_;

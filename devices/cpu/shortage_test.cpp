@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short of descriptors, memory or threads: a result, or an error that says what it was for; never the program's end.
+// Too few descriptors, memory or threads: a result, or an error that names the need; never a crash.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -64,12 +64,12 @@ std::size_t address_space_bytes() {
   return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// Without allocations or buffers of its own.
+/// Writes without allocations or buffers.
 void say(const char* text) {
   if (::write(STDOUT_FILENO, text, std::strlen(text)) < 0) std::_Exit(3);
 }
 
-/// Says "name: ok", or "name: failed: " and the error.
+/// Writes "name: ok", or "name: failed: " and the error.
 template <typename Body>
 void step(const char* name, Body&& body) {
   say(name);
@@ -83,7 +83,7 @@ void step(const char* name, Body&& body) {
   }
 }
 
-/// What the program under a limit does. Its environment says which: "NOFILE 12".
+/// The program that runs under a limit, which its environment names: "NOFILE 12".
 TEST(CpuShortageProgram, Runs) {
   const char* text = std::getenv("TENON_TEST_LIMIT");
   if (!text) GTEST_SKIP() << "the program that CpuShortage starts";
@@ -91,7 +91,7 @@ TEST(CpuShortageProgram, Runs) {
   const std::string which = std::string(text).substr(0, std::string(text).find(' '));
   const auto value = static_cast<rlim_t>(std::strtoull(text + which.size(), nullptr, 10));
   if (which == "NPROC") {
-    // Root may have as many threads as it likes.
+    // Limits on threads do not apply to root.
     if (::getuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresuid(54321, 54321, 54321) != 0)) std::_Exit(4);
     limit(RLIMIT_NPROC, value);
   }
@@ -120,10 +120,10 @@ class CpuShortage : public ::testing::Test {
  protected:
   void SetUp() override {
     serialize(*network(), folder.path() / "m.xml");
-    // The program may be another user.
+    // The program may run as another user.
     ::chmod(folder.path().c_str(), 0777);
   }
-  /// What the program said. Fails the test when it does not end by itself and well.
+  /// The program's output. Fails the test if the program crashes or fails.
   std::string under(const std::string& limit) {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -163,7 +163,7 @@ class CpuShortage : public ::testing::Test {
         << said;
     return said;
   }
-  /// Runs under each limit; what fails says what it was for. @return how many limits let all steps succeed.
+  /// Runs under each limit; errors must name the need. @return how many limits let all steps succeed.
   int sweep(const std::string& which, const std::vector<std::size_t>& values) {
     int good = 0;
     for (const std::size_t value : values) {
@@ -202,7 +202,7 @@ TEST_F(CpuShortage, LittleMemory) {
 }
 
 TEST_F(CpuShortage, FewThreads) {
-  if (::getuid() != 0) GTEST_SKIP() << "counts the threads of a user of its own, which root alone can become";
+  if (::getuid() != 0) GTEST_SKIP() << "needs root, to count the threads of another user";
   const int good = sweep("NPROC", {1, 2, 3, 4, 6, 64});
   EXPECT_GT(good, 0);
 }

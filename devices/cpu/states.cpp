@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a request's variables lie.
+// Stores a request's variables.
 #include <tenon/devices/cpu/states.hpp>
 
 #include <algorithm>
@@ -66,7 +66,7 @@ void States::enter(engine::Execution* execution) {
     execution_ = nullptr;
     return;
   }
-  // All are judged before the first moves: on failure every value is where it was.
+  // Check all before moving any: on failure every value stays in place.
   const std::vector<std::string> names = execution->variables();
   std::vector<std::pair<std::size_t, VariableMap::iterator>> moves;
   for (std::size_t at = 0; at < names.size(); ++at) {
@@ -91,7 +91,7 @@ void States::enter(engine::Execution* execution) {
 Tensor States::value(std::size_t index) const {
   if (const int at = slot(index); at >= 0) return execution_->variable(static_cast<std::size_t>(at));
   if (const auto found = loose_.find(infos_.at(index).id); found != loose_.end()) return found->second;
-  // Not initialised yet: zeros, of no extent where the model leaves it open.
+  // Not initialised yet: zeros, with extent 0 where the shape is dynamic.
   Shape shape;
   if (infos_[index].shape.rank().is_dynamic()) {
     shape = {0};
@@ -108,7 +108,7 @@ void States::set(std::size_t index, const Tensor& value) {
   const VariableInfo& info = infos_.at(index);
   if (const int at = slot(index); at >= 0) {
     const auto place = static_cast<std::size_t>(at);
-    // A variable of open shape may get one that the plan of the next inputs takes.
+    // A variable of dynamic shape may get the shape of the next inputs' plan.
     if (info.shape.is_static() || value.shape() == execution_->variable(place).shape())
       return execution_->set_variable(place, value);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The variables of one request on the CPU: the same objects for its life, wherever the values lie at the moment.
+// The variables of one request on the CPU: the same objects for its life, wherever their values are stored.
 #pragma once
 
 #include <memory>
@@ -20,19 +20,19 @@ struct VariableInfo {
   static std::vector<VariableInfo> of(const Model& model);
 };
 
-/// Values lie in the execution of the plan in use; a model of dynamic shapes changes plans, and may have none
-/// (interpreted), so they are kept here in between.
+/// Values are stored in the execution of the current plan. Models with dynamic shapes change plans, or have none
+/// (interpreted); in between the values are stored here.
 class States {
  public:
   explicit States(const std::vector<VariableInfo>& infos);
 
   const std::vector<std::shared_ptr<VariableStateImpl>>& objects() const { return objects_; }
-  /// Takes the values out of the execution that is about to go.
+  /// Moves the values out of an execution that will be destroyed.
   void leave(engine::Execution* execution);
-  /// Puts them into the one that takes over. @errors kFailedPrecondition: a value of a shape that its plan does not
-  /// take; nothing has moved then, and no execution is in use.
+  /// Moves the values into the new execution. @errors kFailedPrecondition: a value's shape does not fit the plan;
+  /// nothing has moved then, and no execution is in use.
   void enter(engine::Execution* execution);
-  /// For the interpreter: values by id; missing ones are initialised by the run.
+  /// Values by id, for the interpreter; the run initialises missing ones.
   VariableMap& loose() { return loose_; }
 
   Tensor value(std::size_t index) const;
@@ -40,13 +40,13 @@ class States {
   void reset(std::size_t index);
 
  private:
-  /// The variable's number in the execution, which may order them in another way; -1 when it has it not.
+  /// The variable's index in the execution, which may order them differently; -1 if it has none.
   int slot(std::size_t index) const;
 
   std::vector<VariableInfo> infos_;
   std::vector<std::shared_ptr<VariableStateImpl>> objects_;
   engine::Execution* execution_ = nullptr;
-  std::vector<std::string> names_;  ///< Of the execution's variables.
+  std::vector<std::string> names_;  ///< Names of the execution's variables.
   VariableMap loose_;
 };
 

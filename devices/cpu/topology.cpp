@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CPUs: kinds, choice, reservation.
+// CPUs: kinds, selection, reservation.
 #include <sched.h>
 #include <algorithm>
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace tenon::inline v1::cpu_device {
 namespace {
 
-/// "0-3,8" as a list; empty when the file is not there or is not of this form.
+/// Parses "0-3,8"; empty if the file is missing or has another format.
 std::vector<int> read_list(const std::filesystem::path& file) {
   std::ifstream in(file);
   std::vector<int> ids;
@@ -51,7 +51,7 @@ std::vector<int> allowed_cpus() {
 }
 
 std::vector<CpuInfo> read_topology(const std::vector<int>& ids, const std::filesystem::path& root) {
-  // Hybrid processors list their efficient cores under the name of that core's performance monitor.
+  // Hybrid processors list efficient cores under the performance monitor's name.
   const std::vector<int> efficient = read_list(root / "cpu_atom" / "cpus");
   std::vector<CpuInfo> infos;
   for (const int id : ids) {

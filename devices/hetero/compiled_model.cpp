@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running the parts in order over shared tensors.
+// Runs the parts in order on shared tensors.
 #include <algorithm>
 #include <atomic>
 
@@ -11,14 +11,14 @@
 namespace tenon::inline v1::hetero {
 namespace {
 
-/// Results of dynamic shape, and those that no part makes, are copied into the user's tensor.
+/// Edge for results that are copied into the user's tensor: of dynamic shape, or not computed by a part.
 EdgeId result_edge() {
   static const EdgeId edge = register_edge("HETERO: result");
   return edge;
 }
 
-/// A variable's tensor between inferences. Two tensors take turns: what one inference writes the next one reads, and
-/// nothing is copied.
+/// A variable's tensor between inferences. Two tensors alternate: one inference writes what the next one
+/// reads, and nothing is copied.
 struct StateValue {
   Tensor current, next;
 };
@@ -33,7 +33,7 @@ class State final : public VariableStateImpl {
       throw Error(Code::kInvalidArgument, "HETERO: state '" + variable_.id + "' is " + variable_.type.to_string() +
                                               ' ' + variable_.shape.to_string() + ", given was " +
                                               (state ? to_string(state) : std::string("an empty tensor")));
-    // A tensor of our own: the caller's may change or go.
+    // Copied, because the caller's tensor may change or disappear.
     Tensor copy(state.element_type(), state.shape());
     state.copy_to(copy);
     value_.current = std::move(copy);
@@ -63,7 +63,7 @@ class Request final : public InferRequestImpl {
         const ValueId value = plan().parts[p].outputs[k];
         values_[value].is_static = owner_->parts()[p].model.output(k).get_partial_shape().is_static();
         values_[value].is_made = true;
-        // The maker's own memory is where the next part reads.
+        // The next part reads from the producer's own memory.
         if (values_[value].is_static) assign(value, running.request.get_output_tensor(k));
         running.written[k] = values_[value].version;
       }
@@ -80,7 +80,7 @@ class Request final : public InferRequestImpl {
   void bind_output(std::size_t index, const Tensor& tensor) override {
     outputs_[index] = tensor;
     const ValueId value = plan().outputs[index];
-    // The part writes where the user wants the result, and its readers read there.
+    // The part writes to the user's tensor, and later parts read there.
     if (tensor && values_[value].is_made && values_[value].is_static && is_first(index)) assign(value, tensor);
   }
 
@@ -92,7 +92,7 @@ class Request final : public InferRequestImpl {
       run_part(p, inference);
     }
     for (std::size_t i = 0; i < outputs_.size(); ++i) deliver(i, inference);
-    // Only a whole inference changes the states.
+    // Only a complete inference changes the states.
     for (std::size_t i = 0; i < states_.size(); ++i) advance(i);
     ran_ = true;
   }
@@ -116,7 +116,7 @@ class Request final : public InferRequestImpl {
   std::vector<std::shared_ptr<VariableStateImpl>> query_state() override { return handles_; }
 
  private:
-  /// A tensor between parts. Its version changes with the tensor, so that only what changed is bound again.
+  /// A tensor between parts. Its version changes with the tensor, so that only changed ones are bound again.
   struct Value {
     Tensor tensor;
     std::uint64_t version = 0;
@@ -124,14 +124,14 @@ class Request final : public InferRequestImpl {
   };
   struct Running {
     InferRequest request;
-    std::vector<std::uint64_t> read, written;  ///< Versions that are bound.
+    std::vector<std::uint64_t> read, written;  ///< The versions currently bound.
   };
   const Partition& plan() const { return owner_->partition(); }
   void assign(ValueId value, const Tensor& tensor) {
     values_[value].tensor = tensor;
     ++values_[value].version;
   }
-  /// Several results may be one value: the first gets it in place.
+  /// Several results may share a value: the first gets it in place.
   bool is_first(std::size_t index) const {
     const auto& all = plan().outputs;
     return std::find(all.begin(), all.end(), all[index]) == all.begin() + static_cast<std::ptrdiff_t>(index);
@@ -177,7 +177,7 @@ class Request final : public InferRequestImpl {
       if (variable.before != kNoValue) assign(variable.before, states_[i].current);
       if (variable.after == kNoValue) continue;
       const Value& after = values_[variable.after];
-      // A new value that is also a result of the model lies in the user's tensor.
+      // A new value that is also a model result is in the user's tensor.
       const auto& outputs = plan().outputs;
       if (!after.is_made || !after.is_static || std::count(outputs.begin(), outputs.end(), variable.after)) continue;
       if (!states_[i].next) states_[i].next = Tensor(after.tensor.element_type(), after.tensor.shape());
@@ -212,7 +212,7 @@ class Request final : public InferRequestImpl {
       std::swap(states_[i].current, states_[i].next);
       return;
     }
-    // Made elsewhere (a result, or of open shape): the variable keeps a copy.
+    // Stored elsewhere (a result, or of dynamic shape): the variable keeps a copy.
     Tensor copy;
     values_[after].tensor.copy_to(copy);
     states_[i].current = std::move(copy);
@@ -286,7 +286,7 @@ std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Ten
       if (auto refusal = parts_[p].impl->refuses_input(k, tensor)) return refusal;
     }
   }
-  // Where it only passes through it is copied as host memory.
+  // An input that is also an output is copied as host memory.
   const auto& out = partition_.outputs;
   const bool passes = std::find(out.begin(), out.end(), partition_.inputs[index]) != out.end();
   return is_read && !passes ? std::nullopt : CompiledModelImpl::refuses_input(index, tensor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HETERO device: assigns nodes to the devices of its list, in order of preference.
+// The HETERO device: assigns nodes to the devices in its list, in order of preference.
 #include <mutex>
 #include <sstream>
 
@@ -16,7 +16,7 @@ class HeteroDevice final : public Device {
     table_.add_value(device::priorities, priorities_);
     table_.add_constant(available_devices, std::vector<std::string>{""});
     table_.add_constant(device::full_name, std::string(kName));
-    // As far as the members can.
+    // As far as the members support it.
     table_.add_constant(device::capabilities, std::vector<std::string>{device::capability::EXPORT_IMPORT});
   }
   std::string name() const override { return kName; }
@@ -45,7 +45,7 @@ class HeteroDevice final : public Device {
   std::shared_ptr<CompiledModelImpl> import_model(std::istream& stream, const AnyMap& properties) override {
     const auto host = this->host();
     AnyMap mine = properties;
-    mine.erase(device::priorities.name());  // The blob says which devices its parts are for.
+    mine.erase(device::priorities.name());  // The blob names its parts' devices.
     Imported imported = read_blob(read_all(stream));
     std::vector<std::string> devices;
     for (const Part& part : imported.partition.parts) devices.push_back(part.device);
@@ -73,7 +73,7 @@ class HeteroDevice final : public Device {
   }
 
   Any get_property(const std::string& name, const AnyMap& arguments) const override {
-    // "HETERO:GPU,CPU" asks with its list.
+    // A query for "HETERO:GPU,CPU" includes its list.
     if (name == device::priorities.name())
       if (const auto given = arguments.find(name); given != arguments.end()) return given->second;
     const std::lock_guard lock(mutex_);
@@ -87,7 +87,7 @@ class HeteroDevice final : public Device {
  private:
   struct Call {
     std::vector<std::string> devices;
-    AnyMap properties;  ///< For the members.
+    AnyMap properties;  ///< Passed to the members.
   };
   std::shared_ptr<DeviceHost> host() const {
     if (auto host = host_.lock()) return host;

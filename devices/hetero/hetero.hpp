@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HETERO: one model over several devices. Nodes are assigned, the model is cut into parts, and these run in order over
-// shared tensors.
+// HETERO: one model over several devices. Assigns nodes to devices, cuts the model into parts, and runs the parts in
+// order on shared tensors.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace tenon::inline v1::hetero {
 
 inline constexpr const char* kName = "HETERO";
 
-/// A tensor of the model that leaves its part, or comes from outside: an input, or a state.
+/// A tensor used outside the part that computes it, or an input or state.
 using ValueId = std::size_t;
 inline constexpr ValueId kNoValue = ~ValueId{0};
 
@@ -24,10 +24,10 @@ inline constexpr ValueId kNoValue = ~ValueId{0};
 struct Part {
   std::string device;
   std::shared_ptr<Model> model;
-  std::vector<ValueId> inputs, outputs;  ///< Of its parameters and results, in order.
+  std::vector<ValueId> inputs, outputs;  ///< For its parameters and results, in order.
 };
 
-/// A variable: a value that one inference leaves to the next. The parts see a plain input and a plain output.
+/// A variable: a value passed from one inference to the next. The parts see a plain input and a plain output.
 struct Variable {
   std::string id;
   element::Type type;
@@ -36,25 +36,25 @@ struct Variable {
 };
 
 struct Partition {
-  std::vector<Part> parts;  ///< Each after those that it reads from.
+  std::vector<Part> parts;  ///< Each after the parts that it reads from.
   std::size_t value_count = 0;
   std::vector<ValueId> inputs, outputs;  ///< Of the whole model.
-  std::map<ValueId, Tensor> constants;   ///< Values that no part makes because they are known.
+  std::map<ValueId, Tensor> constants;   ///< Known values that no part computes.
   std::vector<Variable> variables;
-  std::shared_ptr<Model> initialiser;    ///< Initial values of the variables that have an expression for it...
-  std::vector<std::size_t> initialised;  ///< ...and which those are.
+  std::shared_ptr<Model> initialiser;    ///< Computes initial values of the variables that have an expression...
+  std::vector<std::size_t> initialised;  ///< ...with these indices.
 };
 
 /// Node to device, by address.
 using Assignment = std::map<const Node*, std::string>;
 
-/// Gives each node to the first device that takes it; rt_info "affinity" on a node decides where it is there.
-/// @errors kUnimplemented with all nodes that no device takes (not thrown when `partial`).
+/// Assigns each node to the first device that supports it; rt_info "affinity" on a node takes precedence.
+/// @errors kUnimplemented with all unsupported nodes (not thrown if `partial`).
 Assignment assign(const DeviceHost& host, const std::shared_ptr<const Model>& model,
                   const std::vector<std::string>& devices, const AnyMap& properties, bool partial);
 
-/// Cuts a model. Part boundaries lie only where the device changes; the parts form no ring. The parts share the model's
-/// constants' memory.
+/// Cuts a model into parts at changes of device only; parts have no cyclic dependencies and share the
+/// model's constants' memory.
 Partition cut(const Model& model, const Assignment& assignment);
 
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
@@ -72,9 +72,9 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   Requirements requirements() const override;
   Any get_property(const std::string& name) const override { return table_.get(name); }
-  /// The model with the device of each node as rt_info "affinity".
+  /// The model, with each node's device as rt_info "affinity".
   std::shared_ptr<const Model> runtime_model() const override;
-  /// @errors kUnimplemented: a member can't export.
+  /// @errors kUnimplemented: a member cannot export.
   void export_model(std::ostream& stream) const override;
 
   const Partition& partition() const { return partition_; }
@@ -89,8 +89,8 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   PropertyTable table_{"compiled model of HETERO"};
 };
 
-/// What export_model() writes, read again; the parts' blobs are in the order of the partition's parts, whose models are
-/// null. @errors kDataLoss: truncated or damaged; kInvalidArgument: something else.
+/// The data that export_model() wrote; blobs are in the order of the partition's parts, whose models are null. @errors
+/// kDataLoss: truncated or damaged; kInvalidArgument: not such a blob.
 struct Imported {
   Ports ports;
   std::string name;

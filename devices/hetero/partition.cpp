@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From nodes and devices to parts.
+// Cuts a model into parts, given the nodes' devices.
 #include <algorithm>
 #include <set>
 
@@ -17,8 +17,8 @@ bool is_outside(const Node& node) {
 }
 bool is_state(const Node& node) { return is_op(&node, "ReadValue") || is_op(&node, "Assign"); }
 
-/// Cuts by levels: a node's level grows along its inputs wherever the device changes. Nodes of one device and level
-/// make a part; every edge between parts goes to a higher level, so that they form no ring.
+/// Cuts by levels: a node's level grows along its inputs at each change of device. Nodes of one device and level form a
+/// part; edges between parts lead to higher levels, so there are no cycles.
 class Cutter {
  public:
   Cutter(const Model& model, const Assignment& assignment)
@@ -87,7 +87,7 @@ class Cutter {
     }
   }
 
-  /// One part: copies of its nodes over new parameters, with a result for all that is wanted elsewhere.
+  /// Builds a part: copies of its nodes with new parameters, and a result for each value used elsewhere.
   void build(const std::string& device, const NodeVector& nodes) {
     const std::set<const Node*> members = [&] {
       std::set<const Node*> set;
@@ -137,7 +137,7 @@ class Cutter {
         part.outputs.push_back(next_value_++);
       }
     }
-    // Work that nobody wants.
+    // Nothing uses these nodes.
     if (results.empty()) return;
     part.model = std::make_shared<Model>(results, parameters,
                                          model_.get_friendly_name() + "/" + std::to_string(result_.parts.size()));
@@ -174,7 +174,7 @@ class Cutter {
   NodeVector order_;
   std::map<Key, ValueId> values_;
   std::map<std::pair<int, std::string>, NodeVector> parts_by_level_;
-  NodeVector assigns_, reads_;  // By variable.
+  NodeVector assigns_, reads_;  // Ordered by variable.
   ValueId next_value_ = 0;
   Partition result_;
 };
@@ -193,7 +193,7 @@ Assignment assign(const DeviceHost& host, const std::shared_ptr<const Model>& mo
       const std::string device = wish->second.as<std::string>();
       if (std::find(devices.begin(), devices.end(), device) == devices.end())
         throw Error(Code::kInvalidArgument, "HETERO: " + node->describe() + " has the affinity " + device +
-                                                ", which is none of the devices of this call");
+                                                ", which is not a device of this call");
       assignment[node.get()] = device;
       continue;
     }
@@ -202,7 +202,7 @@ Assignment assign(const DeviceHost& host, const std::shared_ptr<const Model>& mo
     if (i < devices.size())
       assignment[node.get()] = devices[i];
     else if (is_outside(*node) || is_state(*node))
-      assignment[node.get()] = devices.front();  // Carried by HETERO itself.
+      assignment[node.get()] = devices.front();  // Handled by HETERO itself.
     else
       lacking += (lacking.empty() ? "" : ", ") + node->describe();
   }

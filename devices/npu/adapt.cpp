@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What drivers may not know, put in terms that all of them do.
+// Replaces what a driver may not know by what all drivers know.
 #include <tenon/devices/npu/adapt.hpp>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ bool has_deep_port(const Model& model) {
          std::any_of(model.get_results().begin(), model.get_results().end(), is_deep);
 }
 
-/// The outer extents as one.
+/// Merges the outer extents into one.
 Shape flattened(const Shape& shape) {
   const std::size_t joined = shape.size() - abi::kMaxArgumentDimensions + 1;
   Shape flat(shape.begin() + static_cast<std::ptrdiff_t>(joined) - 1, shape.end());
@@ -88,7 +88,7 @@ std::vector<std::string> own_layers(const Model& model, const Model& adapted, co
   for (const auto& node : model.get_ordered_ops()) {
     const std::string& name = node->get_friendly_name();
     if (!taken.count(name)) continue;
-    // What an input stage became is called after it.
+    // The operations that replace an input stage are named after it.
     const bool whole = !is_op(node, "InputStage") || std::all_of(ops.begin(), ops.end(), [&](const auto& part) {
       const std::string& called = part->get_friendly_name();
       return called.compare(0, name.size() + 1, name + "/") != 0 || is_op(part, "Constant") || taken.count(called);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model as the compiler of any driver takes it.
+// Adapts a model for the compiler of any driver.
 #pragma once
 
 #include <map>
@@ -14,19 +14,19 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// The model itself, or a copy in which
-///  - plain operations stand for input stages, unless the driver announces that it knows those (kInputStageExtension);
-///  - inputs and outputs of static shape and more dimensions than the graph extension can name (5) are passed with the
-///    outer ones as one, and reshaped inside: the bytes are the same.
+/// Returns the model itself, or a copy in which
+///  - plain operations replace input stages, unless the driver announces those (kInputStageExtension);
+///  - static inputs and outputs with more dimensions than the graph extension supports (5) are passed with the outer
+///    ones merged, and reshaped inside: the bytes are the same.
 std::shared_ptr<const Model> adapted(const std::shared_ptr<const Model>& model, const Npu& npu);
 
-/// What the driver compiles of a model: its batch taken apart where that is asked for, its states begun as arguments,
-/// adapted. @param info  batch, variables and initialisers are filled in.
+/// The model that the driver compiles: debatched if requested, with its states as arguments, and adapted. @param
+/// info  batch, variables and initialisers are filled in.
 std::shared_ptr<const Model> for_driver(const std::shared_ptr<const Model>& model, BatchMode mode, const Npu& npu,
                                         ModelInfo& info);
 
-/// The model's own nodes among those of its adapted form that the driver takes: a node that several stand for is there
-/// when all of them are. @param layers  friendly names.
+/// The model's own nodes that the driver supports, given the supported nodes of the adapted model. A replaced node is
+/// listed if all its replacements are. @param layers  friendly names.
 std::vector<std::string> own_layers(const Model& model, const Model& adapted, const std::vector<std::string>& layers);
 
 }  // namespace tenon::inline v1::npu_device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a batch, and making the model of one item.
+// Finds a batch, and builds the model of one item.
 #include <tenon/devices/npu/batch.hpp>
 #include <tenon/devices/npu/model_info.hpp>
 
@@ -12,7 +12,7 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-/// Whether a layout puts the batch first; nothing where the model says none.
+/// Whether a layout puts the batch first; nullopt without a layout.
 std::optional<bool> batch_first(const Node& parameter) {
   const auto output = parameter.output(0);
   for (const RTMap* info : {&output.get_rt_info(), &parameter.get_rt_info()}) {
@@ -32,7 +32,7 @@ std::optional<bool> batch_first(const Node& parameter) {
   return std::nullopt;
 }
 
-/// The extent that axis 0 of every input and output has in common; nothing where there is none. Dynamic: as it is.
+/// The extent at axis 0 that all inputs and outputs share, which may be dynamic; nullopt if there is none.
 std::optional<Dimension> common_batch(const Model& model) {
   std::optional<Dimension> batch;
   const auto agrees = [&](const PartialShape& shape) {
@@ -56,7 +56,7 @@ bool only_batch_is_dynamic(const Model& model) {
   return true;
 }
 
-/// The model of one item; null where its operations do not fit it, or keep no batch.
+/// The model of one item; null if its operations do not accept that or lose the batch.
 std::shared_ptr<Model> of_one_item(const Model& model) {
   auto copy = model.clone();
   std::map<std::size_t, PartialShape> shapes;
@@ -93,9 +93,9 @@ Debatched debatch(const std::shared_ptr<const Model>& model, BatchMode mode) {
   const auto batch = common_batch(*model);
   if (!batch) return refused("its inputs and outputs have no extent in common at axis 0");
   if (mode == BatchMode::AUTO) {
-    // A driver's compiler knows what to do with a batch of known extent.
+    // The driver's compiler handles a batch of known extent.
     if (batch->is_static()) return whole;
-    // One input's layout names the batch; what the others have at axis 0 is of the same extent, unless they deny it.
+    // One input's layout must name the batch; the others share axis 0's extent unless their layouts say otherwise.
     bool is_named = false;
     for (const auto& parameter : model->get_parameters()) {
       const auto first = batch_first(*parameter);

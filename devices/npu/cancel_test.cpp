@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inferences that would never end, cancelled: by a driver that can end them, and by one that cannot.
+// Cancels endless inferences: with a driver that can end them, and with one that cannot.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// y = x after `trips` turns of adding 1: as long as whoever runs it says.
+/// y = x + 1 + 1 ..., `trips` times: runs as long as its caller wants.
 std::shared_ptr<Model> turns_model() {
   using op::v0::Constant;
   using op::v0::Parameter;
@@ -68,7 +68,7 @@ TEST_F(NpuCancel, WaitReturnsAndTheRequestWorksAgain) {
     EXPECT_FALSE(request.wait_for(milliseconds(1)));
     request.cancel();
     expect_cancelled_soon([&] { request.wait(); });
-    if (lacks("cancel")) {  // The device is busy for ever, and the request with it.
+    if (lacks("cancel")) {  // The device stays busy for ever, and so does the request.
       EXPECT_THROW(request.infer(), Busy);
       return;
     }
@@ -100,7 +100,7 @@ TEST_F(NpuCancel, InferIsCancelledByAnotherThread) {
   InferRequest request = request_of(kForEver);
   std::atomic<bool> is_over = false;
   std::thread canceller([&] {
-    // Before it began it would be forgotten: until it is heard.
+    // A cancel before the inference begins has no effect, so repeat it.
     while (!is_over) {
       std::this_thread::sleep_for(milliseconds(20));
       request.cancel();
@@ -111,7 +111,7 @@ TEST_F(NpuCancel, InferIsCancelledByAnotherThread) {
   canceller.join();
 }
 
-// A request that is dropped waits for its inference, since others may keep its outputs: who does not want them cancels.
+// Destroying a request waits for its inference, since others may keep its outputs; cancelling avoids the wait.
 TEST_F(NpuCancel, ACancelledRequestMayBeDroppedAtOnce) {
   const auto begin = steady_clock::now();
   {
@@ -131,7 +131,7 @@ TEST_F(NpuCancel, CancellingNothingIsNothing) {
   request.infer();
   request.cancel();
   EXPECT_THAT(values_of(request.get_tensor("y")), ::testing::Each(5));
-  for (int i = 0; i < 200; ++i) {  // At any moment: it is cancelled, or it was done.
+  for (int i = 0; i < 200; ++i) {  // At a random moment: it is cancelled, or finished.
     request.start_async();
     std::thread canceller([&] { request.cancel(); });
     try {

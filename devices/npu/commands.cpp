@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recording, changing and submitting a request's command lists.
+// Records, changes and submits a request's command lists.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-/// How long a driver that was told to end an inference may take, and one that cannot be told when a request goes.
+/// How long to wait for a driver to end a cancelled inference, or for a running one when its request is destroyed.
 constexpr std::chrono::seconds kFarewell{1};
 
 }  // namespace
@@ -41,7 +41,7 @@ Commands::~Commands() {
   if (!running_) return;
   cancel();
   if (settle(kFarewell)) return;
-  // A device that hangs may come to life again: what it may touch is left to it, for ever.
+  // A hung device may resume, so everything that it may access is leaked on purpose.
   auto* kept = new std::vector<Tensor>(std::move(abandoned_));
   for (Binding& binding : bindings_) kept->push_back(std::move(binding.tensor));
   new std::shared_ptr<Graph>(graph_);
@@ -62,7 +62,7 @@ void Commands::bind(std::size_t argument, const Tensor& tensor, std::byte* data,
     for (std::size_t i = 0; i < rank; ++i)
       strides.strides[i] = static_cast<std::uint32_t>((*byte_strides)[rank - 1 - i] / element);
   }
-  // A list that was recorded with strides keeps them until it is told others: what is packed says so from then on.
+  // A list recorded with strides keeps them until it gets others, so packed tensors then pass theirs too.
   const bool has_strides = byte_strides && (binding.has_strides || !tensor.is_contiguous());
   if (!has_strides) strides = {};
   const bool same = binding.data == data && binding.item_bytes == item_bytes && binding.has_strides == has_strides &&
@@ -97,7 +97,7 @@ void Commands::record(List& list, std::size_t item) {
   list.recorded = false;
   if (stamps_) append_timestamp(list, 0);
   {
-    // Values that are set are the graph's until the list has taken them.
+    // The graph holds argument values until the list has taken them.
     const std::lock_guard lock(graph_->mutex());
     for (std::size_t i = 0; i < bindings_.size(); ++i) {
       const Binding& binding = bindings_[i];
@@ -132,9 +132,9 @@ void Commands::update(List& list, std::size_t item) {
     change.command_id = list.command_id;
     change.index = static_cast<std::uint32_t>(i);
     change.value = binding.data + item * binding.item_bytes;
-    changes_.push_back(change);  // Within what was reserved.
+    changes_.push_back(change);  // Capacity is reserved.
   }
-  // The chain is laid when nothing moves any more; strides stand behind the argument that they belong to.
+  // Links are set once nothing moves any more; an argument's strides follow it.
   for (std::size_t i = changes_.size(); i-- > 0;) {
     const void* rest = i + 1 < changes_.size() ? &changes_[i + 1] : nullptr;
     Binding& binding = bindings_[changes_[i].index];
@@ -173,7 +173,7 @@ void Commands::submit(std::size_t items) {
   }
   const Npu& npu = graph_->npu();
   const bool changed = std::any_of(bindings_.begin(), bindings_.end(), [](const Binding& b) { return b.changed; });
-  // Lists of items that the last inferences did not have may be behind.
+  // Lists for items that the last inferences did not have may be outdated.
   if (changed || stale_ || updated_items_ < items) {
     const bool again = stale_ || !npu.is_mutable();
     stale_ = true;
@@ -209,9 +209,9 @@ void Commands::cancel() noexcept {
 
 bool Commands::give_up(const Inference& inference) noexcept {
   if (!inference.cancelled()) return false;
-  // Cancelled before it was submitted, perhaps: nobody told the driver then.
+  // Cancelling may have preceded the submission; the driver was not told then.
   if (slices_++ == 0) cancel();
-  // A driver that ends inferences does so when the step that runs is done; memory is better left alone until then.
+  // A driver ends an inference after its current step; memory should stay untouched until then.
   const auto grace = graph_->npu().cancel_table ? std::chrono::milliseconds(kFarewell) : kWaitSlice;
   return slices_ > grace / kWaitSlice;
 }
@@ -227,7 +227,7 @@ bool Commands::settle(std::chrono::nanoseconds limit) noexcept {
 }
 
 bool Commands::may_run() const noexcept {
-  // The fence says so; where it cannot be asked, the queue. A lost device runs nothing any more.
+  // Ask the fence, or the queue if the fence fails. A lost device runs nothing any more.
   if (zeFenceQueryStatus(fence_.get()) != ZE_RESULT_NOT_READY) return false;
   constexpr std::uint64_t limit_ns = std::chrono::nanoseconds(std::chrono::seconds(10)).count();
   return zeCommandQueueSynchronize(queue_->get(), limit_ns) == ZE_RESULT_NOT_READY;
@@ -236,7 +236,7 @@ bool Commands::may_run() const noexcept {
 void Commands::wait(const Inference& inference) {
   try {
     if (!wait_and_reset(fence_.get(), [this, &inference] { return give_up(inference); })) {
-      stale_ = true;  // And running.
+      stale_ = true;  // Still running.
       inference.throw_if_cancelled();
     }
   } catch (const Cancelled&) {
@@ -245,7 +245,7 @@ void Commands::wait(const Inference& inference) {
     running_ = may_run();
     stale_ = true;
     if (!running_) fence_.reset();
-    inference.throw_if_cancelled();  // Then that is why.
+    inference.throw_if_cancelled();  // Then that is the cause.
     throw;
   }
   running_ = false;
@@ -271,7 +271,7 @@ std::chrono::nanoseconds Commands::device_time() const {
   const std::uint64_t mask =
       device.timestampValidBits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << device.timestampValidBits) - 1;
   const std::uint64_t cycles = (stamps[1] - stamps[0]) & mask;
-  // Cycles per second since API 1.2 where the struct says so; this one is asked for nanoseconds per cycle.
+  // Cycles per second since API 1.2 for structs of that version; this one has nanoseconds per cycle.
   return std::chrono::nanoseconds(cycles * device.timerResolution);
 }
 

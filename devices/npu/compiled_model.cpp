@@ -32,7 +32,7 @@ bool is_called(const Argument& argument, const Output<const Node>& port) {
          argument.friendly_name == producer_name(port);
 }
 
-/// Arguments in the order of the ports: by name where each port finds one of its own, else as the driver lists them.
+/// Arguments in port order: by name if every port has a matching one, else in the driver's order.
 std::vector<const Argument*> matched(const std::vector<Argument>& all, bool is_input,
                                      const std::vector<Output<const Node>>& ports) {
   std::vector<const Argument*> listed;
@@ -54,8 +54,8 @@ std::vector<const Argument*> matched(const std::vector<Argument>& all, bool is_i
   return by_name;
 }
 
-/// What requests check tensors against is what the driver touches. @errors kDataLoss: a blob of parts that do not
-/// belong together.
+/// Requests check tensors against the port, but the device accesses the argument: sizes must agree. @errors kDataLoss:
+/// the blob's parts do not belong together.
 void check_size(const Argument& argument, const Output<const Node>& port, bool takes_items) {
   PartialShape shape = port.get_partial_shape();
   if (takes_items && shape.rank().is_static() && shape.size() > 0) shape[0] = Dimension(1);
@@ -67,8 +67,8 @@ void check_size(const Argument& argument, const Output<const Node>& port, bool t
                                    "; compile the model anew");
 }
 
-/// The one queue of all models with EXCLUSIVE_ASYNC_REQUESTS, where their inferences run one after the other; one for
-/// each kind, since queues are made with their options.
+/// The queue shared by all models with EXCLUSIVE_ASYNC_REQUESTS, which runs their inferences one after the other; one
+/// per set of options, since these are fixed on creation.
 std::shared_ptr<const CompiledModel::Queue> exclusive_queue(const Npu& npu, const QueueOptions& options) {
   using Key = std::tuple<ze_context_handle_t, ze_device_handle_t, hint::Priority, bool, bool>;
   static std::mutex mutex;
@@ -94,7 +94,7 @@ CompiledModel::CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Setti
   plan_states();
   declare();
   const bool off_device = info_.platform != npu()->platform;
-  if (off_device) return;  // Compiled for another machine: to be exported.
+  if (off_device) return;  // Compiled for another machine, only for export.
   queue_ = new_queue(settings_.priority);
   if (!settings_.defer_weights_load) graph_->initialize(queue_->get());
 }
@@ -161,7 +161,7 @@ void CompiledModel::plan_states() {
     throw Error(Code::kInternal, "NPU: the driver's graph lacks the " + std::string(is_input ? "input" : "output") +
                                      " of state '" + variable.name + "'");
   };
-  // What was imported without our header is known by its arguments alone.
+  // A blob imported without our header is described only by its arguments.
   if (info_.variables.empty()) {
     for (const Argument& argument : graph_->arguments())
       if (argument.role == Argument::Role::kState && argument.is_input)
@@ -204,7 +204,7 @@ std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Ten
 
 std::optional<Refusal> CompiledModel::refuses_output(std::size_t index, const Tensor& tensor) const {
   const PortPlan& plan = outputs_.at(index);
-  // Whether what comes fits is known later; what does not lie well for the device is filled by the request.
+  // Whether the result fits is known later; the request copies to tensors that the device cannot write in place.
   const bool is_late = plan.kind == PortPlan::Kind::kBatch && info_.batch == ModelInfo::kAnyBatch;
   if (plan.kind == PortPlan::Kind::kBounded || is_late) {
     if (lies_on_npu(tensor) && tensor.is_contiguous()) return std::nullopt;
@@ -220,7 +220,7 @@ Context CompiledModel::memory_context() const { return npu_device::memory_contex
 Requirements CompiledModel::requirements() const {
   Requirements wanted = CompiledModelImpl::requirements();
   if (!npu()->imports_system_memory && !native_of(*npu())->imports_memfd) return wanted;
-  // Whole pages, which a memfd has, by the descriptor or by their addresses.
+  // Import whole pages, which a memfd has, by descriptor or by address.
   wanted.fd = FdKind::kMemfd;
   return wanted;
 }
@@ -247,7 +247,7 @@ void CompiledModel::declare() {
       [this](const Any& value, bool apply) {
         const auto wanted = value.as<hint::Priority>();
         if (!apply || wanted == settings_.priority) return;
-        // Queues keep the priority that they were made with.
+        // A queue's priority is fixed when it is created.
         if (queue_) {
           queue_ = new_queue(wanted);
           queue_number_.fetch_add(1, std::memory_order_release);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model compiled for the NPU: the driver's graph, its queue, and which argument is which port.
+// A model compiled for the NPU: the driver's graph, its queue, and the mapping of arguments to ports.
 #pragma once
 
 #include <atomic>
@@ -18,23 +18,23 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// How a port reaches the driver.
+/// How a port is passed to the driver.
 struct PortPlan {
   enum class Kind {
     kStatic,   ///< One shape.
     kBatch,    ///< The graph takes one item; the tensor may have several.
-    kBounded,  ///< Any shape within bounds; extents go to or come from `shape_argument`.
+    kBounded,  ///< Any shape within bounds; extents are passed in `shape_argument`.
   };
   std::uint32_t argument = 0;
   Kind kind = Kind::kStatic;
   std::int64_t shape_argument = -1;
   ElementType type = ElementType::kUndefined;
-  std::size_t max_bytes = 0;  ///< kBounded: what the device may touch.
+  std::size_t max_bytes = 0;  ///< kBounded: how much the device may access.
 };
 
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
  public:
-  /// @param graph  of `npu`.  @errors what making a queue and bringing the weights to the device gives.
+  /// @param graph  of `npu`.  @errors those of creating a queue and of loading the weights onto the device.
   CompiledModel(std::shared_ptr<Graph> graph, ModelInfo info, Settings settings,
                 std::shared_ptr<RemoteContextImpl> context);
   ~CompiledModel() override;
@@ -49,13 +49,13 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Any get_property(const std::string& name) const override;
   void set_property(const AnyMap& properties) override;
   void export_model(std::ostream& stream) const override;
-  /// Without weights as long as the model that was compiled is there; else as export_model.
+  /// Exports without weights as long as the original model exists; otherwise as export_model.
   void export_blob(std::ostream& stream, bool weightless) const override;
   std::shared_ptr<const Model> runtime_model() const override;
   void release_memory() override;
   std::shared_ptr<RemoteContextImpl> context() const override { return context_; }
 
-  /// What a blob without weights is made of. Before the model is used.
+  /// Stores what a blob without weights needs. Call before the model is used.
   void remember(std::weak_ptr<const Model> model, std::map<std::string, std::string> config) {
     source_ = std::move(model);
     config_ = std::move(config);
@@ -63,7 +63,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
 
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   const std::shared_ptr<const Npu>& npu() const { return graph_->npu_ref(); }
-  /// The queue that inferences are handed to from now on; requests look whether it is still theirs by its number.
+  /// The queue for future inferences; requests compare its number to detect a change.
   using Queue = Handle<ze_command_queue_handle_t>;
   std::shared_ptr<const Queue> queue() const {
     const std::lock_guard lock(mutex_);
@@ -74,16 +74,16 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   const ModelInfo& info() const { return info_; }
   const std::vector<PortPlan>& inputs() const { return inputs_; }
   const std::vector<PortPlan>& outputs() const { return outputs_; }
-  /// Arguments of a state: its input, its output, and where its shape is open their extents.
+  /// A state's arguments: its input and output, and their extents if its shape is dynamic.
   struct StatePlan {
     std::uint32_t input, output;
     std::uint32_t input_shape = 0, output_shape = 0;
   };
-  /// By info().variables.
+  /// Indexed as info().variables.
   const std::vector<StatePlan>& states() const { return states_; }
   Completion& completion() const { return *completion_; }
 
-  /// The address for the device, or why the tensor can't be used where it lies.
+  /// The tensor's address for the device, or why it cannot be used in place.
   std::variant<std::byte*, Refusal> place(const PortPlan& plan, const Tensor& tensor, Access access) const;
 
  private:
@@ -99,7 +99,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   Settings settings_;
   std::shared_ptr<RemoteContextImpl> context_;
   std::weak_ptr<const Model> source_;
-  std::map<std::string, std::string> config_;  ///< What the driver's compiler was told.
+  std::map<std::string, std::string> config_;  ///< Options passed to the driver's compiler.
   std::shared_ptr<const Queue> queue_;
   std::atomic<std::uint32_t> queue_number_{0};
   std::vector<PortPlan> inputs_, outputs_;
@@ -109,7 +109,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   PropertyTable table_{"compiled model of NPU"};
 };
 
-/// Ports as the driver describes them: for blobs that come without ours.
+/// Ports as the driver describes them, for blobs without our header.
 Ports ports_of(const Graph& graph);
 
 }  // namespace tenon::inline v1::npu_device

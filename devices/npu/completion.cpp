@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for inferences on threads.
+// Threads that wait for inferences.
 #include <tenon/devices/npu/completion.hpp>
 
 #include <utility>
@@ -10,7 +10,7 @@ void Completion::reserve() {
   const std::lock_guard lock(mutex_);
   if (promised_ >= free_threads_) {
     threads_.reserve(threads_.size() + 1);
-    // The thread keeps this alive: it may be the one whose callback drops the model.
+    // The thread keeps this alive: its own callback may release the model.
     threads_.emplace_back([self = shared_from_this()] { self->serve(); });
     ++free_threads_;
   }

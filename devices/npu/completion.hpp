@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait for a model's inferences and tell the runtime that they are over.
+// Threads that wait for a model's inferences and report their completion to the runtime.
 #pragma once
 
 #include <condition_variable>
@@ -11,11 +11,11 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// What waits: an inference that was handed to the device. Linked, so that adding one allocates nothing.
+/// An inference submitted to the device. Linked, so that adding one allocates nothing.
 class Pending {
  public:
   virtual ~Pending() = default;
-  /// Waits for the device, and reports. May destroy this. Called once, by one of the threads.
+  /// Waits for the device and reports. May destroy this. Called once, by one of the threads.
   virtual void complete() noexcept = 0;
 
  private:
@@ -23,17 +23,17 @@ class Pending {
   Pending* next_ = nullptr;
 };
 
-/// A thread for every inference that is in flight at once, so that a callback that takes its time, or waits for
-/// another inference, holds nobody up. @thread all members from any thread.
+/// One thread per inference in flight, so that a callback that is slow or waits for another inference delays no other.
+/// @thread all members from any thread.
 class Completion : public std::enable_shared_from_this<Completion> {
  public:
-  /// Makes sure that add() will find a thread. @errors std::system_error
+  /// Guarantees a thread for the next add(). @errors std::system_error
   void reserve();
-  /// After reserve(). @return before complete() is called, or meanwhile.
+  /// Requires reserve(). Does not wait for complete().
   void add(Pending& pending) noexcept;
-  /// Takes back what reserve() promised.
+  /// Revokes a reserve().
   void cancel_reserve() noexcept;
-  /// No more will come; the threads end. Waits for them, but for the calling one.
+  /// Ends the threads; no add() may follow. Waits for them, except for the calling one.
   void stop() noexcept;
 
  private:
@@ -44,7 +44,7 @@ class Completion : public std::enable_shared_from_this<Completion> {
   Pending* first_ = nullptr;
   Pending* last_ = nullptr;
   std::size_t free_threads_ = 0;
-  std::size_t promised_ = 0;  ///< Reserved or added, and not yet taken up.
+  std::size_t promised_ = 0;  ///< Reserved or added, not yet taken by a thread.
   bool stop_ = false;
 };
 

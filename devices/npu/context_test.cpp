@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and tensors in a ze_context of the application's own.
+// Models and tensors in an application's own ze_context.
 #include <numeric>
 
 #include <tenon/devices/npu/testing/npu.hpp>
@@ -14,10 +14,10 @@ using intel_npu::level_zero::ZeroContext;
 using level_zero::UsmType;
 using ::testing::HasSubstr;
 
-constexpr std::size_t kCount = 1000, kBytes = kCount * sizeof(float);  // No whole pages.
+constexpr std::size_t kCount = 1000, kBytes = kCount * sizeof(float);  // Not a multiple of the page size.
 const Shape kShape = {1, kCount};
 
-/// What an application does without Tenon: a ze_context of the first NPU's driver, and memory in it.
+/// What an application does without Tenon: a ze_context of the first NPU's driver, with memory in it.
 class NpuOwnContext : public Npu {
  protected:
   void SetUp() override {
@@ -100,7 +100,7 @@ TEST_F(NpuOwnContext, ItsAllocationsAreUsedInPlaceByRemoteTensors) {
   for (const UsmType type : {UsmType::kHost, UsmType::kDevice, UsmType::kShared}) {
     SCOPED_TRACE(name(type));
     float *in = allocate(type, kBytes + 64), *out = allocate(type);
-    in += 16;  // From the middle of an allocation.
+    in += 16;  // In the middle of an allocation.
     auto x = context.create_tensor(element::f32, kShape, in, MemType::CPU_VA, TensorType::INPUT);
     auto y = context.create_tensor(element::f32, kShape, out, MemType::CPU_VA, TensorType::OUTPUT);
     EXPECT_EQ(x.get(), in);
@@ -134,7 +134,7 @@ TEST_F(NpuOwnContext, ItsAllocationsAreUsedInPlaceByOrdinaryTensors) {
     request.infer();
     expect_relu(out);
   }
-  // And those of the framework's context around the same ze_context, device memory too.
+  // Also tensors of the framework's context for the same ze_context, including device memory.
   const Context wrapped = level_zero::wrap(native, device);
   for (const UsmType type : {UsmType::kHost, UsmType::kDevice}) {
     const Tensor x = level_zero::allocate(wrapped, type, {element::f32, kShape, {}});
@@ -164,7 +164,7 @@ TEST_F(NpuOwnContext, TheSamePagesMayBeInTwoContexts) {
   const Pages pages(4096);
   auto first = own.create_tensor(element::f32, {1024}, pages.data(), MemType::CPU_VA);
   auto second = common.create_tensor(element::f32, {1024}, pages.data(), MemType::CPU_VA);
-  // Both are still known: asking again shares them.
+  // Both imports still exist: asking again shares them.
   EXPECT_NO_THROW(own.create_tensor(element::f32, {1024}, pages.data(), MemType::CPU_VA));
   EXPECT_NO_THROW(common.create_tensor(element::f32, {1024}, pages.data(), MemType::CPU_VA));
 }
@@ -172,7 +172,7 @@ TEST_F(NpuOwnContext, TheSamePagesMayBeInTwoContexts) {
 TEST_F(NpuOwnContext, WhatIsNoneOfTheNpusIsRefused) {
   EXPECT_THAT(error_of([&] { ZeroContext(core, nullptr); }, Code::kInvalidArgument), HasSubstr("L0_CONTEXT is null"));
   for (const level_zero::Device& found : level_zero::devices()) {
-    if (found.driver->handle == driver) continue;  // npu_drivers_test has another.
+    if (found.driver->handle == driver) continue;  // npu_drivers_test also has another driver.
     ze_context_handle_t foreign = nullptr;
     ASSERT_EQ(zeContextCreate(found.driver->handle, &description, &foreign), ZE_RESULT_SUCCESS);
     EXPECT_THAT(error_of([&] { ZeroContext(core, foreign); }, Code::kInvalidArgument), HasSubstr("another driver's"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU device: properties, compilation through the driver, contexts, and the module's factory.
+// The NPU device: properties, compiling through the driver, contexts, and the module's factory.
 #include <cmath>
 #include <cstring>
 #include <mutex>
@@ -15,7 +15,7 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-/// Operations in 10^9 per second: clock, tiles and 8-bit operations of a tile in one cycle, as the driver gives them.
+/// 10^9 operations per second: clock x tiles x 8-bit operations per tile and cycle, as the driver reports them.
 std::map<element::Type, float> gops_of(const Npu& npu) {
   const ze_device_properties_t& p = npu.properties;
   const double per_cycle =
@@ -35,7 +35,7 @@ class NpuDevice final : public Device {
   }
 
   std::string name() const override { return "NPU"; }
-  /// A lone NPU goes without an id; AVAILABLE_DEVICES has it.
+  /// A single NPU has no id; AVAILABLE_DEVICES reports one.
   std::vector<std::string> available_ids() const override {
     if (npus().size() == 1) return {""};
     return ids();
@@ -124,7 +124,7 @@ class NpuDevice final : public Device {
     return settings_.device_id;
   }
 
-  /// The same object for every call and model, as its users expect.
+  /// One object for all calls and models, as users expect.
   std::shared_ptr<NpuContext> context_of(const std::shared_ptr<const Npu>& npu) {
     const std::lock_guard lock(mutex_);
     auto& context = contexts_[npu.get()];
@@ -136,11 +136,11 @@ class NpuDevice final : public Device {
     if (!own)
       throw Error(Code::kInvalidArgument, "NPU: a context of " +
                                               (context ? context->device_name() : std::string("nobody")) +
-                                              " is none of this device's");
+                                              " is not one of this device");
     return own;
   }
 
-  /// Sets what the device declares, and what its driver's compiler knows beyond that.
+  /// Sets the properties that the device declares, and further options that the driver's compiler knows.
   static void apply(Settings& settings, const PropertyTable& table, const AnyMap& properties, const Npu& npu) {
     AnyMap known, others;
     for (const auto& [key, value] : properties) {
@@ -168,7 +168,7 @@ class NpuDevice final : public Device {
     if (platform.compare(0, 3, "NPU") == 0) platform.erase(0, 3);
     return platform.empty() ? npu.platform : platform;
   }
-  /// What says where a weightless blob finds its weights; for others it does not matter.
+  /// Removes the properties that say where a weightless blob finds its weights; other blobs ignore them.
   static WeightsSource take_weights(AnyMap& properties) {
     WeightsSource source;
     if (const auto model = properties.extract(hint::model.name()))
@@ -178,7 +178,7 @@ class NpuDevice final : public Device {
   }
 
   static constexpr const char *kSerializer = "NPU_MODEL_SERIALIZER_VERSION", *kByAddress = "NO_WEIGHTS_COPY";
-  /// Whether the driver's compiler reads weights where they lie, which spares copying them.
+  /// Whether the driver's compiler reads weights by address, which avoids copying them.
   static bool takes_addresses(const Settings& settings, const Npu& npu) {
     const auto own = settings.given.find(kSerializer);
     return own == settings.given.end() ? npu.takes_option(kSerializer, kByAddress) : own->second == kByAddress;
@@ -187,7 +187,7 @@ class NpuDevice final : public Device {
     return takes_addresses(settings, npu) ? write_in_memory_ir_by_address(model, npu.compiler)
                                           : write_in_memory_ir(model, npu.compiler);
   }
-  /// What the driver's compiler is told, the form of the IR apart.
+  /// Options for the driver's compiler, except for the form of the IR.
   static std::map<std::string, std::string> config_of(const Settings& settings, const Npu& npu,
                                                       const std::string& platform) {
     std::map<std::string, std::string> config;
@@ -201,8 +201,8 @@ class NpuDevice final : public Device {
     if (takes_addresses(settings, npu)) config[kSerializer] = kByAddress;
     return build_flags(model, config, !npu.at_least(1, 9));
   }
-  /// Whether the driver may take memory away while the device is idle; of the context, as the last model wishes. An
-  /// application's own is told only what was asked for.
+  /// Sets whether the driver may reclaim memory while the device is idle; per context, as the last model wants. For an
+  /// application's own context only if requested.
   static void tell_idle_memory(const Npu& npu, const Settings& settings) {
     if (!npu.context_table || (npu.applications && !settings.keep_idle_memory)) return;
     abi::ContextNpuProperties wanted;
@@ -212,7 +212,7 @@ class NpuDevice final : public Device {
   }
   static std::uint32_t graph_flags_of(const Settings& settings) {
     std::uint32_t flags = 0;
-    // One cache is enough: what CACHE_DIR keeps, the driver need not.
+    // Avoid a second cache: with CACHE_DIR the driver need not cache.
     if (settings.bypass_umd_caching || !settings.cache_dir.empty()) flags |= abi::kGraphDisableCaching;
     if (settings.profiling && settings.profiling_type == ProfilingType::MODEL) flags |= abi::kGraphEnableProfiling;
     return flags;
@@ -254,7 +254,7 @@ class NpuDevice final : public Device {
     if (blob.kind == BlobKind::kNative) return Graph::import(npu, blob.native);
     const Weightless read =
         read_weightless({static_cast<const char*>(blob.native.data()), blob.native.size_bytes()}, weights);
-    // The driver here may know less than the one that it was exported with.
+    // This machine's driver may support less than the one that exported it.
     return compile_graph(*adapted(read.model, *npu), read.config, settings, npu, blob.info.name);
   }
 
@@ -334,7 +334,7 @@ class NpuDevice final : public Device {
     table_.add_constant(range_for_async_infer_requests, std::tuple<unsigned, unsigned, unsigned>{1, 8, 1});
     table_.add_constant(range_for_streams, std::tuple<unsigned, unsigned>{0, 8});
     table_.add(compatibility_check, [] { return Any(CompatibilityCheck::NOT_APPLICABLE); });
-    // What a blob depends on beyond Tenon: the device, its driver, and all that the compiler is told.
+    // Everything besides Tenon that a blob depends on: device, driver, and compiler options.
     std::vector<PropertyName> caching{device::architecture, intel_npu::driver_version, intel_npu::compiler_version};
     for (const char* key :
          {hint::performance_mode.name(), hint::execution_mode.name(), hint::inference_precision.name(),
@@ -349,7 +349,7 @@ class NpuDevice final : public Device {
 
   const std::shared_ptr<const Npu> first_;
   mutable std::mutex mutex_;
-  mutable std::shared_ptr<const Npu> asked_ = first_;  ///< Whom get_property asks, under mutex_.
+  mutable std::shared_ptr<const Npu> asked_ = first_;  ///< The NPU that get_property queries, under mutex_.
   Settings settings_;
   PropertyTable table_{"NPU"};
   std::map<const Npu*, std::shared_ptr<NpuContext>> contexts_;

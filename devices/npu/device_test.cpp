@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU device over a driver: compiling, blobs, requests, states, batches, profiles, queues.
+// The NPU device on a driver: compiling, blobs, requests, states, batches, profiles, queues.
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -57,7 +57,7 @@ TEST_F(Npu, TakesTensorsOfOtherRequestsAndItsOwnHostTensorsInPlace) {
   second.set_tensor("y", y);
   second.infer();
   EXPECT_THAT(values_of(y), Each(3));
-  // A plain pointer into such memory is recognised by the driver's id for it.
+  // A plain pointer into such memory is recognised by the driver's allocation id.
   second.set_tensor("x", Tensor(element::f32, {1, 4}, x.data()));
   x.data<float>()[0] = 8;
   second.infer();
@@ -83,7 +83,7 @@ TEST_F(Npu, ImportsWholePagesOfTheSystemOnce) {
     EXPECT_EQ(out.floats()[0], 77) << "read where it lies";
     EXPECT_EQ(request.ledger().total().copied, 0u);
     const std::size_t imported = handles();
-    // Another tensor over the same pages, and the first again: no further import.
+    // Another tensor over the same pages, then the first again: no further import.
     const Tensor again(element::f32, {1, 1024}, in.data());
     request.set_tensor("x", again);
     request.infer();
@@ -128,7 +128,7 @@ TEST_F(Npu, ThreadsShareImportsThatComeAndGo) {
           own.set_tensor("x", Tensor(element::f32, {1, 1024}, pages.data()));
           own.infer();
           if (own.get_tensor("y").data<float>()[1000] != 6) ++wrong;
-          own.set_tensor("x", idle);  // Now this thread holds no import any more.
+          own.set_tensor("x", idle);  // Now this thread holds no import.
         } catch (const Error& error) {
           ADD_FAILURE() << error.what();
           return;
@@ -181,13 +181,13 @@ TEST_F(Npu, RefusesBlobsThatAreNotItsOwn) {
   newer[8] = 9;
   EXPECT_THAT(error_of([&] { import(newer); }, Code::kFailedPrecondition),
               HasSubstr("Metadata version is not supported!"));
-  // One bit anywhere.
+  // Any flipped bit is detected.
   for (std::size_t at : {std::size_t{20}, std::size_t{100}, std::size_t{600}, blob.size() / 2, blob.size() - 1}) {
     std::string tampered = blob;
     tampered[at] = static_cast<char>(tampered[at] ^ 4);
     EXPECT_EQ(error_of([&] { import(tampered); }).code(), Code::kDataLoss) << "byte " << at;
   }
-  // The driver judges what comes without our header.
+  // Without our header, the driver checks the blob.
   EXPECT_THROW(import("no blob of the driver's either, whatever one does with it", {{"NPU_IMPORT_RAW_BLOB", true}}),
                Error);
   EXPECT_NO_THROW(import(blob));
@@ -255,12 +255,12 @@ TEST_F(Npu, OptimalRequestsFollowTheTable) {
 
 TEST_F(Npu, SequentialModelsTakeOnlyStartAsync) {
   TENON_NEEDS("command_queue");
-  // In order they run here anyway: what tells them from others is what their queue is asked for, in settings_test.
+  // Inferences run in order here anyway; settings_test checks the options that the queue is created with.
   auto compiled = core.compile_model(relu(), "NPU", intel_npu::run_inferences_sequentially(true));
   auto first = compiled.create_infer_request(), second = compiled.create_infer_request();
   EXPECT_THAT(error_of([&] { first.infer(); }).what(),
               HasSubstr("Only start async is supported when RUN_INFERENCES_SEQUENTIALLY is enabled!"));
-  // The second reads what the first one writes.
+  // The second request reads what the first one writes.
   Tensor between = core.get_default_context("NPU").create_host_tensor(element::f32, {1, 4});
   first.set_tensor("x", floats({1, 4}, {1, -2, 3, -4}));
   first.set_tensor("y", between);
@@ -444,7 +444,7 @@ TEST_F(Npu, WorkloadTypeChangesOnACompiledModel) {
   compiled.set_property({workload_type(WorkloadType::DEFAULT)});
   EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::DEFAULT);
   EXPECT_NO_THROW(compiled.create_infer_request().infer());
-  // It is the driver that is told: when that fails, nothing has changed.
+  // The driver makes the change; if that fails, nothing has changed.
   level_zero::detail::Probe::countdown = 1;
   EXPECT_THROW(compiled.set_property({workload_type(WorkloadType::EFFICIENT)}), Error);
   level_zero::detail::Probe::countdown = 0;
@@ -468,7 +468,7 @@ TEST_F(Npu, PriorityChangesOnACompiledModelAndReachesItsRequests) {
   }
 }
 
-/// The table of the document: key, access, default where it names one.
+/// The documented properties: key, access, default if documented.
 TEST_F(Npu, PropertiesAreThoseOfTheDocument) {
   TENON_NEEDS("command_queue");
   const char* const kAny = nullptr;
@@ -509,7 +509,7 @@ TEST_F(Npu, PropertiesAreThoseOfTheDocument) {
                       {"NPU_MAX_TILES", true, "6"},
                       {"NPU_BYPASS_UMD_CACHING", true, "NO"},
                       {"NPU_DEFER_WEIGHTS_LOAD", true, "NO"},
-                      // What OpenVINO 2026.4 lists beyond it.
+                      // Listed by OpenVINO 2026.4 only.
                       {"NPU_PLATFORM", true, "AUTO_DETECT"},
                       {"NPU_COMPILER_TYPE", true, kAny},
                       {"NPU_COMPILER_VERSION", false, kAny},
@@ -535,7 +535,7 @@ TEST_F(Npu, PropertiesAreThoseOfTheDocument) {
     if (row.initial) {
       EXPECT_EQ(value, row.initial) << row.key;
     }
-    // NUM_STREAMS is listed as read-only, and 0 has a meaning all the same.
+    // NUM_STREAMS is listed as read-only, yet 0 has a meaning.
     if (row.writable) {
       EXPECT_NO_THROW(fresh.set_property("NPU", AnyMap{{row.key, value}})) << row.key;
     } else if (std::string(row.key) != "NUM_STREAMS") {
@@ -587,7 +587,7 @@ TEST_F(Npu, CachesInAFolderAndBypassesTheDriversCache) {
   std::filesystem::remove_all(folder);
 }
 
-/// How many compute at once is the driver's affair; each has its own result.
+/// The driver decides how many run at once; each has its own result.
 TEST_F(Npu, ManyRequestsInFlightEachGetTheirOwnResult) {
   auto compiled = core.compile_model(relu({1, 256}), "NPU");
   std::vector<InferRequest> requests;
@@ -599,7 +599,7 @@ TEST_F(Npu, ManyRequestsInFlightEachGetTheirOwnResult) {
       std::fill_n(requests[i].get_tensor("y").data<float>(), 256, -1.f);
     }
     for (auto& request : requests) request.start_async();
-    for (std::size_t i = requests.size(); i-- > 0;) {  // Not in the order in which they end.
+    for (std::size_t i = requests.size(); i-- > 0;) {  // Not in order of completion.
       requests[i].wait();
       ASSERT_THAT(values_of(requests[i].get_tensor("y")), Each(value(i))) << "request " << i << ", round " << round;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call of the driver's made to fail, one after another; and machines without loader, driver or device.
+// Every driver call made to fail in turn; and machines without loader, driver or device.
 #include <cstdlib>
 
 #include <tenon/devices/npu/testing/npu.hpp>
@@ -10,7 +10,7 @@ namespace {
 using level_zero::detail::Probe;
 using ::testing::HasSubstr;
 
-/// y = max(x, 0), whoever made the request.
+/// y = max(x, 0), for any request.
 void expect_it_computes(InferRequest& request) {
   Tensor x = request.get_tensor("x");
   for (std::size_t i = 0; i < x.element_count(); ++i) x.data<float>()[i] = i % 2 ? 3.f : -3.f;
@@ -133,7 +133,7 @@ TEST_F(Npu, ARequestWhoseInferenceFailedWorksAgain) {
   EXPECT_GE(failed, 3) << "submitting, waiting, making the fence ready";
 }
 
-/// Run in an environment without a driver: ctest does, with ZE_ENABLE_ALT_DRIVERS naming nothing.
+/// Run without a driver: ctest sets ZE_ENABLE_ALT_DRIVERS to a missing file.
 TEST(NpuMissing, SaysThatThereIsNoBackend) {
   const char* expected = std::getenv("TENON_NPU_EXPECT_NONE");
   if (!expected) GTEST_SKIP() << "a driver is here";
@@ -171,7 +171,7 @@ TEST(NpuSeveral, AreDevicesOfTheirOwn) {
   auto wide =
       core.compile_model(testing::relu_model(), "NPU.3720", hint::performance_mode(hint::PerformanceMode::THROUGHPUT));
   EXPECT_EQ(wide.get_property(optimal_number_of_infer_requests), 4u);
-  // A blob of one platform on another.
+  // A blob for one platform on another.
   std::stringstream blob;
   wide.export_model(blob);
   EXPECT_THAT(error_of([&] { core.import_model(blob, "NPU.4000"); }, Code::kFailedPrecondition), HasSubstr("3720"));

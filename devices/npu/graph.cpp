@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs of the driver's, through whichever functions of the extension it has.
+// The driver's graphs, through whichever functions its extension version has.
 #include <tenon/devices/npu/graph.hpp>
 #include <tenon/devices/npu/model_info.hpp>
 
@@ -60,7 +60,7 @@ bool take_prefix(std::string& text, std::string_view prefix) {
   return true;
 }
 
-/// The driver's words on the last graph that it could not make.
+/// The driver's log about the last graph that it failed to create.
 std::string last_log(const Npu& npu) {
   if (!TENON_NPU_HAS(npu, build_log_get_string)) return {};
   std::uint32_t size = 0;
@@ -180,7 +180,7 @@ Handle<ze_fence_handle_t> make_fence(ze_command_queue_handle_t queue) {
 
 bool wait_and_reset(ze_fence_handle_t fence, const std::function<bool()>& give_up) {
   constexpr const char* kWhat = "waiting for an inference on the NPU";
-  // Slices are counted: no look at the clock. What is not done in the end has its error from a wait that is over.
+  // Counting slices avoids reading the clock. At the limit, a wait with a past deadline creates the error.
   const std::chrono::nanoseconds slice = give_up ? std::chrono::nanoseconds(kWaitSlice) : kSubmissionLimit;
   std::chrono::nanoseconds left = kSubmissionLimit;
   for (ze_result_t result = ZE_RESULT_NOT_READY; result != ZE_RESULT_SUCCESS; left -= slice) {
@@ -188,7 +188,7 @@ bool wait_and_reset(ze_fence_handle_t fence, const std::function<bool()>& give_u
       level_zero::detail::synchronize("zeFenceHostSynchronize", zeFenceHostSynchronize, fence, Clock::now(), kWhat);
     if (give_up && give_up()) return false;
     result = call(zeFenceHostSynchronize, fence, static_cast<std::uint64_t>(slice.count()));
-    // What failed did so in a thread of the driver's: its last words to this one are about something else.
+    // The failure was in a thread of the driver; its last error for this thread is about another call.
     if (result != ZE_RESULT_SUCCESS && result != ZE_RESULT_NOT_READY)
       throw Error(level_zero::detail::code_of(result), std::string("level_zero: ") + kWhat + ": " + result_name(result),
                   "zeFenceHostSynchronize", static_cast<std::int64_t>(result));
@@ -295,7 +295,7 @@ Argument Graph::read_argument(std::uint32_t index) const {
         metadata->shape_size <= abi::kMaxMetadataDimensions) {
       argument.friendly_name = text_of(metadata->friendly_name);
       const bool fits = metadata->shape_size == rank;
-      // What has more dimensions than properties can name has them here alone.
+      // Arguments with more dimensions than fit the properties have their extents only here.
       if (!fits && rank == abi::kMaxArgumentDimensions) {
         argument.shape = Shape{};
         dimensions.clear();
@@ -384,7 +384,7 @@ std::vector<std::string> supported_layers(const Npu& npu, const Tensor& ir, cons
   if (size)
     check(call(npu.graph->query_network_get_supported_layers, query, &size, text.data()),
           "pfnQueryNetworkGetSupportedLayers", "asking which operations the driver supports");
-  // "<first><second>": each name in angle brackets.
+  // "<first><second>": names in angle brackets.
   std::vector<std::string> names;
   for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at)) {
     const std::size_t end = text.find('>', at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A graph of the driver's: compiled or imported, its arguments, its blob.
+// A graph of the driver: compiled or imported, with its arguments and its blob.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// How long the device may take for one submission before it counts as hung.
+/// After this time a submission counts as hung.
 inline constexpr std::chrono::seconds kSubmissionLimit{300};
-/// How soon an inference that was cancelled is noticed where the driver cannot end it.
+/// How soon a cancelled inference returns if the driver cannot end it.
 inline constexpr std::chrono::milliseconds kWaitSlice{20};
 
 /// One argument of a graph.
@@ -26,23 +26,23 @@ struct Argument {
     kPort,        ///< An input or output of the model.
     kState,       ///< `name` is the variable's.
     kShape,       ///< I32 extents, innermost first, of the argument called `name`.
-    kStateShape,  ///< Of the state called `name`.
+    kStateShape,  ///< Extents of the state called `name`.
   };
   std::uint32_t index = 0;
   bool is_input = true;
   Role role = Role::kPort;
-  std::string name;           ///< As the driver calls it, without the prefix of states and shapes.
-  std::string friendly_name;  ///< The model's, as far as the driver knows.
+  std::string name;           ///< The driver's name, without the prefix of states and shapes.
+  std::string friendly_name;  ///< The model's name, as far as the driver knows it.
   std::vector<std::string> tensor_names;
   ElementType type = ElementType::kUndefined;
   Shape shape;               ///< Upper bounds where extents are dynamic.
-  PartialShape model_shape;  ///< With dynamic extents where the driver told.
-  bool strides = false;      ///< Byte strides may be given with the address.
+  PartialShape model_shape;  ///< With dynamic extents if the driver reports them.
+  bool strides = false;      ///< May be given with the address, in bytes.
 
   std::size_t bytes() const { return checked_size_bytes(type, shape).value_or(0); }
 };
 
-/// Queue of one compiled model.
+/// Options of a compiled model's queue.
 struct QueueOptions {
   hint::Priority priority = hint::Priority::MEDIUM;
   bool turbo = false;
@@ -51,17 +51,17 @@ struct QueueOptions {
 Handle<ze_command_queue_handle_t> make_queue(const Npu& npu, const QueueOptions& options);
 Handle<ze_command_list_handle_t> make_list(const Npu& npu);
 Handle<ze_fence_handle_t> make_fence(ze_command_queue_handle_t queue);
-/// Waits until the fence is signalled, at most kSubmissionLimit, and resets it. `give_up` (may be empty) is asked every
-/// kWaitSlice. @return false: it said so. @errors kDeadlineExceeded; what the driver gives.
+/// Waits until the fence is signalled, at most kSubmissionLimit, and resets it. Calls `give_up` (may be empty) every
+/// kWaitSlice. @return false if `give_up` returned true. @errors kDeadlineExceeded; those of the driver.
 bool wait_and_reset(ze_fence_handle_t fence, const std::function<bool()>& give_up = {});
 
-/// @thread const members from any thread; set_argument and what records it under mutex().
+/// @thread const members from any thread; set_argument and recording require mutex().
 class Graph {
  public:
   /// Compiles. @param ir  in-memory IR.  @errors kUnimplemented, kInvalidArgument...: with the driver's log.
   static std::shared_ptr<Graph> compile(std::shared_ptr<const Npu> npu, const Tensor& ir, const std::string& flags,
                                         std::uint32_t graph_flags, const std::string& model);
-  /// Of the driver's own blob. @errors kDataLoss, kFailedPrecondition...: with the driver's log.
+  /// Imports the driver's own blob. @errors kDataLoss, kFailedPrecondition...: with the driver's log.
   static std::shared_ptr<Graph> import(std::shared_ptr<const Npu> npu, const Tensor& native);
   ~Graph();
   Graph(const Graph&) = delete;
@@ -72,12 +72,12 @@ class Graph {
   abi::GraphHandle handle() const { return handle_; }
   const std::vector<Argument>& arguments() const { return arguments_; }
   bool loaded_from_driver_cache() const { return (flags_ & abi::kGraphLoadedFromCache) != 0; }
-  /// Whether executing needs a profiling query; as far as the driver can tell.
+  /// Whether executing needs a profiling query, if the driver can tell.
   bool profiled() const { return profiled_; }
 
-  /// Brings weights to the device, once. @errors what the driver gives; then the next call tries again.
+  /// Loads weights onto the device, once. @errors those of the driver; the next call then tries again.
   void initialize(ze_command_queue_handle_t queue);
-  /// The driver's blob: calls `use(data, size)` with it. @errors what the driver gives.
+  /// Calls `use(data, size)` with the driver's blob. @errors those of the driver.
   template <typename Use>
   void with_blob(Use&& use) const {
     std::size_t size = 0;
@@ -95,7 +95,7 @@ class Graph {
   }
 
   std::mutex& mutex() { return mutex_; }
-  /// Under mutex(). @param strides  in elements, innermost first; null: packed.
+  /// Requires mutex(). @param strides  in elements, innermost first; null: packed.
   void set_argument(std::uint32_t index, const void* data, const abi::ArgumentStrides* strides);
 
  private:
@@ -105,7 +105,7 @@ class Graph {
 
   std::shared_ptr<const Npu> npu_;
   abi::GraphHandle handle_;
-  Tensor kept_;  // The blob, where the driver uses it in place.
+  Tensor kept_;  // The blob, if the driver uses it in place.
   std::vector<Argument> arguments_;
   std::uint32_t flags_ = 0;
   std::uint32_t init_stage_ = static_cast<std::uint32_t>(abi::InitStage::kCommandList);
@@ -115,7 +115,7 @@ class Graph {
   std::mutex mutex_;
 };
 
-/// Names of the layers that the driver's compiler takes. @errors with its log.
+/// Names of the layers that the driver's compiler supports. @errors with its log.
 std::vector<std::string> supported_layers(const Npu& npu, const Tensor& ir, const std::string& flags);
 
 }  // namespace tenon::inline v1::npu_device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding NPUs through the Level Zero loader.
+// Finds NPUs through the Level Zero loader.
 #include <tenon/core/npu_platforms.hpp>
 #include <tenon/devices/npu/hardware.hpp>
 
@@ -17,7 +17,7 @@ using level_zero::detail::extension_table;
   throw Error(Code::kUnavailable, "Level zero backend is not found! " + why);
 }
 
-/// A table of an extension: by the driver extension where there is one, which takes versions; else by name.
+/// An extension's table: by the versioned driver extension if available, else by name.
 template <typename Table>
 const Table* table_of(const level_zero::Driver& known, const char* name, std::uint32_t newest) {
   const auto offered = known.extension(name);
@@ -35,12 +35,12 @@ const Table* table_of(const level_zero::Driver& known, const char* name, std::ui
     }
   }
   if (const auto* found = extension_table<Table>(driver, name)) return found;
-  // Old drivers have one name per version.
+  // Old drivers use one name per version.
   const std::string versioned = std::string(name) + "_1_" + std::to_string(abi::minor_of(std::min(*offered, newest)));
   return extension_table<Table>(driver, versioned.c_str());
 }
 
-/// Changing closed lists: by the loader where it knows the calls, else by the driver itself, which offers them by name.
+/// Finds the calls that change closed lists: in the loader if it knows them, else in the driver by name.
 void find_mutable_calls(Npu& npu, const level_zero::Driver& driver) {
   const auto& newer = level_zero::detail::newer();
   if (driver.has(abi::kMutableListExtension) && newer.get_next_command_id && newer.update_mutable_commands) {
@@ -67,7 +67,7 @@ void read_device(Npu& npu) {
     npu.platform = std::to_string(known->number);
     return;
   }
-  // Not one that we know by number, which is then all there is to call it by.
+  // An unknown platform; its number is its only name.
   char text[16];
   std::snprintf(text, sizeof text, "%X", npu.facts.device_id);
   npu.platform = text;
@@ -81,7 +81,7 @@ void read_graph_properties(Npu& npu) {
   npu.max_opset = graph.max_opset;
 }
 
-/// What all NPUs of a driver share.
+/// Reads what all NPUs of a driver share.
 Npu read_driver(const level_zero::Driver& driver) {
   Npu npu;
   const auto graph = driver.extension(abi::kGraphExtension);
@@ -91,7 +91,7 @@ Npu read_driver(const level_zero::Driver& driver) {
     not_found("the driver's graph extension is 1." + std::to_string(abi::minor_of(npu.graph_version)) +
               ", this device needs 1.2 or newer; update the NPU driver");
   npu.graph = table_of<abi::GraphTable>(driver, abi::kGraphExtension, abi::kGraphVersion);
-  if (!npu.graph) not_found("the driver names a graph extension and gives no functions for it");
+  if (!npu.graph) not_found("the driver announces a graph extension but provides no functions");
   npu.profiling = table_of<abi::ProfilingTable>(driver, abi::kProfilingExtension, abi::kProfilingVersion);
   npu.queue_table =
       table_of<abi::CommandQueueNpuTable>(driver, abi::kCommandQueueNpuExtension, abi::kCommandQueueNpuVersion);
@@ -102,7 +102,7 @@ Npu read_driver(const level_zero::Driver& driver) {
   return npu;
 }
 
-/// NPUs of one driver; nothing for drivers of other devices.
+/// Finds the NPUs of one driver; none for drivers of other devices.
 void find_in(const std::shared_ptr<const level_zero::Driver>& driver, std::vector<std::shared_ptr<const Npu>>& found) {
   std::vector<level_zero::Device> devices = level_zero::devices(driver);
   devices.erase(std::remove_if(devices.begin(), devices.end(), [](const auto& device) { return !device.is_npu(); }),
@@ -121,7 +121,7 @@ void find_in(const std::shared_ptr<const level_zero::Driver>& driver, std::vecto
       npu->device = npu->facts.handle;
       npu->own_device = driver_side(npu->device);
       read_device(*npu);
-      // Where lists cannot change, they are recorded anew for other memory: cheaper still than copying it.
+      // Without mutable lists, recording again for other memory is still cheaper than copying.
       npu->imports_system_memory =
           npu->facts.imports_system_memory() && (npu->facts.import_types & abi::kStandardAllocation) != 0;
       read_graph_properties(*npu);
@@ -159,7 +159,7 @@ Abilities Npu::abilities() const {
 
 bool Npu::takes_option(const std::string& key, const std::string& value) const {
   if (!TENON_NPU_HAS(*this, is_option_supported)) {
-    // Compilers from before they could be asked.
+    // Compilers too old for queries.
     static constexpr std::string_view kKnown[] = {"NPU_PLATFORM",         "PERFORMANCE_HINT",
                                                   "PERF_COUNT",           "NPU_COMPILATION_MODE_PARAMS",
                                                   "NPU_COMPILATION_MODE", "INFERENCE_PRECISION_HINT",
@@ -183,7 +183,7 @@ abi::MemoryQuery Npu::memory() const {
 }
 
 const std::vector<std::shared_ptr<const Npu>>& npus() {
-  // Never destroyed: the driver may be gone before static objects are.
+  // Never destroyed: the driver may be unloaded before static objects.
   static std::mutex mutex;
   static auto* all = new std::vector<std::shared_ptr<const Npu>>;
   const std::lock_guard lock(mutex);

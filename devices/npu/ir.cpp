@@ -54,7 +54,7 @@ const char* layout_name(const PartialShape& shape) {
   return shape.size() < std::size(kByRank) ? kByRank[shape.size()] : "BLOCKED";
 }
 
-/// As compilers from before ports had numbers know them: results by the value that they take.
+/// The name that compilers without port numbers use: a result is named after its value.
 std::string name_of(const Node& port) {
   if (port.get_input_size() == 0) return port.get_friendly_name();
   const Output<const Node> value = port.input_value(0);

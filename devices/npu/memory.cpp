@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocating, importing, and finding out where a tensor lies for the device.
+// Allocates, imports, and finds a tensor's address for the device.
 #include <tenon/devices/npu/memory.hpp>
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-/// The system's pages as the device sees them; shared with other tensors over the same ones.
+/// System pages as the device addresses them; shared by all tensors over the same pages.
 class PagesView final : public level_zero::UsmView {
  public:
   PagesView(const Context& context, Access access, void* data, std::shared_ptr<const Block> block)
       : UsmView(context, access, data, data, Block()), block_(std::move(block)) {}
 
  private:
-  std::shared_ptr<const Block> block_;  // Null where somebody else's allocation is used as it is.
+  std::shared_ptr<const Block> block_;  // Null if an existing allocation is used.
 };
 
 Block import_pages(const Npu& npu, void* pages, std::size_t size_bytes) {
@@ -32,22 +32,22 @@ Block import_pages(const Npu& npu, void* pages, std::size_t size_bytes) {
 
 bool on_page(const void* data) { return reinterpret_cast<std::uintptr_t>(data) % kPage == 0; }
 
-/// Whether an address lies in an allocation of this context: such memory is the device's already.
+/// Whether an address is in an allocation of this context: the device can use such memory directly.
 bool is_level_zero(const Npu& npu, const void* data, std::size_t size) {
   const auto facts = level_zero::detail::find_usm(*native_of(npu), data);
   return facts && facts->id != 0 &&
          static_cast<const std::byte*>(data) + size <= static_cast<std::byte*>(facts->base) + facts->size;
 }
 
-/// Which pages of the system are imported: two tensors over the same ones share an import, and it lives as long as
-/// either. @thread any.
+/// The system pages that are imported. Tensors over the same pages share an import, which lives as long as
+/// any of them. @thread any.
 class ImportedPages {
  public:
   struct Found {
     bool is_there = false;
-    std::shared_ptr<const Block> import;  ///< Null where the memory is somebody's own allocation.
+    std::shared_ptr<const Block> import;  ///< Null if the memory is an existing allocation.
   };
-  /// Whether [data, data + size) is the context's already. What another thread is about to free is not.
+  /// Finds whether the context has [data, data + size) already. Ignores what another thread is about to free.
   Found find(const Npu& npu, const void* data, std::size_t size) {
     const auto begin = reinterpret_cast<std::uintptr_t>(data);
     std::unique_lock lock(mutex_);
@@ -63,7 +63,7 @@ class ImportedPages {
         throw Error(Code::kInvalidArgument, "Can not import a memory which is part of an existing allocation");
     const Key key(npu.context, begin);
     std::shared_ptr<const Block> block(new Block(import_pages(npu, data, size)), [this, key](const Block* old) {
-      // Freed before it is forgotten, under the lock, so that nobody imports these pages in between.
+      // Free before erasing, under the lock, so that no thread imports these pages in between.
       const std::lock_guard forget(mutex_);
       delete old;
       entries_.erase(key);
@@ -74,7 +74,7 @@ class ImportedPages {
   }
 
  private:
-  using Key = std::pair<ze_context_handle_t, std::uintptr_t>;  // The same pages may be in several contexts.
+  using Key = std::pair<ze_context_handle_t, std::uintptr_t>;  // The same pages may be imported into several contexts.
   struct Entry {
     std::size_t size;
     std::weak_ptr<const Block> block;
@@ -82,8 +82,8 @@ class ImportedPages {
   static bool overlaps(const Key& key, const Entry& entry, const Npu& npu, std::uintptr_t begin, std::size_t size) {
     return key.first == npu.context && begin < key.second + entry.size && key.second < begin + size;
   }
-  /// The import that covers [begin, begin + size), or null. An import may lose its last owner at any moment, and is the
-  /// driver's until that thread comes to free it, which is waited for.
+  /// The import that covers [begin, begin + size), or null. An import that just lost its last owner is still the
+  /// driver's until that owner's thread frees it; waits for that.
   std::shared_ptr<const Block> find_known(std::unique_lock<std::mutex>& lock, const Npu& npu, std::uintptr_t begin,
                                           std::size_t size) {
     const auto is_dying = [&](const auto& each) {
@@ -119,7 +119,7 @@ Access widest(const Tensor& tensor) {
 
 using Imported = std::variant<std::unique_ptr<level_zero::UsmView>, Refusal>;
 
-/// By the descriptor behind the memory, where there is one that the driver takes.
+/// Imports by the memory's descriptor, if it has one that the driver accepts.
 std::unique_ptr<level_zero::UsmView> import_descriptor(const Npu& npu, const Context& context, const Tensor& tensor,
                                                        std::string& why) {
   const Memory& memory = *tensor.memory();
@@ -137,7 +137,7 @@ std::unique_ptr<level_zero::UsmView> import_descriptor(const Npu& npu, const Con
   }
 }
 
-/// Imports the whole memory, or refuses. The view's data() is the device's address of the memory's first byte.
+/// Imports the whole memory, or refuses. The view's data() is the device's address of the first byte.
 Imported import_memory(const Npu& npu, const Context& context, const Tensor& tensor) {
   const Memory& memory = *tensor.memory();
   std::string why;
@@ -150,14 +150,14 @@ Imported import_memory(const Npu& npu, const Context& context, const Tensor& ten
   if (auto known = imported_pages().find(npu, host, memory.size_bytes()); known.is_there)
     return made(std::move(known.import));
   if (!npu.imports_system_memory)
-    return Refusal{"the NPU's driver takes no memory of the system (" + std::string(abi::kSystemMemoryExtension) +
-                   "), and this is none of its own; use get_tensor() or "
+    return Refusal{"the NPU's driver does not import system memory (" + std::string(abi::kSystemMemoryExtension) +
+                   "), and this memory is not its own; use get_tensor() or "
                    "create_host_tensor()" +
                    (why.empty() ? std::string() : "; " + why)};
   if (!on_page(host) || memory.size_bytes() % kPage != 0 || memory.size_bytes() == 0)
-    return Refusal{"the NPU takes whole pages of the system, and this memory of " +
-                   std::to_string(memory.size_bytes()) + " bytes " +
-                   (on_page(host) ? "does not end on one" : "does not begin on one") +
+    return Refusal{"the NPU imports whole pages of memory, and this memory of " + std::to_string(memory.size_bytes()) +
+                   " bytes " +
+                   (on_page(host) ? "does not end on a page boundary" : "does not begin on a page boundary") +
                    "; use get_tensor(), create_host_tensor() or memory of whole pages"};
   try {
     return made(share_pages(npu, host, memory.size_bytes()));
@@ -250,7 +250,7 @@ std::variant<std::byte*, Refusal> locate(const Npu& npu, const Tensor& tensor, A
     return static_cast<std::byte*>(own->data()) + tensor.offset();
   }
   if (dynamic_cast<const RemoteMemory*>(&memory)) return other_context(tensor);
-  // A tensor that comes over a route of the router is a view of its memory already.
+  // A tensor mapped by the router is already a view of its memory.
   if (const auto* view = dynamic_cast<const level_zero::UsmView*>(tensor.view());
       view && covers(view->access(), access) && in_this_context(view->context()))
     return static_cast<std::byte*>(view->data()) + tensor.offset();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory as the NPU sees it: what the device allocates, and what it takes of others.
+// Memory that the NPU uses: allocated for the device, or imported.
 #pragma once
 
 #include <memory>
@@ -15,40 +15,40 @@ namespace tenon::inline v1::npu_device {
 inline constexpr std::size_t kPage = 4096;
 using Block = level_zero::detail::UsmBlock;
 
-/// The NPU in an application's ze_context: graphs, queues, lists and memory are then made in that one. Never destroys
-/// it.
-/// @return `npu` itself for the ze_context that it is in.
-/// @errors kInvalidArgument: null, or none that serves this NPU (another driver's); what the driver gives.
+/// The NPU in an application's ze_context, used for all its graphs, queues, lists and memory. Never
+/// destroys the ze_context.
+/// @return `npu` itself for its own ze_context.
+/// @errors kInvalidArgument: null, or a ze_context of another driver; those of the driver.
 std::shared_ptr<const Npu> in_context(const std::shared_ptr<const Npu>& npu, ze_context_handle_t context);
 
-/// What the application allocated in this NPU's ze_context at an address, by zeMemAlloc*. Nothing: another's memory,
-/// the system's, or pages that were imported for tensors.
+/// The application's zeMemAlloc* allocation in this NPU's ze_context at an address. nullopt for other contexts' or
+/// system memory, and for pages imported for tensors.
 std::optional<level_zero::detail::UsmFacts> allocation_at(const Npu& npu, const void* data);
 
-/// The context of an NPU's memory: where routes of the router end.
+/// The context of an NPU's memory: the destination of the router's routes.
 const Context& memory_context(const Npu& npu);
 const Ref<level_zero::detail::Native>& native_of(const Npu& npu);
 
-/// New host memory that the device reaches; whole pages. `for_input`: the host only writes it, in order.
+/// Allocates host memory that the device can access; whole pages. `for_input`: the host only writes it, in order.
 /// @errors kResourceExhausted...
 Block allocate_block(const Npu& npu, std::size_t size_bytes, bool for_input);
 inline std::size_t whole_pages(std::size_t size) { return (size + kPage - 1) / kPage * kPage; }
 
-/// The caller's own pages, imported once however many tensors lie in them.
+/// Imports the caller's own pages, once for all tensors in them.
 /// @pre address and size are whole pages.  @errors kInvalidArgument: they overlap another import or allocation without
-/// lying in it; what the driver gives.
+/// lying inside it; those of the driver.
 std::shared_ptr<const Block> share_pages(const Npu& npu, void* data, std::size_t size_bytes);
 
-/// Host tensor in memory of the device's, with room for `capacity_bytes` (0: for itself).
+/// A host tensor in device-accessible memory, with room for `capacity_bytes` (0: its own size).
 Tensor allocate_tensor(const Npu& npu, ElementType type, const Shape& shape, bool for_input,
                        std::size_t capacity_bytes = 0);
 
-/// The address of a tensor's first element for the device, if its memory can be used where it lies; imports it where
-/// that is possible, once for the memory's life.
-/// @param needed_bytes  that must be there from the first element on.
+/// The device's address of a tensor's first element, if its memory can be used in place; imports the memory if
+/// possible, once for its life.
+/// @param needed_bytes  required from the first element on.
 std::variant<std::byte*, Refusal> locate(const Npu& npu, const Tensor& tensor, Access access, std::size_t needed_bytes);
 
-/// The address that the host may use too, for memory of an NPU's context, remote tensors included; else null.
+/// The host-accessible address of memory in an NPU's context, including remote tensors; else null.
 std::byte* mapped_address(const Tensor& tensor);
 
 }  // namespace tenon::inline v1::npu_device

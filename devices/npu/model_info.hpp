@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the device must remember of a compiled model beside the driver's blob.
+// What the device stores about a compiled model in addition to the driver's blob.
 #pragma once
 
 #include <cstdint>
@@ -13,41 +13,41 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// A state of the model: the driver sees a pair of arguments, an input and an output. One of static shape is a variable
-/// of the driver's graph; one of open shape is a port there, with arguments for its extents.
+/// A state of the model: the driver sees an input and an output argument. With a static shape it is a variable of the
+/// driver's graph; with a dynamic one it is a port there, with arguments for its extents.
 struct Variable {
   std::string name;
   element::Type type;
   PartialShape shape;     ///< With upper bounds.
-  Tensor initial;         ///< Packed; empty: zeros, of the least extents.
+  Tensor initial;         ///< Packed; empty: zeros, of the smallest extents.
   bool computed = false;  ///< `initial` comes from ModelInfo::initialisers.
 };
-/// Names of the ports that stand for states of open shape: before the variable's.
+/// Name prefixes of the ports for states of dynamic shape.
 inline constexpr std::string_view kStateIn = "tenon_state_in_", kStateOut = "tenon_state_out_";
 
 struct ModelInfo {
   std::string name;      ///< The model's friendly name.
-  std::string platform;  ///< That it was compiled for.
+  std::string platform;  ///< The platform it was compiled for.
   Ports ports;           ///< As the application sees them.
   std::vector<Variable> variables;
-  /// Makes the first values that depend on the inputs: a result for each, called as its variable. Null: none does.
+  /// Computes the initial values that depend on inputs: one result per variable, with its name. Null: none does.
   std::shared_ptr<const Model> initialisers;
-  /// The driver's graph takes one item at a time of a batch of so many. 0: the batch is the graph's own; kAnyBatch: as
-  /// many as the tensors have.
+  /// The driver's graph takes one item of a batch of this size at a time. 0: the batch is the graph's own;
+  /// kAnyBatch: the tensors decide.
   std::uint32_t batch = 0;
   static constexpr std::uint32_t kAnyBatch = ~0u;
   bool profiled = false;  ///< Compiled with PERF_COUNT.
 };
 
-/// Reads the model's states into `info`. @return the model for the driver: its variables have no first values, which
-/// requests write, and those of open shape are ports. @errors kUnimplemented: a state without upper bounds, or an
-/// initialiser that reads another state.
+/// Reads the model's states into `info`. @return the model for the driver: its variables have no initialisers (requests
+/// write initial values), and those of dynamic shape are ports. @errors kUnimplemented: a state without upper bounds,
+/// or an initialiser that reads another state.
 std::shared_ptr<const Model> take_states(const std::shared_ptr<const Model>& model, ModelInfo& info);
 
-/// What stands behind a blob's header and ports.
+/// What follows a blob's header and ports.
 enum class BlobKind : std::uint32_t {
   kNative = 1,      ///< The driver's own blob.
-  kWeightless = 2,  ///< weightless.hpp: to be compiled again, with weights that are found elsewhere.
+  kWeightless = 2,  ///< weightless.hpp: compiled again on import, with weights found elsewhere.
 };
 
 /// Throws the error (kDataLoss) of a blob that is damaged.
@@ -61,12 +61,12 @@ void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, cons
 struct Blob {
   BlobKind kind = BlobKind::kNative;
   ModelInfo info;
-  Tensor native;  ///< u8; a view of the bytes that were read.
+  Tensor native;  ///< u8; a view of the input bytes.
 };
-/// @param bytes  u8, kept by the result.  @param is_verified  they were compared with a hash already.
-/// @param any_version  takes blobs of other versions of Tenon, as far as the format is the same.
-/// @errors kInvalidArgument: no blob of this device (and what it is, where that can be told); kDataLoss: truncated or
-///         damaged; kFailedPrecondition: of another version.
+/// @param bytes  u8, kept by the result.  @param is_verified  their hash was checked already.
+/// @param any_version  accepts blobs of other Tenon versions with the same format.
+/// @errors kInvalidArgument: not a blob of this device (says what it is, if known); kDataLoss: truncated or damaged;
+///         kFailedPrecondition: of another version.
 Blob read_blob(const Tensor& bytes, bool is_verified, bool any_version);
 
 }  // namespace tenon::inline v1::npu_device

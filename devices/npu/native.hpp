@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of Level Zero from the device: the framework's, and owners of what extensions make.
+// Level Zero calls of the device, and owners of extension handles.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ using level_zero::detail::driver_side;
 using level_zero::detail::Handle;
 using level_zero::detail::Probe;
 
-/// Owner of a handle of an extension; destroyed by the function that its table names.
+/// Owns an extension's handle; destroys it with the function from the extension's table.
 template <typename T>
 class Owned {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPU device beside the CPU device, in one run: tiny inferences, changing tensors, and the time to the first
-// inference cold (FEIL), from the driver's cache, and from CACHE_DIR (FIL). ZE_ENABLE_ALT_DRIVERS names a driver;
-// TENON_BENCH_MODEL a model, else it is a small network.
+// Compares the NPU device with the CPU device: tiny inferences, changing tensors, and the time to the first inference
+// cold (FEIL), with the driver's cache, and with CACHE_DIR (FIL). ZE_ENABLE_ALT_DRIVERS selects a driver,
+// TENON_BENCH_MODEL a model (default: a small network).
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ Core& core() {
   return core;
 }
 
-/// False, and the benchmark skipped with the reason, where there is no such device.
+/// Returns false and skips the benchmark with the reason if the device is missing.
 bool is_here(benchmark::State& state, const char* device) {
   try {
     core().get_property(device, device::full_name);
@@ -61,7 +61,7 @@ void BM_TinyAsyncInference(benchmark::State& state, const char* device) {
 BENCHMARK_CAPTURE(BM_TinyAsyncInference, cpu, "CPU")->UseRealTime();
 BENCHMARK_CAPTURE(BM_TinyAsyncInference, npu, "NPU")->UseRealTime();
 
-/// set_tensor alone, alternating among four buffers that the request knows.
+/// Only set_tensor, alternating among four buffers known to the request.
 void BM_SetTensor(benchmark::State& state, const char* device) {
   if (!is_here(state, device)) return;
   constexpr std::size_t kPage = 4096;
@@ -89,7 +89,7 @@ std::shared_ptr<Model> bench_model() {
   return testing::relu_model({1, 3, 224, 224});
 }
 
-/// Compilation, loading and the first inference.
+/// Compiling, loading and the first inference.
 void BM_FirstInference(benchmark::State& state, const AnyMap& properties) {
   if (!is_here(state, "NPU")) return;
   const auto model = bench_model();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must work on any driver: frames where the driver knows no input stage, deep shapes; and blobs without weights.
+// What must work on any driver: frames without a native input stage, deep shapes; and blobs without weights.
 #include <unistd.h>
 
 #include <fstream>
@@ -75,7 +75,7 @@ TEST_F(Npu, FramesGiveTheSameOnEveryDriver) {
   }
 }
 
-/// What the tests above stand on: such a driver does not take the operation itself.
+/// The assumption of the tests above: such a driver refuses the operation itself.
 TEST_F(Npu, DriversWithoutInputStagesRefuseTheOperation) {
   const auto npu = npu_device::npus().front();
   const auto model = with_input_stage(*relu({1, 3, 32, 32}), "x", pictures().front().options);
@@ -142,7 +142,7 @@ TEST_F(Npu, InputsAndOutputsMayHaveMoreDimensionsThanTheDriversInterface) {
   }
 }
 
-/// y = x * w, [1, 64] by [64, 64], with w of 16 KiB and a model of little else.
+/// y = x * w, [1, 64] by [64, 64], so w has 16 KiB and dominates the model.
 class NpuWeightless : public Npu {
  protected:
   NpuWeightless() : folder_(fs::temp_directory_path() / ("tenon_npu_weightless_" + std::to_string(::getpid()))) {
@@ -291,7 +291,7 @@ TEST_F(Npu, OneInputsLayoutNamesTheBatchForAll) {
     EXPECT_EQ(request.get_output_tensor().shape(), (Shape{batch, 2}));
     EXPECT_THAT(values_of(request.get_output_tensor()), ::testing::Each(3));
   }
-  // Nobody says that axis 0 is a batch, or one input says that it is not: the compiler's business, which wants bounds.
+  // Without a layout, or with one that denies a batch at axis 0, the driver's compiler needs bounds.
   EXPECT_THROW(core.compile_model(model(nullptr, nullptr), "NPU"), Error);
   EXPECT_THROW(core.compile_model(model("NC", "CN"), "NPU"), Error);
 }

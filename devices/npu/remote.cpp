@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of the application's memory and of the device's own, as the NPU uses them.
+// Tensors in application or device memory, as the NPU uses them.
 #include <tenon/core/version.hpp>
 #include <tenon/devices/npu/remote.hpp>
 
@@ -21,7 +21,7 @@ namespace {
 using intel_npu::MemType;
 using intel_npu::TensorType;
 
-/// Says no to growth, in the words that users know; the rest is Tensor's.
+/// Refuses to grow, with OpenVINO's message; otherwise like Tensor.
 class RemoteLease final : public LeaseState {
  public:
   explicit RemoteLease(std::size_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
@@ -38,12 +38,12 @@ class RemoteLease final : public LeaseState {
   std::size_t capacity_bytes_;
 };
 
-/// Memory whose address for the host is hidden, as that of a device's own memory is.
+/// Memory whose host address is hidden, like that of device memory.
 class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
  public:
   struct Made {
-    void* data = nullptr;              ///< For the device.
-    std::shared_ptr<const void> kept;  ///< What owns it, or must live as long.
+    void* data = nullptr;              ///< The device's address.
+    std::shared_ptr<const void> kept;  ///< Its owner, or what must live as long.
     MemType mem_type = MemType::L0_INTERNAL_BUF;
     TensorType tensor_type = TensorType::BINDED;
     bool read_only = false;
@@ -76,7 +76,7 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
     properties.read_only = made.read_only;
     return properties;
   }
-  /// Device memory that has no address for the host: only copies by the device reach it.
+  /// Device memory without a host address: only the device can copy it.
   static bool is_out_of_reach(const Tensor& tensor) {
     return dynamic_cast<const UsmMemory*>(tensor.memory().get()) && !mapped_address(tensor);
   }
@@ -116,7 +116,7 @@ class RemoteUsm final : public level_zero::UsmMemory, public RemoteMemory {
   std::shared_ptr<const void> kept_;
 };
 
-/// A file's bytes in whole pages of this process's own.
+/// A private mapping of a file in whole pages.
 class Mapping {
  public:
   Mapping(const intel_npu::FileDescriptor& file, std::size_t size_bytes) {
@@ -157,7 +157,7 @@ class Mapping {
   std::size_t skipped_ = 0;
 };
 
-/// Pages of a mapping, imported: what the tensor keeps.
+/// Imported pages of a mapping, kept by the tensor.
 struct MappedImport {
   std::shared_ptr<const Mapping> mapping;
   std::shared_ptr<const Block> pages;  // Freed first.
@@ -204,12 +204,12 @@ RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_
   const int fd = static_cast<int>(value);
   struct stat about {};
   if (::fstat(fd, &about) != 0)
-    throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(fd) + " is no open descriptor", "fstat", errno);
-  // A file's own position is its owner's; dma-bufs have none, and tell their size by seeking alone on older kernels.
+    throw Error(Code::kInvalidArgument, "NPU: " + std::to_string(fd) + " is not an open descriptor", "fstat", errno);
+  // Leave a file's position alone; dma-bufs have none, and older kernels tell their size by lseek only.
   const off_t length = S_ISREG(about.st_mode) ? about.st_size : ::lseek(fd, 0, SEEK_END);
   if (!S_ISREG(about.st_mode) && length >= 0) ::lseek(fd, 0, SEEK_SET);
   if (length < 0)
-    throw Error(Code::kInvalidArgument, "NPU: descriptor " + std::to_string(fd) + " is no memory: it has no size",
+    throw Error(Code::kInvalidArgument, "NPU: descriptor " + std::to_string(fd) + " is not memory: it has no size",
                 "lseek", errno);
   if (static_cast<std::size_t>(length) < size)
     throw Error(Code::kOutOfRange, "NPU: descriptor " + std::to_string(fd) + " has " + std::to_string(length) +
@@ -225,7 +225,7 @@ RemoteUsm::Made from_address(const Npu& npu, const AnyMap& params, std::size_t s
   if (!given) throw AssertFailure("Data pointer for importing memory can't be null");
   RemoteUsm::Made made;
   made.data = given;
-  if (const auto own = allocation_at(npu, given)) {  // The application's, in this ze_context: the NPU's already.
+  if (const auto own = allocation_at(npu, given)) {  // The application's, in this ze_context: already accessible.
     const auto offset = static_cast<std::size_t>(static_cast<std::byte*>(given) - static_cast<std::byte*>(own->base));
     if (size > own->size - offset)
       throw Error(Code::kOutOfRange, "NPU: the Level Zero allocation has " + std::to_string(own->size - offset) +

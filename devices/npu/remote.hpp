@@ -11,11 +11,11 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// The ze_context of an NPU, with what tensors are made like where nothing else is said. @thread any.
+/// The ze_context of an NPU, with default parameters for its tensors. @thread any.
 class NpuContext final : public RemoteContextImpl {
  public:
-  /// @param defaults  for the context's tensors; L0_CONTEXT: an application's own ze_context, which it keeps alive.
-  /// @errors kNotFound: a parameter that no tensor has; what in_context() gives.
+  /// @param defaults  for the context's tensors; L0_CONTEXT: a ze_context that the application keeps alive.
+  /// @errors kNotFound: a parameter that tensors do not have; those of in_context().
   NpuContext(std::shared_ptr<const Npu> npu, AnyMap defaults);
   std::string device_name() const override;
   AnyMap params() const override;
@@ -28,11 +28,11 @@ class NpuContext final : public RemoteContextImpl {
   AnyMap defaults_;
 };
 
-/// "NPU", or "NPU.4000.1" for another than the first.
+/// "NPU", or for NPUs other than the first e.g. "NPU.4000.1".
 std::string device_name_of(const Npu& npu);
-/// A tensor in memory of an NPU's context, remote or not.
+/// Whether the tensor is in memory of an NPU's context, remote or not.
 bool lies_on_npu(const Tensor& tensor);
-/// RUNTIME_REQUIREMENTS of what is compiled for a platform.
+/// The RUNTIME_REQUIREMENTS of a model compiled for a platform.
 std::string requirements_of(const Npu& npu, const std::string& platform);
 
 }  // namespace tenon::inline v1::npu_device

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote contexts and tensors: who shares what, what is refused and in which words, what may be closed when.
+// Remote contexts and tensors: sharing, refusals and their messages, and closing early.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -27,13 +27,13 @@ using ::testing::HasSubstr;
 
 class NpuRemote : public Npu {
  protected:
-  /// relu on [1, 1024], strictly without copies.
+  /// A request of relu on [1, 1024] that refuses copies.
   InferRequest request(const RemoteContext& context) {
     return core.compile_model(relu({1, 1024}), context, zero_copy(ZeroCopy::kRequire)).create_infer_request();
   }
 };
 
-/// A file that goes with the test.
+/// A temporary file, deleted after the test.
 class File {
  public:
   explicit File(const std::vector<float>& values, std::size_t offset = 0) {
@@ -72,7 +72,7 @@ TEST_F(NpuRemote, HostMemoryOfTheDeviceIsUsedInPlace) {
   EXPECT_EQ(x.get_params().at("MEM_TYPE").as<MemType>(), MemType::L0_INTERNAL_BUF);
   EXPECT_EQ(x.get_params().at("TENSOR_TYPE").as<TensorType>(), TensorType::INPUT);
   EXPECT_EQ(x.get_params().size(), 3u);
-  // What the handle points to is the memory.
+  // The handle is the memory's address.
   std::fill_n(static_cast<float*>(x.get()), 1024, -1.f);
   static_cast<float*>(x.get())[7] = 7;
   request.set_tensor("x", x);
@@ -115,13 +115,13 @@ TEST_F(NpuRemote, ADescriptorsMemoryIsSharedAndTheDescriptorMayBeClosed) {
 
 TEST_F(NpuRemote, TensorsOverDescriptorsNeedNoRemoteTensor) {
   auto request = this->request(core.get_default_context("NPU"));
-  // Memory that has a descriptor is imported by it, from any framework.
+  // Memory with a descriptor is imported by it, from any framework.
   auto in = cpu::SharedMemory::allocate(4096);
   std::fill_n(static_cast<float*>(in->host()), 1024, 3.f);
   request.set_tensor("x", Tensor(TensorInfo{ElementType::kF32, {1, 1024}, {}}, in));
   request.infer();
   EXPECT_EQ(request.get_tensor("y").data<float>()[1023], 3);
-  // And a dma-buf (or what stands in for one) over a route of the router.
+  // A dma-buf (or its stand-in) is mapped by the router.
   const Context dmabufs = dmabuf::context();
   core.router().add(dmabufs);
   const Tensor buffer(TensorInfo{ElementType::kF32, {1, 1024}, {}}, dmabufs->allocate([] {
@@ -192,7 +192,7 @@ TEST_F(NpuRemote, AFilesBytesAreAnInput) {
   EXPECT_THAT(words({file.path(), 4096}, TensorType::INPUT), HasSubstr("Offset is beyond the end of the file."));
   EXPECT_THAT(words({file.path(), 4}, TensorType::INPUT), HasSubstr("the tensor needs 4096"));
   EXPECT_THAT(words({"/nonexistent/file"}, TensorType::INPUT), HasSubstr("/nonexistent/file"));
-  EXPECT_THAT(words({"/dev/null"}, TensorType::INPUT), HasSubstr("no file of bytes"));
+  EXPECT_THAT(words({"/dev/null"}, TensorType::INPUT), HasSubstr("not a regular file"));
   EXPECT_THAT(error_of([] { FileDescriptor(""); }).what(), HasSubstr("Provided path is empty."));
   auto x = context.create_tensor(element::f32, {1, 1024}, FileDescriptor(file.path()), TensorType::BINDED);
   EXPECT_EQ(x.get_params().at("TENSOR_TYPE").as<TensorType>(), TensorType::INPUT);
@@ -214,11 +214,11 @@ TEST_F(NpuRemote, ParametersAreChecked) {
   EXPECT_THAT(words({{"VA_DEVICE", some}}), HasSubstr("VA_DEVICE"));
   EXPECT_THAT(words({}, {0, 4}), HasSubstr("must have elements"));
   EXPECT_THAT(words({}, {std::size_t{1} << 40, std::size_t{1} << 40}), HasSubstr("too large"));
-  // Texts, as property files have them.
+  // As strings, like in property files.
   RemoteTensor text = context.create_tensor(element::f32, {1, 4}, {{"MEM_TYPE", std::string("L0_INTERNAL_BUF")}});
   EXPECT_TRUE(text.is<ZeroBufferTensor>());
   EXPECT_FALSE(floats({1}, {1}).is<ZeroBufferTensor>());
-  // A context's own parameters are those of its tensors.
+  // A context's own parameters are defaults for its tensors.
   auto inputs =
       core.create_context("NPU", AnyMap{{"MEM_TYPE", MemType::L0_INTERNAL_BUF}, {"TENSOR_TYPE", TensorType::INPUT}});
   EXPECT_EQ(inputs.create_tensor(element::f32, {1, 4}).get_params().at("TENSOR_TYPE").as<TensorType>(),
@@ -338,7 +338,7 @@ TEST_F(NpuRemote, TensorsOfOthersAreRefusedOrRouted) {
   EXPECT_NO_THROW(request.set_tensor("x", same.create_l0_host_tensor(element::f32, {1, 1024})));
   EXPECT_THROW(request.set_tensor("x", same.create_l0_host_tensor(element::f32, {1, 512})), Error);
   EXPECT_THROW(request.set_tensor("x", same.create_l0_host_tensor(element::i32, {1, 1024})), Error);
-  // Another ze_context, whose memory this NPU can't reach: refused under `require` with the way that there would be.
+  // The NPU cannot access another ze_context's memory: `require` refuses it and names the possible route.
   const Context foreign = level_zero::make_context();
   const Tensor theirs = level_zero::allocate(foreign, level_zero::UsmType::kHost, {ElementType::kF32, {1, 1024}, {}});
   EXPECT_THAT(error_of([&] { request.set_tensor("x", theirs); }).what(), HasSubstr("another context"));

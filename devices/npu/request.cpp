@@ -12,7 +12,7 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-/// Where the ledger books outputs whose shape the device told only when they were computed.
+/// The ledger's edge for outputs whose shape is known only after computing.
 EdgeId output_edge() {
   static const EdgeId edge = register_edge("NPU: output of dynamic shape");
   return edge;
@@ -60,7 +60,7 @@ class Request final : public InferRequestImpl, public Pending {
   }
   bool runs_in_caller() const noexcept override { return true; }
   bool is_asynchronous() const noexcept override { return true; }
-  /// Level Zero's queue knows no points of others: the runtime waits for them.
+  /// Level Zero's queue cannot wait for other fence types; the runtime does.
   bool orders_hazards() const noexcept override { return false; }
 
   void start(Inference& inference) override {
@@ -92,7 +92,7 @@ class Request final : public InferRequestImpl, public Pending {
     } catch (...) {
       error = std::current_exception();
     }
-    inference.finish(std::move(error));  // This may be gone now.
+    inference.finish(std::move(error));  // This may be destroyed now.
   }
 
   std::vector<ProfilingInfo> profiling_info() const override {
@@ -109,9 +109,9 @@ class Request final : public InferRequestImpl, public Pending {
 
  private:
   struct OutputSlot {
-    Tensor bound;    ///< What the runtime bound: the user's, or of static shape.
-    Tensor staging;  ///< The device's, where it can't write into the tensor that the user will see.
-    Tensor target;   ///< Of this inference: where staging goes.
+    Tensor bound;    ///< Bound by the runtime: the user's tensor, or one of static shape.
+    Tensor staging;  ///< The device's buffer if it cannot write the user's tensor.
+    Tensor target;   ///< This inference's destination of staging.
   };
 
   static bool profiles_layers(const CompiledModel& owner) {
@@ -121,7 +121,7 @@ class Request final : public InferRequestImpl, public Pending {
   static bool profiles_inferences(const CompiledModel& owner) {
     return owner.settings().profiling && owner.settings().profiling_type == ProfilingType::INFER;
   }
-  /// The shape comes with the inputs of each inference.
+  /// Whether each inference's inputs determine the shape.
   bool is_late(const PortPlan& plan) const {
     return plan.kind == PortPlan::Kind::kBatch && owner_->info().batch == ModelInfo::kAnyBatch;
   }
@@ -166,7 +166,7 @@ class Request final : public InferRequestImpl, public Pending {
     return shape;
   }
 
-  /// How many items this inference has.
+  /// Number of items in this inference.
   std::size_t items() const {
     const std::uint32_t batch = owner_->info().batch;
     if (batch == 0) return 1;
@@ -177,7 +177,7 @@ class Request final : public InferRequestImpl, public Pending {
     return count;
   }
 
-  /// Finds memory for outputs whose shape follows from the inputs, or will be told by the device.
+  /// Finds memory for outputs whose shape the inputs determine or the device will report.
   void prepare_outputs(Inference& inference, std::size_t count) {
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       const PortPlan& plan = owner_->outputs()[i];
@@ -199,7 +199,7 @@ class Request final : public InferRequestImpl, public Pending {
       } else if (plan.kind == PortPlan::Kind::kBounded) {
         const Argument& argument = owner_->graph()->arguments()[plan.argument];
         if (!slot.staging) slot.staging = allocate_tensor(*owner_->npu(), plan.type, argument.shape, false);
-        // The user's own memory, where all that may come fits.
+        // The user's own memory, if the largest result fits.
         auto placed =
             slot.bound ? owner_->place(plan, slot.bound, Access::kWrite) : std::variant<std::byte*, Refusal>(Refusal{});
         if (const auto* data = std::get_if<std::byte*>(&placed); data && slot.bound.is_contiguous())
@@ -210,7 +210,7 @@ class Request final : public InferRequestImpl, public Pending {
     }
   }
 
-  /// First values that depend on the inputs, on the host: once after a reset, whatever driver this is.
+  /// Computes initial values that depend on inputs on the host, once after a reset, for any driver.
   void initialise_states() {
     if (std::none_of(states_.begin(), states_.end(), [](const auto& state) { return state->is_open(); })) return;
     std::vector<Tensor> inputs;
@@ -218,7 +218,7 @@ class Request final : public InferRequestImpl, public Pending {
       std::byte* data = input.is_host_addressable() ? static_cast<std::byte*>(input.data()) : mapped_address(input);
       if (!data)
         throw Error(Code::kFailedPrecondition,
-                    "NPU: a state begins with what the inputs say, and the host can't read " + to_string(input));
+                    "NPU: a state's initial value depends on inputs; the host can't read " + to_string(input));
       inputs.emplace_back(input.element_type(), input.shape(), data, input.byte_strides());
     }
     const Model& initialisers = *owner_->info().initialisers;
@@ -253,7 +253,7 @@ class Request final : public InferRequestImpl, public Pending {
       if (plan.kind == PortPlan::Kind::kBounded) {
         const Shape shape = told_shape(plan);
         slot.target = inference.output(i, shape);
-        if (commands_.binding(plan.argument).tensor.memory() != slot.staging.memory()) continue;  // It lies there.
+        if (commands_.binding(plan.argument).tensor.memory() != slot.staging.memory()) continue;  // Already in place.
         made.set_shape(shape);
       }
       if (!slot.target) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of the NPU: a command list each, bound once and changed only where tensors change.
+// The NPU's requests: each has a command list that is recorded once and changed only where tensors change.
 #pragma once
 
 #include <chrono>
@@ -13,17 +13,17 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// What one argument of the graph is bound to.
+/// The binding of one graph argument.
 struct Binding {
   std::byte* data = nullptr;
-  std::size_t item_bytes = 0;  ///< From one item of the batch to the next.
+  std::size_t item_bytes = 0;  ///< Distance between items of the batch.
   bool has_strides = false;
   abi::ArgumentStrides strides;  ///< In elements, innermost first.
-  Tensor tensor;                 ///< Keeps the memory.
+  Tensor tensor;                 ///< Keeps the memory alive.
   bool changed = true;
 };
 
-/// The command lists of a request, one for each item of the batch that it takes apart, and their fence.
+/// A request's command lists, one for each item of the split batch, and their fence.
 /// @thread one at a time.
 class Commands {
  public:
@@ -36,26 +36,26 @@ class Commands {
   Binding& binding(std::size_t argument) { return bindings_[argument]; }
   void bind(std::size_t argument, const Tensor& tensor, std::byte* data, std::size_t item_bytes,
             const ByteStrides* byte_strides);
-  /// Inferences go to another queue from now on.
+  /// Submits future inferences to another queue.
   void use(Queue queue);
-  /// Brings the lists up to date for `items` and hands them to the queue. @errors what the driver gives; then nothing
-  /// was handed over.
+  /// Updates the lists for `items` and submits them to the queue. @errors those of the driver;
+  /// nothing was submitted then.
   void submit(std::size_t items);
-  /// Waits for the submission's end. @errors kCancelled, kDeadlineExceeded: it may still be running, and its memory is
-  /// kept as far as it is ours to keep; what the driver gives.
+  /// Waits for the submission to end. @errors kCancelled, kDeadlineExceeded: it may still be running, and its memory is
+  /// kept where we own it; those of the driver.
   void wait(const Inference& inference);
-  /// Has the driver end the submission, if it can; wait() tells. @thread any
+  /// Asks the driver to end the submission, if it can; wait() reports the outcome. @thread any
   void cancel() noexcept;
-  /// Of the last submission. @errors what the driver gives.
+  /// Layer times of the last submission. @errors those of the driver.
   std::vector<abi::LayerInfo> layers() const;
-  /// Device time of the last submission, by its own clock. @pre timestamps
+  /// Duration of the last submission on the device's clock. @pre timestamps
   std::chrono::nanoseconds device_time() const;
 
  private:
   struct List {
     Handle<ze_command_list_handle_t> handle;
-    ze_command_list_handle_t own = nullptr;      ///< As the driver knows it.
-    ze_command_list_handle_t mutated = nullptr;  ///< As the calls that change it know it.
+    ze_command_list_handle_t own = nullptr;      ///< The driver's handle.
+    ze_command_list_handle_t mutated = nullptr;  ///< The handle for the calls that change it.
     std::uint64_t command_id = 0;
     bool recorded = false;
   };
@@ -63,11 +63,11 @@ class Commands {
   void update(List& list, std::size_t item);
   void append_timestamp(List& list, std::size_t which);
   bool give_up(const Inference& inference) noexcept;
-  /// After an error: whether the device may still touch memory.
+  /// After an error: whether the device may still access memory.
   bool may_run() const noexcept;
-  /// Waits a moment for what a cancelled inference left running. @return false: it still runs.
+  /// Waits up to `limit` for a cancelled inference that still runs. @return false if it still runs.
   bool settle(std::chrono::nanoseconds limit) noexcept;
-  /// @errors Busy: it runs for longer than a moment.
+  /// @errors Busy: a cancelled inference still runs after a short wait.
   void require_idle();
 
   std::shared_ptr<Graph> graph_;
@@ -80,34 +80,34 @@ class Commands {
   Owned<abi::ProfilingPoolHandle> pool_;
   Owned<abi::ProfilingQueryHandle> query_;
   Tensor stamps_;
-  std::mutex mutex_;  ///< Of lists_ and submitted_, which cancel() reads.
+  std::mutex mutex_;  ///< Guards lists_ and submitted_, which cancel() reads.
   std::size_t submitted_ = 0;
-  std::vector<Tensor> abandoned_;  ///< What was bound to a submission that still runs.
-  int slices_ = 0;                 ///< Since the inference that is waited for was cancelled.
+  std::vector<Tensor> abandoned_;  ///< Tensors that a still running submission uses.
+  int slices_ = 0;                 ///< Wait slices since the current inference was cancelled.
   std::size_t updated_items_ = 0;
-  bool stale_ = false;  ///< An update failed half-way: lists are recorded anew.
+  bool stale_ = false;  ///< An update failed half-way: record all lists again.
   bool running_ = false;
 };
 
-/// A state of a request: a buffer that the graph reads and writes. One of open shape has two, which take turns: what
-/// state() gave is the state until the next inference ends.
+/// A state of a request: a buffer that the graph reads and writes. With a dynamic shape it has two that alternate: the
+/// tensor from state() stays the current state until the next inference ends.
 /// @thread one at a time; nothing while an inference runs.
 class State final : public VariableStateImpl {
  public:
-  /// @param index  Of the compiled model's variables.
+  /// @param index  in the compiled model's variables.
   State(const CompiledModel& owner, std::size_t index);
   std::string name() const override { return variable_.name; }
   Tensor state() const override { return tensor_; }
   void set_state(const Tensor& state) override;
   void reset() override;
 
-  /// Its first value is to be computed before the next inference.
+  /// Whether its initial value must be computed before the next inference.
   bool is_open() const { return is_open_; }
-  /// @param value  Packed. @errors kInvalidArgument: of a shape or type that the state has not.
+  /// @param value  Packed. @errors kInvalidArgument: wrong shape or type.
   void write(const Tensor& value);
-  /// Before an inference.
+  /// Called before an inference.
   void bind(Commands& commands);
-  /// After one, of all states before any advances. @errors kOutOfRange: it outgrew its bounds.
+  /// Called after an inference for all states, before any advances. @errors kOutOfRange: it outgrew its bounds.
   void check_next() const;
   void advance();
 
@@ -118,7 +118,7 @@ class State final : public VariableStateImpl {
 
   Variable variable_;
   CompiledModel::StatePlan plan_;
-  Tensor tensor_, next_;  ///< next_ where is_growing().
+  Tensor tensor_, next_;  ///< next_ is used if is_growing().
   Tensor extents_, next_extents_;
   bool is_open_ = false;
 };

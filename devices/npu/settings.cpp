@@ -46,7 +46,7 @@ void Settings::declare(PropertyTable& table, const Abilities& abilities, const A
   add(table, enable_profiling, profiling, true);
   add(table, npu_device::profiling_type, this->profiling_type, false);
   add<std::int32_t>(table, compilation_num_threads, compilation_threads, true, at_least<std::int32_t>(0));
-  // Requests are the device's streams; 0 alone means something: start_async in the caller's thread.
+  // Requests act as streams; only 0 has an effect: start_async runs in the caller's thread.
   add<streams::Num>(
       table, num_streams, streams, false,
       [](const streams::Num& value) {

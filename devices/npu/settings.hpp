@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the NPU device and of a model compiled for it, and how they are told to the driver's compiler.
+// Settings of the NPU device and of its compiled models, and how they are passed to the driver's compiler.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace tenon::inline v1::npu_device {
 
-/// Who takes a batch apart: the device into inferences of one item, or the driver's compiler.
+/// Who splits a batch: the device, into inferences of one item, or the driver's compiler.
 enum class BatchMode { AUTO, PLUGIN, COMPILER };
 TENON_ENUM_TEXT(BatchMode, "batch mode",
                 {{BatchMode::AUTO, "AUTO"}, {BatchMode::PLUGIN, "PLUGIN"}, {BatchMode::COMPILER, "COMPILER"}})
 
-/// What is measured: each layer, or the inference as a whole.
+/// What is measured: each layer, or the whole inference.
 enum class ProfilingType { MODEL, INFER };
 TENON_ENUM_TEXT(ProfilingType, "profiling type", {{ProfilingType::MODEL, "MODEL"}, {ProfilingType::INFER, "INFER"}})
 
-/// Keys of OpenVINO's device that none of its public headers declares.
+/// Keys of OpenVINO's device that are not in its public headers.
 inline constexpr Property<BatchMode> batch_mode{"NPU_BATCH_MODE"};
 inline constexpr Property<ProfilingType> profiling_type{"NPU_PROFILING_TYPE"};
 inline constexpr Property<bool> disable_version_check{"NPU_DISABLE_VERSION_CHECK"};
@@ -35,7 +35,7 @@ inline constexpr Property<std::int64_t> dma_engines{"NPU_DMA_ENGINES"};
 inline constexpr Property<std::string> compilation_mode{"NPU_COMPILATION_MODE"};
 inline constexpr Property<std::string> backend_compilation_params{"NPU_BACKEND_COMPILATION_PARAMS"};
 
-/// What the driver can do beyond the least: properties for what it lacks are not there.
+/// Optional features of the driver: without one, its properties do not exist.
 struct Abilities {
   bool turbo = false;
   bool workload_type = false;
@@ -43,10 +43,10 @@ struct Abilities {
   bool strides = false;
 };
 
-/// What a user may set.
+/// What users can set.
 struct Settings {
   hint::PerformanceMode mode = hint::PerformanceMode::LATENCY;
-  std::optional<std::uint32_t> num_requests;  ///< Answered as 1 where it was not set.
+  std::optional<std::uint32_t> num_requests;  ///< Reported as 1 if not set.
   hint::Priority priority = hint::Priority::MEDIUM;
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
   element::Type precision = element::f16;
@@ -59,7 +59,7 @@ struct Settings {
   log::Level log_level = log::Level::NO;
   WorkloadType workload = WorkloadType::DEFAULT;
   std::string device_id;
-  std::string platform = "AUTO_DETECT";  ///< Or empty: the device's own.
+  std::string platform = "AUTO_DETECT";  ///< Empty also selects the device's own.
   intel_npu::CompilerType compiler_type = intel_npu::CompilerType::DRIVER;
   std::string compilation_mode_params;
   std::string compilation_mode;
@@ -85,18 +85,18 @@ struct Settings {
   std::string weights_path;
   bool weightless = false;
 
-  /// Keys that were set, and their values as text: what the compiler is told.
+  /// Keys that were set, with their values as text, for the compiler.
   std::map<std::string, std::string> given;
 
-  /// Declares the settings in a table. Properties that `abilities` lacks are left out; what is asked of the device
-  /// (max_tiles, stepping) where nothing was set comes from the functions.
+  /// Declares the settings in a table, except for properties that `abilities` lacks. The functions supply device values
+  /// (max_tiles) for settings that were not set.
   struct Asked {
     std::function<std::int64_t()> max_tiles;
   };
   void declare(PropertyTable& table, const Abilities& abilities, const Asked& asked = {});
 
-  /// Requests that keep the device busy, by the documents' table, but no more than the user says there will be. @param
-  /// platform of the model: "3720", "4000".
+  /// Number of requests that keep the device busy, from the documented table, at most num_requests. @param platform  of
+  /// the model: "3720", "4000".
   std::uint32_t optimal_requests(const std::string& platform) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What settings do where it shows: in the driver's cache, in the objects that are made, in who waits.
+// Visible effects of settings: in the driver's cache, in the objects created, and in which thread waits.
 #include <dlfcn.h>
 
 #include <tenon/core/version.hpp>
@@ -10,7 +10,7 @@ namespace tenon::npu_testing {
 namespace {
 
 int queues_made = 0, lists_made = 0;
-std::uint32_t queue_options = 0;  ///< Of the queue that was made last: what it was asked for beyond the core's.
+std::uint32_t queue_options = 0;  ///< Options of the last queue created, beyond the core's.
 
 template <typename Function>
 Function next(const char* name) {
@@ -20,7 +20,7 @@ Function next(const char* name) {
 }  // namespace
 }  // namespace tenon::npu_testing
 
-// The device is linked into this program, so that its calls come here first.
+// The device is linked into this program, so its calls reach these functions first.
 ze_result_t zeCommandQueueCreate(ze_context_handle_t context, ze_device_handle_t device,
                                  const ze_command_queue_desc_t* descriptor, ze_command_queue_handle_t* queue) {
   namespace abi = tenon::level_zero::abi;
@@ -48,7 +48,7 @@ using ::testing::HasSubstr;
 
 class NpuSettings : public Npu {
  protected:
-  /// Calls that `work` makes.
+  /// Number of calls that `work` makes.
   template <typename Work>
   static long calls_of(const Work& work) {
     constexpr long kMany = 1'000'000;
@@ -56,7 +56,7 @@ class NpuSettings : public Npu {
     work();
     return kMany - level_zero::detail::Probe::countdown.exchange(0);
   }
-  /// Entries in the driver's cache, of which ctest says where it is.
+  /// Number of entries in the driver's cache; ctest sets its folder.
   static std::size_t driver_entries() {
     const char* folder = std::getenv("TENON_NPU_CACHE_DIR");
     if (!folder || !std::filesystem::exists(folder)) return 0;
@@ -200,7 +200,7 @@ TEST_F(NpuSettings, CompiledModelsSayWhereTheyRun) {
 }
 
 TEST_F(NpuSettings, ReleasedMemoryComesBackWithTheNextInference) {
-  // What lies between two steps is the device's own memory.
+  // Intermediate results are in the device's own memory.
   constexpr std::size_t kRows = 256, kColumns = 1024;
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{kRows, kColumns});
   x->output(0).set_names({"x"});

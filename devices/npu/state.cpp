@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States: what the model starts from, what of it the driver sees, and the buffers that a request keeps.
+// States: initial values, the driver's form of the model, and the buffers of a request.
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -14,7 +14,7 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-/// What a node computes without any input of the model; empty where it needs one.
+/// The constant value of an output; empty if it depends on the model's inputs.
 Tensor constant_value(const Output<Node>& value) {
   std::set<const Node*> seen;
   std::vector<const Node*> open{value.get_node()};
@@ -69,7 +69,7 @@ Variable variable_of(const Node& reader) {
   return variable;
 }
 
-/// Readers of each variable, the variables in the order of their first.
+/// Readers of each variable, with the variables ordered by their first reader.
 struct Readers {
   std::vector<std::string> order;
   std::map<std::string, NodeVector> by_variable;
@@ -85,7 +85,7 @@ Readers readers_in(const Model& model) {
   return readers;
 }
 
-/// The driver's form of a model: builds on a clone.
+/// Rewrites a clone of the model for the driver.
 class Rewriter {
  public:
   Rewriter(Model& model, const Readers& readers) : model_(model), readers_(readers) {
@@ -113,7 +113,7 @@ class Rewriter {
     const Output<Node> value = sink == assigned_.end() ? reader->output(0) : sink->second->input_value(0);
     if (sink != assigned_.end() && sink->second->get_output_size() > 0) sink->second->output(0).replace(value);
     if (is_open) {
-      // Of its own, so that the argument has this name and no other's.
+      // A separate node, so that the argument gets exactly this name.
       const auto named = std::make_shared<op::v0::Convert>(value, variable.type);
       named->set_friendly_name(std::string(kStateOut) + variable.name);
       results_.push_back(std::make_shared<op::v0::Result>(named->output(0)));
@@ -166,7 +166,7 @@ State::State(const CompiledModel& owner, std::size_t index)
     : variable_(owner.info().variables[index]), plan_(owner.states()[index]) {
   const auto& arguments = owner.graph()->arguments();
   const Shape largest = variable_.shape.get_max_shape();
-  // What the graph may write can be more than the variable may hold.
+  // The graph may write more than the variable can hold.
   const std::size_t room = std::max(arguments[plan_.input].bytes(), arguments[plan_.output].bytes());
   const auto make = [&] { return allocate_tensor(*owner.npu(), variable_.type, largest, false, room); };
   tensor_ = make();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States on the NPU: first values, resets, and shapes that grow, against the reference interpreter.
+// States on the NPU: initial values, resets, and growing shapes, compared with the reference interpreter.
 #include <tenon/devices/npu/testing/npu.hpp>
 #include <tenon/graph/ops.hpp>
 
@@ -17,7 +17,7 @@ Tensor floats(const Shape& shape, float first, float step = 1) {
   return tensor;
 }
 
-/// y = x + the state, which becomes y.
+/// y = x + state; y is the next state.
 std::shared_ptr<Model> sum_model(const std::function<Output<Node>(const Output<Node>& x)>& initialiser) {
   const Attributes variable{
       {"variable_id", "sum"}, {"variable_shape", PartialShape{1, 2}}, {"variable_type", element::f32}};
@@ -37,7 +37,7 @@ std::shared_ptr<Model> sum_from_inputs() {
   });
 }
 
-/// x's rows come behind the state's, of which there may be `most`; y is all of them.
+/// Appends x's rows to the state's, up to `most`; y is all of them.
 std::shared_ptr<Model> rows_model(std::int64_t most, bool from_inputs) {
   const Attributes variable{{"variable_id", "rows"},
                             {"variable_shape", PartialShape{1, Dimension(0, most), 2}},
@@ -55,7 +55,7 @@ std::shared_ptr<Model> rows_model(std::int64_t most, bool from_inputs) {
 
 class NpuStates : public Npu {
  protected:
-  /// A request, and the judge's variables.
+  /// A request, and the reference's variables.
   struct Client {
     std::shared_ptr<Model> model;
     InferRequest request;
@@ -82,7 +82,7 @@ class NpuStates : public Npu {
       request.query_state().at(0).set_state(value);
     }
   };
-  /// Compiled, and compiled, exported and imported.
+  /// One compiled, and one compiled, exported and imported.
   std::vector<Client> clients(const std::shared_ptr<Model>& model) {
     auto compiled = core.compile_model(model, "NPU");
     std::stringstream blob;
@@ -98,7 +98,7 @@ TEST_F(NpuStates, StartFromAConstantAgainWhenTheyAreReset) {
   });
   for (Client& client : clients(model)) {
     client.step(floats({1, 2}, 1));
-    client.step(floats({1, 2}, -12, -11));  // All zeros are a value.
+    client.step(floats({1, 2}, -12, -11));  // Here zeros are a value, not a reset.
     client.step(floats({1, 2}, 3));
     client.reset();
     client.step(floats({1, 2}, 5));
@@ -177,7 +177,7 @@ TEST_F(NpuStates, AreCopiedNowhere) {
     for (int i = 0; i < 19; ++i) request.infer();
     const std::uint64_t copied = request.ledger().total().copied;
     request.infer();
-    // Of open shape: the input, which lies in less memory than the bound, and the output, whose shape comes with it.
+    // Dynamic shapes copy the input, whose memory is smaller than the bound, and the output, whose shape comes late.
     const std::uint64_t ports = shape.size() == 2 ? 0 : 8 + request.get_tensor("y").size_bytes();
     EXPECT_LE(request.ledger().total().copied - copied, ports);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ov::Any to tenon::Any and back, and OpenVINO's exceptions to Tenon's.
+// Converts between ov::Any and tenon::Any, and OpenVINO's exceptions to Tenon's.
 #include <tenon/devices/openvino/native.hpp>
 
 #include <tuple>
@@ -15,7 +15,7 @@
 namespace tenon::inline v1::openvino_device {
 namespace {
 
-/// Sets `result` when the value is one of these types.
+/// Sets `result` if the value has one of these types.
 template <typename... Types>
 bool take_same(const ov::Any& value, Any& result) {
   return ((value.is<Types>() && (result = Any(value.as<Types>()), true)) || ...);
@@ -32,7 +32,7 @@ PropertyMutability mutability_of(const ov::PropertyName& name) {
 std::string text_of(const ov::Any& value) {
   try {
     return value.as<std::string>();
-  } catch (const std::exception&) {  // An object without a text: its type is all there is to say.
+  } catch (const std::exception&) {  // Not printable: only its type is known.
     return std::string("<") + value.type_info().name() + ">";
   }
 }
@@ -102,7 +102,7 @@ void rethrow(const char* call, const std::string& what) {
   } catch (const ov::NotImplemented& error) {
     throw NotImplemented(what + " by OpenVINO (" + call + "): " + error.what());
   } catch (const ov::Exception& error) {
-    // OpenVINO has no class for it.
+    // OpenVINO has no exception class for it.
     const std::string words = error.what();
     if (words.find("Unsupported property") != words.npos || words.find("NotFound") != words.npos)
       throw Error(Code::kNotFound, "OPENVINO: " + what + ": " + words, call, -1);

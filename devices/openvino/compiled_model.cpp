@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that OpenVINO compiled: properties, export, which tensors it takes where they lie.
+// A model compiled by OpenVINO: properties, export, and which tensors it uses in place.
 #include <tenon/devices/openvino/compiled_model.hpp>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ std::shared_ptr<op::v0::Parameter> parameter_like(const ov::Output<const ov::Nod
 }  // namespace
 
 Ports ports_of(const ov::CompiledModel& native) {
-  // Parameters stand for what the blob computes: a model of them is what Ports reads.
+  // Ports needs a model: parameters stand for the results that the blob computes.
   ParameterVector parameters;
   ResultVector results;
   for (const auto& port : native.inputs()) parameters.push_back(parameter_like(port));
@@ -61,7 +61,7 @@ CompiledModel::CompiledModel(Ports ports, Source source, ov::CompiledModel nativ
       native_device_(std::move(native_device)) {
   try {
     profiles_ = native_.get_property(enable_profiling.name()).as<bool>();
-  } catch (const std::exception&) {  // A device that does not tell does not profile.
+  } catch (const std::exception&) {  // Without the property, no profiling.
   }
   try {
     stream_count_ = std::max(1u, native_.get_property(optimal_number_of_infer_requests.name()).as<unsigned>());
@@ -87,7 +87,7 @@ std::optional<Refusal> CompiledModel::refuses(const Tensor& tensor, std::optiona
   return std::nullopt;
 }
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
-  // The input stage reads the decoder's rows where they lie.
+  // The input stage reads the decoder's rows in place.
   if (split().inputs.at(index).stage >= 0 && tensor.is_host_addressable()) return std::nullopt;
   return refuses(tensor, CompiledModelImpl::refuses_input(index, tensor));
 }
@@ -96,7 +96,7 @@ std::optional<Refusal> CompiledModel::refuses_output(std::size_t index, const Te
 }
 
 Any CompiledModel::get_property(const std::string& name) const {
-  // The name of the model that was given to us, which a blob may have lost.
+  // The original model's name, which a blob may have lost.
   if (name == model_name.name() && !source_.name.empty()) return Any(source_.name);
   try {
     if (name == execution_devices.name()) {

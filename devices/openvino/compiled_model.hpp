@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that OpenVINO compiled, and where its inputs come from.
+// A model compiled by OpenVINO, and the sources of its inputs.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace tenon::inline v1::openvino_device {
 
 class CompiledModel final : public CompiledModelImpl, public std::enable_shared_from_this<CompiledModel> {
  public:
-  /// What a model was before OpenVINO took it.
+  /// The original model's facts.
   struct Source {
     SplitModel split;
     std::map<std::string, std::string> types;  ///< Friendly name to operation type, for profiles.
@@ -26,7 +26,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   CompiledModel(Ports ports, Source source, ov::CompiledModel native, std::string native_device);
 
   std::unique_ptr<InferRequestImpl> create_request() override;
-  /// Only models with input stages run on the runtime's threads: the rest has OpenVINO's own queue.
+  /// Only models with input stages run on the runtime's threads; others use OpenVINO's queue.
   std::size_t stream_count() const override { return stream_count_; }
   std::optional<Refusal> refuses_input(std::size_t index, const Tensor& tensor) const override;
   std::optional<Refusal> refuses_output(std::size_t index, const Tensor& tensor) const override;
@@ -51,7 +51,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   bool profiles_ = false;
 };
 
-/// Ports of a model that came as a blob: names, types and shapes as OpenVINO gives them.
+/// Ports of an imported blob: names, types and shapes as OpenVINO reports them.
 Ports ports_of(const ov::CompiledModel& native);
 
 /// One request; see request.cpp.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The devices of an installed OpenVINO: names, properties, compilation, and the module's factory.
+// The devices of an installed OpenVINO: names, properties, compiling, and the module's factory.
 #include <algorithm>
 #include <istream>
 #include <mutex>
@@ -18,14 +18,14 @@
 namespace tenon::inline v1::openvino_device {
 namespace {
 
-/// OpenVINO's devices by their own names ("CPU", "GPU.0"): ids of one device, so that none of them can be taken for
-/// Tenon's own. Without an id, CPU is meant, or the first where there is none.
+/// OpenVINO's devices by their own names ("CPU", "GPU.0"), as ids of one device, which cannot be confused with Tenon's
+/// own. Without an id, it is the CPU, or the first device if there is no CPU.
 class OpenVinoDevice final : public Device {
  public:
   ~OpenVinoDevice() override {
     try {
       keep_plugins_loaded();
-    } catch (const std::bad_alloc&) {  // Then they go as OpenVINO lets them.
+    } catch (const std::bad_alloc&) {  // Then OpenVINO may unload them.
     }
   }
   std::string name() const override { return "OPENVINO"; }
@@ -103,11 +103,11 @@ class OpenVinoDevice final : public Device {
       for (const auto& [name, value] : rest) before[name] = core_.get_property(device, name);
       core_.set_property(device, to_native(rest));
     } catch (...) {
-      // OpenVINO sets one after the other: those before the bad one are taken back.
+      // OpenVINO sets them one by one: restore those set before the invalid one.
       const std::exception_ptr error = std::current_exception();
       try {
         core_.set_property(device, before);
-      } catch (const std::exception&) {  // The first failure is the one to tell.
+      } catch (const std::exception&) {  // Report the first failure.
       }
       try {
         std::rethrow_exception(error);
@@ -137,7 +137,7 @@ class OpenVinoDevice final : public Device {
   }
 
  private:
-  /// OpenVINO's name for the device that DEVICE_ID means, which is taken out. @errors kUnavailable: not present.
+  /// OpenVINO's name for the device in DEVICE_ID, which is removed. @errors kUnavailable: not present.
   std::string take_device(AnyMap& properties) const {
     const std::vector<std::string> ids = available_ids();
     if (const auto id = properties.find(device::id.name()); id != properties.end()) {
@@ -155,7 +155,7 @@ class OpenVinoDevice final : public Device {
     return std::find(ids.begin(), ids.end(), "CPU") != ids.end() ? "CPU" : ids.front();
   }
 
-  /// What OpenVINO lists for the device, completed by what Tenon asks of every device.
+  /// OpenVINO's list for the device, plus what Tenon requires of every device.
   std::vector<PropertyName> names_of(const std::string& device) const {
     auto names = from_native(core_.get_property(device, supported_properties.name())).as<std::vector<PropertyName>>();
     for (const PropertyName& needed : {PropertyName(supported_properties), PropertyName(available_devices),
@@ -164,7 +164,7 @@ class OpenVinoDevice final : public Device {
     }
     return names;
   }
-  /// @errors kNotFound: OpenVINO does not list one of them. OpenVINO itself has no exception class for it.
+  /// @errors kNotFound: OpenVINO does not list one of them; it has no exception class for that.
   void check_listed(const std::string& device, const AnyMap& properties) const {
     const auto names = names_of(device);
     for (const auto& [name, value] : properties) {
@@ -183,7 +183,7 @@ class OpenVinoDevice final : public Device {
     }
   }
 
-  /// The model as OpenVINO's, by an IR in memory whose weights it reads where they lie.
+  /// Converts the model for OpenVINO, through an in-memory IR whose weights it reads in place.
   std::shared_ptr<ov::Model> to_native_model(const Model& model) const {
     const SerializedModel ir = serialize(model);
     try {
@@ -227,14 +227,14 @@ class OpenVinoDevice final : public Device {
     return std::make_shared<CompiledModel>(Ports::of(*model), std::move(source), std::move(compiled), device);
   }
 
-  /// Called when compilation failed: names the nodes that are the reason, if they are.
+  /// Called after a failed compilation: names unsupported nodes if they are the reason.
   void check_supported(const SplitModel& parts, const std::string& device, const AnyMap& properties) const {
     std::string missing;
     try {
       const SupportedOpsMap supported = query_native(parts, device, properties);
       for (const auto& node : parts.rest->get_ordered_ops())
         if (!supported.count(node->get_friendly_name())) missing += (missing.empty() ? "" : ", ") + node->describe();
-    } catch (const std::exception&) {  // Then OpenVINO's own words are the better ones.
+    } catch (const std::exception&) {  // Then OpenVINO's own message is better.
       return;
     }
     if (!missing.empty())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenVINO's devices as the runtime sees them: names beside Tenon's own, properties, tensors in place, states, blobs,
-// and agreement with the CPU device. What every device must do is in tests/device_conformance.
+// OpenVINO's devices through the runtime: names beside Tenon's own, properties, tensors in place, states, blobs, and
+// agreement with the CPU device. tests/device_conformance has what every device must do.
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -35,7 +35,7 @@ Tensor pattern(const Shape& shape, float phase = 0) {
   return tensor;
 }
 
-/// Two inputs and two outputs of different types and shapes, so that a mixed-up order shows.
+/// Two inputs and two outputs of different types and shapes, so that a wrong order is detected.
 std::shared_ptr<Model> two_by_two(PartialShape shape = PartialShape{2, 3}) {
   auto a = std::make_shared<op::v0::Parameter>(element::f32, shape);
   auto b = std::make_shared<op::v0::Parameter>(element::i32, PartialShape{3});
@@ -46,7 +46,7 @@ std::shared_ptr<Model> two_by_two(PartialShape shape = PartialShape{2, 3}) {
   sum->output(0).set_names({"sum"});
   auto twice = std::make_shared<op::v1::Add>(b->output(0), b->output(0));
   twice->output(0).set_names({"twice"});
-  // The results in the order that is not the inputs'.
+  // The results are not in the inputs' order.
   return std::make_shared<Model>(OutputVector{twice->output(0), sum->output(0)}, ParameterVector{b, a}, "two_by_two");
 }
 
@@ -66,7 +66,7 @@ TEST(OpenVinoDevice, PluginsThatRanStayLoadedWhenTheCoreGoes) {
     before = loaded();
   }
   EXPECT_GE(before.size(), 2u);
-  EXPECT_EQ(loaded(), before) << "threads and exceptions of theirs may outlive the Core";
+  EXPECT_EQ(loaded(), before) << "plugins' threads and exceptions may outlive the Core";
 }
 
 TEST(OpenVinoDevice, StandsBesideTenonsOwnAndShadowsNone) {
@@ -149,7 +149,7 @@ TEST(OpenVinoDevice, DynamicOutputsAreCopiedAndBooked) {
     ASSERT_EQ(sum.shape(), (Shape{rows, 3}));
     for (std::size_t i = 0; i < sum.element_count(); ++i) EXPECT_FLOAT_EQ(sum.data<float>()[i], a.data<float>()[i] + 7);
   }
-  EXPECT_EQ(request.ledger().total().copied, (4u + 2u) * 3 * 4) << "the bytes of the dynamic output, and no others";
+  EXPECT_EQ(request.ledger().total().copied, (4u + 2u) * 3 * 4) << "only the dynamic output's bytes";
 }
 
 TEST(OpenVinoDevice, BlobsGoOutAndIn) {
@@ -173,7 +173,7 @@ TEST(OpenVinoDevice, BlobsGoOutAndIn) {
 }
 
 TEST(OpenVinoDevice, KeepsStateBetweenInferences) {
-  // An accumulator: what is read is assigned back plus the input.
+  // An accumulator: assigns the value read plus the input.
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
   auto zero = op::v0::Constant::create(element::f32, Shape{1, 2}, {0, 0});
   const auto read = make_node(
@@ -224,7 +224,7 @@ TEST(OpenVinoDevice, MayBeDroppedInItsOwnCallback) {
 }
 
 TEST(OpenVinoDevice, ManyStartsFromWaitersLoseNoCallback) {
-  // OpenVINO takes its callback out while it calls it: a start from another thread in that moment must have one too.
+  // OpenVINO removes the callback while calling it; a start from another thread at that moment needs one too.
   Core core;
   auto request = core.compile_model(two_by_two(), kDevice).create_infer_request();
   for (int i = 0; i < 3000; ++i) {

@@ -62,14 +62,14 @@ NodeVector stages_of(const Model& model) {
   return stages;
 }
 
-/// The node of `model` that was copied from one of the same name.
+/// The node in `model` that was copied from the one with this name.
 std::shared_ptr<Node> find(const Model& model, const std::string& name) {
   for (const auto& node : model.get_ordered_ops())
     if (node->get_friendly_name() == name) return node;
   throw Error(Code::kInternal, "OPENVINO: a copy of the model has no node " + name);
 }
 
-/// The stage alone, with its planes as inputs.
+/// A model of only the stage, with its planes as inputs.
 std::shared_ptr<Model> stage_model(const Model& model, const std::string& name) {
   const auto copy = model.clone();
   const auto stage = find(*copy, name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps OpenVINO's libraries where they are once they have run.
+// Keeps OpenVINO's libraries loaded once they have run.
 #include <dlfcn.h>
 #include <link.h>
 
@@ -13,7 +13,7 @@ namespace tenon::inline v1::openvino_device {
 
 void keep_plugins_loaded() {
   std::vector<std::string> plugins;
-  // Loading from within the walk would wait for the walk's own lock.
+  // dlopen inside the walk would wait for the walk's own lock.
   ::dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* found) {
         const std::string_view path = object->dlpi_name ? object->dlpi_name : "";
@@ -23,7 +23,7 @@ void keep_plugins_loaded() {
       },
       &plugins);
   for (const std::string& path : plugins) {
-    // Its mark stays when the handle goes.
+    // The NODELETE mark outlives the handle.
     if (void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE)) ::dlclose(library);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote tensors pass through: what a user makes of OPENVINO.GPU's context is an ov::RemoteTensor.
+// Passes remote tensors through: those created by OPENVINO.GPU's context are ov::RemoteTensor objects.
 #include <tenon/devices/openvino/remote.hpp>
 
 #include <tenon/devices/openvino/native.hpp>
@@ -10,14 +10,14 @@
 namespace tenon::inline v1::openvino_device {
 namespace {
 
-/// An ov::RemoteTensor that the runtime knows as remote.
+/// An ov::RemoteTensor that the runtime treats as remote.
 class DeviceMemory final : public openvino::TensorMemory, public RemoteMemory {
  public:
   using openvino::TensorMemory::TensorMemory;
   std::string device_name() const override { return full_name(remote().get_device_name()); }
   AnyMap remote_params() const override { return from_native(remote().get_params()); }
   void copy_from(const Tensor& self, const Tensor& source) override {
-    // OpenVINO would give the remote tensor the source's shape, under all who share it.
+    // OpenVINO would change the remote tensor's shape to the source's, for all its users.
     if (!source || source.element_type() != self.element_type() || source.shape() != self.shape())
       throw Error(Code::kInvalidArgument, "OPENVINO: copying " + (source ? to_string(source) : "an empty tensor") +
                                               " into " + to_string(self) + ": type and shape must be the same");
@@ -70,7 +70,7 @@ class DeviceContext final : public RemoteContextImpl {
   Tensor create_host_tensor(element::Type type, const Shape& shape) override {
     try {
       const ov::Tensor made = native_.create_host_tensor(native_type(type), {shape.begin(), shape.end()});
-      // Memory that the host reaches without being an ordinary tensor is remote to OpenVINO too.
+      // Host-accessible memory that is not an ordinary tensor is remote to OpenVINO too.
       return openvino::wrap(made);
     } catch (...) {
       rethrow("ov::RemoteContext::create_host_tensor", "a host tensor " + to_string(shape) + " of " + native_device_);
@@ -96,7 +96,7 @@ std::shared_ptr<RemoteContextImpl> make_context(ov::RemoteContext native, const 
 
 const ov::RemoteContext& native_of(const RemoteContextImpl& context) {
   if (const auto* ours = dynamic_cast<const DeviceContext*>(&context)) return ours->native();
-  throw Error(Code::kInvalidArgument, "OPENVINO: a context of " + context.device_name() + " is none of OpenVINO's");
+  throw Error(Code::kInvalidArgument, "OPENVINO: a context of " + context.device_name() + " is not one of OpenVINO's");
 }
 
 bool in_context_of(const Tensor& tensor, const std::string& native_device) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenVINO's remote contexts and tensors as the runtime's.
+// Wraps OpenVINO's remote contexts and tensors for the runtime.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Remote tensors through OPENVINO.GPU: made from its context, used where they lie, told apart from other contexts'.
-// Runs where OpenVINO finds a GPU, or something that passes for one.
+// Remote tensors through OPENVINO.GPU: created by its context, used in place, distinguished from other contexts'.
+// Runs if OpenVINO finds a GPU, or a device that claims to be one.
 #include <chrono>
 #include <cmath>
 #include <memory>
@@ -26,8 +26,8 @@ std::shared_ptr<Model> relu(const Shape& shape) {
   return std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "relu");
 }
 
-/// What comes out of `tensor`, once it is 0, 1, 2...: bare OpenVINO, too, may return from a copy into USM memory before
-/// it is done (seen on Intel's CPU runtime behind a layer that calls it a GPU).
+/// Whether `tensor` reads 0, 1, 2... Retries, since even plain OpenVINO may return from a copy into USM memory too
+/// early (seen on Intel's CPU runtime behind a layer that calls it a GPU).
 bool counts_up(RemoteTensor& tensor, Tensor back) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   do {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ov::InferRequest under the runtime: tensors bound where they lie, runs on OpenVINO's own queue.
+// An ov::InferRequest behind the runtime: tensors bound in place, runs on OpenVINO's own queue.
 #include <atomic>
 #include <thread>
 
@@ -75,11 +75,11 @@ class Request final : public InferRequestImpl {
   }
 
   ~Request() override {
-    // OpenVINO's destructor waits for its callbacks, also for the one that it may be called from.
+    // OpenVINO's destructor waits for its callbacks, even for one that calls it.
     if (callback_thread_.load() != std::this_thread::get_id()) return;
     try {
       auto native = std::make_unique<ov::InferRequest>(std::move(native_));
-      // Where no thread is to be had it stays for ever: here it would wait for itself.
+      // Without a thread it is leaked: here it would wait for itself.
       std::thread([last = native.release()] { delete last; }).detach();
     } catch (const std::exception&) {
     }
@@ -98,7 +98,7 @@ class Request final : public InferRequestImpl {
     bound_inputs_[index] = tensor;
   }
   void bind_output(std::size_t index, const Tensor& tensor) override {
-    // Only OpenVINO knows the shape of a dynamic output, after the inference: it is taken from OpenVINO's tensor then.
+    // Only OpenVINO knows a dynamic output's shape, after the inference: read it from OpenVINO's tensor then.
     if (owner_->ports().outputs.at(index).get_partial_shape().is_dynamic()) return;
     if (is_same(bound_outputs_[index], tensor)) return;
     try {
@@ -124,18 +124,18 @@ class Request final : public InferRequestImpl {
     has_run_ = true;
   }
 
-  /// Input stages run on a thread of the runtime: OpenVINO's queue has no place for them.
+  /// Input stages run on a runtime thread: OpenVINO's queue cannot run them.
   bool is_asynchronous() const noexcept override { return stages_.empty(); }
-  /// ov::InferRequest::infer() runs in the caller's thread, without the hand-off that start_async() and wait() cost.
+  /// ov::InferRequest::infer() runs in the caller's thread, without the cost of start_async() and wait().
   bool runs_in_caller() const noexcept override { return true; }
-  /// OpenVINO knows nothing of our timelines.
+  /// OpenVINO does not know our timelines.
   bool orders_hazards() const noexcept override { return false; }
 
   void start(Inference& inference) override {
     has_run_ = false;
     current_ = &inference;
     try {
-      // Set anew each time: while OpenVINO calls it, it has none, and may be started by another thread.
+      // Set every time: OpenVINO removes it during the call, when another thread may start the request.
       native_.set_callback([this](std::exception_ptr error) { finish(std::move(error)); });
       native_.start_async();
     } catch (...) {
@@ -147,7 +147,7 @@ class Request final : public InferRequestImpl {
   void cancel() noexcept override {
     try {
       native_.cancel();
-    } catch (const std::exception&) {  // A hint: what runs to its end is over too.
+    } catch (const std::exception&) {  // Only a hint: an inference that completes is finished too.
     }
   }
 
@@ -181,7 +181,7 @@ class Request final : public InferRequestImpl {
     return bound && tensor && bound.memory() == tensor.memory() && bound.offset() == tensor.offset() &&
            bound.lease() == tensor.lease() && bound.info() == tensor.info();
   }
-  /// What stands in for memory that the runtime takes away again.
+  /// Replaces memory that the runtime takes back.
   static ov::Tensor placeholder(const Output<const Node>& port) {
     const ov::element::Type type(openvino::to_native(port.get_element_type()).value());
     ov::Shape shape;
@@ -201,7 +201,7 @@ class Request final : public InferRequestImpl {
     }
   }
 
-  /// OpenVINO's callback. The request may be gone when Inference::finish() returns.
+  /// OpenVINO's callback. The request may be destroyed when Inference::finish() returns.
   void finish(std::exception_ptr error) noexcept {
     Inference& inference = *std::exchange(current_, nullptr);
     if (error) {

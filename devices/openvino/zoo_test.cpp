@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The zoo's models on OpenVINO's CPU through Tenon, beside Tenon's own CPU device; and a module whose OpenVINO is gone.
+// The zoo's models on OpenVINO's CPU through Tenon and on Tenon's own CPU device; and a module without its OpenVINO.
 #include <unistd.h>
 
 #include <cmath>
@@ -31,13 +31,13 @@ std::set<fs::path> zoo() {
   for (fs::directory_iterator entry(folder ? folder : "", ignored), end; !ignored && entry != end;
        entry.increment(ignored)) {
     if (entry->path().extension() == ".onnx") found.insert(entry->path());
-    // A full IR's weights are halves, which devices unpack where they like.
+    // A full IR stores f16 weights, which devices convert at different points.
     if (entry->path().extension() == ".xml") found.insert(entry->path());
   }
   return found;
 }
 
-/// Values that mean something to every port: small integers are tokens and masks, others lie around zero.
+/// Values valid for every port: small integers for tokens and masks, others around zero.
 void fill(const Tensor& tensor, unsigned seed) {
   const auto random = [&] { return (seed = seed * 1664525u + 1013904223u) >> 8; };
   for (std::size_t i = 0; i < tensor.element_count(); ++i) {
@@ -80,7 +80,7 @@ TEST(OpenVinoZoo, AgreesWithTenonsCpuAndCopiesNothing) {
       const Agreement a = agreement(actual, expected);
       std::printf("%s, output %zu: 1 - cosine %.1e, max relative error %.1e\n", path.filename().c_str(), i,
                   1 - a.cosine, a.max_relative_error);
-      // A sum that lies between two of 256 steps may be rounded to either.
+      // A sum half-way between two of 256 steps may round either way.
       const bool has_8_bits = path.stem().string().find("_int8") != std::string::npos;
       EXPECT_GE(a.cosine, has_8_bits ? 0.98 : 0.99999);
       EXPECT_LE(a.max_relative_error, has_8_bits ? 0.25 : 1e-3);
@@ -89,7 +89,7 @@ TEST(OpenVinoZoo, AgreesWithTenonsCpuAndCopiesNothing) {
   }
 }
 
-/// All real outputs of one inference, one behind the other.
+/// All real outputs of one inference, concatenated.
 std::vector<float> outputs_of(Core& core, const fs::path& path, const std::string& device, element::Type precision) {
   auto request = core.compile_model(path, device, hint::inference_precision(precision)).create_infer_request();
   const auto inputs = request.get_compiled_model().inputs();
@@ -143,7 +143,7 @@ TEST(OpenVinoModule, WithoutItsLibraryIsUnavailableByNameAndDisturbsNoOther) {
   std::ifstream in(fs::path(folder) / "libtenon_device_openvino.so", std::ios::binary);
   std::string bytes{std::istreambuf_iterator<char>(in), {}};
   ASSERT_FALSE(bytes.empty());
-  // The same module, asking for a library that no machine has.
+  // The same module, changed to need a library that no machine has.
   const std::string wanted = "libopenvino.so.", missing = "libopenvinX.so.";
   const auto at = bytes.find(wanted);
   ASSERT_NE(at, std::string::npos);

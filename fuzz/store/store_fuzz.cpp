@@ -137,10 +137,10 @@ void write_cpu_seeds(const std::string& folder) {
   const auto fixed = small_network(PartialShape{1, 32, 2, 2});
   std::ostringstream prepared, open, weightless;
   using Kind = engine::Blob::Kind;
-  const auto write = [](std::ostream& stream, Kind kind, engine::PreparedModel model) {
+  const auto write = [](std::ostream& stream, Kind kind, engine::PackedModel model) {
     engine::write_blob(stream, {kind, "small", ElementType::kF32, std::move(model)});
   };
-  write(prepared, Kind::kPrepared, engine::prepare_again(*engine::Plan::compile(fixed)));
+  write(prepared, Kind::kPrepared, engine::packed_model_of(*engine::Plan::compile(fixed)));
   write(open, Kind::kModel, {small_network(PartialShape{Dimension(), 32, 2, 2}), {}});
   write(weightless, Kind::kWeightless, {fixed, {}});
   for (const auto& [name, blob] :

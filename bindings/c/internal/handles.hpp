@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is behind the opaque handles, and how one is told from memory that is none.
+// The objects behind opaque handles, and how invalid handles are detected.
 #pragma once
 
 #include <tenon/bindings/c/tenon.h>
@@ -15,14 +15,14 @@
 
 namespace tenon::c {
 
-/// FNV-1a: a number per type name.
+/// FNV-1a: a number for a type name.
 constexpr std::uint64_t tag_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3u;
   return hash;
 }
 
-/// Base of every handle: its first word says what it is, and no longer does once it is freed.
+/// Base of every handle: its first word identifies the type and is cleared when it is freed.
 template <typename Self>
 struct Handle {
   std::uint64_t tag = tag_of(Self::kType);
@@ -73,7 +73,7 @@ struct tenon_model : tenon::c::Handle<tenon_model> {
   static constexpr const char* kType = "tenon_model_t";
   explicit tenon_model(std::shared_ptr<tenon::Model> from);
   std::shared_ptr<tenon::Model> value;
-  std::vector<std::string> input_names, output_names;  ///< What tenon_port_info_t.name points to.
+  std::vector<std::string> input_names, output_names;  ///< tenon_port_info_t.name points to these.
 };
 struct tenon_remote_context : tenon::c::Handle<tenon_remote_context> {
   static constexpr const char* kType = "tenon_remote_context_t";
@@ -108,7 +108,7 @@ struct tenon_device_versions : tenon::c::Handle<tenon_device_versions> {
   };
   std::vector<Entry> values;
 };
-// Calls that their C++ classes make on non-const objects change nothing that a C caller sees: `mutable`.
+// `mutable`: these calls do not change what C callers see, but are non-const in C++.
 struct tenon_infer_request : tenon::c::Handle<tenon_infer_request> {
   static constexpr const char* kType = "tenon_infer_request_t";
   explicit tenon_infer_request(tenon::InferRequest from) : value(std::move(from)) {}

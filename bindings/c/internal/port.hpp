@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports by position, of models and compiled models alike.
+// Ports by position, for models and compiled models.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace tenon::c {
 
-/// A tensor name, else the node's.
+/// A tensor name, else the node's name.
 template <typename Ports>
 std::vector<std::string> names_of(const Ports& ports) {
   std::vector<std::string> names;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A C release callback as an owner: called exactly once, when the last one goes.
+// Owns a C release callback: calls it exactly once, when the last owner is destroyed.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tenon::c {
 
-/// Null for no callback. When there is no memory for an owner the callback has been called.
+/// Null if there is no callback. If no owner can be allocated, the callback has been called.
 inline std::shared_ptr<void> owner_of(tenon_release_t release, void* user) {
   if (!release) return nullptr;
   return std::shared_ptr<void>(user, [release](void* pointer) { release(pointer); });
@@ -17,7 +17,7 @@ inline std::shared_ptr<void> owner_of(tenon_release_t release, void* user) {
 
 inline HostMemory::Release release_of(const std::shared_ptr<void>& owner) {
   if (!owner) return {};
-  // The callback lives as long as the memory: releasing it is what drops the owner.
+  // The callback lives as long as the memory; calling it releases the owner.
   return [owner = owner]() mutable { owner.reset(); };
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the C API: a core with two devices for tests, and a stateful model compiled on one of them.
+// For tests of the C API: a core with two test devices, and a stateful model compiled on one of them.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ inline void check(tenon_status_t status) {
   if (status != TENON_OK) throw std::runtime_error(tenon_last_error_message());
 }
 
-/// total += x; y = total, f32 [1,4], as IR without weights: the state begins as the input's shape of zeros.
+/// total += x; y = total, f32 [1,4], as IR without weights: the state starts as zeros of the input's shape.
 inline const char kAccumulator[] = R"(<?xml version="1.0"?>
 <net name="accumulator" version="11"><layers>
 <layer id="0" name="x" type="Parameter" version="opset1"><data shape="1,4" element_type="f32"/>
@@ -52,7 +52,7 @@ inline const char kAccumulator[] = R"(<?xml version="1.0"?>
 <edge from-layer="3" from-port="2" to-layer="4" to-port="0"/><edge from-layer="3" from-port="2" to-layer="5" to-port="0"/>
 </edges></net>)";
 
-/// A core, the accumulator, and a request for it, all freed in the wrong order: the order does not matter.
+/// A core, the accumulator, and a request for it, freed in the wrong order, which must not matter.
 struct Objects {
   Objects() {
     register_devices();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of the C API, also those that are clients and link nothing else: a model, and texts as strings.
+// For tests of the C API, including clients that link nothing else: a model, and texts as strings.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tenon::c_api_test {
 
-/// A text that an out-parameter gave, as a string.
+/// Converts a text from an out-parameter to a string and frees it.
 inline std::string taken(char* text) {
   std::string copy = text ? text : "(null)";
   tenon_string_free(text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a device with contexts, remote tensors and blobs, over the reference interpreter. A context's parameters
-// are those that it was made with; tensors are remote, but the CPU reaches them unless HIDDEN is "YES".
+// For tests: a device with contexts, remote tensors and blobs, on the reference interpreter. A context has the
+// parameters it was created with. Tensors are remote, but host-addressable unless HIDDEN is "YES".
 #pragma once
 
 #include <cstring>
@@ -62,7 +62,7 @@ class PlacesMemory final : public Memory, public RemoteMemory {
 class PlacesContext final : public RemoteContextImpl {
  public:
   explicit PlacesContext(AnyMap params) : params_(std::move(params)) {}
-  /// "PLACES", or what the parameter AS says: keys of parameters go by a device's name.
+  /// "PLACES", or the parameter AS: parameters' keys depend on the device's name.
   std::string device_name() const override {
     const auto as = params_.find("AS");
     return as == params_.end() ? "PLACES" : as->second.as<std::string>();
@@ -80,7 +80,7 @@ class PlacesContext final : public RemoteContextImpl {
   AnyMap params_;
 };
 
-/// A reference model that can be written down (as IR; its models have no weights).
+/// A reference model that can be exported (as IR; its models have no weights).
 class PlacesModel final : public CompiledModelImpl {
  public:
   PlacesModel(std::shared_ptr<const Model> model, std::shared_ptr<CompiledModelImpl> inner,

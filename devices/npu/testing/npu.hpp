@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the NPU device share: the device linked in, models, and counts of what must not pile up.
+// Shared by the NPU device's tests: the device linked in, models, and leak counters.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ extern "C" TENON_API const tenon::DeviceModule* tenon_device_module();
 
 namespace tenon::npu_testing {
 
-/// The device that is linked into this program, so that its calls and handles can be counted, and made to fail.
+/// The device, linked into this program so that its calls and handles can be counted and made to fail.
 class Npu : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -39,7 +39,7 @@ class Npu : public ::testing::Test {
     (void)registered;
   }
   void SetUp() override {
-    // What a thread of the test before was the last to hold goes a moment later.
+    // A thread of the previous test may release its last handles a moment later.
     std::size_t last = level_zero::detail::Probe::handles.load();
     for (int calm = 0; calm < 3; ++calm) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -50,7 +50,7 @@ class Npu : public ::testing::Test {
     core.set_property("NPU", {hint::inference_precision(element::f32)});
   }
 
-  /// y = x + x + ... : `name`s are tensor names.
+  /// y = max(x, 0); the tensors are named x and y.
   static std::shared_ptr<Model> relu(const PartialShape& shape = PartialShape{1, 4}) {
     return testing::relu_model(shape);
   }
@@ -72,7 +72,7 @@ inline Tensor floats(const Shape& shape, const std::vector<float>& values) {
   return tensor;
 }
 
-/// Pages of the system that no driver knows of.
+/// System pages unknown to every driver.
 class Pages {
  public:
   explicit Pages(std::size_t size_bytes) : size_(size_bytes) {
@@ -89,7 +89,7 @@ class Pages {
   std::size_t size_;
 };
 
-/// Whether the software NPU was told to do without a feature (TENON_NPU_WITHOUT): what needs it is skipped.
+/// Whether the software NPU lacks a feature (TENON_NPU_WITHOUT); tests that need it are skipped.
 inline bool lacks(const char* feature) {
   const char* without = std::getenv("TENON_NPU_WITHOUT");
   return without && std::string(without).find(feature) != std::string::npos;
@@ -103,15 +103,15 @@ inline std::size_t open_descriptors() {
   return count;
 }
 inline std::size_t handles() { return level_zero::detail::Probe::handles.load(); }
-/// Within 5 s: the thread that ends an inference lets go of what it held a moment after the request's owner did.
+/// Waits up to 5 s: the thread that ends an inference releases its handles a moment after the request's owner.
 inline bool handles_fall_to(std::size_t count) {
   for (int i = 0; i < 500 && handles() != count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return handles() == count;
 }
 
-/// Runs `work` again and again, with the first call failing, then the second, until none is left to fail. Either `work`
-/// throws, and the error says which code the call gave, or what it made is as `expect_right(made)` wants it, which is
-/// called with every call succeeding again: a device that swallows an error must have had another way.
+/// Runs `work` with the first call failing, then the second, until no call is left. Either `work` throws an error with
+/// the call's code, or its result must satisfy `expect_right(made)`, called with all calls succeeding again: a device
+/// that hides an error must have found another way.
 template <typename Work, typename ExpectRight>
 void fail_each_call(const Work& work, const ExpectRight& expect_right) {
   using level_zero::detail::Probe;
@@ -119,7 +119,7 @@ void fail_each_call(const Work& work, const ExpectRight& expect_right) {
     auto made = work();
     expect_right(made);
   };
-  run();  // What is made once for the process.
+  run();  // Creates what exists once per process.
   ASSERT_FALSE(::testing::Test::HasFailure()) << "with every call succeeding";
   const std::size_t before = handles();
   int calls = 0, thrown = 0;
@@ -142,7 +142,7 @@ void fail_each_call(const Work& work, const ExpectRight& expect_right) {
     ASSERT_LT(calls, 2000);
   }
   EXPECT_GT(thrown, calls / 2) << "of " << calls << " calls: most have no other way";
-  run();  // Nothing that failed has left a trace.
+  run();  // The failures had no lasting effect.
 }
 
 }  // namespace tenon::npu_testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that this driver answers, by the names of the specification without their prefix; tables.cpp lists them.
+// The calls that this driver implements, named as in the specification without prefix; tables.cpp lists them.
 #pragma once
 
 #include <cstddef>

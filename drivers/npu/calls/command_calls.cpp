@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// zeCommandListAppend*: each judges its arguments, holds the memory they name, and adds one command.
+// zeCommandListAppend*: each checks its arguments, keeps their memory alive and adds one command.
 #include <array>
 #include <cstring>
 
@@ -34,7 +34,7 @@ class Copy final : public Command {
 
 class CopyRegion final : public Command {
  public:
-  /// The data are those that the boxes count from.
+  /// The pointers are the origins from which the boxes count.
   CopyRegion(Memory to, std::byte* destination, const Box& to_box, Memory from, const std::byte* source,
              const Box& from_box)
       : to_(std::move(to)),
@@ -166,12 +166,11 @@ class GraphExecute final : public Command {
   const std::unique_ptr<GraphRun> run_;
 };
 
-/// Memory of a context that holds the range. @return null, and fail() was called.
+/// The context's memory that holds the range. @return null, after fail(), if there is none.
 Memory memory_of(const Context& context, const void* data, std::size_t size, bool written) {
   Memory memory = memory_table().find_range(&context, data, size);
   if (!memory) {
-    fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-         "the range is no memory that was allocated or imported in the list's context");
+    fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range is not in memory allocated or imported in the list's context");
   } else if (written && !memory->writable()) {
     fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the memory was imported for reading only");
     return nullptr;
@@ -198,14 +197,14 @@ ze_result_t try_append(ze_command_list_handle_t handle, ze_event_handle_t signal
   return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/// Adds what `make(list, &command)` makes, with the events of the call.
+/// Adds the command made by `make(list, &command)`, with the call's events.
 template <class Make>
 ze_result_t append(ze_command_list_handle_t handle, ze_event_handle_t signal, std::uint32_t wait_count,
                    const ze_event_handle_t* waits, Make make) noexcept {
   return or_refuse(signal, try_append(handle, signal, wait_count, waits, make));
 }
 
-/// Copies, of which the destination is the list's and the source of any context.
+/// Appends a copy; the destination is in the list's context, the source in any.
 ze_result_t append_copy(ze_command_list_handle_t handle, void* destination, const Context* source_context,
                         const void* source, std::size_t size, ze_event_handle_t signal, std::uint32_t wait_count,
                         ze_event_handle_t* waits) {
@@ -283,7 +282,7 @@ ze_result_t append_memory_copy_from_context(ze_command_list_handle_t handle, voi
                                             ze_event_handle_t* waits) {
   Ref<Context> context;
   if (!handle) return or_refuse(signal, ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
-  if (source_context) {  // None: the list's.
+  if (source_context) {  // If null, it is the list's.
     if (const ze_result_t result = acquire(source_context, &context)) return or_refuse(signal, result);
   }
   return append_copy(handle, destination, context.get(), source, size, signal, wait_count, waits);
@@ -324,7 +323,7 @@ ze_result_t append_memory_fill(ze_command_list_handle_t handle, void* data, cons
     if (pattern_size == 0 || pattern_size > kMaxFillPattern || (pattern_size & (pattern_size - 1)) != 0)
       return fail(ZE_RESULT_ERROR_INVALID_SIZE, "a pattern has 1, 2, 4 ... 128 bytes");
     if (size % pattern_size != 0)
-      return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the range holds no whole number of patterns");
+      return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the range is not a multiple of the pattern");
     Memory memory = memory_of(list, data, size, true);
     if (!memory) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     *command = std::make_unique<Fill>(std::move(memory), data, size, pattern, pattern_size);
@@ -336,7 +335,7 @@ ze_result_t append_memory_prefetch(ze_command_list_handle_t handle, const void* 
   return append(handle, nullptr, 0, nullptr, [&](CommandList& list, std::unique_ptr<Command>* command) {
     if (!data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
     if (!memory_of(list, data, size, false)) return ZE_RESULT_ERROR_INVALID_ARGUMENT;
-    *command = std::make_unique<Barrier>();  // It is where it is computed on.
+    *command = std::make_unique<Barrier>();  // The memory is already where computing uses it.
     return ZE_RESULT_SUCCESS;
   });
 }
@@ -346,7 +345,7 @@ ze_result_t append_mem_advise(ze_command_list_handle_t handle, ze_device_handle_
   if (!handle) return ZE_RESULT_ERROR_INVALID_NULL_HANDLE;
   Ref<Device> device;
   if (const ze_result_t result = acquire(device_handle, &device)) return result;
-  constexpr std::uint32_t kLast = 9;  // Since 1.7: system memory is, or is no longer, where the data are best.
+  constexpr std::uint32_t kLast = 9;  // Since 1.7: prefer, or no longer prefer, system memory.
   if (static_cast<std::uint32_t>(advice) > kLast) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   return append_memory_prefetch(handle, data, size);
 }

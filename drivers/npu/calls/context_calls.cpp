@@ -8,7 +8,7 @@
 namespace tenon::npu::calls {
 namespace {
 
-/// For calls about memory of a context on a device.
+/// For calls about a context's memory on a device.
 ze_result_t check_range(ze_context_handle_t context_handle, ze_device_handle_t device_handle, const void* data,
                         std::size_t size) {
   Ref<Context> context;
@@ -18,7 +18,7 @@ ze_result_t check_range(ze_context_handle_t context_handle, ze_device_handle_t d
   if (!data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (size == 0) return ZE_RESULT_ERROR_UNSUPPORTED_SIZE;
   if (!memory_table().find_range(context.get(), data, size))
-    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range is no memory of this context");
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the range is not in memory of this context");
   return ZE_RESULT_SUCCESS;
 }
 
@@ -58,7 +58,7 @@ ze_result_t context_system_barrier(ze_context_handle_t handle, ze_device_handle_
   Ref<Context> context;
   Ref<Device> device;
   if (const ze_result_t result = acquire(handle, &context)) return result;
-  return acquire(device_handle, &device);  // Host and device see one memory.
+  return acquire(device_handle, &device);  // Host and device share one memory.
 }
 
 ze_result_t context_make_memory_resident(ze_context_handle_t context, ze_device_handle_t device, void* data,
@@ -82,7 +82,7 @@ ze_result_t context_set_properties(ze_context_handle_t handle, abi::ContextNpuPr
 ze_result_t context_release_memory(ze_context_handle_t handle) {
   Ref<Context> context;
   if (const ze_result_t result = acquire(handle, &context)) return result;
-  // What graphs keep is theirs to evict; what the C library holds back of freed memory goes back to the machine.
+  // Graphs evict their own memory; this returns the freed memory cached by the C library.
   ::malloc_trim(0);
   return ZE_RESULT_SUCCESS;
 }

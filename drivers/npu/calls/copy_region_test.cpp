@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of boxes: against a loop over bytes, with pitches of all kinds, and regions that make no sense.
+// Copies of boxes: compared with a byte loop for all kinds of pitches; nonsensical regions are refused.
 #include <algorithm>
 #include <random>
 #include <tuple>
@@ -75,7 +75,7 @@ TEST_F(NpuCopyRegion, TakesNothingAndSignals) {
   const ze_copy_region_t nothing = {};
   EXPECT_EQ(copy(to, nothing, 0, 0, from, nothing, 0, 0, event), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeEventQueryStatus(event), ZE_RESULT_SUCCESS);
-  // One row, one slice: pitches that nothing reads may be anything.
+  // One row, one slice: unused pitches may have any value.
   const ze_copy_region_t row = {0, 0, 0, 512, 1, 1};
   EXPECT_EQ(copy(to, row, 512, 0, from, row, 0, 0), ZE_RESULT_SUCCESS);
   EXPECT_TRUE(std::equal(from, from + 512, to));
@@ -94,7 +94,7 @@ TEST_F(NpuCopyRegion, RegionsThatMakeNoSenseAreRefused) {
             ZE_RESULT_ERROR_INVALID_NULL_POINTER);
   EXPECT_EQ(zeCommandListAppendMemoryCopyRegion(nullptr, to, &box, 16, 64, from, &box, 16, 64, nullptr, 0, nullptr),
             ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
-  // Beyond the memory, by one byte and by all that 32 bits can say.
+  // Beyond the memory, by one byte and by the most that 32 bits can express.
   const ze_copy_region_t rows = {0, 0, 0, 16, kSize / 16, 0}, more = {1, 0, 0, 15, kSize / 16 + 1, 0};
   EXPECT_EQ(copy(to, rows, 16, 0, from, rows, 16, 0), ZE_RESULT_SUCCESS);
   EXPECT_EQ(copy(to, more, 16, 0, from, more, 16, 0), ZE_RESULT_ERROR_INVALID_ARGUMENT);
@@ -108,7 +108,7 @@ TEST_F(NpuCopyRegion, RegionsThatMakeNoSenseAreRefused) {
 }
 
 TEST_F(NpuCopyRegion, OverlapIsOfBytesAndNotOfWhatLiesBetween) {
-  // The left half of an image to its right half: rows among each other that share no byte.
+  // From the left half of an image to its right half: interleaved rows that share no byte.
   const ze_copy_region_t left = {0, 0, 0, 32, 16, 0}, right = {32, 0, 0, 32, 16, 0}, shifted = {31, 0, 0, 32, 16, 0};
   std::vector<unsigned char> before(from, from + 1024);
   EXPECT_EQ(copy(from, right, 64, 0, from, left, 64, 0), ZE_RESULT_SUCCESS);
@@ -119,7 +119,7 @@ TEST_F(NpuCopyRegion, OverlapIsOfBytesAndNotOfWhatLiesBetween) {
   const ze_copy_region_t low = {0, 15, 0, 32, 16, 0}, below = {0, 16, 0, 32, 16, 0};
   EXPECT_EQ(copy(from, low, 64, 0, from, left, 64, 0), ZE_RESULT_ERROR_OVERLAPPING_REGIONS);
   EXPECT_EQ(copy(from, below, 64, 0, from, left, 64, 0), ZE_RESULT_SUCCESS);
-  // Slices between slices.
+  // Interleaved slices.
   const ze_copy_region_t even = {0, 0, 0, 8, 2, 3};
   EXPECT_EQ(copy(from + 16, even, 8, 32, from, even, 8, 32), ZE_RESULT_SUCCESS);
   EXPECT_EQ(copy(from + 15, even, 8, 32, from, even, 8, 32), ZE_RESULT_ERROR_OVERLAPPING_REGIONS);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// zeDevice*: what a device says of itself. Numbers are the machine's, or 0 where nothing is known.
+// zeDevice*: what a device reports. Values are the machine's, or 0 if unknown.
 #include <cstdio>
 #include <cstring>
 
@@ -13,14 +13,14 @@
 namespace tenon::npu {
 namespace {
 
-/// Asks the handle for its device and `out` for being there. For calls that fill in one struct.
+/// Resolves the device handle and checks that `out` is not null, for calls that fill in one struct.
 template <class T>
 ze_result_t start(ze_device_handle_t handle, const T* out, Ref<Device>* device) {
   if (const ze_result_t result = acquire(handle, device)) return result;
   return out ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_NULL_POINTER;
 }
 
-/// Zeroes what follows stype and pNext of a struct that nothing here has.
+/// Zeroes all after stype and pNext, for structs of features that do not exist here.
 template <class T>
 void clear(T* properties) {
   const auto stype = properties->stype;
@@ -74,7 +74,7 @@ ze_result_t device_get_properties(ze_device_handle_t handle, ze_device_propertie
   properties->numEUsPerSubslice = 1;
   properties->numSubslicesPerSlice = 1;
   properties->numSlices = tiles;
-  // Nanoseconds per tick in the first version of the struct, ticks per second in the second.
+  // The first version of the struct uses nanoseconds per tick, the second ticks per second.
   properties->timerResolution = properties->stype == ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2 ? 1'000'000'000 : 1;
   properties->timestampValidBits = 64;
   properties->kernelTimestampValidBits = 64;
@@ -138,7 +138,7 @@ ze_result_t device_get_memory_access_properties(ze_device_handle_t handle,
   properties->deviceAllocCapabilities = kAll;
   properties->sharedSingleDeviceAllocCapabilities = kAll;
   properties->sharedCrossDeviceAllocCapabilities = kAll;
-  properties->sharedSystemAllocCapabilities = 0;  // What was not allocated or imported here is refused.
+  properties->sharedSystemAllocCapabilities = 0;  // Memory that was not allocated or imported here is refused.
   return ZE_RESULT_SUCCESS;
 }
 
@@ -195,14 +195,14 @@ ze_result_t device_get_global_timestamps(ze_device_handle_t handle, std::uint64_
   Ref<Device> device;
   if (const ze_result_t result = start(handle, host, &device)) return result;
   if (!timestamp) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  *host = *timestamp = now_ns();  // One clock.
+  *host = *timestamp = now_ns();  // Both use one clock.
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t device_pci_get_properties(ze_device_handle_t handle, ze_pci_ext_properties_t* properties) {
   Ref<Device> device;
   if (const ze_result_t result = start(handle, properties, &device)) return result;
-  constexpr std::uint32_t kSoftwareDomain = 0x10000;  // Beyond what a segment of PCI has: no hardware is there.
+  constexpr std::uint32_t kSoftwareDomain = 0x10000;  // Above every PCI segment number: no hardware has it.
   properties->address.domain = kSoftwareDomain;
   properties->address.bus = device->index() & 0xff;
   properties->address.device = 0x0b;
@@ -216,7 +216,7 @@ ze_result_t device_pci_get_properties(ze_device_handle_t handle, ze_pci_ext_prop
 ze_result_t device_get_root_device(ze_device_handle_t handle, ze_device_handle_t* root) {
   Ref<Device> device;
   if (const ze_result_t result = start(handle, root, &device)) return result;
-  *root = nullptr;  // It is one itself.
+  *root = nullptr;  // It is a root device itself.
   return ZE_RESULT_SUCCESS;
 }
 

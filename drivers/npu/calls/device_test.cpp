@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What driver and devices say of themselves; TENON_NPU_PLATFORM of this test is "4000,4000,3720".
+// What the driver and its devices report; this test's TENON_NPU_PLATFORM is "4000,4000,3720".
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -53,7 +53,7 @@ TEST_F(NpuDevices, EachIsTheNpuItsPlatformSays) {
 }
 
 TEST_F(NpuDevices, OperationsPerSecondAreMeasured) {
-  // Devices of equal threads are equally fast, whatever their tiles: the number is the machine's, not a table's.
+  // Devices with equally many threads are equally fast, whatever their tiles: the value is measured, not tabulated.
   const auto of = [&](ze_device_handle_t each) {
     const auto found = properties(each);
     return 1e-9 * found.coreClockRate * found.numSlices * found.physicalEUSimdWidth;
@@ -103,7 +103,7 @@ TEST_F(NpuDevices, ThePackagedLoaderIsToldOfNoExtensionThatItCannotServe) {
   EXPECT_EQ(names.count("ZE_extension_command_queue_npu"), 1u);
   EXPECT_EQ(names.count("ZE_extension_driver_npu"), 1u);
   EXPECT_EQ(names.count("ZE_extension_external_memmap_sysmem"), 1u);
-  // Tables of 1.4 have no mutable lists; a client of that loader finds the calls by name.
+  // Tables of 1.4 have no mutable lists; clients with that loader get the calls by name.
   const bool is_old = ZE_API_VERSION_CURRENT <= ZE_API_VERSION_1_4;
   EXPECT_EQ(names.count("ZE_experimental_mutable_command_list"), is_old ? 0u : 1u);
   void* address = nullptr;
@@ -113,7 +113,7 @@ TEST_F(NpuDevices, ThePackagedLoaderIsToldOfNoExtensionThatItCannotServe) {
   EXPECT_EQ(zeDriverGetExtensionFunctionAddress(driver, nullptr, &address), ZE_RESULT_ERROR_INVALID_NULL_POINTER);
 }
 
-/// Run with TENON_NPU_WITHOUT=mutable,timestamps: what is left out answers by no way.
+/// Run with TENON_NPU_WITHOUT=mutable,timestamps: omitted extensions are unreachable by table and by name.
 TEST_F(NpuDevices, WhatIsLeftOutIsNotThereByNameEither) {
   const char* without = std::getenv("TENON_NPU_WITHOUT");
   if (!without) GTEST_SKIP() << "nothing is left out";

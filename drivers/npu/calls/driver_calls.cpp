@@ -16,11 +16,11 @@ namespace {
 
 std::atomic<bool> initialised{false};
 
-/// Clients compare it with the versions of the vendor's driver, which count seconds; ours counts days, and more of
-/// them.
+/// Clients compare it with the versions of the vendor's driver, which count seconds; ours
+/// counts days and is larger.
 constexpr std::uint32_t kDriverVersion = 2'026'112'100;
 
-/// Null without memory. The first call reports settings that name nothing.
+/// Null without memory. The first call reports invalid settings.
 Driver* get_driver() noexcept try {
   [[maybe_unused]] static const bool reported = (report_unknown_settings(), true);
   return Driver::get();
@@ -99,7 +99,7 @@ ze_result_t driver_get_ipc_properties(ze_driver_handle_t handle, ze_driver_ipc_p
   Ref<Driver> driver;
   if (const ze_result_t result = acquire(handle, &driver)) return result;
   if (!properties) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  properties->flags = 0;  // Neither memory nor event pools: descriptors are what crosses processes here.
+  properties->flags = 0;  // Memory and event pools have no IPC handles here: processes share descriptors.
   return ZE_RESULT_SUCCESS;
 }
 
@@ -114,7 +114,7 @@ ze_result_t driver_get_extension_function_address(ze_driver_handle_t handle, con
 
 ze_result_t driver_get_last_error_description(ze_driver_handle_t handle, const char** text) {
   Ref<Driver> driver;
-  if (check_not_forked() == ZE_RESULT_SUCCESS) {  // A forked process is told that it is one.
+  if (check_not_forked() == ZE_RESULT_SUCCESS) {  // A forked process gets this error instead.
     if (const ze_result_t result = acquire(handle, &driver)) return result;
   }
   if (!text) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that would compute for ever: cancelled, and left behind by their queue.
+// Graphs that would run for ever: cancelled, or abandoned by destroying their queue.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -18,7 +18,7 @@ namespace abi = level_zero::abi;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-/// y = x after `trips` turns of adding 1.
+/// y = x + 1 + 1 ..., `trips` times, in a loop.
 std::shared_ptr<Model> turns_model() {
   using op::v0::Constant;
   using op::v0::Parameter;
@@ -91,14 +91,14 @@ TEST_F(NpuEndless, AListIsCancelledAndRunsAgain) {
   ASSERT_EQ(zeDriverGetExtensionFunctionAddress(driver, abi::kCancelExtension, reinterpret_cast<void**>(&table)),
             ZE_RESULT_SUCCESS);
   EXPECT_EQ(table->cancel(nullptr), ZE_RESULT_ERROR_INVALID_NULL_HANDLE);
-  EXPECT_EQ(table->cancel(list), ZE_RESULT_SUCCESS) << "which is not submitted: nothing happens";
+  EXPECT_EQ(table->cancel(list), ZE_RESULT_SUCCESS) << "no effect on a list that is not submitted";
   for (int round = 0; round < 3; ++round) {
     start();
     const auto begin = steady_clock::now();
     EXPECT_EQ(table->cancel(list), ZE_RESULT_SUCCESS);
     EXPECT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_ERROR_NOT_AVAILABLE);
     EXPECT_LT(steady_clock::now() - begin, milliseconds(2000));
-    EXPECT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS) << "the fence has told it";
+    EXPECT_EQ(zeCommandQueueSynchronize(queue, 10 * kSecond), ZE_RESULT_SUCCESS) << "the fence has reported it";
     ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
     *trips = 3;
     x[2] = 4;
@@ -135,7 +135,7 @@ TEST_F(NpuEndless, AQueueThatGoesEndsWhatComputesAfterAWhile) {
   queue = nullptr;
   const auto taken = steady_clock::now() - begin;
   EXPECT_EQ(zeFenceHostSynchronize(fence, 0), ZE_RESULT_ERROR_DEVICE_LOST);
-  EXPECT_GE(taken, milliseconds(1900)) << "what ends by itself is left alone";
+  EXPECT_GE(taken, milliseconds(1900)) << "work has time to end by itself";
   EXPECT_LT(taken, milliseconds(10000));
 }
 
@@ -147,7 +147,7 @@ TEST_F(NpuEndless, ABlockingFreeWaitsForAGraphsArguments) {
   const ze_memory_free_ext_desc_t blocking = {ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC, nullptr,
                                               ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE};
   void* const other = allocate_host(64);
-  EXPECT_EQ(zeMemFreeExt(context, &blocking, other), ZE_RESULT_SUCCESS) << "no argument of it: at once";
+  EXPECT_EQ(zeMemFreeExt(context, &blocking, other), ZE_RESULT_SUCCESS) << "not used by the graph: freed at once";
   std::atomic<bool> is_free = false;
   std::thread thread([&] {
     EXPECT_EQ(zeMemFreeExt(context, &blocking, y), ZE_RESULT_SUCCESS);

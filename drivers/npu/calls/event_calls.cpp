@@ -5,18 +5,18 @@
 namespace tenon::npu::calls {
 namespace {
 
-constexpr std::uint32_t kMaxEvents = 1u << 20;  // Of one pool.
+constexpr std::uint32_t kMaxEvents = 1u << 20;  // Per pool.
 constexpr ze_event_scope_flags_t kScopes =
     ZE_EVENT_SCOPE_FLAG_SUBDEVICE | ZE_EVENT_SCOPE_FLAG_DEVICE | ZE_EVENT_SCOPE_FLAG_HOST;
 
-/// Asks a handle for its object and `out` for being there.
+/// Resolves a handle to its object and checks that `out` is not null.
 template <class T, class Out>
 ze_result_t start(typename T::Handle handle, const Out* out, Ref<T>* object) {
   if (const ze_result_t result = acquire(handle, object)) return result;
   return out ? ZE_RESULT_SUCCESS : ZE_RESULT_ERROR_INVALID_NULL_POINTER;
 }
 
-/// What an event measured. @return ZE_RESULT_NOT_READY before it was signalled.
+/// The event's timestamps. @return ZE_RESULT_NOT_READY before it was signalled.
 ze_result_t read_timestamps(Event& event, ze_kernel_timestamp_result_t* timestamps) {
   if (!event.pool().has_timestamps())
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the event's pool was not made with the timestamp flag");
@@ -36,7 +36,7 @@ ze_result_t event_pool_create(ze_context_handle_t handle, const ze_event_pool_de
   if (!descriptor || !pool) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (descriptor->flags & ~ze_event_pool_flags_t{0xf}) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   if (descriptor->flags & ZE_EVENT_POOL_FLAG_IPC)
-    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "events do not cross processes here");
+    return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "events cannot be shared between processes");
   if (descriptor->count == 0 || descriptor->count > kMaxEvents) return ZE_RESULT_ERROR_INVALID_SIZE;
   if (count != 0 && !devices) return ZE_RESULT_ERROR_INVALID_SIZE;
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -71,7 +71,7 @@ ze_result_t event_create(ze_event_pool_handle_t handle, const ze_event_desc_t* d
   if (!descriptor || !event) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if ((descriptor->signal | descriptor->wait) & ~kScopes) return ZE_RESULT_ERROR_INVALID_ENUMERATION;
   if (!pool->take(descriptor->index))
-    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the pool has no such place, or an event is there");
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the pool has no such index, or an event uses it");
   const Event* made = make_object<Event>(pool, *descriptor);
   if (!made) {
     pool->give_back(descriptor->index);
@@ -122,7 +122,7 @@ ze_result_t event_query_kernel_timestamps_ext(ze_event_handle_t handle, ze_devic
   if (const ze_result_t result = read_timestamps(*event, &measured)) return result;
   if (*count != 0 && results) {
     if (results->kernels) results->kernels[0] = measured;
-    // The device's clock is the host's.
+    // Device and host share one clock.
     if (results->synchronized)
       results->synchronized[0] = {measured.global.kernelStart, measured.global.kernelEnd, measured.context.kernelStart,
                                   measured.context.kernelEnd};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library as a file: what it exports, what it needs, and tables that are as long as the version that asks for them.
+// The library as a file: its exports, its dependencies, and tables no longer than the requested version.
 #include <dlfcn.h>
 #include <unistd.h>
 #include <array>
@@ -107,8 +107,8 @@ TEST(NpuLibrary, LoadsWithoutALoader) {
                          std::begin(level_zero::abi::kNpuDriverUuid)));
 }
 
-/// What a driver's handle begins with, of a driver that nobody has asked for anything before: a copy of the file.
-/// @param version  of the loader.
+/// The tables behind the handles of a fresh driver: a copy of the file that received no calls before.
+/// @param version  the loader's.
 void expect_handles_begin_with_tables(std::uint32_t version, const std::vector<const char*>& names) {
   const auto copy = std::filesystem::temp_directory_path() /
                     ("libze_tenon_" + std::to_string(::getpid()) + "_" + std::to_string(version) + ".so");
@@ -165,7 +165,7 @@ TEST(NpuLibrary, HandlesBeginWithTheTablesOfTheirCalls) {
                                     "KernelExp",      "Sampler",
                                     "PhysicalMem",    "VirtualMem"};
   expect_handles_begin_with_tables(ZE_MAKE_VERSION(1, 12), names);
-  // 1.13 put the ray-tracing builder's first form before each of the two.
+  // 1.13 inserted the first form of the ray-tracing builder before each of the two.
   names.insert(names.begin() + 1, "RTASParallelOperation");
   names.insert(names.begin(), "RTASBuilder");
   expect_handles_begin_with_tables(ZE_MAKE_VERSION(1, 13), names);
@@ -197,7 +197,7 @@ TEST(NpuLibrary, TablesOfOlderVersionsAreNotWrittenBeyondTheirEnd) {
   EXPECT_EQ(get_device(ZE_API_VERSION_1_0, nullptr), ZE_RESULT_ERROR_INVALID_NULL_POINTER);
 }
 
-/// The packaged header's tables: what is written for its version must fit into them.
+/// Entries written for the packaged header's version must fit its tables.
 template <class Table>
 void expect_fits(const Library& library, const char* name) {
   const auto get = library.find<GetTable>(name);

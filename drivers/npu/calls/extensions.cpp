@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Extensions by name: what is offered, and the tables of those that are this driver's own.
+// Extensions by name: which are offered, and the tables of this driver's own.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -25,7 +25,7 @@ struct Extension {
   const char* name;
   std::uint32_t version;
   std::string_view short_name;
-  std::uint32_t since;  ///< Of the loader: older ones have no entries for its calls.
+  std::uint32_t since;  ///< Loader version; older ones have no entries for its calls.
 };
 
 std::span<const Extension> extensions() {
@@ -54,7 +54,7 @@ ze_result_t get_extension(ze_driver_handle_t driver, abi::DriverNpuExtension* ex
   return calls::driver_get_extension_function_address(driver, extension->name, extension->table);
 }
 
-/// Calls that came after the loader of Debian 12, for clients of that loader.
+/// Calls newer than Debian 12's loader, for clients that use it.
 std::span<const TableEntry> calls_by_name() {
   static const TableEntry entries[] = {
       entry<"zeInitDrivers", calls::init_drivers>(0),
@@ -70,13 +70,13 @@ std::span<const TableEntry> calls_by_name() {
   return entries;
 }
 
-/// The short name of the extension that has the call; empty where none does.
+/// The short name of the extension that has the call; empty if none.
 std::string_view extension_of(std::string_view call) {
   if (call.find("MutableCommand") != call.npos || call.find("NextCommandId") != call.npos) return "mutable";
   return call == "zeEventQueryKernelTimestampsExt" ? "timestamps" : "";
 }
 
-/// Calls of extensions whose tables are made here.
+/// Calls of the extensions whose tables are defined here.
 std::span<const TableEntry> calls_of_extensions() {
   static const TableEntry entries[] = {
       entry<"pfnSetWorkloadType", calls::queue_set_workload_type>(0),
@@ -88,7 +88,7 @@ std::span<const TableEntry> calls_of_extensions() {
   return entries;
 }
 
-/// The table whose first call is called that.
+/// The table whose first call has this name.
 template <typename Table>
 Table* table_from(std::string_view first) {
   static Table table = [first] {
@@ -126,7 +126,7 @@ void report_unknown_settings() {
 
 void* extension_function(const char* name) noexcept {
   for (const Extension& extension : extensions()) {
-    // Clients add versions to names: "ZE_extension_graph_1_8".
+    // Clients append versions to names: "ZE_extension_graph_1_8".
     if (std::strncmp(name, extension.name, std::strlen(extension.name)) != 0) continue;
     if (!is_available(extension)) return nullptr;
     if (extension.short_name == "command_queue") return table_from<abi::CommandQueueNpuTable>("pfnSetWorkloadType");

@@ -17,11 +17,11 @@ namespace abi = tenon::level_zero::abi;
 /// The tables of "ZE_extension_graph..." and "ZE_extension_profiling_data...": graph_table.cpp. Null for other names.
 void* graph_extension_table(const char* name) noexcept;
 
-/// Tells the standard error what TENON_NPU_WITHOUT and TENON_NPU_FAIL name and nothing here is called.
+/// Warns on stderr about names in TENON_NPU_WITHOUT and TENON_NPU_FAIL that match nothing.
 /// @errors std::bad_alloc
 void report_unknown_settings();
 
-/// Every call that can be traced or made to fail, for checks of names.
+/// Every call that can be traced or made to fail, for checking names.
 std::vector<std::span<const TableEntry>> named_tables();
 std::span<const TableEntry> named_graph_calls();
 std::span<const TableEntry> named_profiling_calls();
@@ -29,7 +29,7 @@ std::span<const TableEntry> named_profiling_calls();
 /// The table of the profiling extension.
 abi::ProfilingTable* profiling_table() noexcept;
 
-/// A table of extension `name`, or a call by its full name (those that an old loader has no entry for). Null: neither.
+/// The table of extension `name`, or a call by full name (for loaders without an entry for it); null if neither.
 void* extension_function(const char* name) noexcept;
 
 }  // namespace tenon::npu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making graphs: from an IR by the compiler or its cache, from a native binary; build logs and queries of support.
+// Creates graphs from an IR (compiler or cache) or a native binary; build logs and support queries.
 #include <tenon/drivers/npu/calls/extensions.hpp>
 #include <tenon/drivers/npu/compiler/compiler.hpp>
 #include <tenon/drivers/npu/objects/settings.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 thread_local std::string last_build_log;
 
-/// A descriptor of either version.
+/// A graph descriptor of either version.
 struct Source {
   std::uint32_t format = 0;
   std::span<const std::uint8_t> input;
@@ -26,8 +26,8 @@ struct Source {
 ze_result_t read_source(const abi::GraphDescriptor* descriptor, std::uint32_t flags, Source* source) {
   if (!descriptor) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (const ze_result_t result = visit_chain(descriptor->next, [](std::uint32_t, const auto*) {
-        return ZE_RESULT_SUCCESS;  // A kernel of the model's own, or a hash that is not needed: neither changes the
-                                   // graph.
+        return ZE_RESULT_SUCCESS;  // The model's own kernels, or a hash that is not needed:
+                                   // neither changes the graph.
       }))
     return result;
   if (!descriptor->input) return fail(ZE_RESULT_ERROR_INVALID_NULL_POINTER, "a graph descriptor has no input");
@@ -42,12 +42,12 @@ ze_result_t read_source(const abi::GraphDescriptor* descriptor, std::uint32_t fl
   return ZE_RESULT_SUCCESS;
 }
 
-/// What descriptors of both versions begin with.
+/// The part that both descriptor versions begin with.
 const abi::GraphDescriptor* base_of(const abi::GraphDescriptor2* descriptor) {
   return reinterpret_cast<const abi::GraphDescriptor*>(descriptor);
 }
 
-/// Drivers that do not announce the operation do not know it: nor does this one when it stands for such a driver.
+/// Refuses InputStage where it is not announced: the driver then stands for one that does not know it.
 void check_standard(const Source& source) {
   constexpr std::string_view kStage = "type=\"InputStage\"";
   if (is_offered("input_stage") ||
@@ -65,14 +65,14 @@ compiler::Request request_of(const Source& source, const Device& device) {
   return request;
 }
 
-/// Arguments that the interface cannot describe.
+/// Refuses arguments that the interface cannot describe.
 void check_describable(const compiler::Program& program) {
   for (const compiler::Argument& argument : program.arguments()) {
     if (argument.shape.size() > abi::kMaxArgumentDimensions)
       throw Error(Code::kUnimplemented, "NPU: argument '" + argument.name + "' has rank " +
                                             std::to_string(argument.shape.size()) + ", and arguments have at most " +
                                             std::to_string(abi::kMaxArgumentDimensions) + " dimensions");
-    // Whether memory is large enough is reckoned from the largest shape: it must be a number.
+    // The size check uses the largest shape, which must not overflow.
     const Shape shape = argument.max_shape();
     const bool is_number = checked_size_bytes(argument.type, shape).has_value() &&
                            std::all_of(shape.begin(), shape.end(), [](std::size_t n) { return n <= UINT32_MAX; });
@@ -91,7 +91,7 @@ struct Made {
 Made from_ir(const Source& source, const Device& device) {
   check_standard(source);
   const compiler::Request request = request_of(source, device);
-  // What is compiled in secret is not put on a disk in the clear.
+  // Secure compilation must not leave the model unencrypted on disk.
   const bool is_cached = !(source.flags & (abi::kGraphDisableCaching | abi::kGraphSecureCompile));
   Made made;
   compiler::Compiled compiled = compiler::compile(request, is_cached ? &compile_cache() : nullptr);
@@ -128,7 +128,7 @@ Made from_binary(const Source& source, const Device& device) {
   return made;
 }
 
-/// @param log  What the compiler says, whether it fails or not.
+/// @param log  The compiler's log, on success or failure.
 ze_result_t make(const Source& source, const Device& device, Made* made, std::string* log) {
   const bool is_binary = source.format == static_cast<std::uint32_t>(abi::GraphFormat::kNative);
   if (!is_binary && source.format != static_cast<std::uint32_t>(abi::GraphFormat::kNgraphLite))
@@ -175,7 +175,7 @@ ze_result_t create_query(ze_context_handle_t context_handle, ze_device_handle_t 
   if (const ze_result_t result = acquire_context(context_handle, &context)) return result;
   if (const ze_result_t result = acquire_device(device_handle, &device)) return result;
   if (source.format != static_cast<std::uint32_t>(abi::GraphFormat::kNgraphLite))
-    return fail(ZE_RESULT_ERROR_INVALID_ENUMERATION, "only an IR can be asked about");
+    return fail(ZE_RESULT_ERROR_INVALID_ENUMERATION, "only an IR can be queried");
   check_standard(source);
   std::string layers;
   for (const std::string& name : compiler::supported_layers(request_of(source, *device))) layers += "<" + name + ">";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of graphs: what arguments may be, where they come from, what is counted and given back.
+// Memory of graphs: valid arguments, where they come from, what is counted and returned.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -66,14 +66,14 @@ TEST_F(NpuGraph, TakesStridesInnermostFirst) {
   for (int row = 0; row < 2; ++row)
     for (int k = 0; k < 3; ++k) EXPECT_EQ(y[3 * row + k], static_cast<float>(5 * row + k + 1));
   EXPECT_EQ(y[6], -1) << "the output is packed";
-  // Columns further apart than rows: only one order of the two fits.
+  // Columns further apart than rows: only one axis order fits.
   strides.strides[0] = 4;
   strides.strides[1] = 1;
   ASSERT_EQ(graphs->set_argument_value_2(made.graph, 0, &tensor), ZE_RESULT_SUCCESS);
   ASSERT_EQ(execute(made.graph), ZE_RESULT_SUCCESS);
   for (int row = 0; row < 2; ++row)
     for (int k = 0; k < 3; ++k) EXPECT_EQ(y[3 * row + k], static_cast<float>(row + 4 * k + 1));
-  // Set anew without strides it is packed again.
+  // Set again without strides, it is packed again.
   ASSERT_EQ(graphs->set_argument_value(made.graph, 0, x), ZE_RESULT_SUCCESS);
   ASSERT_EQ(execute(made.graph), ZE_RESULT_SUCCESS);
   EXPECT_EQ(y[3], 4);
@@ -111,7 +111,7 @@ TEST_F(NpuGraph, KeepsStridesWhenItWasMadeForChangingShapes) {
   for (int i = 0; i < 16; ++i) x[i] = static_cast<float>(i);
   abi::ArgumentTensor tensor;
   abi::ArgumentStrides strides;
-  tensor.data = y;  // Elsewhere first: what stays is the strides.
+  tensor.data = y;  // Moved elsewhere first; the strides stay.
   tensor.next = &strides;
   strides.strides[0] = 1;
   strides.strides[1] = 5;
@@ -127,7 +127,7 @@ TEST_F(NpuGraph, KeepsStridesWhenItWasMadeForChangingShapes) {
 
 TEST_F(NpuGraph, MemoryIsAccountedAndEvictGivesItBack) {
   const std::uint64_t before = used();
-  // A value of a megabyte between two products: what a run needs beside the arguments.
+  // A 1 MiB intermediate between two products: working memory beside the arguments.
   const Made made =
       make_ir(compiler::in_memory(*compiler::product_model(1 << 18)), "--config INFERENCE_PRECISION_HINT=\"f32\"");
   ASSERT_EQ(made.result, ZE_RESULT_SUCCESS) << made.log;

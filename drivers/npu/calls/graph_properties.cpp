@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be asked of a graph, of its arguments, and of the compiler.
+// Queries about a graph, its arguments and the compiler.
 #include <algorithm>
 #include <cstring>
 
@@ -71,7 +71,7 @@ std::uint32_t put_names(char (&to)[abi::kMaxTensorNames][abi::kMaxArgumentName],
   return static_cast<std::uint32_t>(count);
 }
 
-/// What all versions of argument properties have.
+/// Fills the fields that all versions of argument properties share.
 template <typename Properties>
 void fill(const compiler::Argument& argument, Properties& properties) {
   put(properties.name, argument.name);
@@ -88,11 +88,11 @@ void fill(const compiler::Argument& argument, Properties& properties) {
 template <typename Properties>
 void fill_2(const compiler::Argument& argument, Properties& properties) {
   fill(argument, properties);
-  properties.quantization_reverse_scale = 1;  // Arguments are real numbers or plain integers here.
+  properties.quantization_reverse_scale = 1;  // Arguments here are real numbers or plain integers.
   properties.quantization_zero_point = 0;
 }
 
-/// Structures that may follow argument properties.
+/// Fills structures that may be chained to argument properties.
 ze_result_t fill_chain(const compiler::Argument& argument, void* first) {
   return visit_chain(first, [&](std::uint32_t stype, const abi::ChainLink* link) {
     if (stype == static_cast<std::uint32_t>(abi::GraphStructure::kArgumentPropertyStrides))
@@ -127,7 +127,7 @@ ze_result_t of_graph(abi::GraphHandle handle, Properties* properties, Fill fill_
   });
 }
 
-/// graph_initialize is what every graph needs; clients of before 1.8 ask for it in a command list.
+/// Every graph needs graph_initialize; clients before 1.8 request it in a command list.
 constexpr std::uint32_t kInitStage = static_cast<std::uint32_t>(abi::InitStage::kInitialize);
 
 template <typename Properties>
@@ -143,7 +143,7 @@ ze_result_t of_device(ze_device_handle_t handle, Properties* properties) {
   return ZE_RESULT_SUCCESS;
 }
 
-/// Of the driver itself, beside the compiler.
+/// Options of the driver itself, not the compiler.
 constexpr const char* kDriverOptions[] = {"NO_THROW_ON_UNSUPPORTED_FEATURE"};
 
 bool is_known(abi::OptionsType type) {
@@ -256,7 +256,7 @@ ze_result_t query_context_memory(ze_context_handle_t handle, abi::MemoryQueryTyp
         *query = {compile_cache().limit(), compile_cache().used_bytes()};
         return ZE_RESULT_SUCCESS;
       case abi::MemoryQueryType::kProgramCache:
-        *query = {0, 0};  // There is none: plans are their graphs'.
+        *query = {0, 0};  // No shared memory pool: plans belong to their graphs.
         return ZE_RESULT_SUCCESS;
     }
     return ZE_RESULT_ERROR_INVALID_ENUMERATION;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs in command lists, through the loader: executed, changed in place, freed under way, on many queues at once.
+// Graphs in command lists, through the loader: executed, changed in place, freed while running, on many queues.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -15,13 +15,13 @@ namespace {
 std::atomic<std::size_t> allocations{0};
 }  // namespace
 
-// The driver's calls of operator new come here too: it leaves the function to the process.
+// The driver's calls of operator new end here too, since it does not define its own.
 void* operator new(std::size_t size) {
   ++allocations;
   if (void* data = std::malloc(size ? size : 1)) return data;
   throw std::bad_alloc();
 }
-// Not inlined: the compiler would see free() for what it knows came from operator new, and warn.
+// Not inlined: the compiler would warn about free() for memory from operator new.
 [[gnu::noinline]] void operator delete(void* data) noexcept { std::free(data); }
 [[gnu::noinline]] void operator delete(void* data, std::size_t) noexcept { std::free(data); }
 
@@ -104,7 +104,7 @@ class NpuGraphQueue : public NpuTest {
     table->build_log_get_string(nullptr, &size, text.data());
     return text;
   }
-  /// A closed list that executes the graph; its one command has the id 1.
+  /// A closed list that executes the graph; its only command has id 1.
   ze_command_list_handle_t make_graph_list() {
     const abi::MutableListDescriptor is_mutable;
     const auto list = make_list(&is_mutable);
@@ -157,7 +157,7 @@ TEST_F(NpuGraphQueue, ArgumentsOfAClosedListAreChangedInPlace) {
   ASSERT_EQ(run(list), ZE_RESULT_SUCCESS);
   EXPECT_EQ(other_output[5], 8);
   EXPECT_EQ(other_output[4], 0);
-  EXPECT_EQ(output[4], 1);  // As it was.
+  EXPECT_EQ(output[4], 1);  // Unchanged.
   EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
 }
 
@@ -174,7 +174,7 @@ TEST_F(NpuGraphQueue, StridesFollowTheArgumentTheyAreOf) {
   for (std::size_t row = 0; row < kRows; ++row)
     for (std::size_t column = 0; column < kColumns; ++column)
       EXPECT_EQ(output[row * kColumns + column], static_cast<float>(10 * row + column));
-  strides.strides[1] = 13;  // Ends behind the memory.
+  strides.strides[1] = 13;  // Ends beyond the memory.
   auto* exact = static_cast<float*>(allocate_host(4096));
   EXPECT_EQ(change(list, 0, exact + 1024 - 12, &strides), ZE_RESULT_ERROR_INVALID_ARGUMENT);
   EXPECT_EQ(zeCommandListDestroy(list), ZE_RESULT_SUCCESS);
@@ -260,7 +260,7 @@ TEST_F(NpuGraphQueue, TheSteadyStateAllocatesNothing) {
   ASSERT_EQ(zeCommandListAppendBarrier(copies, nullptr, 0, nullptr), ZE_RESULT_SUCCESS);
   ASSERT_EQ(zeCommandListClose(copies), ZE_RESULT_SUCCESS);
   EXPECT_EQ(allocated_by(copies), 0u);
-  constexpr std::size_t kOfOneDnn = 4;  // What one of its primitives takes to execute; the graph is one.
+  constexpr std::size_t kOfOneDnn = 4;  // Allocated by oneDNN to execute one primitive; the graph has one.
   EXPECT_LE(allocated_by(make_graph_list()), kRounds * kOfOneDnn);
   EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeEventPoolDestroy(pool), ZE_RESULT_SUCCESS);

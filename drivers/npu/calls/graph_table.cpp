@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph extension's table, and the calls that need no file of their own.
+// The graph extension's table, and the calls without a file of their own.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -25,7 +25,7 @@ ze_result_t set_argument_value(abi::GraphHandle handle, std::uint32_t index, con
   });
 }
 
-/// A chain of the argument's address and its strides, in any order.
+/// Reads a chain of the argument's address and its strides, in any order.
 ze_result_t set_argument_value_2(abi::GraphHandle handle, std::uint32_t index, const void* chain) {
   return guarded([&] {
     Ref<Graph> graph;
@@ -110,7 +110,7 @@ abi::GraphTable make_table(std::uint32_t version) {
   std::array<const void*, sizeof(abi::GraphTable) / sizeof(void*)> places{};
   std::ranges::transform(named_graph_calls(), places.begin(), &TableEntry::call);
   auto table = std::bit_cast<abi::GraphTable>(places);
-  // An older version ends earlier: a client that reaches behind its end finds nothing there.
+  // An older version is shorter: beyond its end a client must find nothing.
   const std::size_t size = abi::graph_entries(version) * sizeof(void*);
   std::memset(reinterpret_cast<char*>(&table) + size, 0, sizeof table - size);
   return table;
@@ -118,7 +118,7 @@ abi::GraphTable make_table(std::uint32_t version) {
 
 }  // namespace
 
-/// In the order of abi::GraphTable, with the names of the published header.
+/// In the order of abi::GraphTable, with the published header's names.
 std::span<const TableEntry> named_graph_calls() {
   namespace calls = graph_calls;
   static const TableEntry entries[] = {entry<"pfnCreate", calls::create>(0),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graph and profiling extensions through the loader: what clients ask, and what hostile ones get.
+// The graph and profiling extensions through the loader: what clients ask, and what hostile clients get.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -111,7 +111,7 @@ TEST_F(NpuGraph, PersistentBinaryIsUsedWhereItLies) {
 
 TEST_F(NpuGraph, CacheHitIsReportedAndBypassed) {
   const auto model = compiler::small_model();
-  model->set_friendly_name("small" + std::to_string(::getpid()));  // Not what an earlier run of this test compiled.
+  model->set_friendly_name("small" + std::to_string(::getpid()));  // Unique: not in the cache of an earlier run.
   const Bytes ir = compiler::in_memory(*model);
   const auto flags_of = [&](std::uint32_t bits) {
     const Made made = make_ir(ir, nullptr, bits);

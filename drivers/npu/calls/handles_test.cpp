@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles that are null, foreign, stale or of another kind: every call says so, and nothing else happens.
+// Null, foreign, stale and wrong-kind handles: every call reports them and does nothing else.
 #include <array>
 #include <atomic>
 #include <functional>
@@ -12,7 +12,7 @@ namespace {
 
 class NpuHandles : public NpuTest {};
 
-/// Every call that takes a handle first, with arguments that would do if the handle were one.
+/// Every call that takes a handle first, with otherwise valid arguments.
 struct HandleCall {
   const char* name;
   std::function<ze_result_t(void*)> call;
@@ -182,7 +182,7 @@ TEST_F(NpuHandles, HandlesOfAnotherKindAreRefusedByEveryCall) {
     const std::string name = call.name;
     std::size_t refused = 0;
     for (const auto& [kind, handle] : handles) {
-      // The call's own kind follows "ze" in its name; a few are named after what they make.
+      // A call's name has its kind after "ze"; a few are named after what they create.
       std::string own = name.substr(2);
       if (own.rfind("Mem", 0) == 0 || own == "EventPoolCreate") own = "Context";
       if (own == "FenceCreate") own = "CommandQueue";
@@ -254,7 +254,7 @@ TEST_F(NpuHandles, ParentsMayGoBeforeTheirChildren) {
   EXPECT_EQ(zeEventDestroy(event), ZE_RESULT_SUCCESS);
 }
 
-/// Threads that make, use and destroy the same few events, each taking the others' for its own.
+/// Threads that create, use and destroy the same few events, each also using the others'.
 TEST_F(NpuHandles, ThreadsThatDestroyEachOthersHandlesGetAnswers) {
   constexpr int kThreads = 4, kRounds = 3000;
   const auto pool = make_pool(kThreads);
@@ -281,7 +281,7 @@ TEST_F(NpuHandles, ThreadsThatDestroyEachOthersHandlesGetAnswers) {
   for (auto& event : events)
     if (zeEventDestroy(event.load()) == ZE_RESULT_SUCCESS) ++destroyed;
   EXPECT_EQ(made.load(), destroyed.load());
-  EXPECT_GT(made.load(), kThreads);  // How many, the scheduler says.
+  EXPECT_GT(made.load(), kThreads);  // The number depends on the scheduler.
   EXPECT_EQ(zeEventPoolDestroy(pool), ZE_RESULT_SUCCESS);
 }
 

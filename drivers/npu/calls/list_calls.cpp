@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// zeCommandList*: making, closing, asking, changing mutable ones. What is appended: command_calls.cpp.
+// zeCommandList*: create, close, query, change mutable lists. Appending is in command_calls.cpp.
 #include <tenon/drivers/npu/calls/queue_calls.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
 
@@ -11,7 +11,7 @@ ze_result_t check_ordinal(std::uint32_t ordinal) {
   return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "there is one group of queues, ordinal 0");
 }
 
-/// One graph argument of a mutable list, with the strides that may follow it in the chain.
+/// Changes one graph argument of a mutable list, with the strides that may follow it in the chain.
 ze_result_t change_graph_argument(CommandList& list, const abi::MutableGraphArgument& change) {
   ArgumentValue value;
   value.data = const_cast<void*>(change.value);
@@ -33,12 +33,12 @@ ze_result_t change_graph_argument(CommandList& list, const abi::MutableGraphArgu
                      });
 }
 
-/// One submission: where the wait fails the lists do not run, and where a list fails the event says so.
+/// One submission: if the wait fails, the lists do not run; if a list fails, the event reports it.
 ze_result_t append_lists(ze_command_list_handle_t handle, std::uint32_t count, ze_command_list_handle_t* handles,
                          ze_event_handle_t signal, std::uint32_t wait_count, ze_event_handle_t* waits) noexcept try {
   Ref<CommandList> immediate;
   if (const ze_result_t result = acquire(handle, &immediate)) return result;
-  if (!immediate->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is no immediate one");
+  if (!immediate->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is not an immediate one");
   if (!handles) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   if (count == 0) return ZE_RESULT_ERROR_INVALID_SIZE;
   auto before = std::make_unique<Barrier>(), after = std::make_unique<Barrier>();
@@ -130,7 +130,7 @@ ze_result_t list_reset(ze_command_list_handle_t handle) {
 ze_result_t list_host_synchronize(ze_command_list_handle_t handle, std::uint64_t timeout_ns) {
   Ref<CommandList> list;
   if (const ze_result_t result = acquire(handle, &list)) return result;
-  if (!list->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is no immediate one");
+  if (!list->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is not an immediate one");
   return list->executor()->wait(Deadline::in(timeout_ns));
 }
 
@@ -162,7 +162,7 @@ ze_result_t list_get_index(ze_command_list_handle_t handle, std::uint32_t* index
   Ref<CommandList> list;
   if (const ze_result_t result = acquire(handle, &list)) return result;
   if (!index) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  if (!list->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is no immediate one");
+  if (!list->executor()) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is not an immediate one");
   *index = list->queue_index();
   return ZE_RESULT_SUCCESS;
 }
@@ -211,7 +211,7 @@ ze_result_t list_update_mutable_commands(ze_command_list_handle_t handle, const 
         return change_graph_argument(*list, *reinterpret_cast<const abi::MutableGraphArgument*>(link));
       case static_cast<std::uint32_t>(abi::GraphStructure::kArgumentStrides):
       case static_cast<std::uint32_t>(abi::GraphStructure::kArgumentTensor):
-        return ZE_RESULT_SUCCESS;  // Read with the change before them.
+        return ZE_RESULT_SUCCESS;  // Already read with the change before it.
       default:
         return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "only graph arguments of mutable commands can be changed so");
     }
@@ -243,7 +243,7 @@ ze_result_t list_update_mutable_wait_events(ze_command_list_handle_t handle, std
     if (const ze_result_t result = acquire(waits[i], &events[i])) return result;
   return list->change(id, abi::kMutableWaitEvents, [&](Command& command) {
     if (command.waits.size() != events.size())
-      return fail(ZE_RESULT_ERROR_INVALID_SIZE, "a command goes on waiting for as many events as when it was recorded");
+      return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the number of events that a command waits for cannot change");
     command.waits = std::move(events);
     return ZE_RESULT_SUCCESS;
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// zeMem*: descriptors read and judged; the memory itself is memory.cpp's.
+// zeMem*: reads and checks descriptors; memory.cpp allocates and imports.
 #include <cerrno>
 #include <cstring>
 
@@ -23,7 +23,7 @@ namespace {
 constexpr ze_external_memory_type_flags_t kFdTypes =
     ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD | ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF;
 
-/// What a descriptor's chain wants beyond plain memory.
+/// Requests in a descriptor's chain beyond plain memory.
 struct Wishes {
   const ze_external_memory_import_fd_t* fd = nullptr;
   const abi::ExternalSystemMemory* user = nullptr;
@@ -51,7 +51,7 @@ ze_result_t read_wishes(const void* chain, Wishes* wishes) {
         wishes->user = reinterpret_cast<const abi::ExternalSystemMemory*>(link);
         return ZE_RESULT_SUCCESS;
       default:
-        return ZE_RESULT_SUCCESS;  // Hints and limits that software does not have.
+        return ZE_RESULT_SUCCESS;  // Hints and limits without meaning in software.
     }
   });
 }
@@ -64,7 +64,7 @@ ze_result_t make(const Wishes& wishes, const Allocation::Description& descriptio
     const ze_result_t result = Allocation::import_fd(description, wishes.fd->fd, size, allocation);
     if (result == ZE_RESULT_ERROR_INVALID_SIZE)
       return fail(result, "the descriptor's memory is smaller than asked for");
-    return result ? fail(result, "the descriptor is no memory that can be mapped and read") : result;
+    return result ? fail(result, "the descriptor's memory cannot be mapped and read") : result;
   }
   if (wishes.user) {
     if (!wishes.user->data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
@@ -158,7 +158,7 @@ ze_result_t mem_free(ze_context_handle_t handle, void* data) {
   Ref<Context> context;
   if (const ze_result_t result = acquire(handle, &context)) return result;
   if (!data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-  // Command lists that still name the memory keep it.
+  // Command lists that use the memory keep it alive.
   if (!memory_table().remove(context.get(), data))
     return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "no allocation of this context begins at that address");
   return ZE_RESULT_SUCCESS;
@@ -173,7 +173,7 @@ ze_result_t mem_free_ext(ze_context_handle_t handle, const ze_memory_free_ext_de
   if (!(descriptor->freePolicy & ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_BLOCKING_FREE)) return mem_free(handle, data);
   Ref<Context> context;
   if (const ze_result_t result = acquire(handle, &context)) return result;
-  // What is no allocation is for mem_free() to say. Copies from this context may run in queues of others.
+  // mem_free() reports unknown addresses. Queues of other contexts may copy from this memory.
   if (const auto memory = memory_table().find(context.get(), data); memory && memory->data() == data)
     for (const auto& executor : context->driver().executors()) executor->wait_for_users_of(*memory);
   return mem_free(handle, data);
@@ -210,7 +210,7 @@ ze_result_t mem_get_address_range(ze_context_handle_t handle, const void* data, 
   if (const ze_result_t result = acquire(handle, &context)) return result;
   if (!data) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
   const auto allocation = memory_table().find(context.get(), data);
-  if (!allocation) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the address is no memory of this context");
+  if (!allocation) return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the address is not in memory of this context");
   if (base) *base = allocation->data();
   if (size) *size = allocation->size();
   return ZE_RESULT_SUCCESS;

@@ -26,7 +26,7 @@ class NpuMemory : public NpuTest {
   void TearDown() override {
     NpuTest::TearDown();
     EXPECT_EQ(open_descriptors(), descriptors_);
-    EXPECT_LE(mappings(), mappings_ + 16);  // The C library keeps some of its own.
+    EXPECT_LE(mappings(), mappings_ + 16);  // The C library keeps some mappings.
   }
   void* import_fd(int fd, std::size_t size, ze_result_t expected = ZE_RESULT_SUCCESS,
                   ze_external_memory_type_flags_t flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_DMA_BUF) {
@@ -147,7 +147,7 @@ TEST_F(NpuMemory, ADescriptorsMemoryIsTheSameMemory) {
   void* mine = ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   auto* imported = static_cast<unsigned char*>(import_fd(fd, 2 * kPage));
   ASSERT_NE(imported, nullptr);
-  ::close(fd);  // The client's own: the import lives on.
+  ::close(fd);  // The client closes its own; the import stays valid.
   static_cast<unsigned char*>(mine)[kPage] = 42;
   EXPECT_EQ(imported[kPage], 42);
   imported[1] = 7;
@@ -268,7 +268,7 @@ TEST_F(NpuMemory, UserMemoryIsTakenWhereItLies) {
   void* mine = ::mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   EXPECT_EQ(import_user(mine, 2 * kPage), mine);
   EXPECT_NE(properties_of(mine).id, 0u);
-  // Behind it nothing is known, wherever the driver's own memory came to lie.
+  // Beyond its end the address is unknown, wherever the driver's own memory lies.
   void* own = allocate_host(kPage);
   EXPECT_EQ(properties_of(static_cast<std::byte*>(mine) + 2 * kPage).id, 0u);
   import_user(mine, kPage, ZE_RESULT_ERROR_INVALID_ARGUMENT);
@@ -277,7 +277,7 @@ TEST_F(NpuMemory, UserMemoryIsTakenWhereItLies) {
             static_cast<std::byte*>(mine) + 2 * kPage);
   EXPECT_EQ(zeMemFree(context, mine), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeMemFree(context, static_cast<std::byte*>(mine) + 2 * kPage), ZE_RESULT_SUCCESS);
-  static_cast<char*>(mine)[0] = 1;  // Still the client's.
+  static_cast<char*>(mine)[0] = 1;  // Still the client's memory.
   EXPECT_EQ(import_user(mine, 4 * kPage), mine);
   EXPECT_EQ(zeMemFree(context, mine), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeMemFree(context, own), ZE_RESULT_SUCCESS);
@@ -335,7 +335,7 @@ TEST_F(NpuMemory, ExportedMemoryIsTheSameMemoryAndKeepsItsSize) {
   properties.pNext = &exported;
   ASSERT_EQ(zeMemGetAllocProperties(context, data, &properties, nullptr), ZE_RESULT_SUCCESS);
   ASSERT_GE(exported.fd, 0);
-  EXPECT_NE(::ftruncate(exported.fd, 0), 0);  // Nobody pulls it away from under the device.
+  EXPECT_NE(::ftruncate(exported.fd, 0), 0);  // Shrinking it under the device is refused.
   auto* seen =
       static_cast<unsigned char*>(::mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_SHARED, exported.fd, 0));
   data[kPage] = 9;

@@ -19,7 +19,7 @@ ze_result_t pool_create(abi::GraphHandle handle, std::uint32_t count, abi::Profi
     Ref<Graph> graph;
     if (const ze_result_t result = acquire(handle, &graph)) return result;
     if (!pool) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
-    if (count == 0 || count > kMaxQueries) return fail(ZE_RESULT_ERROR_INVALID_SIZE, "a pool of so many queries");
+    if (count == 0 || count > kMaxQueries) return fail(ZE_RESULT_ERROR_INVALID_SIZE, "no queries, or too many");
     if (!graph->object->program().settings().profiling)
       return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the graph was compiled without profiling");
     ProfilingPool* made = make_object<ProfilingPool>(count);

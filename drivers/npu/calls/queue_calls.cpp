@@ -35,11 +35,11 @@ ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Pri
       constexpr std::uint32_t kOptions = abi::kCommandQueueTurbo | abi::kCommandQueueDeviceSync;
       if (options & ~kOptions)
         return fail(ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION, "unknown option of a command queue");
-      turbo = turbo || (options & abi::kCommandQueueTurbo) != 0;  // Submissions of a queue are in order here anyway.
+      turbo = turbo || (options & abi::kCommandQueueTurbo) != 0;  // Submissions of a queue are always in order here.
     }
     return ZE_RESULT_SUCCESS;
   });
-  // Turbo is a queue that stays awake longer for the next submission.
+  // With turbo, the queue's thread stays awake longer for the next submission.
   *spin_ns = turbo ? 50 * default_spin_ns() : 2 * default_spin_ns();
   return result;
 }
@@ -67,7 +67,7 @@ ze_result_t queue_destroy(ze_command_queue_handle_t handle) {
   Ref<CommandQueue> queue;
   if (const ze_result_t result = acquire(handle, &queue)) return result;
   if (const ze_result_t result = destroy_handle(handle, Kind::kQueue)) return result;
-  queue->executor().stop_waiting();  // Another thread may be in a call and keep it: what it waits for ends too.
+  queue->executor().stop_waiting();  // Another thread may keep it in a call, whose wait must end too.
   return ZE_RESULT_SUCCESS;
 }
 
@@ -87,7 +87,7 @@ ze_result_t queue_execute_command_lists(ze_command_queue_handle_t handle, std::u
   if (const ze_result_t result = taken.take(count, list_handles, queue->context(), queue->device())) return result;
   std::uint32_t token = 0;
   if (fence && !fence->begin(&token))
-    return fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "the fence is that of a submission that is not done");
+    return fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE, "the fence belongs to a submission that is not done");
   Executor::Outcome outcome;
   Executor::Submission submission;
   submission.lists = taken.lists();
@@ -154,7 +154,7 @@ ze_result_t fence_host_synchronize(ze_fence_handle_t handle, std::uint64_t timeo
   if (const ze_result_t result = acquire(handle, &fence)) return result;
   Ref<CommandQueue> queue;
   const bool may_help = timeout_ns != 0 && acquire(fence->queue(), &queue) == ZE_RESULT_SUCCESS;
-  // Before a look at the clock, which costs as much as the shortest lists.
+  // Before reading the clock, which costs as much as the shortest lists.
   if (may_help && !fence->is_signalled()) queue->executor().help();
   const Deadline deadline = Deadline::in(fence->is_signalled() ? 0 : timeout_ns);
   while (may_help && !fence->is_signalled() && !deadline.passed() && queue->executor().help()) {

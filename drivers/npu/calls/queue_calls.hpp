@@ -7,13 +7,13 @@
 
 namespace tenon::npu {
 
-inline constexpr std::uint32_t kMaxQueues = 64;      ///< Indices of a device's one group.
+inline constexpr std::uint32_t kMaxQueues = 64;      ///< Indices of the device's only group.
 inline constexpr std::size_t kMaxFillPattern = 128;  ///< Bytes.
-inline constexpr std::uint32_t kMutableChanges =     ///< What mutable lists can change.
+inline constexpr std::uint32_t kMutableChanges =     ///< What may change in a mutable list.
     abi::kMutableSignalEvent | abi::kMutableWaitEvents | abi::kMutableGraphArguments |
     abi::kMutableGraphArgumentDeprecated;
 
-/// What a descriptor of a queue or an immediate list asks for. @param spin_ns  how long its thread looks for more work.
+/// Reads the descriptor of a queue or an immediate list. @param spin_ns  how long its thread spins for more work.
 ze_result_t read_queue_descriptor(const ze_command_queue_desc_t& descriptor, Priority* priority,
                                   std::uint64_t* spin_ns);
 
@@ -58,7 +58,7 @@ ze_result_t list_update_mutable_signal_event(ze_command_list_handle_t list, std:
 ze_result_t list_update_mutable_wait_events(ze_command_list_handle_t list, std::uint64_t id, std::uint32_t count,
                                             ze_event_handle_t* waits);
 
-/// Ends the submission that the list is part of: CommandList::cancel. Of the extension abi::kCancelExtension.
+/// Ends the submission that contains the list; see CommandList::cancel. Part of abi::kCancelExtension.
 ze_result_t list_cancel(ze_command_list_handle_t list);
 
 // command_calls.cpp

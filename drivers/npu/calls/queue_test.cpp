@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues, lists, fences and events through the loader: order, states, deadlines, and clients that break the rules.
+// Queues, lists, fences and events through the loader: order, states, deadlines, and rule-breaking clients.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -78,7 +78,7 @@ TEST_F(NpuQueue, ShortListsDoNotOvertakeWhatWaits) {
   ASSERT_EQ(zeCommandListClose(long_list), ZE_RESULT_SUCCESS);
   ASSERT_EQ(zeCommandListClose(short_list), ZE_RESULT_SUCCESS);
   for (int round = 0; round < 20; ++round) {
-    // Alone it has shown to be short.
+    // On its own it is measured as short.
     ASSERT_EQ(submit(short_list, fence), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceHostSynchronize(fence, 10 * kSecond), ZE_RESULT_SUCCESS);
     ASSERT_EQ(zeFenceReset(fence), ZE_RESULT_SUCCESS);
@@ -96,8 +96,8 @@ TEST_F(NpuQueue, ShortListsDoNotOvertakeWhatWaits) {
 }
 
 TEST_F(NpuQueue, WhatNobodyWaitsForRunsToo) {
-  // After many waits the queue's thread leaves short lists to who waits for them; after few of these, and many, nobody
-  // does.
+  // After many waits the queue's thread leaves short lists to waiting callers. Then, too, a list that
+  // no one waits for must run.
   auto* counted = static_cast<unsigned char*>(allocate_host(64));
   const auto list = make_list();
   const unsigned char one = 1;
@@ -122,7 +122,7 @@ TEST_F(NpuQueue, WhatNobodyWaitsForRunsToo) {
 }
 
 TEST_F(NpuQueue, ThreadsThatWaitOnOneQueueKeepItsOrder) {
-  // Each submission writes its number over the one before it; whoever runs it, the last one stands.
+  // Each submission overwrites the previous number; the last one must stay, whichever thread runs it.
   constexpr int kThreads = 4, kRounds = 500;
   auto* last = static_cast<std::uint32_t*>(allocate_host(64));
   std::atomic<int> failures{0};
@@ -161,7 +161,7 @@ TEST_F(NpuQueue, ListsThatAreNotClosedOrAreTakenAreRefused) {
   EXPECT_EQ(zeCommandListAppendBarrier(list, nullptr, 0, nullptr), ZE_RESULT_ERROR_INVALID_ARGUMENT);
   ze_command_list_handle_t twice[] = {list, list};
   EXPECT_EQ(zeCommandQueueExecuteCommandLists(queue, 2, twice, nullptr), ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
-  ASSERT_EQ(submit(list, fence), ZE_RESULT_SUCCESS);  // What was refused left nothing behind.
+  ASSERT_EQ(submit(list, fence), ZE_RESULT_SUCCESS);  // The refused submission had no effect.
   EXPECT_EQ(submit(list), ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
   EXPECT_EQ(zeCommandListReset(list), ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
   EXPECT_EQ(zeCommandListClose(list), ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE);
@@ -376,7 +376,7 @@ TEST_F(NpuQueue, AQueueThatGoesEndsWhatWaitsForEvents) {
     EXPECT_EQ(zeCommandQueueSynchronize(queue, 60 * kSecond), ZE_RESULT_ERROR_DEVICE_LOST);
   });
   while (!begun) std::this_thread::yield();
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // It is in the call by now, on a busy machine too.
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // By now it is in the call, even on a busy machine.
   EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
   waiter.join();
   queue = nullptr;
@@ -415,7 +415,7 @@ TEST_F(NpuQueue, ImmediateListsRunAtOnce) {
   ASSERT_EQ(zeCommandListAppendMemoryFill(list, data, &three, 1, 4096, nullptr, 0, nullptr), ZE_RESULT_SUCCESS);
   ASSERT_EQ(synchronize(list, 10 * kSecond), ZE_RESULT_SUCCESS);
   EXPECT_EQ(data[4095], 3);
-  EXPECT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);  // As on hardware, without effect.
+  EXPECT_EQ(zeCommandListClose(list), ZE_RESULT_SUCCESS);  // No effect, as on hardware.
   EXPECT_EQ(submit(list), ZE_RESULT_ERROR_INVALID_ARGUMENT);
   const auto synchronous = make_immediate_list(ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   ASSERT_EQ(zeCommandListAppendMemoryFill(synchronous, data, &four, 1, 4096, nullptr, 0, nullptr), ZE_RESULT_SUCCESS);
@@ -544,8 +544,8 @@ TEST_F(NpuQueue, NothingIsLeftBehind) {
   EXPECT_EQ(open_descriptors(), descriptors);
   EXPECT_LE(mappings(), maps + 4);
   EXPECT_LE(process_number("Threads"), threads);
-#if !defined(__SANITIZE_ADDRESS__)                    // Which holds back what is freed.
-  EXPECT_LT(process_number("VmRSS"), memory + 2048);  // KiB; slots in quarantine are some of them.
+#if !defined(__SANITIZE_ADDRESS__)                    // It delays the reuse of freed memory.
+  EXPECT_LT(process_number("VmRSS"), memory + 2048);  // In KiB, including slots in quarantine.
 #else
   EXPECT_GT(memory, 0);
 #endif

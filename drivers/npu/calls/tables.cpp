@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core tables: which call is in which place since when.
+// The core tables: each call's place, and the API version that added it.
 // @source Level Zero specification 1.17, ze_ddi.h of each version.
 #include <array>
 #include <vector>
@@ -31,7 +31,7 @@ Table driver_table() {
       entry<"zeDriverGetExtensionFunctionAddress", calls::driver_get_extension_function_address>(1),
       entry<"zeDriverGetLastErrorDescription", calls::driver_get_last_error_description>(6),
       unsupported<"zeDriverRTASFormatCompatibilityCheckExt">(13)
-      // The default context is a handle, not a result: its place stays empty.
+      // The default context is returned as a handle, not a result, so its place stays empty.
   };
   return entries;
 }
@@ -207,7 +207,7 @@ Table event_table() {
   return entries;
 }
 
-// What an NPU has not.
+// Features that an NPU lacks.
 Table image_table() {
   static const TableEntry entries[] = {unsupported<"zeImageGetProperties">(0), unsupported<"zeImageCreate">(0),
                                        unsupported<"zeImageDestroy">(0), unsupported<"zeImageGetAllocPropertiesExt">(3),
@@ -284,33 +284,33 @@ Table virtual_mem_table() {
 
 using WholeTable = std::array<const void*, 64>;
 
-/// A table in the form that handles refer to, as long as any version knows it. @param rest  what stands behind it.
+/// A table in the form that handles refer to, as long as in any known version. @param rest  fills its unset entries.
 const void* const* whole_table(Table entries, const void* rest = nullptr) {
-  auto* places = new WholeTable;  // Once per table, for as long as there are handles.
+  auto* places = new WholeTable;  // Allocated once per table, never freed.
   places->fill(rest);
   for (std::size_t i = 0; i < entries.size(); ++i) (*places)[i] = entries[i].call;
   return places->data();  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks)
 }
 
-/// One of which this driver has nothing, nor of what newer versions add to it.
+/// A table of which the driver supports nothing, including entries of newer versions.
 const void* const* unsupported_table(Table entries = {}) {
   return whole_table(entries, reinterpret_cast<const void*>(unsupported_call));
 }
 
-/// What a handle's first pointer refers to: a version, whether it is valid, then one pointer per table.
+/// Where a handle's first pointer points: a version, a validity flag, then one pointer per table.
 struct CoreDispatch {
   std::uint32_t version = kApiVersion;
   std::uint8_t is_valid = 1;
   std::array<const void* const*, 34> tables{};
 };
-/// The same of tools, sysman and the runtime: there is none.
+/// The same for tools, sysman and the runtime, which are not supported.
 struct NoDispatch {
   std::uint32_t version = kApiVersion;
   std::uint8_t is_valid = 0;
   std::array<const void*, 64> tables{};
 };
 
-/// The tables in the order of the struct. Loaders before 1.13 have no tables for the ray-tracing builder's first form.
+/// Tables in the struct's order. Loaders before 1.13 have none for the ray-tracing builder's first form.
 const CoreDispatch* make_dispatch(bool has_first_builders) {
   const void* const* const none = unsupported_table();
   std::vector<const void* const*> tables;
@@ -342,7 +342,7 @@ const CoreDispatch* make_dispatch(bool has_first_builders) {
   tables.push_back(unsupported_table(sampler_table()));
   tables.push_back(unsupported_table(physical_mem_table()));
   tables.push_back(unsupported_table(virtual_mem_table()));
-  tables.insert(tables.end(), 4, none);  // Fabrics, and what follows
+  tables.insert(tables.end(), 4, none);  // Fabrics and later tables.
   auto* dispatch = new CoreDispatch;
   for (std::size_t i = 0; i < tables.size() && i < dispatch->tables.size(); ++i) dispatch->tables[i] = tables[i];
   return dispatch;
@@ -405,7 +405,7 @@ TENON_NPU_EXPORT(zeGetFenceProcAddrTable) { return npu::fill_table(version, tabl
 TENON_NPU_EXPORT(zeGetEventPoolProcAddrTable) { return npu::fill_table(version, table, npu::event_pool_table()); }
 TENON_NPU_EXPORT(zeGetEventProcAddrTable) { return npu::fill_table(version, table, npu::event_table()); }
 
-// What loaders insist on, or ask for, and an NPU has not.
+// Tables that loaders require or request and an NPU lacks.
 TENON_NPU_EXPORT(zeGetRTASBuilderProcAddrTable) { return npu::fill_unsupported(version, table, {{13, 5}}); }
 TENON_NPU_EXPORT(zeGetRTASBuilderExpProcAddrTable) { return npu::fill_unsupported(version, table, {{7, 4}}); }
 TENON_NPU_EXPORT(zeGetRTASParallelOperationProcAddrTable) { return npu::fill_unsupported(version, table, {{13, 4}}); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of tools (zet) and system management (zes): loaders up to 1.8 take a driver without them for a broken one.
-// Every call in them says that it is unsupported.
+// The tables of tools (zet) and sysman (zes): loaders up to 1.8 treat a driver without them as broken.
+// Every call in them reports that it is unsupported.
 // @source Level Zero specification 1.17, zet_ddi.h and zes_ddi.h of each version.
 #include <tenon/drivers/npu/objects/dispatch.hpp>
 

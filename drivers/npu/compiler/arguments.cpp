@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ports of the compiled model: variables become ports, types and layouts change where the client asks.
+// Ports of the compiled model: variables become ports; types and layouts change as the client asks.
 #include <tenon/drivers/npu/compiler/arguments.hpp>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ std::string default_layout(const PartialShape& shape) {
   return kByRank[shape.size()];
 }
 
-/// The permutation from the layout that memory has to the model's; empty when they are the same.
+/// The permutation from memory's layout to the model's; empty if they are the same.
 std::vector<std::int64_t> to_model_order(const std::string& layout, std::size_t rank, const std::string& port) {
   struct Row {
     const char* layout;
@@ -49,7 +49,7 @@ std::vector<std::int64_t> to_model_order(const std::string& layout, std::size_t 
   for (const Row& row : rows) {
     if (layout != row.layout) continue;
     if (row.rank == rank) return row.order;
-    // Clients name a scalar's and a vector's layout alike.
+    // Clients use the same layout name for scalars and vectors.
     if (rank <= 1 && row.rank <= 1) return {};
     refuse("layout " + layout + " is asked for '" + port + "', which has rank " + std::to_string(rank));
   }
@@ -68,7 +68,7 @@ Output<Node> transposed(const Output<Node>& value, const std::vector<std::int64_
   return std::make_shared<op::v1::Transpose>(value, constant->output(0))->output(0);
 }
 
-/// What the flags ask of a port, named by number or by name.
+/// The flags' value for a port, given by number or by name.
 template <typename T>
 const T* asked(const ByPort<T>& flags, std::size_t index, const std::string& name) {
   const std::string number = std::to_string(index);
@@ -107,7 +107,7 @@ void fill_output(Argument& argument, const op::v0::Result& result) {
   argument.network_layout = argument.layout = default_layout(source.get_partial_shape());
 }
 
-/// Nothing but zeros, which is what states are anyway.
+/// Whether the node is only zeros, which is a state's default.
 bool is_zero(const Node& node, const PartialShape& variable) {
   const auto* constant = dynamic_cast<const op::v0::Constant*>(&node);
   if (!constant || variable.is_dynamic()) return false;
@@ -115,12 +115,12 @@ bool is_zero(const Node& node, const PartialShape& variable) {
   return std::all_of(bytes, bytes + constant->get_byte_size(), [](char byte) { return byte == 0; });
 }
 
-/// The model under construction.
+/// Builds the model with the graph's arguments as ports.
 class Builder {
  public:
   Builder(const Model& model, const BuildFlags& flags) : model_(model), flags_(flags) {}
 
-  /// @param initialisers  As Interface has it.
+  /// @param initialisers  See Interface.
   std::shared_ptr<Model> run(std::vector<Argument>& inputs, std::vector<Argument>& outputs,
                              std::shared_ptr<const Model>& initialisers) {
     for (const auto& parameter : model_.get_parameters()) fill_input(inputs.emplace_back(), *parameter);
@@ -191,7 +191,7 @@ class Builder {
   }
 
   std::shared_ptr<const Model> initialisers_among(const NodeVector& nodes) const {
-    std::map<std::string, std::shared_ptr<Node>> readers;  // The first of each variable.
+    std::map<std::string, std::shared_ptr<Node>> readers;  // The first ReadValue of each variable.
     for (const auto& node : nodes)
       if (is_op(node, "ReadValue")) readers.emplace(variable_id(*node), node);
     NodeVector initialised;
@@ -201,7 +201,7 @@ class Builder {
     return initialised.empty() ? nullptr : make_initialisers(initialised, parameters_);
   }
 
-  /// ReadValue becomes a Parameter, Assign a Result: the client's memory is the variable.
+  /// Turns ReadValue into a Parameter and Assign into a Result: the client's memory is the variable.
   void add_states(const NodeVector& nodes, std::vector<Argument>& inputs, std::vector<Argument>& outputs) {
     std::map<std::string, std::shared_ptr<op::v0::Parameter>> variables;
     std::vector<std::string> order;
@@ -264,7 +264,7 @@ void check_bounds(const Argument& argument) {
              ": reshape the model so that every extent has one");
 }
 
-/// Shapes of outputs, bounded by what they are with the largest inputs.
+/// Finds the outputs' shapes; their upper bounds are the shapes for the largest inputs.
 void find_output_shapes(const Model& model, std::vector<Argument>& outputs) {
   if (is_static(model)) {
     for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].shape = model.get_output_partial_shape(i);
@@ -295,7 +295,7 @@ void find_output_shapes(const Model& model, std::vector<Argument>& outputs) {
   }
 }
 
-/// Clients share one piece of memory between a state's two arguments: both say what the variable may hold.
+/// A state's two arguments share the client's memory: both get the shape that the variable may have.
 void take_state_shapes(const Model& model, const std::vector<Argument>& inputs, std::vector<Argument>& outputs) {
   const auto first = [](const std::vector<Argument>& arguments) {
     return std::find_if(arguments.begin(), arguments.end(),

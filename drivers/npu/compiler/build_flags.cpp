@@ -29,16 +29,16 @@ ElementType type_of(std::string_view text) {
     if (name == text) return type;
   std::string known;
   for (const auto& [name, type] : kTypes) known += (known.empty() ? "" : ", ") + std::string(name);
-  refuse("\"" + std::string(text) + "\" is no precision; known are " + known);
+  refuse("\"" + std::string(text) + "\" is not a precision; known are " + known);
 }
 
 std::string layout_of(std::string_view text) {
   if (std::find(std::begin(kLayouts), std::end(kLayouts), text) == std::end(kLayouts))
-    refuse("\"" + std::string(text) + "\" is no layout");
+    refuse("\"" + std::string(text) + "\" is not a layout");
   return std::string(text);
 }
 
-/// name:value pairs with spaces between them; names may hold colons.
+/// Parses name:value pairs separated by spaces; names may contain colons.
 template <typename T, typename Convert>
 void read_pairs(std::string_view text, ByPort<T>& pairs, Convert convert) {
   while (true) {
@@ -47,12 +47,12 @@ void read_pairs(std::string_view text, ByPort<T>& pairs, Convert convert) {
     const std::string_view word = text.substr(begin, text.find(' ', begin) - begin);
     text.remove_prefix(begin + word.size());
     const std::size_t colon = word.rfind(':');
-    if (colon == word.npos || colon == 0) refuse("\"" + std::string(word) + "\" is no name:value pair");
+    if (colon == word.npos || colon == 0) refuse("\"" + std::string(word) + "\" is not a name:value pair");
     pairs.emplace_back(std::string(word.substr(0, colon)), convert(word.substr(colon + 1)));
   }
 }
 
-/// Takes KEY="VALUE" off the front. @return false at the end of the text.
+/// Removes KEY="VALUE" from the front. @return false at the end of the text.
 bool take_assignment(std::string_view& text, std::string_view& key, std::string_view& value) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n");
   if (begin == text.npos) return false;
@@ -63,7 +63,7 @@ bool take_assignment(std::string_view& text, std::string_view& key, std::string_
   const std::size_t close = text.find('"', equals + 2);
   if (close == text.npos) refuse("the value of " + std::string(text.substr(0, equals)) + " has no end");
   key = text.substr(0, equals);
-  if (key.find_first_of(" \t\r\n\"") != key.npos) refuse("\"" + std::string(key) + "\" is no key");
+  if (key.find_first_of(" \t\r\n\"") != key.npos) refuse("\"" + std::string(key) + "\" is not a key");
   value = text.substr(equals + 2, close - equals - 2);
   text.remove_prefix(close + 1);
   return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text in which clients give types and layouts of arguments, and options: --inputs_precisions="0:FP32" ... --config
-// KEY="VALUE" ...
+// Build flags: types and layouts of arguments, and options, as text: --inputs_precisions="0:FP32" ...
+// --config KEY="VALUE" ...
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace tenon::npu::compiler {
 
-/// What one port is to have; the port is named by its number or by its name.
+/// A value for one port, which is given by number or by name.
 template <typename T>
 using ByPort = std::vector<std::pair<std::string, T>>;
 
@@ -23,8 +23,8 @@ struct BuildFlags {
   Options options;
 };
 
-/// @param text  Null: none given.
-/// @errors kInvalidArgument: malformed (where), an unknown flag, type or layout; and as set_option.
+/// @param text  May be null.
+/// @errors kInvalidArgument: malformed (with the position), an unknown flag, type or layout; as set_option.
 BuildFlags parse_build_flags(const char* text);
 
 }  // namespace tenon::npu::compiler

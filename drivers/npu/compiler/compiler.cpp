@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compilation: passes and lowering by the level asked for, then a blob that is all that is kept.
+// Compiles: passes and lowering for the requested level, then a blob that contains everything to keep.
 #include <tenon/drivers/npu/compiler/compiler.hpp>
 
 #include <algorithm>
@@ -35,8 +35,8 @@ void check_supported(const Model& model) {
     throw Error(Code::kUnimplemented, "NPU: " + std::to_string(count) + " node(s) are not supported:" + missing);
 }
 
-/// bf16 where it is asked for and this CPU multiplies it. f16 has more bits of mantissa: only f32 is as exact, unless a
-/// trial shows that bf16 will do.
+/// bf16 if requested and native on this CPU. f16 has a longer mantissa, so f16 requests use f32, unless a trial shows
+/// that bf16 is exact enough.
 ElementType precision_of(const Options& options) {
   if (options.wants_accuracy || options.keeps_f32 || options.precision != Precision::kBf16) return ElementType::kF32;
   return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
@@ -58,7 +58,7 @@ Settings settings_of(const Options& options, const Target& target) {
   return settings;
 }
 
-/// Time of one execution on zeros, the best of a few.
+/// Time of one execution on zeros, best of a few.
 std::chrono::nanoseconds time_of(const std::shared_ptr<const engine::Plan>& plan, engine::Workers& workers) {
   constexpr int kRuns = 4;
   engine::Execution execution(plan);
@@ -77,8 +77,8 @@ std::chrono::nanoseconds time_of(const std::shared_ptr<const engine::Plan>& plan
   return best;
 }
 
-/// Level 2 measures plans and keeps the fastest; lower levels trust the heuristics.
-/// @param may_round  The client left the precision open.  @param threads  That may work at it; 0: those that run it.
+/// Level 2 measures plans and keeps the fastest; lower levels use heuristics.
+/// @param may_round  The client left the precision open.  @param threads  For compiling; 0: as many as for running.
 std::shared_ptr<const engine::Plan> make_plan(const std::shared_ptr<const Model>& model, Settings& settings,
                                               bool may_round, int threads, std::string& log) {
   const auto compiled = [&](const Settings& how) {
@@ -118,7 +118,7 @@ std::shared_ptr<const engine::Plan> make_plan(const std::shared_ptr<const Model>
 void mark_strided(std::vector<Argument>& arguments, const engine::Plan* plan, const Options& options) {
   for (Argument& argument : arguments) {
     if (argument.role != Argument::Role::kPort || argument.shape.is_dynamic()) continue;
-    // What no kernel reads in place the driver packs, where the client said that it may.
+    // Strides that no kernel reads in place are packed by the driver, for arguments that the client named.
     argument.reads_strides = argument.is_input && plan && plan->reads_strided(argument.port);
     const auto named = [&](const std::string& name) {
       return name == argument.name || name == argument.friendly_name ||
@@ -160,7 +160,7 @@ Tensor build(const InMemoryIr& ir, const BuildFlags& flags, const Target& target
   payload.precision = settings.precision;
   std::shared_ptr<const engine::Plan> plan;
   if (is_static(*model)) {
-    // What is rounded in a state adds up from run to run.
+    // Rounding errors in a state accumulate over runs.
     const bool has_states = std::any_of(arguments.begin(), arguments.end(), [](const Argument& argument) {
       return argument.role == Argument::Role::kState;
     });
@@ -194,7 +194,7 @@ Compiled compile(const Request& request, const CompileCache* cache) {
   const InMemoryIr ir = parse_in_memory_ir(request.ir);
   Compiled compiled;
   compiled.log = lines(flags.options.warnings);
-  // Whoever asks for the plan in the log wants it made.
+  // A plan listed in the log must be compiled, not cached.
   const bool cached = cache && flags.options.log < LogLevel::kInfo;
   const CacheKey key = cached ? key_of(ir, request, target) : CacheKey{};
   if (cached) {
@@ -231,7 +231,7 @@ std::string describe_plan(const engine::Plan& plan, const Settings& settings) {
 std::vector<std::string> supported_layers(const Request& request) {
   flags_of(request);
   const InMemoryIr ir = parse_in_memory_ir(request.ir);
-  // The reader refuses a model with any operation that it lacks, so layers are looked at one by one, in the text.
+  // The reader refuses a model with any unknown operation, so this looks at the layers in the XML one by one.
   pugi::xml_document document;
   const auto parsed = document.load_buffer(ir.xml.data(), ir.xml.size());
   if (!parsed)

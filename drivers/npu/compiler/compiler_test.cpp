@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler: what clients hand over, flags, ports, and that programs compute what the reference computes.
+// The compiler: the client's input, flags, ports, and that programs compute what the reference computes.
 #include <tenon/drivers/npu/testing/compiled.hpp>
 
 #include <gmock/gmock.h>
@@ -26,11 +26,11 @@ std::string error_of(Body body, Code code) {
   return {};
 }
 
-/// @param weights  Those that it points to.
+/// @param weights  The tensor that the model points to.
 Bytes by_pointer(const Model& model, Tensor* weights = nullptr) {
   SerializedModel serialized = serialize(model);
   std::string xml = serialized.xml;
-  // As the client's serialiser: each constant says where its bytes are in this process.
+  // Like the client's serialiser: each constant has the address of its bytes in this process.
   static std::vector<Tensor> kept;
   kept.push_back(serialized.weights);
   if (weights) *weights = serialized.weights;
@@ -70,7 +70,7 @@ TEST(InMemoryIr, BothFormsGiveOneModel) {
 
 TEST(InMemoryIr, RefusesEveryTruncation) {
   for (const Bytes& whole : {in_memory(*small_model()), by_pointer(*small_model())}) {
-    // Behind the weights' size the XML is whole, and what lacks is weights.
+    // Cut after the weights' size, the XML is complete and weights are missing.
     for (std::size_t size = 0; size < whole.size(); ++size) {
       const Bytes part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
       EXPECT_THROW(compile(request_for(part), nullptr), Error) << size;
@@ -143,7 +143,7 @@ TEST(BuildFlags, TypesAndLayoutsChangeThePorts) {
   ProgramRun run(program);
   const Tensor x = random_tensor(ElementType::kU8, {1, 3, 4, 2});
   const auto outputs = run_once(run, *program, {x});
-  // Both are permuted alike, so position is kept.
+  // Both are permuted alike, so positions match.
   const auto* halves = static_cast<const std::uint16_t*>(outputs[0].data());
   for (std::size_t i = 0; i < 24; ++i) {
     const int exponent = (halves[i] >> 10) - 15;
@@ -204,7 +204,7 @@ TEST_P(ZooModels, AgreeWithOpenVino) {
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const Tensor expected = read_npy(data / ("openvino_" + std::to_string(i) + ".npy"));
     const Agreement a = agreement(outputs[i], expected);
-    // What the driver promises its clients; 8-bit numbers on the border between two steps may round either way.
+    // The driver's documented accuracy; 8-bit values at a rounding boundary may go either way.
     const bool is_8_bit = std::string(GetParam()).find("int8") != std::string::npos;
     const Limits limits = is_8_bit ? limits_of("_int8") : Limits{0.9999, 0.02, 0.02};
     EXPECT_GE(a.cosine, limits.min_cosine) << i;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged models and binaries, thousands of them: an Error or a program, never anything else.
+// Thousands of damaged models and binaries: each gives an Error or a program, nothing else.
 #include <algorithm>
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace tenon::npu::compiler {
 namespace {
 
-/// A few changes: bytes replaced, cut out, doubled.
+/// Makes a few changes: bytes replaced, removed or duplicated.
 Bytes damaged(const Bytes& whole, std::mt19937& random, std::size_t begin) {
   Bytes bytes = whole;
   const int changes = 1 + static_cast<int>(random() % 4);
@@ -23,7 +23,7 @@ Bytes damaged(const Bytes& whole, std::mt19937& random, std::size_t begin) {
       case 1:
         bytes[at] ^= static_cast<std::uint8_t>(1u << random() % 8);
         break;
-      case 2:  // Digits become other digits: offsets, sizes, extents.
+      case 2:  // Replaces digits by other digits: offsets, sizes, extents.
         for (std::size_t k = at; k < bytes.size() && k < at + 200; ++k)
           if (bytes[k] >= '0' && bytes[k] <= '9') {
             bytes[k] = static_cast<std::uint8_t>('0' + random() % 10);
@@ -55,8 +55,8 @@ void try_ir(const Bytes& ir) {
   }
 }
 
-/// What a client would do with it: load it, give it memory of the size that it asks for, execute it.
-/// @return whether it ran to its end.
+/// Does what a client would: loads it, sets memory of the required sizes, executes it.
+/// @return whether execution succeeded.
 bool try_blob(const Bytes& blob) {
   constexpr std::size_t kMostBytes = 1 << 20;
   static engine::Workers workers(2);
@@ -85,7 +85,7 @@ TEST(Corruption, OfModelsIsAnErrorAtMost) {
   for (const auto& model : {small_model(), stateful_model(), small_model(PartialShape{Dimension(1, 4), 3})}) {
     const Bytes whole = in_memory(*model);
     for (int i = 0; i < 300; ++i) try_ir(damaged(whole, random, 0));
-    // Behind the sizes, so that the text is what is damaged.
+    // After the sizes, so that the text is damaged.
     const SerializedModel serialized = serialize(*model);
     const Bytes xml(serialized.xml.begin(), serialized.xml.end());
     for (int i = 0; i < 500; ++i) {
@@ -104,7 +104,7 @@ TEST(Corruption, OfBinariesIsAnErrorAtMostEvenWithTheirHashesMadeRight) {
     const Bytes whole(data, data + bytes.size_bytes());
     for (int i = 0; i < 400; ++i) {
       Bytes changed = damaged(whole, random, i % 2 ? 24 : 128);
-      // What lies behind a binary is not its own.
+      // Bytes after a binary are not part of it.
       const bool is_whole = changed.size() >= whole.size() && std::equal(whole.begin(), whole.end(), changed.begin());
       EXPECT_TRUE(!try_blob(changed) || is_whole) << "damage that no hash saw";
       repair_hashes(changed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing of the client's buffer.
+// Parses the client's buffer.
 #include <tenon/drivers/npu/compiler/in_memory_ir.hpp>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ bool looks_like_xml(std::string_view text) {
   return start != text.npos && text[start] == '<';
 }
 
-/// u16 major, u16 minor, u32 count of parts, then each part with its u64 size before it.
+/// Layout: u16 major, u16 minor, u32 number of parts, then each part after its u64 size.
 bool parse_copied(std::span<const std::uint8_t> bytes, InMemoryIr& ir) {
   constexpr std::size_t kLead = 2 * sizeof(std::uint16_t) + sizeof(std::uint32_t);
   std::uint32_t count = 0;
@@ -73,7 +73,7 @@ bool parse_copied(std::span<const std::uint8_t> bytes, InMemoryIr& ir) {
   return true;
 }
 
-/// Offsets and sizes (six u64) of custom data, constants and model; the custom data is the compiler's version.
+/// Layout: offsets and sizes (six u64) of custom data, constants and model; custom data is the compiler version.
 bool parse_by_pointer(std::span<const std::uint8_t> bytes, InMemoryIr& ir) {
   struct Part {
     std::uint64_t offset, size;
@@ -97,7 +97,7 @@ bool parse_by_pointer(std::span<const std::uint8_t> bytes, InMemoryIr& ir) {
   return true;
 }
 
-/// Readable memory of this process, as the kernel lists it: a client's address is believed only within it.
+/// Readable memory of this process, from the kernel's list: clients' addresses outside it are refused.
 class ReadableMemory {
  public:
   ReadableMemory() {
@@ -137,7 +137,7 @@ bool number_of(const AttributeMap& attribute, std::span<const char* const> keys,
   return false;
 }
 
-/// The address and size that a constant's attribute names. The keys' spelling changed between clients.
+/// The address and size in a constant's attribute. The spelling of the keys changed between clients.
 bool find_pointer(const AttributeMap& attribute, std::uint64_t& address, std::uint64_t& size) {
   const auto name = attribute.find("name");
   if (name == attribute.end() || name->second != "WeightsPointerAttribute") return false;
@@ -148,7 +148,7 @@ bool find_pointer(const AttributeMap& attribute, std::uint64_t& address, std::ui
   return true;
 }
 
-/// What pointers point to is part of the model, so it is part of its hash.
+/// Bytes behind a pointer; they are part of the model, and so of its hash.
 struct PointedAt {
   const ReadableMemory readable;
   Tensor operator()(const AttributeMap& attribute) const {
@@ -188,7 +188,7 @@ store::ContentHash hash_of(const InMemoryIr& ir) {
     hasher.add(std::string_view(reinterpret_cast<const char*>(ir.weights.data()), ir.weights.size()));
     return hasher.result();
   }
-  // Addresses differ from run to run: the text without them, and the bytes behind them.
+  // Addresses change from run to run, so hash the text without them, and the bytes they point to.
   const ReadableMemory readable;
   static constexpr std::string_view kMark = "\"WeightsPointerAttribute\"";
   std::size_t at = 0;
@@ -197,7 +197,7 @@ store::ContentHash hash_of(const InMemoryIr& ir) {
     hasher.add(ir.xml.substr(at, mark == ir.xml.npos ? mark : mark - at));
     if (mark == ir.xml.npos) break;
     const std::size_t end = std::min(ir.xml.find('>', mark), ir.xml.size());
-    std::vector<std::uint64_t> numbers;  // version, address, size in any order; the address is the largest.
+    std::vector<std::uint64_t> numbers;  // Version, address and size in any order; the largest is the address.
     for (std::size_t i = mark; i < end; ++i) {
       if (ir.xml[i] != '"' || i + 1 >= end || ir.xml[i + 1] < '0' || ir.xml[i + 1] > '9') continue;
       std::uint64_t value = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forms in which clients hand over an IR: one buffer with its XML and its weights, or with pointers to them.
+// The forms of an IR in memory: one buffer with XML and weights, or XML with pointers to weights.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 
 namespace tenon::npu::compiler {
 
-/// Where things lie in the client's buffer. Holds no bytes of its own.
+/// Views of the parts in the client's buffer; owns no bytes.
 struct InMemoryIr {
-  std::uint16_t compiler_major = 0, compiler_minor = 0;  ///< What the client wrote it for.
+  std::uint16_t compiler_major = 0, compiler_minor = 0;  ///< The version that the client wrote it for.
   std::string_view xml;
   std::span<const std::uint8_t> weights;
-  bool weights_by_pointer = false;  ///< Constants name addresses in this process, valid during the call.
+  bool weights_by_pointer = false;  ///< Constants hold addresses in this process, valid during the call.
 };
 
-/// Finds the parts of either form; every length is checked.
-/// @errors kInvalidArgument: neither form, or truncated: says which length is wrong.
+/// Finds the parts in either form; checks every length.
+/// @errors kInvalidArgument: neither form, or truncated (says which length is wrong).
 InMemoryIr parse_in_memory_ir(std::span<const std::uint8_t> bytes);
 
-/// The model. Constants are views of the client's memory, so it must not outlive the client's call.
+/// Reads the model. Its constants are views of the client's memory: it must not outlive the client's call.
 /// @errors as read_ir; kInvalidArgument: a constant's address is not readable memory of its size.
 std::shared_ptr<Model> read_in_memory_ir(const InMemoryIr& ir);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of parameters: those with an effect here, and the names and types of those that hardware's compilers have.
+// The table of parameters: those with an effect here, and names and types of the hardware compilers' others.
 #include <tenon/drivers/npu/compiler/mode_params.hpp>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Param {
   std::string_view name, value;
 };
 
-/// Takes the next parameter off the front. @return false at the end of the text.
+/// Removes the next parameter from the front. @return false at the end of the text.
 bool take_param(std::string_view& text, Param& param) {
   constexpr std::string_view kSpaces = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kSpaces);
@@ -84,8 +84,8 @@ std::vector<std::string> words(std::string_view text) {
   return all;
 }
 
-// -- What the published compiler of NPUs takes besides (openvinotoolkit/npu_compiler, its pipelines' options), by type.
-// They choose among ways of hardware that is not here.
+// -- Further parameters of the published NPU compiler (openvinotoolkit/npu_compiler, its pipelines' options), by type.
+// They tune hardware features that do not exist here.
 
 constexpr std::string_view kSwitches[] = {
     "accumulate-matmul-with-dpu",
@@ -228,7 +228,7 @@ bool has(const std::string_view (&names)[N], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-/// @return false: it has no effect here.
+/// @return false if it has no effect here.
 bool take_effect(Options& options, const Param& param) {
   if (param.name == "optimization-level") {
     options.optimization_level = number(param, 0, 3, "0|1|2|3");
@@ -262,8 +262,8 @@ void set_mode_params(Options& options, std::string_view text) {
     else if (has(kNumbers, param.name))
       number(param, INT32_MIN, INT32_MAX, "a number");
     else if (!has(kTexts, param.name)) {
-      options.warnings.push_back("NPU_COMPILATION_MODE_PARAMS: nothing is known of \"" + std::string(param.name) +
-                                 "\"; it is left out");
+      options.warnings.push_back("NPU_COMPILATION_MODE_PARAMS: unknown parameter \"" + std::string(param.name) +
+                                 "\"; it is ignored");
       continue;
     }
     options.idle_params.push_back(std::string(param.name) + "=" + std::string(param.value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of options: what each accepts and where it goes.
+// The table of options: accepted values, and where each is stored.
 #include <tenon/drivers/npu/compiler/options.hpp>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 struct Row {
   const char* key;
   const char* accepts;
-  /// @return false: no such value.
+  /// @return false for an invalid value.
   std::function<bool(Options&, std::string_view)> set;
 };
 
@@ -40,7 +40,7 @@ auto yes_or_no(bool Options::*member) {
   return choose<bool>(member, {{"YES", true}, {"NO", false}, {"true", true}, {"false", false}});
 }
 
-/// Accepted, and without effect here.
+/// Accepted, without effect here.
 auto any_of(std::vector<std::string_view> values) {
   return [values = std::move(values)](Options&, std::string_view value) {
     return std::find(values.begin(), values.end(), value) != values.end();
@@ -164,7 +164,7 @@ Target resolve(const Options& options, const Platform& device) {
                                             std::to_string(target.platform.number) + " has NPU_MAX_TILES " +
                                             std::to_string(target.max_tiles));
   int wanted = options.hint == Hint::kThroughput ? target.platform.throughput_tiles : target.platform.latency_tiles;
-  // An extension of the latency hint alone.
+  // Extends the latency hint only.
   if (options.hint == Hint::kLatency && options.prefers_latency) wanted = target.platform.max_tiles;
   target.tiles = options.tiles > 0 ? options.tiles : std::min(wanted, target.max_tiles);
   return target;

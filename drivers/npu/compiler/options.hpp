@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client may ask of a compilation: the options of --config, and what follows from them for a platform.
+// Options of a compilation (--config), and the target that they give on a platform.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ enum class Hint : std::uint8_t { kUndefined, kLatency, kThroughput };
 enum class Precision : std::uint8_t { kDefault, kF32, kF16, kBf16, kI8 };
 enum class LogLevel : std::uint8_t { kNone, kError, kWarning, kInfo, kDebug, kTrace };
 
-/// Options as they were given; -1 means "not given". docs/properties.md says what each does.
+/// The options as given; -1 means "not given". docs/properties.md says what each does.
 struct Options {
   Hint hint = Hint::kUndefined;
   Precision precision = Precision::kDefault;
@@ -28,41 +28,41 @@ struct Options {
   bool turbo = false;
   bool reference_kernels = false;  ///< NPU_COMPILATION_MODE=ReferenceSW.
   bool dynamic_to_static = false;  ///< NPU_DYNAMIC_SHAPE_TO_STATIC: compiled at the upper bounds.
-  std::uint32_t platform = 0;      ///< 0: the device's.
+  std::uint32_t platform = 0;      ///< 0: the device's platform.
   int tiles = -1, max_tiles = -1, dma_engines = -1;
   int compilation_threads = -1;
-  int optimization_level = 1;               ///< 0 to 3; 3 is as 2.
+  int optimization_level = 1;               ///< 0 to 3; 3 equals 2.
   bool prefers_latency = false;             ///< performance-hint-override=latency.
-  bool keeps_f32 = false;                   ///< convert-precision-to-fp16=false: as wants_accuracy.
+  bool keeps_f32 = false;                   ///< convert-precision-to-fp16=false; same as wants_accuracy.
   std::vector<std::string> precise_layers;  ///< compute-layers-with-higher-precision: types, see precise_layers.hpp.
-  std::vector<std::string> idle_params;     ///< Of NPU_COMPILATION_MODE_PARAMS: "name=value", known and without effect.
-  std::vector<std::string> warnings;        ///< For the build log: what was asked for and is not known.
-  std::vector<std::string> strided;         ///< Arguments that may come with strides: NPU_ENABLE_STRIDES_FOR.
+  std::vector<std::string> idle_params;     ///< NPU_COMPILATION_MODE_PARAMS: known "name=value" without effect.
+  std::vector<std::string> warnings;        ///< For the build log: unknown parameters.
+  std::vector<std::string> strided;         ///< Arguments that may have strides: NPU_ENABLE_STRIDES_FOR.
   LogLevel log = LogLevel::kNone;
 };
 
-/// What a plan is made for.
+/// The target that a plan is made for.
 struct Target {
   Platform platform;
   int max_tiles = 1;
   int tiles = 1;
-  int dma_engines = 1;  ///< Threads that move arguments which cannot be used where they lie.
+  int dma_engines = 1;  ///< Threads that copy arguments which cannot be used in place.
   bool turbo = false;
-  /// Compute threads: one per tile, all tiles' with turbo; never more than this process may use CPUs.
+  /// Compute threads: one per tile, with turbo for all tiles; at most the CPUs of this process.
   int workers() const;
 };
 
-/// @param device  Its platform, used where no other is named.
-/// @errors kInvalidArgument: more tiles than there are (both numbers named).
+/// @param device  Its platform is used if the options name none.
+/// @errors kInvalidArgument: more tiles than the platform has (names both numbers).
 Target resolve(const Options& options, const Platform& device);
 
-/// Takes one option. @errors kUnimplemented: no such option (the message lists those there are); kInvalidArgument: not
-/// a value of it (the message lists what is).
+/// Sets one option. @errors kUnimplemented: unknown option (lists those that exist); kInvalidArgument: invalid
+/// value (lists the valid ones).
 void set_option(Options& options, std::string_view key, std::string_view value);
 
 /// Names of all options, in order.
 std::vector<std::string> supported_options();
-/// @param value  nullopt: of any value.
+/// @param value  nullopt asks about the option itself.
 bool is_option_supported(std::string_view key, std::optional<std::string_view> value);
 
 }  // namespace tenon::npu::compiler

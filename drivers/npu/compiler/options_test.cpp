@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each option does what is said of it: more tiles more workers, higher levels other plans, a blob that knows it all.
+// Options have their documented effects: more tiles more workers, higher levels other plans; blobs store the settings.
 #include <chrono>
 
 #include <gmock/gmock.h>
@@ -97,7 +97,7 @@ TEST(OptimizationLevel, ComputesTheSame) {
 std::string params(const std::string& text) { return "NPU_COMPILATION_MODE_PARAMS=\"" + text + "\""; }
 
 TEST(ModeParams, ThatClientsSendAreTaken) {
-  // OpenVINO's NPUW and GenAI, ONNX Runtime's provider, LiteRT, and what is passed on from users.
+  // Used by OpenVINO's NPUW and GenAI, ONNX Runtime's provider and LiteRT, or passed on from users.
   for (const char* text :
        {"compute-layers-with-higher-precision=Sqrt,Power,ReduceMean,Add_RMSNorm", "optimization-level=3",
         "compute-layers-with-higher-precision=MVN", "compute-layers-with-higher-precision=Sqrt,Power,ReduceMean,Add",
@@ -143,7 +143,7 @@ TEST(ModeParams, WithoutOneAreNamedInTheLogAndUnknownOnesAreWarnings) {
   EXPECT_THAT(log_of(ir, params("compute-layers-with-higher-precision=Relu,Rleu")), HasSubstr("\"Rleu\""));
 }
 
-/// A product, something that bf16 holds as it is, then sums that it does not hold: sqrt(relu(x W) + a + b) v.
+/// A product, exact in bf16, then sums that are not: sqrt(relu(x W) + a + b) v.
 std::shared_ptr<Model> cancelling_model(double a, double b) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 2});
   const auto constant = [](const Shape& shape, const std::vector<double>& values) {
@@ -161,7 +161,7 @@ std::shared_ptr<Model> cancelling_model(double a, double b) {
 TEST(PreciseLayers, ComputeInF32WhereTheRestIsRounded) {
   if (!engine::has_native_bf16()) GTEST_SKIP() << "this CPU does not multiply bf16: all is f32";
   Tensor x(ElementType::kF32, {1, 2});
-  x.data<float>()[0] = 1000;  // A number of bf16; 1000.25 is none, and becomes 1000.
+  x.data<float>()[0] = 1000;  // Exact in bf16; 1000.25 is not, and becomes 1000.
   x.data<float>()[1] = 0;
   const auto result_with = [&](const std::string& config) {
     const auto program =

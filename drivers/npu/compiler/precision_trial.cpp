@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trial of bf16: one run of each plan.
+// The bf16 trial: one run of each plan.
 #include <tenon/drivers/npu/compiler/precision_trial.hpp>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace tenon::npu::compiler {
 namespace {
 
-/// Of what is promised: 1 - cosine 1e-4, error 2e-2. Other inputs differ by a factor of two from model to model.
+/// Stricter than promised (1 - cosine 1e-4, error 2e-2): results for other inputs may differ by a factor of two.
 constexpr double kMostCosineLoss = 4e-5, kMostError = 1e-2;
 /// Smaller models run as fast in f32.
 constexpr std::size_t kLeastConstantBytes = std::size_t{256} << 10;
@@ -23,7 +23,7 @@ std::vector<Tensor> made_up_inputs(const engine::Plan& plan) {
   std::vector<Tensor> inputs;
   for (const engine::Port& port : plan.inputs()) {
     Tensor tensor(port.type, port.shape);
-    // Zero is in the range of every index; bytes are pictures.
+    // Zero is a valid index; 8-bit inputs are pictures.
     std::memset(tensor.data(), 0, tensor.size_bytes());
     if (port.type == ElementType::kF32) {
       for (std::size_t i = 0; i < tensor.element_count(); ++i) tensor.data<float>()[i] = real(generator);
@@ -63,7 +63,7 @@ bool is_close(const Tensor& rounded, const Tensor& exact) {
     most = i ? std::max(most, e) : e;
   }
   if (ee == 0) return error == 0;
-  // Comparisons that a NaN fails.
+  // Written so that NaN fails.
   return 1 - dot / std::sqrt(rr * ee) <= kMostCosineLoss && error <= kMostError * (most - least);
 }
 
@@ -74,7 +74,7 @@ bool is_worth_trying(const Model& model) {
   std::size_t bytes = 0;
   for (const auto& node : model.get_ordered_ops()) {
     if (const auto* constant = as_type<op::v0::Constant>(node.get())) bytes += constant->get_byte_size();
-    // 8-bit numbers flip to a neighbour wherever what they are made of is rounded.
+    // Rounding before a quantisation changes 8-bit results by a step.
     if (std::string_view(node->get_type_name()) == "FakeQuantize") return false;
   }
   return bytes >= kLeastConstantBytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model may be computed in bf16 where the client left the precision open: tried, not guessed.
+// Decides by a trial whether a model may compute in bf16 when the client left the precision open.
 #pragma once
 
 #include <memory>
@@ -9,11 +9,11 @@
 
 namespace tenon::npu::compiler {
 
-/// Worth a trial: bf16 gains time on this CPU, and the model is large enough for it to matter.
+/// Whether a trial pays: bf16 is faster on this CPU, and the model is large enough.
 bool is_worth_trying(const Model& model);
 
-/// Runs both plans on the same made-up inputs. @return true when all outputs are so close that what clients are
-/// promised (cosine 0.9999, 2 % of the range) holds with a margin for other inputs.
+/// Runs both plans on the same made-up inputs. @return true if all outputs are within the promised accuracy (cosine
+/// 0.9999, 2 % of the range), with a margin for other inputs.
 bool agree_in_bf16(const std::shared_ptr<const engine::Plan>& exact, const std::shared_ptr<const engine::Plan>& rounded,
                    engine::Workers& workers);
 

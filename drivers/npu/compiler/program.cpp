@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of a compiled graph, made from its blob.
+// Plans of a compiled graph, created from its blob.
 #include <tenon/drivers/npu/compiler/program.hpp>
 
 #include <map>
@@ -74,7 +74,7 @@ std::shared_ptr<const ProgramVariant> Program::make_variant(const std::vector<Sh
 std::size_t Program::constant_bytes() const {
   const std::lock_guard lock(mutex_);
   std::size_t bytes = 0;
-  // Those of a prepared plan lie in the blob.
+  // Constants of a prepared plan are in the blob.
   for (const auto& variant : variants_)
     if (variant->plan && !is_static_) bytes += variant->plan->constant_bytes();
   return bytes;

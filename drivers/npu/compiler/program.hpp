@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiled graph that can run: the blob it came from, and, while it is on the device, its plans.
+// An executable compiled graph: its blob and, while it is loaded, its plans.
 #pragma once
 
 #include <list>
@@ -12,23 +12,23 @@
 
 namespace tenon::npu::compiler {
 
-/// A plan for one set of input shapes; without one where shapes depend on values.
+/// A plan for one set of input shapes; no plan if shapes depend on values.
 struct ProgramVariant {
   std::vector<Shape> input_shapes;
   std::shared_ptr<const engine::Plan> plan;
-  std::shared_ptr<const Model> model;  ///< Run in stages when there is no plan.
+  std::shared_ptr<const Model> model;  ///< Run in stages if there is no plan.
 };
 
 /// Shared by all runs. @thread all members from any thread.
 class Program {
  public:
-  /// Parses and verifies; makes no plan. @errors as read_native_blob.
+  /// Parses and verifies the blob; creates no plan. @errors as read_native_blob.
   explicit Program(const Tensor& bytes);
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
   const std::vector<Argument>& arguments() const { return blob_.interface.arguments; }
-  /// What states start from: Interface::initialisers.
+  /// Computes initial values of states: Interface::initialisers.
   const std::shared_ptr<const Model>& initialisers() const { return blob_.interface.initialisers; }
   const Settings& settings() const { return blob_.settings; }
   const Tensor& bytes() const { return blob_.bytes; }
@@ -36,16 +36,16 @@ class Program {
   std::size_t output_count() const { return output_count_; }
   const std::string& name() const { return blob_.payload.name; }
 
-  /// Makes the plan (of a graph of static shapes), packs or maps its constants; nothing the second time.
-  /// @errors kFailedPrecondition: compiled for another processor.
+  /// Creates the plan (if shapes are static), packs or maps its constants; a second call does nothing.
+  /// @errors kFailedPrecondition: the blob was compiled for another processor.
   void load();
   bool is_loaded() const;
-  /// Drops the plans; runs keep what they hold. load() brings them back.
+  /// Drops the plans, except those that runs still use. load() brings them back.
   void unload();
-  /// @param shapes  Of the inputs; ignored by a graph of static shapes. Compiled on first use, the last few kept.
+  /// @param shapes  Of the inputs; ignored if shapes are static. Compiled on first use; the latest few are cached.
   std::shared_ptr<const ProgramVariant> variant_for(const std::vector<Shape>& shapes);
   bool is_static() const { return is_static_; }
-  /// Bytes of constants that the loaded plans hold beside the blob.
+  /// Bytes of constants that the loaded plans hold in addition to the blob.
   std::size_t constant_bytes() const;
 
  private:
@@ -56,7 +56,7 @@ class Program {
   std::size_t input_count_ = 0, output_count_ = 0;
   mutable std::mutex mutex_;
   bool is_loaded_ = false;
-  std::list<std::shared_ptr<const ProgramVariant>> variants_;  ///< The latest first.
+  std::list<std::shared_ptr<const ProgramVariant>> variants_;  ///< Latest first.
 };
 
 }  // namespace tenon::npu::compiler

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs and runs: blobs that survive nothing but what they are, bindings in place, states, open shapes, the cache.
+// Programs and runs: blobs that detect any change, bindings in place, states, dynamic shapes, the cache.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -54,10 +54,10 @@ TEST(NativeBlob, SaysWhatIsWrongWithIt) {
   bad[0] = 'X';
   EXPECT_THAT(refusal_of(bad, Code::kInvalidArgument), HasSubstr("no native binary"));
   bad = good;
-  bad[12] ^= 1;  // The compiler's version.
+  bad[12] ^= 1;  // Changes the compiler's version.
   EXPECT_THAT(refusal_of(bad, Code::kFailedPrecondition), HasSubstr("version"));
   bad = good;
-  bad[24] ^= 1;  // The platform, without the header's hash.
+  bad[24] ^= 1;  // Changes the platform, but not the header's hash.
   EXPECT_THAT(refusal_of(bad, Code::kDataLoss), HasSubstr("header"));
   bad = good;
   bad.back() ^= 1;
@@ -85,7 +85,7 @@ TEST(ProgramRun, BindsInPlaceAndStagesWhatIsNot) {
         ASSERT_FLOAT_EQ(out[i * out_row + k], std::max(0.f, in[i * in_row + k] + 1)) << i << k;
   };
   check(x.data<float>(), 4, y.data<float>(), 4);
-  // Rows of seven, of which four are the argument's.
+  // Rows of seven elements; the argument uses four of each.
   std::vector<float> wide_x(14, 0.25f), wide_y(14, -9);
   const std::vector<std::uint64_t> strides{28, 4};
   run.set_argument(0, wide_x.data(), strides);
@@ -94,7 +94,7 @@ TEST(ProgramRun, BindsInPlaceAndStagesWhatIsNot) {
   EXPECT_EQ(run.copied_bytes(), 64u);
   check(wide_x.data(), 7, wide_y.data(), 7);
   EXPECT_EQ(wide_y[4], -9);
-  // One byte off its alignment.
+  // Misaligned by one byte.
   std::vector<char> odd(33 + 32);
   std::memcpy(odd.data() + 1, x.data(), 32);
   run.set_argument(0, odd.data() + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Binding of arguments: in place wherever memory is packed, aligned and not shared; through memory of ours elsewhere.
+// Binds arguments: in place if memory is packed, aligned and not shared; otherwise through a staging copy.
 #include <tenon/drivers/npu/compiler/run.hpp>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace tenon::npu::compiler {
 namespace {
 
 constexpr std::size_t kKeptInstances = 4;
-/// Below this, telling another thread takes as long as copying.
+/// Below this, waking another thread takes as long as copying.
 constexpr std::size_t kLeastShared = std::size_t{256} << 10;
 
 bool is_aligned(ElementType type, const void* data) {
@@ -24,15 +24,15 @@ bool is_aligned(ElementType type, const void* data) {
 
 }  // namespace
 
-/// Where a port of a plan is bound.
+/// The binding of one port of a plan.
 struct ProgramRun::Bound {
   ElementType type;
   Shape shape;
-  ByteStrides strides;  ///< Of the client's memory.
+  ByteStrides strides;  ///< Strides of the client's memory.
   void* client = nullptr;
   bool is_packed = true;
   bool staged = false;
-  Tensor staging;  ///< Made on first need.
+  Tensor staging;  ///< Allocated on first use.
   const char* begin = nullptr;
   const char* end = nullptr;
 
@@ -59,7 +59,7 @@ struct ProgramRun::Bound {
     return staging.data();
   }
   std::size_t bytes() const { return (element_count(shape) * bit_width(type) + 7) / 8; }
-  /// The `part`th of `parts` of the copy in or out.
+  /// Copies the `part`th of `parts` in or out.
   void move(bool in, std::size_t part, std::size_t parts) const {
     if (in)
       copy(client, strides, staging.data(), staging.byte_strides(), part, parts);
@@ -89,14 +89,14 @@ struct ProgramRun::Bound {
   }
 };
 
-/// A variant's execution, with its ports.
+/// A variant's execution and its ports.
 struct ProgramRun::Instance {
   std::shared_ptr<const ProgramVariant> variant;
   std::unique_ptr<engine::Execution> execution;
-  std::unique_ptr<engine::Staged> staged;  ///< Where there is no plan.
+  std::unique_ptr<engine::Staged> staged;  ///< Used if there is no plan.
   std::vector<Bound> inputs, outputs;
   bool changed = true;
-  bool through_tensors = false;  ///< Some kernel reads strides, which only tensors can tell.
+  bool through_tensors = false;  ///< Some kernel reads strides, which only tensors carry.
 };
 
 ProgramRun::ProgramRun(std::shared_ptr<Program> program)
@@ -231,7 +231,7 @@ bool ProgramRun::uses_strided_kernels(const Instance& instance) const {
   return false;
 }
 
-/// Decides for each port whether the plan works on the client's memory.
+/// Decides for each port whether the plan uses the client's memory directly.
 void ProgramRun::place(Instance& instance) {
   for (std::size_t i = 0; i < instance.inputs.size(); ++i) {
     Bound& input = instance.inputs[i];
@@ -239,7 +239,7 @@ void ProgramRun::place(Instance& instance) {
     input.staged = !input.is_packed || !is_aligned(input.type, input.client);
   }
   for (std::size_t i = 0; i < instance.outputs.size(); ++i) instance.outputs[i].take(value_of(false, i));
-  // A tensor once bound stays with its kernel, so there is no way back to plain addresses.
+  // Kernels keep a bound tensor, so plain addresses cannot be used again.
   instance.through_tensors |= uses_strided_kernels(instance);
   if (instance.through_tensors)
     bind(instance);
@@ -255,7 +255,7 @@ void ProgramRun::place_outputs(Instance& instance) {
     output.staged = !output.is_packed || !is_aligned(output.type, output.client);
     for (std::size_t k = 0; k < instance.inputs.size() && !output.staged; ++k) {
       const Bound& input = instance.inputs[k];
-      // A state's new value goes over the old one where the plan allows it.
+      // A state's new value overwrites the old one if the plan allows it.
       const bool same = input.client == output.client && input.bytes() == output.bytes();
       output.staged = !input.staged && input.overlaps(output) && !(same && plan.may_share(k, i));
     }
@@ -287,7 +287,7 @@ bool ProgramRun::run_placed(Instance& instance, engine::Workers& workers, Stop s
     bool is_whole = false;
     std::exception_ptr failure;
   } job{*instance.execution, stop, false, nullptr};
-  // By reference through one pointer: std::function then needs no memory of its own.
+  // Captures one pointer: std::function then allocates nothing.
   workers.run([&job] {
     try {
       job.is_whole = job.execution.run_placed(job.stop.asked, job.stop.context);

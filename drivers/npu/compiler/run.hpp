@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One execution of a program: its working memory, and where its arguments lie.
+// One execution of a program: its working memory and its arguments.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,20 @@
 
 namespace tenon::npu::compiler {
 
-/// Asked between two steps whether to end early.
+/// Asked between two steps whether to stop early.
 struct Stop {
   bool (*asked)(void*) = nullptr;
   void* context = nullptr;
 };
 
-/// What a profiled run leaves: the steps of its plan and how long each took.
+/// Result of a profiled run: the steps of its plan and their times.
 struct Profile {
   std::shared_ptr<const engine::Plan> plan;
-  std::chrono::nanoseconds begin{0};  ///< Since the clock's epoch.
+  std::chrono::nanoseconds begin{0};  ///< Time since the clock's epoch.
   std::vector<engine::Execution::Timing> timings;
 };
 
-/// @thread one at a time; several runs of one program run in parallel.
+/// @thread one at a time; several runs of one program may run in parallel.
 class ProgramRun {
  public:
   explicit ProgramRun(std::shared_ptr<Program> program);
@@ -35,23 +35,23 @@ class ProgramRun {
   ProgramRun(const ProgramRun&) = delete;
   ProgramRun& operator=(const ProgramRun&) = delete;
 
-  /// From the next execute() on. @param byte_strides  Outermost first; empty: packed. The memory must hold the
+  /// Takes effect at the next execute(). @param byte_strides  Outermost first; empty: packed. The memory must hold the
   /// argument's largest shape, and stays the caller's.
   /// @errors kOutOfRange: no such argument; kInvalidArgument: strides of another rank, or of a state.
   void set_argument(std::size_t index, void* data, std::span<const std::uint64_t> byte_strides = {});
-  /// Makes what execute() needs where it can be made before: nothing for a program that is not loaded.
+  /// Allocates what execute() needs, where possible; does nothing while the program is not loaded.
   void prepare();
-  /// Computes in the calling thread and `workers`; loads the program when it is not. Of static shapes it allocates
-  /// nothing after the first time.
-  /// @return false when `stop` ended the run: outputs and states are not whole.
+  /// Computes in the calling thread and `workers`; loads the program if needed. With static shapes only
+  /// the first call allocates.
+  /// @return false if `stop` ended the run: outputs and states are incomplete.
   /// @errors kFailedPrecondition: an argument is not set; kOutOfRange: an extent outside its bounds; what kernels
   /// throw.
   bool execute(engine::Workers& workers, Stop stop = {});
-  /// Lets go of working memory; the next execute() makes it again.
+  /// Frees working memory; the next execute() allocates it again.
   void release();
-  /// Bytes that the last run moved because memory was strided, unaligned or shared.
+  /// Bytes that the last run copied because memory was strided, unaligned or shared.
   std::uint64_t copied_bytes() const { return copied_bytes_; }
-  /// Of the last run; empty plan when the program was not compiled with profiling.
+  /// The last run's profile; its plan is null without profiling.
   const Profile& profile() const { return profile_; }
   std::size_t working_bytes() const;
 
@@ -70,21 +70,21 @@ class ProgramRun {
   bool uses_strided_kernels(const Instance& instance) const;
   void bind(Instance& instance);
   bool run_placed(Instance& instance, engine::Workers& workers, Stop stop);
-  /// Copies what is staged, by as many threads as the target has DMA engines.
+  /// Copies staged arguments in or out, with as many threads as the target has DMA engines.
   void move(const std::vector<Bound>& bounds, bool in);
   bool run_staged(const ProgramVariant& variant, engine::Workers& workers, Stop stop);
   Tensor client_tensor(std::size_t argument, const Shape& shape) const;
   void begin_states(engine::Workers& workers);
   void check_output(std::size_t port, const Shape& shape) const;
-  /// Tells the client, and keeps those of states.
+  /// Writes output shapes to the client's arguments, and stores those of states.
   void write_shapes(const std::vector<Shape>& outputs);
   const Value& value_of(bool is_input, std::size_t port) const;
 
   std::shared_ptr<Program> program_;
   std::vector<Value> values_;                       ///< By argument.
-  std::vector<void*> addresses_;                    ///< Those of values_, for the states.
-  std::vector<std::size_t> inputs_, outputs_;       ///< Argument of each port.
-  std::list<std::unique_ptr<Instance>> instances_;  ///< The latest first.
+  std::vector<void*> addresses_;                    ///< Addresses in values_, for the states.
+  std::vector<std::size_t> inputs_, outputs_;       ///< Argument index of each port.
+  std::list<std::unique_ptr<Instance>> instances_;  ///< Latest first.
   std::unique_ptr<engine::Workers> movers_;
   RunStates states_;
   std::uint64_t copied_bytes_ = 0;

@@ -18,7 +18,7 @@ bool is_zero(const void* memory, std::size_t bytes) {
 std::size_t assigned_argument(const std::vector<Argument>& arguments, const std::string& id) {
   for (std::size_t i = 0; i < arguments.size(); ++i)
     if (arguments[i].role == Argument::Role::kState && arguments[i].name == kAssignPrefix + id) return i;
-  throw Error(Code::kInternal, "NPU: the state '" + id + "' has no output");  // Blobs are checked.
+  throw Error(Code::kInternal, "NPU: the state '" + id + "' has no output");  // Impossible: blobs are checked.
 }
 
 int result_named(const Model* initialisers, const std::string& id) {

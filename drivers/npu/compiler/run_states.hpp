@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// States of one run whose memory says too little: those with a first value, and those of open shape.
+// States of one run that need more than their memory: those with initialisers or dynamic shapes.
 #pragma once
 
 #include <memory>
@@ -10,36 +10,36 @@
 
 namespace tenon::npu::compiler {
 
-/// Clients reset a state by filling its memory with zeros, and have no other word for it. So memory of zeros begins
-/// with the model's initialiser, unless the last run itself left these zeros there. What this takes for a value is a
-/// reset of a state that was all zeros already; what it takes for a reset is zeros that a client wrote as a value.
+/// Clients can reset a state only by zeroing its memory. So memory of zeros starts from the model's initialiser, unless
+/// the last run itself left these zeros. Two cases are misread: resetting a state that was all zeros does nothing, and
+/// zeros that a client writes as a value reset the state.
 ///
-/// The extents of a state of open shape are kept here, since clients have no argument for them: the values lie packed
-/// at the begin of the memory. A reset state has those of its initialiser (without one: the least that its bounds
-/// allow); memory that this run never wrote, and that is not zeros, is a value of the largest shape.
+/// The extents of a state of dynamic shape are stored here, since clients have no argument for them; its values lie
+/// packed at the start of the memory. A reset state has its initialiser's extents (without one: the smallest allowed).
+/// Memory that this run never wrote and that is not zeros is a value of the largest shape.
 /// @thread one at a time.
 class RunStates {
  public:
   explicit RunStates(const Program& program);
 
-  /// Whether no state needs this: then nothing else is called.
+  /// True if no state needs this; then nothing else is called.
   bool empty() const { return states_.empty(); }
-  /// Whether the memory of any state was reset. @param memory  By argument; each holds the largest shape.
+  /// Whether any state's memory was reset. @param memory  By argument; each holds the largest shape.
   bool find_reset(const std::vector<void*>& memory);
-  /// Writes the first values of the states that find_reset() found. @param inputs  The inputs that are ports.
+  /// Writes initial values of the states that find_reset() found. @param inputs  Those that are ports.
   /// @errors kOutOfRange: an initialiser's shape is outside the state's bounds; what kernels throw.
   void initialise(const std::vector<void*>& memory, const std::vector<Tensor>& inputs, engine::Workers& workers);
-  /// The extents of now of open states, in place of their largest. @param shapes  Of the graph's inputs.
+  /// Replaces the largest extents of dynamic states by the current ones. @param shapes  The graph's inputs.
   void tell_shapes(std::vector<Shape>& shapes) const;
-  /// After a run. @param shapes  Of the graph's outputs.
+  /// Called after a run. @param shapes  The graph's outputs.
   void keep(const std::vector<void*>& memory, const std::vector<Shape>& shapes);
 
  private:
   struct State {
-    std::size_t input = 0, output = 0;  ///< Arguments.
-    int initialiser = -1;               ///< Result of the initialisers.
-    Shape shape;                        ///< Of now.
-    const void* memory = nullptr;       ///< Where the last run left it.
+    std::size_t input = 0, output = 0;  ///< Argument indices.
+    int initialiser = -1;               ///< Index of the initialiser's result.
+    Shape shape;                        ///< Current shape.
+    const void* memory = nullptr;       ///< Memory used by the last run.
     bool left_zeros = false;
     bool was_reset = false;
   };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What states start from, and those whose shape grows. The judge is the reference interpreter with its own variables.
+// Initial values of states, and states that grow, compared with the reference interpreter and its own variables.
 #include <gmock/gmock.h>
 
 #include <tenon/core/error.hpp>
@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// y = state + x, which is the next state; x, y and the state have one shape.
+/// y = state + x, which is also the next state; x, y and the state have one shape.
 std::shared_ptr<Model> sum_model(const std::function<Output<Node>(const Output<Node>& x)>& initialiser) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 4});
   x->set_friendly_name("x");
@@ -29,8 +29,8 @@ Output<Node> constant(const Shape& shape, const std::vector<double>& values) {
   return std::make_shared<op::v0::Constant>(element::f32, shape, values)->output(0);
 }
 
-/// x of any length up to three is put behind a state that holds up to `most` rows; y is all of them.
-/// @param first_rows  Of the initialiser, -1: there is none.
+/// Appends x, of up to three rows, to a state of up to `most` rows; y is all of them.
+/// @param first_rows  Rows of the initialiser; -1: none.
 std::shared_ptr<Model> growing_model(std::int64_t most, int first_rows) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, Dimension(1, 3), 2});
   x->set_friendly_name("x");
@@ -50,10 +50,10 @@ std::shared_ptr<Model> growing_model(std::int64_t most, int first_rows) {
   return std::make_shared<Model>(ResultVector{result}, SinkVector{assign}, ParameterVector{x}, "rows");
 }
 
-/// One request of a client that has one state, beside the judge.
+/// A client's request with one state, and the reference to compare with.
 class Client {
  public:
-  /// @param judge  What is to be computed, where that is not `model` itself.
+  /// @param judge  The reference model, if not `model` itself.
   explicit Client(const std::shared_ptr<Model>& model, const std::shared_ptr<Model>& judge = nullptr)
       : model_(judge ? judge : model), program_(program_of(*model)), run_(program_) {
     for (std::size_t i = 0; i < program_->arguments().size(); ++i) {
@@ -73,7 +73,7 @@ class Client {
   }
   Tensor& state() { return memory_[state_]; }
   ProgramRun& run() { return run_; }
-  /// One more inference; y is compared with the judge's.
+  /// Runs one inference and compares y with the reference.
   void step(const Tensor& x) {
     const Tensor expected = evaluate(*model_, {x}, &variables_)[0];
     write(x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that bound threads: who works, by the CPU time that each thread of this process took.
+// Options that limit threads, checked by the CPU time of each thread of this process.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,7 +10,7 @@
 namespace tenon::npu::compiler {
 namespace {
 
-/// CPU time of this thread, and of all others, in ns.
+/// CPU time in ns of this thread and of all others.
 struct CpuTimes {
   double own = 0, others = 0;
   static CpuTimes now() {
@@ -25,7 +25,7 @@ struct CpuTimes {
   }
 };
 
-/// What the other threads worked, to what this one did.
+/// Ratio of the other threads' CPU time to this one's.
 template <class Work>
 double share_of_others(Work work) {
   const CpuTimes before = CpuTimes::now();
@@ -34,7 +34,7 @@ double share_of_others(Work work) {
   return (after.others - before.others) / std::max(after.own - before.own, 1.0);
 }
 
-/// The most of some tries: on a busy machine another thread may come too late to help.
+/// The highest of several tries: on a busy machine other threads may start too late to help.
 template <class Work>
 double most_of_others(Work work) {
   double most = 0;
@@ -42,7 +42,7 @@ double most_of_others(Work work) {
   return most;
 }
 
-/// Weights to pack, and little to fold.
+/// Many weights to pack and little to fold.
 std::shared_ptr<Model> heavy_model() {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 512, 14, 14});
   Output<Node> value = x->output(0);
@@ -85,7 +85,7 @@ TEST(DmaEngines, AreTheThreadsThatMoveArguments) {
   const auto model = std::make_shared<Model>(OutputVector{last->output(0)}, ParameterVector{x}, "last row");
   std::vector<float> memory(kRows * kColumns + 1), y(kColumns);
   memory[kRows * kColumns - 1] = 42;
-  auto* odd = reinterpret_cast<char*>(memory.data()) + 1;  // Not where a kernel could read it.
+  auto* odd = reinterpret_cast<char*>(memory.data()) + 1;  // Misaligned for every kernel.
   std::memmove(odd, memory.data(), sizeof(float) * kRows * kColumns);
   engine::Workers alone(1);
   const auto run_with = [&](const char* flags) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TENON_NPU_FAIL: rules, read once, and the calls that they are about.
+// Parses TENON_NPU_FAIL once into rules, and counts the calls that they match.
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -14,12 +14,12 @@
 
 namespace tenon::npu {
 
-/// "NAME:N=CODE": a name, or the beginning of names before "*"; N is 0 for every call.
+/// Parsed from "NAME:N=CODE". NAME is a call or a prefix before "*"; N is 0 for every call.
 class FailureRule {
  public:
   std::string_view name;
   std::uint64_t first = 0;
-  bool goes_on = false;  ///< From the first on.
+  bool goes_on = false;  ///< Written "N+": the Nth call and every later one.
   ze_result_t code = ZE_RESULT_SUCCESS;
   std::atomic<std::uint64_t> calls{0};
 
@@ -53,7 +53,7 @@ bool read_code(std::string_view text, ze_result_t* code) {
   return error == std::errc() && end == text.data() + text.size() && value != 0 && value <= 0x7fffffff;
 }
 
-/// @return what is wrong with it, or null.
+/// @return what is wrong with the rule; null if it was read.
 const char* read_rule(std::string_view word, FailureRule* rule) {
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos) return "has no =CODE";
@@ -81,7 +81,7 @@ void visit_words(std::string_view rest, Visit visit) {
   }
 }
 
-/// Those that can be read; the others are reported when the driver is made.
+/// The valid rules; the others are reported when the driver is created.
 std::deque<FailureRule>& rules() {
   static auto& all = *[] {
     auto* read = new std::deque<FailureRule>;

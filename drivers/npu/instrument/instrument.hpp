@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures on purpose (TENON_NPU_FAIL) and a trace of a client's calls (TENON_NPU_TRACE). Which of two functions a
-// table of calls has, the call itself or one around it, is decided when the table is made: what is off costs nothing.
+// Injected failures (TENON_NPU_FAIL) and a trace of the client's calls (TENON_NPU_TRACE). A dispatch table holds either
+// the call itself or a wrapper; this is decided when the table is filled, so it costs nothing when off.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 
 namespace tenon::npu {
 
-/// Either variable is set. Read once.
+/// True if either variable is set. Read once.
 bool is_instrumented() noexcept;
 
-/// Tells the standard error what in TENON_NPU_FAIL is no rule, or names no call.
-/// @param tables  of every call that can be made to fail.
+/// Reports on stderr the parts of TENON_NPU_FAIL that are no rule or match no call.
+/// @param tables  all calls that can be made to fail.
 void report_unknown_failures(std::span<const std::span<const TableEntry>> tables) noexcept;
 
-/// One call by its name, as TENON_NPU_FAIL sees it. @thread any
+/// One call, identified by the name that TENON_NPU_FAIL uses. @thread any
 class CallSite {
  public:
   explicit CallSite(const char* name);
   const char* name() const noexcept { return name_; }
-  /// Counts the call. @return how it is to fail, and fail() was called; ZE_RESULT_SUCCESS: not at all.
+  /// Counts the call. @return the planned error (fail() was called), or ZE_RESULT_SUCCESS for none.
   ze_result_t planned_failure() noexcept;
 
  private:
@@ -34,10 +34,10 @@ class CallSite {
   std::vector<class FailureRule*> rules_;
 };
 
-/// A submission of a list, as a call: its name in TENON_NPU_FAIL is "execution".
+/// The execution of a submitted list, treated as a call; TENON_NPU_FAIL names it "execution".
 CallSite& execution_site();
 
-/// A text as an argument of templates.
+/// A string usable as a template argument.
 template <std::size_t kSize>
 struct CallName {
   char text[kSize];
@@ -46,7 +46,7 @@ struct CallName {
   }
 };
 
-/// The call `kFunction` with what is around it.
+/// Wraps the call `kFunction` with failure injection and tracing.
 template <CallName kName, auto kFunction>
 struct Instrumented;
 
@@ -66,7 +66,7 @@ struct Instrumented<kName, kFunction> {
   }
 };
 
-/// The place of a call in a table. @param minor  Version of the API since which tables have it.
+/// A table's entry for the call. @param minor  Minor API version that added the call.
 template <CallName kName, auto kFunction>
 TableEntry entry(std::uint32_t minor) {
   static constexpr auto kText = kName;
@@ -74,11 +74,11 @@ TableEntry entry(std::uint32_t minor) {
   return {reinterpret_cast<const void*>(call), minor, kText.text};
 }
 
-/// Arguments are the caller's to clear away (x86-64 and AArch64 calling conventions), so one function serves every
-/// type.
+/// The caller cleans up the arguments (x86-64 and AArch64 calling conventions), so one
+/// function serves every type.
 ze_result_t unsupported_call();
 
-/// A call that this driver has not: it returns ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, whatever it is given.
+/// An unsupported call: returns ZE_RESULT_ERROR_UNSUPPORTED_FEATURE for any arguments.
 template <CallName kName>
 TableEntry unsupported(std::uint32_t minor) {
   return entry<kName, unsupported_call>(minor);

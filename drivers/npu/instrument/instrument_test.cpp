@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures on purpose and the trace: run by ctest in environments that say what is to fail and where the trace goes.
+// Tests of injected failures and the trace; ctest sets the environment that configures them.
 #include <dlfcn.h>
 #include <array>
 #include <cstdlib>
@@ -43,7 +43,7 @@ class NpuInstrument : public NpuTest {
   }
 };
 
-/// With rules for all but zeInit and zeDriver*: each entry of each table fails as it was told, whatever it is given.
+/// With rules for all but zeInit and zeDriver*: each entry of each table fails as told, for any arguments.
 TEST_F(NpuInstrument, EveryEntryOfEveryTableCanBeMadeToFail) {
   if (!fails_everywhere()) GTEST_SKIP() << "not in this environment";
   using Any = ze_result_t (*)(long, long, long, long, long, long, long, long, long, long, long, long);
@@ -106,7 +106,7 @@ TEST_F(NpuInstrument, TheNthCallFailsAndItsNeighboursDoNot) {
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(zeEventPoolCreate(context, &pool, 0, nullptr, &pools[1]), ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY);
   EXPECT_EQ(zeEventPoolDestroy(pools[0]), ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY) << "the rule is for zeEventPool*";
-  // The second list that the device executes fails there: its fence says so, and nothing that it does is done.
+  // The second list that the device executes fails: its fence reports that, and none of its work is done.
   auto* data = static_cast<unsigned char*>(allocate_host(64));
   auto list = make_list();
   const unsigned char one = 1;
@@ -147,7 +147,7 @@ TEST_F(NpuInstrument, TheTraceHasEveryCallAndEveryExecution) {
   EXPECT_EQ(zeFenceDestroy(fence), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeCommandQueueDestroy(queue), ZE_RESULT_SUCCESS);
   EXPECT_EQ(zeMemFree(context, data), ZE_RESULT_SUCCESS);
-  // All of it is there at once, whatever becomes of the process.
+  // The trace is complete at once, however the process ends.
   std::ifstream file(path);
   std::stringstream read;
   read << file.rdbuf();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the trace goes: one write for each event.
+// The trace's output: one write per event.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@
 namespace tenon::npu {
 namespace {
 
-constexpr std::uint64_t kDeviceLanes = 1'000'000'000;  // Beyond the ids of threads.
+constexpr std::uint64_t kDeviceLanes = 1'000'000'000;  // Above all thread ids.
 
 std::uint64_t thread_id() noexcept {
   thread_local const auto id = static_cast<std::uint64_t>(::syscall(SYS_gettid));
@@ -38,7 +38,7 @@ std::string name_of(ze_result_t result) {
   return text;
 }
 
-/// In microseconds, with three digits behind the point, wherever the process is.
+/// In microseconds, with three decimals, in any locale.
 std::string microseconds(std::uint64_t ns) {
   std::string digits = std::to_string(ns % 1000);
   return std::to_string(ns / 1000) + "." + std::string(3 - digits.size(), '0') + digits;
@@ -57,7 +57,7 @@ void say(const std::string& path, const char* what) {
   std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_TRACE: %s: %s\n", path.c_str(), what);
 }
 
-/// "%p" stands for the process's number.
+/// Replaces "%p" by the process id.
 std::string expanded(std::string path) {
   for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos;)
     path.replace(at, 2, std::to_string(::getpid()));
@@ -127,13 +127,13 @@ void Trace::execution(const void* queue, int depth, const Event& event) noexcept
 void Trace::add_line(const Event& event, std::string_view who) noexcept try {
   std::string text = "[" + microseconds(event.begin_ns - std::min(begin_ns_, event.begin_ns)) + " us] ";
   text.append(who).append(": ").append(event.name).append("(");
-  // What came back stands behind the arguments.
+  // Outputs come after the arguments.
   const std::size_t arrow = std::min(event.arguments.find(" -> "), event.arguments.size());
   text.append(event.arguments.substr(0, arrow)).append(")").append(event.arguments.substr(arrow));
   text += " = " + name_of(event.result) + ", " + microseconds(event.end_ns - event.begin_ns) + " us\n";
   std::lock_guard lock(mutex_);
   write(text);
-} catch (...) {  // No memory: an event less.
+} catch (...) {  // Out of memory: the event is dropped.
 }
 
 void Trace::add_json(const Event& event, const char* category, std::uint64_t lane, std::string_view lane_name) noexcept

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trace of a client's calls and of what the device executes: TENON_NPU_TRACE.
+// The trace of the client's calls and of the device's work: TENON_NPU_TRACE.
 #pragma once
 
 #include <array>
@@ -20,24 +20,24 @@ namespace tenon::npu {
 
 namespace abi = tenon::level_zero::abi;
 
-/// Where events go: a file of Chrome's JSON, a file of lines, or the standard error. Each event is written at once, so
-/// that a process that dies leaves what it did until then, in JSON that ends as it should.
+/// Where events go: a Chrome JSON file, a text file, or stderr. Each event is written at once and the JSON always stays
+/// complete, so the file is usable after a crash.
 /// @thread all members from any thread.
 class Trace {
  public:
-  /// Of the process; null where TENON_NPU_TRACE is not set, its file cannot be written (said on the standard error), or
-  /// the process was forked from the one that traces.
+  /// The process's trace. Null if TENON_NPU_TRACE is not set, if its file cannot be written (reported on stderr), or in
+  /// a child forked from the traced process.
   static Trace* get() noexcept;
 
   struct Event {
     std::string_view name, arguments;
-    std::uint64_t begin_ns, end_ns;  ///< Of now_ns().
+    std::uint64_t begin_ns, end_ns;  ///< As now_ns() counts.
     ze_result_t result;
   };
-  /// In the calling thread.
+  /// Records a call of the calling thread.
   void call(const Event& event) noexcept;
-  /// On the device: what the queue or immediate list with this handle ran. @param depth  0: a list; 1: a command of
-  /// one.
+  /// Records what the queue or immediate list with this handle ran on the device. @param depth  0: a
+  /// list; 1: one of its commands.
   void execution(const void* queue, int depth, const Event& event) noexcept;
 
  private:
@@ -45,25 +45,25 @@ class Trace {
   static Trace* open() noexcept;
   void add_line(const Event& event, std::string_view who) noexcept;
   void add_json(const Event& event, const char* category, std::uint64_t lane, std::string_view lane_name) noexcept;
-  void write(std::string_view text) noexcept;  ///< With mutex_ held.
+  void write(std::string_view text) noexcept;  ///< Requires mutex_.
 
   const int fd_;
   const bool is_json_;
   const std::uint64_t begin_ns_;
   std::mutex mutex_;
-  std::uint64_t end_ = 0;             ///< JSON: where the next event goes, before the closing bracket.
-  std::vector<std::uint64_t> lanes_;  ///< JSON: those that have a name already.
+  std::uint64_t end_ = 0;             ///< JSON: where the next event is written, before the closing bracket.
+  std::vector<std::uint64_t> lanes_;  ///< JSON: lanes that already have a name.
   bool is_broken_ = false;
 };
 
-/// Text of bounded length; what does not fit is left out, with "..." in its place.
+/// Text of bounded length; an overflow is cut and marked "...".
 class ShortText {
  public:
   std::string_view text() const noexcept { return {text_.data(), size_}; }
   void add(std::string_view text) noexcept;
   void add_hex(std::uint64_t value) noexcept;
   void add_number(std::uint64_t value) noexcept;
-  /// "list#12": what handles of this type are called, and which slot it is.
+  /// Appends e.g. "list#12": the handle type's name and the slot number.
   void add_handle(const char* kind, const void* handle) noexcept;
 
  private:
@@ -72,7 +72,7 @@ class ShortText {
   bool is_full_ = false;
 };
 
-// What handles of each type are called.
+// Display names of the handle types.
 constexpr const char* handle_kind(ze_driver_handle_t) { return "driver"; }
 constexpr const char* handle_kind(ze_device_handle_t) { return "device"; }
 constexpr const char* handle_kind(ze_context_handle_t) { return "context"; }
@@ -92,12 +92,12 @@ concept IsHandle = requires(T value) {
   handle_kind(value);
 };
 
-/// One call of a client, from its arguments to its result.
+/// One call of the client, from its arguments to its result.
 class TracedCall {
  public:
   explicit TracedCall(const char* name) noexcept : trace_(Trace::get()), name_(name) {}
 
-  /// Before the call: handles, numbers, texts that are read, addresses of the rest.
+  /// Before the call: adds handles, numbers and input strings; other pointers appear as addresses.
   template <typename T>
   void before(const T& value) noexcept {
     if (!trace_) return;
@@ -117,13 +117,13 @@ class TracedCall {
   }
   void begin() noexcept;
   void end() noexcept;
-  /// After a call that succeeded: the handles and numbers that it read or wrote behind pointers.
+  /// After a successful call: adds the handles and numbers behind its pointers.
   template <typename T>
   void after(const T& value) noexcept {
     if (!trace_) return;
     const std::uint32_t listed = std::exchange(listed_, 1);
     if constexpr (std::is_same_v<T, std::uint32_t>)
-      listed_ = value;  // A number before handles says how many.
+      listed_ = value;  // A number before an array of handles is its length.
     else if constexpr (std::is_pointer_v<T> && !IsHandle<T>)
       after_pointer(value, listed);
   }

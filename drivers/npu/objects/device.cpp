@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's one instance and its devices, made by zeInit.
+// The driver's single instance and its devices, created by zeInit.
 #include <cstdio>
 #include <cstdlib>
 
@@ -15,7 +15,7 @@ Device::Device(const Platform& platform, std::uint32_t index)
 std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> Device::uuid() const noexcept {
   std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid{};
   for (std::size_t i = 0; i < uuid.size(); ++i) uuid[i] = abi::kNpuDeviceUuid[i];
-  // The first is what clients know NPUs by; more of them differ in the two bytes before the last.
+  // Clients recognise NPUs by the first UUID; further devices differ in the two bytes before the last.
   uuid[13] = static_cast<std::uint8_t>(uuid[13] ^ (index_ >> 8));
   uuid[14] = static_cast<std::uint8_t>(uuid[14] ^ index_);
   return uuid;
@@ -28,7 +28,7 @@ Driver::Driver() {
   const auto platforms = parse_platforms(text ? text : "", &mistake);
   if (!mistake.empty()) {
     std::fprintf(stderr,
-                 "libze_tenon_npu: TENON_NPU_PLATFORM=%s: no device, for '%.*s' is no platform; 3720 and 4000 are\n",
+                 "libze_tenon_npu: TENON_NPU_PLATFORM=%s: no device: '%.*s' is not a platform; 3720 and 4000 are\n",
                  text, static_cast<int>(mistake.size()), mistake.data());
     return;
   }

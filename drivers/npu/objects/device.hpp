@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver, its devices and contexts: what every other object belongs to.
+// The driver, its devices and its contexts, to which every other object belongs.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class Device final : public Object {
   std::uint32_t index() const noexcept { return index_; }
   std::array<std::uint8_t, ZE_MAX_DEVICE_UUID_SIZE> uuid() const noexcept;
   TileScheduler& workers() noexcept { return workers_; }
-  /// Device and shared memory that clients allocated on it.
+  /// Counts the device and shared memory that clients allocated on it.
   const std::shared_ptr<MemoryAccount>& memory() const noexcept { return memory_; }
   ze_device_handle_t handle() const noexcept { return static_cast<ze_device_handle_t>(Object::handle()); }
 
@@ -47,11 +47,11 @@ class Driver final : public Object {
   static constexpr Kind kKind = Kind::kDriver;
 
   Driver();
-  /// Made by the first call; reads TENON_NPU_PLATFORM then. Null when there is no memory.
+  /// Created by the first call, which reads TENON_NPU_PLATFORM. Null if memory ran out.
   static Driver* get() noexcept;
   std::span<Device* const> devices() const noexcept { return devices_; }
   ze_driver_handle_t handle() const noexcept { return static_cast<ze_driver_handle_t>(Object::handle()); }
-  /// Those of queues and immediate lists that are still there. @thread any
+  /// Executors of the queues and immediate lists that still exist. @thread any
   void add_executor(std::weak_ptr<Executor> executor);
   std::vector<std::shared_ptr<Executor>> executors() const;
 
@@ -70,7 +70,7 @@ class Context final : public Object {
   ~Context() override;
   Driver& driver() const noexcept { return driver_; }
   ze_context_handle_t handle() const noexcept { return static_cast<ze_context_handle_t>(Object::handle()); }
-  /// Host memory that was allocated here, and device memory of this context on any device.
+  /// Counts this context's host memory, and its device memory on any device.
   const std::shared_ptr<MemoryAccount>& memory() const noexcept { return memory_; }
   /// Bits of abi::ContextOption.
   std::atomic<std::uint32_t> options{1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations and imports: mappings with a guard page before them, so that nothing of ours begins where a client's ends
-// (clients take a known address right behind their memory for an overlap).
+// Allocations and imports. Each mapping has a guard page in front, so that ours never begin where a client's memory
+// ends (clients take a known address right behind their memory for an overlap).
 #include <fcntl.h>
 #include <linux/udmabuf.h>
 #include <sys/ioctl.h>
@@ -29,18 +29,18 @@ std::uint64_t next_id() noexcept {
   return ++id;
 }
 
-/// Size of what a descriptor refers to, and whether it may be written. @return false for what is no memory.
+/// Finds the size of a descriptor's object, and whether it is writable. @return false if it is not memory.
 bool examine_fd(int fd, std::uint64_t* size, bool* writable) noexcept {
   struct stat status {};
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || (flags & O_PATH) || ::fstat(fd, &status) != 0) return false;
   const auto type = status.st_mode & S_IFMT;
-  if (type != S_IFREG && type != 0) return false;  // dma-bufs have no type; pipes, sockets and terminals do.
+  if (type != S_IFREG && type != 0) return false;  // dma-bufs have no type; pipes, sockets and terminals have one.
   const int access = flags & O_ACCMODE;
   if (access == O_WRONLY) return false;
   *writable = access == O_RDWR;
   *size = static_cast<std::uint64_t>(std::max<off_t>(status.st_size, 0));
-  if (type == 0 && *size == 0) {  // Older kernels tell a dma-buf's size by seeking only.
+  if (type == 0 && *size == 0) {  // Older kernels tell a dma-buf's size by lseek only.
     const off_t end = ::lseek(fd, 0, SEEK_END);
     if (end <= 0) return false;
     ::lseek(fd, 0, SEEK_SET);
@@ -49,7 +49,7 @@ bool examine_fd(int fd, std::uint64_t* size, bool* writable) noexcept {
   return true;
 }
 
-/// dma-bufs keep their size, and so does what is sealed.
+/// False for dma-bufs, whose size is fixed, and for sealed files.
 bool may_shrink(int fd) noexcept {
   struct stat status {};
   if (::fstat(fd, &status) == 0 && (status.st_mode & S_IFMT) == 0) return false;
@@ -57,7 +57,7 @@ bool may_shrink(int fd) noexcept {
   return seals < 0 || (seals & F_SEAL_SHRINK) == 0;
 }
 
-/// Every byte of the range is mapped and can be read. @param writable  whether every byte can be written too.
+/// Whether every byte of the range is mapped and readable. @param writable  whether every byte is writable too.
 bool examine_range(std::uintptr_t begin, std::uintptr_t end, bool* writable) {
   std::ifstream maps("/proc/self/maps");
   std::string line;
@@ -75,7 +75,7 @@ bool examine_range(std::uintptr_t begin, std::uintptr_t end, bool* writable) {
   return covered >= end;
 }
 
-/// The entry that has any byte of the range, or null.
+/// The entry that shares a byte with the range, or null.
 const std::shared_ptr<Allocation>* overlapped(const std::map<std::uintptr_t, std::shared_ptr<Allocation>>& entries,
                                               std::uintptr_t begin, std::size_t size) {
   const auto behind = entries.lower_bound(begin);
@@ -100,7 +100,7 @@ UniqueFd dma_buf_of(const UniqueFd& memfd, std::size_t size) noexcept {
 std::uint64_t read_number(const char* path) {
   std::ifstream file(path);
   std::uint64_t value = 0;
-  return file >> value ? value : 0;  // "max" is no number: no limit.
+  return file >> value ? value : 0;  // "max" is not a number: no limit.
 }
 
 }  // namespace
@@ -138,7 +138,7 @@ ze_result_t Allocation::map(std::size_t size, std::size_t alignment, int fd, int
   alignment = std::max(alignment, kPageSize);
   const std::size_t whole = round_up(size, kPageSize);
   if (alignment > SIZE_MAX / 4 || whole > SIZE_MAX / 4) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
-  reserved_size_ = whole + alignment;  // A page at least before the data.
+  reserved_size_ = whole + alignment;  // At least one guard page before the data.
   void* reserved = ::mmap(nullptr, reserved_size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) return ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY;
   reserved_ = static_cast<std::byte*>(reserved);
@@ -190,7 +190,7 @@ ze_result_t Allocation::import_fd(const Description& description, int fd, std::s
   made->writable_ = writable;
   if (const ze_result_t result = made->map(size, 0, fd, writable ? PROT_READ | PROT_WRITE : PROT_READ)) return result;
   if (may_shrink(fd)) {
-    // Opened anew it has a position of its own: to seek takes a third of the time of a stat.
+    // Reopened for a file position of its own: lseek takes a third of the time of fstat.
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
     made->watched_fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     made->may_seek_ = static_cast<bool>(made->watched_fd_);
@@ -271,7 +271,7 @@ std::shared_ptr<Allocation> MemoryTable::find_range(const Context* context, cons
 }
 
 std::shared_ptr<Allocation> MemoryTable::remove(const Context* context, const void* address) {
-  std::shared_ptr<Allocation> removed;  // Goes after the lock.
+  std::shared_ptr<Allocation> removed;  // Released after the lock.
   std::lock_guard lock(mutex_);
   const auto owner = contexts_.find(context);
   if (owner == contexts_.end()) return nullptr;

@@ -21,7 +21,7 @@ class Device;
 
 inline constexpr std::size_t kPageSize = 4096;
 
-/// Bytes in use: of a context, of a device, of the process.
+/// Counts the bytes in use in a context, on a device or in the process.
 class MemoryAccount {
  public:
   void add(std::size_t bytes) noexcept { used_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -32,13 +32,13 @@ class MemoryAccount {
   std::atomic<std::uint64_t> used_{0};
 };
 
-/// Of everything that this driver allocated for its clients: devices here share the machine's memory.
+/// Counts everything that this driver allocated for clients: its devices share the machine's memory.
 MemoryAccount& process_memory() noexcept;
 
-/// What the machine, or this process's control group, has in bytes. Read once.
+/// Memory of the machine, or of this process's control group, in bytes. Read once.
 std::uint64_t machine_memory_bytes() noexcept;
 
-/// One allocation or import. Its memory goes when the client has freed it and no command list needs it any more.
+/// One allocation or import. Released once the client has freed it and no command list needs it.
 class Allocation {
  public:
   enum class Source : std::uint8_t { kOwn, kImportedFd, kUserMemory };
@@ -46,8 +46,8 @@ class Allocation {
     ze_memory_type_t type = ZE_MEMORY_TYPE_HOST;
     Device* device = nullptr;                      ///< Null for host memory.
     bool read_only = false;                        ///< User memory that the device never writes.
-    ze_external_memory_type_flags_t exported = 0;  ///< How it can be exported; 0: not at all.
-    /// Those that count it beside process_memory(): its context's, its device's.
+    ze_external_memory_type_flags_t exported = 0;  ///< The ways to export it; 0: none.
+    /// The accounts besides process_memory() that count it: its context's, its device's.
     std::array<std::shared_ptr<MemoryAccount>, 2> accounts;
   };
   ~Allocation();
@@ -57,12 +57,12 @@ class Allocation {
   /// @param alignment  0 or a power of two.
   static ze_result_t allocate(const Description& description, std::size_t size, std::size_t alignment,
                               std::shared_ptr<Allocation>* allocation);
-  /// @param fd  stays the caller's; a file, memfd or dma-buf of at least `size` bytes that can be mapped. Of one that
-  /// its owner could shrink (no dma-buf, and not sealed against it) a descriptor is kept, for is_intact().
+  /// @param fd  stays the caller's; a file, memfd or dma-buf of at least `size` bytes that can be mapped. If its owner
+  /// could shrink it (no dma-buf, not sealed), a descriptor of our own is kept for is_intact().
   static ze_result_t import_fd(const Description& description, int fd, std::size_t size,
                                std::shared_ptr<Allocation>* allocation);
-  /// Whole pages that the client keeps mapped, and backed, as long as the import lives: touching them is as if the
-  /// client did.
+  /// Imports whole pages, which the client must keep mapped and backed while the import lives. An access has the same
+  /// effects as one by the client.
   static ze_result_t import_user_memory(const Description& description, void* data, std::size_t size,
                                         std::shared_ptr<Allocation>* allocation);
 
@@ -79,7 +79,7 @@ class Allocation {
   /// dma-buf, excludes that. @cost one lseek where is_shrinkable(), otherwise
   /// nothing.
   bool is_intact() const noexcept;
-  /// A new descriptor of the memory, the caller's to close. @return -1 with errno when there is none to be had.
+  /// A new descriptor of the memory, owned by the caller. @return -1 with errno if there is none.
   int export_fd(ze_external_memory_type_flags_t type) const noexcept;
 
  private:
@@ -91,7 +91,7 @@ class Allocation {
   bool writable_ = true;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  std::byte* reserved_ = nullptr;  ///< The mapping, with a page before the data that nothing may touch.
+  std::byte* reserved_ = nullptr;  ///< The mapping, with an inaccessible page before the data.
   std::size_t reserved_size_ = 0;
   std::size_t accounted_ = 0;
   std::uint64_t id_ = 0;
@@ -100,25 +100,25 @@ class Allocation {
   bool may_seek_ = false;  ///< watched_fd_ has a position of its own.
 };
 
-/// @return ZE_RESULT_ERROR_INVALID_SIZE, and fail() was called, when the file behind `memory` was shrunk.
+/// @return ZE_RESULT_ERROR_INVALID_SIZE, after fail(), if the file behind `memory` was shrunk.
 ze_result_t check_intact(const Allocation& memory);
 
 /// The process's allocations by context and address.
 /// @thread all members from any thread.
 class MemoryTable {
  public:
-  /// @return false when the range overlaps one that is there. Contexts have page tables of their own: the same user
-  ///         memory may be imported into several.
+  /// @return false if the range overlaps an existing one of the context. Each context has its own page tables, so the
+  ///         same user memory may be imported into several.
   bool insert(const Context* context, std::shared_ptr<Allocation> allocation);
-  /// The allocation that has this address, in any context (null) or in one.
+  /// The allocation that contains this address, in `context` or (null) in any.
   std::shared_ptr<Allocation> find(const Context* context, const void* address) const {
     return find_range(context, address, 0);
   }
-  /// The allocation that has all of [address, address + size).
+  /// The allocation that contains all of [address, address + size).
   std::shared_ptr<Allocation> find_range(const Context* context, const void* address, std::size_t size) const;
-  /// Takes out the one that begins here. @return null when there is none.
+  /// Removes the allocation that begins here. @return null if there is none.
   std::shared_ptr<Allocation> remove(const Context* context, const void* address);
-  /// Those that the client did not free.
+  /// Removes what the client did not free.
   void remove_all(const Context* context);
 
  private:
@@ -129,10 +129,10 @@ class MemoryTable {
 
 MemoryTable& memory_table() noexcept;
 
-/// How memory can be exported on this machine.
+/// The export types that this machine supports.
 ze_external_memory_type_flags_t exportable_types() noexcept;
 
-/// dma-bufs can be made of memfds here (/dev/udmabuf). Read once.
+/// Whether memfds can become dma-bufs here (/dev/udmabuf). Read once.
 bool can_export_dma_buf() noexcept;
 
 }  // namespace tenon::npu

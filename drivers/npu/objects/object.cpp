@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots: carved from pages that stay mapped, reused only after many others were, so that a stale handle stays one.
+// Slots for handles: their pages are never unmapped and reuse is delayed, so that stale handles stay invalid.
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::uint64_t kValid = std::uint64_t{1} << 63;
 constexpr std::uint64_t kReferences = (std::uint64_t{1} << 48) - 1;
-constexpr std::size_t kSlots = std::size_t{1} << 22;       // 256 MiB of addresses; pages come as they are used.
-constexpr std::size_t kQuarantine = std::size_t{1} << 14;  // Slots that are free before the first is used again.
+constexpr std::size_t kSlots = std::size_t{1} << 22;       // 256 MiB of addresses; pages are committed on use.
+constexpr std::size_t kQuarantine = std::size_t{1} << 14;  // Number of free slots kept before the first is reused.
 
 constexpr std::uint64_t word(Kind kind) { return kValid | std::uint64_t{static_cast<std::uint8_t>(kind)} << 48; }
 constexpr std::uint64_t kind_bits(std::uint64_t state) { return state & ~kReferences; }
@@ -31,7 +31,7 @@ class Slots {
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED) first_ = static_cast<Slot*>(memory);
   }
-  /// The slot that a handle would be, or null: its address alone decides.
+  /// The slot for this handle, or null; judged by the address alone.
   Slot* find(const void* handle) const noexcept {
     const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(first_);
     if (!first_ || offset >= used_.load(std::memory_order_acquire) * sizeof(Slot) || offset % sizeof(Slot) != 0)
@@ -55,7 +55,7 @@ class Slots {
   void give_back(Slot* slot) noexcept try {
     std::lock_guard lock(mutex_);
     free_.push_back(slot);
-  } catch (...) {  // No memory to remember it by: 64 bytes stay unused.
+  } catch (...) {  // Out of memory: the slot's 64 bytes are lost.
   }
 
  private:
@@ -65,14 +65,14 @@ class Slots {
   std::deque<Slot*> free_;
 };
 
-/// Never destroyed: clients call in from their own destructors, after ours would have run.
+/// Never destroyed: clients call from their own destructors, which may run after ours.
 Slots& slots() {
   static Slots& all = *new Slots;
   return all;
 }
 std::atomic<std::size_t> live{0};
 std::atomic<bool> is_forked{false};
-pid_t maker = 0;  ///< The process that made the driver.
+pid_t maker = 0;  ///< The process that created the driver.
 
 ze_result_t no_such_handle() noexcept {
   return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "a handle was destroyed before, is of another kind, or never was one");
@@ -114,7 +114,7 @@ bool attach_slot(Object* object, Kind kind) noexcept try {
 void destroy_object(Slot* slot) noexcept {
   Object* object = std::exchange(slot->object, nullptr);
   slot->state.store(0, std::memory_order_release);
-  delete object;  // Its destructor may drop other references.
+  delete object;  // Its destructor may release other references.
   slots().give_back(slot);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What handles stand for. A handle is the address of a slot that this library never unmaps, so that any value that a
-// client gives can be judged without trusting it; the object behind it lives while the handle or a Ref does.
+// Objects behind handles. A handle is the address of a slot that is never unmapped, so any value from a client can be
+// checked safely. The object lives while its handle or a Ref to it does.
 #pragma once
 
 #include <atomic>
@@ -28,9 +28,9 @@ enum class Kind : std::uint8_t {
   kProfilingQuery,
 };
 
-/// Where a handle points to. It begins as newer loaders want it: with the tables of the calls that take it.
+/// What a handle points to. Begins with the dispatch tables that newer loaders call through.
 struct alignas(64) Slot {
-  const void* dispatch[4] = {};  ///< Core, tools, sysman, runtime: dispatch.hpp.
+  const void* dispatch[4] = {};  ///< Core, tools, sysman, runtime; see dispatch.hpp.
   class Object* object = nullptr;
   std::atomic<std::uint64_t> state{0};  ///< Bit 63: the handle is valid; bits 48 to 55: Kind; below: references.
 };
@@ -55,12 +55,12 @@ class Object {
   Slot* slot_ = nullptr;
 };
 
-/// One reference; the object outlives it.
+/// Owns one reference to an object.
 template <class T>
 class Ref {
  public:
   Ref() = default;
-  /// Takes over a reference that was counted before.
+  /// Takes over a reference that is already counted.
   static Ref adopt(T* object) noexcept {
     Ref ref;
     ref.object_ = object;
@@ -95,23 +95,23 @@ class Ref {
 /// @return ZE_RESULT_ERROR_INVALID_NULL_HANDLE for null, ZE_RESULT_ERROR_INVALID_ARGUMENT for a handle of another kind,
 ///         one that was destroyed, or an address that no handle ever had.
 ze_result_t acquire_object(const void* handle, Kind kind, Object** object) noexcept;
-/// Makes the handle invalid; the object goes when its last reference does. A second call fails as above.
+/// Makes the handle invalid; the object lives until its last reference is gone. A second call fails as above.
 ze_result_t destroy_handle(void* handle, Kind kind) noexcept;
-/// Handles that are valid now, by kind; for tests of leaks.
+/// Number of valid handles, by kind; for leak tests.
 std::size_t live_handles() noexcept;
 
-/// From now on processes that this one forks get errors for every handle and every way to one: they have none of the
-/// threads behind them, and locks as they were. Called when the driver is made.
+/// From now on, every handle and entry point fails in forked children: the driver's threads do not exist there, and its
+/// locks may be held. Called when the driver is created.
 void guard_against_fork() noexcept;
-/// In a process forked after guard_against_fork(). @return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE there, and fail() was
-/// called; else ZE_RESULT_SUCCESS.
+/// Checks for a process forked after guard_against_fork(). @return there ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, after
+/// fail(); else ZE_RESULT_SUCCESS.
 ze_result_t check_not_forked() noexcept;
 
 bool is_forked_process() noexcept;
-/// Which slot a handle names, whether it is valid or not; -1 for what never was one.
+/// The slot number of a handle, valid or not; -1 if it is no slot's address.
 std::int64_t handle_number(const void* handle) noexcept;
 
-/// T has `static constexpr Kind kKind` and `using Handle`.
+/// Requires T to have `static constexpr Kind kKind` and `using Handle`.
 template <class T, class Handle>
 ze_result_t acquire(Handle handle, Ref<T>* ref) noexcept {
   Object* object = nullptr;
@@ -120,7 +120,7 @@ ze_result_t acquire(Handle handle, Ref<T>* ref) noexcept {
   return result;
 }
 
-/// Makes an object and the one reference that its handle holds. Null when there is no memory or no slot.
+/// Creates an object; its handle holds the only reference. Null if there is no memory or no free slot.
 /// T's constructor may throw std::bad_alloc.
 template <class T, class... Arguments>
 T* make_object(Arguments&&... arguments) noexcept try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Platforms by number, and the list of them in TENON_NPU_PLATFORM.
+// Platforms by number, and parsing the list in TENON_NPU_PLATFORM.
 #include <charconv>
 
 #include <tenon/drivers/npu/objects/platform.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NPUs that this driver can be: numbers that clients know real ones by.
+// The NPU platforms that this driver can present, by the numbers that clients use for real ones.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace tenon::npu {
 
-/// Each tile is one worker thread here; zeDeviceGetProperties calls them slices.
+/// A tile is one worker thread here; zeDeviceGetProperties calls tiles slices.
 using Platform = NpuPlatform;
 
-/// One entry per device, from "4000", "3720" or a list as "4000,4000,3720". Empty text, or one with anything else in
-/// it: a single 4000, and `mistake` says what was not understood.
+/// Parses "4000", "3720" or a list such as "4000,4000,3720" into one entry per device. Empty or invalid text yields a
+/// single 4000; `mistake` is then the part that was not understood.
 std::vector<const Platform*> parse_platforms(std::string_view text, std::string_view* mistake = nullptr);
 
 }  // namespace tenon::npu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a call failed, thread by thread.
+// Why a call failed, stored per thread.
 #include <tenon/drivers/npu/objects/result.hpp>
 
 namespace tenon::npu {

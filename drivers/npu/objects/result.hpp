@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How calls answer: codes with a reason, lists in two calls, chains of structures.
+// How calls answer: codes with a reason, two-call lists, structure chains.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@ namespace tenon::npu {
 
 namespace abi = tenon::level_zero::abi;
 
-/// Remembers for this thread why a call failed (zeDriverGetLastErrorDescription), and gives the code back.
+/// Stores why a call failed for this thread (zeDriverGetLastErrorDescription), and returns the code.
 ze_result_t fail(ze_result_t result, std::string_view why) noexcept;
 
-/// What fail() remembered for this thread.
+/// What fail() stored for this thread.
 std::string& last_error() noexcept;
 
-/// The idiom of every list: a count of 0 asks for the number, otherwise up to *count entries are filled in.
+/// The idiom of every list: a count of 0 asks for the number; otherwise up to *count entries are written.
 template <class T, class Fill>
 ze_result_t enumerate(std::uint32_t* count, T* entries, std::size_t available, Fill fill) {
   if (!count) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
@@ -35,7 +35,7 @@ ze_result_t enumerate(std::uint32_t* count, T* entries, std::size_t available, F
   return ZE_RESULT_SUCCESS;
 }
 
-/// Calls visit(stype, link) for each link of a chain, until it returns a failure. Chains that do not end are refused.
+/// Calls visit(stype, link) for each link of a chain until one fails. Refuses endless chains.
 template <class Visit>
 ze_result_t visit_chain(const void* first, Visit visit) {
   int length = 0;

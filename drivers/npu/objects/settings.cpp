@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables of the driver, read once.
+// The driver's environment variables, read once.
 #include <atomic>
 #include <charconv>
 #include <cstdio>
@@ -41,7 +41,7 @@ std::uint32_t graph_extension_version() noexcept {
       if (error == std::errc() && end == last && minor >= 5 && abi::version(1, minor) <= abi::kGraphVersion)
         return abi::version(1, minor);
     }
-    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_GRAPH_VERSION is '%s', and versions are 1.5 to 1.%u\n", text,
+    std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_GRAPH_VERSION is '%s'; versions are 1.5 to 1.%u\n", text,
                  abi::minor_of(abi::kGraphVersion));
     return abi::kGraphVersion;
   }();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fences and events: state machines on one word each.
+// Fences and events: state machines in one word each.
 #include <tenon/drivers/npu/objects/sync.hpp>
 
 namespace tenon::npu {
@@ -18,7 +18,7 @@ bool Fence::begin(std::uint32_t* token) noexcept {
 void Fence::complete(std::uint32_t token, ze_result_t result) noexcept {
   result_.store(result, std::memory_order_relaxed);
   std::uint32_t expected = token;
-  state_.compare_exchange(expected, token - kPending + kSignalled);  // Fails when it was reset meanwhile.
+  state_.compare_exchange(expected, token - kPending + kSignalled);  // Fails if it was reset meanwhile.
 }
 
 void Fence::abandon(std::uint32_t token) noexcept {

@@ -11,34 +11,34 @@
 
 namespace tenon::npu {
 
-/// Signalled when a submission is done, with what became of it. A reset forgets a submission that is under way.
+/// Signalled with a submission's result when that is done. A reset detaches it from a submission in progress.
 class Fence final : public Object {
  public:
   using Handle = ze_fence_handle_t;
   static constexpr Kind kKind = Kind::kFence;
 
-  /// @param queue  the handle of the queue that it is for; kept as a name only.
+  /// @param queue  the handle of its queue, stored only for comparison.
   Fence(const void* queue, bool signalled) : queue_(queue), state_(signalled ? kSignalled : kReset) {}
   const void* queue() const noexcept { return queue_; }
   ze_fence_handle_t handle() const noexcept { return static_cast<ze_fence_handle_t>(Object::handle()); }
 
-  /// A submission takes it. @return false when another one has it. @param token  for complete() or abandon().
+  /// Attaches it to a submission. @return false if it is attached. @param token  for complete() or abandon().
   bool begin(std::uint32_t* token) noexcept;
   void complete(std::uint32_t token, ze_result_t result) noexcept;
   void abandon(std::uint32_t token) noexcept;
   void reset() noexcept;
   bool is_signalled() const noexcept { return (state_.load() & kStates) == kSignalled; }
-  /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise what became of the submission.
+  /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise the submission's result.
   ze_result_t wait(Deadline deadline) noexcept;
-  /// wait() has told somebody how that submission failed.
+  /// Whether wait() has returned that submission's failure.
   bool has_told(std::uint32_t token) const noexcept { return told_.load() == (token & ~std::uint32_t{kStates}); }
 
  private:
   enum : std::uint32_t { kReset = 0, kPending = 1, kSignalled = 2, kStates = 3, kNextEpoch = 4 };
   const void* const queue_;
-  WaitWord state_;  ///< One of the states, and above it which submission it is about.
+  WaitWord state_;  ///< The state, and in the upper bits the submission's epoch.
   std::atomic<ze_result_t> result_{ZE_RESULT_SUCCESS};
-  std::atomic<std::uint32_t> told_{kReset};  ///< Of which submission a failure was told; the first one is kNextEpoch.
+  std::atomic<std::uint32_t> told_{kReset};  ///< The submission whose failure wait() returned; the first is kNextEpoch.
 };
 
 class EventPool final : public Object {
@@ -52,7 +52,7 @@ class EventPool final : public Object {
   const Context& context() const noexcept { return *context_; }
   ze_event_pool_flags_t flags() const noexcept { return flags_; }
   bool has_timestamps() const noexcept;
-  /// @return false when there is no such place, or an event has it.
+  /// @return false if the index is out of range or in use.
   bool take(std::uint32_t index);
   void give_back(std::uint32_t index) noexcept;
 
@@ -63,7 +63,7 @@ class EventPool final : public Object {
   std::vector<bool> taken_;
 };
 
-/// When the command that signalled it ran, in now_ns().
+/// When the signalling command ran, as now_ns() counts.
 struct Timestamps {
   std::uint64_t start_ns = 0;
   std::uint64_t end_ns = 0;
@@ -87,12 +87,12 @@ class Event final : public Object {
 
   void signal(ze_result_t result, Timestamps when) noexcept;
   void reset() noexcept { state_.store(kReset); }
-  /// What was to signal it was refused: unless it is signalled, those who wait for it get that result and no longer
-  /// wait in vain, until something else is to signal it.
+  /// Called when the command that was to signal it was refused. Unless it is signalled, waiters get that result instead
+  /// of waiting in vain, until another command is expected to signal it.
   void refuse(ze_result_t result) noexcept;
-  /// A command that signals it was recorded or submitted.
+  /// Called when a command that signals it is recorded or submitted.
   void expect() noexcept;
-  /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise what the command that signalled it came to.
+  /// @return ZE_RESULT_NOT_READY when the deadline passed, otherwise the result of the signalling command.
   ze_result_t wait(Deadline deadline, std::uint64_t spin_ns) noexcept;
   Timestamps timestamps() const noexcept;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns of runs on a device: a counting semaphore whose waiters stand in a list by priority.
+// Shares a device's threads among runs: a counting semaphore with a wait list ordered by priority.
 #include <algorithm>
 
 #include <tenon/drivers/npu/objects/tile_scheduler.hpp>
@@ -8,7 +8,7 @@ namespace tenon::npu {
 namespace {
 
 thread_local Priority thread_priority = Priority::kNormal;
-thread_local const TileScheduler* reserved = nullptr;  ///< What the calling thread has a Reservation of.
+thread_local const TileScheduler* reserved = nullptr;  ///< The scheduler that the calling thread has reserved.
 
 }  // namespace
 
@@ -59,9 +59,9 @@ void TileScheduler::begin(int threads) {
     self.next = *place;
     *place = &self;
   }
-  // Ends: what runs before it ends, and nothing that is admitted waits for anything else.
+  // This wait ends: running work ends, and admitted work waits for nothing else.
   self.admitted.wait([](std::uint32_t value) { return value != 0; }, Deadline(), 0);
-  std::lock_guard lock(mutex_);  // Until the thread that admitted it has let go of `self`.
+  std::lock_guard lock(mutex_);  // Until the admitting thread is done with `self`.
 }
 
 void TileScheduler::end(int threads) noexcept {
@@ -72,7 +72,7 @@ void TileScheduler::end(int threads) noexcept {
 }
 
 void TileScheduler::admit() noexcept {
-  // The first waits for room even when one behind it would fit: it would starve otherwise.
+  // The first waiter goes first even if a later one would fit now; it would starve otherwise.
   while (first_ && free_ >= first_->threads) {
     Waiting* admitted = first_;
     first_ = admitted->next;

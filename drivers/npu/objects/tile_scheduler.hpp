@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device's compute threads: one per tile, shared by its queues, the more urgent first.
+// The device's compute threads: one per tile, shared by its queues in order of priority.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace tenon::npu {
 
 enum class Priority : std::uint8_t { kBackground, kLow, kNormal, kHigh };
 
-/// A device has as many workers as it has tiles, but no more than this process has CPUs. A run takes as many as its
-/// graph was compiled for; runs that do not fit beside those that are computing wait, by priority, then by order of
-/// arrival.
+/// A device has one worker per tile, but no more than this process has CPUs. A run takes as many as
+/// its graph was compiled for. A run that does not fit beside the running ones waits, ordered by
+/// priority, then by arrival.
 /// @thread all members from any thread.
 class TileScheduler {
  public:
@@ -26,12 +26,12 @@ class TileScheduler {
   TileScheduler& operator=(const TileScheduler&) = delete;
 
   int threads() const noexcept { return threads_; }
-  /// Threads of a run that uses so many tiles (0: all).
+  /// Number of threads for a run on this many tiles (0: all).
   int threads_for(std::uint32_t tiles) const noexcept;
 
-  /// Waits for its turn, then calls `body` with workers that are bounded to `tiles` (0: all). Called by
-  /// GraphRun::execute in the thread of the queue, whose priority it runs at. Allocates nothing after the first run of
-  /// that many tiles.
+  /// Waits for its turn, then calls `body` with workers limited to `tiles` (0: all). GraphRun::execute
+  /// calls it in the thread of the queue, at the queue's priority. Allocates nothing after the first
+  /// run with that many tiles.
   template <class Body>
   void run(std::uint32_t tiles, Body&& body) {
     const int threads = threads_for(tiles);
@@ -39,7 +39,7 @@ class TileScheduler {
     body(arena(threads));
   }
 
-  /// All workers, if nothing runs or waits: runs of the calling thread begin at once as long as this lives.
+  /// Takes all workers if none is in use or waited for; the thread's runs then start at once while this lives.
   class Reservation {
    public:
     explicit Reservation(TileScheduler& workers) noexcept : workers_(workers.reserve() ? &workers : nullptr) {}
@@ -54,7 +54,7 @@ class TileScheduler {
     TileScheduler* workers_;
   };
 
-  /// Priority of what the calling thread runs from now on.
+  /// Sets the priority of the calling thread's future runs.
   static void set_thread_priority(Priority priority) noexcept;
 
  private:
@@ -76,13 +76,13 @@ class TileScheduler {
   void begin(int threads);
   void end(int threads) noexcept;
   engine::Workers& arena(int threads);
-  void admit() noexcept;  ///< With mutex_ held.
+  void admit() noexcept;  ///< Requires mutex_.
 
   const int threads_;
   std::mutex mutex_;
   int free_;
-  Waiting* first_ = nullptr;  ///< In the order in which they get their turns; each lies on its thread's stack.
-  std::vector<std::unique_ptr<engine::Workers>> arenas_;  ///< By threads; made when first needed.
+  Waiting* first_ = nullptr;                              ///< In admission order; each entry is on its thread's stack.
+  std::vector<std::unique_ptr<engine::Workers>> arenas_;  ///< By number of threads; created on first use.
 };
 
 }  // namespace tenon::npu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Turns on a device's workers, waiting with deadlines, and the list of platforms.
+// Tests of scheduling on a device's workers, of waits with deadlines, and of the platform list.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -53,7 +53,7 @@ TEST(NpuTileScheduler, TheMoreUrgentGoesFirstThenTheEarlier) {
   static constexpr Priority priorities[] = {Priority::kBackground, Priority::kLow,  Priority::kNormal,
                                             Priority::kHigh,       Priority::kHigh, Priority::kNormal};
   TileScheduler workers(1);
-  std::vector<int> order;  // Written in turns.
+  std::vector<int> order;  // Written by one run at a time.
   std::vector<std::thread> threads;
   workers.run(1, [&](engine::Workers&) {
     for (int i = 0; i < 6; ++i) {
@@ -61,7 +61,7 @@ TEST(NpuTileScheduler, TheMoreUrgentGoesFirstThenTheEarlier) {
         TileScheduler::set_thread_priority(priorities[i]);
         workers.run(1, [&](engine::Workers&) { order.push_back(i); });
       });
-      std::this_thread::sleep_for(30ms);  // It stands in line before the next comes.
+      std::this_thread::sleep_for(30ms);  // It is queued before the next one arrives.
     }
   });
   for (auto& thread : threads) thread.join();

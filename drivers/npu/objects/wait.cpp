@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The futex behind WaitWord: std::atomic::wait knows no deadline.
+// The futex behind WaitWord; std::atomic::wait has no deadline.
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,7 +24,7 @@ void WaitWord::sleep(std::uint32_t value, Deadline deadline) noexcept {
     at.tv_sec = static_cast<time_t>(deadline.at_ns() / 1'000'000'000);
     at.tv_nsec = static_cast<long>(deadline.at_ns() % 1'000'000'000);
   }
-  // With a bit set the time is absolute, on the monotonic clock that now_ns() reads.
+  // FUTEX_WAIT_BITSET takes an absolute time on the monotonic clock, which now_ns() reads.
   ::syscall(SYS_futex, &value_, FUTEX_WAIT_BITSET_PRIVATE, value, deadline.never() ? nullptr : &at, nullptr,
             FUTEX_BITSET_MATCH_ANY);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for a 32-bit word: a short spin, then the kernel's futex. Deadlines are those of the caller.
+// Waiting for a 32-bit word to change: a short spin, then a futex, with a deadline.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,16 @@ namespace tenon::npu {
 
 using Clock = std::chrono::steady_clock;
 
-/// Nanoseconds of the clock that device and host share; what timestamps are written in.
+/// Nanoseconds on the clock that device and host share, also used for timestamps.
 inline std::uint64_t now_ns() noexcept {
   return static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count());
 }
 
-/// When to give up: never, at once, or at a time of now_ns().
+/// When to give up: never, at once, or at a time as now_ns() counts.
 class Deadline {
  public:
-  /// As Level Zero counts: UINT64_MAX is for ever, 0 only looks.
+  /// From a Level Zero timeout: UINT64_MAX waits for ever, 0 only checks.
   static Deadline in(std::uint64_t timeout_ns) noexcept {
     Deadline deadline;
     if (timeout_ns == UINT64_MAX) return deadline;
@@ -36,7 +36,7 @@ class Deadline {
   std::uint64_t at_ns_ = UINT64_MAX;
 };
 
-/// How long a thread looks before it sleeps: what a wake-up costs, about; nothing where there is one CPU only.
+/// How long a thread spins before it sleeps: about the cost of a wake-up; 0 with a single CPU.
 std::uint64_t default_spin_ns() noexcept;
 
 /// @thread all members from any thread.
@@ -58,7 +58,7 @@ class WaitWord {
     wake();
     return value;
   }
-  /// Until `ready(value)`. @return false when the deadline passed before.
+  /// Waits until `ready(value)`. @return false if the deadline passed first.
   template <class Ready>
   bool wait(Ready ready, Deadline deadline, std::uint64_t spin_ns) noexcept {
     if (ready(load())) return true;

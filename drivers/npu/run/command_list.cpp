@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state of a command list: one word decides who may touch its commands.
+// The state of a command list: one atomic word decides who may access its commands.
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/run/command_list.hpp>
 #include <tenon/drivers/npu/run/executor.hpp>
@@ -12,7 +12,7 @@ ze_result_t acquire_events(ze_event_handle_t signal, std::uint32_t wait_count, c
     if (const ze_result_t result = acquire(signal, &command->signal)) return result;
   }
   if (wait_count != 0 && !waits)
-    return fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, "a number of events to wait for, but no events");
+    return fail(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT, "a count of events to wait for, but no events");
   command->waits.clear();
   for (std::uint32_t i = 0; i < wait_count; ++i) {
     Ref<Event> event;
@@ -108,13 +108,13 @@ ze_result_t CommandList::reset() noexcept {
 
 ze_result_t CommandList::next_command_id(std::uint32_t flags, std::uint64_t* id) {
   if (executor_ || !is_mutable_)
-    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list was not made as a mutable one");
+    return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list was not created as a mutable one");
   if (const ze_result_t result = begin_change()) return result;
   ze_result_t result = ZE_RESULT_SUCCESS;
   if (before_change_ == State::kClosed) {
     result = fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, "the command list is closed");
   } else {
-    // Asked for twice before anything was appended: the second replaces the first.
+    // Called twice before a command was appended: the second call replaces the first.
     try {
       if (!is_announced_) announced_.push_back(SIZE_MAX);
       is_announced_ = true;

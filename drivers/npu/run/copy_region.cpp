@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of boxes, row by row.
+// Copies boxes row by row.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -10,7 +10,7 @@
 namespace tenon::npu {
 namespace {
 
-/// One byte past `count` pieces of `size`, `pitch` apart. @return false: there are not so many addresses.
+/// Computes the end of `count` pieces of `size` bytes, `pitch` apart. @return false if the address space is too small.
 bool end_of(std::size_t count, std::size_t pitch, std::size_t size, std::size_t* end) noexcept {
   return !__builtin_mul_overflow(count == 0 ? 0 : count - 1, pitch, end) && !__builtin_add_overflow(*end, size, end);
 }
@@ -34,7 +34,7 @@ ze_result_t read_box(const ze_copy_region_t& region, std::uint32_t pitch, std::u
                                                   std::to_string(slice_pitch) + " run into each other");
   const std::size_t slices = (region.depth == 0 ? 0 : std::size_t{region.originZ}) + box->depth;
   fits = fits && end_of(slices, box->slice_pitch, slice_end, &end);
-  if (!fits || end > SIZE_MAX / 2) return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the region ends behind the last address");
+  if (!fits || end > SIZE_MAX / 2) return fail(ZE_RESULT_ERROR_INVALID_SIZE, "the region ends beyond the last address");
   box->first = (slices - box->depth) * box->slice_pitch + std::size_t{region.originY} * pitch + region.originX;
   return ZE_RESULT_SUCCESS;
 }
@@ -46,7 +46,7 @@ bool overlap(const std::byte* to, const Box& to_box, const std::byte* from, cons
   const std::uintptr_t a = begin(to, to_box), b = begin(from, from_box);
   if (to_box.is_empty() || a + to_box.extent() <= b || b + from_box.extent() <= a) return false;
   if (to_box.pitch != from_box.pitch || to_box.slice_pitch != from_box.slice_pitch) return true;
-  // Of the same layout: rows meet where one is less than a width from the other, so many rows and slices away.
+  // Same layout: rows overlap if they start less than a width apart, for some row and slice offset.
   const auto distance = static_cast<std::intptr_t>(a - b);
   const auto width = static_cast<std::intptr_t>(to_box.width), height = static_cast<std::intptr_t>(to_box.height);
   const auto depth = static_cast<std::intptr_t>(to_box.depth), pitch = static_cast<std::intptr_t>(to_box.pitch);

@@ -11,22 +11,22 @@ namespace tenon::npu {
 namespace {
 
 constexpr std::size_t kFirstRoom = 64;
-/// How often a command that waits for an event looks whether its queue is going away.
+/// How often a command that waits for an event checks whether its queue is being destroyed.
 constexpr std::uint64_t kEventSliceNs = 10'000'000;
 
-/// Lists that took less the last time are short.
+/// Lists are short if their last run took less.
 constexpr std::uint64_t kShortNs = 10'000;
 constexpr std::uint32_t kTimedRuns = 16;
-/// How long the thread leaves a short list to who may come to wait for it.
+/// How long the thread leaves a short list to a caller that may start to wait for it.
 constexpr std::uint64_t kGraceNs = 1'000;
-/// While those who wait run what they submitted, the thread looks this often whether something was left to it, and
-/// sleeps until it is woken after so many looks at nothing.
+/// While waiting callers run their own submissions, the thread checks for work at this interval. After kIdleLooks
+/// checks without any, it sleeps until it is woken.
 constexpr std::uint64_t kLookNs = 50'000;
 constexpr int kIdleLooks = 20;
 
-/// A thread with nothing to do ends after so long: another costs tens of microseconds.
+/// A thread without work ends after this time; starting another costs tens of microseconds.
 constexpr std::uint64_t kIdleNs = 1'000'000'000;
-/// Failures that are kept for wait() at most; of more the first and the latest stay.
+/// Failures kept for wait(); beyond that, the first ones and the latest are kept.
 constexpr std::size_t kKeptFailures = 64;
 
 bool reached(std::uint32_t count, std::uint32_t target) { return static_cast<std::int32_t>(count - target) >= 0; }
@@ -53,7 +53,7 @@ Executor::~Executor() {
   }
   Item end;
   end.is_end = true;
-  while (has_thread && !push({&end, 1})) std::this_thread::yield();  // Only without memory; room appears as items run.
+  while (has_thread && !push({&end, 1})) std::this_thread::yield();  // Fails without memory; room appears as items run.
   thread_.join();
 }
 
@@ -89,7 +89,7 @@ bool Executor::push(std::span<Item> items) try {
     make_room(items.size());
     for (const Item& item : items) all_short = all_short && item.list && is_short(*item.list);
     if (!has_thread_) {
-      if (thread_.joinable()) thread_.join();  // One that ended for want of work.
+      if (thread_.joinable()) thread_.join();  // It ended after a time without work.
       thread_ = std::thread(&Executor::work, this);
       has_thread_ = true;
     }
@@ -142,7 +142,7 @@ ze_result_t Executor::wait(const Outcome& outcome) noexcept {
 }
 
 ze_result_t Executor::wait(Deadline deadline) noexcept {
-  waiters_.fetch_add(1);  // Before it looks what was told: who forgets failures then sees it.
+  waiters_.fetch_add(1);  // Before told_ is read: a caller that erases failures must see this wait.
   const std::uint32_t from = told_.load(), target = sequence_.load();
   while (!reached(done_.load(), target) && !deadline.passed() && help()) {
   }
@@ -153,7 +153,7 @@ ze_result_t Executor::wait(Deadline deadline) noexcept {
     std::lock_guard lock(mutex_);
     result = first_untold(from, target);
     if (reached(target, told_.load())) told_.store(target);
-    // Who began before another's wait ended is still to hear what that one heard.
+    // A wait that began before another ended must still report that one's failures.
     if (waiters_.load() == 1)
       std::erase_if(failures_, [this](const Failure& each) { return reached(told_.load(), each.sequence); });
     failure_count_.store(failures_.size());
@@ -265,7 +265,7 @@ void Executor::work() {
     if (!pop(&item)) continue;
     if (item.is_end) return;
     run(item);
-    item = Item();  // Whoever waits for this finds nothing of it left.
+    item = Item();  // Before callers that wait for the item return, it must hold no references.
     done_.add(1);
   }
 }
@@ -279,7 +279,7 @@ void Executor::run(Item& item) noexcept {
     run_commands(item);
   if (item.is_last && submission_ != ZE_RESULT_SUCCESS) note_failure(item);
   let_go();
-  if (item.list) item.list->give_back();  // Before the fence: who waited for it may submit the list again.
+  if (item.list) item.list->give_back();  // Before the fence: a caller woken by it may submit the list again.
   if (item.outcome) item.outcome->result = submission_;
   if (item.fence) item.fence->complete(item.token, submission_);
 }
@@ -287,7 +287,7 @@ void Executor::run(Item& item) noexcept {
 void Executor::run_commands(Item& item) noexcept {
   if (item.list) {
     CommandList& list = *item.list;
-    // The clock costs as much as the shortest lists: those are looked at now and then.
+    // Reading the clock costs as much as the shortest lists, so they are timed only now and then.
     const bool timed = list.last_run_ns() >= kShortNs || ++runs_ % kTimedRuns == 0;
     const std::uint64_t begin_ns = timed ? now_ns() : 0;
     submission_ = run(&list, list.commands());
@@ -325,13 +325,13 @@ void Executor::note_failure(const Item& item) noexcept {
   if (item.outcome) return;
   std::lock_guard lock(mutex_);
   if (failures_.size() == kKeptFailures) failures_.pop_back();
-  failures_.push_back({item.sequence, submission_, item.fence, item.token});  // Within what was reserved.
+  failures_.push_back({item.sequence, submission_, item.fence, item.token});  // Never exceeds the reserved capacity.
   failure_count_.store(failures_.size());
 }
 
 void Executor::let_go() noexcept {
   running_.store(nullptr);
-  if (lookers_.load() != 0) std::lock_guard lock(mutex_);  // Which they hold while they look.
+  if (lookers_.load() != 0) std::lock_guard lock(mutex_);  // Lookers hold the mutex while they look.
 }
 
 ze_result_t Executor::run(const CommandList* list, std::span<const std::unique_ptr<Command>> commands) noexcept {
@@ -343,7 +343,7 @@ ze_result_t Executor::run(const CommandList* list, std::span<const std::unique_p
 }
 
 ze_result_t Executor::run(const CommandList* list, Command& command, ze_result_t before) noexcept {
-  // After a failure nothing runs, but what would have been signalled is, with the failure: nobody waits in vain.
+  // After a failure nothing runs, but everything that would be signalled is, with the failure, so no one waits in vain.
   ze_result_t result = before;
   if (list && list->is_cancelled() && result == ZE_RESULT_SUCCESS) result = stop_result(list);
   for (const auto& event : command.waits) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: arguments, runs, and bringing plans to the device and away.
+// Graphs: arguments, runs, loading and evicting plans.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ std::size_t bytes_of(const compiler::Argument& argument) {
   return (element_count(argument.max_shape()) * bit_width(argument.type) + 7) / 8;
 }
 
-/// Byte strides, outermost first, of what the client wrote: elements, innermost first.
+/// Converts the client's strides (elements, innermost first) to byte strides, outermost first.
 bool convert_strides(const compiler::Argument& argument, std::span<const std::uint32_t> given,
                      std::vector<std::uint64_t>& strides) {
   const Shape shape = argument.max_shape();
@@ -30,7 +30,7 @@ bool convert_strides(const compiler::Argument& argument, std::span<const std::ui
   return true;
 }
 
-/// Nothing else than the argument's elements one behind the other.
+/// Whether the argument's elements lie contiguously.
 bool is_packed(const compiler::Argument& argument, const std::vector<std::uint64_t>& strides) {
   const Shape shape = argument.max_shape();
   const ByteStrides packed = packed_strides(argument.type, shape);
@@ -39,7 +39,7 @@ bool is_packed(const compiler::Argument& argument, const std::vector<std::uint64
   return true;
 }
 
-/// From the first byte to one past the last.
+/// Bytes from the first to one past the last.
 std::size_t extent_of(const compiler::Argument& argument, const std::vector<std::uint64_t>& strides) {
   const Shape shape = argument.max_shape();
   if (strides.empty() || element_count(shape) == 0) return bytes_of(argument);
@@ -59,7 +59,7 @@ ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValu
   if (!argument.reads_strides && !is_packed(argument, bound->byte_strides))
     return fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                 "argument '" + argument.name +
-                    "' takes no strides; the build option NPU_ENABLE_STRIDES_FOR names arguments that are to");
+                    "' takes no strides; the build option NPU_ENABLE_STRIDES_FOR lists arguments that may");
   const std::size_t extent = extent_of(argument, bound->byte_strides);
   const std::size_t least = std::max<std::size_t>(extent, 1);
   bound->allocation = memory_table().find_range(&context, value.data, least);
@@ -74,7 +74,7 @@ ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValu
   return ZE_RESULT_SUCCESS;
 }
 
-/// A run with what keeps its memory. Evicting excludes executing.
+/// A run that keeps its memory alive. Eviction and execution exclude each other.
 class ProgramGraphRun final : public GraphRun {
  public:
   ProgramGraphRun(std::shared_ptr<ProgramGraph> owner, std::shared_ptr<ProfilingQuery> query)
@@ -83,7 +83,7 @@ class ProgramGraphRun final : public GraphRun {
         run_(owner_->shared_program()),
         kept_(owner_->program().arguments().size()) {}
 
-  /// Keeps evict() from it until the lock goes.
+  /// Prevents evict() until the lock is released.
   [[nodiscard]] std::unique_lock<std::mutex> hold() { return std::unique_lock(mutex_); }
 
   ~ProgramGraphRun() override {
@@ -140,7 +140,7 @@ class ProgramGraphRun final : public GraphRun {
     return std::any_of(kept_.begin(), kept_.end(), [&](const auto& each) { return each.allocation.get() == &memory; });
   }
 
-  /// @return false: it is executing.
+  /// @return false if it is executing.
   bool release() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
@@ -169,7 +169,7 @@ class ProgramGraphRun final : public GraphRun {
   std::mutex mutex_;
   compiler::ProgramRun run_;
   std::vector<BoundArgument> kept_;
-  std::uint32_t shrinkable_ = 0;  ///< Of kept_, how many lie in files that may shrink.
+  std::uint32_t shrinkable_ = 0;  ///< How many of kept_ lie in files that may shrink.
   std::size_t accounted_ = 0;
 };
 
@@ -226,7 +226,7 @@ ze_result_t ProgramGraph::make_run(std::shared_ptr<ProfilingQuery> query, std::u
   return guarded([&] {
     auto made =
         std::make_unique<ProgramGraphRun>(std::static_pointer_cast<ProgramGraph>(shared_from_this()), std::move(query));
-    const auto held = made->hold();  // evict() finds it as soon as it is listed.
+    const auto held = made->hold();  // Because evict() can find it as soon as it is listed.
     std::vector<BoundArgument> bound;
     {
       const std::lock_guard lock(mutex_);
@@ -237,7 +237,7 @@ ze_result_t ProgramGraph::make_run(std::shared_ptr<ProfilingQuery> query, std::u
       const std::string name = "argument " + std::to_string(i) + " '" + program_->arguments()[i].name + "' ";
       if (bound[i].data && !bound[i].allocation)
         return fail(ZE_RESULT_ERROR_INVALID_ARGUMENT, name + "is set to memory that was freed since");
-      // Shapes may be left out: the largest is meant then.
+      // Without a given shape, the largest is used.
       if (bound[i].data)
         made->bind(i, bound[i]);
       else if (program_->arguments()[i].role != compiler::Argument::Role::kShape)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs behind their handles: a compiled program, the arguments that are set on it, and its runs.
+// Graphs behind their handles: a compiled program, its arguments and its runs.
 #pragma once
 
 #include <cstring>
@@ -20,17 +20,17 @@
 
 namespace tenon::npu {
 
-/// What an argument is set to, checked, with what keeps the memory there.
+/// A checked argument value, with a reference that keeps its memory.
 struct BoundArgument {
   void* data = nullptr;
   std::vector<std::uint64_t> byte_strides;  ///< Outermost first; empty: packed.
   std::shared_ptr<Allocation> allocation;
 };
 
-/// @param context  The graph's: memory of another is not the device's to reach.
-/// @param bound  Its strides stay where the value has none.
-/// @return ZE_RESULT_ERROR_INVALID_ARGUMENT: not memory of the context that holds the argument, strides that do not
-///         fit; ZE_RESULT_ERROR_UNSUPPORTED_FEATURE: strides of an argument that announces none.
+/// @param context  The graph's; the device cannot access memory of others.
+/// @param bound  Keeps its strides if the value has none.
+/// @return ZE_RESULT_ERROR_INVALID_ARGUMENT: the context has no memory that holds the argument, or strides do not fit;
+///         ZE_RESULT_ERROR_UNSUPPORTED_FEATURE: strides for an argument that does not announce them.
 ze_result_t bind_argument(const compiler::Argument& argument, const ArgumentValue& value, const Context& context,
                           BoundArgument* bound);
 
@@ -38,8 +38,8 @@ class ProgramGraphRun;
 
 class ProgramGraph final : public GraphObject {
  public:
-  /// @param property_flags  abi::GraphPropertiesFlag bits. @param keeps_strides  An argument that is set without
-  /// strides keeps those that it had: abi::kGraphOptimizeForDynamicShapes.
+  /// @param property_flags  abi::GraphPropertiesFlag bits. @param keeps_strides  If set without strides, an argument
+  /// keeps its previous ones: abi::kGraphOptimizeForDynamicShapes.
   ProgramGraph(std::shared_ptr<compiler::Program> program, Ref<Context> context, Ref<Device> device,
                std::uint32_t property_flags, bool keeps_strides);
   ~ProgramGraph() override;
@@ -53,7 +53,7 @@ class ProgramGraph final : public GraphObject {
   ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value);
   ze_result_t initialize() noexcept override;
   ze_result_t make_run(std::shared_ptr<ProfilingQuery> query, std::unique_ptr<GraphRun>& run) noexcept override;
-  /// Drops plans and the working memory of runs that are not executing.
+  /// Drops plans, and the working memory of runs that are not executing.
   ze_result_t evict() noexcept;
 
  private:
@@ -65,7 +65,7 @@ class ProgramGraph final : public GraphObject {
   const Ref<Device> device_;
   const std::uint32_t property_flags_;
   const bool keeps_strides_;
-  /// As BoundArgument, and holds nothing: what a client frees is gone unless a list needs it.
+  /// Like BoundArgument, but keeps no memory alive: a client may free what no list needs.
   struct SetArgument {
     void* data = nullptr;
     std::vector<std::uint64_t> byte_strides;
@@ -77,7 +77,7 @@ class ProgramGraph final : public GraphObject {
   std::size_t accounted_ = 0;  ///< Bytes of the blob and of plans.
 };
 
-/// What a graph handle stands for.
+/// The object behind a graph handle.
 class Graph final : public Object {
  public:
   using Handle = abi::GraphHandle;
@@ -103,13 +103,13 @@ class BuildLog final : public Object {
   const std::string text;
 };
 
-/// Shared by all graphs of the process; where TENON_NPU_CACHE_DIR says.
+/// Shared by all graphs of the process; stored in TENON_NPU_CACHE_DIR.
 const compiler::CompileCache& compile_cache();
 
-/// The code for what the compiler or a run threw, with its text as the thread's last error.
+/// The result code for an error of the compiler or a run; its text becomes the thread's last error.
 ze_result_t result_of(const Error& error) noexcept;
 
-/// Runs a call's body; nothing that it throws leaves the driver.
+/// Runs a call's body; no exception leaves the driver.
 template <class Body>
 ze_result_t guarded(Body body) noexcept {
   try {
@@ -125,7 +125,7 @@ ze_result_t guarded(Body body) noexcept {
   }
 }
 
-/// The idiom of texts and blobs: without a buffer the size is asked for, with one at most *size bytes are copied.
+/// The idiom of texts and blobs: without a buffer, returns the size; otherwise copies at most *size bytes.
 template <class Size, class Byte>
 ze_result_t give_bytes(std::string_view bytes, Size* size, Byte* buffer) {
   if (!size) return ZE_RESULT_ERROR_INVALID_NULL_POINTER;
@@ -136,13 +136,13 @@ ze_result_t give_bytes(std::string_view bytes, Size* size, Byte* buffer) {
   *size = static_cast<Size>(bytes.size());
   return ZE_RESULT_SUCCESS;
 }
-/// With the final zero.
+/// Includes the terminating zero.
 template <class Size>
 ze_result_t give_text(const std::string& text, Size* size, char* buffer) {
   return give_bytes(std::string_view(text.c_str(), text.size() + 1), size, buffer);
 }
 
-// graph_create.cpp: the calls that make graphs and what they leave behind.
+// graph_create.cpp: creating graphs, and their build logs.
 namespace graph_calls {
 ze_result_t create(ze_context_handle_t, ze_device_handle_t, const abi::GraphDescriptor*, abi::GraphHandle*);
 ze_result_t create_2(ze_context_handle_t, ze_device_handle_t, const abi::GraphDescriptor2*, abi::GraphHandle*);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What command lists and queues know of a graph: arguments to hold, a run to make, nothing of how it computes.
+// A graph as command lists and queues see it: arguments and runs, without how it computes.
 #pragma once
 
 #include <cstddef>
@@ -15,51 +15,51 @@ class Allocation;
 class Context;
 class Device;
 class TileScheduler;   // The device's compute threads: tile_scheduler.hpp.
-class ProfilingQuery;  // Where a run leaves what it measured; null when the list was given none.
+class ProfilingQuery;  // Receives a run's measurements; null if the list has none.
 
-/// Memory of one argument, and strides where the client gave its own: in elements, in the order in which the client
-/// wrote them into abi::ArgumentStrides (OpenVINO: innermost first), five of them.
-/// The memory is one that the client allocated or imported (memory.hpp); who keeps the pointer keeps the
-/// Allocation.
+/// One argument's memory, with strides if the client gave its own: five, in elements, in
+/// the order of abi::ArgumentStrides (OpenVINO: innermost first). The memory must be
+/// allocated or imported by the client (memory.hpp); an object that stores the pointer
+/// also keeps the Allocation.
 struct ArgumentValue {
   void* data = nullptr;
   std::span<const std::uint32_t> element_strides;
 };
 
-/// Asked between two steps of what computes whether it is to end before its time. @thread that of the run.
+/// Asked between two steps of a computation whether to stop early. @thread that of the run.
 struct StopCheck {
   bool (*asked)(void*) = nullptr;
   void* context = nullptr;
 };
-/// What a run returns that a StopCheck ended; never told to a client.
+/// Returned by a run that a StopCheck ended; never passed to a client.
 inline constexpr auto kStopped = static_cast<ze_result_t>(0x70ffffff);
 
-/// One place of a command list where a graph is executed: its bindings and its own working memory.
-/// @thread one thread at a time; a run is never executed twice at once.
+/// One execution of a graph in a command list: its bindings and its own working memory.
+/// @thread one at a time; a run is never executed concurrently.
 class GraphRun {
  public:
   virtual ~GraphRun() = default;
-  /// For mutable lists: takes effect at the next execute(). @return ZE_RESULT_ERROR_INVALID_ARGUMENT for a bad index.
+  /// For mutable lists; takes effect at the next execute(). @return ZE_RESULT_ERROR_INVALID_ARGUMENT for a bad index.
   virtual ze_result_t set_argument(std::uint32_t index, const ArgumentValue& value) = 0;
-  /// Computes on the device's workers and returns when the outputs are written. Never throws. @return kStopped: `stop`
-  /// asked for it, and the outputs are not whole.
+  /// Computes on the device's workers and returns when the outputs are written. Never throws. @return kStopped if
+  /// `stop` ended it; outputs are then incomplete.
   virtual ze_result_t execute(TileScheduler& workers, StopCheck stop) noexcept = 0;
-  /// Whether an argument lies in this memory. While the run's list is submitted, from any thread.
+  /// Whether an argument is in this memory. Called from any thread while the run's list is submitted.
   virtual bool uses(const Allocation& memory) const noexcept = 0;
 };
 
-/// A compiled graph, shared by the handle that the client has and by the runs that lists keep.
+/// A compiled graph, shared by the client's handle and the runs in lists.
 /// @thread all members from any thread.
 class GraphObject : public std::enable_shared_from_this<GraphObject> {
  public:
   virtual ~GraphObject() = default;
-  /// Those that it was made for: no list of others executes it.
+  /// Its context and device; lists of others cannot execute it.
   virtual Context& context() const noexcept = 0;
   virtual Device& device() const noexcept = 0;
-  /// Brings the weights to the device; does nothing the second time.
+  /// Loads the weights onto the device; a second call does nothing.
   virtual ze_result_t initialize() noexcept = 0;
-  /// A run with the arguments that are set now. `query` may be null, and is kept by the run.
-  /// @return ZE_RESULT_ERROR_INVALID_ARGUMENT when an argument is not set.
+  /// Creates a run with the current arguments. `query` may be null and is kept by the run.
+  /// @return ZE_RESULT_ERROR_INVALID_ARGUMENT if an argument is not set.
   virtual ze_result_t make_run(std::shared_ptr<ProfilingQuery> query, std::unique_ptr<GraphRun>& run) noexcept = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two functions of Highway's library that its kernels' dispatch calls, so that this driver does not depend on a
-// shared libhwy: distributions ship no archive of it.
+// The two Highway library functions that its kernels' dispatch calls. With them the driver needs no shared libhwy;
+// distributions ship no static one.
 #include <cstdint>
 
 #include <hwy/targets.h>
@@ -19,11 +19,11 @@ ChosenTarget& GetChosenTarget() {
   return chosen;
 }
 
-// Each set of instructions is named by those of its extensions that a processor or its system may lack.
+// Each instruction set is tested by those of its extensions that a processor or its system may lack.
 #if HWY_ARCH_X86
 namespace {
 
-/// Bit of ECX in a leaf of CPUID: extensions that not every compiler's builtin knows.
+/// A bit of ECX in a CPUID leaf, for extensions that some compilers' builtins do not know.
 bool has_ecx_bit(unsigned leaf, unsigned bit) {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(leaf, 0, &eax, &ebx, &ecx, &edx) != 0 && (ecx >> bit & 1u) != 0;

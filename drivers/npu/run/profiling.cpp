@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools of slots, and times by layer and by task.
+// Pools of query slots, and times by layer and by task.
 #include <algorithm>
 #include <cstring>
 
@@ -14,7 +14,7 @@ void put(char (&to)[Size], std::string_view text) {
   std::memcpy(to, text.data(), std::min(text.size(), Size - 1));
 }
 
-/// Which engine of an NPU does such work: matrix products, data movement, and all else.
+/// The NPU engine that would do this work: matrix products, data movement, or everything else.
 abi::TaskExecuteType engine_of(std::string_view type) {
   for (const std::string_view matrix : {"Convolution", "MatMul", "ScaledDotProductAttention", "LSTM", "GRU", "RNN"})
     if (type.find(matrix) != type.npos) return abi::TaskExecuteType::kDpu;
@@ -64,7 +64,7 @@ std::vector<abi::TaskInfo> tasks_of(const compiler::Profile& profile) {
   return tasks;
 }
 
-/// As many whole entries as the buffer takes.
+/// Copies as many whole entries as fit.
 template <typename Info>
 ze_result_t give(const std::vector<Info>& infos, std::uint32_t* size, std::uint8_t* data) {
   const auto all = static_cast<std::uint32_t>(infos.size() * sizeof(Info));

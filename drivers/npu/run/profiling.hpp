@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What runs measured, and how clients ask for it.
+// Measurements of runs, and how clients query them.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tenon::npu {
 
-/// A slot of a pool: the last run that was given it leaves its times here.
+/// A slot of a pool; the last run that uses it stores its times here.
 /// @thread all members from any thread.
 class ProfilingQuery {
  public:

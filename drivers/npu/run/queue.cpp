@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executors that the driver knows.
+// Creates executors and registers them with the driver.
 #include <tenon/drivers/npu/run/queue.hpp>
 
 namespace tenon::npu {

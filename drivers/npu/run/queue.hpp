@@ -13,7 +13,7 @@
 
 namespace tenon::npu {
 
-/// One that the driver knows, for those who ask what memory is used by. @errors std::bad_alloc
+/// Creates an executor registered with the driver, for searches of memory users. @errors std::bad_alloc
 std::shared_ptr<Executor> make_executor(Context& context, const Ref<Device>& device, Priority priority,
                                         std::uint64_t spin_ns);
 
@@ -47,7 +47,7 @@ class CommandQueue final : public Object {
   const std::shared_ptr<Executor> executor_;
 };
 
-/// The lists of a submission, taken; given back unless they are handed on.
+/// The taken lists of a submission; given back unless handed on.
 class TakenLists {
  public:
   TakenLists() = default;
@@ -57,7 +57,7 @@ class TakenLists {
     for (const auto& list : kept_) give_back(list);
     for (const auto& list : many_) give_back(list);
   }
-  /// @param context, device  of the queue that they are for.
+  /// @param context, device  those of the target queue.
   ze_result_t take(std::uint32_t count, const ze_command_list_handle_t* handles, const Context& context,
                    const Device& device) {
     if (count > kFewLists) {

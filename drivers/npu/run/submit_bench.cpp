@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a submission costs through the loader: a list and a wait for its fence, at once and after pauses. Who waits for
-// a short list runs it; a fill of a MiB is the queue's thread's, and what waking it costs depends on the turbo.
+// Cost of a submission through the loader: a list and a wait for its fence, at once and after pauses. A waiting caller
+// runs a short list itself; a 1 MiB fill runs in the queue's thread, whose wake-up cost depends on the turbo.
 #include <chrono>
 #include <cstdlib>
 
@@ -64,7 +64,7 @@ struct Client {
   void* memory = nullptr;
 };
 
-/// Arguments: bytes that the list fills, pause before each submission in microseconds, turbo.
+/// Arguments: bytes to fill, pause before each submission in microseconds, turbo.
 void submit_list(benchmark::State& state) {
   using Clock = std::chrono::steady_clock;
   Client client(state.range(2) != 0, static_cast<std::size_t>(state.range(0)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations per second, measured: a product of 8-bit matrices on as many threads as the device has.
+// Measures operations per second: a product of 8-bit matrices on as many threads as the device has.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -18,10 +18,10 @@
 namespace tenon::npu {
 namespace {
 
-constexpr dnnl::memory::dim kSize = 384;  // A side: small enough for a millisecond, large enough to be busy.
+constexpr dnnl::memory::dim kSize = 384;  // Side length: takes a millisecond, yet keeps all threads busy.
 constexpr int kRounds = 4;
 
-/// 8-bit operations per second, the best of a few rounds.
+/// 8-bit operations per second, best of a few rounds.
 double measure(int threads) {
   double best = 0;
   engine::Workers workers(threads);
@@ -43,13 +43,13 @@ double measure(int threads) {
       product.execute(stream, {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DST, result}});
       stream.wait();
       const double seconds = 1e-9 * static_cast<double>(std::max<std::uint64_t>(now_ns() - begin, 1));
-      if (round > 0) best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);  // The first one makes the kernel.
+      if (round > 0) best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);  // The first compiles the kernel.
     }
   });
   return best;
 }
 
-/// What the processor says of its clock; 2 GHz where it says nothing.
+/// The clock that the processor reports; 2 GHz if none.
 double read_clock_hz() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -81,7 +81,7 @@ Throughput throughput(std::uint32_t tiles, int threads) noexcept try {
   const double per_tile = measured_once(threads) / tiles;
   Throughput result;
   result.operations_per_clock = static_cast<std::uint32_t>(std::max(1.0, std::round(per_tile / clock_hz())));
-  // The clock takes what rounding left, so that the product is what was measured.
+  // Absorbs the rounding in the clock, so that the product equals the measurement.
   result.clock_hz = static_cast<std::uint32_t>(std::min(per_tile / result.operations_per_clock, 4.2e9));
   return result;
 } catch (...) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the driver's tests: a client that knows nothing but the loader's library.
+// For the driver's tests: a client that uses nothing but the loader's library.
 #pragma once
 
 #include <dirent.h>
@@ -16,7 +16,7 @@ namespace tenon::npu::test {
 
 inline constexpr std::uint64_t kSecond = 1'000'000'000;
 
-/// Open descriptors of this process.
+/// Number of open descriptors of this process.
 inline std::size_t open_descriptors() {
   std::size_t count = 0;
   if (DIR* folder = ::opendir("/proc/self/fd")) {
@@ -26,7 +26,7 @@ inline std::size_t open_descriptors() {
   return count;
 }
 
-/// A number of /proc/self/status, as "VmRSS" in KiB or "Threads".
+/// A number from /proc/self/status, such as "VmRSS" in KiB or "Threads".
 inline long process_number(const std::string& name) {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);)
@@ -34,7 +34,7 @@ inline long process_number(const std::string& name) {
   return -1;
 }
 
-/// Mappings of this process.
+/// Number of mappings of this process.
 inline std::size_t mappings() {
   std::ifstream file("/proc/self/maps");
   std::size_t count = 0;
@@ -42,11 +42,11 @@ inline std::size_t mappings() {
   return count;
 }
 
-/// Driver, first device and a context of the test's own.
+/// Provides the driver, its first device and a new context.
 class NpuTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_EQ(zeInit(0), ZE_RESULT_SUCCESS) << "is ZE_ENABLE_ALT_DRIVERS the path of libze_tenon_npu.so?";
+    ASSERT_EQ(zeInit(0), ZE_RESULT_SUCCESS) << "is ZE_ENABLE_ALT_DRIVERS set to the path of libze_tenon_npu.so?";
     std::uint32_t count = 1;
     ASSERT_EQ(zeDriverGet(&count, &driver), ZE_RESULT_SUCCESS);
     count = 0;
@@ -64,7 +64,7 @@ class NpuTest : public ::testing::Test {
     }
   }
 
-  /// A call that the packaged loader has no entry for.
+  /// Gets a call for which the packaged loader has no entry.
   template <class Function>
   Function call(const char* name) {
     void* address = nullptr;

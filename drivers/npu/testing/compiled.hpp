@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler's tests share: models as clients hand them over, programs, and the reference's results.
+// Shared by the compiler's tests: models as clients pass them, programs, and reference results.
 #pragma once
 
 #include <cstdlib>
@@ -30,7 +30,7 @@ void append(Bytes& bytes, const T& value) {
   bytes.insert(bytes.end(), data, data + sizeof value);
 }
 
-/// The form with weights in the buffer.
+/// The model in the form with weights in the buffer.
 inline Bytes in_memory(const std::string& xml, const Tensor& weights) {
   Bytes bytes;
   append(bytes, std::uint16_t{7});
@@ -85,7 +85,7 @@ inline Tensor random_tensor(ElementType type, const Shape& shape, unsigned seed 
   return tensor;
 }
 
-/// Runs a program once on packed tensors, in the order of its inputs; states begin with zeros. @return its outputs.
+/// Runs a program once on packed tensors, in input order; states start at zero. @return its outputs.
 inline std::vector<Tensor> run_once(ProgramRun& run, const Program& program, const std::vector<Tensor>& inputs) {
   static engine::Workers workers(2);
   std::vector<Tensor> outputs;
@@ -125,7 +125,7 @@ inline std::shared_ptr<Model> small_model(const PartialShape& shape = PartialSha
   return std::make_shared<Model>(ResultVector{result}, ParameterVector{x}, "small");
 }
 
-/// y[0..3] = x[0] * n: [1, 1] times ones [1, n], times ones [n, 4], so that n numbers lie between.
+/// y[0..3] = x[0] * n: [1, 1] times ones [1, n], times ones [n, 4]; the intermediate has n elements.
 inline std::shared_ptr<Model> product_model(std::size_t n) {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 1});
   x->set_friendly_name("x");
@@ -137,7 +137,7 @@ inline std::shared_ptr<Model> product_model(std::size_t n) {
   return std::make_shared<Model>(OutputVector{narrow->output(0)}, ParameterVector{x}, "product");
 }
 
-/// A running mean: state = 0.75 state + 0.25 x; y = x - state of now.
+/// A running mean: state = 0.75 state + 0.25 x; y = x - new state.
 inline std::shared_ptr<Model> stateful_model() {
   auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 8});
   x->set_friendly_name("x");
@@ -160,7 +160,7 @@ inline std::shared_ptr<Model> stateful_model() {
   return std::make_shared<Model>(ResultVector{result}, SinkVector{assign}, ParameterVector{x}, "stateful");
 }
 
-/// Makes the hashes of a changed native binary right, so that what lies behind them is reached.
+/// Recomputes the hashes of a changed native binary, so that the checks after them are reached.
 inline void repair_hashes(Bytes& blob) {
   constexpr std::size_t kHeader = 128;  // As native_blob.cpp has it.
   store::reseal(reinterpret_cast<char*>(blob.data()), blob.size(), kHeader, kHeader);

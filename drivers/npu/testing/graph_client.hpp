@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of the graph extension share: a client that makes graphs of the small model, and runs them.
+// Shared by the tests of the graph extension: a client that creates graphs of the small model and runs them.
 #pragma once
 
 #include <string>
@@ -97,7 +97,7 @@ class NpuGraph : public NpuTest {
     zeMemFree(context, y);
   }
 
-  /// Bytes of the context.
+  /// Memory in use in the context, in bytes.
   std::uint64_t used() {
     abi::MemoryQuery query;
     EXPECT_EQ(graphs->query_context_memory(context, abi::MemoryQueryType::kDdr, &query), ZE_RESULT_SUCCESS);

@@ -171,6 +171,14 @@ TEST_F(Files, ASignalBeforeTheWorkBeginsLeavesNothingToo) {
   }
 }
 
+TEST_F(Files, WhatAKilledCommandLeftGoesWithTheNext) {
+  EXPECT_EQ(interrupted({"bench", "-m", "m.onnx", "--seconds", "60", "--trace", "t.json"}, SIGKILL, ".part"),
+            128 + SIGKILL);
+  EXPECT_EQ(left_behind().size(), 2u) << "nobody can clean up after that signal";
+  EXPECT_EQ(tool("bench -m m.onnx --seconds 0.1 --trace t.json").status, 0);
+  EXPECT_EQ(left_behind(), (std::vector<std::string>{"m.onnx", "t.json"}));
+}
+
 TEST_F(Files, HangUpEndsARunLikeCtrlC) {
   fs::create_symlink(model("demo.mp4"), folder / "v.mp4");
   // The video's temporary file comes last before frames run.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # ./dev check: the slow tier, in parts that can run alone.
 
-PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu vm chroot12-full chroot12 chroot13 npu13)
+PARTS=(ci clang asan tsan frameworks-off deletable tidy abi fuzz graphs mutants zoo npu vm package chroot12-full chroot12 chroot13 npu13)
 
 check() {
   source scripts/test.sh
@@ -163,6 +163,9 @@ check_npu13() {
     "$(venv_python)" models/zoo/generate.py --out build/release/zoo --tiny --missing >/dev/null &&
     scripts/npu_chroot.sh trixie
 }
+
+# The Debian package, installed, used and removed where nothing else is.
+check_package() { source scripts/package.sh && make_package && check_package_in_chroot; }
 
 check_vm() { source scripts/vm.sh; test_vm; }
 

@@ -125,7 +125,7 @@ class Mapping {
     if (!fd) fail(Code::kNotFound, "opening \"" + name + "\"", "open");
     struct stat about {};
     if (::fstat(fd.get(), &about) != 0 || !S_ISREG(about.st_mode))
-      throw Error(Code::kInvalidArgument, "NPU: \"" + name + "\" is no file of bytes");
+      throw Error(Code::kInvalidArgument, "NPU: \"" + name + "\" is not a regular file");
     const auto length = static_cast<std::size_t>(about.st_size);
     if (file._offset_in_bytes >= length)
       throw AssertFailure("Offset is beyond the end of the file.", Code::kOutOfRange);

@@ -228,7 +228,8 @@ TEST(ControlFlow, RefusesBodiesThatAreMissingUnfedOrInACircle) {
   const auto outer = std::make_shared<Model>(OutputVector{y}, ParameterVector{x});
   iterator->set_body(outer);
   iterator->get_input_descriptions().pop_back();
-  EXPECT_THAT(error_of([&] { outer->validate_nodes_and_infer_types(); }, Code::kInvalidArgument), HasSubstr("contain each other"));
+  EXPECT_THAT(error_of([&] { outer->validate_nodes_and_infer_types(); }, Code::kInvalidArgument),
+              HasSubstr("contain each other"));
   EXPECT_THAT(error_of([&] { for_each_node(*outer, [](const auto&) {}); }, Code::kInvalidArgument),
               HasSubstr("contain each other"));
   iterator->set_body(std::make_shared<Model>(OutputVector{sum}, ParameterVector{a, b}));  // Frees the cycle.

@@ -64,6 +64,8 @@ struct ExecutionImpl {
   std::exception_ptr failure;
   Execution::Observer observer;
   RunControl control;
+  static constexpr std::size_t kUnknown = ~std::size_t{0} - 1, kNever = ~std::size_t{0};
+  std::size_t commit_step = kNever;  // the first step that overwrites a placed input, a state say; see may_stop()
 
   const Tensor& state(std::size_t index) const {
     const std::size_t count = variables.size();
@@ -112,8 +114,31 @@ struct ExecutionImpl {
   void place(Binding& binding, void* data) {
     if (binding.address == data) return;
     binding.address = data;
+    commit_step = kUnknown;
     for (std::size_t step : binding.steps) rebind(step);
   }
+
+  /// The first step that writes an output which lies where an input does.
+  std::size_t find_commit_step() const {
+    std::size_t first = kNever;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const bool over_input = std::any_of(inputs.begin(), inputs.end(), [&](const Binding& input) {
+        return input.address && input.address == outputs[i].address;
+      });
+      if (!over_input) continue;
+      for (std::size_t step : outputs[i].steps)
+        for (const Operand& operand : plan->steps[step]->operands) {
+          if (!operand.written || !operand.place) continue;
+          const Buffer& buffer = plan->buffers[plan->root(operand.place).buffer];
+          if (buffer.kind == BufferKind::kOutput && buffer.index == i) first = std::min(first, step);
+        }
+    }
+    return first;
+  }
+
+  /// Whether the run may end before step `next`. Once an input is overwritten it goes on: a cancelled run assigns
+  /// nothing to states that are updated in place.
+  bool may_stop(std::size_t next) const { return next <= commit_step; }
 
   void stage(Binding& binding, const Port& port, bool staged) {
     if (staged && !binding.staging) binding.staging = Tensor(port.type, port.shape);
@@ -206,6 +231,7 @@ struct ExecutionImpl {
 
   bool run_steps(bool (*cancelled)(void*), void* context) {
     control = {cancelled, context, false};
+    if (cancelled && commit_step == kUnknown) commit_step = find_commit_step();
     if (observer) {
       report_made(-1);
       for (std::size_t i = 0; i < states.size(); ++i) {
@@ -216,16 +242,16 @@ struct ExecutionImpl {
       const auto begin = Clock::now();
       auto last = begin;
       for (std::size_t i = 0; i < states.size(); ++i) {
-        if (cancelled && cancelled(context)) return false;
+        if (cancelled && may_stop(i) && cancelled(context)) return false;
         states[i]->run(stream);
         const auto now = Clock::now();
         timings[i] = {last - begin, now - last};
         last = now;
       }
     } else {
-      for (auto& state : states) {
-        if (cancelled && cancelled(context)) return false;
-        state->run(stream);
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        if (cancelled && may_stop(i) && cancelled(context)) return false;
+        states[i]->run(stream);
       }
     }
     return !control.stopped;

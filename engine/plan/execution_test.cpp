@@ -263,6 +263,39 @@ TEST(Execution, RefusesWrongTensorsByName) {
   EXPECT_THROW(execution.bind_output(2, Tensor()), Error);
 }
 
+/// A state that is updated in place, as a driver's caller places it, and work before and after.
+TEST(Execution, ACancelledRunLeavesWhatItWouldUpdateInPlace) {
+  const auto x = parameter({1, 8}), state = parameter({1, 8});
+  const Out before = op1("Tanh", 1, {op1("Sqrt", 1, {x})});
+  const Out next = op1("Add", 1, {state, before});
+  const Out after = op1("Sqrt", 1, {op1("Tanh", 1, {op1("Floor", 1, {next})})});
+  const auto model = std::make_shared<Model>(OutputVector{next, after}, ParameterVector{x, state}, "sum");
+  engine::Options options;
+  options.fuse = false;
+  engine::Execution execution(engine::Plan::compile(model, options));
+  engine::Workers workers(1);
+  std::vector<float> input(8, 4.f), sum(8, 1.f), result(8);
+  execution.place_input(0, input.data());
+  execution.place_input(1, sum.data());
+  execution.place_output(0, sum.data());
+  execution.place_output(1, result.data());
+  int ended = 0;
+  for (int asks = 1; asks < 10; ++asks) {
+    std::fill(sum.begin(), sum.end(), 1.f);
+    bool whole = false;
+    workers.run([&] {
+      int left = asks;
+      whole = execution.run_placed([](void* count) { return --*static_cast<int*>(count) == 0; }, &left);
+    });
+    ended += !whole;
+    if (whole)
+      EXPECT_NE(sum.front(), 1.f) << asks;
+    else
+      EXPECT_EQ(sum, std::vector<float>(8, 1.f)) << "ended when asked " << asks << " times";
+  }
+  EXPECT_GT(ended, 1);
+}
+
 TEST(Plan, RefusesDynamicShapesAndNamesTheNode) {
   const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{Dimension(), 3});
   x->set_friendly_name("pixels");

@@ -27,7 +27,7 @@ check_package_in_chroot() {
   rm -rf "$root/consumer"
   cp -r tests/install/consumer "$root/consumer"
   cp models/demo.onnx models/demo.mp4 "$root/"
-  chroot_run "$root" "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; apt-get install -y -qq /tenon.deb >/var/log/tenon.log 2>&1 || { tail -5 /var/log/tenon.log; exit 1; }
+  chroot_run "$root" "export DEBIAN_FRONTEND=noninteractive; apt-get update -qq; apt-get install -y -qq --install-recommends /tenon.deb >/var/log/tenon.log 2>&1 || { tail -5 /var/log/tenon.log; exit 1; }
     tenon --version; tenon devices; tenon npu-env -- tenon devices | grep -q 'NPU .*available'
     tenon run /demo.mp4 --model /demo.onnx --max-frames 5 | tail -3
     test -f /usr/share/doc/tenon/README.md

@@ -122,8 +122,13 @@ TEST_F(RunCommand, TheSoftwareNpuStandsInAndReadsTheDecodersBuffer) {
 }
 
 TEST_F(RunCommand, InterruptedEndsCleanlyWithTheReportOfWhatRan) {
-  const Outcome done = run_demo("--save out.mp4 --report r.json", "timeout --preserve-status -s INT 1.5");
-  ASSERT_EQ(done.status, 130) << done.err << done.out;
+  Outcome done;
+  // On a busy machine the first frame takes its time; before it there is nothing to report.
+  for (const char* seconds : {"1.5", "3", "6", "12"}) {
+    done = run_demo("--save out.mp4 --report r.json", "timeout --preserve-status -s INT " + std::string(seconds));
+    ASSERT_EQ(done.status, 130) << done.err << done.out;
+    if (std::filesystem::exists(file("r.json"))) break;
+  }
   EXPECT_NE(done.out.find("(interrupted)"), std::string::npos) << done.out;
   EXPECT_NE(done.out.find("for out.mp4"), std::string::npos) << "what was finished is said\n" << done.out;
   const json report = json::parse(text_of(file("r.json")));

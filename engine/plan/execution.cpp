@@ -137,7 +137,7 @@ struct ExecutionImpl {
   }
 
   /// Whether the run may end before step `next`. Once an input is overwritten it goes on: a cancelled run assigns
-  /// nothing to states that are updated in place.
+  /// nothing to states that are updated in place. Loops still end early, since they may be endless.
   bool may_stop(std::size_t next) const { return next <= commit_step; }
 
   void stage(Binding& binding, const Port& port, bool staged) {

@@ -14,7 +14,8 @@ namespace opencl {
 namespace detail {
 
 inline void check_event(const Tensor& tensor, cl_event event, const char* function) {
-  const Native& native = facet(tensor ? tensor.context() : Context(), function).native();
+  const Context context = tensor ? tensor.context() : Context();
+  const Native& native = facet(context, function).native();
   if (!event) throw Error(Code::kInvalidArgument, std::string("opencl::") + function + ": a null cl_event");
   if (info<cl_context>(clGetEventInfo, "clGetEventInfo", event, CL_EVENT_CONTEXT) != native.context.get())
     throw Error(Code::kInvalidArgument, std::string("opencl::") + function +
@@ -54,7 +55,8 @@ class WaitList {
 /// @errors kDeadlineExceeded; the failure that a point carries.
 inline WaitList wait_list(const Tensor& tensor, Access access, Deadline deadline = default_deadline(),
                           Ledger* ledger = nullptr) {
-  const detail::Native& native = detail::facet(tensor ? tensor.context() : Context(), "wait_list").native();
+  const Context context = tensor ? tensor.context() : Context();
+  const detail::Native& native = detail::facet(context, "wait_list").native();
   WaitList list;
   Hazards& hazards = tensor.memory()->hazards();
   TimelinePoint last = hazards.last_write();

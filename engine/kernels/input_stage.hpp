@@ -18,7 +18,7 @@ namespace engine {
 /// A row of output is made from at most two rows of each plane, blended into a row buffer that stays in the first-level
 /// cache; there is no intermediate picture. Rows are distributed by TBB inside the caller's task_arena. Values are
 /// blended vertically in 16-bit fixed point (7 fractional bits) and otherwise in float: within 0.02 of an 8-bit step of
-/// the reference kernel (input_stage_kernel_test).
+/// the reference kernel (input_stage_test).
 class InputStagePlan {
  public:
   /// @errors kUnimplemented: an output type other than f32, f16 and u8, or samples of other than 8 or 10 bits.

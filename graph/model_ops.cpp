@@ -9,18 +9,11 @@
 #include <tenon/graph/layout.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace op {
-
-namespace {
-const Operation& row(const char* type, unsigned version) {
-  const Operation* found = find_operation(type, version);
-  if (!found) throw Error(Code::kInternal, std::string("the operation table lacks ") + type);
-  return *found;
-}
-}  // namespace
 
 namespace v0 {
 

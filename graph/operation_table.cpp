@@ -81,6 +81,14 @@ std::string known_versions(std::string_view type) {
   return text;
 }
 
+namespace op {
+const Operation& row(const char* type, unsigned version) {
+  const Operation* found = find_operation(type, version);
+  if (!found) throw Error(Code::kInternal, std::string("the operation table lacks ") + type);
+  return *found;
+}
+}  // namespace op
+
 std::span<const Operation* const> operations() { return registry().sorted; }
 
 }  // namespace v1

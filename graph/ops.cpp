@@ -4,18 +4,13 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
 inline namespace v1 {
 namespace op {
 
 namespace {
-const Operation& row(const char* type, unsigned version) {
-  const Operation* found = find_operation(type, version);
-  if (!found) throw Error(Code::kInternal, std::string("the operation table lacks ") + type);
-  return *found;
-}
-
 // Indexed by number: enumerators and texts are in the same order.
 std::string text(PadType type) {
   static constexpr const char* kTexts[] = {"explicit", "same_lower", "same_upper", "valid"};

@@ -14,12 +14,6 @@ inline namespace v1 {
 namespace op {
 
 namespace {
-const Operation& row(const char* type, unsigned version) {
-  const Operation* found = find_operation(type, version);
-  if (!found) throw Error(Code::kInternal, std::string("the operation table lacks ") + type);
-  return *found;
-}
-
 /// A body may contain control flow again; one built by code may even contain itself.
 class Depth {
  public:

@@ -31,7 +31,7 @@ constexpr std::string_view kMagic = "TNPUBLOB";
 /// Major: what older readers can't read. Minor: what they may leave out.
 constexpr std::uint32_t kMajor = 3, kMinor = 0;
 constexpr const char* kVersion = "Tenon " TENON_VERSION;
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kAlignment = 4096;
 
 struct Fields {
   std::uint64_t table_bytes;    ///< Right after the header.
@@ -258,7 +258,7 @@ Header checked_header(std::string_view bytes, bool any_version) {
   store::check_total(header.start, sizeof header, bytes.size(), &damaged);
   if (fields.kind != BlobKind::kNative && fields.kind != BlobKind::kWeightless) damaged("it is of an unknown kind");
   if (!store::lies_within({sizeof header, fields.table_bytes}, sizeof header, fields.native_offset) ||
-      !store::lies_within({fields.native_offset, 0}, sizeof header, header.start.total, kPage))
+      !store::lies_within({fields.native_offset, 0}, sizeof header, header.start.total, kAlignment))
     damaged("parts of it lie outside");
   return header;
 }
@@ -273,7 +273,7 @@ void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, cons
   header.start.minor = kMinor;
   fields.kind = kind;
   fields.table_bytes = table.size();
-  fields.native_offset = store::aligned(sizeof header + table.size(), kPage);
+  fields.native_offset = store::aligned(sizeof header + table.size(), kAlignment);
   header.start.total = fields.native_offset + native_bytes;
   table.resize(fields.native_offset - sizeof header, '\0');
   store::ContentHasher hasher;

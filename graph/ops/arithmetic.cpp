@@ -91,14 +91,14 @@ void evaluate_comparison(const Node& node, std::span<const Tensor> inputs, std::
   binary<F, bool>(node, inputs, outputs[0], inputs[0].element_type());
 }
 
-struct Plain {
-  Plain() = default;
-  Plain(const Node&, ElementType) {}
+struct PlainBinary {
+  PlainBinary() = default;
+  PlainBinary(const Node&, ElementType) {}
 };
 // Integers wrap, as in OpenVINO: computed unsigned, because signed overflow is undefined.
 #define TENON_WRAPPING(Name, op)                                                               \
-  struct Name : Plain {                                                                        \
-    using Plain::Plain;                                                                        \
+  struct Name : PlainBinary {                                                                  \
+    using PlainBinary::PlainBinary;                                                            \
     template <typename T>                                                                      \
     T operator()(T x, T y) const {                                                             \
       if constexpr (std::is_floating_point_v<T>)                                               \
@@ -110,18 +110,18 @@ struct Plain {
 TENON_WRAPPING(Add, +)
 TENON_WRAPPING(Subtract, -)
 TENON_WRAPPING(Multiply, *)
-#define TENON_FUNCTION(Name, expression) \
-  struct Name : Plain {                  \
-    using Plain::Plain;                  \
-    template <typename T>                \
-    T operator()(T x, T y) const {       \
-      return expression;                 \
-    }                                    \
+#define TENON_BINARY_FUNCTION(Name, expression) \
+  struct Name : PlainBinary {                   \
+    using PlainBinary::PlainBinary;             \
+    template <typename T>                       \
+    T operator()(T x, T y) const {              \
+      return expression;                        \
+    }                                           \
   };
-TENON_FUNCTION(Maximum, x != x ? x : (x > y ? x : y))
-TENON_FUNCTION(Minimum, x != x ? x : (x < y ? x : y))
-struct SquaredDifference : Plain {
-  using Plain::Plain;
+TENON_BINARY_FUNCTION(Maximum, x != x ? x : (x > y ? x : y))
+TENON_BINARY_FUNCTION(Minimum, x != x ? x : (x < y ? x : y))
+struct SquaredDifference : PlainBinary {
+  using PlainBinary::PlainBinary;
   template <typename T>
   T operator()(T x, T y) const {
     const T d = Subtract{}(x, y);
@@ -146,8 +146,8 @@ struct Divide {
   }
   bool floor;
 };
-struct Mod : Plain {
-  using Plain::Plain;
+struct Mod : PlainBinary {
+  using PlainBinary::PlainBinary;
   template <typename T>
   T operator()(T x, T y) const {
     if constexpr (std::is_floating_point_v<T>)
@@ -161,16 +161,16 @@ struct Mod : Plain {
     }
   }
 };
-struct FloorMod : Plain {
-  using Plain::Plain;
+struct FloorMod : PlainBinary {
+  using PlainBinary::PlainBinary;
   template <typename T>
   T operator()(T x, T y) const {
     const T rest = Mod{}(x, y);
     return rest != T{0} && (rest < T{0}) != (y < T{0}) ? rest + y : rest;
   }
 };
-struct Power : Plain {
-  using Plain::Plain;
+struct Power : PlainBinary {
+  using PlainBinary::PlainBinary;
   template <typename T>
   T operator()(T x, T y) const {
     if constexpr (std::is_floating_point_v<T>)
@@ -186,8 +186,8 @@ struct Power : Plain {
   }
 };
 #define TENON_TEST(Name, expression)  \
-  struct Name : Plain {               \
-    using Plain::Plain;               \
+  struct Name : PlainBinary {         \
+    using PlainBinary::PlainBinary;   \
     template <typename T>             \
     bool operator()(T x, T y) const { \
       return expression;              \

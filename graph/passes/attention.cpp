@@ -74,7 +74,7 @@ bool match_scores(Node* node, Scores& scores) {
   return is_op(scores.product, "MatMul") && only_user(*scores.product) && !flag(*scores.product, "transpose_a");
 }
 
-bool fuse_one(const std::shared_ptr<Node>& node) {
+bool fuse_one_attention(const std::shared_ptr<Node>& node) {
   if (!is_op(node, "MatMul") || flag(*node, "transpose_a") || flag(*node, "transpose_b")) return false;
   Node* softmax = node->get_input_node_ptr(0);
   const PartialShape& shape = node->get_output_partial_shape(0);
@@ -108,7 +108,7 @@ bool fuse_one(const std::shared_ptr<Node>& node) {
 }
 }  // namespace
 
-Pass fuse_attention() { return for_each_node("fuse_attention", fuse_one); }
+Pass fuse_attention() { return for_each_node("fuse_attention", fuse_one_attention); }
 
 }  // namespace pass
 }  // namespace v1

@@ -58,7 +58,7 @@ std::optional<Deviation> match_deviation(const Node* node, bool inverse) {
   return std::nullopt;
 }
 
-bool fuse_one(const std::shared_ptr<Node>& node) {
+bool fuse_one_layer_norm(const std::shared_ptr<Node>& node) {
   const bool product = is_op(node, "Multiply");
   if (!product && !is_op(node, "Divide")) return false;
   for (std::size_t i = 0; i < (product ? 2u : 1u); ++i) {
@@ -86,7 +86,7 @@ bool fuse_one(const std::shared_ptr<Node>& node) {
 }
 }  // namespace
 
-Pass fuse_layer_norm() { return for_each_node("fuse_layer_norm", fuse_one); }
+Pass fuse_layer_norm() { return for_each_node("fuse_layer_norm", fuse_one_layer_norm); }
 
 }  // namespace pass
 }  // namespace v1

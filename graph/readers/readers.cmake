@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The readers and the writer as parts of tenon::graph. Sets TENON_READER_SOURCES and TENON_READER_LIBS (both private);
-# graph/CMakeLists.txt includes this file and passes them to tenon_add_library.
+# The readers and the writer as parts of tenon::graph. Sets TENON_READER_SOURCES, TENON_READER_OBJECTS and TENON_READER_LIBS (all
+# private); graph/CMakeLists.txt includes this file and passes them to tenon_add_library.
 set(_readers "${CMAKE_CURRENT_LIST_DIR}")
 find_package(pugixml REQUIRED)
 file(GLOB TENON_READER_SOURCES CONFIGURE_DEPENDS "${_readers}/*.cpp" "${_readers}/openvino_ir/*.cpp"
      "${_readers}/../writers/openvino_ir/*.cpp")
 set(TENON_READER_LIBS pugixml::pugixml)
+# These know every reader: an island that links one reader of the archive must not get the others with it.
+file(GLOB _all_readers "${_readers}/*.cpp")
+set_source_files_properties(${_all_readers} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 
 # ONNX: generates the C++ classes of its schema from the file that the onnx wheel ships.
 set(TENON_ONNX_PROTO "" CACHE FILEPATH "ONNX's onnx-ml.proto; empty: looked for in build/data")
@@ -63,7 +66,10 @@ else()
   target_include_directories(tenon_onnx_schema SYSTEM PUBLIC "${_generated}")
   target_link_libraries(tenon_onnx_schema PUBLIC protobuf::libprotobuf-lite)
   file(GLOB _onnx_sources CONFIGURE_DEPENDS "${_readers}/onnx/*.cpp")
-  list(APPEND TENON_READER_SOURCES ${_onnx_sources})
+  list(FILTER _onnx_sources EXCLUDE REGEX "_(test|bench)\\.cpp$")
+  add_library(tenon_graph_onnx OBJECT ${_onnx_sources})
+  target_link_libraries(tenon_graph_onnx PRIVATE tenon_flags tenon::core tenon_onnx_schema)
+  list(APPEND TENON_READER_OBJECTS tenon_graph_onnx)
   list(APPEND TENON_READER_LIBS tenon_onnx_schema)
 endif()
 list(FILTER TENON_READER_SOURCES EXCLUDE REGEX "_(test|bench)\\.cpp$")

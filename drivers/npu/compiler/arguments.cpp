@@ -11,7 +11,7 @@
 namespace tenon::npu::compiler {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) { throw Error(Code::kInvalidArgument, "NPU: " + why); }
+[[noreturn]] void refuse_argument(const std::string& why) { throw Error(Code::kInvalidArgument, "NPU: " + why); }
 
 std::vector<std::string> sorted_names(const Output<Node>& output) {
   std::vector<std::string> names(output.get_names().begin(), output.get_names().end());
@@ -51,7 +51,7 @@ std::vector<std::int64_t> to_model_order(const std::string& layout, std::size_t 
     if (row.rank == rank) return row.order;
     // Clients use the same layout name for scalars and vectors.
     if (rank <= 1 && row.rank <= 1) return {};
-    refuse("layout " + layout + " is asked for '" + port + "', which has rank " + std::to_string(rank));
+    refuse_argument("layout " + layout + " is asked for '" + port + "', which has rank " + std::to_string(rank));
   }
   return {};  // ANY, BLOCKED
 }
@@ -83,8 +83,8 @@ void check_ports(const ByPort<T>& flags, const std::vector<Argument>& ports, con
     bool known = false;
     for (std::size_t i = 0; i < ports.size(); ++i) known |= port == std::to_string(i) || port == ports[i].name;
     if (!known)
-      refuse(std::string(flag) + " names \"" + port + "\", but the model has " + std::to_string(ports.size()) +
-             " of them and none of that name");
+      refuse_argument(std::string(flag) + " names \"" + port + "\", but the model has " + std::to_string(ports.size()) +
+                      " of them and none of that name");
   }
 }
 
@@ -176,7 +176,8 @@ class Builder {
     if (argument.type != argument.network_type)
       value = std::make_shared<op::v0::Convert>(value, argument.type)->output(0);
     if (layout) {
-      if (value.get_partial_shape().rank().is_dynamic()) refuse("output '" + argument.name + "' has a dynamic rank");
+      if (value.get_partial_shape().rank().is_dynamic())
+        refuse_argument("output '" + argument.name + "' has a dynamic rank");
       const auto order = to_model_order(*layout, value.get_partial_shape().size(), argument.name);
       if (!order.empty()) value = transposed(value, inverse(order));
       argument.layout = *layout;
@@ -221,7 +222,8 @@ class Builder {
     for (const auto& node : nodes) {
       if (!is_op(node, "Assign")) continue;
       const std::string& id = variable_id(*node);
-      if (!variables.count(id)) refuse("'" + node->get_friendly_name() + "' assigns '" + id + "', which nothing reads");
+      if (!variables.count(id))
+        refuse_argument("'" + node->get_friendly_name() + "' assigns '" + id + "', which nothing reads");
       assigned[id] = node->input_value(0);
       if (node->get_output_size() > 0) node->output(0).replace(node->input_value(0));
     }
@@ -245,7 +247,7 @@ class Builder {
   }
 
   static std::size_t rank_of(const Argument& argument) {
-    if (argument.shape.rank().is_dynamic()) refuse("input '" + argument.name + "' has a dynamic rank");
+    if (argument.shape.rank().is_dynamic()) refuse_argument("input '" + argument.name + "' has a dynamic rank");
     return argument.shape.size();
   }
 
@@ -260,8 +262,8 @@ void check_bounds(const Argument& argument) {
     throw Error(Code::kUnimplemented, "NPU: '" + argument.name + "' has a dynamic rank, which is not supported");
   for (const Dimension& extent : argument.shape)
     if (extent.get_max_length() < 0)
-      refuse("Upper bounds are not specified for '" + argument.name + "' " + argument.shape.to_string() +
-             ": reshape the model so that every extent has one");
+      refuse_argument("Upper bounds are not specified for '" + argument.name + "' " + argument.shape.to_string() +
+                      ": reshape the model so that every extent has one");
 }
 
 /// Finds the outputs' shapes; their upper bounds are the shapes for the largest inputs.
@@ -306,7 +308,8 @@ void take_state_shapes(const Model& model, const std::vector<Argument>& inputs, 
        ++output, ++input) {
     const auto assigned = model.get_output_partial_shape(static_cast<std::size_t>(output - outputs.begin()));
     if (!assigned.compatible(input->shape))
-      refuse("'" + output->name + "' is " + assigned.to_string() + ", and its variable " + input->shape.to_string());
+      refuse_argument("'" + output->name + "' is " + assigned.to_string() + ", and its variable " +
+                      input->shape.to_string());
     output->shape = input->shape;
   }
 }

@@ -9,7 +9,7 @@
 namespace tenon::npu::compiler {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_flags(const std::string& why) {
   throw Error(Code::kInvalidArgument, "NPU: the build flags are malformed: " + why);
 }
 
@@ -29,12 +29,12 @@ ElementType type_of(std::string_view text) {
     if (name == text) return type;
   std::string known;
   for (const auto& [name, type] : kTypes) known += (known.empty() ? "" : ", ") + std::string(name);
-  refuse("\"" + std::string(text) + "\" is not a precision; known are " + known);
+  refuse_flags("\"" + std::string(text) + "\" is not a precision; known are " + known);
 }
 
 std::string layout_of(std::string_view text) {
   if (std::find(std::begin(kLayouts), std::end(kLayouts), text) == std::end(kLayouts))
-    refuse("\"" + std::string(text) + "\" is not a layout");
+    refuse_flags("\"" + std::string(text) + "\" is not a layout");
   return std::string(text);
 }
 
@@ -47,7 +47,7 @@ void read_pairs(std::string_view text, ByPort<T>& pairs, Convert convert) {
     const std::string_view word = text.substr(begin, text.find(' ', begin) - begin);
     text.remove_prefix(begin + word.size());
     const std::size_t colon = word.rfind(':');
-    if (colon == word.npos || colon == 0) refuse("\"" + std::string(word) + "\" is not a name:value pair");
+    if (colon == word.npos || colon == 0) refuse_flags("\"" + std::string(word) + "\" is not a name:value pair");
     pairs.emplace_back(std::string(word.substr(0, colon)), convert(word.substr(colon + 1)));
   }
 }
@@ -59,11 +59,11 @@ bool take_assignment(std::string_view& text, std::string_view& key, std::string_
   text.remove_prefix(begin);
   const std::size_t equals = text.find('=');
   if (equals == text.npos || equals == 0 || equals + 1 >= text.size() || text[equals + 1] != '"')
-    refuse("no KEY=\"VALUE\" at \"" + std::string(text.substr(0, 40)) + "\"");
+    refuse_flags("no KEY=\"VALUE\" at \"" + std::string(text.substr(0, 40)) + "\"");
   const std::size_t close = text.find('"', equals + 2);
-  if (close == text.npos) refuse("the value of " + std::string(text.substr(0, equals)) + " has no end");
+  if (close == text.npos) refuse_flags("the value of " + std::string(text.substr(0, equals)) + " has no end");
   key = text.substr(0, equals);
-  if (key.find_first_of(" \t\r\n\"") != key.npos) refuse("\"" + std::string(key) + "\" is not a key");
+  if (key.find_first_of(" \t\r\n\"") != key.npos) refuse_flags("\"" + std::string(key) + "\" is not a key");
   value = text.substr(equals + 2, close - equals - 2);
   text.remove_prefix(close + 1);
   return true;
@@ -98,7 +98,7 @@ BuildFlags parse_build_flags(const char* given) {
     else if (in_config && !key.starts_with("--"))
       set_option(flags.options, key, value);
     else
-      refuse("there is no flag \"" + std::string(key) + "\"");
+      refuse_flags("there is no flag \"" + std::string(key) + "\"");
   }
 }
 

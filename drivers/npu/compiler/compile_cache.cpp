@@ -28,14 +28,16 @@ constexpr std::size_t kPage = 4096;
 
 /// The rest of its page is zeros. The start's `content` is the hash of the next page alone, which names the hash of all
 /// bytes: these and no other.
-using Header = store::Sealed<CacheKey>;
-static_assert(sizeof(Header) == 88);
+using EntryHeader = store::Sealed<CacheKey>;
+static_assert(sizeof(EntryHeader) == 88);
 
-[[noreturn]] void damaged(const std::string& what) {
+[[noreturn]] void damaged_entry(const std::string& what) {
   throw Error(Code::kDataLoss, "NPU: the entry of the compile cache is damaged, or another's: " + what);
 }
 
-store::Format format() { return {.magic = "TENONNPC", .version = kFormat, .minor = 0, .damaged = &damaged}; }
+store::Format entry_format() {
+  return {.magic = "TENONNPC", .version = kFormat, .minor = 0, .damaged = &damaged_entry};
+}
 
 store::ContentHash hash_of_begin(const void* data, std::size_t size) {
   return store::content_hash(data, std::min(size, kPage));
@@ -58,7 +60,7 @@ store::CacheFolder open_folder(const fs::path& path,
 /// The header is whole, of this key, and of the bytes behind it.
 bool is_entry_of(const CacheKey& key, const Tensor& file) try {
   const std::string_view all = store::bytes_of(file);
-  const Header header = store::unseal<CacheKey>(all, format());
+  const EntryHeader header = store::unseal<CacheKey>(all, entry_format());
   return all.size() > kPage && header.start.total == all.size() && header.fields.all == key.all &&
          header.fields.model == key.model &&
          header.start.content == hash_of_begin(all.data() + kPage, all.size() - kPage);
@@ -108,11 +110,11 @@ void CompileCache::store(const CacheKey& key, const Tensor& bytes) const try {
   const store::CacheFolder folder = open_folder(folder_, store::CacheFolder::Missing::kMake);
   if (!folder) return;
   folder.remove_abandoned();
-  Header header{};
+  EntryHeader header{};
   header.start.total = kPage + bytes.size_bytes();
   header.start.content = hash_of_begin(bytes.data(), bytes.size_bytes());
   header.fields = key;
-  store::seal(header, format());
+  store::seal(header, entry_format());
   const auto file = folder.make(name_of(key));
   file->write(&header, sizeof header);
   file->write_at(bytes.data(), bytes.size_bytes(), kPage);

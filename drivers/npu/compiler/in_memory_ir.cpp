@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t kParts = 2;  // XML and weights.
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_ir(const std::string& why) {
   throw Error(Code::kInvalidArgument, "NPU: the in-memory IR is malformed: " + why);
 }
 
@@ -35,8 +35,8 @@ class Cursor {
   }
   std::span<const std::uint8_t> take(std::uint64_t size, const char* what) {
     if (size > bytes_.size() - at_)
-      refuse(std::string(what) + " wants " + std::to_string(size) + " bytes at " + std::to_string(at_) + " of " +
-             std::to_string(bytes_.size()));
+      refuse_ir(std::string(what) + " wants " + std::to_string(size) + " bytes at " + std::to_string(at_) + " of " +
+                std::to_string(bytes_.size()));
     const auto part = bytes_.subspan(at_, static_cast<std::size_t>(size));
     at_ += static_cast<std::size_t>(size);
     return part;
@@ -84,8 +84,8 @@ bool parse_by_pointer(std::span<const std::uint8_t> bytes, InMemoryIr& ir) {
   if (version.offset != sizeof parts || version.size != 2 * sizeof(std::uint16_t)) return false;
   const auto part = [&](const Part& p, const char* what) {
     if (p.offset > bytes.size() || p.size > bytes.size() - p.offset)
-      refuse(std::string(what) + " lies at " + std::to_string(p.offset) + "+" + std::to_string(p.size) + " of " +
-             std::to_string(bytes.size()) + " bytes");
+      refuse_ir(std::string(what) + " lies at " + std::to_string(p.offset) + "+" + std::to_string(p.size) + " of " +
+                std::to_string(bytes.size()) + " bytes");
     return bytes.subspan(static_cast<std::size_t>(p.offset), static_cast<std::size_t>(p.size));
   };
   const auto numbers = part(version, "the version");
@@ -144,7 +144,7 @@ bool find_pointer(const AttributeMap& attribute, std::uint64_t& address, std::ui
   static constexpr const char* kAddress[] = {"mp", "np", "mpZ"};
   static constexpr const char* kSize[] = {"ms", "ns", "msZ"};
   if (!number_of(attribute, kAddress, address) || !number_of(attribute, kSize, size))
-    refuse("a WeightsPointerAttribute has no address (mp) or no size (ms)");
+    refuse_ir("a WeightsPointerAttribute has no address (mp) or no size (ms)");
   return true;
 }
 
@@ -155,7 +155,7 @@ struct PointedAt {
     std::uint64_t address = 0, size = 0;
     if (!find_pointer(attribute, address, size) || size == 0) return {};
     if (!readable.holds(address, size))
-      refuse("a constant names " + std::to_string(size) + " bytes at an address that this process cannot read");
+      refuse_ir("a constant names " + std::to_string(size) + " bytes at an address that this process cannot read");
     return Tensor(ElementType::kU8, Shape{static_cast<std::size_t>(size)},
                   reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)));
   }
@@ -166,9 +166,9 @@ struct PointedAt {
 InMemoryIr parse_in_memory_ir(std::span<const std::uint8_t> bytes) {
   InMemoryIr ir;
   if (!parse_by_pointer(bytes, ir) && !parse_copied(bytes, ir))
-    refuse("neither a version with " + std::to_string(kParts) + " parts nor a table of three parts is at its start (" +
-           std::to_string(bytes.size()) + " bytes)");
-  if (!looks_like_xml(ir.xml)) refuse("its model is no XML");
+    refuse_ir("neither a version with " + std::to_string(kParts) +
+              " parts nor a table of three parts is at its start (" + std::to_string(bytes.size()) + " bytes)");
+  if (!looks_like_xml(ir.xml)) refuse_ir("its model is no XML");
   return ir;
 }
 

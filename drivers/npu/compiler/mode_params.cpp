@@ -11,7 +11,7 @@
 namespace tenon::npu::compiler {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
+[[noreturn]] void refuse_params(const std::string& why) {
   throw Error(Code::kInvalidArgument, "NPU: NPU_COMPILATION_MODE_PARAMS: " + why + "; it accepts " + kModeParams);
 }
 
@@ -27,7 +27,7 @@ bool take_param(std::string_view& text, Param& param) {
   text.remove_prefix(begin);
   const std::size_t name_size = std::min(text.find_first_of(" \t\r\n="), text.size());
   param = {text.substr(0, name_size), "true"};
-  if (param.name.empty()) refuse("no name at \"" + std::string(text.substr(0, 40)) + "\"");
+  if (param.name.empty()) refuse_params("no name at \"" + std::string(text.substr(0, 40)) + "\"");
   text.remove_prefix(name_size);
   if (text.empty() || text.front() != '=') return true;
   text.remove_prefix(1);
@@ -35,7 +35,7 @@ bool take_param(std::string_view& text, Param& param) {
   if (open == '\'' || open == '{') {
     std::size_t size = 1;
     for (int depth = 1; depth > 0; ++size) {
-      if (size == text.size()) refuse("the value of " + std::string(param.name) + " has no end");
+      if (size == text.size()) refuse_params("the value of " + std::string(param.name) + " has no end");
       if (open == '\'')
         depth -= text[size] == '\'';
       else
@@ -44,7 +44,7 @@ bool take_param(std::string_view& text, Param& param) {
     param.value = text.substr(1, size - 2);
     text.remove_prefix(size);
     if (!text.empty() && kSpaces.find(text.front()) == kSpaces.npos)
-      refuse("no space behind the value of " + std::string(param.name));
+      refuse_params("no space behind the value of " + std::string(param.name));
     return true;
   }
   param.value = text.substr(0, text.find_first_of(kSpaces));

@@ -39,12 +39,12 @@ struct Fields {
   std::uint64_t initialisers_size;  ///< They lie behind the payload. 0: none.
   store::Section arguments, payload;
 };
-using Header = store::Sealed<Fields>;
-static_assert(sizeof(Header) == 128);
+using BlobHeader = store::Sealed<Fields>;
+static_assert(sizeof(BlobHeader) == 128);
 
 std::size_t aligned(std::size_t size) { return store::aligned(size, kAlignment); }
 
-[[noreturn]] void damaged(const std::string& what) {
+[[noreturn]] void damaged_binary(const std::string& what) {
   throw Error(Code::kDataLoss, "NPU: the native binary is damaged or truncated: " + what);
 }
 
@@ -99,8 +99,8 @@ class FileBuffer final : public std::streambuf {
               "NPU: these bytes are no native binary of this driver (no TENONNPU at their start)");
 }
 
-store::Format format() {
-  store::Format format{.magic = kMagic, .version = kBlobFormat, .minor = kCompiler, .damaged = &damaged};
+store::Format blob_format() {
+  store::Format format{.magic = kMagic, .version = kBlobFormat, .minor = kCompiler, .damaged = &damaged_binary};
   format.foreign = &foreign;
   format.other_version = [](const store::SealStart& found) {
     throw Error(Code::kFailedPrecondition,
@@ -143,7 +143,7 @@ ElementType read_type(store::TableReader& reader) {
 
 std::vector<Argument> read_arguments(std::string_view bytes) {
   store::TableReader reader(
-      bytes, &damaged,
+      bytes, &damaged_binary,
       {.ends_early = "its arguments end early", .out_of_range = "an argument's number is out of range"});
   constexpr std::uint64_t kMostExtent = std::uint64_t{1} << 40;
   std::vector<Argument> arguments(reader.number(kMaxArguments));
@@ -160,7 +160,7 @@ std::vector<Argument> read_arguments(std::string_view bytes) {
     for (Dimension& extent : extents) {
       const auto least = static_cast<std::int64_t>(reader.number(kMostExtent));
       const auto most = static_cast<std::int64_t>(reader.number(kMostExtent));
-      if (least > most) damaged("an argument's bounds are crossed");
+      if (least > most) damaged_binary("an argument's bounds are crossed");
       extent = Dimension(least, most);
     }
     argument.shape = PartialShape(std::move(extents));
@@ -180,20 +180,20 @@ void check_arguments(const std::vector<Argument>& arguments, const Model& model)
       if (argument.port >= arguments.size() || arguments[argument.port].role != Argument::Role::kPort ||
           arguments[argument.port].is_input != argument.is_input ||
           argument.shape != PartialShape(Shape{arguments[argument.port].shape.size()}))
-        damaged("a shape argument speaks of no port");
+        damaged_binary("a shape argument speaks of no port");
       continue;
     }
     std::size_t& count = argument.is_input ? inputs : outputs;
-    if (argument.port != count++) damaged("its arguments are not in the order of its ports");
+    if (argument.port != count++) damaged_binary("its arguments are not in the order of its ports");
     const auto fits = [&](const auto& port) {
       return port.get_element_type() == argument.type && port.get_partial_shape().compatible(argument.shape);
     };
     const bool known = argument.is_input ? argument.port < model.inputs().size() && fits(model.input(argument.port))
                                          : argument.port < model.outputs().size() && fits(model.output(argument.port));
-    if (!known) damaged("its arguments are not those of its graph");
+    if (!known) damaged_binary("its arguments are not those of its graph");
   }
   if (inputs != model.inputs().size() || outputs != model.outputs().size())
-    damaged("its graph has other ports than its arguments");
+    damaged_binary("its graph has other ports than its arguments");
 }
 
 /// States come in pairs that one piece of memory can hold.
@@ -204,15 +204,15 @@ void check_states(const std::vector<Argument>& arguments) {
     ++(argument.is_input ? inputs : outputs);
     if (!argument.is_input) continue;
     const std::string_view name = argument.name;
-    if (!name.starts_with(kReadValuePrefix)) damaged("a state has another name than states have");
+    if (!name.starts_with(kReadValuePrefix)) damaged_binary("a state has another name than states have");
     const std::string pair = kAssignPrefix + std::string(name.substr(std::size(kReadValuePrefix) - 1));
     const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& other) {
       return other.role == Argument::Role::kState && !other.is_input && other.name == pair;
     });
     if (found == arguments.end() || found->type != argument.type || found->shape != argument.shape)
-      damaged("a state is read and written in different ways");
+      damaged_binary("a state is read and written in different ways");
   }
-  if (inputs != outputs) damaged("a state is written and not read");
+  if (inputs != outputs) damaged_binary("a state is written and not read");
 }
 
 /// As check_arguments: the inputs that are ports, and a value for some of the states.
@@ -222,16 +222,17 @@ void check_initialisers(const std::vector<Argument>& arguments, const Model& ini
     if (!argument.is_input || argument.role != Argument::Role::kPort) continue;
     if (ports >= initialisers.inputs().size() || initialisers.input(ports).get_element_type() != argument.type ||
         !initialisers.input(ports).get_partial_shape().compatible(argument.shape))
-      damaged("what its states start from has other inputs than its graph");
+      damaged_binary("what its states start from has other inputs than its graph");
     ++ports;
   }
-  if (ports != initialisers.inputs().size()) damaged("what its states start from has more inputs than its graph");
+  if (ports != initialisers.inputs().size())
+    damaged_binary("what its states start from has more inputs than its graph");
   for (const auto& result : initialisers.get_results()) {
     const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const Argument& argument) {
       return argument.role == Argument::Role::kState && argument.name == kReadValuePrefix + result->get_friendly_name();
     });
     if (found == arguments.end() || found->type != result->get_output_element_type(0))
-      damaged("what its states start from speaks of a state that is not there");
+      damaged_binary("what its states start from speaks of a state that is not there");
   }
 }
 
@@ -240,18 +241,18 @@ std::uint64_t initialisers_offset(const Fields& fields) {
   return store::aligned(fields.payload.offset + fields.payload.size, kSection);
 }
 
-Header checked_header(std::string_view bytes) {
+BlobHeader checked_header(std::string_view bytes) {
   if (bytes.size() < kMagic.size() || !bytes.starts_with(kMagic)) foreign();
-  const Header header = store::unseal<Fields>(bytes, format());
+  const BlobHeader header = store::unseal<Fields>(bytes, blob_format());
   const Fields& fields = header.fields;
   const std::uint64_t total = header.start.total;
-  store::check_total(header.start, sizeof header, bytes.size(), &damaged);
+  store::check_total(header.start, sizeof header, bytes.size(), &damaged_binary);
   if (!store::lies_within(fields.arguments, sizeof header, total) ||
       !store::lies_within(fields.payload, sizeof header, total, 64) ||
       (fields.initialisers_size > 0 &&
        !store::lies_within({initialisers_offset(fields), fields.initialisers_size}, sizeof header, total)))
-    damaged("a section lies outside");
-  store::check_content(header.start, sizeof header, bytes, &damaged);
+    damaged_binary("a section lies outside");
+  store::check_content(header.start, sizeof header, bytes, &damaged_binary);
   return header;
 }
 
@@ -262,8 +263,8 @@ Tensor map_descriptor(int fd, std::size_t size) {
   return Tensor(TensorInfo{ElementType::kU8, Shape{size}, {}}, std::move(memory));
 }
 
-Header make_header(const Settings& settings) {
-  Header header{};
+BlobHeader make_header(const Settings& settings) {
+  BlobHeader header{};
   Fields& fields = header.fields;
   fields.platform = settings.target.platform.number;
   fields.max_tiles = settings.target.max_tiles;
@@ -283,11 +284,12 @@ Header make_header(const Settings& settings) {
 Settings settings_of(const Fields& fields) {
   Settings settings;
   const Platform* platform = find_npu_platform(fields.platform);
-  if (!platform) damaged("it is for platform " + std::to_string(fields.platform) + ", which this driver does not know");
+  if (!platform)
+    damaged_binary("it is for platform " + std::to_string(fields.platform) + ", which this driver does not know");
   if (fields.max_tiles < 1 || fields.max_tiles > 64 || fields.tiles < 1 || fields.tiles > fields.max_tiles)
-    damaged("it has " + std::to_string(fields.tiles) + " tiles of " + std::to_string(fields.max_tiles));
+    damaged_binary("it has " + std::to_string(fields.tiles) + " tiles of " + std::to_string(fields.max_tiles));
   if (fields.dma_engines < 1 || fields.dma_engines > 64)
-    damaged("it has " + std::to_string(fields.dma_engines) + " DMA engines");
+    damaged_binary("it has " + std::to_string(fields.dma_engines) + " DMA engines");
   settings.target = {*platform, fields.max_tiles, fields.tiles, fields.dma_engines, (fields.flags & kTurbo) != 0};
   settings.profiling = fields.flags & kProfiling;
   settings.fuse = fields.flags & kFuse;
@@ -296,7 +298,7 @@ Settings settings_of(const Fields& fields) {
   settings.optimization_level = fields.optimization_level;
   settings.precision = static_cast<ElementType>(fields.precision);
   if (settings.precision != ElementType::kF32 && settings.precision != ElementType::kBf16)
-    damaged("it computes in a type that this driver does not compute in");
+    damaged_binary("it computes in a type that this driver does not compute in");
   return settings;
 }
 
@@ -316,7 +318,7 @@ engine::Options Settings::engine_options() const {
 Tensor write_native_blob(const Settings& settings, const Interface& interface, const engine::Blob& payload) {
   const UniqueFd file(::memfd_create("npu-graph", MFD_CLOEXEC));
   if (!file) out_of_memory("memfd_create");
-  Header header = make_header(settings);
+  BlobHeader header = make_header(settings);
   Fields& fields = header.fields;
   const std::string table = write_arguments(interface.arguments);
   fields.arguments = {sizeof header, table.size()};
@@ -345,7 +347,7 @@ Tensor write_native_blob(const Settings& settings, const Interface& interface, c
   char* start = static_cast<char*>(bytes.data());
   header.start.total = total;
   header.start.content = store::content_hash(start + sizeof header, total - sizeof header);
-  store::seal(header, format());
+  store::seal(header, blob_format());
   std::memcpy(start, &header, sizeof header);
   ::mprotect(start, total, PROT_READ);
   return bytes;
@@ -353,7 +355,7 @@ Tensor write_native_blob(const Settings& settings, const Interface& interface, c
 
 NativeBlob read_native_blob(const Tensor& bytes) {
   const std::string_view all = store::bytes_of(bytes);
-  const Header header = checked_header(all);
+  const BlobHeader header = checked_header(all);
   const Fields& fields = header.fields;
   NativeBlob blob;
   blob.settings = settings_of(fields);
@@ -365,7 +367,7 @@ NativeBlob read_native_blob(const Tensor& bytes) {
   if (fields.initialisers_size > 0) {
     const auto part =
         engine::read_blob(store::part_of(bytes, initialisers_offset(fields), fields.initialisers_size), true);
-    if (part.kind != engine::Blob::Kind::kModel) damaged("what its states start from is no model");
+    if (part.kind != engine::Blob::Kind::kModel) damaged_binary("what its states start from is no model");
     blob.interface.initialisers = part.prepared.model;
     check_initialisers(arguments, *blob.interface.initialisers);
   }

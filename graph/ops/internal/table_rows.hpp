@@ -94,6 +94,11 @@ void add_unique_rows(OperationTable& table);
 void add_ssd_rows(OperationTable& table);
 void add_input_stage_rows(OperationTable& table);  // graph/input_stage
 
+namespace op {
+/// For the classes of operations: the row of one that the table has. @errors kInternal: it has not
+const Operation& row(const char* type, unsigned version);
+}  // namespace op
+
 /// Finds output values that are known without any input: see descriptor::Tensor::value and bounds.
 void propagate_values(Node& node);
 

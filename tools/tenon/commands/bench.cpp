@@ -15,6 +15,7 @@
 
 #include <tenon/tools/tenon/commands/commands.hpp>
 #include <tenon/tools/tenon/proof/allocation_count.hpp>
+#include <tenon/tools/tenon/shared/clock.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/load.hpp>
@@ -26,8 +27,6 @@
 
 namespace tenon::tool {
 namespace {
-
-using Clock = Load::Clock;
 
 struct BenchOptions {
   std::string model, device = "CPU", hint = "throughput", trace;
@@ -48,10 +47,6 @@ struct Measured {
   std::optional<Profile> profile;
   double fps() const { return seconds > 0 ? static_cast<double>(latency_ms.size()) / seconds : 0; }
 };
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 /// Peak memory of this process in MB; 0 if the system does not tell.
 double peak_rss_mb() {

@@ -58,12 +58,12 @@ void show(const std::vector<cache::EntryReport>& entries, const std::string& fol
   fmt::print("{} entries, {:.1f} MB in {}\n", entries.size(), static_cast<double>(total) / 1e6, folder);
 }
 
-struct Options {
+struct CacheOptions {
   std::string folder;
   bool json = false;
 };
 
-CLI::App* add(CLI::App& parent, const char* name, const char* what, const std::shared_ptr<Options>& options) {
+CLI::App* add(CLI::App& parent, const char* name, const char* what, const std::shared_ptr<CacheOptions>& options) {
   auto* command = parent.add_subcommand(name, what);
   command->add_option("folder", options->folder, "The folder given as CACHE_DIR")->required();
   command->add_flag("--json", options->json, "Print JSON");
@@ -75,7 +75,7 @@ CLI::App* add(CLI::App& parent, const char* name, const char* what, const std::s
 void add_cache(CLI::App& app) {
   auto* command = app.add_subcommand("cache", "List, verify or clear a folder of compiled models (CACHE_DIR)");
   command->require_subcommand(1);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CacheOptions>();
   add(*command, "list", "What the folder holds, used last first", options)->callback([options] {
     show(cache::list(options->folder), options->folder, options->json);
   });

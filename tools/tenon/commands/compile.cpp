@@ -11,6 +11,7 @@
 #include <tenon/runtime/core.hpp>
 
 #include <tenon/tools/tenon/commands/commands.hpp>
+#include <tenon/tools/tenon/shared/clock.hpp>
 #include <tenon/tools/tenon/shared/known_device.hpp>
 #include <tenon/tools/tenon/shared/model_options.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
@@ -22,17 +23,11 @@
 namespace tenon::tool {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct CompileOptions {
   std::string model, device = "CPU", output, dump;
   ModelOptions model_options;
   bool json = false;
 };
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 std::string counts_text(const std::map<std::string, std::size_t>& counts) {
   std::string text;

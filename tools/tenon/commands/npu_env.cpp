@@ -33,7 +33,7 @@ constexpr const char* kLoaderFile = "libze_loader.so.1";
 // The newest of the loader's functions that OpenVINO's NPU plugin requires; loaders before 1.10 lack it.
 constexpr const char* kNewestNeeded = "zeCommandListHostSynchronize";
 
-struct Options {
+struct NpuEnvOptions {
   std::string platforms, driver, failures, trace;
   std::vector<std::string> words;  ///< The program and its arguments.
   bool print = false;
@@ -95,7 +95,7 @@ void check_platforms(const std::string& platforms) {
   } while (begin != std::string::npos);
 }
 
-Environment environment_of(const Options& options) {
+Environment environment_of(const NpuEnvOptions& options) {
   if (!options.platforms.empty()) check_platforms(options.platforms);
   Environment environment{{"ZE_ENABLE_ALT_DRIVERS", find_driver(options.driver)}};
   if (!options.platforms.empty()) environment.emplace_back("TENON_NPU_PLATFORM", options.platforms);
@@ -130,7 +130,7 @@ std::string quoted(const std::string& value) {
   throw CLI::RuntimeError(error == ENOENT ? 127 : 126);  // The statuses of env(1) and shells.
 }
 
-void npu_env(const Options& options) {
+void npu_env(const NpuEnvOptions& options) {
   if (options.print != options.words.empty())
     throw Error(Code::kInvalidArgument, options.print ? "--print takes no program: it only prints the environment"
                                                       : "npu-env needs a program to run: tenon npu-env -- CMD ARGS...");
@@ -148,7 +148,7 @@ void npu_env(const Options& options) {
 
 void add_npu_env(CLI::App& app) {
   auto* command = app.add_subcommand("npu-env", "Run any program with the software NPU as its Level Zero driver");
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NpuEnvOptions>();
   command->add_option("-p,--platform", options->platforms,
                       "Platform of the NPU: 4000 (default) or 3720; a comma list makes several devices");
   command->add_option("--driver", options->driver, "The driver's file; default: libze_tenon_npu.so of this build");

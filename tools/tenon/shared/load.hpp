@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include <tenon/runtime/core.hpp>
+#include <tenon/tools/tenon/shared/clock.hpp>
 
 namespace tenon::tool {
 
@@ -20,8 +20,6 @@ void fill_with_noise(const Tensor& tensor, unsigned seed);
 /// Latency is from the start of a request to its end, waiting for a stream included.
 class Load {
  public:
-  using Clock = std::chrono::steady_clock;
-
   /// @errors kInvalidArgument: an input of dynamic shape
   Load(CompiledModel& compiled, std::uint64_t requests);
   ~Load();

@@ -7,16 +7,13 @@
 #include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
 
+#include <tenon/tools/tenon/shared/clock.hpp>
 #include <tenon/tools/tenon/shared/interrupt.hpp>
 
 namespace tenon::tool {
 namespace {
 
 constexpr auto kStep = std::chrono::milliseconds(200);
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 }  // namespace
 

@@ -240,7 +240,8 @@ extern \"C\" __attribute__((visibility(\"default\"))) void ${TENON_CONTEXTS_SYMB
 endfunction()
 
 # tenon_add_device(NAME cpu SOURCES ... LINK ... [EXAMPLE]): a module libtenon_device_<name>.so that the runtime loads by
-# name. An EXAMPLE is built into lib/examples and not installed.
+# name. An EXAMPLE is built into lib/examples and not installed. Headers in public/, for programs that want the names of the device's own
+# properties, are the component <name>_device.
 function(tenon_add_device)
   cmake_parse_arguments(A "EXAMPLE" "NAME" "SOURCES;LINK" ${ARGN})
   add_library(tenon_device_${A_NAME} MODULE ${A_SOURCES})
@@ -253,6 +254,17 @@ function(tenon_add_device)
     set_target_properties(tenon_device_${A_NAME} PROPERTIES
                           LIBRARY_OUTPUT_DIRECTORY "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/examples")
     return()
+  endif()
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/public")
+    set(component ${A_NAME}_device)
+    file(GLOB headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/public/*.hpp")
+    add_library(tenon_${component} INTERFACE)
+    add_library(tenon::${component} ALIAS tenon_${component})
+    target_sources(tenon_${component} INTERFACE FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES ${headers})
+    target_link_libraries(tenon_${component} INTERFACE tenon::runtime)
+    set_target_properties(tenon_${component} PROPERTIES EXPORT_NAME ${component})
+    tenon_install_component(${component} tenon_${component} DEPENDS "tenon_needs_component(${component} runtime)"
+                            PC_REQUIRES tenon-runtime)
   endif()
   add_dependencies(tenon_demo tenon_device_${A_NAME})
   install(TARGETS tenon_device_${A_NAME} LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")

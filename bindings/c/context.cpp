@@ -4,8 +4,6 @@
 #include <cstdarg>
 #include <string_view>
 
-#include <tenon/runtime/intel_npu/remote_properties.hpp>
-
 #include <tenon/bindings/c/internal/guard.hpp>
 
 namespace tenon::c {
@@ -38,19 +36,6 @@ Any value_of(std::string_view key, void* given) {
   return Any(std::string(static_cast<const char*>(given)));
 }
 
-/// Merges a file's path and offset into the single value that devices take.
-AnyMap with_file(AnyMap params) {
-  const std::string key = intel_npu::file_descriptor.name(), offset_key = "FILE_OFFSET";
-  const auto path = params.find(key);
-  const auto offset = params.find(offset_key);
-  if (path == params.end() && offset != params.end()) refuse(offset_key + " is given without " + key);
-  if (path == params.end() || !path->second.is<std::string>()) return params;
-  const std::size_t first = offset == params.end() ? 0 : offset->second.as<std::size_t>();
-  path->second = Any(intel_npu::FileDescriptor(path->second.as<std::string>(), first));
-  if (offset != params.end()) params.erase(offset);
-  return params;
-}
-
 AnyMap arguments_of(std::size_t count, std::va_list& arguments) {
   if (count % 2 != 0)
     refuse("argument_count is " + std::to_string(count) + ", but keys and values come in pairs: it must be even");
@@ -62,7 +47,7 @@ AnyMap arguments_of(std::size_t count, std::va_list& arguments) {
     if (!key) refuse("key " + std::to_string(i / 2) + " is NULL");
     params[key] = value_of(key, va_arg(arguments, void*));
   }
-  return with_file(std::move(params));
+  return params;
 }
 
 RemoteContext& value_of(const tenon_remote_context_t* context) { return checked(context, "context").value; }
@@ -93,14 +78,13 @@ std::string family_of(std::string device) {
 
 AnyMap npu_params(Place place, const std::string& use, const Any& what) {
   constexpr const char* kTypes[] = {"L0_INTERNAL_BUF", "SHARED_BUF", "CPU_VA", "MMAPED_FILE"};
-  AnyMap params{{intel_npu::mem_type.name(), Any(kTypes[static_cast<int>(place)])},
-                {intel_npu::tensor_type.name(), Any(use)}};
+  AnyMap params{{"MEM_TYPE", Any(kTypes[static_cast<int>(place)])}, {"TENSOR_TYPE", Any(use)}};
   if (place == Place::kFile)
-    params[intel_npu::file_descriptor.name()] = what;
+    params["FILE_DESCRIPTOR"] = what;
   else if (place == Place::kDescriptor)
-    params[intel_npu::mem_handle.name()] = Any(reinterpret_cast<void*>(static_cast<std::intptr_t>(what.as<int>())));
+    params["MEM_HANDLE"] = Any(reinterpret_cast<void*>(static_cast<std::intptr_t>(what.as<int>())));
   else if (place == Place::kPages)
-    params[intel_npu::mem_handle.name()] = what;
+    params["MEM_HANDLE"] = what;
   return params;
 }
 
@@ -118,7 +102,7 @@ AnyMap gpu_params(Place place, tenon_tensor_use_t use, const Any& what) {
 }
 
 /// The parameters for a tensor in such memory, with the keys of the context's device.
-/// @param what  the descriptor (int), the address (void*) or the file; empty for the device's own memory.
+/// @param what  the descriptor (int), the address (void*) or the file's path (std::string); empty for the device's own memory.
 AnyMap memory_params(const RemoteContext& context, Place place, tenon_tensor_use_t use, const Any& what = {}) {
   constexpr const char* kNames[] = {"memory of its own", "a descriptor", "the caller's pages", "a file"};
   const std::string use_name = use_text(use), device = context.get_device_name(), family = family_of(device);
@@ -210,7 +194,7 @@ tenon_status_t tenon_remote_context_create_tensor_with(const tenon_remote_contex
                                                        size_t rank, const size_t* shape,
                                                        const tenon_properties_t* params, tenon_tensor_t** out) {
   return make_tensor(context, type, rank, shape, out,
-                     [&](const tenon::RemoteContext&) { return with_file(runtime_properties(params, "params")); });
+                     [&](const tenon::RemoteContext&) { return runtime_properties(params, "params"); });
 }
 tenon_status_t tenon_remote_context_create_host_tensor(const tenon_remote_context_t* context, tenon_element_type_t type,
                                                        size_t rank, const size_t* shape, tenon_tensor_t** out) {
@@ -247,8 +231,11 @@ tenon_status_t tenon_remote_context_create_tensor_from_file(const tenon_remote_c
                                                             const char* path, uint64_t offset_bytes,
                                                             tenon_tensor_t** out) {
   return make_tensor(context, type, rank, shape, out, [&](const tenon::RemoteContext& value) {
-    const tenon::intel_npu::FileDescriptor file(required(path, "path"), offset_bytes);
-    return memory_params(value, Place::kFile, TENON_USE_INPUT, tenon::Any(file));
+    const std::string file = required(path, "path");
+    if (file.empty()) refuse("path is empty");
+    tenon::AnyMap params = memory_params(value, Place::kFile, TENON_USE_INPUT, tenon::Any(file));
+    params["FILE_OFFSET"] = tenon::Any(offset_bytes);
+    return params;
   });
 }
 void tenon_remote_context_free(tenon_remote_context_t* context) { free_handle(context); }

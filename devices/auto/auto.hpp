@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include <tenon/devices/auto/public/properties.hpp>
 #include <tenon/graph/model.hpp>
-#include <tenon/runtime/auto/properties.hpp>
 #include <tenon/runtime/device/device_host.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
+#include <tenon/devices/cpu/public/properties.hpp>
 #include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/runtime/device/property_table.hpp>
-#include <tenon/runtime/intel_cpu/properties.hpp>
 #include <tenon/runtime/properties.hpp>
 
 namespace tenon::inline v1::cpu_device {

@@ -11,9 +11,9 @@
 
 #include <tbb/parallel_for.h>
 
+#include <tenon/devices/cpu/public/properties.hpp>
 #include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/runtime/intel_cpu/properties.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {

@@ -7,8 +7,8 @@
 #include <variant>
 
 #include <tenon/devices/npu/hardware.hpp>
+#include <tenon/devices/npu/public/remote_properties.hpp>
 #include <tenon/frameworks/level_zero/make.hpp>
-#include <tenon/runtime/intel_npu/remote_properties.hpp>
 
 namespace tenon::inline v1::npu_device {
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include <tenon/core/ledger.hpp>
-#include <tenon/runtime/intel_npu/properties.hpp>
+#include <tenon/devices/npu/public/properties.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/runtime/testing/reference_device.hpp>
 

@@ -179,10 +179,13 @@ void check_keys(const AnyMap& params) {
   for (const auto& [key, value] : params) {
     (void)value;
     if (key != intel_npu::mem_type.name() && key != intel_npu::mem_handle.name() &&
-        key != intel_npu::tensor_type.name() && key != intel_npu::file_descriptor.name())
+        key != intel_npu::tensor_type.name() && key != intel_npu::file_descriptor.name() &&
+        key != intel_npu::file_offset.name())
       throw Error(Code::kNotFound, "NPU: remote tensors have no parameter " + key +
-                                       "; known: MEM_TYPE, MEM_HANDLE, TENSOR_TYPE, FILE_DESCRIPTOR");
+                                       "; known: MEM_TYPE, MEM_HANDLE, TENSOR_TYPE, FILE_DESCRIPTOR, FILE_OFFSET");
   }
+  if (find(params, intel_npu::file_offset.name()) && !find(params, intel_npu::file_descriptor.name()))
+    throw Error(Code::kInvalidArgument, "NPU: FILE_OFFSET is given without FILE_DESCRIPTOR");
 }
 
 void own(RemoteUsm::Made& made, Block block) {
@@ -251,10 +254,11 @@ RemoteUsm::Made from_file(const Npu& npu, const AnyMap& params, TensorType tenso
   if (!file) throw AssertFailure("No parameter FILE_DESCRIPTOR found in parameters map");
   if (tensor_type == TensorType::OUTPUT)
     throw AssertFailure("Importing a memory-mapped file is supported only for input tensors");
-  auto mapping = std::make_shared<const Mapping>(file->is<intel_npu::FileDescriptor>()
-                                                     ? file->as<intel_npu::FileDescriptor>()
-                                                     : intel_npu::FileDescriptor(file->as<std::string>()),
-                                                 size);
+  auto described = file->is<intel_npu::FileDescriptor>() ? file->as<intel_npu::FileDescriptor>()
+                                                         : intel_npu::FileDescriptor(file->as<std::string>());
+  if (const Any* offset = find(params, intel_npu::file_offset.name()))
+    described._offset_in_bytes = offset->as<std::uint64_t>();
+  auto mapping = std::make_shared<const Mapping>(described, size);
   RemoteUsm::Made made;
   made.read_only = true;
   if (npu.imports_system_memory) {

@@ -194,6 +194,14 @@ TEST_F(NpuRemote, AFilesBytesAreAnInput) {
   EXPECT_THAT(words({"/nonexistent/file"}, TensorType::INPUT), HasSubstr("/nonexistent/file"));
   EXPECT_THAT(words({"/dev/null"}, TensorType::INPUT), HasSubstr("not a regular file"));
   EXPECT_THAT(error_of([] { FileDescriptor(""); }).what(), HasSubstr("Provided path is empty."));
+  const File behind(values, 100);
+  const AnyMap by_words{{"MEM_TYPE", std::string("MMAPED_FILE")}, {"FILE_DESCRIPTOR", behind.path()}};
+  AnyMap with_offset = by_words;
+  with_offset["FILE_OFFSET"] = std::string("100");
+  request.set_tensor("x", RemoteContext(context).create_tensor(element::f32, {1, 1024}, with_offset));
+  request.infer();
+  EXPECT_EQ(request.get_tensor("y").data<float>()[1001], 1) << "a path and an offset as text";
+  EXPECT_EQ(request.get_tensor("y").data<float>()[999], 0);
   auto x = context.create_tensor(element::f32, {1, 1024}, FileDescriptor(file.path()), TensorType::BINDED);
   EXPECT_EQ(x.get_params().at("TENSOR_TYPE").as<TensorType>(), TensorType::INPUT);
   EXPECT_THROW(request.set_tensor("y", x), Error) << "a file is not written to";
@@ -211,6 +219,11 @@ TEST_F(NpuRemote, ParametersAreChecked) {
   EXPECT_THAT(words({{"MEM_TYPE", MemType::CPU_VA}}), HasSubstr("MEM_HANDLE"));
   EXPECT_THAT(words({{"MEM_TYPE", MemType::MMAPED_FILE}}), HasSubstr("FILE_DESCRIPTOR"));
   EXPECT_THAT(words({{"MEM_TYPE", std::string("NO_SUCH")}}), HasSubstr("NO_SUCH"));
+  const std::string file = "MMAPED_FILE";
+  EXPECT_THAT(words({{"MEM_TYPE", file}, {"FILE_OFFSET", std::string("7")}}), HasSubstr("without FILE_DESCRIPTOR"));
+  EXPECT_THAT(
+      words({{"MEM_TYPE", file}, {"FILE_DESCRIPTOR", std::string("/f")}, {"FILE_OFFSET", std::string("seven")}}),
+      HasSubstr("seven"));
   EXPECT_THAT(words({{"VA_DEVICE", some}}), HasSubstr("VA_DEVICE"));
   EXPECT_THAT(words({}, {0, 4}), HasSubstr("must have elements"));
   EXPECT_THAT(words({}, {std::size_t{1} << 40, std::size_t{1} << 40}), HasSubstr("too large"));

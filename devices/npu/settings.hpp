@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
+#include <tenon/devices/npu/public/properties.hpp>
 #include <tenon/runtime/device/property_table.hpp>
-#include <tenon/runtime/intel_npu/properties.hpp>
 
 namespace tenon::inline v1::npu_device {
 

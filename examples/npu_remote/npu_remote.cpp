@@ -7,8 +7,8 @@
 #include <cstdio>
 
 #include <tenon/core/router.hpp>
+#include <tenon/devices/npu/public/level_zero.hpp>
 #include <tenon/frameworks/dmabuf/contexts.hpp>
-#include <tenon/runtime/intel_npu/level_zero/level_zero.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace {

@@ -9,9 +9,9 @@
 
 #include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/devices/npu/public/level_zero.hpp>
 #include <tenon/frameworks/dmabuf/contexts.hpp>
 #include <tenon/frameworks/opencl/contexts.hpp>
-#include <tenon/runtime/intel_npu/level_zero/level_zero.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <thread>
 
-#include <tenon/runtime/auto/properties.hpp>
+#include <tenon/devices/auto/public/properties.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/composite_devices/gated_device.hpp>
 #include <tenon/tests/support/temporary_folder.hpp>

@@ -19,10 +19,10 @@
 
 #include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/devices/npu/public/level_zero.hpp>
 #include <tenon/frameworks/dmabuf/contexts.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
 #include <tenon/frameworks/opencl/contexts.hpp>
-#include <tenon/runtime/intel_npu/level_zero/level_zero.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/tests/support/named_driver.hpp>
 #include <tenon/tests/support/opencl_installed.hpp>

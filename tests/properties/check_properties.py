@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares Tenon's properties with those of an installed OpenVINO, whose headers and device are the reference.
 
-check_properties.py headers <folder of Tenon's runtime>        names, keys, value types, access, enumerators
+check_properties.py headers <Tenon's sources>                  names, keys, value types, access, enumerators
 check_properties.py device <docs/properties.md> <properties_dump>    the answers of the CPU device and a compiled model,
                                                        and that every writable property's effect is documented
 Exits with 77 if the openvino wheel is not installed.
@@ -116,20 +116,26 @@ def read_header(path):
     return properties, enumerations, texts
 
 
-def check_headers(runtime_folder):
+# Where a device's public properties lie: with the device.
+FOLDERS = {"intel_npu": "devices/npu/public", "intel_cpu": "devices/cpu/public", "auto": "devices/auto/public", "": "runtime"}
+
+
+def check_headers(top):
     import openvino
     reference = pathlib.Path(openvino.__file__).parent / "include" / "openvino" / "runtime"
     if not reference.is_dir():
         print("the openvino package carries no headers")
         return SKIPPED
-    ours_root = pathlib.Path(runtime_folder)
     errors, compared = [], 0
     for header in sorted(reference.rglob("*properties.hpp")):
         if header.name != "properties.hpp" and header.parent.name in OPTIONAL_HEADERS:
             continue
         name = header.relative_to(reference)
         theirs, their_enums, their_texts = read_header(header)
-        mine = ours_root / name
+        mine = pathlib.Path(top) / FOLDERS.get(name.parent.as_posix().replace(".", ""), name.parent) / name.name
+        if mine.parent.name == "public" and not mine.parent.parent.exists():
+            print(f"note: {name}: this tree has no {mine.parent.parent.relative_to(top)}")
+            continue
         if not mine.exists():
             message = f"{name}: {len(theirs)} properties, and Tenon has no such header"
             if name.parent.name in OPTIONAL_HEADERS:
@@ -139,7 +145,7 @@ def check_headers(runtime_folder):
             continue
         ours, our_enums, our_texts = read_header(mine)
         if name.parent == pathlib.Path("."):
-            our_enums.update(read_header(ours_root / "property.hpp")[1])
+            our_enums.update(read_header(mine.parent / "property.hpp")[1])
         if not theirs:
             errors.append(f"{name}: nothing was found in OpenVINO's header; this script reads it wrongly")
         for what, wanted in theirs.items():
@@ -163,8 +169,9 @@ def check_headers(runtime_folder):
                 compared += 1
                 if got.get(enumerator) != text:
                     errors.append(f"{name}: {what}::{enumerator} is \"{got.get(enumerator)}\", OpenVINO's \"{text}\"")
-    compared += check_classes(reference / "intel_npu" / "level_zero" / "level_zero.hpp",
-                              ours_root / "intel_npu" / "level_zero" / "level_zero.hpp", errors)
+    if (pathlib.Path(top) / FOLDERS["intel_npu"]).exists():
+        compared += check_classes(reference / "intel_npu" / "level_zero" / "level_zero.hpp",
+                              pathlib.Path(top) / FOLDERS["intel_npu"] / "level_zero.hpp", errors)
     print(f"{compared} properties, enumerations, texts and members compared")
     for error in errors:
         print("ERROR", error)

@@ -17,9 +17,9 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/devices/npu/native.hpp>
+#include <tenon/devices/npu/public/level_zero.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
-#include <tenon/runtime/intel_npu/level_zero/level_zero.hpp>
 #include <tenon/runtime/runtime.hpp>
 #include <tenon/runtime/testing/reference_device.hpp>
 #include <tenon/tests/support/error_of.hpp>

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
+#include <tenon/devices/npu/public/properties.hpp>
+#include <tenon/devices/npu/public/remote_properties.hpp>
 #include <tenon/runtime/core.hpp>
-#include <tenon/runtime/intel_npu/properties.hpp>
-#include <tenon/runtime/intel_npu/remote_properties.hpp>
 #include <tenon/runtime/remote_context.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 

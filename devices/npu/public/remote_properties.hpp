@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <ostream>
 
@@ -48,7 +49,10 @@ inline std::ostream& operator<<(std::ostream& out, const FileDescriptor& file) {
   return out << "FileDescriptor{file_path: " << file._file_path << ", offset_in_bytes: " << file._offset_in_bytes
              << "}";
 }
+/// Also a path as text, with file_offset, for callers without C++ types.
 inline constexpr Property<FileDescriptor> file_descriptor{"FILE_DESCRIPTOR"};
+/// Where the tensor begins in the file, in bytes. Tenon's own key.
+inline constexpr Property<std::uint64_t> file_offset{"FILE_OFFSET"};
 
 /// The use of the memory.
 enum class TensorType { INPUT = 0, OUTPUT = 1, BINDED = 2 };

@@ -448,7 +448,33 @@ def single_shot():
     attempt("reorg yolo", [f(2, 8, 4, 6)], lambda a: __import__("openvino").opset2.reorg_yolo(a, [2]))
 
 
-for group in [unary, binary, convolution, pooling, shapes, gathers, reductions, normalisations, resizes, colours, detections, recurrent, sampled, single_shot]:
+def small_floats():
+    """Conversions from all codes of the real types of 4 and 8 bits, and to them; NumPy has no such types."""
+    # The plugin rounds to f16 on its way to f8e5m2, so all of these are f16. Beyond a type's range its kernels differ among themselves.
+    values = np.concatenate([f(60, low=-7, high=7), f(40, low=-440, high=440), f(20, low=-1e-2, high=1e-2), np.array([0, -0.0, 448, 0.25, 2.5, 3.5, 5, -5], F)])
+    values = values.astype(np.float16).astype(F)
+    for kind in [ov.Type.f8e4m3, ov.Type.f8e5m2, ov.Type.f8e8m0, ov.Type.f4e2m1, ov.Type.nf4]:
+        name, short = kind.to_string(), {"nfloat4": "nf4"}.get(kind.to_string(), kind.to_string())
+        few = short in ("f4e2m1", "nf4")
+        codes = np.array([i * 2 | (i * 2 + 1) << 4 for i in range(8)] if few else range(256), np.uint8)
+        count = 16 if few else 256
+        coded = ov.Tensor(kind, [count])
+        coded.data[:] = codes.view(coded.data.dtype).reshape(coded.data.shape)
+        for label, given, shape, source, target in (("from", coded, [count], kind, ov.Type.f32), ("to", values, list(values.shape), ov.Type.f32, kind)):
+            parameter = opset1.parameter(shape, source)
+            compiled = core.compile_model(ov.Model([opset1.convert(parameter, target)], [parameter], "m"), "CPU")
+            request = compiled.create_infer_request()
+            request.infer([given])
+            made = request.get_output_tensor()
+            number, lines = len(index), [f"case convert {label} {short}", "node Convert 1 1e-6", f"attribute destination_type={short if label == 'to' else 'f32'}"]
+            for word, tensor, type_name in (("input", given, "f32" if label == "to" else short), ("output", made, short if label == "to" else "f32")):
+                data = np.asarray(tensor.data if isinstance(tensor, ov.Tensor) else tensor)
+                data.tofile(os.path.join(OUT, f"{number}_{word}.bin"))
+                lines.append(f"{word} {type_name} {','.join(map(str, shape))} {number}_{word}.bin")
+            index.append("\n".join(lines))
+
+
+for group in [small_floats, unary, binary, convolution, pooling, shapes, gathers, reductions, normalisations, resizes, colours, detections, recurrent, sampled, single_shot]:
     group()
 with open(os.path.join(OUT, "index.txt"), "w") as out:
     out.write("\n".join(index) + "\n")

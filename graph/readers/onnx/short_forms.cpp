@@ -102,6 +102,20 @@ Out per_channel(const Out& x, const Out& like) {
   return reshape(x, shape);
 }
 
+std::optional<double> largest_f8(ElementType type) {
+  switch (type) {
+    case ElementType::kF8E4M3:
+      return 448;
+    case ElementType::kF8E5M2:
+    case ElementType::kF8E5M2Fnuz:
+      return 57344;
+    case ElementType::kF8E4M3Fnuz:
+      return 240;
+    default:
+      return std::nullopt;
+  }
+}
+
 std::int64_t normalized_axis(std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
     fail("axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) + ", " + std::to_string(rank) + ")");

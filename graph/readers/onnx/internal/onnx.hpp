@@ -104,6 +104,10 @@ void add_indexing(ConverterTable& table);
 void add_convolutions(ConverterTable& table);
 void add_pooling(ConverterTable& table);
 void add_normalization(ConverterTable& table);
+void add_attention(ConverterTable& table);
+void add_features(ConverterTable& table);
+void add_training(ConverterTable& table);
+void add_microsoft(ConverterTable& table);
 void add_linear(ConverterTable& table);
 void add_quantization(ConverterTable& table);
 void add_resize(ConverterTable& table);
@@ -164,6 +168,8 @@ Out matmul(const Out& a, const Out& b, bool transpose_a = false, bool transpose_
 Out per_channel(const Out& x, const Out& like);
 /// The integer values of a small tensor if known at conversion.
 std::optional<Ints> known_ints(const Out& x);
+/// The largest finite value of an 8-bit float with a mantissa; nothing for other types.
+std::optional<double> largest_f8(ElementType type);
 /// axis, or axis + rank if negative. @errors kInvalidArgument: out of range.
 std::int64_t normalized_axis(std::int64_t axis, std::int64_t rank);
 

@@ -40,6 +40,12 @@ OutputVector prelu(const NodeContext& node) {
   return {select(op("Less", 1, {x, zero}), mul(x, slope), x)};
 }
 
+OutputVector swish(const NodeContext& node) {
+  const Out x = node.input(0);
+  const double alpha = node.get_float("alpha", 1);
+  return {alpha == 1 ? op("Swish", 4, {x}) : op("Swish", 4, {x, scalar_like(x, alpha)})};
+}
+
 OutputVector selu(const NodeContext& node) {
   const Out x = node.input(0);
   return {op("Selu", 1,
@@ -129,6 +135,7 @@ void add_activations(ConverterTable& table) {
   table[":Elu"] = elu;
   table[":LeakyRelu"] = leaky_relu;
   table[":PRelu"] = prelu;
+  table[":Swish"] = swish;
   table[":Selu"] = selu;
   table[":HardSigmoid"] = hard_sigmoid;
   table[":ThresholdedRelu"] = thresholded_relu;

@@ -163,11 +163,6 @@ OutputVector clip_converter(const NodeContext& node) {
 
 OutputVector identity_converter(const NodeContext& node) { return {node.input(0)}; }
 
-// An optional that is a tensor in this graph always holds a value; one that no node provides never does.
-OutputVector optional_has_element(const NodeContext& node) {
-  return {scalar(ElementType::kBool, node.has_input(0) ? 1 : 0)};
-}
-
 OutputVector binarizer(const NodeContext& node) {
   const Out x = node.input(0);
   return {convert(op("Greater", 1, {x, scalar_like(x, node.get_float("threshold", 0))}), node.type(0))};
@@ -209,8 +204,6 @@ void add_elementwise(ConverterTable& table) {
   table[":CastLike"] = cast_like_converter;
   table[":Clip"] = clip_converter;
   table[":Identity"] = identity_converter;
-  table[":OptionalGetElement"] = identity_converter;
-  table[":OptionalHasElement"] = optional_has_element;
   table["ai.onnx.ml:Binarizer"] = binarizer;
   table[":Dropout"] = dropout_converter;
 }

@@ -119,6 +119,8 @@ void add_normalization(ConverterTable& table) {
   table[":LpNormalization"] = lp_normalization;
   table[":LRN"] = lrn;
   table[":RMSNormalization"] = rms_normalization;
+  // ONNX Runtime's optimiser writes it, without a domain.
+  table[":SimplifiedLayerNormalization"] = rms_normalization;
 }
 
 }  // namespace onnx_reader

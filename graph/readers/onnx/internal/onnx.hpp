@@ -32,7 +32,8 @@ class BodyReader {
   /// @param inputs  Replace the graph's own inputs; too few are an error.
   virtual Body read(const schema::GraphProto& graph, const OutputVector& inputs) = 0;
   /// Converts into the enclosing graph; captures nothing.
-  virtual OutputVector read_inline(const schema::GraphProto& graph) = 0;
+  /// @param inputs  As in read().
+  virtual OutputVector read_inline(const schema::GraphProto& graph, const OutputVector& inputs = {}) = 0;
 };
 
 /// One ONNX node with converted inputs. Errors of its getters do not name the node: the reader adds that.
@@ -107,6 +108,7 @@ void add_normalization(ConverterTable& table);
 void add_attention(ConverterTable& table);
 void add_features(ConverterTable& table);
 void add_training(ConverterTable& table);
+void add_sequences(ConverterTable& table);
 void add_microsoft(ConverterTable& table);
 void add_linear(ConverterTable& table);
 void add_quantization(ConverterTable& table);

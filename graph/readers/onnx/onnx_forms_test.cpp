@@ -153,7 +153,7 @@ TEST(OnnxForms, SequencesAreWrittenOutForTheirElements) {
   EXPECT_THAT(tensor.error().what(), AllOf(HasSubstr("counter"), HasSubstr("input 0 is a tensor")));
   const auto huge = with([](Builder& b, auto& at) {
     at.add_int64_data(1);
-    b.input("w", {INT64_MAX / 2});
+    b.input("w", {std::int64_t{1} << 40});
     b.node("SplitToSequence", {"w", "at"}, {"y"}, "splitter");
   });
   EXPECT_EQ(huge.error().code(), Code::kResourceExhausted);

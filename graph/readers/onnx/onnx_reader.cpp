@@ -9,6 +9,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <tenon/graph/limits.hpp>
+#include <tenon/graph/readers/onnx/internal/names.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 #include <tenon/graph/readers/onnx/internal/sequence.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
@@ -42,35 +43,6 @@ const std::set<std::string, std::less<>>& model_info_keys() {
                                                           "embedded_processing", "input_dtype",
                                                           "multilabel",          "task_type"};
   return keys;
-}
-
-/// Collects the names that a graph reads from enclosing graphs.
-void find_free_names(const schema::GraphProto& graph, std::set<std::string>& free) {
-  std::unordered_set<std::string> own;
-  for (const auto& input : graph.input()) own.insert(input.name());
-  for (const auto& initializer : graph.initializer()) own.insert(initializer.name());
-  for (const auto& node : graph.node()) own.insert(node.output().begin(), node.output().end());
-  const auto read = [&](const std::string& name) {
-    if (!name.empty() && !own.count(name)) free.insert(name);
-  };
-  for (const auto& node : graph.node()) {
-    for (const auto& name : node.input()) read(name);
-    std::set<std::string> inner;
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.has_g()) find_free_names(attribute.g(), inner);
-    }
-    for (const auto& name : inner) read(name);
-  }
-  for (const auto& output : graph.output()) read(output.name());
-}
-
-/// The names that a node reads through its subgraphs.
-std::set<std::string> inner_names(const schema::NodeProto& node) {
-  std::set<std::string> names;
-  for (const auto& attribute : node.attribute()) {
-    if (attribute.has_g()) find_free_names(attribute.g(), names);
-  }
-  return names;
 }
 
 using Values = std::unordered_map<std::string, Out>;
@@ -538,30 +510,6 @@ class OnnxReader {
       outputs.push_back(found->second);
     }
     return outputs;
-  }
-
-  // Attributes of the body may refer to the call's attributes, or to the function's defaults.
-  static void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto& function,
-                                    const schema::NodeProto& call) {
-    auto& attributes = *node.mutable_attribute();
-    for (int i = attributes.size(); i-- > 0;) {
-      const std::string reference = attributes[i].ref_attr_name();
-      if (reference.empty()) continue;
-      const schema::AttributeProto* value = nullptr;
-      for (const auto& candidate : function.attribute_proto()) {
-        if (candidate.name() == reference) value = &candidate;
-      }
-      for (const auto& candidate : call.attribute()) {
-        if (candidate.name() == reference) value = &candidate;
-      }
-      if (!value) {
-        attributes.DeleteSubrange(i, 1);
-        continue;
-      }
-      const std::string name = attributes[i].name();
-      attributes[i] = *value;
-      attributes[i].set_name(name);
-    }
   }
 
   // Inputs omitted by the call are absent in the body too.

@@ -99,6 +99,18 @@ def regions():
     attempt("deformable psroi shifted", [f(2, 18, 8, 8), boxes, f(3, 2, 3, 3)], lambda a, b, c: opset1.deformable_psroi_pooling(a, b, 2, 0.5, 3, "bilinear_deformable", 2, 2, 0.1, 3, c))
 
 
+def rotated_and_narrow():
+    rois = np.array([[6, 7, 8, 4, 0.5], [9, 5, 3, 6, -1.2], [4, 4, 6, 6, 0]], F)
+    for clockwise in (False, True):
+        for ratio in (2, 0):
+            attempt(f"roi align rotated {clockwise} {ratio}", [f(2, 3, 8, 8), rois, np.array([0, 1, 1], np.int64)],
+                    lambda a, b, c, k=clockwise, r=ratio: opset15.roi_align_rotated(a, b, c, 3, 2, r, 0.5, k), tolerance=1e-3)
+    data = f(2, 3, 4, low=-50, high=50).astype(np.float16).astype(F)
+    for kind in ("f8e4m3", "f8e5m2"):
+        attempt("fake convert " + kind, [data, np.array(2, F)], lambda a, b, k=kind: opset13.fake_convert(a, b, None, k))
+        attempt("fake convert shifted " + kind, [data, np.array([[1], [2], [4]], F), np.array([[0.5], [1], [0]], F)], lambda a, b, c, k=kind: opset13.fake_convert(a, b, c, k))
+
+
 def suppressions():
     corner = np.sort(rng.uniform(0, 10, (2, 12, 2, 2)), axis=2).reshape(2, 12, 4).astype(F)
     scores = (rng.permutation(2 * 3 * 12).reshape(2, 3, 12) / 72).astype(F)
@@ -152,4 +164,4 @@ def proposals():
                                                                         class_agnostic_box_regression=False, deltas_weights=[10.0, 10.0, 5.0, 5.0])), tolerance=1e-3)
 
 
-GROUPS = [proposals, signals, spaces, sums, embeddings, regions, suppressions]
+GROUPS = [rotated_and_narrow, proposals, signals, spaces, sums, embeddings, regions, suppressions]

@@ -225,6 +225,11 @@ def standard_attention():
         first = np.array([1, 4] if mode == "linear" else [5, 2], np.int64)
         case(f"tensor_scatter_{mode}", [node("TensorScatter", "x u i", mode=mode)],
              {"x": tall(7, 2), "u": tall(3, 2), "i": first}, opset=24)
+    regions = np.array([[0, 1, 2, 9, 8], [1, 4, 0, 13, 15]], np.float32)
+    case("max_roi_pool", [node("MaxRoiPool", "x r", pooled_shape=[3, 2], spatial_scale=0.5)], {"x": reals(2, 3, 8, 8), "r": regions}, opset=17)
+    masked = np.array([[0, 0, -np.inf], [-np.inf] * 3], np.float32)
+    case("attention_of_nothing_with_scores", [node("Attention", "q k v m", "y - - qk", qk_matmul_output_mode=3)],
+         {"q": tall(2, 2), "k": tall(3, 2), "v": tall(3, 2), "m": masked}, opset=23, outputs=("y", "qk"))
     case("swish", [node("Swish", "x", alpha=1.3)], {"x": reals(3, 4)}, opset=24)
 
 
@@ -333,6 +338,15 @@ def few_bits():
                 continue
             case(f"matmul_{bits}_bits_blocks_of_{block}_of_{k}_{label}",
                  [fused("MatMulNBits", names, K=k, N=rows, bits=bits, block_size=block)], {"a": reals(2, 3, k)}, constants, microsoft=True)
+
+    words = RANDOM.integers(0, 256, (7, 16)).astype(np.uint8)
+    own = {"d": words, "s": np.abs(reals(7, 2, scale=0.1)), "z": RANDOM.integers(0, 256, (7, 1)).astype(np.uint8)}
+    index = {"i": np.array([[0, 6, 3], [2, 2, 1]], np.int64)}
+    for label, names in (("plain", "d i s"), ("zeros", "d i s z")):
+        case(f"gather_4_bits_{label}", [fused("GatherBlockQuantized", names, bits=4, block_size=16, gather_axis=0, quantize_axis=1)], index, own,
+             microsoft=True)
+    case("gather_8_bits", [fused("GatherBlockQuantized", "d i s", bits=8, block_size=16, gather_axis=0, quantize_axis=1)], index,
+         own | {"s": own["s"][:, :1]}, microsoft=True)
 
 
 def eight_bits():

@@ -54,11 +54,15 @@ void ScoreMask::add(const Out& mask) {
   sum_ = sum_ ? onnx_reader::add(sum_, numbers) : numbers;
 }
 
-void ScoreMask::add_causal(const Out& queries, const Out& keys, const Out& first, std::int64_t window) {
+void ScoreMask::add_window(const Out& queries, const Out& keys, const Out& first, std::int64_t left,
+                           std::int64_t right) {
   const Out at = onnx_reader::add(as_axis(steps(queries), {-1, 1}), first), key = as_axis(steps(keys), {1, -1});
-  Out allowed = op("LessEqual", 1, {key, at});
-  if (window > 0) allowed = op("LogicalAnd", 1, {allowed, op("Greater", 1, {key, sub(at, int_scalar(window))})});
-  add(allowed);
+  if (right >= 0) add(op("LessEqual", 1, {key, right == 0 ? at : onnx_reader::add(at, int_scalar(right))}));
+  if (left >= 0) add(op("GreaterEqual", 1, {key, sub(at, int_scalar(left))}));
+}
+
+void ScoreMask::add_causal(const Out& queries, const Out& keys, const Out& first, std::int64_t window) {
+  add_window(queries, keys, first, window > 0 ? window - 1 : -1, 0);
 }
 
 void ScoreMask::add_length(const Out& keys, const Out& count) {
@@ -116,6 +120,12 @@ Out attend(const Out& q, const Out& keys, const Out& values, const Out& mask, co
     scores = slice(all, 0, -1, 3);
   } else {
     scores = op("Softmax", 8, {scores}, {{"axis", -1}});
+    if (mask && mask.get_partial_shape().rank() != Rank(0)) {
+      // A query that may see no key gives zeros; its softmax is 0 / 0.
+      const Out most = reduce("ReduceMax", mask, ints({-1}), true);
+      const Out none = op("Equal", 1, {most, scalar(type, -std::numeric_limits<double>::infinity())});
+      scores = select(none, scalar(type, 0), scores);
+    }
   }
   keep(AttentionForm::kSoftmax, scores);
   return matmul(scores, v);

@@ -191,11 +191,15 @@ class OnnxReader {
         invalid("two inputs are named '" + input.name() + "'");
       }
       const std::string what = origin_ + ": input '" + input.name() + "'";
-      if (!input.type().has_tensor_type()) {
+      // An optional tensor is always given: a model's inputs all are.
+      const bool is_optional = input.type().has_optional_type() && input.type().optional_type().has_elem_type() &&
+                               input.type().optional_type().elem_type().has_tensor_type();
+      if (!input.type().has_tensor_type() && !is_optional) {
         throw Error(Code::kUnimplemented,
-                    what + " is a sequence, an optional or a map; models here take tensors: unpack it outside");
+                    what + " is a sequence or a map; models here take tensors: unpack it outside");
       }
-      const auto& type = input.type().tensor_type();
+      const auto& type =
+          is_optional ? input.type().optional_type().elem_type().tensor_type() : input.type().tensor_type();
       auto parameter =
           std::make_shared<op::v0::Parameter>(element_type_from_onnx(type.elem_type(), what), read_shape(type));
       parameter->set_friendly_name(input.name());

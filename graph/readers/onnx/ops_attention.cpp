@@ -79,11 +79,10 @@ OutputVector attention(const NodeContext& node) {
     mask.add_length(keys, count);
   }
   const std::int64_t left = node.get_int("left_window_size", -1), right = node.get_int("right_window_size", -1);
-  if (right >= 0) unimplemented("right_window_size " + std::to_string(right) + "; only -1 is written out");
-  if (left >= 0 && !form.causal)
-    unimplemented("left_window_size " + std::to_string(left) + " without is_causal is not written out");
-  if (form.causal && (node.has_input(3) || node.has_input(4) || node.has_input(6) || left >= 0))
-    mask.add_causal(queries, keys, first, left + 1);
+  if (form.causal && (node.has_input(3) || node.has_input(4) || node.has_input(6) || left >= 0 || right >= 0))
+    mask.add_window(queries, keys, first, left, 0);
+  else if (left >= 0 || right >= 0)
+    mask.add_window(queries, keys, first, left, right);
   Out scores;
   if (node.wants_output(3)) {
     const std::int64_t mode = node.get_int("qk_matmul_output_mode", 0);

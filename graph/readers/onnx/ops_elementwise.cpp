@@ -129,7 +129,7 @@ OutputVector where_converter(const NodeContext& node) { return {select(node.inpu
 // Real values outside the range of a 4-bit type are clamped to it (the standard leaves wider types undefined), and with
 // `saturate` those outside the range of an 8-bit float.
 Out cast(const NodeContext& node, const Out& x, ElementType type) {
-  if (const auto most = largest_f8(type)) {
+  if (const auto most = largest_small_float(type)) {
     const Out real = convert(x, ElementType::kF32);
     if (node.get_int("saturate", 1) == 0) return convert(real, type);
     return convert(op("Clamp", 1, {real}, {{"min", -*most}, {"max", *most}}), type);

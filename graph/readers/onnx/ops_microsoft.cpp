@@ -182,6 +182,70 @@ OutputVector matmul_n_bits(const NodeContext& node) {
   return {node.has_input(5) ? add(y, node.input(5)) : y};
 }
 
+/// Numbers of 4 bits in bytes along the last axis, the low one first, as reals.
+Out unpacked(const Out& bytes, std::int64_t rank, bool is_signed, ElementType type) {
+  const auto byte = [](std::int64_t value) { return scalar(ElementType::kU8, static_cast<double>(value)); };
+  const Out low = op("BitwiseAnd", 13, {bytes, byte(15)}), high = op("BitwiseRightShift", 15, {bytes, byte(4)});
+  Ints flat(static_cast<std::size_t>(rank - 1), 0);
+  flat.push_back(-1);
+  const Out both = concat({unsqueeze(low, {rank}), unsqueeze(high, {rank})}, rank);
+  const Out codes = convert(op("Reshape", 1, {both, ints(flat)}, {{"special_zero", true}}), type);
+  if (!is_signed) return codes;
+  return select(op("Greater", 1, {codes, scalar(type, 7)}), sub(codes, scalar(type, 16)), codes);
+}
+
+// data, indices, scales, zero_points: rows are taken first, so that only these are expanded.
+OutputVector gather_block_quantized(const NodeContext& node) {
+  const ElementType stored = node.type(0), type = node.type(2);
+  const std::int64_t bits =
+      stored == ElementType::kU8 ? node.get_int("bits", 4) : static_cast<std::int64_t>(bit_width(stored));
+  const std::int64_t rank = node.rank(0), block = node.get_int("block_size", 128);
+  if (stored != ElementType::kU8 && stored != ElementType::kU4 && stored != ElementType::kI4)
+    unimplemented("data of " + std::string(name(stored)) + "; u8, u4 and i4 are written out");
+  if (bits != 4 && bits != 8) unimplemented("bits is " + std::to_string(bits) + "; 4 and 8 are written out");
+  if (normalized_axis(node.get_int("gather_axis", 0), rank) != 0 ||
+      normalized_axis(node.get_int("quantize_axis", 1), rank) != rank - 1)
+    unimplemented("gather_axis and quantize_axis other than the first and the last are not written out");
+  const bool is_packed = stored != ElementType::kU8, is_signed = stored == ElementType::kI4;
+  const auto rows = [&](std::size_t index) -> Out {
+    const PartialShape& own = node.input(index).get_partial_shape();
+    Out table = node.input(index);
+    if (is_packed) {
+      Shape bytes = own.to_shape();
+      if (bytes.empty() || bytes.back() % 2 != 0)
+        unimplemented("rows of " + own.to_string() + " numbers of 4 bits do not end with a byte");
+      bytes.back() /= 2;
+      table = reinterpreted(node, index, ElementType::kU8, bytes);
+    }
+    const Out taken = op("Gather", 8, {table, node.input(1), int_scalar(0)}, {{"batch_dims", 0}});
+    const std::int64_t taken_rank = rank + node.rank(1) - 1;
+    return bits == 8 ? convert(taken, type) : unpacked(taken, taken_rank, is_signed, type);
+  };
+  const std::int64_t made = rank + node.rank(1) - 1;
+  const PartialShape& scales = node.input(2).get_partial_shape();
+  const Dimension blocks = scales.rank().is_static() ? scales[scales.size() - 1] : Dimension::dynamic();
+  if (blocks.is_dynamic()) unimplemented("scales whose shape is known only when the model runs are not written out");
+  const Out codes = rows(0);
+  const Dimension width = codes.get_partial_shape()[static_cast<std::size_t>(made - 1)];
+  if (width.is_dynamic() || block < 1 || width.get_length() != blocks.get_length() * block)
+    unimplemented("rows of " + width.to_string() + " numbers in " + blocks.to_string() + " blocks of " +
+                  std::to_string(block) + "; written out are whole blocks");
+  Ints split(static_cast<std::size_t>(made - 1), 0);
+  split.insert(split.end(), {blocks.get_length(), block});
+  Out centred = op("Reshape", 1, {codes, ints(split)}, {{"special_zero", true}});
+  if (node.has_input(3)) {
+    // Zero points fill whole bytes too.
+    const Out zeros = slice(rows(3), 0, blocks.get_length(), made - 1);
+    centred = sub(centred, unsqueeze(zeros, {made}));
+  } else if (!is_packed) {
+    centred = sub(centred, scalar(type, bits == 4 ? 8 : 128));
+  }
+  const Out scale = op("Gather", 8, {node.input(2), node.input(1), int_scalar(0)}, {{"batch_dims", 0}});
+  Ints flat(static_cast<std::size_t>(made - 1), 0);
+  flat.push_back(width.get_length());
+  return {op("Reshape", 1, {mul(centred, unsqueeze(scale, {made})), ints(flat)}, {{"special_zero", true}})};
+}
+
 // --- 8-bit tensors ----------------------------------------------------------------------------------------------------
 
 Out as_real(const Out& x) { return convert(x, ElementType::kF32); }
@@ -297,6 +361,7 @@ void add_microsoft(ConverterTable& table) {
   microsoft("QLinearLeakyRelu") = qlinear_unary;
   microsoft("QLinearSoftmax") = qlinear_softmax;
   microsoft("QLinearGlobalAveragePool") = qlinear_global_average_pool;
+  microsoft("GatherBlockQuantized") = gather_block_quantized;
   microsoft("QLinearConcat") = qlinear_concat;
   microsoft("DynamicQuantizeMatMul") = dynamic_quantize_matmul;
   microsoft("MatMulIntegerToFloat") = matmul_integer_to_float;

@@ -54,8 +54,33 @@ Out transform(const Out& x, const Dimension& components, const Out& length, bool
   return concat({unsqueeze(real, {rank - 1}), unsqueeze(imaginary, {rank - 1})}, rank - 1);
 }
 
+// The real signal of which x [..., length / 2 + 1, 2] is the first half of the frequencies. All but the first and, of an
+// even length, the middle one stand for two.
+Out real_inverse(const Out& x, const Out& length) {
+  const std::int64_t rank = x.get_partial_shape().rank().get_length();
+  const ElementType type = x.get_element_type();
+  const Out half = add(div(length, int_scalar(2)), int_scalar(1)),
+            used = op("Minimum", 1, {extent_of(x, rank - 2), half});
+  const Out cut = op("Slice", 8, {x, ints({0}), reshape(used, Ints{1}), ints({1}), ints({rank - 2})});
+  const Waves w = waves(length, used, length, type);
+  const Out place = range(int_scalar(0), used, int_scalar(1), ElementType::kI64);
+  const Out is_single =
+      op("LogicalOr", 1, {op("Equal", 1, {place, int_scalar(0)}), op("Equal", 1, {mul(place, int_scalar(2)), length})});
+  const Out weight = div(select(is_single, scalar(type, 1), scalar(type, 2)), convert(length, type));
+  const auto component = [&](std::int64_t index) {
+    return mul(squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1}), weight);
+  };
+  return unsqueeze(sub(matmul(component(0), w.cosine), matmul(component(1), w.sine)), {rank - 1});
+}
+
 Out along_second_to_last(const NodeContext& node, const Out& x) {
   const std::int64_t rank = node.rank(0);
+  if (node.get_int("inverse", 0) != 0 && node.get_int("onesided", 0) != 0) {
+    const Dimension components = node.input(0).get_partial_shape()[static_cast<std::size_t>(rank - 1)];
+    if (components != Dimension(2)) fail("the last extent is " + components.to_string() + ", expected 2 (complex)");
+    const Out twice = mul(sub(extent_of(x, rank - 2), int_scalar(1)), int_scalar(2));
+    return real_inverse(x, node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : twice);
+  }
   const Out length =
       node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : extent_of(x, rank - 2);
   return transform(x, node.input(0).get_partial_shape()[static_cast<std::size_t>(rank - 1)], length,
@@ -64,12 +89,8 @@ Out along_second_to_last(const NodeContext& node, const Out& x) {
 
 // Swaps the axis with the second-to-last, and back, by an order that is computed.
 Out along_computed_axis(const NodeContext& node, std::int64_t rank) {
-  const Out each = range(int_scalar(0), int_scalar(rank), int_scalar(1), ElementType::kI64),
-            last = int_scalar(rank - 2);
-  const Out axis = op("FloorMod", 1, {convert(reshape(node.input(2), Ints{}), ElementType::kI64), int_scalar(rank)});
-  const Out order = select(op("Equal", 1, {each, axis}), last, select(op("Equal", 1, {each, last}), axis, each));
-  const Out y = along_second_to_last(node, op("Transpose", 1, {node.input(0), order}));
-  return op("Transpose", 1, {y, order});
+  const Out order = order_swapping(node.input(2), rank - 2, rank);
+  return op("Transpose", 1, {along_second_to_last(node, op("Transpose", 1, {node.input(0), order})), order});
 }
 
 OutputVector dft(const NodeContext& node) {

@@ -28,6 +28,9 @@ class ScoreMask {
   /// `window` of these.
   /// @param first  i64, scalar or [batch, 1, 1, 1].
   void add_causal(const Out& queries, const Out& keys, const Out& first, std::int64_t window = 0);
+  /// Restricts a query at position `first` + i to keys from `left` places before it to `right` behind it; a negative
+  /// number sets no limit.
+  void add_window(const Out& queries, const Out& keys, const Out& first, std::int64_t left, std::int64_t right);
   /// Restricts all queries to keys before `count`, i64 [batch].
   void add_length(const Out& keys, const Out& count);
   /// Nothing if there was no mask.

@@ -168,10 +168,12 @@ Out matmul(const Out& a, const Out& b, bool transpose_a = false, bool transpose_
 /// Reshapes x so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like
 /// `like`.
 Out per_channel(const Out& x, const Out& like);
+/// i64 [rank]: the order of axes in which `axis` (integer, one element, may be negative) and `place` are swapped.
+Out order_swapping(const Out& axis, std::int64_t place, std::int64_t rank);
 /// The integer values of a small tensor if known at conversion.
 std::optional<Ints> known_ints(const Out& x);
-/// The largest finite value of an 8-bit float with a mantissa; nothing for other types.
-std::optional<double> largest_f8(ElementType type);
+/// The largest finite value of a float of 4 or 8 bits with a mantissa; nothing for other types.
+std::optional<double> largest_small_float(ElementType type);
 /// axis, or axis + rank if negative. @errors kInvalidArgument: out of range.
 std::int64_t normalized_axis(std::int64_t axis, std::int64_t rank);
 

@@ -33,6 +33,13 @@ enum class ElementType : std::uint8_t {
   kU8,
   kU4,
   kU1,
+  kF8E4M3,      ///< OCP: 4 bits of exponent, 3 of mantissa, NaN, no infinity, up to 448.
+  kF8E5M2,      ///< OCP: 5 bits of exponent, 2 of mantissa, NaN and infinities, up to 57344.
+  kF8E4M3Fnuz,  ///< As kF8E4M3, but one NaN in the place of -0, up to 240.
+  kF8E5M2Fnuz,  ///< As kF8E5M2, but one NaN in the place of -0, no infinities.
+  kF8E8M0,      ///< A power of two, for scales: 2^-127 to 2^127, or NaN.
+  kF4E2M1,      ///< 0, 0.5, 1, 1.5, 2, 3, 4, 6, and their negatives.
+  kNf4,         ///< One of 16 quantiles of a normal distribution, -1 to 1.
 };
 
 /// Properties of an element type. `bits` is 0 only for kUndefined.
@@ -62,6 +69,13 @@ inline constexpr ElementTypeInfo kElementTypes[] = {
     {ElementType::kU8, "u8", 8, false, false},
     {ElementType::kU4, "u4", 4, false, false},
     {ElementType::kU1, "u1", 1, false, false},
+    {ElementType::kF8E4M3, "f8e4m3", 8, true, true},
+    {ElementType::kF8E5M2, "f8e5m2", 8, true, true},
+    {ElementType::kF8E4M3Fnuz, "f8e4m3fnuz", 8, true, true},
+    {ElementType::kF8E5M2Fnuz, "f8e5m2fnuz", 8, true, true},
+    {ElementType::kF8E8M0, "f8e8m0", 8, true, false},
+    {ElementType::kF4E2M1, "f4e2m1", 4, true, true},
+    {ElementType::kNf4, "nf4", 4, true, true},
 };
 
 constexpr const ElementTypeInfo& info(ElementType type) { return kElementTypes[static_cast<std::size_t>(type)]; }
@@ -97,7 +111,12 @@ constexpr std::optional<ElementType> element_type_from_name(std::string_view tex
                                 {"U8", ElementType::kU8},
                                 {"U4", ElementType::kU4},
                                 {"U1", ElementType::kU1},
-                                {"BIN", ElementType::kU1}};
+                                {"BIN", ElementType::kU1},
+                                {"NF4", ElementType::kNf4},
+                                {"F8E4M3", ElementType::kF8E4M3},
+                                {"F8E5M2", ElementType::kF8E5M2},
+                                {"F8E8M0", ElementType::kF8E8M0},
+                                {"F4E2M1", ElementType::kF4E2M1}};
   for (const Alias& alias : kAliases) {
     if (alias.text == text) return alias.type;
   }
@@ -166,7 +185,9 @@ class Type {
 inline constexpr Type dynamic{ElementType::kUndefined}, boolean{ElementType::kBool}, f64{ElementType::kF64},
     f32{ElementType::kF32}, f16{ElementType::kF16}, bf16{ElementType::kBf16}, i64{ElementType::kI64},
     i32{ElementType::kI32}, i16{ElementType::kI16}, i8{ElementType::kI8}, i4{ElementType::kI4}, u64{ElementType::kU64},
-    u32{ElementType::kU32}, u16{ElementType::kU16}, u8{ElementType::kU8}, u4{ElementType::kU4}, u1{ElementType::kU1};
+    u32{ElementType::kU32}, u16{ElementType::kU16}, u8{ElementType::kU8}, u4{ElementType::kU4}, u1{ElementType::kU1},
+    f8e4m3{ElementType::kF8E4M3}, f8e5m2{ElementType::kF8E5M2}, f8e8m0{ElementType::kF8E8M0},
+    f4e2m1{ElementType::kF4E2M1}, nf4{ElementType::kNf4};
 }  // namespace element
 }  // namespace v1
 }  // namespace tenon

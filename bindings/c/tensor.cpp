@@ -11,7 +11,7 @@
 namespace tenon::c {
 
 ElementType type_of(tenon_element_type_t type) {
-  if (type <= TENON_TYPE_UNDEFINED || type > TENON_TYPE_U1)
+  if (type <= TENON_TYPE_UNDEFINED || type > TENON_TYPE_NF4)
     refuse("element type " + std::to_string(type) + " does not exist");
   return static_cast<ElementType>(type);
 }

@@ -36,14 +36,28 @@ struct TypeRow {
   std::uint8_t code, bits;
 };
 inline constexpr TypeRow kTypes[] = {
-    {ElementType::kBool, abi::kDLBool, 8},    {ElementType::kF64, abi::kDLFloat, 64},
-    {ElementType::kF32, abi::kDLFloat, 32},   {ElementType::kF16, abi::kDLFloat, 16},
-    {ElementType::kBf16, abi::kDLBfloat, 16}, {ElementType::kI64, abi::kDLInt, 64},
-    {ElementType::kI32, abi::kDLInt, 32},     {ElementType::kI16, abi::kDLInt, 16},
-    {ElementType::kI8, abi::kDLInt, 8},       {ElementType::kI4, abi::kDLInt, 4},
-    {ElementType::kU64, abi::kDLUInt, 64},    {ElementType::kU32, abi::kDLUInt, 32},
-    {ElementType::kU16, abi::kDLUInt, 16},    {ElementType::kU8, abi::kDLUInt, 8},
-    {ElementType::kU4, abi::kDLUInt, 4},      {ElementType::kU1, abi::kDLUInt, 1},
+    {ElementType::kBool, abi::kDLBool, 8},
+    {ElementType::kF64, abi::kDLFloat, 64},
+    {ElementType::kF32, abi::kDLFloat, 32},
+    {ElementType::kF16, abi::kDLFloat, 16},
+    {ElementType::kBf16, abi::kDLBfloat, 16},
+    {ElementType::kI64, abi::kDLInt, 64},
+    {ElementType::kI32, abi::kDLInt, 32},
+    {ElementType::kI16, abi::kDLInt, 16},
+    {ElementType::kI8, abi::kDLInt, 8},
+    {ElementType::kI4, abi::kDLInt, 4},
+    {ElementType::kU64, abi::kDLUInt, 64},
+    {ElementType::kU32, abi::kDLUInt, 32},
+    {ElementType::kU16, abi::kDLUInt, 16},
+    {ElementType::kU8, abi::kDLUInt, 8},
+    {ElementType::kU4, abi::kDLUInt, 4},
+    {ElementType::kU1, abi::kDLUInt, 1},
+    {ElementType::kF8E4M3, abi::kDLFloat8_e4m3fn, 8},
+    {ElementType::kF8E5M2, abi::kDLFloat8_e5m2, 8},
+    {ElementType::kF8E4M3Fnuz, abi::kDLFloat8_e4m3fnuz, 8},
+    {ElementType::kF8E5M2Fnuz, abi::kDLFloat8_e5m2fnuz, 8},
+    {ElementType::kF8E8M0, abi::kDLFloat8_e8m0fnu, 8},
+    {ElementType::kF4E2M1, abi::kDLFloat4_e2m1fn, 4},
 };
 
 inline abi::DLDataType to_dl(ElementType type) {

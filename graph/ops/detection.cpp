@@ -123,7 +123,7 @@ void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Te
     std::stable_sort(kept.begin(), kept.end(),
                      [](const Candidate& a, const Candidate& b) { return a.score > b.score; });
   }
-  const ElementType type = node.get_attributes().get_type("output_type");
+  const ElementType type = node.get_output_element_type(0);
   outputs[0] = Tensor(type, Shape{kept.size(), 3});
   outputs[1] = Tensor(inputs[1].element_type(), Shape{kept.size(), 3});
   std::vector<std::int64_t> indices;
@@ -139,9 +139,36 @@ void evaluate_nms(const Node& node, std::span<const Tensor> inputs, std::span<Te
   const auto count = static_cast<std::int64_t>(kept.size());
   store_elements(type, &count, 1, outputs[2].data());
 }
+
+// Before set 5 only the boxes' indices are put out.
+void infer_indices(Node& node) {
+  require_rank(node, 0, 3, 3);
+  require_rank(node, 1, 3, 3);
+  const bool has_type = node.get_attributes().has("output_type");
+  const ElementType type = has_type ? node.get_attributes().get_type("output_type") : ElementType::kI64;
+  if (type != ElementType::kI32 && type != ElementType::kI64)
+    fail("attribute 'output_type': expected i32 or i64, found " + std::string(name(type)));
+  const PartialShape &boxes = node.get_input_partial_shape(0), &scores = node.get_input_partial_shape(1);
+  if (boxes.rank().is_static() && scores.rank().is_static() &&
+      !(boxes[0].compatible(scores[0]) && boxes[1].compatible(scores[2]) && boxes[2].compatible(4)))
+    fail("boxes " + boxes.to_string() + " and scores " + scores.to_string() + " do not belong together");
+  node.set_output_type(0, type, {Dimension::dynamic(), 3});
+}
+void evaluate_indices(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const ElementType type = node.get_output_element_type(0);
+  std::vector<Tensor> all{Tensor(), Tensor(), Tensor(type, Shape{1})};
+  evaluate_nms(node, inputs, all);
+  outputs[0] = all[0];
+}
 }  // namespace
 
 void add_detection_rows(OperationTable& table) {
+  for (unsigned opset : {1u, 3u, 4u}) {
+    auto row = table.add("NonMaxSuppression", opset, 2, 5, infer_indices, evaluate_indices,
+                         "The best of overlapping boxes, per batch and class: their indices.");
+    row.text("box_encoding", "corner", {"corner", "center"}).flag("sort_result_descending", true);
+    if (opset > 1) row.type("output_type", ElementType::kI64);
+  }
   for (unsigned opset : {5u, 9u}) {
     table
         .add("NonMaxSuppression", opset, 2, 6, infer_nms, evaluate_nms,

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include <tenon/core/error.hpp>
+#include <tenon/graph/ops/internal/small_floats.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -94,6 +95,17 @@ void load_as(const void* src, std::ptrdiff_t step, std::size_t count, T* dst) {
   }
 }
 
+template <typename T>
+void load_small_floats(ElementType type, const void* src, std::ptrdiff_t step, std::size_t count, T* dst) {
+  const auto* from = static_cast<const std::uint8_t*>(src);
+  for (std::size_t i = 0; i < count; ++i, from += step) dst[i] = widen<T>(small_float_value(type, *from));
+}
+template <typename T>
+void store_small_floats(ElementType type, const T* src, std::size_t count, void* dst) {
+  auto* to = static_cast<std::uint8_t*>(dst);
+  for (std::size_t i = 0; i < count; ++i) to[i] = small_float_code(type, static_cast<float>(src[i]));
+}
+
 template <typename D, typename T>
 void store_as(const T* src, std::size_t count, void* dst) {
   char* to = static_cast<char*>(dst);
@@ -117,23 +129,25 @@ void load_packed(ElementType type, const void* src, std::size_t count, T* dst) {
       continue;
     }
     const int nibble = bytes[i / 2] >> (i % 2 * 4) & 15;
-    dst[i] = static_cast<T>(type == ElementType::kI4 && nibble > 7 ? nibble - 16 : nibble);
+    if (is_small_float(type))
+      dst[i] = widen<T>(small_float_value(type, static_cast<std::uint8_t>(nibble)));
+    else
+      dst[i] = static_cast<T>(type == ElementType::kI4 && nibble > 7 ? nibble - 16 : nibble);
   }
 }
 template <typename T>
 void store_packed(ElementType type, const T* src, std::size_t count, void* dst) {
   auto* bytes = static_cast<std::uint8_t*>(dst);
   for (std::size_t i = 0; i < count; ++i) {
-    const auto value = static_cast<unsigned>(widen<std::int64_t>(src[i]));
+    const auto value = is_small_float(type) ? unsigned{small_float_code(type, static_cast<float>(src[i]))}
+                                            : static_cast<unsigned>(widen<std::int64_t>(src[i]));
     const unsigned shift = type == ElementType::kU1 ? 7 - i % 8 : i % 2 * 4;
     const unsigned mask = type == ElementType::kU1 ? 1u : 15u;
     std::uint8_t& byte = bytes[type == ElementType::kU1 ? i / 8 : i / 2];
     byte = static_cast<std::uint8_t>((byte & ~(mask << shift)) | (value & mask) << shift);
   }
 }
-bool is_packed(ElementType type) {
-  return type == ElementType::kU1 || type == ElementType::kU4 || type == ElementType::kI4;
-}
+bool is_packed(ElementType type) { return info(type).bits > 0 && info(type).bits < 8; }
 }  // namespace
 
 template <typename T>
@@ -168,9 +182,17 @@ void load_elements(ElementType type, const void* src, std::ptrdiff_t step, std::
       return load_as<T, std::uint16_t>(src, step, count, dst);
     case ElementType::kU8:
       return load_as<T, std::uint8_t>(src, step, count, dst);
+    case ElementType::kF8E4M3:
+    case ElementType::kF8E5M2:
+    case ElementType::kF8E4M3Fnuz:
+    case ElementType::kF8E5M2Fnuz:
+    case ElementType::kF8E8M0:
+      return load_small_floats(type, src, step, count, dst);
     case ElementType::kI4:
     case ElementType::kU4:
     case ElementType::kU1:
+    case ElementType::kF4E2M1:
+    case ElementType::kNf4:
       return load_packed(type, src, count, dst);
     case ElementType::kUndefined:
       break;
@@ -210,9 +232,17 @@ void store_elements(ElementType type, const T* src, std::size_t count, void* dst
       return store_as<std::uint16_t>(src, count, dst);
     case ElementType::kU8:
       return store_as<std::uint8_t>(src, count, dst);
+    case ElementType::kF8E4M3:
+    case ElementType::kF8E5M2:
+    case ElementType::kF8E4M3Fnuz:
+    case ElementType::kF8E5M2Fnuz:
+    case ElementType::kF8E8M0:
+      return store_small_floats(type, src, count, dst);
     case ElementType::kI4:
     case ElementType::kU4:
     case ElementType::kU1:
+    case ElementType::kF4E2M1:
+    case ElementType::kNf4:
       return store_packed(type, src, count, dst);
     case ElementType::kUndefined:
       break;

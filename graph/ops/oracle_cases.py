@@ -1,94 +1,17 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Single-operation models with inputs and outputs, computed by OpenVINO's CPU plugin: the judge of the operation table.
 
 usage: oracle_cases.py FOLDER    writes FOLDER/index.txt and one binary file per tensor
 """
 import os
-import sys
 
 import numpy as np
 import openvino as ov
 from openvino import opset1, opset3, opset4, opset5, opset6, opset7, opset8, opset9, opset10, opset11, opset12, opset13, opset14, opset15, opset16
 
-OUT = sys.argv[1]
-os.makedirs(OUT, exist_ok=True)
-rng = np.random.default_rng(3)
-core = ov.Core()
-# Otherwise the plugin may use bf16 or fast approximations, and the reference must be exact.
-core.set_property("CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-index = []
-F = np.float32
-
-
-def f(*shape, low=-2.0, high=2.0):
-    return rng.uniform(low, high, shape).astype(F)
-
-
-def i(*shape, low=-9, high=9, t=np.int64):
-    return rng.integers(low, high, shape).astype(t)
-
-
-def save(name, array):
-    shape = array.shape  # ascontiguousarray would turn rank 0 into rank 1.
-    array = np.ascontiguousarray(array)
-    array.tofile(os.path.join(OUT, name))
-    kind = {"float32": "f32", "float64": "f64", "float16": "f16", "int64": "i64", "int32": "i32", "int8": "i8", "uint8": "u8", "int16": "i16",
-            "uint16": "u16", "uint32": "u32", "uint64": "u64", "bool": "boolean"}[str(array.dtype)]
-    return f"{kind} {','.join(map(str, shape)) or '-'} {name}"
-
-
-def node_attributes(node):
-    """Name and text of each attribute, read from the node's serialised form by the caller's schema names."""
-    pairs = []
-    for key, value in node.get_attributes().items():
-        if isinstance(value, bool):
-            value = "true" if value else "false"
-        elif isinstance(value, (list, tuple)) or type(value).__name__ in ("Shape", "Strides", "CoordinateDiff", "AxisSet", "ndarray"):
-            value = ",".join(str(x) for x in value)
-        elif isinstance(value, float):
-            value = repr(value)
-        pairs.append(f"{key}={value}")
-    return pairs
-
-
-def case(label, inputs, build, opset=None, tolerance=1e-4, constants=(), outputs=None):
-    """inputs: arrays. Those whose position is in `constants` are baked in (what shape functions read)."""
-    params, nodes = [], []
-    for position, array in enumerate(inputs):
-        array = np.asarray(array)
-        if position in constants:
-            nodes.append(opset1.constant(array))
-        else:
-            p = opset1.parameter(list(array.shape), ov.Type(array.dtype))
-            params.append(p)
-            nodes.append(p)
-    node = build(*nodes)
-    count = node.get_output_size() if outputs is None else outputs
-    model = ov.Model([opset1.result(node.output(k)) for k in range(count)], params, "m")
-    compiled = core.compile_model(model, "CPU")
-    feed = [np.asarray(a) for p, a in enumerate(inputs) if p not in constants]
-    results = compiled(feed)
-    results = [np.array(results[k]) for k in range(count)]
-    info = node.get_type_info()
-    version = info.version_id.replace("opset", "") or "0"
-    number = len(index)
-    lines = [f"case {label}", f"node {info.name} {version} {tolerance}"]
-    lines += [f"attribute {a}" for a in node_attributes(node)]
-    for position, array in enumerate(inputs):
-        word = "constant" if position in constants else "input"
-        lines.append(f"{word} " + save(f"{number}_in{position}.bin", np.asarray(array)))
-    for k, array in enumerate(results):
-        # The plugin may compute i64 in a narrower type; the model's own type is used.
-        array = array.astype(node.get_output_element_type(k).to_dtype())
-        lines.append("output " + save(f"{number}_out{k}.bin", array))
-    index.append("\n".join(lines))
-
-
-def attempt(*arguments, **named):
-    try:
-        case(*arguments, **named)
-    except Exception as error:  # The plugin itself lacks this case: report it, and let the C++ side count.
-        print(f"no judgement on {arguments[0]}: {str(error).splitlines()[0][:150]}", file=sys.stderr)
+from oracle_cases_regions import GROUPS
+from oracle_recorder import F, OUT, attempt, case, core, f, i, index, raw, rng
 
 
 def unary():
@@ -380,11 +303,6 @@ def detections():
             lambda a, b, c, d, e: opset9.non_max_suppression(a, b, c, d, e, box_encoding="corner", sort_result_descending=True), constants=(2, 3, 4))
 
 
-def raw(opset, name, inputs, attributes):
-    from openvino.utils.node_factory import NodeFactory
-    return NodeFactory(opset).create(name, [i.output(0) for i in inputs], attributes)
-
-
 def recurrent():
     for direction in ["forward", "reverse", "bidirectional"]:
         d = 2 if direction == "bidirectional" else 1
@@ -448,7 +366,33 @@ def single_shot():
     attempt("reorg yolo", [f(2, 8, 4, 6)], lambda a: __import__("openvino").opset2.reorg_yolo(a, [2]))
 
 
-for group in [unary, binary, convolution, pooling, shapes, gathers, reductions, normalisations, resizes, colours, detections, recurrent, sampled, single_shot]:
+def small_floats():
+    """Conversions from all codes of the real types of 4 and 8 bits, and to them; NumPy has no such types."""
+    # The plugin rounds to f16 on its way to f8e5m2, so all of these are f16. Beyond a type's range its kernels differ among themselves.
+    values = np.concatenate([f(60, low=-7, high=7), f(40, low=-440, high=440), f(20, low=-1e-2, high=1e-2), np.array([0, -0.0, 448, 0.25, 2.5, 3.5, 5, -5], F)])
+    values = values.astype(np.float16).astype(F)
+    for kind in [ov.Type.f8e4m3, ov.Type.f8e5m2, ov.Type.f8e8m0, ov.Type.f4e2m1, ov.Type.nf4]:
+        name, short = kind.to_string(), {"nfloat4": "nf4"}.get(kind.to_string(), kind.to_string())
+        few = short in ("f4e2m1", "nf4")
+        codes = np.array([i * 2 | (i * 2 + 1) << 4 for i in range(8)] if few else range(256), np.uint8)
+        count = 16 if few else 256
+        coded = ov.Tensor(kind, [count])
+        coded.data[:] = codes.view(coded.data.dtype).reshape(coded.data.shape)
+        for label, given, shape, source, target in (("from", coded, [count], kind, ov.Type.f32), ("to", values, list(values.shape), ov.Type.f32, kind)):
+            parameter = opset1.parameter(shape, source)
+            compiled = core.compile_model(ov.Model([opset1.convert(parameter, target)], [parameter], "m"), "CPU")
+            request = compiled.create_infer_request()
+            request.infer([given])
+            made = request.get_output_tensor()
+            number, lines = len(index), [f"case convert {label} {short}", "node Convert 1 1e-6", f"attribute destination_type={short if label == 'to' else 'f32'}"]
+            for word, tensor, type_name in (("input", given, "f32" if label == "to" else short), ("output", made, short if label == "to" else "f32")):
+                data = np.asarray(tensor.data if isinstance(tensor, ov.Tensor) else tensor)
+                data.tofile(os.path.join(OUT, f"{number}_{word}.bin"))
+                lines.append(f"{word} {type_name} {','.join(map(str, shape))} {number}_{word}.bin")
+            index.append("\n".join(lines))
+
+
+for group in [*GROUPS, small_floats, unary, binary, convolution, pooling, shapes, gathers, reductions, normalisations, resizes, colours, detections, recurrent, sampled, single_shot]:
     group()
 with open(os.path.join(OUT, "index.txt"), "w") as out:
     out.write("\n".join(index) + "\n")

@@ -226,6 +226,53 @@ void evaluate_adaptive_avg(const Node&, std::span<const Tensor> inputs, std::spa
     y.commit();
   });
 }
+
+void infer_adaptive_max(Node& node) {
+  const ElementType index = node.get_attributes().get_type("index_element_type");
+  if (index != ElementType::kI32 && index != ElementType::kI64)
+    fail("attribute 'index_element_type': expected i32 or i64, found " + std::string(name(index)));
+  const PartialShape shape = adaptive_shape(node);
+  set_output(node, 0, shape);
+  node.set_output_type(1, index, shape);
+}
+
+void evaluate_adaptive_max(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
+  const Spatial3 s = spatial3(std::vector<WindowAxis>(in.size() - 2), in, out, 2);
+  const std::size_t in_plane = extent_product(in, 2, in.size());
+  if (in_plane == 0 && outputs[0].element_count() > 0)
+    fail("the data " + to_string(in) + " has no places to take a maximum of");
+  dispatch_compute(inputs[0].element_type(), [&](auto zero) {
+    using T = decltype(zero);
+    const Read<T> x(inputs[0]);
+    Write<T> y(outputs[0]);
+    Write<std::int64_t> places(outputs[1]);
+    std::size_t at = 0;
+    for (std::size_t p = 0; p < in[0] * in[1] && y.size() > 0; ++p) {
+      for (std::size_t o = 0; o < s.out[0] * s.out[1] * s.out[2]; ++o, ++at) {
+        const std::size_t index[3] = {o / s.out[2] / s.out[1], o / s.out[2] % s.out[1], o % s.out[2]};
+        std::size_t first[3], last[3];
+        for (int a = 0; a < 3; ++a) {
+          first[a] = index[a] * s.in[a] / s.out[a];
+          last[a] = ((index[a] + 1) * s.in[a] + s.out[a] - 1) / s.out[a];
+        }
+        std::size_t best = (first[0] * s.in[1] + first[1]) * s.in[2] + first[2];
+        for (std::size_t z = first[0]; z < last[0]; ++z) {
+          for (std::size_t r = first[1]; r < last[1]; ++r) {
+            for (std::size_t c = first[2]; c < last[2]; ++c) {
+              const std::size_t place = (z * s.in[1] + r) * s.in[2] + c;
+              if (x[p * in_plane + place] > x[p * in_plane + best]) best = place;
+            }
+          }
+        }
+        y[at] = x[p * in_plane + best];
+        places[at] = static_cast<std::int64_t>(best);
+      }
+    }
+    y.commit();
+    places.commit();
+  });
+}
 }  // namespace
 
 void add_pooling_rows(OperationTable& table) {
@@ -262,6 +309,10 @@ void add_pooling_rows(OperationTable& table) {
       .flag("exclude-pad");
   table.add("AdaptiveAvgPool", 8, 2, 2, infer_adaptive_avg, evaluate_adaptive_avg,
             "Means over windows that divide the data into a given shape.");
+  table
+      .add("AdaptiveMaxPool", 8, 2, 2, infer_adaptive_max, evaluate_adaptive_max,
+           "Maxima over windows that divide the data into a given shape, and their places.")
+      .type("index_element_type", ElementType::kI64);
 }
 
 }  // namespace v1

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/small_floats.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
 
 namespace tenon {
@@ -67,6 +68,58 @@ void evaluate_fake_quantize(const Node& node, std::span<const Tensor> inputs, st
     y.commit();
   });
 }
+
+// --- FakeConvert: data, scale [, shift]; what a type of 8 bits would leave of data * scale - shift ----------------------
+
+void infer_fake_convert(Node& node) {
+  common_type(node, 0, node.get_input_size());
+  require_real(node, 0);
+  const PartialShape& data = node.get_input_partial_shape(0);
+  for (std::size_t i = 1; i < node.get_input_size(); ++i) {
+    const PartialShape both = broadcast_shapes(data, node.get_input_partial_shape(i), "numpy");
+    if (data.rank().is_static() && both.rank().is_static() && both.size() != data.size())
+      fail("input " + std::to_string(i) + " of shape " + node.get_input_partial_shape(i).to_string() +
+           " is larger than the data " + data.to_string());
+  }
+  infer_same(node);
+}
+
+void evaluate_fake_convert(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& shape = inputs[0].shape();
+  const bool is_wide = node.get_attributes().get_string("destination_type") == "f8e5m2";
+  const ElementType type = is_wide ? ElementType::kF8E5M2 : ElementType::kF8E4M3;
+  std::vector<std::size_t> steps[2];
+  std::vector<float> values[2] = {to_vector<float>(inputs[1]), {0.0f}};
+  if (inputs.size() > 2) values[1] = to_vector<float>(inputs[2]);
+  for (std::size_t k = 0; k < 2; ++k) {
+    steps[k].assign(shape.size(), 0);
+    if (k + 1 >= inputs.size()) continue;
+    const Shape& own = inputs[k + 1].shape();
+    if (own.size() > shape.size())
+      fail("input " + std::to_string(k + 1) + " of shape " + to_string(own) + " is larger than the data " +
+           to_string(shape));
+    const auto strides = element_strides(own);
+    for (std::size_t axis = 0; axis < own.size(); ++axis) {
+      const std::size_t at = axis + shape.size() - own.size();
+      if (own[axis] != 1 && own[axis] != shape[at])
+        fail("input " + std::to_string(k + 1) + " of shape " + to_string(own) + " does not broadcast to " +
+             to_string(shape));
+      if (own[axis] != 1) steps[k][at] = strides[axis];
+    }
+  }
+  const Read<float> x(inputs[0]);
+  Write<float> y(outputs[0]);
+  std::vector<std::size_t> index(shape.size(), 0);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    std::size_t at[2] = {0, 0};
+    for (std::size_t axis = 0; axis < shape.size(); ++axis)
+      for (std::size_t k = 0; k < 2; ++k) at[k] += index[axis] * steps[k][axis];
+    const float scale = values[0][at[0]], shift = values[1][at[1]];
+    y[i] = (small_float_value(type, small_float_code(type, x[i] * scale - shift)) + shift) / scale;
+    advance(index, shape);
+  }
+  y.commit();
+}
 }  // namespace
 
 void add_quantisation_rows(OperationTable& table) {
@@ -75,6 +128,10 @@ void add_quantisation_rows(OperationTable& table) {
            "Rounds to a number of levels between limits and maps to output limits.")
       .integer("levels")
       .text("auto_broadcast", "numpy", {"numpy", "none"});
+  table
+      .add("FakeConvert", 13, 2, 3, infer_fake_convert, evaluate_fake_convert,
+           "What a real type of 8 bits would leave of scaled values.")
+      .text("destination_type", "f8e4m3", {"f8e4m3", "f8e5m2"});
 }
 
 }  // namespace v1

@@ -320,6 +320,60 @@ void evaluate_col2im(const Node& node, std::span<const Tensor> inputs, std::span
   result.commit();
 }
 
+// --- ROIAlignRotated: regions [n, 5] of centre, width, height and angle -------------------------------------------------
+
+void infer_rotated(Node& node) {
+  infer_roi_align(node);
+  const PartialShape& rois = node.get_input_partial_shape(1);
+  if (rois.rank().is_static() && !rois[1].compatible(5))
+    fail("regions " + rois.to_string() + ": expected centre, width, height and angle of each");
+}
+
+void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Attributes& attributes = node.get_attributes();
+  const double scale = attributes.get_double("spatial_scale"), turn = attributes.get_bool("clockwise_mode") ? 1 : -1;
+  const std::int64_t ratio = attributes.get_int("sampling_ratio");
+  const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
+  const auto height = static_cast<std::int64_t>(in[2]), width = static_cast<std::int64_t>(in[3]);
+  const Read<float> data(inputs[0]);
+  const Read<double> rois(inputs[1]);
+  const auto batches = to_vector<std::int64_t>(inputs[2]);
+  Write<float> result(outputs[0]);
+  for (std::size_t roi = 0; roi < out[0]; ++roi) {
+    if (batches[roi] < 0 || batches[roi] >= static_cast<std::int64_t>(in[0]))
+      fail("batch index " + std::to_string(batches[roi]) + " of region " + std::to_string(roi) + " is out of range");
+    const double* box = rois.data() + roi * 5;
+    const double x0 = box[0] * scale - 0.5, y0 = box[1] * scale - 0.5, w = box[2] * scale, h = box[3] * scale;
+    const double c = std::cos(turn * box[4]), s = std::sin(turn * box[4]);
+    const double bin_w = w / static_cast<double>(out[3]), bin_h = h / static_cast<double>(out[2]);
+    if (!std::isfinite(bin_h + bin_w + c + s)) fail("region " + std::to_string(roi) + " is not finite");
+    const auto grid = [&](double bin) {
+      return ratio > 0 ? ratio : static_cast<std::int64_t>(std::clamp(std::ceil(bin), 1.0, kMaxSamples));
+    };
+    const std::int64_t rows = grid(bin_h), columns = grid(bin_w);
+    for (std::size_t p = 0; p < out[2] * out[3]; ++p) {
+      std::vector<Corners> samples;
+      for (std::int64_t i = 0; i < rows * columns; ++i) {
+        const auto place = [](std::size_t cell, std::int64_t sample, std::int64_t count) {
+          return static_cast<double>(cell) + (static_cast<double>(sample) + 0.5) / static_cast<double>(count);
+        };
+        const double v = place(p / out[3], i / columns, rows) * bin_h - h / 2;
+        const double u = place(p % out[3], i % columns, columns) * bin_w - w / 2;
+        samples.push_back(roi_corners(y0 + v * c + u * s, x0 + u * c - v * s, height, width));
+      }
+      for (std::size_t channel = 0; channel < out[1]; ++channel) {
+        const float* plane = data.data() + (static_cast<std::size_t>(batches[roi]) * in[1] + channel) * in[2] * in[3];
+        double sum = 0;
+        for (const Corners& corners : samples)
+          for (int i = 0; i < 4; ++i) sum += corners.weight[i] * static_cast<double>(plane[corners.at[i]]);
+        result[(roi * out[1] + channel) * out[2] * out[3] + p] =
+            static_cast<float>(sum / static_cast<double>(samples.size()));
+      }
+    }
+  }
+  result.commit();
+}
+
 const std::vector<std::string> kAutoPads{"explicit", "same_upper", "same_lower", "valid"};
 }  // namespace
 
@@ -336,6 +390,14 @@ void add_sampling_rows(OperationTable& table) {
   };
   add_roi(3);
   add_roi(9);
+  table
+      .add("ROIAlignRotated", 15, 3, 3, infer_rotated, evaluate_rotated,
+           "Rotated regions of a feature map pooled to one extent, read between pixels.")
+      .integer("pooled_h")
+      .integer("pooled_w")
+      .integer("sampling_ratio")
+      .real("spatial_scale")
+      .flag("clockwise_mode");
   const auto add_deformable = [&](unsigned opset) {
     auto row = table.add("DeformableConvolution", opset, 3, opset >= 8 ? 4 : 3, infer_deformable, evaluate_deformable,
                          "A convolution whose taps are moved by offsets.");

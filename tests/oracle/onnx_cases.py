@@ -27,7 +27,8 @@ def case(name, nodes, inputs, constants=None, opset=21, outputs=("y",), sparse=(
 
 def node(kind, inputs, outputs="y", **attributes):
     split = lambda names: names.split() if isinstance(names, str) else names
-    return helper.make_node(kind, [n if n != "-" else "" for n in split(inputs)], split(outputs), **attributes)
+    return helper.make_node(kind, [n if n != "-" else "" for n in split(inputs)], [n if n != "-" else "" for n in split(outputs)],
+                            **attributes)
 
 
 def reals(*shape, scale=1.0):
@@ -134,6 +135,248 @@ def forms():
          {"x": np.array([[1, 2]], np.float32)})
 
 
+def fused(kind, inputs, outputs="y", **attributes):
+    return node(kind, inputs, outputs, domain="com.microsoft", **attributes)
+
+
+def sequences():
+    x = {"x": reals(3, 6)}
+    half, one = {"n": np.int64(2)}, {"p": np.int64(-1)}
+    parts = node("SplitToSequence", "x n", "s", axis=1)
+    for new in (0, 1):
+        for axis in (0, 1, -1):
+            case(f"sequence_split_and_concat_new{new}_axis{axis}", [parts, node("ConcatFromSequence", "s", axis=axis, new_axis=new)], x, half)
+            case(f"sequence_of_open_length_new{new}_axis{axis}",
+                 [node("SplitToSequence", "x", "s", axis=1), node("ConcatFromSequence", "s", axis=axis, new_axis=new)], x, is_open=True)
+    case("sequence_unbind", [node("SplitToSequence", "x", "s", axis=0, keepdims=0), node("SequenceAt", "s p")], x, one)
+    case("sequence_at_any_place", [node("SplitToSequence", "x", "s", axis=0, keepdims=0), node("SequenceAt", "s p")], x | {"p": np.array(1)})
+    case("sequence_split_sizes", [node("SplitToSequence", "x n", "s", axis=1), node("SequenceAt", "s p")], x,
+         {"n": np.array([1, 3, 2], np.int64)} | one)
+    case("sequence_insert_erase_length",
+         [node("SequenceConstruct", "x a", "s"), node("SequenceInsert", "s b p", "t"), node("SequenceErase", "t q", "u"),
+          node("SequenceLength", "u", "n"), node("ConcatFromSequence", "u", axis=0)],
+         x | {"a": reals(1, 6), "b": reals(2, 6)}, {"p": np.int64(0), "q": np.int64(1)}, outputs=("y", "n"))
+    body = helper.make_graph([helper.make_node("Mul", ["e", "e"], ["g"])], "body", [helper.make_tensor_value_info("e", TensorProto.FLOAT, None)],
+                             [helper.make_tensor_value_info("g", TensorProto.FLOAT, None)])
+    case("sequence_map", [parts, node("SequenceMap", "s", "t", body=body), node("ConcatFromSequence", "t", axis=1)], x, half)
+    typed = lambda name, kind, shape: helper.make_tensor_value_info(name, kind, shape)
+    listed = helper.make_tensor_sequence_value_info
+    grow = helper.make_graph(
+        [node("Cast", "i", "f", to=TensorProto.FLOAT), node("Add", "x f", "e"), node("SequenceInsert", "si e", "so"), node("Identity", "c", "co")],
+        "grow", [typed("i", TensorProto.INT64, []), typed("c", TensorProto.BOOL, []), listed("si", TensorProto.FLOAT, None)],
+        [typed("co", TensorProto.BOOL, []), listed("so", TensorProto.FLOAT, None)])
+    for label, first in (("nothing", [node("SequenceEmpty", "", "s")]), ("one", [node("SequenceConstruct", "x", "s")])):
+        case(f"sequence_grown_by_a_loop_from_{label}",
+             first + [node("Loop", "m - s", "t", body=grow), node("ConcatFromSequence", "t", axis=1, new_axis=1), node("SequenceLength", "t", "n")],
+             x | {"m": np.array(4)}, outputs=("y", "n"))
+    branch = lambda name, kind: helper.make_graph([node(kind, "x", f"{name}_a"), node("SequenceConstruct", f"{name}_a x", name)], name, [],
+                                                  [listed(name, TensorProto.FLOAT, None)])
+    case("sequence_of_branches", [node("If", "c", "s", then_branch=branch("t", "Neg"), else_branch=branch("e", "Abs")),
+                                  node("ConcatFromSequence", "s", axis=0)], x | {"c": np.array(False)})
+    case("optional_values", [node("Optional", "x", "o"), node("OptionalHasElement", "o", "h"), node("OptionalGetElement", "o", "y")], x, opset=18,
+         outputs=("y", "h"))
+
+
+def standard_attention():
+    batch, queries, keys, size = 2, 5, 7, 8
+    flat = lambda n, heads: reals(batch, n, heads * size)
+    tall = lambda n, heads: reals(batch, heads, n, size)
+    outputs = ("y", "pk", "pv", "qk")
+    for label, heads, attributes in (
+            ("plain", 4, {}), ("groups", 2, {}), ("one_group", 1, {}), ("causal", 4, dict(is_causal=1)), ("scaled", 4, dict(scale=0.2)),
+            ("softcap", 4, dict(softcap=0.7)), ("groups_causal_softcap", 2, dict(is_causal=1, softcap=2.0))):
+        inputs = {"q": flat(queries, 4), "k": flat(keys, heads), "v": flat(keys, heads)}
+        case(f"attention_flat_{label}", [node("Attention", "q k v", q_num_heads=4, kv_num_heads=heads, **attributes)], inputs, opset=23)
+        inputs = {"q": tall(queries, 4), "k": tall(keys, heads), "v": tall(keys, heads)}
+        case(f"attention_tall_{label}", [node("Attention", "q k v", **attributes)], inputs, opset=23)
+    masks = {"numbers": reals(queries, keys), "bools": RANDOM.random((queries, keys)) > 0.3, "heads": reals(batch, 4, queries, keys)}
+    masks["bools"][:, 0] = True
+    for label, mask in masks.items():
+        for causal in (0, 1):
+            inputs = {"q": tall(queries, 4), "k": tall(keys, 2), "v": tall(keys, 2), "m": mask}
+            case(f"attention_mask_{label}_causal{causal}", [node("Attention", "q k v m", is_causal=causal)], inputs, opset=23)
+    past = {"pk0": tall(3, 2), "pv0": tall(3, 2)}
+    inputs = {"q": flat(queries, 4), "k": flat(keys, 2), "v": flat(keys, 2)} | past
+    case("attention_past", [node("Attention", "q k v - pk0 pv0", "y pk pv", q_num_heads=4, kv_num_heads=2)], inputs, opset=23,
+         outputs=outputs[:3])
+    case("attention_past_of_any_size", [node("Attention", "q k v - pk0 pv0", "y pk pv", q_num_heads=4, kv_num_heads=2)], inputs, opset=23,
+         outputs=outputs[:3], is_open=True)
+    case("attention_past_masked", [node("Attention", "q k v m pk0 pv0", "y pk pv", q_num_heads=4, kv_num_heads=2)],
+         inputs | {"m": reals(queries, keys + 3)}, opset=23, outputs=outputs[:3])
+    for mode in range(4):
+        case(f"attention_scores_{mode}", [node("Attention", "q k v m", "y - - qk", qk_matmul_output_mode=mode, softcap=1.5)],
+             {"q": tall(queries, 2), "k": tall(keys, 2), "v": tall(keys, 2), "m": reals(queries, keys)}, opset=23, outputs=("y", "qk"))
+    for interleaved in (0, 1):
+        angles = RANDOM.uniform(-3, 3, (20, size // 2))
+        caches = {"c": np.cos(angles).astype(np.float32), "s": np.sin(angles).astype(np.float32)}
+        case(f"rotary_positions_interleaved{interleaved}", [node("RotaryEmbedding", "x c s p", interleaved=interleaved)],
+             {"x": tall(5, 3), "p": RANDOM.integers(0, 20, (batch, 5))}, caches, opset=23)
+        case(f"rotary_flat_interleaved{interleaved}", [node("RotaryEmbedding", "x c s p", interleaved=interleaved, num_heads=3)],
+             {"x": flat(5, 3), "p": RANDOM.integers(0, 20, (batch, 5))}, caches, opset=23)
+        part = {"c": np.cos(angles[:, :2]).astype(np.float32), "s": np.sin(angles[:, :2]).astype(np.float32)}
+        case(f"rotary_part_interleaved{interleaved}",
+             [node("RotaryEmbedding", "x c s p", interleaved=interleaved, rotary_embedding_dim=4)],
+             {"x": tall(5, 3), "p": RANDOM.integers(0, 20, (batch, 5))}, part, opset=23)
+        own = {name: table[:10].reshape(batch, 5, 4) for name, table in caches.items()}
+        case(f"rotary_own_tables_interleaved{interleaved}", [node("RotaryEmbedding", "x c s", interleaved=interleaved)],
+             {"x": tall(5, 3)}, own, opset=23)
+    case("rms_normalization", [node("RMSNormalization", "x w", epsilon=1e-4)], {"x": reals(2, 3, 8)}, {"w": reals(8)}, opset=23)
+    for mode in ("linear", "circular"):
+        first = np.array([1, 4] if mode == "linear" else [5, 2], np.int64)
+        case(f"tensor_scatter_{mode}", [node("TensorScatter", "x u i", mode=mode)],
+             {"x": tall(7, 2), "u": tall(3, 2), "i": first}, opset=24)
+    regions = np.array([[0, 1, 2, 9, 8], [1, 4, 0, 13, 15]], np.float32)
+    case("max_roi_pool", [node("MaxRoiPool", "x r", pooled_shape=[3, 2], spatial_scale=0.5)], {"x": reals(2, 3, 8, 8), "r": regions}, opset=17)
+    masked = np.array([[0, 0, -np.inf], [-np.inf] * 3], np.float32)
+    case("attention_of_nothing_with_scores", [node("Attention", "q k v m", "y - - qk", qk_matmul_output_mode=3)],
+         {"q": tall(2, 2), "k": tall(3, 2), "v": tall(3, 2), "m": masked}, opset=23, outputs=("y", "qk"))
+    case("swish", [node("Swish", "x", alpha=1.3)], {"x": reals(3, 4)}, opset=24)
+
+
+def microsoft_attention():
+    batch, heads, size, hidden = 2, 4, 8, 32
+    three = {"q": reals(batch, 5, hidden), "k": reals(batch, 6, hidden), "v": reals(batch, 6, hidden)}
+    multi = dict(num_heads=heads)
+    case("mha_plain", [fused("MultiHeadAttention", "q k v", **multi)], three, microsoft=True)
+    case("mha_bias", [fused("MultiHeadAttention", "q k v b", **multi)], three, {"b": reals(3 * hidden)}, microsoft=True)
+    case("mha_padding", [fused("MultiHeadAttention", "q k v - m", **multi)], three | {"m": np.array([[1] * 6, [1] * 4 + [0] * 2], np.int32)},
+         microsoft=True)
+    case("mha_added", [fused("MultiHeadAttention", "q k v - - a", **multi)], three | {"a": reals(1, heads, 5, 6)}, microsoft=True)
+    case("mha_past", [fused("MultiHeadAttention", "q k v - - - pk pv", "y nk nv", **multi)],
+         {"q": reals(batch, 2, hidden), "k": reals(batch, 2, hidden), "v": reals(batch, 2, hidden), "pk": reals(batch, heads, 3, size),
+          "pv": reals(batch, heads, 3, size)}, outputs=("y", "nk", "nv"), microsoft=True)
+    case("mha_causal", [fused("MultiHeadAttention", "q k v", unidirectional=1, **multi)],
+         {n: reals(batch, 5, hidden) for n in "qkv"}, microsoft=True)
+    weights = {"w": reals(24, 3 * hidden, scale=0.3), "b": reals(3 * hidden)}
+    x = {"x": reals(batch, 5, 24)}
+    case("ms_attention", [fused("Attention", "x w b", **multi)], x, weights, microsoft=True)
+    case("ms_attention_causal", [fused("Attention", "x w b", unidirectional=1, **multi)], x, weights, microsoft=True)
+    for label, mask in (("keys", np.array([[1] * 5, [1, 1, 1, 0, 0]], np.int32)), ("ends", np.array([5, 3], np.int32)),
+                        ("ends_starts", np.array([5, 4, 1, 0], np.int32)),
+                        ("queries", np.tril(np.ones((batch, 5, 5), np.int32)))):
+        case(f"ms_attention_mask_{label}", [fused("Attention", "x w b m", **multi)], x | {"m": mask}, weights, microsoft=True)
+    case("ms_attention_past", [fused("Attention", "x w b - p", "y n", unidirectional=1, **multi)],
+         {"x": reals(batch, 2, 24), "p": reals(2, batch, heads, 3, size)}, weights, outputs=("y", "n"), microsoft=True)
+    angles = RANDOM.uniform(-3, 3, (16, size // 2))
+    tables = {"c": np.cos(angles).astype(np.float32), "s": np.sin(angles).astype(np.float32)}
+    for label, position in (("offset", np.array([3], np.int64)), ("each", RANDOM.integers(0, 16, (batch, 5)))):
+        for interleaved in (0, 1):
+            case(f"ms_rotary_{label}_interleaved{interleaved}", [fused("RotaryEmbedding", "x p c s", interleaved=interleaved)],
+                 {"x": reals(batch, 5, hidden), "p": position}, tables, microsoft=True)
+    outputs, size, hidden = ("y", "nk", "nv"), 16, 64
+    angles = RANDOM.uniform(-3, 3, (16, size // 2))
+    tables = {"c": np.cos(angles).astype(np.float32), "s": np.sin(angles).astype(np.float32)}
+    for kv in (4, 2, 1):
+        for label, queries, past, lengths in (("prompt", 5, 0, [4, 4]), ("ragged_prompt", 5, 0, [4, 2]), ("step", 1, 6, [6, 6])):
+            rows = lambda n, count: reals(batch, n, count * size)
+            inputs = {"q": rows(queries, heads), "k": rows(queries, kv), "v": rows(queries, kv), "pk": reals(batch, kv, past, size),
+                      "pv": reals(batch, kv, past, size), "l": np.array(lengths, np.int32), "t": np.array(queries + past, np.int32)}
+            for rotary in (0, 1):
+                names = "q k v pk pv l t" + (" c s" if rotary else "")
+                # What ONNX Runtime computes for padded queries is nobody's business.
+                shown = outputs if label != "ragged_prompt" else ("first",)
+                cut = [] if label != "ragged_prompt" else [node("Slice", "y from to", "first")]
+                case(f"gqa_{kv}_{label}_rotary{rotary}",
+                     [fused("GroupQueryAttention", names, outputs, num_heads=heads, kv_num_heads=kv, do_rotary=rotary)] + cut, inputs,
+                     tables | ({"from": np.array([0, 0], np.int64), "to": np.array([2, 3], np.int64)} if cut else {}),
+                     outputs=shown, microsoft=True)
+    step = {"q": reals(1, 1, hidden), "k": reals(1, 1, 2 * size), "v": reals(1, 1, 2 * size), "pk": reals(1, 2, 6, size),
+            "pv": reals(1, 2, 6, size), "l": np.array([6], np.int32), "t": np.array(7, np.int32)}
+    for label, attributes in (("window", dict(local_window_size=3)), ("softcap", dict(softcap=1.5)), ("scale", dict(scale=0.3)),
+                              ("smooth", dict(smooth_softmax=1))):
+        case(f"gqa_{label}", [fused("GroupQueryAttention", "q k v pk pv l t", outputs, num_heads=heads, kv_num_heads=2, **attributes)],
+             step, outputs=outputs, microsoft=True)
+    case("gqa_of_any_size", [fused("GroupQueryAttention", "q k v pk pv l t c s", outputs, num_heads=heads, kv_num_heads=2, do_rotary=1)],
+         step, tables, outputs=outputs, microsoft=True, is_open=False)
+    packed = {n: v for n, v in step.items() if n not in "kv"} | {"q": reals(1, 1, hidden + 4 * size)}
+    case("gqa_packed", [fused("GroupQueryAttention", "q - - pk pv l t", outputs, num_heads=heads, kv_num_heads=2)], packed,
+         outputs=outputs, microsoft=True)
+
+
+def microsoft_layers():
+    x, bias = reals(2, 3, 8, scale=2), reals(8)
+    for kind in ("Gelu", "QuickGelu", "FastGelu"):
+        case(f"ms_{kind}", [fused(kind, "x")], {"x": x}, microsoft=True)
+    case("ms_QuickGelu_alpha", [fused("QuickGelu", "x", alpha=0.9)], {"x": x}, microsoft=True)
+    case("ms_BiasGelu", [fused("BiasGelu", "x b")], {"x": x}, {"b": bias}, microsoft=True)
+    case("ms_FastGelu_bias", [fused("FastGelu", "x b")], {"x": x}, {"b": bias}, microsoft=True)
+    own = {"g": reals(8), "e": reals(8), "b": bias}
+    case("skip_layer_norm", [fused("SkipLayerNormalization", "x s g e b", "y - - sum")], {"x": x, "s": reals(2, 3, 8)}, own,
+         outputs=("y", "sum"), microsoft=True)
+    case("skip_layer_norm_short", [fused("SkipLayerNormalization", "x s g", epsilon=1e-3)], {"x": x, "s": reals(2, 3, 8)}, own, microsoft=True)
+    case("skip_rms_norm", [fused("SkipSimplifiedLayerNormalization", "x s g b", "y - - sum", epsilon=1e-5)], {"x": x, "s": reals(2, 3, 8)},
+         own, outputs=("y", "sum"), microsoft=True)
+    case("simplified_layer_norm", [node("SimplifiedLayerNormalization", "x g", epsilon=1e-5)], {"x": x}, own, opset=17)
+    case("embed_layer_norm", [fused("EmbedLayerNormalization", "i t w p u g e", "y -")],
+         {"i": RANDOM.integers(0, 9, (2, 3)).astype(np.int32), "t": RANDOM.integers(0, 2, (2, 3)).astype(np.int32)},
+         {"w": reals(9, 8), "p": reals(5, 8), "u": reals(2, 8)} | own, microsoft=True)
+    for a, b in ((0, 0), (1, 0), (0, 1), (1, 1)):
+        case(f"fused_matmul_{a}{b}", [fused("FusedMatMul", "a b", transA=a, transB=b, alpha=0.7)],
+             {"a": reals(2, 5, 4) if a else reals(2, 4, 5), "b": reals(2, 6, 5) if b else reals(2, 5, 6)}, microsoft=True)
+    case("fused_matmul_rows_outside", [fused("FusedMatMul", "a b", transBatchA=1, transBatchB=1)],
+         {"a": reals(4, 2, 5), "b": reals(5, 2, 6)}, microsoft=True)
+    convolution = {"w": reals(4, 3, 3, 3, scale=0.4), "b": reals(4)}
+    picture = {"x": reals(1, 3, 7, 7)}
+    for name, parameters in (("Relu", []), ("LeakyRelu", [0.2]), ("Clip", [-0.5, 0.8]), ("HardSigmoid", [0.3, 0.4]), ("Tanh", []), ("Sigmoid", [])):
+        extra = dict(activation_params=parameters) if parameters else {}
+        case(f"fused_conv_{name}", [fused("FusedConv", "x w b", activation=name, pads=[1, 1, 1, 1], **extra)], picture, convolution, microsoft=True)
+    case("fused_conv_sum", [fused("FusedConv", "x w b z", activation="Relu", pads=[1, 1, 1, 1])], picture | {"z": reals(1, 4, 7, 7)},
+         convolution, microsoft=True)
+    case("fused_gemm", [fused("FusedGemm", "a b c", activation="LeakyRelu", activation_alpha=0.2, transB=1)],
+         {"a": reals(3, 4)}, {"b": reals(5, 4), "c": reals(5)}, microsoft=True)
+
+
+def few_bits():
+    rows, width = 6, 64
+    for bits, block, k in ((4, 16, width), (4, 32, 96), (4, 32, 80), (8, 16, width)):
+        blocks = -(-k // block)
+        packed = RANDOM.integers(0, 256, (rows, blocks, block * bits // 8)).astype(np.uint8)
+        constants = {"b": packed, "s": np.abs(reals(rows, blocks, scale=0.1)), "f": reals(rows),
+                     "z": RANDOM.integers(0, 256, (rows, -(-blocks * bits // 8))).astype(np.uint8), "r": reals(rows, blocks, scale=3) + 8}
+        for label, names in (("plain", "a b s"), ("zeros", "a b s z"), ("bias", "a b s - - f"), ("real_zeros", "a b s r")):
+            if label == "real_zeros" and bits == 8:
+                continue
+            case(f"matmul_{bits}_bits_blocks_of_{block}_of_{k}_{label}",
+                 [fused("MatMulNBits", names, K=k, N=rows, bits=bits, block_size=block)], {"a": reals(2, 3, k)}, constants, microsoft=True)
+
+    words = RANDOM.integers(0, 256, (7, 16)).astype(np.uint8)
+    own = {"d": words, "s": np.abs(reals(7, 2, scale=0.1)), "z": RANDOM.integers(0, 256, (7, 1)).astype(np.uint8)}
+    index = {"i": np.array([[0, 6, 3], [2, 2, 1]], np.int64)}
+    for label, names in (("plain", "d i s"), ("zeros", "d i s z")):
+        case(f"gather_4_bits_{label}", [fused("GatherBlockQuantized", names, bits=4, block_size=16, gather_axis=0, quantize_axis=1)], index, own,
+             microsoft=True)
+    case("gather_8_bits", [fused("GatherBlockQuantized", "d i s", bits=8, block_size=16, gather_axis=0, quantize_axis=1)], index,
+         own | {"s": own["s"][:, :1]}, microsoft=True)
+
+
+def eight_bits():
+    for kind, low, high in ((np.uint8, 0, 256), (np.int8, -128, 128)):
+        numbers = lambda *shape: RANDOM.integers(low, high, shape).astype(kind)
+        label = np.dtype(kind).name
+        scales = {"s": np.float32(0.0517), "t": np.float32(0.03113), "r": np.float32(0.0709), "z": kind(3), "o": kind(100), "p": kind(17)}
+        pair = {"a": numbers(2, 3, 4), "b": numbers(3, 4)}
+        for name in ("QLinearAdd", "QLinearMul"):
+            case(f"{name}_{label}", [fused(name, "a s z b t o r p")], pair, scales, microsoft=True)
+        for name in ("QLinearSigmoid", "QLinearLeakyRelu"):
+            own = scales | {"r": np.float32(1 / 256 if name == "QLinearSigmoid" else 0.07), "p": kind(low if name == "QLinearSigmoid" else 17)}
+            case(f"{name}_{label}", [fused(name, "a s z r p")], {"a": numbers(2, 3, 4)}, own, microsoft=True)
+        for last in (0, 1):
+            case(f"QLinearGlobalAveragePool_{label}_last{last}", [fused("QLinearGlobalAveragePool", "a s z t p", channels_last=last)],
+                 {"a": numbers(1, 3, 5, 7)}, scales, microsoft=True)
+        case(f"QLinearConcat_{label}", [fused("QLinearConcat", "r p a s z b t o", axis=1)], {"a": numbers(2, 3), "b": numbers(2, 5)}, scales,
+             microsoft=True)
+        case(f"MatMulIntegerToFloat_{label}", [fused("MatMulIntegerToFloat", "a b s t z o f")], {"a": numbers(3, 4), "b": numbers(4, 5)},
+             scales | {"f": reals(5)}, microsoft=True)
+        case(f"DynamicQuantizeMatMul_{label}", [fused("DynamicQuantizeMatMul", "a b s z f")], {"a": reals(3, 4)},
+             {"b": numbers(4, 5), "s": np.float32(0.02), "z": kind(3), "f": reals(5)}, microsoft=True)
+        case(f"NhwcMaxPool_{label}", [fused("NhwcMaxPool", "a", kernel_shape=[2, 3], strides=[2, 1], pads=[0, 1, 0, 1])],
+             {"a": numbers(1, 6, 7, 5)}, microsoft=True)
+        case(f"QGemm_{label}", [fused("QGemm", "a s z b t o c r p", transB=1)], {"a": numbers(3, 4)},
+             scales | {"b": numbers(5, 4), "c": RANDOM.integers(-99, 99, 5).astype(np.int32), "r": np.float32(0.4)}, microsoft=True)
+        case(f"QLinearSoftmax_{label}", [fused("QLinearSoftmax", "a s z r p", axis=-1, opset=13)], {"a": numbers(2, 5)},
+             scales | {"r": np.float32(1 / 256), "p": kind(low)}, microsoft=True)
+
+
 def write(folder, nodes, inputs, constants, opset, outputs, sparse, microsoft, is_open):
     values = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), [None] * a.ndim if is_open and a.ndim > 1 else a.shape)
               for n, a in inputs.items()]
@@ -159,7 +402,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    for group in (resizes, quantisation, recurrences, forms):
+    for group in (resizes, quantisation, recurrences, forms, sequences, standard_attention, microsoft_attention, microsoft_layers, few_bits, eight_bits):
         group()
     shutil.rmtree(options.out, ignore_errors=True)
     failures = 0

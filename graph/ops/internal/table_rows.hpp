@@ -92,6 +92,13 @@ void add_recurrent_rows(OperationTable& table);
 void add_sampling_rows(OperationTable& table);
 void add_unique_rows(OperationTable& table);
 void add_ssd_rows(OperationTable& table);
+void add_signal_rows(OperationTable& table);
+void add_space_rows(OperationTable& table);
+void add_matrix_rows(OperationTable& table);
+void add_embedding_rows(OperationTable& table);
+void add_regions_rows(OperationTable& table);
+void add_nms_rows(OperationTable& table);
+void add_proposals_rows(OperationTable& table);
 void add_input_stage_rows(OperationTable& table);  // graph/input_stage
 
 namespace op {

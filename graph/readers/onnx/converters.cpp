@@ -21,6 +21,11 @@ const ConverterTable& converters() {
     add_pooling(all);
     add_normalization(all);
     add_linear(all);
+    add_attention(all);
+    add_microsoft(all);
+    add_sequences(all);
+    add_features(all);
+    add_training(all);
     add_quantization(all);
     add_resize(all);
     add_recurrent(all);

@@ -116,5 +116,48 @@ TEST(OnnxForms, RefusedFormsSayWhichFormTheyAreAndWhatToDo) {
   EXPECT_EQ(cropped.error().code(), Code::kInvalidArgument);
 }
 
+TEST(OnnxForms, SequencesAreWrittenOutForTheirElements) {
+  const auto with = [](auto change) {
+    Builder b;
+    b.input("x", {2, 3}).input("z", {2, 3}).output("y");
+    auto& at = b.initializer("at", {}, schema::TensorProto::INT64);
+    b.node("SequenceConstruct", {"x", "z"}, {"s"}, "list");
+    change(b, at);
+    return b;
+  };
+  const auto listed = with([](Builder& b, auto& at) {
+    at.add_int64_data(-1);
+    b.node("SequenceErase", {"s", "at"}, {"t"});
+    b.node("SequenceInsert", {"t", "z"}, {"y"});
+  });
+  const auto model = listed.read();
+  ASSERT_EQ(model->outputs().size(), 2u);
+  EXPECT_TRUE(model->output(1).get_names().count("y.1"));
+  const auto made =
+      evaluate(*model, {floats(std::vector<float>(6, 1), {2, 3}), floats(std::vector<float>(6, 2), {2, 3})});
+  EXPECT_EQ(values_of(made[1]), std::vector<float>(6, 2));
+  const auto outside = with([](Builder& b, auto& at) {
+    at.add_int64_data(2);
+    b.node("SequenceAt", {"s", "at"}, {"y"}, "taker");
+  });
+  EXPECT_THAT(outside.error().what(), AllOf(HasSubstr("taker"), HasSubstr("position 2"), HasSubstr("2 elements")));
+  const auto mistaken = with([](Builder& b, auto& at) {
+    at.add_int64_data(0);
+    b.node("Add", {"x", "s"}, {"y"}, "adder");
+  });
+  EXPECT_THAT(mistaken.error().what(), AllOf(HasSubstr("adder"), HasSubstr("input 1 is a sequence")));
+  const auto tensor = with([](Builder& b, auto& at) {
+    at.add_int64_data(0);
+    b.node("SequenceLength", {"x"}, {"y"}, "counter");
+  });
+  EXPECT_THAT(tensor.error().what(), AllOf(HasSubstr("counter"), HasSubstr("input 0 is a tensor")));
+  const auto huge = with([](Builder& b, auto& at) {
+    at.add_int64_data(1);
+    b.input("w", {std::int64_t{1} << 40});
+    b.node("SplitToSequence", {"w", "at"}, {"y"}, "splitter");
+  });
+  EXPECT_EQ(huge.error().code(), Code::kResourceExhausted);
+}
+
 }  // namespace
 }  // namespace tenon::onnx_test

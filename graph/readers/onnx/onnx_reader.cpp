@@ -9,7 +9,9 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <tenon/graph/limits.hpp>
+#include <tenon/graph/readers/onnx/internal/names.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
+#include <tenon/graph/readers/onnx/internal/sequence.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 namespace tenon {
@@ -41,35 +43,6 @@ const std::set<std::string, std::less<>>& model_info_keys() {
                                                           "embedded_processing", "input_dtype",
                                                           "multilabel",          "task_type"};
   return keys;
-}
-
-/// Collects the names that a graph reads from enclosing graphs.
-void find_free_names(const schema::GraphProto& graph, std::set<std::string>& free) {
-  std::unordered_set<std::string> own;
-  for (const auto& input : graph.input()) own.insert(input.name());
-  for (const auto& initializer : graph.initializer()) own.insert(initializer.name());
-  for (const auto& node : graph.node()) own.insert(node.output().begin(), node.output().end());
-  const auto read = [&](const std::string& name) {
-    if (!name.empty() && !own.count(name)) free.insert(name);
-  };
-  for (const auto& node : graph.node()) {
-    for (const auto& name : node.input()) read(name);
-    std::set<std::string> inner;
-    for (const auto& attribute : node.attribute()) {
-      if (attribute.has_g()) find_free_names(attribute.g(), inner);
-    }
-    for (const auto& name : inner) read(name);
-  }
-  for (const auto& output : graph.output()) read(output.name());
-}
-
-/// The names that a node reads through its subgraphs.
-std::set<std::string> inner_names(const schema::NodeProto& node) {
-  std::set<std::string> names;
-  for (const auto& attribute : node.attribute()) {
-    if (attribute.has_g()) find_free_names(attribute.g(), names);
-  }
-  return names;
 }
 
 using Values = std::unordered_map<std::string, Out>;
@@ -218,11 +191,15 @@ class OnnxReader {
         invalid("two inputs are named '" + input.name() + "'");
       }
       const std::string what = origin_ + ": input '" + input.name() + "'";
-      if (!input.type().has_tensor_type()) {
+      // An optional tensor is always given: a model's inputs all are.
+      const bool is_optional = input.type().has_optional_type() && input.type().optional_type().has_elem_type() &&
+                               input.type().optional_type().elem_type().has_tensor_type();
+      if (!input.type().has_tensor_type() && !is_optional) {
         throw Error(Code::kUnimplemented,
-                    what + " is a sequence, an optional or a map; models here take tensors: unpack it outside");
+                    what + " is a sequence or a map; models here take tensors: unpack it outside");
       }
-      const auto& type = input.type().tensor_type();
+      const auto& type =
+          is_optional ? input.type().optional_type().elem_type().tensor_type() : input.type().tensor_type();
       auto parameter =
           std::make_shared<op::v0::Parameter>(element_type_from_onnx(type.elem_type(), what), read_shape(type));
       parameter->set_friendly_name(input.name());
@@ -248,13 +225,36 @@ class OnnxReader {
     for (const auto& output : graph.output()) {
       const auto found = values.find(output.name());
       if (found == values.end()) invalid("output '" + output.name() + "' is computed by no node");
-      auto result = std::make_shared<op::v0::Result>(found->second);
-      // Named as in OpenVINO, so that IR written by either is the same.
-      result->set_friendly_name(output.name() + "/sink_port_0");
-      results.push_back(std::move(result));
+      if (const Sequence* sequence = as_sequence(found->second))
+        add_sequence(*sequence, output.name(), results);
+      else
+        add_result(found->second, output.name(), results);
     }
     if (results.empty()) invalid("has no outputs: nothing would be computed");
     return results;
+  }
+
+  static void add_result(const Out& value, const std::string& name, ResultVector& results) {
+    auto result = std::make_shared<op::v0::Result>(value);
+    // Named as in OpenVINO, so that IR written by either is the same.
+    result->set_friendly_name(name + "/sink_port_0");
+    results.push_back(std::move(result));
+  }
+
+  /// A list becomes one output for each element, "name.0", "name.1"...; a stack stays one tensor.
+  void add_sequence(const Sequence& sequence, const std::string& name, ResultVector& results) const {
+    if (sequence.form() == Sequence::Form::kStack) {
+      Out stack = sequence.input_value(0);
+      name_output(stack, name);
+      return add_result(stack, name, results);
+    }
+    if (sequence.form() != Sequence::Form::kList)
+      throw Error(Code::kUnimplemented, origin_ + ": output '" + name + "' is an optional that holds nothing");
+    for (std::size_t i = 0; i < sequence.get_input_size(); ++i) {
+      Out element = sequence.input_value(i);
+      element.add_names({name + "." + std::to_string(i)});
+      add_result(element, name + "." + std::to_string(i), results);
+    }
   }
 
   // --- nodes
@@ -341,6 +341,7 @@ class OnnxReader {
     try {
       const auto converter = converters().find(key_of(node));
       if (converter != converters().end()) {
+        if (!takes_sequences(key_of(node))) refuse_sequences(inputs);
         ScopedBodies bodies(*this, values, opsets, depth);
         outputs = converter->second(NodeContext(node, inputs, opset_of(node, opsets), external_, bodies));
       } else {
@@ -357,6 +358,10 @@ class OnnxReader {
     for (int i = 0; i < node.output_size(); ++i) {
       const std::string& name = node.output(i);
       if (name.empty()) continue;
+      if (static_cast<std::size_t>(i) < outputs.size() && as_sequence(outputs[static_cast<std::size_t>(i)])) {
+        values.emplace(name, outputs[static_cast<std::size_t>(i)]);
+        continue;
+      }
       if (static_cast<std::size_t>(i) >= outputs.size() || !outputs[static_cast<std::size_t>(i)]) {
         if (!wanted.count(name)) continue;
         throw Error(Code::kUnimplemented, origin_ + ": " + describe_node(node) + ": its output " + std::to_string(i) +
@@ -372,6 +377,12 @@ class OnnxReader {
     }
   }
 
+  static void refuse_sequences(const OutputVector& inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (as_sequence(inputs[i]))
+        fail("input " + std::to_string(i) + " is a sequence or an empty optional, expected a tensor");
+  }
+
   // --- graphs within nodes ------------------------------------------------------------------------------------------
   /// Reads graphs that may use the values in `outer`.
   class ScopedBodies final : public BodyReader {
@@ -381,20 +392,44 @@ class OnnxReader {
     Body read(const schema::GraphProto& graph, const OutputVector& inputs) override {
       Body body;
       Values values = capture(graph, &body);
+      bind(graph, inputs, values);
+      body.outputs = convert(graph, values);
+      return body;
+    }
+    OutputVector read_inline(const schema::GraphProto& graph, const OutputVector& inputs) override {
+      Values values = capture(graph, nullptr);
+      bind(graph, inputs, values);
+      return convert(graph, values);
+    }
+
+   private:
+    static void bind(const schema::GraphProto& graph, const OutputVector& inputs, Values& values) {
       if (inputs.size() < static_cast<std::size_t>(graph.input_size())) {
         fail("its graph '" + graph.name() + "' has " + std::to_string(graph.input_size()) + " inputs, expected " +
              std::to_string(inputs.size()));
       }
       for (int i = 0; i < graph.input_size(); ++i) values[graph.input(i).name()] = inputs[static_cast<std::size_t>(i)];
-      body.outputs = convert(graph, values);
-      return body;
-    }
-    OutputVector read_inline(const schema::GraphProto& graph) override {
-      Values values = capture(graph, nullptr);
-      return convert(graph, values);
     }
 
-   private:
+    /// A value of an enclosing graph within a body: a constant if it is known, else a parameter.
+    static Out captured(const Out& outer, const std::string& name, Body& body) {
+      if (const Sequence* sequence = as_sequence(outer)) {
+        OutputVector parts;
+        for (const Out& part : sequence->input_values()) parts.push_back(captured(part, name, body));
+        return sequence_of(sequence->form(), std::move(parts), sequence->state());
+      }
+      if (const auto& known = outer.get_tensor().value()) {
+        auto constant = std::make_shared<op::v0::Constant>(*known);
+        constant->set_friendly_name(name);
+        return constant->output(0);
+      }
+      auto parameter = std::make_shared<op::v0::Parameter>(outer.get_element_type(), outer.get_partial_shape());
+      parameter->set_friendly_name(name);
+      body.captured.push_back(outer);
+      body.captured_parameters.push_back(parameter);
+      return parameter->output(0);
+    }
+
     /// Captures outer values: known ones as new constants, others as parameters (with `body`) or directly (without).
     Values capture(const schema::GraphProto& graph, Body* body) const {
       std::set<std::string> names;
@@ -405,19 +440,7 @@ class OnnxReader {
         if (found == outer_.end() || !found->second)
           fail("its graph '" + graph.name() + "' reads '" + name + "', which nothing produces");
         const Out& outer = found->second;
-        if (!body) {
-          values.emplace(name, outer);
-        } else if (const auto& known = outer.get_tensor().value()) {
-          auto constant = std::make_shared<op::v0::Constant>(*known);
-          constant->set_friendly_name(name);
-          values.emplace(name, constant->output(0));
-        } else {
-          auto parameter = std::make_shared<op::v0::Parameter>(outer.get_element_type(), outer.get_partial_shape());
-          parameter->set_friendly_name(name);
-          values.emplace(name, parameter->output(0));
-          body->captured.push_back(outer);
-          body->captured_parameters.push_back(std::move(parameter));
-        }
+        values.emplace(name, body ? captured(outer, name, *body) : outer);
       }
       return values;
     }
@@ -491,30 +514,6 @@ class OnnxReader {
       outputs.push_back(found->second);
     }
     return outputs;
-  }
-
-  // Attributes of the body may refer to the call's attributes, or to the function's defaults.
-  static void substitute_attributes(schema::NodeProto& node, const schema::FunctionProto& function,
-                                    const schema::NodeProto& call) {
-    auto& attributes = *node.mutable_attribute();
-    for (int i = attributes.size(); i-- > 0;) {
-      const std::string reference = attributes[i].ref_attr_name();
-      if (reference.empty()) continue;
-      const schema::AttributeProto* value = nullptr;
-      for (const auto& candidate : function.attribute_proto()) {
-        if (candidate.name() == reference) value = &candidate;
-      }
-      for (const auto& candidate : call.attribute()) {
-        if (candidate.name() == reference) value = &candidate;
-      }
-      if (!value) {
-        attributes.DeleteSubrange(i, 1);
-        continue;
-      }
-      const std::string name = attributes[i].name();
-      attributes[i] = *value;
-      attributes[i].set_name(name);
-    }
   }
 
   // Inputs omitted by the call are absent in the body too.

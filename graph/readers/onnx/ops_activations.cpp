@@ -40,6 +40,15 @@ OutputVector prelu(const NodeContext& node) {
   return {select(op("Less", 1, {x, zero}), mul(x, slope), x)};
 }
 
+OutputVector swish(const NodeContext& node) {
+  const Out x = node.input(0);
+  const double alpha = node.get_float("alpha", 1);
+  return {alpha == 1 ? op("Swish", 4, {x}) : op("Swish", 4, {x, scalar_like(x, alpha)})};
+}
+
+// Of two projections: the first is the gate.
+OutputVector swiglu(const NodeContext& node) { return {mul(swish(node)[0], node.input(1))}; }
+
 OutputVector selu(const NodeContext& node) {
   const Out x = node.input(0);
   return {op("Selu", 1,
@@ -129,6 +138,8 @@ void add_activations(ConverterTable& table) {
   table[":Elu"] = elu;
   table[":LeakyRelu"] = leaky_relu;
   table[":PRelu"] = prelu;
+  table[":Swish"] = swish;
+  table[":SwiGLU"] = swiglu;
   table[":Selu"] = selu;
   table[":HardSigmoid"] = hard_sigmoid;
   table[":ThresholdedRelu"] = thresholded_relu;

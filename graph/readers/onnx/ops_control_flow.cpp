@@ -2,7 +2,7 @@
 // ONNX: If, Loop and Scan.
 #include <algorithm>
 
-#include <tenon/graph/readers/onnx/internal/onnx.hpp>
+#include <tenon/graph/readers/onnx/internal/sequence.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon {
@@ -37,12 +37,47 @@ bool widen(PartialShape& shape, const PartialShape& next, int round) {
   return true;
 }
 
+/// Replaces lists among the outputs of a body by their elements, and puts these together again.
+class Flattened {
+ public:
+  explicit Flattened(Body& body) {
+    OutputVector flat;
+    for (const Out& output : body.outputs) {
+      const Sequence* sequence = as_sequence(output);
+      lengths_.push_back(sequence ? static_cast<std::int64_t>(elements_of(*sequence).size()) : -1);
+      for (const Out& part : sequence ? elements_of(*sequence) : OutputVector{output}) flat.push_back(part);
+    }
+    body.outputs = std::move(flat);
+  }
+  bool operator==(const Flattened& other) const { return lengths_ == other.lengths_; }
+  OutputVector restore(const OutputVector& flat) const {
+    OutputVector outputs;
+    std::size_t next = 0;
+    for (const std::int64_t length : lengths_) {
+      if (length < 0) {
+        outputs.push_back(flat[next++]);
+        continue;
+      }
+      const auto first = flat.begin() + static_cast<std::ptrdiff_t>(next);
+      outputs.push_back(sequence_of(Sequence::Form::kList, OutputVector(first, first + length)));
+      next += static_cast<std::size_t>(length);
+    }
+    return outputs;
+  }
+
+ private:
+  std::vector<std::int64_t> lengths_;  ///< -1: a tensor.
+};
+
 OutputVector convert_if(const NodeContext& node) {
   const auto& then_graph = node.get_graph("then_branch");
   const auto& else_graph = node.get_graph("else_branch");
   const auto known = node.known_ints(0);
   if (known && known->size() == 1) return node.bodies().read_inline((*known)[0] != 0 ? then_graph : else_graph);
-  const Body then_body = node.bodies().read(then_graph, {}), else_body = node.bodies().read(else_graph, {});
+  Body then_body = node.bodies().read(then_graph, {}), else_body = node.bodies().read(else_graph, {});
+  const Flattened flattened(then_body), other(else_body);
+  if (then_body.outputs.size() == else_body.outputs.size() && !(flattened == other))
+    unimplemented("its branches give sequences of different lengths, and these must be known");
   if (then_body.outputs.size() != else_body.outputs.size()) {
     fail("its branches have " + std::to_string(then_body.outputs.size()) + " and " +
          std::to_string(else_body.outputs.size()) + " outputs");
@@ -59,11 +94,32 @@ OutputVector convert_if(const NodeContext& node) {
     outputs.push_back(
         made->set_output(made->get_then_body()->get_results()[i], made->get_else_body()->get_results()[i]));
   }
-  return outputs;
+  return flattened.restore(outputs);
 }
 
 Out truth() {
   return std::make_shared<op::v0::Constant>(element::boolean, Shape{}, std::vector<std::int64_t>{1})->output(0);
+}
+
+/// What an iteration appends to each sequence among the states; nothing for tensors, and for sequences that stay.
+std::vector<Out> appended_elements(const NodeContext& node, const Body& body, std::size_t states) {
+  std::vector<Out> elements(states);
+  for (std::size_t i = 0; i < states; ++i) {
+    if (!as_sequence(node.input(i + 2))) continue;
+    const Sequence* after = as_sequence(body.outputs[i + 1]);
+    if (after && after->form() == Sequence::Form::kState) continue;
+    if (!after || after->form() != Sequence::Form::kAppended || after->state() == nullptr)
+      unimplemented("its body changes the sequence of input " + std::to_string(i + 2) +
+                    " by other means than putting one element at its end, which is the form that is written out");
+    elements[i] = after->input_value(0);
+  }
+  return elements;
+}
+
+/// The sequence with elements behind it that a loop has joined along axis 0.
+Out extended(const Sequence& before, const Out& joined) {
+  const bool is_empty = before.form() == Sequence::Form::kList && before.get_input_size() == 0;
+  return sequence_of(Sequence::Form::kStack, {is_empty ? joined : concat({stack_of(before), joined}, 0)});
 }
 
 OutputVector convert_loop(const NodeContext& node) {
@@ -76,8 +132,14 @@ OutputVector convert_loop(const NodeContext& node) {
     fail("its body has " + std::to_string(graph.input_size()) + " inputs and " + std::to_string(graph.output_size()) +
          " outputs, which do not fit " + std::to_string(states) + " loop-carried values");
   }
+  // Tensors that are carried, by their place among the states; sequences are known by what an iteration appends.
+  std::vector<std::size_t> carried;
   std::vector<PartialShape> shapes;
-  for (std::size_t i = 0; i < states; ++i) shapes.push_back(node.input(i + 2).get_partial_shape());
+  for (std::size_t i = 0; i < states; ++i) {
+    if (as_sequence(node.input(i + 2))) continue;
+    carried.push_back(i);
+    shapes.push_back(node.input(i + 2).get_partial_shape());
+  }
   ParameterVector parameters;
   Body body;
   bool settled = false;
@@ -87,28 +149,45 @@ OutputVector convert_loop(const NodeContext& node) {
     // An iteration runs only if the condition holds, so within the body it is always true.
     OutputVector inputs{parameters[0]->output(0), truth()};
     for (std::size_t i = 0; i < states; ++i) {
-      parameters.push_back(parameter_of(node.type(i + 2), shapes[i], name(i + 2)));
+      if (as_sequence(node.input(i + 2))) {
+        inputs.push_back(sequence_of(Sequence::Form::kState, {}));
+        continue;
+      }
+      parameters.push_back(parameter_of(node.type(i + 2), shapes[parameters.size() - 1], name(i + 2)));
       inputs.push_back(parameters.back()->output(0));
     }
     body = node.bodies().read(graph, inputs);
     settled = true;
-    for (std::size_t i = 0; i < states; ++i)
-      settled &= !widen(shapes[i], body.outputs[i + 1].get_partial_shape(), round);
+    for (std::size_t k = 0; k < carried.size(); ++k)
+      settled &= !widen(shapes[k], body.outputs[carried[k] + 1].get_partial_shape(), round);
   }
-  // Each iteration's part of a scan output is a slice of extent 1.
-  for (std::size_t i = states + 1; i < body.outputs.size(); ++i) body.outputs[i] = unsqueeze(body.outputs[i], {0});
+  const std::vector<Out> elements = appended_elements(node, body, states);
+  // The condition, carried tensors, then what is joined: each iteration's part is a slice of extent 1.
+  OutputVector flat{body.outputs[0]};
+  for (const std::size_t i : carried) flat.push_back(body.outputs[i + 1]);
+  for (const Out& element : elements)
+    if (element) flat.push_back(unsqueeze(element, {0}));
+  for (std::size_t i = states + 1; i < body.outputs.size(); ++i) flat.push_back(unsqueeze(body.outputs[i], {0}));
+  body.outputs = flat;
   auto loop = std::make_shared<op::v5::Loop>(trips, condition);
   loop->set_function(model_of(parameters, body));
   loop->set_special_body_ports({0, 0});
   const ResultVector& results = loop->get_function()->get_results();
-  for (std::size_t i = 0; i < states; ++i)
-    loop->set_merged_input(parameters[i + 1], node.input(i + 2), results[i + 1]->output(0));
+  for (std::size_t k = 0; k < carried.size(); ++k)
+    loop->set_merged_input(parameters[k + 1], node.input(carried[k] + 2), results[k + 1]->output(0));
   for (std::size_t i = 0; i < body.captured.size(); ++i)
     loop->set_invariant_input(body.captured_parameters[i], body.captured[i]);
-  OutputVector outputs;
-  for (std::size_t i = 0; i < states; ++i) outputs.push_back(loop->get_iter_value(results[i + 1]->output(0)));
-  for (std::size_t i = states + 1; i < results.size(); ++i)
-    outputs.push_back(loop->get_concatenated_slices(results[i]->output(0), 0, 1, 1, -1, 0));
+  OutputVector outputs(states);
+  for (std::size_t k = 0; k < carried.size(); ++k)
+    outputs[carried[k]] = loop->get_iter_value(results[k + 1]->output(0));
+  std::size_t next = carried.size() + 1;
+  const auto joined = [&] { return loop->get_concatenated_slices(results[next++]->output(0), 0, 1, 1, -1, 0); };
+  for (std::size_t i = 0; i < states; ++i) {
+    const Sequence* before = as_sequence(node.input(i + 2));
+    if (!before) continue;
+    outputs[i] = elements[i] ? extended(*before, joined()) : node.input(i + 2);
+  }
+  while (next < results.size()) outputs.push_back(joined());
   return outputs;
 }
 

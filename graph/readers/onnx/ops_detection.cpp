@@ -37,6 +37,16 @@ OutputVector roi_align(const NodeContext& node) {
               {"aligned_mode", half_pixel ? "half_pixel_for_nn" : "asymmetric"}})};
 }
 
+OutputVector max_roi_pool(const NodeContext& node) {
+  const Ints extents = node.get_ints("pooled_shape");
+  if (extents.size() != 2) fail("pooled_shape has " + std::to_string(extents.size()) + " values, expected 2");
+  return {op("ROIPooling", 2, {node.input(0), node.input(1)},
+             {{"pooled_h", extents[0]},
+              {"pooled_w", extents[1]},
+              {"spatial_scale", node.get_float("spatial_scale", 1)},
+              {"method", "max"}})};
+}
+
 // Puts values back at the positions given by MaxPool's indices, with zeros elsewhere.
 OutputVector max_unpool(const NodeContext& node) {
   const Out x = node.input(0), indices = node.input(1);
@@ -84,6 +94,7 @@ OutputVector col2im(const NodeContext& node) {
 void add_detection(ConverterTable& table) {
   table[":NonMaxSuppression"] = non_max_suppression;
   table[":RoiAlign"] = roi_align;
+  table[":MaxRoiPool"] = max_roi_pool;
   table[":MaxUnpool"] = max_unpool;
   table[":Col2Im"] = col2im;
 }

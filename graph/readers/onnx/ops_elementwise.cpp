@@ -126,8 +126,17 @@ OutputVector bit_shift_converter(const NodeContext& node) {
 
 OutputVector where_converter(const NodeContext& node) { return {select(node.input(0), node.input(1), node.input(2))}; }
 
-// Real values outside the range of a 4-bit type are clamped to it (the standard leaves wider types undefined).
-Out cast(const Out& x, ElementType type) {
+// Real values outside the range of a 4-bit type are clamped to it (the standard leaves wider types undefined), and with
+// `saturate` those outside the range of an 8-bit float.
+Out cast(const NodeContext& node, const Out& x, ElementType type) {
+  if (const auto most = largest_small_float(type)) {
+    const Out real = convert(x, ElementType::kF32);
+    if (node.get_int("saturate", 1) == 0) return convert(real, type);
+    return convert(op("Clamp", 1, {real}, {{"min", -*most}, {"max", *most}}), type);
+  }
+  if (type == ElementType::kF8E8M0 && node.get_string("round_mode", "up") != "nearest")
+    unimplemented("rounds to f8e8m0 by round_mode \"" + node.get_string("round_mode", "up") +
+                  "\"; only \"nearest\" is written out");
   const bool is_narrow = type == ElementType::kI4 || type == ElementType::kU4;
   if (!is_narrow || !info(x.get_element_type()).is_real) return convert(x, type);
   const bool is_signed = type == ElementType::kI4;
@@ -135,9 +144,9 @@ Out cast(const Out& x, ElementType type) {
   return convert(op("Clamp", 1, {whole}, {{"min", is_signed ? -8.0 : 0.0}, {"max", is_signed ? 7.0 : 15.0}}), type);
 }
 
-OutputVector cast_converter(const NodeContext& node) { return {cast(node.input(0), node.get_type("to"))}; }
+OutputVector cast_converter(const NodeContext& node) { return {cast(node, node.input(0), node.get_type("to"))}; }
 
-OutputVector cast_like_converter(const NodeContext& node) { return {cast(node.input(0), node.type(1))}; }
+OutputVector cast_like_converter(const NodeContext& node) { return {cast(node, node.input(0), node.type(1))}; }
 
 // Bounds may be attributes (before 11) or inputs; either may be absent.
 OutputVector clip_converter(const NodeContext& node) {
@@ -154,11 +163,6 @@ OutputVector clip_converter(const NodeContext& node) {
 
 OutputVector identity_converter(const NodeContext& node) { return {node.input(0)}; }
 
-// An optional that is a tensor in this graph always holds a value; one that no node provides never does.
-OutputVector optional_has_element(const NodeContext& node) {
-  return {scalar(ElementType::kBool, node.has_input(0) ? 1 : 0)};
-}
-
 OutputVector binarizer(const NodeContext& node) {
   const Out x = node.input(0);
   return {convert(op("Greater", 1, {x, scalar_like(x, node.get_float("threshold", 0))}), node.type(0))};
@@ -166,7 +170,9 @@ OutputVector binarizer(const NodeContext& node) {
 
 // At inference nothing is dropped, and the mask is all true.
 OutputVector dropout_converter(const NodeContext& node) {
-  if (node.has_input(2)) {
+  const auto ratio = node.has_input(1) ? node.input(1).get_tensor().value() : nullptr;
+  const bool drops_none = ratio && op::v0::Constant(*ratio).to_doubles() == std::vector<double>{0};
+  if (node.has_input(2) && !drops_none) {
     const auto training = node.known_ints(2);
     if (!training || training->size() != 1 || (*training)[0] != 0)
       unimplemented("drops at random, since training_mode may be true: export the model for inference");
@@ -198,8 +204,6 @@ void add_elementwise(ConverterTable& table) {
   table[":CastLike"] = cast_like_converter;
   table[":Clip"] = clip_converter;
   table[":Identity"] = identity_converter;
-  table[":OptionalGetElement"] = identity_converter;
-  table[":OptionalHasElement"] = optional_has_element;
   table["ai.onnx.ml:Binarizer"] = binarizer;
   table[":Dropout"] = dropout_converter;
 }

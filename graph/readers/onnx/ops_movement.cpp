@@ -152,8 +152,9 @@ OutputVector depth_to_space(const NodeContext& node) {
 }
 
 OutputVector space_to_depth(const NodeContext& node) {
-  return {
-      op("SpaceToDepth", 1, {node.input(0)}, {{"mode", "blocks_first"}, {"block_size", node.get_int("blocksize")}})};
+  const bool is_crd = node.get_string("mode", "DCR") == "CRD";
+  return {op("SpaceToDepth", 1, {node.input(0)},
+             {{"mode", is_crd ? "depth_first" : "blocks_first"}, {"block_size", node.get_int("blocksize")}})};
 }
 
 OutputVector reverse_sequence(const NodeContext& node) {
@@ -219,6 +220,7 @@ void add_movement(ConverterTable& table) {
   table[":SpaceToDepth"] = space_to_depth;
   table[":ReverseSequence"] = reverse_sequence;
   table[":Trilu"] = trilu;
+  table["com.microsoft:Trilu"] = trilu;
   table[":CenterCropPad"] = center_crop_pad;
 }
 

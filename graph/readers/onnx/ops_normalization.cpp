@@ -89,7 +89,9 @@ OutputVector lp_normalization(const NodeContext& node) {
   const Out x = node.input(0);
   const std::int64_t p = node.get_int("p", 2);
   if (p != 1 && p != 2) fail("p is " + std::to_string(p) + ", expected 1 or 2");
-  return {div(x, reduce(p == 1 ? "ReduceL1" : "ReduceL2", x, ints({node.get_int("axis", -1)}), true))};
+  const Out norm = reduce(p == 1 ? "ReduceL1" : "ReduceL2", x, ints({node.get_int("axis", -1)}), true);
+  // Zeros stay zeros.
+  return {div(x, select(op("Equal", 1, {norm, scalar_like(x, 0)}), scalar_like(x, 1), norm))};
 }
 
 OutputVector lrn(const NodeContext& node) {
@@ -119,6 +121,8 @@ void add_normalization(ConverterTable& table) {
   table[":LpNormalization"] = lp_normalization;
   table[":LRN"] = lrn;
   table[":RMSNormalization"] = rms_normalization;
+  // ONNX Runtime's optimiser writes it, without a domain.
+  table[":SimplifiedLayerNormalization"] = rms_normalization;
 }
 
 }  // namespace onnx_reader

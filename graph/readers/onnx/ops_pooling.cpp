@@ -16,7 +16,7 @@ Ints kernel_shape(const NodeContext& node) {
 
 const char* rounding(const NodeContext& node) { return node.get_int("ceil_mode", 0) != 0 ? "ceil_torch" : "floor"; }
 
-OutputVector max_pool(const NodeContext& node) {
+OutputVector max_pool_of(const NodeContext& node, const Out& x) {
   const Ints kernel = kernel_shape(node);
   Attributes attributes = Window(node, kernel.size()).attributes();
   attributes.set("kernel", kernel);
@@ -25,17 +25,30 @@ OutputVector max_pool(const NodeContext& node) {
   // Indices count within the whole tensor, i.e. from axis 0.
   attributes.set("axis", 0);
   const bool column_major = node.get_int("storage_order", 0) != 0;
-  OutputVector outputs = ops("MaxPool", 14, {node.input(0)}, attributes);
+  OutputVector outputs = ops("MaxPool", 14, {x}, attributes);
   if (column_major && node.wants_output(1)) {
     // From row-major index n*H*W + h*W + w to column-major n*H*W + w*H + h; defined only for two spatial axes.
     if (kernel.size() != 2) unimplemented("storage_order 1 is supported for two spatial axes");
-    const Out x = node.input(0), index = outputs[1];
+    const Out index = outputs[1];
     const Out height = extent_of(x, 2), width = extent_of(x, 3), plane = mul(height, width);
     const Out start = mul(div(index, plane), plane), inside = sub(index, start);
     const Out row = div(inside, width), column = sub(inside, mul(row, width));
     outputs[1] = add(start, add(mul(column, height), row));
   }
   return outputs;
+}
+
+OutputVector max_pool(const NodeContext& node) { return max_pool_of(node, node.input(0)); }
+
+// ONNX Runtime's own, with the channels last.
+OutputVector nhwc_max_pool(const NodeContext& node) {
+  const std::int64_t rank = node.rank(0);
+  if (rank < 3) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 or more");
+  Ints to_first{0, rank - 1}, to_last{0};
+  for (std::int64_t axis = 1; axis + 1 < rank; ++axis) to_first.push_back(axis);
+  for (std::int64_t axis = 2; axis < rank; ++axis) to_last.push_back(axis);
+  to_last.push_back(1);
+  return {transpose(max_pool_of(node, transpose(node.input(0), to_first))[0], to_last)};
 }
 
 OutputVector average_pool(const NodeContext& node) {
@@ -114,6 +127,7 @@ OutputVector global_lp_pool(const NodeContext& node) {
 
 void add_pooling(ConverterTable& table) {
   table[":MaxPool"] = max_pool;
+  table["com.microsoft:NhwcMaxPool"] = nhwc_max_pool;
   table[":AveragePool"] = average_pool;
   table[":LpPool"] = lp_pool;
   table[":GlobalAveragePool"] = global_average_pool;

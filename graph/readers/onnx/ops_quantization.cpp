@@ -47,8 +47,9 @@ std::pair<double, double> limits(ElementType type) {
       return {-8, 7};
     default:
       unimplemented("quantises to " + std::string(name(type)) +
-                    "; the forms that are written out are those to i4, u4, i8, u8, i16 and u16: store the tensor in "
-                    "one of these, or unquantised");
+                    "; the forms that are written out are those to i4, u4, i8, u8, i16, u16 and floats of 4 and 8 "
+                    "bits: store the "
+                    "tensor in one of these, or unquantised");
   }
 }
 
@@ -60,6 +61,12 @@ OutputVector quantize_linear(const NodeContext& node) {
     target = node.type(2);
   else if (node.get_int("output_dtype", 0) != 0)
     target = node.get_type("output_dtype");
+  if (const auto most = largest_small_float(target)) {
+    Out y = div(x, spread(node, scale, x));
+    if (node.has_input(2)) y = add(y, spread(node, convert(node.input(2), ElementType::kF32), x));
+    const bool saturates = node.get_int("saturate", 1) != 0;
+    return {convert(saturates ? op("Clamp", 1, {y}, {{"min", -*most}, {"max", *most}}) : y, target)};
+  }
   const auto [low, high] = limits(target);
   Out y = op("Round", 5, {div(x, spread(node, scale, x))}, {{"mode", "half_to_even"}});
   if (node.has_input(2)) y = add(y, spread(node, convert(node.input(2), ElementType::kF32), x));

@@ -121,9 +121,25 @@ OutputVector cum_sum(const NodeContext& node) {
              {{"exclusive", node.get_int("exclusive", 0) != 0}, {"reverse", node.get_int("reverse", 0) != 0}})};
 }
 
+// Each element times those before it, by a triangle of factors: n * n numbers for an axis of n.
+OutputVector cum_prod(const NodeContext& node) {
+  const Out x = node.input(0);
+  const std::int64_t rank = node.rank(0);
+  const bool exclusive = node.get_int("exclusive", 0) != 0, reverse = node.get_int("reverse", 0) != 0;
+  if (const auto axes = node.known_ints(1)) normalized_axis(axes->empty() ? 0 : (*axes)[0], rank);
+  const Out order = order_swapping(node.input(1), rank - 1, rank), moved = op("Transpose", 1, {x, order});
+  const Out place = range(int_scalar(0), extent_of(moved, rank - 1), int_scalar(1), ElementType::kI64);
+  const Out own = unsqueeze(place, {1}), other = unsqueeze(place, {0});
+  const Out counts = exclusive ? op("Less", 1, reverse ? OutputVector{own, other} : OutputVector{other, own})
+                               : op("LessEqual", 1, reverse ? OutputVector{own, other} : OutputVector{other, own});
+  const Out factors = select(counts, unsqueeze(moved, {rank - 1}), scalar_like(x, 1));
+  return {op("Transpose", 1, {reduce("ReduceProd", factors, ints({rank}), false), order})};
+}
+
 }  // namespace
 
 void add_reductions(ConverterTable& table) {
+  table[":CumProd"] = cum_prod;
   table[":ReduceSum"] = plain<0>;
   table[":ReduceMean"] = plain<1>;
   table[":ReduceProd"] = plain<2>;

@@ -44,6 +44,19 @@ std::optional<ResizeForm> beyond_interpolate(const NodeContext& node, const std:
   const std::string mode = interpolation(node.get_string("mode", "nearest"));
   ResizeForm form{mode == "cubic" ? "cubic" : "linear", coordinates, node.get_float("cubic_coeff_a", -0.75)};
   const bool is_symmetric = coordinates == "half_pixel_symmetric";
+  if (coordinates == "tf_crop_and_resize") {
+    if (mode == "nearest")
+      unimplemented(
+          "mode nearest with coordinate_transformation_mode tf_crop_and_resize is a form of Resize that the reader "
+          "does "
+          "not write out yet; crop by a Slice, then resize with \"align_corners\"");
+    if (is_absent(node, 1)) fail("coordinate_transformation_mode tf_crop_and_resize needs a roi");
+    form.roi = node.input(1);
+    form.outside = node.get_float("extrapolation_value", 0);
+    form.antialias = node.get_int("antialias", 0) != 0 && !never_shrinks(node, target, by_sizes, axes);
+    form.exclude_outside = node.get_int("exclude_outside", 0) != 0;
+    return form;
+  }
   if (mode == "nearest") {
     if (is_symmetric) {
       unimplemented(
@@ -75,12 +88,8 @@ OutputVector resize(const NodeContext& node) {
   }
   static const std::vector<std::string> kKnown = {"half_pixel",    "pytorch_half_pixel",   "asymmetric",
                                                   "align_corners", "tf_half_pixel_for_nn", "half_pixel_symmetric"};
-  if (coordinates == "tf_crop_and_resize") {
-    unimplemented(
-        "coordinate_transformation_mode tf_crop_and_resize is a form of Resize that the reader does not write out yet; "
-        "crop by a Slice, then resize with \"align_corners\"");
-  }
-  if (std::find(kKnown.begin(), kKnown.end(), coordinates) == kKnown.end())
+  const bool is_cropped = coordinates == "tf_crop_and_resize";
+  if (!is_cropped && std::find(kKnown.begin(), kKnown.end(), coordinates) == kKnown.end())
     fail("coordinate_transformation_mode \"" + coordinates + "\" is not one of ONNX's");
   Ints axes = node.get_ints("axes", {});
   if (!node.has("axes")) {

@@ -26,10 +26,8 @@ Waves waves(const Out& length, const Out& inputs, const Out& outputs, ElementTyp
 
 // Transforms the second-to-last axis of x [..., n, 1 or 2], cut or zero-padded to `length`; sign -1 is the forward
 // transform.
-Out transform(const Out& x, const Out& length, bool inverse, bool onesided) {
-  const PartialShape& shape = x.get_partial_shape();
-  const std::int64_t rank = shape.rank().get_length();
-  const Dimension& components = shape[static_cast<std::size_t>(rank - 1)];
+Out transform(const Out& x, const Dimension& components, const Out& length, bool inverse, bool onesided) {
+  const std::int64_t rank = x.get_partial_shape().rank().get_length();
   if (components.is_dynamic() || (components != Dimension(1) && components != Dimension(2))) {
     fail("the last extent is " + components.to_string() + ", expected 1 (real) or 2 (complex)");
   }
@@ -56,13 +54,53 @@ Out transform(const Out& x, const Out& length, bool inverse, bool onesided) {
   return concat({unsqueeze(real, {rank - 1}), unsqueeze(imaginary, {rank - 1})}, rank - 1);
 }
 
+// The real signal of which x [..., length / 2 + 1, 2] is the first half of the frequencies. All but the first and, of an
+// even length, the middle one stand for two.
+Out real_inverse(const Out& x, const Out& length) {
+  const std::int64_t rank = x.get_partial_shape().rank().get_length();
+  const ElementType type = x.get_element_type();
+  const Out half = add(div(length, int_scalar(2)), int_scalar(1)),
+            used = op("Minimum", 1, {extent_of(x, rank - 2), half});
+  const Out cut = op("Slice", 8, {x, ints({0}), reshape(used, Ints{1}), ints({1}), ints({rank - 2})});
+  const Waves w = waves(length, used, length, type);
+  const Out place = range(int_scalar(0), used, int_scalar(1), ElementType::kI64);
+  const Out is_single =
+      op("LogicalOr", 1, {op("Equal", 1, {place, int_scalar(0)}), op("Equal", 1, {mul(place, int_scalar(2)), length})});
+  const Out weight = div(select(is_single, scalar(type, 1), scalar(type, 2)), convert(length, type));
+  const auto component = [&](std::int64_t index) {
+    return mul(squeeze(slice(cut, index, index + 1, rank - 1), {rank - 1}), weight);
+  };
+  return unsqueeze(sub(matmul(component(0), w.cosine), matmul(component(1), w.sine)), {rank - 1});
+}
+
+Out along_second_to_last(const NodeContext& node, const Out& x) {
+  const std::int64_t rank = node.rank(0);
+  if (node.get_int("inverse", 0) != 0 && node.get_int("onesided", 0) != 0) {
+    const Dimension components = node.input(0).get_partial_shape()[static_cast<std::size_t>(rank - 1)];
+    if (components != Dimension(2)) fail("the last extent is " + components.to_string() + ", expected 2 (complex)");
+    const Out twice = mul(sub(extent_of(x, rank - 2), int_scalar(1)), int_scalar(2));
+    return real_inverse(x, node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : twice);
+  }
+  const Out length =
+      node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : extent_of(x, rank - 2);
+  return transform(x, node.input(0).get_partial_shape()[static_cast<std::size_t>(rank - 1)], length,
+                   node.get_int("inverse", 0) != 0, node.get_int("onesided", 0) != 0);
+}
+
+// Swaps the axis with the second-to-last, and back, by an order that is computed.
+Out along_computed_axis(const NodeContext& node, std::int64_t rank) {
+  const Out order = order_swapping(node.input(2), rank - 2, rank);
+  return op("Transpose", 1, {along_second_to_last(node, op("Transpose", 1, {node.input(0), order})), order});
+}
+
 OutputVector dft(const NodeContext& node) {
   const Out x = node.input(0);
   const std::int64_t rank = node.rank(0);
   if (rank < 2) fail("the input has rank " + std::to_string(rank) + ", expected at least 2");
   std::int64_t axis = node.get_int("axis", 1);
   if (node.opset() >= 20) {
-    // An input since 20. If it is not a constant, only the standard's default can be assumed.
+    // An input since 20, which may be known only when the model runs.
+    if (node.has_input(2) && !node.known_ints(2)) return {along_computed_axis(node, rank)};
     const Ints axes = node.has_input(2) ? node.constant_ints(2, "axis") : Ints{-2};
     if (axes.size() != 1) fail("axis has " + std::to_string(axes.size()) + " values, expected 1");
     axis = axes[0];
@@ -75,9 +113,7 @@ OutputVector dft(const NodeContext& node) {
   std::swap(order[static_cast<std::size_t>(axis)], order[static_cast<std::size_t>(rank - 2)]);
   const bool moves = axis != rank - 2;
   const Out moved = moves ? transpose(x, order) : x;
-  const Out length =
-      node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : extent_of(moved, rank - 2);
-  const Out y = transform(moved, length, node.get_int("inverse", 0) != 0, node.get_int("onesided", 0) != 0);
+  const Out y = along_second_to_last(node, moved);
   return {moves ? transpose(y, order) : y};
 }
 
@@ -102,7 +138,7 @@ OutputVector stft(const NodeContext& node) {
   Out framed =
       op("Gather", 8, {signal, positions, int_scalar(1)}, {{"batch_dims", 0}});  // [batch, frames, length, 1 or 2]
   if (node.has_input(2)) framed = mul(framed, reshape(convert(node.input(2), type), Ints{-1, 1}));
-  return {transform(framed, length, false, node.get_int("onesided", 1) != 0)};
+  return {transform(framed, signal.get_partial_shape()[2], length, false, node.get_int("onesided", 1) != 0)};
 }
 
 }  // namespace

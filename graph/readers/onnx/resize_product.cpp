@@ -16,8 +16,22 @@ namespace {
 class Weights {
  public:
   /// @param extent, count, scale  scalars: extents before and after (i64), and their ratio in the compute type.
-  Weights(const ResizeForm& form, const Out& extent, const Out& count, const Out& scale)
-      : form_(form), type_(scale.get_element_type()), extent_(extent), count_(count), scale_(scale) {}
+  /// @param begin, end  scalars, with a roi: the part of the axis that is resized.
+  Weights(const ResizeForm& form, const Out& extent, const Out& count, const Out& scale, const Out& begin,
+          const Out& end)
+      : form_(form),
+        type_(scale.get_element_type()),
+        extent_(extent),
+        count_(count),
+        scale_(scale),
+        begin_(begin),
+        end_(end) {}
+
+  /// Whether the centre of each output position lies within the input, [outputs].
+  Out inside() const {
+    const Out at = centres(), last = convert(sub(extent_, int_scalar(1)), type_);
+    return op("LogicalAnd", 1, {op("GreaterEqual", 1, {at, real(0)}), op("LessEqual", 1, {at, last})});
+  }
 
   Out matrix() const {
     const Out zero = int_scalar(0), one = int_scalar(1), last = sub(extent_, one), centre = unsqueeze(centres(), {1});
@@ -50,6 +64,11 @@ class Weights {
     const Out at = range(int_scalar(0), count_, int_scalar(1), ElementType::kI64), x = convert(at, type_);
     const Out in = convert(extent_, type_), out = convert(count_, type_), half = real(0.5);
     const Out middle = sub(div(add(x, half), scale_), half);
+    if (form_.coordinates == "tf_crop_and_resize") {
+      const Out last = sub(in, real(1)), many = op("Maximum", 1, {sub(out, real(1)), real(1)});
+      const Out even = add(mul(begin_, last), div(mul(x, mul(sub(end_, begin_), last)), many));
+      return select(op("Greater", 1, {out, real(1)}), even, mul(half, mul(add(begin_, end_), last)));
+    }
     if (form_.coordinates == "asymmetric") return div(x, scale_);
     if (form_.coordinates == "tf_half_pixel_for_nn") return div(add(x, half), scale_);
     if (form_.coordinates == "pytorch_half_pixel")
@@ -76,7 +95,7 @@ class Weights {
 
   const ResizeForm& form_;
   ElementType type_;
-  Out extent_, count_, scale_;
+  Out extent_, count_, scale_, begin_, end_;
 };
 
 Out along(const Out& x, const Out& matrix, std::int64_t axis, std::int64_t rank) {
@@ -119,14 +138,27 @@ Out resize_by_products(const Out& x, const Out& target, bool by_sizes, const Int
   Out y = convert(x, real);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Dimension& dimension = x.get_partial_shape()[static_cast<std::size_t>(axes[i])];
-    if (known && (by_sizes ? dimension == Dimension(static_cast<std::int64_t>((*known)[i])) : (*known)[i] == 1))
+    if (known && !form.roi &&
+        (by_sizes ? dimension == Dimension(static_cast<std::int64_t>((*known)[i])) : (*known)[i] == 1))
       continue;
     const auto at = static_cast<std::int64_t>(i);
     const Out extent = extent_of(x, axes[i]), entry = squeeze(slice(target, at, at + 1, 0), {0});
     const Out wide = convert(extent, real), scale = by_sizes ? div(convert(entry, real), wide) : convert(entry, real);
     const Out count =
         by_sizes ? entry : convert(unary("Floor", add(mul(wide, scale), scalar(real, 1e-6))), ElementType::kI64);
-    y = along(y, Weights(form, extent, count, scale).matrix(), axes[i], rank);
+    Out begin, end;
+    if (form.roi) {
+      const auto entry_of = [&](std::int64_t index) {
+        return convert(squeeze(slice(form.roi, index, index + 1, 0), {0}), real);
+      };
+      begin = entry_of(at), end = entry_of(at + static_cast<std::int64_t>(axes.size()));
+    }
+    const Weights weights(form, extent, count, scale, begin, end);
+    y = along(y, weights.matrix(), axes[i], rank);
+    if (!form.roi) continue;
+    Ints shape(static_cast<std::size_t>(rank), 1);
+    shape[static_cast<std::size_t>(axes[i])] = -1;
+    y = select(reshape(weights.inside(), shape), y, scalar(real, form.outside));
   }
   if (info(type).is_real) return convert(y, type);
   y = op("Round", 5, {y}, {{"mode", "half_to_even"}});

@@ -102,6 +102,28 @@ Out per_channel(const Out& x, const Out& like) {
   return reshape(x, shape);
 }
 
+Out order_swapping(const Out& axis, std::int64_t place, std::int64_t rank) {
+  const Out each = range(int_scalar(0), int_scalar(rank), int_scalar(1), ElementType::kI64), at = int_scalar(place);
+  const Out wanted = op("FloorMod", 1, {convert(reshape(axis, Ints{}), ElementType::kI64), int_scalar(rank)});
+  return select(op("Equal", 1, {each, wanted}), at, select(op("Equal", 1, {each, at}), wanted, each));
+}
+
+std::optional<double> largest_small_float(ElementType type) {
+  switch (type) {
+    case ElementType::kF8E4M3:
+      return 448;
+    case ElementType::kF8E5M2:
+    case ElementType::kF8E5M2Fnuz:
+      return 57344;
+    case ElementType::kF8E4M3Fnuz:
+      return 240;
+    case ElementType::kF4E2M1:
+      return 6;
+    default:
+      return std::nullopt;
+  }
+}
+
 std::int64_t normalized_axis(std::int64_t axis, std::int64_t rank) {
   if (axis < -rank || axis >= rank) {
     fail("axis " + std::to_string(axis) + " is outside [" + std::to_string(-rank) + ", " + std::to_string(rank) + ")");

@@ -99,6 +99,12 @@ Tensor from_typed_fields(const schema::TensorProto& proto, ElementType type, con
     case ElementType::kU8:
     case ElementType::kI4:
     case ElementType::kU4:
+    case ElementType::kF4E2M1:
+    case ElementType::kF8E4M3:
+    case ElementType::kF8E5M2:
+    case ElementType::kF8E4M3Fnuz:
+    case ElementType::kF8E5M2Fnuz:
+    case ElementType::kF8E8M0:
       fill<std::uint8_t>(tensor, proto.int32_data());
       break;
     default:
@@ -165,22 +171,34 @@ ElementType element_type_from_onnx(int type, const std::string& what) {
       return ElementType::kU64;
     case TensorProto::BFLOAT16:
       return ElementType::kBf16;
+    // The following are newer than some schema files.
+    case 17:
+      return ElementType::kF8E4M3;
+    case 18:
+      return ElementType::kF8E4M3Fnuz;
+    case 19:
+      return ElementType::kF8E5M2;
+    case 20:
+      return ElementType::kF8E5M2Fnuz;
     case 21:
-      return ElementType::kU4;  // UINT4 and INT4 are newer than some schema files.
+      return ElementType::kU4;
     case 22:
       return ElementType::kI4;
+    case 23:
+      return ElementType::kF4E2M1;
+    case 24:
+      return ElementType::kF8E8M0;
     default:
       break;
   }
-  static constexpr const char* kNames[] = {
-      "undefined", "float",      "uint8",    "int8",         "uint16",         "int16",      "int32",
-      "int64",     "string",     "bool",     "float16",      "double",         "uint32",     "uint64",
-      "complex64", "complex128", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"};
-  const std::string label = type >= 0 && type < 21 ? kNames[type] : std::to_string(type);
+  const std::string label = type == TensorProto::STRING       ? "string"
+                            : type == TensorProto::COMPLEX64  ? "complex64"
+                            : type == TensorProto::COMPLEX128 ? "complex128"
+                                                              : std::to_string(type);
   throw Error(Code::kUnimplemented,
               what + " has element type " + label +
-                  ", which is not supported; supported are bool, float16/32/64, bfloat16 and the integers "
-                  "of 4 to 64 bits");
+                  ", which is not supported; supported are bool, float16/32/64, bfloat16, the floats of 4 and 8 bits "
+                  "and the integers of 4 to 64 bits");
 }
 
 const Tensor& ExternalData::file(const std::string& location, const std::string& what) {

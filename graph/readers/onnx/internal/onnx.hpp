@@ -32,7 +32,8 @@ class BodyReader {
   /// @param inputs  Replace the graph's own inputs; too few are an error.
   virtual Body read(const schema::GraphProto& graph, const OutputVector& inputs) = 0;
   /// Converts into the enclosing graph; captures nothing.
-  virtual OutputVector read_inline(const schema::GraphProto& graph) = 0;
+  /// @param inputs  As in read().
+  virtual OutputVector read_inline(const schema::GraphProto& graph, const OutputVector& inputs = {}) = 0;
 };
 
 /// One ONNX node with converted inputs. Errors of its getters do not name the node: the reader adds that.
@@ -104,6 +105,11 @@ void add_indexing(ConverterTable& table);
 void add_convolutions(ConverterTable& table);
 void add_pooling(ConverterTable& table);
 void add_normalization(ConverterTable& table);
+void add_attention(ConverterTable& table);
+void add_features(ConverterTable& table);
+void add_training(ConverterTable& table);
+void add_sequences(ConverterTable& table);
+void add_microsoft(ConverterTable& table);
 void add_linear(ConverterTable& table);
 void add_quantization(ConverterTable& table);
 void add_resize(ConverterTable& table);
@@ -162,8 +168,12 @@ Out matmul(const Out& a, const Out& b, bool transpose_a = false, bool transpose_
 /// Reshapes x so that dimension 1 holds the values and all others are 1, for per-channel operands of a tensor like
 /// `like`.
 Out per_channel(const Out& x, const Out& like);
+/// i64 [rank]: the order of axes in which `axis` (integer, one element, may be negative) and `place` are swapped.
+Out order_swapping(const Out& axis, std::int64_t place, std::int64_t rank);
 /// The integer values of a small tensor if known at conversion.
 std::optional<Ints> known_ints(const Out& x);
+/// The largest finite value of a float of 4 or 8 bits with a mantissa; nothing for other types.
+std::optional<double> largest_small_float(ElementType type);
 /// axis, or axis + rank if negative. @errors kInvalidArgument: out of range.
 std::int64_t normalized_axis(std::int64_t axis, std::int64_t rank);
 

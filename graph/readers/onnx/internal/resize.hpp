@@ -16,6 +16,8 @@ struct ResizeForm {
   double cube_coeff = -0.75;
   bool antialias = false;        ///< When reducing, the filter is as wide as the span of one output position.
   bool exclude_outside = false;  ///< Otherwise positions beyond the border repeat it.
+  Out roi = {};        ///< tf_crop_and_resize: [2 * axes], all starts, then all ends, as parts of the extents.
+  double outside = 0;  ///< The value of output positions whose centre lies outside of the input, with a roi.
 };
 
 /// @param target  [axes] of i64 sizes or f32 scales; may be unknown until the model runs.

@@ -16,7 +16,7 @@ namespace onnx_reader {
 
 namespace schema = ::tenon::onnx_schema;
 
-/// @errors kUnimplemented: a type that Tenon's tensors cannot hold (text, complex, 8-bit floats); names `what`.
+/// @errors kUnimplemented: a type that Tenon's tensors cannot hold (text, complex); names `what`.
 ElementType element_type_from_onnx(int type, const std::string& what);
 
 /// Files of external data; each is mapped or read once.

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+// Suppression of boxes that overlap: of rotated ones, over all classes at once, and by decaying scores.
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include <tenon/graph/ops/internal/kernel.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+namespace {
+ElementType index_type(const Node& node) {
+  const ElementType type = node.get_attributes().get_type("output_type");
+  if (type != ElementType::kI32 && type != ElementType::kI64)
+    fail("attribute 'output_type': expected i32 or i64, found " + std::string(name(type)));
+  return type;
+}
+
+/// Indices of scores above a threshold, or equal to it with `or_equal`, the best first, at most `limit` (negative: all).
+std::vector<std::size_t> best_of(const float* scores, std::size_t count, double threshold, bool or_equal,
+                                 std::int64_t limit) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto score = static_cast<double>(scores[i]);
+    if (score > threshold || (or_equal && score == threshold)) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  if (limit >= 0 && order.size() > static_cast<std::size_t>(limit)) order.resize(static_cast<std::size_t>(limit));
+  return order;
+}
+
+// --- MulticlassNms and MatrixNms ----------------------------------------------------------------------------------------
+
+/// x1, y1, x2, y2; in pixels (not normalised) both ends belong to the box, so that neighbours share nothing but may
+/// count as overlapping: for MatrixNms boxes that lie apart never do.
+double overlap(const float* a, const float* b, bool normalized, bool apart_is_none) {
+  const double more = normalized ? 0 : 1;
+  const auto side = [&](const float* box, int axis) {
+    return static_cast<double>(box[axis + 2]) - static_cast<double>(box[axis]) + more;
+  };
+  const auto area = [&](const float* box) {
+    return box[2] < box[0] || box[3] < box[1] ? 0.0 : side(box, 0) * side(box, 1);
+  };
+  const auto common = [&](int axis) {
+    return static_cast<double>(std::min(a[axis + 2], b[axis + 2])) - static_cast<double>(std::max(a[axis], b[axis])) +
+           more;
+  };
+  const double width = common(0), height = common(1), least = apart_is_none ? more : 0;
+  if (width <= 0 || height <= 0 || width < least || height < least) return 0;
+  return width * height / (area(a) + area(b) - width * height);
+}
+
+struct Found {
+  double score;
+  std::int64_t batch, category, place;  ///< `place` among all boxes of the input.
+  const float* box;
+};
+
+/// Boxes and scores of one picture: `box(category, i)`, and a row of scores for each class.
+struct Picture {
+  const float *boxes, *scores;
+  std::size_t count, box_step, score_step;  ///< Steps from one class to the next; 0: boxes are shared.
+  std::int64_t first;                       ///< The number of the first box among those of all pictures.
+  std::int64_t classes;                     ///< How many numbers a box has: one, or one for each class.
+};
+
+bool is_matrix(const Node& node) { return is_op(&node, "MatrixNms"); }
+
+std::vector<Found> suppress(const Node& node, const Picture& picture, std::int64_t batch, std::int64_t category) {
+  const Attributes& attributes = node.get_attributes();
+  const bool normalized = attributes.get_bool("normalized");
+  const auto own = static_cast<std::size_t>(category);
+  const float* scores = picture.scores + own * picture.score_step;
+  const auto box = [&](std::size_t i) { return picture.boxes + own * picture.box_step + i * 4; };
+  const auto order = best_of(scores, picture.count, attributes.get_double("score_threshold"), !is_matrix(node),
+                             attributes.get_int("nms_top_k"));
+  std::vector<Found> kept;
+  const auto keep = [&](std::size_t i, double score) {
+    const std::int64_t number = picture.first + static_cast<std::int64_t>(i);
+    kept.push_back(
+        {score, batch, category, picture.classes > 1 ? number * picture.classes + category : number, box(i)});
+  };
+  if (is_matrix(node)) {
+    const bool gaussian = attributes.get_string("decay_function") == "gaussian";
+    const double sigma = attributes.get_double("gaussian_sigma"), post = attributes.get_double("post_threshold");
+    std::vector<double> most(order.size(), 0), row;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      double decay = 1;
+      row.assign(i, 0);
+      for (std::size_t j = 0; j < i; ++j) {
+        row[j] = overlap(box(order[i]), box(order[j]), normalized, true);
+        most[i] = std::max(most[i], row[j]);
+        const double by =
+            gaussian ? std::exp((most[j] * most[j] - row[j] * row[j]) * sigma) : (1 - row[j]) / (1 - most[j]);
+        decay = std::min(decay, by);
+      }
+      const double score = static_cast<double>(scores[order[i]]) * decay;
+      if (score > post) keep(order[i], score);
+    }
+    return kept;
+  }
+  double threshold = attributes.get_double("iou_threshold");
+  const double eta = attributes.get_double("nms_eta");
+  for (const std::size_t i : order) {
+    const bool hidden = std::any_of(kept.begin(), kept.end(), [&](const Found& other) {
+      return overlap(box(i), other.box, normalized, false) > threshold;
+    });
+    if (hidden) continue;
+    keep(i, static_cast<double>(scores[i]));
+    if (eta < 1 && threshold > 0.5) threshold *= eta;
+  }
+  return kept;
+}
+
+bool by_score(const Found& a, const Found& b) {
+  if (a.score != b.score) return a.score > b.score;
+  if (a.batch != b.batch) return a.batch < b.batch;
+  return a.category != b.category ? a.category < b.category : a.place < b.place;
+}
+bool by_class(const Found& a, const Found& b) {
+  if (a.category != b.category) return a.category < b.category;
+  if (a.batch != b.batch) return a.batch < b.batch;
+  return a.score != b.score ? a.score > b.score : a.place < b.place;
+}
+
+/// boxes [N, B, 4] and scores [N, C, B]; or, with the numbers of regions, boxes [C, B, 4] and scores [C, B].
+void infer_multiclass(Node& node) {
+  index_type(node);
+  require_real(node, 0);
+  common_type(node, 0, 2);
+  const bool is_shared = node.get_input_size() > 2;
+  require_rank(node, 0, 3, 3);
+  require_rank(node, 1, is_shared ? 2 : 3, is_shared ? 2 : 3);
+  const PartialShape &boxes = node.get_input_partial_shape(0), &scores = node.get_input_partial_shape(1);
+  Dimension pictures;
+  if (boxes.rank().is_static() && scores.rank().is_static()) {
+    const bool fits =
+        boxes[2].compatible(4) && boxes[0].compatible(scores[0]) && boxes[1].compatible(scores[is_shared ? 1 : 2]);
+    if (!fits) fail("boxes " + boxes.to_string() + " and scores " + scores.to_string() + " do not belong together");
+    if (!is_shared) pictures = boxes[0];
+  }
+  if (is_shared) {
+    require_rank(node, 2, 1, 1);
+    const PartialShape& counts = node.get_input_partial_shape(2);
+    if (counts.rank().is_static()) pictures = counts[0];
+  }
+  const ElementType type = node.get_attributes().get_type("output_type");
+  node.set_output_type(0, node.get_input_element_type(0), {Dimension::dynamic(), 6});
+  node.set_output_type(1, type, {Dimension::dynamic(), 1});
+  node.set_output_type(2, type, {pictures});
+}
+
+std::vector<Picture> pictures_of(std::span<const Tensor> inputs, const Read<float>& boxes, const Read<float>& scores) {
+  const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
+  std::vector<Picture> pictures;
+  if (inputs.size() <= 2) {
+    for (std::size_t n = 0; n < bs[0]; ++n)
+      pictures.push_back({boxes.data() + n * bs[1] * 4, scores.data() + n * ss[1] * ss[2], bs[1], 0, ss[2],
+                          static_cast<std::int64_t>(n * bs[1]), 1});
+    return pictures;
+  }
+  std::size_t first = 0;
+  for (const std::int64_t count : to_vector<std::int64_t>(inputs[2])) {
+    if (count < 0 || first + static_cast<std::size_t>(count) > bs[1])
+      fail("roisnum holds " + std::to_string(count) + ", more than the " + std::to_string(bs[1] - first) +
+           " boxes left");
+    pictures.push_back({boxes.data() + first * 4, scores.data() + first, static_cast<std::size_t>(count), bs[1] * 4,
+                        bs[1], static_cast<std::int64_t>(first), static_cast<std::int64_t>(bs[0])});
+    first += static_cast<std::size_t>(count);
+  }
+  return pictures;
+}
+
+void evaluate_multiclass(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Attributes& attributes = node.get_attributes();
+  const Read<float> boxes(inputs[0]), scores(inputs[1]);
+  const auto classes = static_cast<std::int64_t>(inputs[1].shape()[inputs.size() > 2 ? 0 : 1]);
+  const std::int64_t background = attributes.get_int("background_class"), most = attributes.get_int("keep_top_k");
+  const std::string& sort = attributes.get_string("sort_result_type");
+  std::vector<Found> all;
+  std::vector<std::int64_t> counts;
+  for (const Picture& picture : pictures_of(inputs, boxes, scores)) {
+    std::vector<Found> own;
+    for (std::int64_t category = 0; category < classes; ++category) {
+      if (category == background) continue;
+      const auto kept = suppress(node, picture, static_cast<std::int64_t>(counts.size()), category);
+      own.insert(own.end(), kept.begin(), kept.end());
+    }
+    std::stable_sort(own.begin(), own.end(), by_score);
+    if (most >= 0 && own.size() > static_cast<std::size_t>(most)) own.resize(static_cast<std::size_t>(most));
+    if (sort == "classid" && !is_matrix(node)) std::stable_sort(own.begin(), own.end(), by_class);
+    counts.push_back(static_cast<std::int64_t>(own.size()));
+    all.insert(all.end(), own.begin(), own.end());
+  }
+  if (attributes.get_bool("sort_result_across_batch") && sort != "none")
+    std::stable_sort(all.begin(), all.end(), sort == "score" ? by_score : by_class);
+  std::vector<float> rows;
+  std::vector<std::int64_t> places;
+  for (const Found& found : all) {
+    rows.insert(rows.end(), {static_cast<float>(found.category), static_cast<float>(found.score), found.box[0],
+                             found.box[1], found.box[2], found.box[3]});
+    places.push_back(found.place);
+  }
+  outputs[0] = Tensor(inputs[0].element_type(), Shape{all.size(), 6});
+  outputs[1] = Tensor(attributes.get_type("output_type"), Shape{all.size(), 1});
+  if (!outputs[2] || outputs[2].element_count() != counts.size())
+    outputs[2] = Tensor(attributes.get_type("output_type"), Shape{counts.size()});
+  if (!all.empty()) {
+    store_elements(outputs[0].element_type(), rows.data(), rows.size(), outputs[0].data());
+    store_elements(outputs[1].element_type(), places.data(), places.size(), outputs[1].data());
+  }
+  if (!counts.empty()) store_elements(outputs[2].element_type(), counts.data(), counts.size(), outputs[2].data());
+}
+
+// --- NMSRotated: boxes [N, B, 5] of centre, width, height, angle; scores [N, C, B]; most, overlap, score ---------------
+
+struct Point {
+  double x, y;
+};
+using Polygon = std::vector<Point>;
+
+Polygon corners_of(const double* box, bool clockwise) {
+  const double angle = clockwise ? box[4] : -box[4], c = std::cos(angle), s = std::sin(angle);
+  Polygon corners;
+  for (const auto& [u, v] : {std::pair{-0.5, -0.5}, {0.5, -0.5}, {0.5, 0.5}, {-0.5, 0.5}}) {
+    const double x = u * box[2], y = v * box[3];
+    corners.push_back({box[0] + x * c - y * s, box[1] + x * s + y * c});
+  }
+  return corners;
+}
+
+double area_of(const Polygon& polygon) {
+  double sum = 0;
+  for (std::size_t i = 0; i < polygon.size(); ++i) {
+    const Point &a = polygon[i], &b = polygon[(i + 1) % polygon.size()];
+    sum += a.x * b.y - b.x * a.y;
+  }
+  return std::abs(sum) / 2;
+}
+
+/// The part of `polygon` to the inner side of each edge of `clip` (Sutherland and Hodgman).
+Polygon intersection(Polygon polygon, const Polygon& clip) {
+  for (std::size_t i = 0; i < clip.size() && !polygon.empty(); ++i) {
+    const Point &a = clip[i], &b = clip[(i + 1) % clip.size()];
+    const auto side = [&](const Point& p) { return (b.x - a.x) * (p.y - a.y) - (b.y - a.y) * (p.x - a.x); };
+    Polygon kept;
+    for (std::size_t k = 0; k < polygon.size(); ++k) {
+      const Point &p = polygon[k], &q = polygon[(k + 1) % polygon.size()];
+      const double from = side(p), to = side(q);
+      if (from >= 0) kept.push_back(p);
+      if ((from > 0 && to < 0) || (from < 0 && to > 0)) {
+        const double t = from / (from - to);
+        kept.push_back({p.x + t * (q.x - p.x), p.y + t * (q.y - p.y)});
+      }
+    }
+    polygon = std::move(kept);
+  }
+  return polygon;
+}
+
+void infer_rotated(Node& node) {
+  const ElementType type = index_type(node);
+  require_real(node, 0);
+  require_rank(node, 0, 3, 3);
+  require_rank(node, 1, 3, 3);
+  const PartialShape &boxes = node.get_input_partial_shape(0), &scores = node.get_input_partial_shape(1);
+  if (boxes.rank().is_static() && scores.rank().is_static() &&
+      !(boxes[2].compatible(5) && boxes[0].compatible(scores[0]) && boxes[1].compatible(scores[2])))
+    fail("boxes " + boxes.to_string() + " and scores " + scores.to_string() + " do not belong together");
+  node.set_output_type(0, type, {Dimension::dynamic(), 3});
+  node.set_output_type(1, node.get_input_element_type(1), {Dimension::dynamic(), 3});
+  node.set_output_type(2, type, {1});
+}
+
+void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Attributes& attributes = node.get_attributes();
+  const Shape &bs = inputs[0].shape(), &ss = inputs[1].shape();
+  const Read<double> boxes(inputs[0]);
+  const Read<float> scores(inputs[1]);
+  const std::int64_t most = std::max<std::int64_t>(to_vector<std::int64_t>(inputs[2]).at(0), 0);
+  const double limit = to_vector<double>(inputs[3]).at(0), least = to_vector<double>(inputs[4]).at(0);
+  std::vector<Found> all;
+  for (std::size_t n = 0; n < ss[0]; ++n) {
+    std::vector<Polygon> corners;
+    for (std::size_t i = 0; i < bs[1]; ++i)
+      corners.push_back(corners_of(boxes.data() + (n * bs[1] + i) * 5, attributes.get_bool("clockwise")));
+    const auto iou = [&](std::size_t a, std::size_t b) {
+      const double both = area_of(intersection(corners[a], corners[b])),
+                   either = area_of(corners[a]) + area_of(corners[b]) - both;
+      return either > 0 ? both / either : 0.0;
+    };
+    for (std::size_t c = 0; c < ss[1]; ++c) {
+      const float* own = scores.data() + (n * ss[1] + c) * ss[2];
+      std::vector<std::size_t> kept;
+      for (const std::size_t i : best_of(own, ss[2], least, false, -1)) {
+        if (kept.size() >= static_cast<std::size_t>(most)) break;
+        if (std::any_of(kept.begin(), kept.end(), [&](std::size_t other) { return iou(i, other) > limit; })) continue;
+        kept.push_back(i);
+        all.push_back({static_cast<double>(own[i]), static_cast<std::int64_t>(n), static_cast<std::int64_t>(c),
+                       static_cast<std::int64_t>(i), nullptr});
+      }
+    }
+  }
+  if (attributes.get_bool("sort_result_descending"))
+    std::stable_sort(all.begin(), all.end(), [](const Found& a, const Found& b) { return a.score > b.score; });
+  std::vector<std::int64_t> places;
+  std::vector<double> rows;
+  for (const Found& found : all) {
+    places.insert(places.end(), {found.batch, found.category, found.place});
+    rows.insert(rows.end(), {static_cast<double>(found.batch), static_cast<double>(found.category), found.score});
+  }
+  const ElementType type = attributes.get_type("output_type");
+  outputs[0] = Tensor(type, Shape{all.size(), 3});
+  outputs[1] = Tensor(inputs[1].element_type(), Shape{all.size(), 3});
+  if (!all.empty()) {
+    store_elements(type, places.data(), places.size(), outputs[0].data());
+    store_elements(outputs[1].element_type(), rows.data(), rows.size(), outputs[1].data());
+  }
+  const auto count = static_cast<std::int64_t>(all.size());
+  store_elements(type, &count, 1, outputs[2].data());
+}
+}  // namespace
+
+void add_nms_rows(OperationTable& table) {
+  const auto shared = [](OperationTable::Row row) {
+    row.text("sort_result_type", "none", {"none", "classid", "score"})
+        .flag("sort_result_across_batch", false)
+        .type("output_type", ElementType::kI64);
+    row.real("score_threshold", 0.0)
+        .integer("nms_top_k", -1)
+        .integer("keep_top_k", -1)
+        .integer("background_class", -1)
+        .flag("normalized", true);
+    return row;
+  };
+  for (const unsigned opset : {8U, 9U})
+    shared(table.add("MulticlassNms", opset, 2, opset == 8 ? 2 : 3, infer_multiclass, evaluate_multiclass,
+                     "The best boxes of all classes, those that overlap left out."))
+        .real("iou_threshold", 0.0)
+        .real("nms_eta", 1.0);
+  shared(table.add("MatrixNms", 8, 2, 2, infer_multiclass, evaluate_multiclass,
+                   "The best boxes of all classes, scores lowered where they overlap."))
+      .text("decay_function", "linear", {"gaussian", "linear"})
+      .real("gaussian_sigma", 2.0)
+      .real("post_threshold", 0.0);
+  table
+      .add("NMSRotated", 13, 5, 5, infer_rotated, evaluate_rotated,
+           "The best of overlapping rotated boxes, per batch and class.")
+      .flag("sort_result_descending", true)
+      .type("output_type", ElementType::kI64)
+      .flag("clockwise", true);
+}
+
+}  // namespace v1
+}  // namespace tenon

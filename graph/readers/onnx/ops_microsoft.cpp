@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX Runtime's own domain, com.microsoft: fused layers, weights in groups of few bits, arithmetic of 8-bit tensors.
+// Attention is in ops_attention.cpp.
+#include <tenon/graph/readers/onnx/internal/onnx.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace onnx_reader {
+
+namespace {
+
+OutputVector by_standard(const NodeContext& node, const char* type) { return converters().at(type)(node); }
+
+Out gelu_of(const Out& x, const char* form) { return op("Gelu", 7, {x}, {{"approximation_mode", form}}); }
+
+Out biased(const NodeContext& node, std::size_t input, std::size_t bias) {
+  return node.has_input(bias) ? add(node.input(input), node.input(bias)) : node.input(input);
+}
+
+// --- activations and normalisation ----------------------------------------------------------------------------------
+
+OutputVector gelu(const NodeContext& node) { return {gelu_of(node.input(0), "ERF")}; }
+OutputVector bias_gelu(const NodeContext& node) { return {gelu_of(biased(node, 0, 1), "ERF")}; }
+OutputVector fast_gelu(const NodeContext& node) { return {gelu_of(biased(node, 0, 1), "TANH")}; }
+OutputVector quick_gelu(const NodeContext& node) {
+  const Out x = node.input(0);
+  return {op("Swish", 4, {x, scalar_like(x, node.get_float("alpha", 1.702))})};
+}
+
+Out layer_norm(const Out& x, const Out& gamma, const Out& beta, double epsilon) {
+  Out y = op("MVN", 6, {x, ints({-1})}, {{"normalize_variance", true}, {"eps", epsilon}, {"eps_mode", "INSIDE_SQRT"}});
+  y = mul(y, gamma);
+  return beta ? add(y, beta) : y;
+}
+
+Out rms_norm(const Out& x, const Out& gamma, double epsilon) {
+  const Out mean = reduce("ReduceMean", mul(x, x), ints({-1}), true);
+  return mul(div(x, unary("Sqrt", add(mean, scalar_like(x, epsilon)))), gamma);
+}
+
+// input, skip, gamma, beta, bias; the sum is output 3.
+OutputVector skip_layer_normalization(const NodeContext& node) {
+  if (node.wants_output(1) || node.wants_output(2))
+    unimplemented("its outputs 1 and 2 are for training; only 0 and 3 are written out");
+  Out sum = add(node.input(0), node.input(1));
+  if (node.has_input(4)) sum = add(sum, node.input(4));
+  const Out beta = node.has_input(3) ? node.input(3) : Out();
+  return {layer_norm(sum, node.input(2), beta, node.get_float("epsilon", 1e-12)), Out(), Out(), sum};
+}
+
+// input, skip, gamma, bias
+OutputVector skip_simplified_layer_normalization(const NodeContext& node) {
+  if (node.wants_output(1) || node.wants_output(2))
+    unimplemented("its outputs 1 and 2 are for training; only 0 and 3 are written out");
+  Out sum = add(node.input(0), node.input(1));
+  if (node.has_input(3)) sum = add(sum, node.input(3));
+  return {rms_norm(sum, node.input(2), node.get_float("epsilon", 1e-12)), Out(), Out(), sum};
+}
+
+// input_ids, segment_ids, words, positions, segments, gamma, beta [, mask, position_ids]; y, mask_index, sum
+OutputVector embed_layer_normalization(const NodeContext& node) {
+  if (node.wants_output(1) && node.has_input(7)) unimplemented("its output 1 (mask_index) is not written out");
+  const auto rows = [](const Out& table, const Out& ids) {
+    return op("Gather", 8, {table, ids, int_scalar(0)}, {{"batch_dims", 0}});
+  };
+  const Out ids = node.input(0);
+  const Out places = node.has_input(8)
+                         ? node.input(8)
+                         : unsqueeze(range(int_scalar(0), extent_of(ids, 1), int_scalar(1), ElementType::kI64), {0});
+  Out sum = add(rows(node.input(2), ids), rows(node.input(3), places));
+  if (node.has_input(1)) sum = add(sum, rows(node.input(4), node.input(1)));
+  return {layer_norm(sum, node.input(5), node.input(6), node.get_float("epsilon", 1e-12)), Out(), sum};
+}
+
+// --- products with something behind them -----------------------------------------------------------------------------
+
+Out activated(const NodeContext& node, const Out& x) {
+  const std::string name = node.get_string("activation", "");
+  const std::vector<double> given = node.get_floats("activation_params");
+  // FusedConv lists them, FusedGemm names them.
+  const auto parameter = [&](std::size_t index, double fallback) {
+    static constexpr const char* kNames[] = {"activation_alpha", "activation_beta"};
+    return index < given.size() ? given[index] : node.get_float(kNames[index], fallback);
+  };
+  if (name.empty()) return x;
+  if (name == "Relu" || name == "Tanh" || name == "Sigmoid") return unary(name, x);
+  if (name == "LeakyRelu") return op("PRelu", 1, {x, reals(x.get_element_type(), {parameter(0, 0.01)})});
+  if (name == "Clip") return op("Clamp", 1, {x}, {{"min", parameter(0, 0)}, {"max", parameter(1, 6)}});
+  if (name == "HardSigmoid")
+    return op("HardSigmoid", 1, {x, scalar_like(x, parameter(0, 0.2)), scalar_like(x, parameter(1, 0.5))});
+  if (name == "HardSwish") return op("HSwish", 4, {x});
+  unimplemented("activation \"" + name +
+                "\"; written out are Relu, Tanh, Sigmoid, LeakyRelu, Clip, HardSigmoid and HardSwish");
+}
+
+// x, w, bias, and a tensor added before the activation
+OutputVector fused_conv(const NodeContext& node) {
+  const Out y = by_standard(node, ":Conv")[0];
+  return {activated(node, node.has_input(3) ? add(y, node.input(3)) : y)};
+}
+
+OutputVector fused_gemm(const NodeContext& node) { return {activated(node, by_standard(node, ":Gemm")[0])}; }
+
+// The first axis before the rows: [rows, batch..., columns] to [batch..., rows, columns].
+Out with_rows_inside(const NodeContext& node, std::size_t index, const char* attribute) {
+  if (node.get_int(attribute, 0) == 0) return node.input(index);
+  Ints order;
+  const std::int64_t rank = node.rank(index);
+  for (std::int64_t axis = 1; axis + 1 < rank; ++axis) order.push_back(axis);
+  order.push_back(0);
+  order.push_back(rank - 1);
+  return transpose(node.input(index), order);
+}
+
+OutputVector fused_matmul(const NodeContext& node) {
+  const Out a = with_rows_inside(node, 0, "transBatchA"), b = with_rows_inside(node, 1, "transBatchB");
+  const Out y = matmul(a, b, node.get_int("transA", 0) != 0, node.get_int("transB", 0) != 0);
+  const double alpha = node.get_float("alpha", 1);
+  return {alpha == 1 ? y : mul(y, scalar_like(y, alpha))};
+}
+
+// --- weights of few bits ----------------------------------------------------------------------------------------------
+
+/// A constant's bytes as another type and shape with the same number of bits.
+Out reinterpreted(const NodeContext& node, std::size_t index, ElementType type, const Shape& shape) {
+  const auto& value = node.input(index).get_tensor().value();
+  if (!value)
+    unimplemented("input " + std::to_string(index) +
+                  " is known only when the model runs; only a constant is supported");
+  const auto size = checked_size_bytes(type, shape);
+  if (!size || value->size_bytes() != *size || !value->is_contiguous())
+    fail("input " + std::to_string(index) + " is " + std::string(name(value->element_type())) + " " +
+         to_string(value->shape()) + " of " + std::to_string(value->size_bytes()) + " bytes, expected " +
+         std::to_string(size.value_or(0)) + " bytes for " + std::string(name(type)) + " " + to_string(shape));
+  return std::make_shared<op::v0::Constant>(
+             Tensor(TensorInfo{type, shape, {}}, value->memory(), value->offset(), value->lease()))
+      ->output(0);
+}
+
+/// One number for each block, as [n, blocks, 1].
+Out by_blocks(const NodeContext& node, std::size_t index, std::int64_t n, std::int64_t blocks) {
+  const PartialShape& shape = node.input(index).get_partial_shape();
+  if (shape.is_static() && element_count(shape.to_shape()) != static_cast<std::size_t>(n * blocks))
+    fail("input " + std::to_string(index) + " has the shape " + shape.to_string() + ", expected " + std::to_string(n) +
+         " rows of " + std::to_string(blocks) + " blocks");
+  return reshape(node.input(index), Ints{n, blocks, 1});
+}
+
+// a [.., K], b: N rows of blocks, scales, zero_points, g_idx, bias. In the form in which OpenVINO stores compressed
+// weights, [N, blocks, size]: Convert, Subtract, Multiply, Reshape, MatMul.
+OutputVector matmul_n_bits(const NodeContext& node) {
+  const std::int64_t k = node.get_int("K"), n = node.get_int("N"), bits = node.get_int("bits", 4),
+                     block = node.get_int("block_size");
+  if (bits != 4 && bits != 8)
+    unimplemented("bits is " + std::to_string(bits) + "; weights of 4 and 8 bits are written out");
+  if (k < 1 || n < 1 || block < 1)
+    fail("K " + std::to_string(k) + ", N " + std::to_string(n) + " and block_size " + std::to_string(block) +
+         " must be positive");
+  if (node.has_input(4))
+    unimplemented("g_idx (groups of any columns) is not written out; only blocks of neighbours are");
+  const std::int64_t blocks = (k + block - 1) / block;
+  const ElementType stored = bits == 4 ? ElementType::kU4 : ElementType::kU8, type = node.type(2);
+  const auto extent = [](std::int64_t value) { return static_cast<std::size_t>(value); };
+  const Out packed = reinterpreted(node, 1, stored, Shape{extent(n), extent(blocks), extent(block)});
+  Out zero;
+  if (!node.has_input(3)) {
+    zero = std::make_shared<op::v0::Constant>(stored, Shape{1, 1, 1}, Ints{bits == 4 ? 8 : 128})->output(0);
+  } else if (info(node.type(3)).is_real) {
+    zero = by_blocks(node, 3, n, blocks);
+  } else if (bits == 4 && blocks % 2 != 0) {
+    // Rows begin at whole bytes, so that one number too much ends each.
+    const Out wide = reinterpreted(node, 3, stored, Shape{extent(n), extent(blocks + 1), 1});
+    zero = slice(convert(wide, type), 0, blocks, 1);
+  } else {
+    zero = reinterpreted(node, 3, stored, Shape{extent(n), extent(blocks), 1});
+  }
+  const Out scale = by_blocks(node, 2, n, blocks);
+  Out weights = mul(sub(convert(packed, type), convert(zero, type)), scale);
+  weights = reshape(weights, Ints{n, blocks * block});
+  if (blocks * block != k) weights = slice(weights, 0, k, 1);
+  const Out y = matmul(node.input(0), convert(weights, node.type(0)), false, true);
+  return {node.has_input(5) ? add(y, node.input(5)) : y};
+}
+
+/// Numbers of 4 bits in bytes along the last axis, the low one first, as reals.
+Out unpacked(const Out& bytes, std::int64_t rank, bool is_signed, ElementType type) {
+  const auto byte = [](std::int64_t value) { return scalar(ElementType::kU8, static_cast<double>(value)); };
+  const Out low = op("BitwiseAnd", 13, {bytes, byte(15)}), high = op("BitwiseRightShift", 15, {bytes, byte(4)});
+  Ints flat(static_cast<std::size_t>(rank - 1), 0);
+  flat.push_back(-1);
+  const Out both = concat({unsqueeze(low, {rank}), unsqueeze(high, {rank})}, rank);
+  const Out codes = convert(op("Reshape", 1, {both, ints(flat)}, {{"special_zero", true}}), type);
+  if (!is_signed) return codes;
+  return select(op("Greater", 1, {codes, scalar(type, 7)}), sub(codes, scalar(type, 16)), codes);
+}
+
+// data, indices, scales, zero_points: rows are taken first, so that only these are expanded.
+OutputVector gather_block_quantized(const NodeContext& node) {
+  const ElementType stored = node.type(0), type = node.type(2);
+  const std::int64_t bits =
+      stored == ElementType::kU8 ? node.get_int("bits", 4) : static_cast<std::int64_t>(bit_width(stored));
+  const std::int64_t rank = node.rank(0), block = node.get_int("block_size", 128);
+  if (stored != ElementType::kU8 && stored != ElementType::kU4 && stored != ElementType::kI4)
+    unimplemented("data of " + std::string(name(stored)) + "; u8, u4 and i4 are written out");
+  if (bits != 4 && bits != 8) unimplemented("bits is " + std::to_string(bits) + "; 4 and 8 are written out");
+  if (normalized_axis(node.get_int("gather_axis", 0), rank) != 0 ||
+      normalized_axis(node.get_int("quantize_axis", 1), rank) != rank - 1)
+    unimplemented("gather_axis and quantize_axis other than the first and the last are not written out");
+  const bool is_packed = stored != ElementType::kU8, is_signed = stored == ElementType::kI4;
+  const auto rows = [&](std::size_t index) -> Out {
+    const PartialShape& own = node.input(index).get_partial_shape();
+    Out table = node.input(index);
+    if (is_packed) {
+      Shape bytes = own.to_shape();
+      if (bytes.empty() || bytes.back() % 2 != 0)
+        unimplemented("rows of " + own.to_string() + " numbers of 4 bits do not end with a byte");
+      bytes.back() /= 2;
+      table = reinterpreted(node, index, ElementType::kU8, bytes);
+    }
+    const Out taken = op("Gather", 8, {table, node.input(1), int_scalar(0)}, {{"batch_dims", 0}});
+    const std::int64_t taken_rank = rank + node.rank(1) - 1;
+    return bits == 8 ? convert(taken, type) : unpacked(taken, taken_rank, is_signed, type);
+  };
+  const std::int64_t made = rank + node.rank(1) - 1;
+  const PartialShape& scales = node.input(2).get_partial_shape();
+  const Dimension blocks = scales.rank().is_static() ? scales[scales.size() - 1] : Dimension::dynamic();
+  if (blocks.is_dynamic()) unimplemented("scales whose shape is known only when the model runs are not written out");
+  const Out codes = rows(0);
+  const Dimension width = codes.get_partial_shape()[static_cast<std::size_t>(made - 1)];
+  if (width.is_dynamic() || block < 1 || width.get_length() != blocks.get_length() * block)
+    unimplemented("rows of " + width.to_string() + " numbers in " + blocks.to_string() + " blocks of " +
+                  std::to_string(block) + "; written out are whole blocks");
+  Ints split(static_cast<std::size_t>(made - 1), 0);
+  split.insert(split.end(), {blocks.get_length(), block});
+  Out centred = op("Reshape", 1, {codes, ints(split)}, {{"special_zero", true}});
+  if (node.has_input(3)) {
+    // Zero points fill whole bytes too.
+    const Out zeros = slice(rows(3), 0, blocks.get_length(), made - 1);
+    centred = sub(centred, unsqueeze(zeros, {made}));
+  } else if (!is_packed) {
+    centred = sub(centred, scalar(type, bits == 4 ? 8 : 128));
+  }
+  const Out scale = op("Gather", 8, {node.input(2), node.input(1), int_scalar(0)}, {{"batch_dims", 0}});
+  Ints flat(static_cast<std::size_t>(made - 1), 0);
+  flat.push_back(width.get_length());
+  return {op("Reshape", 1, {mul(centred, unsqueeze(scale, {made})), ints(flat)}, {{"special_zero", true}})};
+}
+
+// --- 8-bit tensors ----------------------------------------------------------------------------------------------------
+
+Out as_real(const Out& x) { return convert(x, ElementType::kF32); }
+
+/// Input `index`, with its scale and zero point after it.
+Out dequantized(const NodeContext& node, std::size_t index, std::size_t scale, std::size_t zero) {
+  Out x = as_real(node.input(index));
+  if (node.has_input(zero)) x = sub(x, as_real(node.input(zero)));
+  return mul(x, node.input(scale));
+}
+
+Out quantized(const Out& x, const Out& scale, const Out& zero, ElementType type) {
+  Out y = op("Round", 5, {div(x, scale)}, {{"mode", "half_to_even"}});
+  if (zero) y = add(y, as_real(zero));
+  const bool is_signed = type == ElementType::kI8;
+  if (!is_signed && type != ElementType::kU8)
+    unimplemented("quantises to " + std::string(name(type)) + "; i8 and u8 are written out");
+  return convert(op("Clamp", 1, {y}, {{"min", is_signed ? -128.0 : 0.0}, {"max", is_signed ? 127.0 : 255.0}}), type);
+}
+
+Out quantized_by(const NodeContext& node, const Out& x, std::size_t scale, std::size_t zero) {
+  return quantized(x, node.input(scale), node.has_input(zero) ? node.input(zero) : Out(), node.type(0));
+}
+
+// a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero
+OutputVector qlinear_binary(const NodeContext& node) {
+  const Out a = dequantized(node, 0, 1, 2), b = dequantized(node, 3, 4, 5);
+  return {quantized_by(node, node.op_type() == "QLinearAdd" ? add(a, b) : mul(a, b), 6, 7)};
+}
+
+// x, x_scale, x_zero, y_scale, y_zero
+OutputVector qlinear_unary(const NodeContext& node) {
+  const Out x = dequantized(node, 0, 1, 2);
+  const Out y = node.op_type() == "QLinearSigmoid"
+                    ? unary("Sigmoid", x)
+                    : op("PRelu", 1, {x, reals(ElementType::kF32, {node.get_float("alpha", 0.01)})});
+  return {quantized_by(node, y, 3, 4)};
+}
+
+OutputVector qlinear_softmax(const NodeContext& node) {
+  const std::int64_t rank = node.rank(0), axis = normalized_axis(node.get_int("axis", -1), rank);
+  if (node.get_int("opset", 13) < 13 && axis != rank - 1)
+    unimplemented("opset below 13 with an axis other than the last is not written out");
+  return {quantized_by(node, op("Softmax", 8, {dequantized(node, 0, 1, 2)}, {{"axis", axis}}), 3, 4)};
+}
+
+OutputVector qlinear_global_average_pool(const NodeContext& node) {
+  const std::int64_t rank = node.rank(0);
+  const bool is_last = node.get_int("channels_last", 0) != 0;
+  Ints axes;
+  for (std::int64_t axis = is_last ? 1 : 2; axis < (is_last ? rank - 1 : rank); ++axis) axes.push_back(axis);
+  return {quantized_by(node, reduce("ReduceMean", dequantized(node, 0, 1, 2), ints(axes), true), 3, 4)};
+}
+
+// y_scale, y_zero, then a tensor with scale and zero point, any number of times
+OutputVector qlinear_concat(const NodeContext& node) {
+  if (node.input_count() < 5 || (node.input_count() - 2) % 3 != 0)
+    fail("has " + std::to_string(node.input_count()) + " inputs, expected 2 and three for each tensor");
+  OutputVector parts;
+  for (std::size_t i = 2; i < node.input_count(); i += 3) parts.push_back(dequantized(node, i, i + 1, i + 2));
+  return {quantized(concat(parts, node.get_int("axis")), node.input(0), node.input(1), node.type(1))};
+}
+
+Out centred(const NodeContext& node, std::size_t index, std::size_t zero) {
+  const Out x = as_real(node.input(index));
+  return node.has_input(zero) ? sub(x, as_real(node.input(zero))) : x;
+}
+
+// a in f32, quantised by its own range; b, b_scale, b_zero, bias
+OutputVector dynamic_quantize_matmul(const NodeContext& node) {
+  const OutputVector a = by_standard(node, ":DynamicQuantizeLinear");
+  const Out product = matmul(sub(as_real(a[0]), as_real(a[2])), centred(node, 1, 3));
+  const Out y = mul(product, mul(a[1], node.input(2)));
+  return {node.has_input(4) ? add(y, node.input(4)) : y};
+}
+
+// a, b, a_scale, b_scale, a_zero, b_zero, bias
+OutputVector matmul_integer_to_float(const NodeContext& node) {
+  const Out y = mul(matmul(centred(node, 0, 4), centred(node, 1, 5)), mul(node.input(2), node.input(3)));
+  return {node.has_input(6) ? add(y, node.input(6)) : y};
+}
+
+// a, a_scale, a_zero, b, b_scale, b_zero, c, y_scale, y_zero; without a scale the result stays f32.
+OutputVector q_gemm(const NodeContext& node) {
+  const Out scale = mul(node.input(1), node.input(4));
+  Out product =
+      matmul(centred(node, 0, 2), centred(node, 3, 5), node.get_int("transA", 0) != 0, node.get_int("transB", 0) != 0);
+  if (const double alpha = node.get_float("alpha", 1); alpha != 1) product = mul(product, scalar_like(product, alpha));
+  if (node.has_input(6)) product = add(product, as_real(node.input(6)));
+  const Out y = mul(product, scale);
+  return {node.has_input(7) ? quantized_by(node, y, 7, 8) : y};
+}
+
+}  // namespace
+
+void add_microsoft(ConverterTable& table) {
+  const auto microsoft = [&](const char* name) -> Converter& { return table[std::string("com.microsoft:") + name]; };
+  microsoft("Gelu") = gelu;
+  microsoft("BiasGelu") = bias_gelu;
+  microsoft("FastGelu") = fast_gelu;
+  microsoft("QuickGelu") = quick_gelu;
+  microsoft("SkipLayerNormalization") = skip_layer_normalization;
+  microsoft("SkipSimplifiedLayerNormalization") = skip_simplified_layer_normalization;
+  microsoft("EmbedLayerNormalization") = embed_layer_normalization;
+  microsoft("FusedConv") = fused_conv;
+  microsoft("FusedGemm") = fused_gemm;
+  microsoft("FusedMatMul") = fused_matmul;
+  microsoft("TransposeMatMul") = fused_matmul;
+  microsoft("MatMulNBits") = matmul_n_bits;
+  microsoft("QLinearAdd") = qlinear_binary;
+  microsoft("QLinearMul") = qlinear_binary;
+  microsoft("QLinearSigmoid") = qlinear_unary;
+  microsoft("QLinearLeakyRelu") = qlinear_unary;
+  microsoft("QLinearSoftmax") = qlinear_softmax;
+  microsoft("QLinearGlobalAveragePool") = qlinear_global_average_pool;
+  microsoft("GatherBlockQuantized") = gather_block_quantized;
+  microsoft("QLinearConcat") = qlinear_concat;
+  microsoft("DynamicQuantizeMatMul") = dynamic_quantize_matmul;
+  microsoft("MatMulIntegerToFloat") = matmul_integer_to_float;
+  microsoft("QGemm") = q_gemm;
+}
+
+}  // namespace onnx_reader
+}  // namespace v1
+}  // namespace tenon

@@ -62,16 +62,23 @@ std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, co
     const HostBudget::Scope scope(budget);
     prepared = run_passes(*model, options, time);
   }
-  return build(std::move(prepared), options, nullptr, budget, time);
+  return build(std::move(prepared), options, nullptr, nullptr, budget, time);
+}
+
+std::shared_ptr<const Plan> Plan::compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
+                                                   SharedConstants& shared) {
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  return build(std::move(prepared), options, nullptr, &shared, budget, TimeLimit(model_limits().compile_seconds));
 }
 
 std::shared_ptr<const Plan> Plan::compile_packed(const PackedModel& prepared, const Options& options) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
-  return build(prepared.model, options, &prepared, budget, TimeLimit(model_limits().compile_seconds));
+  return build(prepared.model, options, &prepared, nullptr, budget, TimeLimit(model_limits().compile_seconds));
 }
 
 std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, const Options& options,
-                                        const PackedModel* packed, const HostBudget& budget, const TimeLimit& time) {
+                                        const PackedModel* packed, SharedConstants* shared, const HostBudget& budget,
+                                        const TimeLimit& time) {
   std::shared_ptr<Plan> plan(new Plan);
   plan->impl_ = std::make_unique<PlanImpl>();
   PlanImpl& impl = *plan->impl_;
@@ -83,6 +90,7 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
   if (packed)
     for (const auto& constant : packed->constants) store.add(constant.stand_in.data(), constant.packed);
   impl.store = packed ? &store : nullptr;
+  impl.shared = shared;
   for (const auto& parameter : impl.model->get_parameters())
     impl.inputs.push_back(make_port(Output<const Node>(parameter.get(), 0), *parameter));
   for (const auto& result : impl.model->get_results())
@@ -107,6 +115,7 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
     }
   });
   impl.store = nullptr;
+  impl.shared = nullptr;
   if (failure) std::rethrow_exception(failure);
   find_strided_inputs(impl);
   std::vector<std::span<const Operand>> operands;

@@ -118,20 +118,28 @@ Place PlanBuilder::constant_place(const Tensor& tensor) {
   }
   plan_.buffers[id].constant = packed;
   if (key) constants_[key] = id;
+  if (!plan_.shared || !plan_.shared->holds(packed.data())) plan_.own_constant_bytes += packed.size_bytes();
   return {id, 0};
 }
 
 Place PlanBuilder::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
   if (view == desc) return constant_place(tensor);
+  const auto pack = [&] {
+    Tensor made(ElementType::kU8, Shape{std::max<std::size_t>(desc.get_size(), 1)});
+    dnnl::stream stream(engine());
+    dnnl::memory from(view, engine(), tensor.data()), to(desc, engine(), made.data());
+    dnnl::reorder(from, to).execute(stream, from, to);
+    stream.wait();
+    return made;
+  };
   Tensor packed;
   if (plan_.store && plan_.store->holds(tensor.data())) {
     packed = plan_.store->find(tensor.data(), view, desc);
+  } else if (plan_.shared && plan_.shared->holds(tensor.data())) {
+    packed = plan_.shared->find_or_pack(tensor.data(), view, desc, pack);
   } else {
-    packed = Tensor(ElementType::kU8, Shape{std::max<std::size_t>(desc.get_size(), 1)});
-    dnnl::stream stream(engine());
-    dnnl::memory from(view, engine(), tensor.data()), to(desc, engine(), packed.data());
-    dnnl::reorder(from, to).execute(stream, from, to);
-    stream.wait();
+    packed = pack();
+    plan_.own_constant_bytes += packed.size_bytes();
   }
   plan_.packed.push_back({tensor.data(), view, desc, packed});
   const BufferId id = add_buffer(BufferKind::kConstant, packed.size_bytes());

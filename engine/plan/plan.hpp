@@ -18,6 +18,7 @@
 #include <tenon/engine/plan/descriptions.hpp>
 #include <tenon/engine/plan/packed_constants.hpp>
 #include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/shared_constants.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
@@ -133,8 +134,10 @@ struct PlanImpl {
   std::vector<Made> made;
   std::vector<PackedRecord> packed;      ///< Constants that lowering packed, for packed_model_of().
   const PackedStore* store = nullptr;    ///< Constants packed before; while compiling only.
+  SharedConstants* shared = nullptr;     ///< Constants that other plans have packed or will; while compiling only.
   std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
   std::size_t arena_bytes = 0;
+  std::size_t own_constant_bytes = 0;   ///< Of constants that no other plan has.
   std::size_t assigned_copy_bytes = 0;  ///< For values that no step could write into their variable directly.
 
   Place root(Place place) const { return engine::root(buffers, place); }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans for moving shapes: made once, shared by requests and threads, bounded in bytes; weights packed once.
+#include <tenon/engine/plan_store.hpp>
+
+#include <atomic>
+#include <thread>
+
+#include <tenon/core/error.hpp>
+#include <tenon/engine/staged.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
+
+namespace tenon::engine_test {
+namespace {
+
+using engine::PlanStore;
+using engine::Staged;
+using op::v0::Constant;
+using op::v0::Parameter;
+
+engine::Options two_threads() {
+  engine::Options options;
+  options.threads = 2;
+  return options;
+}
+
+/// Two products over rows of an open number, and a convolution-free tail.
+std::shared_ptr<Model> layers() {
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 64});
+  const Out hidden = op1("Relu", 1, {op1("MatMul", 1, {x, weights(Shape{64, 128})})});
+  const Out y = op1("MatMul", 1, {hidden, weights(Shape{128, 32})});
+  return std::make_shared<Model>(OutputVector{op1("Softmax", 8, {y}, {{"axis", -1}})}, ParameterVector{x});
+}
+
+Tensor rows(std::size_t count, unsigned seed = 5) { return random_tensor(ElementType::kF32, Shape{count, 64}, seed); }
+
+TEST(PlanStore, PacksWeightsOnceWhateverTheShapesAndRequests) {
+  const auto model = layers();
+  const auto store = std::make_shared<PlanStore>(two_threads());
+  engine::Workers workers(2);
+  std::size_t packed = 0;
+  for (int request = 0; request < 3; ++request) {
+    Staged staged(store);
+    for (const std::size_t count : {16, 17, 40, 33, 64, 18, 19, 20, 21, 16}) {
+      const auto got = staged.run(model, {rows(count)}, workers);
+      expect_close(evaluate(*model, {rows(count)})[0], got.at(0), std::to_string(count));
+    }
+    if (request == 0) packed = store->counts().packed;
+  }
+  // Another number of rows may want another layout, of which there are few.
+  EXPECT_LE(packed, 6U);
+  EXPECT_EQ(store->counts().packed, packed) << "no request packs anew";
+  EXPECT_EQ(store->counts().made, 9U) << "one plan for each number of rows, for all requests";
+}
+
+TEST(PlanStore, ManyThreadsAskForManyShapesOfOneModel) {
+  const auto model = layers();
+  const auto store = std::make_shared<PlanStore>(two_threads());
+  std::vector<Tensor> wanted;
+  for (std::size_t count = 1; count <= 24; ++count) wanted.push_back(evaluate(*model, {rows(count)})[0]);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < 8; ++t)
+    threads.emplace_back([&, t] {
+      Staged staged(store);
+      engine::Workers workers(1);
+      for (std::size_t i = 0; i < 48; ++i) {
+        const std::size_t count = 1 + (i * (t % 2 ? 5 : 7) + t) % 24;
+        const auto got = staged.run(model, {rows(count)}, workers);
+        const Tensor& expected = wanted[count - 1];
+        for (std::size_t k = 0; k < expected.element_count(); ++k)
+          wrong += std::abs(expected.data<float>()[k] - got.at(0).data<float>()[k]) > 1e-4f;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(store->counts().made, 24U) << "each plan has one maker";
+}
+
+TEST(PlanStore, KeepsPlansWithinItsBytesAndForgetsTheOldest) {
+  const auto model = layers();
+  PlanStore unbounded(two_threads());
+  const auto open = unbounded.open(model)->model;
+  const std::vector<Tensor> one{rows(1)};
+  const std::size_t each = unbounded.stage(*open, one)->held_bytes;
+  ASSERT_GT(each, 0U);
+  const auto store = std::make_shared<PlanStore>(two_threads(), 4 * each);
+  Staged staged(store);
+  engine::Workers workers(1);
+  for (std::size_t count = 1; count <= 20; ++count) {
+    const auto got = staged.run(model, {rows(count)}, workers);
+    expect_close(evaluate(*model, {rows(count)})[0], got.at(0), std::to_string(count));
+    EXPECT_LE(store->counts().bytes, 5 * each);
+  }
+  EXPECT_LT(store->counts().kept, 8U);
+  const std::size_t made = store->counts().made;
+  staged.run(model, {rows(20)}, workers);
+  EXPECT_EQ(store->counts().made, made) << "the latest is kept";
+  Staged other(store);
+  other.run(model, {rows(1)}, workers);
+  EXPECT_EQ(store->counts().made, made + 1) << "the oldest was dropped";
+}
+
+TEST(PlanStore, ShapesThatDoNotFitAreRefusedByNodeAndTheNextOnesRun) {
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, -1});
+  const Out y = op1("MatMul", 1, {x, weights(Shape{8, 4})});
+  y.get_node_shared_ptr()->set_friendly_name("narrow");
+  const auto model = std::make_shared<Model>(OutputVector{y}, ParameterVector{x});
+  Staged staged(two_threads());
+  engine::Workers workers(1);
+  const auto run = [&](std::size_t columns) {
+    return staged.run(model, {random_tensor(ElementType::kF32, Shape{3, columns}, 1)}, workers);
+  };
+  EXPECT_EQ(run(8).at(0).shape(), (Shape{3, 4}));
+  for (int again = 0; again < 2; ++again) {
+    try {
+      run(7);
+      FAIL() << "7 columns times 8 rows";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("narrow"), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(run(8).at(0).shape(), (Shape{3, 4}));
+  }
+}
+
+TEST(PlanStore, AWaitForAnothersPlanEndsWhenCancelled) {
+  // One thread makes a plan that takes long; the other gives up waiting.
+  auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 64});
+  Out y = x;
+  for (int i = 0; i < 200; ++i) y = op1("Tanh", 1, {op1("MatMul", 1, {y, weights(Shape{64, 64})})});
+  const auto model = std::make_shared<Model>(OutputVector{y}, ParameterVector{x});
+  PlanStore store(two_threads());
+  const auto open = store.open(model)->model;
+  bool gave_up = false;
+  // The maker may be done before the other comes: then once more, with other shapes.
+  for (std::size_t count = 1; count < 20 && !gave_up; ++count) {
+    const std::vector<Tensor> inputs{rows(count)};
+    std::thread maker([&] { store.stage(*open, inputs); });
+    while (store.counts().making == 0 && store.counts().made < count) std::this_thread::yield();
+    gave_up = store.stage(*open, inputs, {[](void*) { return true; }, nullptr}) == nullptr;
+    maker.join();
+    EXPECT_EQ(store.counts().made, count) << "the maker finishes all the same";
+  }
+  EXPECT_TRUE(gave_up);
+}
+
+}  // namespace
+}  // namespace tenon::engine_test

@@ -66,7 +66,7 @@ std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, co
 }
 
 std::shared_ptr<const Plan> Plan::compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
-                                                   SharedConstants& shared) {
+                                                   SharedParts& shared) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   return build(std::move(prepared), options, nullptr, &shared, budget, TimeLimit(model_limits().compile_seconds));
 }
@@ -77,20 +77,22 @@ std::shared_ptr<const Plan> Plan::compile_packed(const PackedModel& prepared, co
 }
 
 std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, const Options& options,
-                                        const PackedModel* packed, SharedConstants* shared, const HostBudget& budget,
+                                        const PackedModel* packed, SharedParts* shared, const HostBudget& budget,
                                         const TimeLimit& time) {
   std::shared_ptr<Plan> plan(new Plan);
   plan->impl_ = std::make_unique<PlanImpl>();
   PlanImpl& impl = *plan->impl_;
   impl.options = options;
   if (impl.options.threads <= 0) impl.options.threads = Workers::available_cpus();
-  impl.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
+  impl.engine = shared ? shared->engine : dnnl::engine(dnnl::engine::kind::cpu, 0);
   impl.model = std::move(model);
   PackedStore store;
   if (packed)
     for (const auto& constant : packed->constants) store.add(constant.stand_in.data(), constant.packed);
   impl.store = packed ? &store : nullptr;
+  SharedPrimitives own;
   impl.shared = shared;
+  impl.primitives = shared ? &shared->primitives : &own;
   for (const auto& parameter : impl.model->get_parameters())
     impl.inputs.push_back(make_port(Output<const Node>(parameter.get(), 0), *parameter));
   for (const auto& result : impl.model->get_results())
@@ -116,6 +118,7 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
   });
   impl.store = nullptr;
   impl.shared = nullptr;
+  impl.primitives = nullptr;
   if (failure) std::rethrow_exception(failure);
   find_strided_inputs(impl);
   std::vector<std::span<const Operand>> operands;

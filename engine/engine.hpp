@@ -101,7 +101,7 @@ struct StepInfo {
 struct PlanImpl;
 struct ExecutionImpl;
 struct PackedModel;
-class SharedConstants;
+struct SharedParts;
 
 /// A model prepared for this CPU: constants packed, kernels made, memory laid out. Shared by its executions.
 /// @thread all members from any thread.
@@ -114,9 +114,9 @@ class Plan {
   static std::shared_ptr<const Plan> compile(std::shared_ptr<const Model> model, const Options& options = {});
   /// From a model whose passes have run, with the constants that were packed before; see restore_plan().
   static std::shared_ptr<const Plan> compile_packed(const PackedModel& prepared, const Options& options);
-  /// From a model whose passes have run. Constants that `shared` holds are packed for all plans that use it.
+  /// From a model whose passes have run. Constants that `shared` holds, and kernels, serve all plans that use it.
   static std::shared_ptr<const Plan> compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
-                                                      SharedConstants& shared);
+                                                      SharedParts& shared);
   ~Plan();
 
   const std::vector<Port>& inputs() const;
@@ -145,7 +145,7 @@ class Plan {
   friend class Execution;
   Plan() = default;
   static std::shared_ptr<const Plan> build(std::shared_ptr<const Model> prepared, const Options& options,
-                                           const PackedModel* packed, SharedConstants* shared, const HostBudget& budget,
+                                           const PackedModel* packed, SharedParts* shared, const HostBudget& budget,
                                            const TimeLimit& time);
   std::unique_ptr<PlanImpl> impl_;
 };

@@ -7,7 +7,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/passes.hpp>
-#include <tenon/engine/plan/shared_constants.hpp>
+#include <tenon/engine/plan/plan.hpp>
 #include <tenon/graph/limits.hpp>
 
 namespace tenon::inline v1::engine {
@@ -25,7 +25,7 @@ std::size_t PlanStore::Hash::operator()(const Key& key) const {
 }
 
 PlanStore::PlanStore(Options options, std::size_t max_bytes)
-    : options_(std::move(options)), max_bytes_(max_bytes), shared_(std::make_unique<SharedConstants>()) {}
+    : options_(std::move(options)), max_bytes_(max_bytes), shared_(std::make_unique<SharedParts>()) {}
 PlanStore::~PlanStore() = default;
 
 std::shared_ptr<const PlanStore::Opened> PlanStore::open(const std::shared_ptr<const Model>& model,
@@ -35,7 +35,7 @@ std::shared_ptr<const PlanStore::Opened> PlanStore::open(const std::shared_ptr<c
   Source& source = sources_[model.get()];
   if (!source.prepared) {
     const auto prepared = run_passes(*model, options_, TimeLimit(model_limits().compile_seconds));
-    shared_->keep(prepared);
+    shared_->constants.keep(prepared);
     source.prepared = prepared;
     source.given = model;
   }
@@ -123,7 +123,7 @@ void PlanStore::evict() {
 PlanStore::Counts PlanStore::counts() const {
   const std::lock_guard lock(mutex_);
   Counts counts = counts_;
-  counts.packed = shared_->count();
+  counts.packed = shared_->constants.count();
   return counts;
 }
 

@@ -19,7 +19,7 @@
 
 namespace tenon::inline v1::engine {
 
-class SharedConstants;
+struct SharedParts;
 
 /// Polled between steps, and while one request waits for a plan that another makes.
 struct Cancellation {
@@ -75,7 +75,7 @@ class PlanStore {
 
   const Options options_;
   const std::size_t max_bytes_;
-  const std::unique_ptr<SharedConstants> shared_;
+  const std::unique_ptr<SharedParts> shared_;
   mutable std::mutex mutex_;
   std::condition_variable made_;
   std::unordered_map<Key, std::shared_ptr<Entry>, Hash> entries_;

@@ -109,7 +109,7 @@ class Cutter {
   NodeVector cuts_;
 };
 
-void cut(Stage& stage, const std::shared_ptr<Model>& model, const Options& options, SharedConstants& shared) {
+void cut(Stage& stage, const std::shared_ptr<Model>& model, const Options& options, SharedParts& shared) {
   stage.is_cut = true;
   stage.model = model;
   Cutter cutter(*model);
@@ -129,7 +129,7 @@ void cut(Stage& stage, const std::shared_ptr<Model>& model, const Options& optio
     if (!op) continue;
     for (const auto& body : op->get_functions()) {
       const auto prepared = run_passes(*body, options, TimeLimit(model_limits().compile_seconds));
-      shared.keep(prepared);
+      shared.constants.keep(prepared);
       stage.bodies[body.get()] = std::make_shared<OpenModel>(prepared);
     }
   }
@@ -186,7 +186,7 @@ bool Stage::is_for(std::uint64_t id, std::span<const Tensor> tensors) const {
 }
 
 std::shared_ptr<Stage> make_stage(OpenModel& open, std::span<const Tensor> inputs, const Options& options,
-                                  SharedConstants& shared) {
+                                  SharedParts& shared) {
   auto stage = std::make_shared<Stage>();
   stage->model_id = open.id();
   for (const Tensor& input : inputs) stage->inputs.emplace_back(input.element_type(), input.shape());

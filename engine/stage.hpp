@@ -72,6 +72,6 @@ struct Stage {
 /// Makes the stage; slow. @param shared  Holds the model's constants.
 /// @errors as Plan::compile, and those of shape inference, which name the node.
 std::shared_ptr<Stage> make_stage(OpenModel& model, std::span<const Tensor> inputs, const Options& options,
-                                  SharedConstants& shared);
+                                  SharedParts& shared);
 
 }  // namespace tenon::inline v1::engine

@@ -118,7 +118,7 @@ Place PlanBuilder::constant_place(const Tensor& tensor) {
   }
   plan_.buffers[id].constant = packed;
   if (key) constants_[key] = id;
-  if (!plan_.shared || !plan_.shared->holds(packed.data())) plan_.own_constant_bytes += packed.size_bytes();
+  if (!plan_.shared || !plan_.shared->constants.holds(packed.data())) plan_.own_constant_bytes += packed.size_bytes();
   return {id, 0};
 }
 
@@ -135,8 +135,8 @@ Place PlanBuilder::packed_constant(const Tensor& tensor, const md& view, const m
   Tensor packed;
   if (plan_.store && plan_.store->holds(tensor.data())) {
     packed = plan_.store->find(tensor.data(), view, desc);
-  } else if (plan_.shared && plan_.shared->holds(tensor.data())) {
-    packed = plan_.shared->find_or_pack(tensor.data(), view, desc, pack);
+  } else if (plan_.shared && plan_.shared->constants.holds(tensor.data())) {
+    packed = plan_.shared->constants.find_or_pack(tensor.data(), view, desc, pack);
   } else {
     packed = pack();
     plan_.own_constant_bytes += packed.size_bytes();
@@ -190,17 +190,23 @@ Place PlanBuilder::in_layout(Value& value, const md& desc) {
 }
 
 void PlanBuilder::add_move(Place from, const md& from_desc, Place to, const md& to_desc) {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::reorder::primitive_desc reorder(engine(), from_desc, engine(), to_desc, attributes);
+  KernelKey key{key_of(dnnl::primitive::kind::reorder)};
+  append(key, from_desc);
+  append(key, to_desc);
+  const auto made = kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::reorder::primitive_desc reorder(engine(), from_desc, engine(), to_desc, attributes);
+    return {dnnl::reorder(reorder), reorder.impl_info_str(), {reorder.scratchpad_desc()}};
+  });
   auto step = std::make_unique<PrimitiveStep>();
   step->engine = engine();
-  step->primitive = dnnl::reorder(reorder);
+  step->primitive = made->primitive;
   step->info.node_type = "Reorder";
-  step->info.kernel = reorder.impl_info_str();
+  step->info.kernel = made->name;
   add_argument(*step, DNNL_ARG_FROM, from, from_desc);
   add_argument(*step, DNNL_ARG_TO, to, to_desc, true);
-  add_scratchpad(*step, reorder.scratchpad_desc());
+  add_scratchpad(*step, made->descs[0]);
   plan_.steps.push_back(std::move(step));
 }
 

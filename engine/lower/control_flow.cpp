@@ -41,7 +41,7 @@ Body compile_body(PlanBuilder& builder, const std::shared_ptr<Node>& node, int i
     body.parameters.push_back(static_cast<std::ptrdiff_t>(model->get_parameter_index(parameter)));
   Options options = builder.options();
   options.profile = false;
-  SharedConstants* const shared = builder.plan().shared;
+  SharedParts* const shared = builder.plan().shared;
   body.plan = shared ? Plan::compile_prepared(run_passes(*model, options, TimeLimit(model_limits().compile_seconds)),
                                               options, *shared)
                      : Plan::compile(model, options);

@@ -19,6 +19,7 @@
 #include <tenon/engine/plan/packed_constants.hpp>
 #include <tenon/engine/plan/places.hpp>
 #include <tenon/engine/plan/shared_constants.hpp>
+#include <tenon/engine/plan/shared_primitives.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
@@ -122,6 +123,14 @@ struct Made {
   std::optional<Quantization> quantization;  ///< Set if `desc` has 8 bits and the value is real.
 };
 
+/// What the plans of one model have in common.
+struct SharedParts {
+  /// A kernel runs on memory of its own engine alone.
+  const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  SharedConstants constants;
+  SharedPrimitives primitives;
+};
+
 struct PlanImpl {
   std::shared_ptr<const Model> model;
   Options options;
@@ -132,10 +141,11 @@ struct PlanImpl {
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<std::pair<std::string, std::string>> optimized_out;
   std::vector<Made> made;
-  std::vector<PackedRecord> packed;      ///< Constants that lowering packed, for packed_model_of().
-  const PackedStore* store = nullptr;    ///< Constants packed before; while compiling only.
-  SharedConstants* shared = nullptr;     ///< Constants that other plans have packed or will; while compiling only.
-  std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
+  std::vector<PackedRecord> packed;        ///< Constants that lowering packed, for packed_model_of().
+  const PackedStore* store = nullptr;      ///< Constants packed before; while compiling only.
+  SharedParts* shared = nullptr;           ///< Constants that other plans have packed or will; while compiling only.
+  SharedPrimitives* primitives = nullptr;  ///< Kernels made before; while compiling only.
+  std::vector<bool> input_read_strided;    ///< Every reader of that input takes byte strides.
   std::size_t arena_bytes = 0;
   std::size_t own_constant_bytes = 0;   ///< Of constants that no other plan has.
   std::size_t assigned_copy_bytes = 0;  ///< For values that no step could write into their variable directly.

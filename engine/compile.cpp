@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiling a model to a plan: passes, the walk, memory.
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -68,7 +69,13 @@ std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, co
 std::shared_ptr<const Plan> Plan::compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
                                                    SharedParts& shared) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
-  return build(std::move(prepared), options, nullptr, &shared, budget, TimeLimit(model_limits().compile_seconds));
+  const TimeLimit time(model_limits().compile_seconds);
+  for (;;) {
+    auto plan = build(prepared, options, nullptr, &shared, budget, time);
+    // A constant that was read although only packed forms of it exist has memory in the next attempt.
+    const auto given = std::exchange(plan->impl_->stand_ins, {});
+    if (!shared.constants.were_read(given)) return plan;
+  }
 }
 
 std::shared_ptr<const Plan> Plan::compile_packed(const PackedModel& prepared, const Options& options) {

@@ -52,6 +52,39 @@ TEST(PlanStore, PacksWeightsOnceWhateverTheShapesAndRequests) {
   EXPECT_EQ(store->counts().made, 9U) << "one plan for each number of rows, for all requests";
 }
 
+Out halves(const Out& real) {
+  const auto* constant = as_type<Constant>(real.get_node());
+  return op1(
+      "Convert", 1,
+      {std::make_shared<Constant>(element::f16, constant->get_tensor().shape(), constant->cast_vector<double>())},
+      {{"destination_type", ElementType::kF32}});
+}
+
+TEST(PlanStore, WeightsOfHalvesAreWidenedOncePerLayout) {
+  // Large enough that no pass folds them: some are wanted packed only, others are also looked up.
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 512});
+  const Out shared = halves(weights(Shape{640, 512}));
+  const Out hidden = op1("MatMul", 1, {x, halves(weights(Shape{512, 640}))});
+  const Out y = op1("MatMul", 1, {hidden, shared});
+  const Out row = op1("Gather", 8, {shared, ints({3}), scalar_int(0)});
+  const auto model = std::make_shared<Model>(OutputVector{op1("Add", 1, {y, row})}, ParameterVector{x});
+  const auto store = std::make_shared<PlanStore>(two_threads());
+  engine::Workers workers(2);
+  std::size_t packed = 0;
+  for (int request = 0; request < 2; ++request) {
+    Staged staged(store);
+    // No rows at all: the reference kernel wants the weights as they are.
+    for (const std::size_t count : {16, 17, 0, 40, 33, 64, 18, 16}) {
+      const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{count, 512}, 3)};
+      expect_close(evaluate(*model, inputs)[0], staged.run(model, inputs, workers).at(0), std::to_string(count));
+    }
+    if (request == 0) packed = store->counts().packed;
+  }
+  EXPECT_EQ(store->counts().packed, packed) << "no request packs anew";
+  EXPECT_LE(packed, 6U);
+  EXPECT_GE(packed, 2U);
+}
+
 TEST(PlanStore, ManyThreadsAskForManyShapesOfOneModel) {
   const auto model = layers();
   const auto store = std::make_shared<PlanStore>(two_threads());

@@ -67,6 +67,8 @@ class Walk {
 
  private:
   bool fold(const std::shared_ptr<Node>& node);
+  /// For constants that only change their type: once for all plans of the model.
+  bool fold_weight(const std::shared_ptr<Node>& node);
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_chain(const Chain& chain);
@@ -84,8 +86,41 @@ class Walk {
   PlanBuilder builder_;
 };
 
+/// Whether only products and convolutions read the node, as their weights.
+bool is_weight(const Node& node) {
+  const auto readers = node.get_output_target_inputs(0);
+  return std::all_of(readers.begin(), readers.end(), [](const auto& reader) {
+    const std::string_view type = reader.get_node()->get_type_name();
+    return reader.get_index() == 1 && (type == "MatMul" || type.find("Convolution") != type.npos);
+  });
+}
+
+bool Walk::fold_weight(const std::shared_ptr<Node>& node) {
+  // Smaller ones are not worth an address range.
+  constexpr std::size_t kLeastBytes = 16384;
+  if (!plan_.shared || !is_op(node, "Convert")) return false;
+  const Tensor source = builder_.constant_input(node, 0);
+  if (!source || source.size_bytes() < kLeastBytes || !plan_.shared->constants.holds(source.data())) return false;
+  const ElementType type = node->get_output_element_type(0);
+  // Not by the node, whose shapes may change while another plan is made.
+  const auto make = [source, type] {
+    const auto constant = std::make_shared<op::v0::Constant>(source);
+    return evaluate_node(*make_node("Convert", 1, {constant}, {{"destination_type", type}}), {source})[0];
+  };
+  const std::string how = "as " + std::string(name(type)) + " " + to_string(source.shape());
+  Tensor& constant = builder_.value(node->output(0)).constant;
+  if (!is_weight(*node)) {
+    constant = plan_.shared->constants.derive(source.data(), how, make);
+    return true;
+  }
+  constant = plan_.shared->constants.derive_to_pack(source.data(), how, type, source.shape(), make);
+  plan_.stand_ins.push_back(constant);
+  return true;
+}
+
 bool Walk::fold(const std::shared_ptr<Node>& node) {
   if (!node->operation().evaluate || node->get_input_size() == 0) return false;
+  if (fold_weight(node)) return true;
   // A loop may run for any time, so it is not folded at compile time.
   if (as_type<op::util::SubGraphOp>(node.get())) return false;
   std::vector<Tensor> inputs;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <tenon/engine/plan/shared_constants.hpp>
+#include <tenon/engine/plan/stand_in.hpp>
 #include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::engine {
@@ -57,6 +58,63 @@ Tensor SharedConstants::find_or_pack(const void* source, const dnnl::memory::des
   }
   made_.notify_all();
   return bytes;
+}
+
+Tensor SharedConstants::derive(const void* source, const std::string& how, const std::function<Tensor()>& make) {
+  const Derivation from{source, how};
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = derived_.find(from);
+    if (found != derived_.end() && !stand_ins_.count(found->second.data())) return found->second;
+  }
+  const Tensor made = make();
+  const std::lock_guard lock(mutex_);
+  Tensor& kept = derived_[from];
+  // Another may have been faster.
+  if (!kept || stand_ins_.count(kept.data())) kept = made;
+  layouts_[kept.data()];
+  return kept;
+}
+
+Tensor SharedConstants::derive_to_pack(const void* source, const std::string& how, ElementType type, const Shape& shape,
+                                       const std::function<Tensor()>& make) {
+  const Derivation from{source, how};
+  {
+    const std::lock_guard lock(mutex_);
+    if (!unpacked_.count(from)) {
+      Tensor& kept = derived_[from];
+      if (!kept) {
+        kept = make_stand_in(type, shape);
+        stand_ins_[kept.data()] = {kept, from, make};
+        layouts_[kept.data()];
+      }
+      return kept;
+    }
+  }
+  return derive(source, how, make);
+}
+
+Tensor SharedConstants::real(const Tensor& tensor) const {
+  std::function<Tensor()> make;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = stand_ins_.find(tensor.element_count() ? tensor.data() : nullptr);
+    if (found == stand_ins_.end()) return tensor;
+    make = found->second.make;
+  }
+  return make();
+}
+
+bool SharedConstants::were_read(const std::vector<Tensor>& stand_ins) {
+  bool any = false;
+  for (const Tensor& tensor : stand_ins) {
+    const std::lock_guard lock(mutex_);
+    const auto found = stand_ins_.find(tensor.data());
+    if (found == stand_ins_.end() || !was_touched(tensor)) continue;
+    any = true;
+    unpacked_.insert(found->second.from);
+  }
+  return any;
 }
 
 std::size_t SharedConstants::count() const {

@@ -63,15 +63,15 @@ std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, co
     const HostBudget::Scope scope(budget);
     prepared = run_passes(*model, options, time);
   }
-  return build(std::move(prepared), options, nullptr, nullptr, budget, time);
+  return build(std::move(prepared), options, nullptr, nullptr, {}, budget, time);
 }
 
 std::shared_ptr<const Plan> Plan::compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
-                                                   SharedParts& shared) {
+                                                   SharedParts& shared, std::span<const Growth> growths) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const TimeLimit time(model_limits().compile_seconds);
   for (;;) {
-    auto plan = build(prepared, options, nullptr, &shared, budget, time);
+    auto plan = build(prepared, options, nullptr, &shared, growths, budget, time);
     // A constant that was read although only packed forms of it exist has memory in the next attempt.
     const auto given = std::exchange(plan->impl_->stand_ins, {});
     if (!shared.constants.were_read(given)) return plan;
@@ -80,12 +80,12 @@ std::shared_ptr<const Plan> Plan::compile_prepared(std::shared_ptr<const Model> 
 
 std::shared_ptr<const Plan> Plan::compile_packed(const PackedModel& prepared, const Options& options) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
-  return build(prepared.model, options, &prepared, nullptr, budget, TimeLimit(model_limits().compile_seconds));
+  return build(prepared.model, options, &prepared, nullptr, {}, budget, TimeLimit(model_limits().compile_seconds));
 }
 
 std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, const Options& options,
-                                        const PackedModel* packed, SharedParts* shared, const HostBudget& budget,
-                                        const TimeLimit& time) {
+                                        const PackedModel* packed, SharedParts* shared, std::span<const Growth> growths,
+                                        const HostBudget& budget, const TimeLimit& time) {
   std::shared_ptr<Plan> plan(new Plan);
   plan->impl_ = std::make_unique<PlanImpl>();
   PlanImpl& impl = *plan->impl_;
@@ -99,6 +99,7 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
   impl.store = packed ? &store : nullptr;
   SharedPrimitives own;
   impl.shared = shared;
+  impl.growths.assign(growths.begin(), growths.end());
   impl.primitives = shared ? &shared->primitives : &own;
   for (const auto& parameter : impl.model->get_parameters())
     impl.inputs.push_back(make_port(Output<const Node>(parameter.get(), 0), *parameter));
@@ -128,6 +129,7 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
   impl.primitives = nullptr;
   if (failure) std::rethrow_exception(failure);
   find_strided_inputs(impl);
+  for (const Growth& growth : impl.growths) impl.input_read_strided[growth.parameter] = true;
   std::vector<std::span<const Operand>> operands;
   for (const auto& step : impl.steps) operands.emplace_back(step->operands);
   impl.arena_bytes = plan_memory(impl.buffers, operands);

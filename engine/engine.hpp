@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,6 +103,7 @@ struct PlanImpl;
 struct ExecutionImpl;
 struct PackedModel;
 struct SharedParts;
+struct Growth;
 
 /// A model prepared for this CPU: constants packed, kernels made, memory laid out. Shared by its executions.
 /// @thread all members from any thread.
@@ -115,8 +117,10 @@ class Plan {
   /// From a model whose passes have run, with the constants that were packed before; see restore_plan().
   static std::shared_ptr<const Plan> compile_packed(const PackedModel& prepared, const Options& options);
   /// From a model whose passes have run. Constants that `shared` holds, and kernels, serve all plans that use it.
+  /// @param growths  Caches that lie in memory with room (see plan/growth.hpp): the bound input has the strides of that
+  ///        room, and the result needs no memory of its own.
   static std::shared_ptr<const Plan> compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
-                                                      SharedParts& shared);
+                                                      SharedParts& shared, std::span<const Growth> growths = {});
   ~Plan();
 
   const std::vector<Port>& inputs() const;
@@ -127,6 +131,8 @@ class Plan {
   /// The output may lie in the memory of an input of its size: no step reads the input after the first that writes
   /// the output, or that step computes element by element in place.
   bool may_share(std::size_t input, std::size_t output) const;
+  /// The output is what its input becomes, in that input's memory: it is not bound.
+  bool is_grown(std::size_t output) const;
   std::vector<StepInfo> steps() const;
   /// Friendly name and type of nodes that have no step of their own: fused, folded or just a view.
   std::vector<std::pair<std::string, std::string>> optimized_out() const;
@@ -145,7 +151,8 @@ class Plan {
   friend class Execution;
   Plan() = default;
   static std::shared_ptr<const Plan> build(std::shared_ptr<const Model> prepared, const Options& options,
-                                           const PackedModel* packed, SharedParts* shared, const HostBudget& budget,
+                                           const PackedModel* packed, SharedParts* shared,
+                                           std::span<const Growth> growths, const HostBudget& budget,
                                            const TimeLimit& time);
   std::unique_ptr<PlanImpl> impl_;
 };

@@ -49,6 +49,7 @@ std::shared_ptr<const PlanStore::Opened> PlanStore::open(const std::shared_ptr<c
       made->model = std::make_shared<OpenModel>(std::move(ports.model));
       made->state_inputs = std::move(ports.inputs);
       made->state_outputs = std::move(ports.outputs);
+      made->growths = std::move(ports.growths);
     }
     opened = std::move(made);
   }
@@ -56,8 +57,9 @@ std::shared_ptr<const PlanStore::Opened> PlanStore::open(const std::shared_ptr<c
 }
 
 std::shared_ptr<const Stage> PlanStore::stage(OpenModel& model, std::span<const Tensor> inputs,
-                                              Cancellation cancellation) {
-  Key key{model.id()};
+                                              std::span<const Growth> growths, Cancellation cancellation) {
+  Key key{model.id(), growths.size()};
+  for (const Growth& growth : growths) key.push_back(growth.capacity);
   for (const Tensor& input : inputs) {
     key.push_back(static_cast<std::uint64_t>(input.element_type()) << 32 | input.shape().size());
     key.insert(key.end(), input.shape().begin(), input.shape().end());
@@ -81,7 +83,7 @@ std::shared_ptr<const Stage> PlanStore::stage(OpenModel& model, std::span<const 
   std::shared_ptr<const Stage> stage;
   std::exception_ptr failure;
   try {
-    stage = make_stage(model, inputs, options_, *shared_);
+    stage = make_stage(model, inputs, growths, options_, *shared_);
   } catch (...) {
     failure = std::current_exception();
   }

@@ -45,12 +45,15 @@ class PlanStore {
   struct Opened {
     std::shared_ptr<OpenModel> model;
     std::vector<std::string> state_inputs, state_outputs;  ///< See StatePorts.
+    std::vector<Growth> growths;
   };
   /// @param is_set  The states that have a value. Kept for the store's life, with `model`.
   std::shared_ptr<const Opened> open(const std::shared_ptr<const Model>& model,
                                      const std::set<std::string>& is_set = {});
+  /// @param growths  The caches among the inputs that lie in memory with room.
   /// @return null when cancelled while another thread makes it. @errors as make_stage(), for everyone who waits.
-  std::shared_ptr<const Stage> stage(OpenModel& model, std::span<const Tensor> inputs, Cancellation cancellation = {});
+  std::shared_ptr<const Stage> stage(OpenModel& model, std::span<const Tensor> inputs,
+                                     std::span<const Growth> growths = {}, Cancellation cancellation = {});
 
   struct Counts {
     std::size_t making = 0;  ///< Stages that are being made.

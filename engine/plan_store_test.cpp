@@ -3,6 +3,7 @@
 #include <tenon/engine/plan_store.hpp>
 
 #include <atomic>
+#include <random>
 #include <thread>
 
 #include <tenon/core/error.hpp>
@@ -83,6 +84,81 @@ TEST(PlanStore, WeightsOfHalvesAreWidenedOncePerLayout) {
   EXPECT_EQ(store->counts().packed, packed) << "no request packs anew";
   EXPECT_LE(packed, 6U);
   EXPECT_GE(packed, 2U);
+}
+
+/// A random graph over rows of an open number, some of which values decide.
+std::shared_ptr<Model> random_rows(unsigned seed) {
+  std::minstd_rand random(seed);
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 16});
+  std::vector<Out> values{x};  // All [rows, 16].
+  const auto any = [&] { return values[random() % values.size()]; };
+  for (int step = 0; step < 9; ++step) {
+    Out y;
+    switch (random() % 8) {
+      case 0:
+        y = op1("MatMul", 1, {any(), weights(Shape{16, 16})});
+        break;
+      case 1:
+        y = op1("Tanh", 1, {op1("Add", 1, {any(), any()})});
+        break;
+      case 2:
+        y = op1("Softmax", 8, {any()}, {{"axis", std::int64_t{-1}}});
+        break;
+      case 3: {  // Rows among themselves.
+        const Out v = any();
+        const Out scores = op1("MatMul", 1, {v, any()}, {{"transpose_b", true}});
+        y = op1("MatMul", 1, {op1("Softmax", 8, {op1("Multiply", 1, {scores, scalar(0.1)})}), any()});
+        break;
+      }
+      case 4: {  // The first half of the rows, twice.
+        const Out v = any();
+        const Out count = op1("Gather", 8, {op1("ShapeOf", 3, {v}), ints({0}), scalar_int(0)});
+        const Out half = op1("Divide", 1, {op1("Add", 1, {count, ints({1})}), ints({2})});
+        const Out part = op1("Slice", 8, {v, ints({0}), half, ints({1}), ints({0})});
+        const Out twice = op1("Concat", 1, {part, part}, {{"axis", std::int64_t{0}}});
+        y = op1("Slice", 8, {twice, ints({0}), count, ints({1}), ints({0})});
+        break;
+      }
+      case 5:
+        y = op1("Transpose", 1, {op1("Relu", 1, {op1("Transpose", 1, {any(), ints({1, 0})})}), ints({1, 0})});
+        break;
+      case 6:
+        y = op1("Reshape", 1, {op1("Reshape", 1, {any(), ints({-1, 4, 4})}, {{"special_zero", false}}), ints({0, 16})},
+                {{"special_zero", true}});
+        break;
+      default:
+        y = op1("Sigmoid", 1, {any()});
+    }
+    values.push_back(y);
+  }
+  OutputVector outputs{values.back()};
+  if (seed % 2) {
+    // Only the rows that begin with a positive number.
+    const Out first = op1("Gather", 8, {x, scalar_int(0), scalar_int(1)});
+    const Out where = op1("NonZero", 3, {op1("Relu", 1, {first})}, {{"output_type", ElementType::kI64}});
+    const Out rows = op1("Squeeze", 1, {where, ints({0})});
+    const Out picked = op1("Gather", 8, {values.back(), rows, scalar_int(0)});
+    outputs.push_back(op1("Tanh", 1, {op1("MatMul", 1, {picked, weights(Shape{16, 16})})}));
+  }
+  return std::make_shared<Model>(outputs, ParameterVector{x});
+}
+
+TEST(PlanStore, RandomGraphsWithRandomShapesAgreeWithTheReference) {
+  engine::Workers workers(2);
+  for (unsigned seed = 1; seed <= 40; ++seed) {
+    const auto model = random_rows(seed);
+    const auto store = std::make_shared<PlanStore>(two_threads());
+    Staged one(store), other(store);
+    std::minstd_rand random(seed + 100);
+    for (int call = 0; call < 10; ++call) {
+      const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1 + random() % 20, 16}, random())};
+      const auto wanted = evaluate(*model, inputs);
+      const auto got = (call % 3 ? one : other).run(model, inputs, workers);
+      ASSERT_EQ(got.size(), wanted.size());
+      for (std::size_t i = 0; i < wanted.size(); ++i)
+        expect_close(wanted[i], got[i], "seed " + std::to_string(seed) + ", call " + std::to_string(call));
+    }
+  }
 }
 
 TEST(PlanStore, ManyThreadsAskForManyShapesOfOneModel) {
@@ -169,7 +245,7 @@ TEST(PlanStore, AWaitForAnothersPlanEndsWhenCancelled) {
     const std::vector<Tensor> inputs{rows(count)};
     std::thread maker([&] { store.stage(*open, inputs); });
     while (store.counts().making == 0 && store.counts().made < count) std::this_thread::yield();
-    gave_up = store.stage(*open, inputs, {[](void*) { return true; }, nullptr}) == nullptr;
+    gave_up = store.stage(*open, inputs, {}, {[](void*) { return true; }, nullptr}) == nullptr;
     maker.join();
     EXPECT_EQ(store.counts().made, count) << "the maker finishes all the same";
   }

@@ -135,6 +135,39 @@ void cut(Stage& stage, const std::shared_ptr<Model>& model, const Options& optio
   }
 }
 
+/// Whether the caches fit; notes in the stage what does not.
+bool check_growth(Stage& stage, const Model& model, bool is_static, std::span<const Growth> growths) {
+  bool fits = true;
+  for (const Growth& growth : growths) {
+    const Node* concat = model.get_results()[growth.result]->get_input_node_ptr(0);
+    const Node* before = concat->get_input_node_ptr(0);
+    // A beam of another width begins a cache of another shape.
+    stage.refuses_growth |= !is_static || (std::string_view(before->get_type_name()) == "Gather" &&
+                                           before->get_output_shape(0) != before->get_input_shape(0));
+    if (stage.refuses_growth) return false;
+    stage.needed.push_back(concat->get_output_shape(0)[growth.axis]);
+    fits &= stage.needed.back() <= growth.capacity;
+  }
+  if (fits) stage.needed.clear();
+  return fits;
+}
+
+/// Shapes may multiply each other: refuses values that no memory holds before anything is laid out for them.
+void check_sizes(const NodeVector& nodes) {
+  for (const auto& node : nodes) {
+    for (std::size_t i = 0; i < node->get_output_size(); ++i) {
+      if (node->get_output_partial_shape(i).is_dynamic() || node->get_output_element_type(i).is_dynamic()) continue;
+      const auto bytes = checked_size_bytes(node->get_output_element_type(i), node->get_output_shape(i));
+      if (bytes && *bytes <= allowed_bytes()) continue;
+      throw Error(Code::kResourceExhausted,
+                  "CPU: with the shapes of now " + node->describe() + " makes a value of shape " +
+                      to_string(node->get_output_shape(i)) +
+                      (bytes ? ", " + std::to_string(*bytes) + " bytes" : ", more bytes than 64 bits count") +
+                      limit_text(limit_property::kBytes, allowed_bytes()));
+    }
+  }
+}
+
 /// Whether a step refers to a node, whose shapes must then stay as they are.
 bool refers_to_nodes(const Plan& plan) {
   const auto& steps = plan.impl().steps;
@@ -178,23 +211,33 @@ void OpenModel::give_back(std::shared_ptr<Model> copy) {
   if (idle_.size() < kIdleCopies) idle_.push_back(std::move(copy));
 }
 
-bool Stage::is_for(std::uint64_t id, std::span<const Tensor> tensors) const {
-  return model_id == id && std::equal(tensors.begin(), tensors.end(), inputs.begin(), inputs.end(),
-                                      [](const auto& tensor, const auto& input) {
-                                        return tensor.element_type() == input.first && tensor.shape() == input.second;
-                                      });
+bool Stage::is_for(std::uint64_t id, std::span<const Tensor> tensors, std::span<const Growth> growths) const {
+  if (model_id != id ||
+      !std::equal(growths.begin(), growths.end(), capacities.begin(), capacities.end(),
+                  [](const Growth& growth, std::size_t capacity) { return growth.capacity == capacity; }))
+    return false;
+  return std::equal(tensors.begin(), tensors.end(), inputs.begin(), inputs.end(),
+                    [](const auto& tensor, const auto& input) {
+                      return tensor.element_type() == input.first && tensor.shape() == input.second;
+                    });
 }
 
-std::shared_ptr<Stage> make_stage(OpenModel& open, std::span<const Tensor> inputs, const Options& options,
-                                  SharedParts& shared) {
+std::shared_ptr<Stage> make_stage(OpenModel& open, std::span<const Tensor> inputs, std::span<const Growth> growths,
+                                  const Options& options, SharedParts& shared) {
   auto stage = std::make_shared<Stage>();
   stage->model_id = open.id();
   for (const Tensor& input : inputs) stage->inputs.emplace_back(input.element_type(), input.shape());
   const auto model = open.take(inputs);
   const NodeVector order = model->get_ordered_ops();
+  check_sizes(order);
+  for (const Growth& growth : growths) stage->capacities.push_back(growth.capacity);
   bool keeps_model = true;
+  if (!growths.empty() && !check_growth(*stage, *model, is_static(order), growths)) {
+    open.give_back(model);
+    return stage;
+  }
   if (is_static(order)) {
-    stage->plan = Plan::compile_prepared(model, options, shared);
+    stage->plan = Plan::compile_prepared(model, options, shared, growths);
     keeps_model = refers_to_nodes(*stage->plan);
     if (!keeps_model) open.give_back(model);
   } else {

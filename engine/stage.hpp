@@ -13,6 +13,7 @@
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
+#include <tenon/engine/plan/growth.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::engine {
@@ -49,7 +50,11 @@ using ValueKey = std::pair<const Node*, std::size_t>;
 struct Stage {
   std::uint64_t model_id = 0;
   std::vector<std::pair<ElementType, Shape>> inputs;
-  std::shared_ptr<const Plan> plan;  ///< Of the whole model, or of `before`; null if nothing comes before.
+  std::vector<std::size_t> capacities;  ///< Of the caches that grow in place.
+  std::shared_ptr<const Plan> plan;     ///< Of the whole model, or of `before`; null if nothing comes before.
+  /// What the caches need, if their capacities are too small: then this is all that is known.
+  std::vector<std::size_t> needed;
+  bool refuses_growth = false;  ///< The caches cannot grow in place with these shapes: this is all that is known.
 
   bool is_cut = false;
   // Only for a model that is cut:
@@ -66,12 +71,12 @@ struct Stage {
   mutable std::atomic<std::uint64_t> last_use{0};
   mutable std::atomic<bool> is_evicted{false};  ///< The store keeps it no longer, nor should others.
 
-  bool is_for(std::uint64_t id, std::span<const Tensor> tensors) const;
+  bool is_for(std::uint64_t id, std::span<const Tensor> tensors, std::span<const Growth> growths) const;
 };
 
 /// Makes the stage; slow. @param shared  Holds the model's constants.
 /// @errors as Plan::compile, and those of shape inference, which name the node.
-std::shared_ptr<Stage> make_stage(OpenModel& model, std::span<const Tensor> inputs, const Options& options,
-                                  SharedParts& shared);
+std::shared_ptr<Stage> make_stage(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths,
+                                  const Options& options, SharedParts& shared);
 
 }  // namespace tenon::inline v1::engine

@@ -40,14 +40,14 @@ Staged::Staged(std::shared_ptr<PlanStore> store)
 Staged::Staged(engine::Options options) : Staged(std::make_shared<PlanStore>(std::move(options))) {}
 Staged::~Staged() = default;
 
-Staged::Ready& Staged::ready_for(OpenModel& model, std::span<const Tensor> inputs) {
+Staged::Ready& Staged::ready_for(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths) {
   for (auto it = ready_.begin(); it != ready_.end(); ++it) {
-    if (!(*it)->stage->is_for(model.id(), inputs)) continue;
+    if (!(*it)->stage->is_for(model.id(), inputs, growths)) continue;
     ready_.splice(ready_.begin(), ready_, it);
     return *ready_.front();
   }
   auto made = std::make_unique<Ready>();
-  made->stage = store_->stage(model, inputs, cancellation_);
+  made->stage = store_->stage(model, inputs, growths, cancellation_);
   if (!made->stage) throw Cancelled{};
   if (const auto& plan = made->stage->plan) {
     made->execution = std::make_unique<Execution>(plan, workspace_);
@@ -77,6 +77,10 @@ std::vector<Tensor> Staged::run_plan(Ready& ready, const std::vector<Tensor>& in
   for (std::size_t i = 0; i < inputs.size(); ++i) execution.bind_input(i, inputs[i]);
   for (std::size_t i = 0; i < plan.outputs().size(); ++i) {
     const Port& port = plan.outputs()[i];
+    if (plan.is_grown(i)) {
+      outputs.push_back(memory(i, port.type, port.shape));
+      continue;
+    }
     Tensor given = memory ? memory(i, port.type, port.shape) : Tensor();
     outputs.push_back(given ? std::move(given) : Tensor(port.type, port.shape));
     execution.bind_output(i, outputs.back());
@@ -167,7 +171,10 @@ std::vector<Tensor> Staged::run_parts(const Stage& stage, Ready& ready, const st
 }
 
 std::vector<Tensor> Staged::run_all(OpenModel& model, const std::vector<Tensor>& inputs, const OutputMemory& memory) {
-  Ready& ready = ready_for(model, inputs);
+  return run_ready(ready_for(model, inputs), inputs, memory);
+}
+
+std::vector<Tensor> Staged::run_ready(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory) {
   struct Running {
     explicit Running(Ready& which) : ready(which) { ++ready.running; }
     ~Running() { --ready.running; }
@@ -178,6 +185,59 @@ std::vector<Tensor> Staged::run_all(OpenModel& model, const std::vector<Tensor>&
   auto results = run_parts(*ready.stage, ready, inputs, memory);
   whole_ = nullptr;
   return results;
+}
+
+void Staged::make_room(const std::string& id, Tensor& state, std::size_t axis, std::size_t capacity) {
+  Shape whole = state.shape();
+  whole[axis] = capacity;
+  Tensor room;
+  try {
+    room = Tensor(state.element_type(), whole);
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                "CPU: the state '" + id + "' of shape " + to_string(state.shape()) + " cannot grow to " +
+                    to_string(whole) + ": " + error.what(),
+                error.where());
+  }
+  Tensor part = room.slice(Shape(whole.size(), 0), state.shape());
+  state.copy_to(part);
+  packed_bytes_ += state.size_bytes();
+  rooms_[id] = std::move(room);
+  state = std::move(part);
+}
+
+Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs,
+                                         VariableMap& states) {
+  const std::size_t own = inputs.size();
+  for (const std::string& id : opened.state_inputs) inputs.push_back(states.at(id));
+  std::vector<Growth> growths = opened.growths;
+  const auto id_of = [&](const Growth& growth) -> const std::string& {
+    return opened.state_inputs[growth.parameter - own];
+  };
+  const auto resize = [&](Growth& growth, std::size_t extent) {
+    growth.capacity = room_for(extent);
+    Tensor& state = states.at(id_of(growth));
+    make_room(id_of(growth), state, growth.axis, growth.capacity);
+    inputs[growth.parameter] = state;
+  };
+  for (Growth& growth : growths) {
+    // Whoever set or read the state since has put another tensor in its place.
+    const Tensor& state = inputs[growth.parameter];
+    const auto room = rooms_.find(id_of(growth));
+    if (room != rooms_.end() && room->second.memory() == state.memory())
+      growth.capacity = room->second.shape()[growth.axis];
+    else
+      resize(growth, state.shape()[growth.axis] + 1);
+  }
+  while (!growths.empty()) {
+    Ready& ready = ready_for(*opened.model, inputs, growths);
+    if (ready.stage->refuses_growth) break;
+    if (ready.stage->needed.empty()) return ready;
+    for (std::size_t i = 0; i < growths.size(); ++i)
+      if (ready.stage->needed[i] > growths[i].capacity) resize(growths[i], ready.stage->needed[i]);
+  }
+  for (const Growth& growth : growths) inputs[growth.parameter] = copy_of(inputs[growth.parameter]);
+  return ready_for(*opened.model, inputs);
 }
 
 const PlanStore::Opened& Staged::open(const std::shared_ptr<const Model>& model, const VariableMap* states) {
@@ -208,9 +268,13 @@ std::vector<Tensor> Staged::run(const std::shared_ptr<const Model>& model, const
   try {
     if (state_ids_.empty()) return run_all(*opened.model, inputs, memory);
     std::vector<Tensor> all = inputs;
-    for (const std::string& id : opened.state_inputs) all.push_back(states->at(id));
-    auto results = run_all(*opened.model, all, [&](std::size_t i, ElementType type, const Shape& shape) {
-      return i < own && memory ? memory(i, type, shape) : Tensor();
+    VariableMap none;
+    Ready& ready = ready_with_states(opened, all, states ? *states : none);
+    auto results = run_ready(ready, all, [&](std::size_t i, ElementType type, const Shape& shape) {
+      if (i < own) return memory ? memory(i, type, shape) : Tensor();
+      // A cache that grows in place has its memory already.
+      if (!whole_ || !whole_->is_grown(i)) return Tensor();
+      return rooms_.at(opened.state_outputs[i - own]).slice(Shape(shape.size(), 0), shape);
     });
     for (std::size_t i = own; states && i < results.size(); ++i)
       (*states)[opened.state_outputs[i - own]] = std::move(results[i]);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <list>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -58,12 +59,16 @@ class Staged {
  private:
   struct Ready;
   struct Opened;
-  Ready& ready_for(OpenModel& model, std::span<const Tensor> inputs);
+  Ready& ready_for(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths = {});
   void drop_old();
   std::vector<Tensor> run_plan(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory);
   std::vector<Tensor> run_parts(const Stage& stage, Ready& ready, const std::vector<Tensor>& inputs,
                                 const OutputMemory& memory);
   std::vector<Tensor> run_all(OpenModel& model, const std::vector<Tensor>& inputs, const OutputMemory& memory);
+  std::vector<Tensor> run_ready(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory);
+  /// Adds the states to the inputs, caches that can grow in memory with room.
+  Ready& ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs, VariableMap& states);
+  void make_room(const std::string& id, Tensor& state, std::size_t axis, std::size_t capacity);
   const PlanStore::Opened& open(const std::shared_ptr<const Model>& model, const VariableMap* states);
   void throw_if_cancelled() const;
   std::vector<Tensor> run_node(const Stage& stage, const Node& node, const std::vector<Tensor>& inputs);
@@ -78,6 +83,7 @@ class Staged {
   std::vector<std::string> state_ids_;  ///< Of the last model.
   std::vector<bool> set_states_;        ///< Which of these had a value.
   std::shared_ptr<const PlanStore::Opened> last_opened_;
+  std::map<std::string, Tensor> rooms_;  ///< The memory of caches that grow, by id: their tensors are parts of it.
   engine::Workers* workers_ = nullptr;
   Cancellation cancellation_;
   std::chrono::steady_clock::time_point begun_;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/engine/plan/growth.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::engine {
@@ -16,6 +17,7 @@ namespace tenon::inline v1::engine {
 struct StatePorts {
   std::shared_ptr<const Model> model;
   std::vector<std::string> inputs, outputs;  ///< Ids of the states of these parameters and results.
+  std::vector<Growth> growths;               ///< Those that can grow in place, without a capacity yet.
 };
 
 /// The ids that the model reads or assigns, in the order of its nodes.

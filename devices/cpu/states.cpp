@@ -51,9 +51,17 @@ int States::slot(std::size_t index) const {
   return found == names_.end() ? -1 : static_cast<int>(found - names_.begin());
 }
 
-Tensor States::value(std::size_t index) const {
+Tensor States::value(std::size_t index) {
   if (const int at = slot(index); at >= 0) return execution_->variable(static_cast<std::size_t>(at));
-  if (const auto found = loose_.find(infos_.at(index).id); found != loose_.end()) return found->second;
+  if (const auto found = loose_.find(infos_.at(index).id); found != loose_.end()) {
+    // A cache that grows lies in memory with room: who reads it gets it packed, and the next run takes it from there.
+    if (!found->second.is_contiguous()) {
+      Tensor packed;
+      found->second.copy_to(packed);
+      found->second = packed;
+    }
+    return found->second;
+  }
   // Not initialised yet: zeros, with extent 0 where the shape is dynamic.
   Shape shape;
   if (infos_[index].shape.rank().is_dynamic()) {

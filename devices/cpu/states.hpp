@@ -30,7 +30,7 @@ class States {
   /// Values by id; a run initialises missing ones.
   VariableMap& loose() { return loose_; }
 
-  Tensor value(std::size_t index) const;
+  Tensor value(std::size_t index);
   void set(std::size_t index, const Tensor& value);
   void reset(std::size_t index);
 

@@ -139,7 +139,7 @@ struct ExecutionImpl {
 
   /// Whether the run may end before step `next`. Once an input is overwritten it goes on: a cancelled run assigns
   /// nothing to states that are updated in place. Loops still end early, since they may be endless.
-  bool may_stop(std::size_t next) const { return next <= commit_step; }
+  bool may_stop(std::size_t next) const { return next <= commit_step && !control.committed; }
 
   void stage(Binding& binding, const Port& port, bool staged) {
     if (staged && !binding.staging) binding.staging = Tensor(port.type, port.shape);
@@ -165,6 +165,7 @@ struct ExecutionImpl {
           lies_in_state(input.tensor) || (!strided_ok && (!input.tensor.is_contiguous() || !is_aligned(input.tensor))));
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (owner->is_grown(i)) continue;
       Binding& output = outputs[i];
       bool staged = !output.tensor || !output.tensor.is_contiguous() || !is_aligned(output.tensor) ||
                     lies_in_state(output.tensor);
@@ -231,7 +232,7 @@ struct ExecutionImpl {
   }
 
   bool run_steps(bool (*cancelled)(void*), void* context) {
-    control = {cancelled, context, false};
+    control = {cancelled, context};
     if (cancelled && commit_step == kUnknown) commit_step = find_commit_step();
     if (observer) {
       report_made(-1);

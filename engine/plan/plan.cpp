@@ -64,6 +64,10 @@ bool Plan::may_share(std::size_t input, std::size_t output) const {
   return last_read == first_write &&
          works_in_place(*impl_, *impl_->steps[first_write], BufferKind::kInput, input, BufferKind::kOutput, output);
 }
+bool Plan::is_grown(std::size_t output) const {
+  return std::any_of(impl_->growths.begin(), impl_->growths.end(),
+                     [&](const Growth& growth) { return growth.result == output; });
+}
 std::vector<StepInfo> Plan::steps() const {
   std::vector<StepInfo> infos;
   for (const auto& step : impl_->steps) infos.push_back(step->info);

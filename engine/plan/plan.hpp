@@ -16,6 +16,7 @@
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/kernels/elementwise.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/packed_constants.hpp>
 #include <tenon/engine/plan/places.hpp>
 #include <tenon/engine/plan/shared_constants.hpp>
@@ -28,7 +29,8 @@ namespace tenon::inline v1::engine {
 struct RunControl {
   bool (*cancelled)(void*) = nullptr;
   void* context = nullptr;
-  bool stopped = false;  ///< A step ended early: its outputs are incomplete.
+  bool stopped = false;    ///< A step ended early: its outputs are incomplete.
+  bool committed = false;  ///< A step has changed what outlives the run: it goes on to its end.
 };
 
 /// An execution's state for a step. run() allocates nothing.
@@ -137,6 +139,7 @@ struct PlanImpl {
   dnnl::engine engine;
   std::vector<Port> inputs, outputs;
   std::vector<Variable> variables;
+  std::vector<Growth> growths;
   std::vector<Buffer> buffers;
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<std::pair<std::string, std::string>> optimized_out;

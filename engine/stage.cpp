@@ -184,8 +184,8 @@ OpenModel::OpenModel(std::shared_ptr<const Model> prepared)
       }()),
       prepared_(std::move(prepared)) {}
 
-std::shared_ptr<Model> OpenModel::take(std::span<const Tensor> inputs) {
-  std::shared_ptr<Model> copy;
+OpenModel::Copy OpenModel::take(std::span<const Tensor> inputs) {
+  Copy copy;
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
@@ -193,20 +193,23 @@ std::shared_ptr<Model> OpenModel::take(std::span<const Tensor> inputs) {
       idle_.pop_back();
     }
   }
-  if (!copy) copy = prepared_->clone();
-  std::map<std::size_t, PartialShape> shapes;
+  if (!copy.model) {
+    copy.model = prepared_->clone();
+    copy.order = copy.model->get_ordered_ops();
+  }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    shapes[i] = PartialShape(inputs[i].shape());
-    const auto& parameter = copy->get_parameters()[i];
+    const auto& parameter = copy.model->get_parameters()[i];
     // The body of a loop may leave the type open as well.
     if (parameter->get_element_type() != inputs[i].element_type())
       parameter->set_element_type(inputs[i].element_type());
+    parameter->set_partial_shape(PartialShape(inputs[i].shape()));
   }
-  copy->reshape(shapes);
+  // Not Model::reshape(), which finds the order anew. A copy whose shapes do not fit is dropped.
+  for (const auto& node : copy.order) node->validate_and_infer_types();
   return copy;
 }
 
-void OpenModel::give_back(std::shared_ptr<Model> copy) {
+void OpenModel::give_back(Copy copy) {
   const std::lock_guard lock(mutex_);
   if (idle_.size() < kIdleCopies) idle_.push_back(std::move(copy));
 }
@@ -227,24 +230,27 @@ std::shared_ptr<Stage> make_stage(OpenModel& open, std::span<const Tensor> input
   auto stage = std::make_shared<Stage>();
   stage->model_id = open.id();
   for (const Tensor& input : inputs) stage->inputs.emplace_back(input.element_type(), input.shape());
-  const auto model = open.take(inputs);
-  const NodeVector order = model->get_ordered_ops();
+  OpenModel::Copy copy = open.take(inputs);
+  const std::shared_ptr<Model> model = copy.model;
+  const NodeVector& order = copy.order;
   check_sizes(order);
   for (const Growth& growth : growths) stage->capacities.push_back(growth.capacity);
   bool keeps_model = true;
   if (!growths.empty() && !check_growth(*stage, *model, is_static(order), growths)) {
-    open.give_back(model);
+    open.give_back(std::move(copy));
     return stage;
   }
   if (is_static(order)) {
     stage->plan = Plan::compile_prepared(model, options, shared, growths);
     keeps_model = refers_to_nodes(*stage->plan);
-    if (!keeps_model) open.give_back(model);
   } else {
     cut(*stage, model, options, shared);
   }
   stage->held_bytes = stage->plan ? stage->plan->held_bytes() : 0;
-  if (keeps_model) stage->held_bytes += order.size() * kNodeBytes;
+  if (keeps_model)
+    stage->held_bytes += order.size() * kNodeBytes;
+  else
+    open.give_back(std::move(copy));
   return stage;
 }
 

@@ -29,16 +29,21 @@ class OpenModel {
   /// Unique in the process, unlike an address.
   std::uint64_t id() const { return id_; }
   const Model& model() const { return *prepared_; }
-  /// A copy with these types and shapes. @errors those of Model::reshape.
-  std::shared_ptr<Model> take(std::span<const Tensor> inputs);
+  /// A copy, and its nodes in order.
+  struct Copy {
+    std::shared_ptr<Model> model;
+    NodeVector order;
+  };
+  /// A copy with these types and shapes. @errors those of shape inference, which name the node.
+  Copy take(std::span<const Tensor> inputs);
   /// For the next one, when nothing refers to its shapes any more.
-  void give_back(std::shared_ptr<Model> copy);
+  void give_back(Copy copy);
 
  private:
   const std::uint64_t id_;
   const std::shared_ptr<const Model> prepared_;
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Model>> idle_;
+  std::vector<Copy> idle_;
 };
 
 /// Output `second` of a node, as the key of a value.

@@ -6,7 +6,9 @@ For an encoder: lengths of 1 to 128 in random order, each for the first time (`n
 decoder: a prompt, then one token at a time, for the first time (`new`), and again after a reset (`known`).
 """
 import argparse
+import datetime
 import json
+import os
 import random
 import statistics
 import subprocess
@@ -14,7 +16,12 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import matrix
 import models
+import tables
+
+MODELS = ["bert_lengths", "bert_lengths_base", "decoder", "decoder_base"]
 
 
 class Worker:
@@ -87,6 +94,19 @@ def measure(name, path, team, threads, precision, rounds, count):
     return found
 
 
+def table(everything, options):
+    lines = [f"{datetime.date.today()}, {matrix.machine()}, load {os.getloadavg()[0]:.1f} after; {options.threads} threads, {options.precision}, "
+             f"{options.count} inferences, the known ones {options.rounds} times; `./dev bench moving` makes this table.", "",
+             "| model | Tenon: new, ms | OpenVINO: new, ms | speed, new | Tenon: known, ms | OpenVINO: known, ms | speed, known "
+             "| new / known | memory, MB | OpenVINO's |", "|" + "---|" * 10]
+    for found in everything:
+        ours, theirs = found["tenon"], found["openvino"]
+        lines.append(f"| {found['model']} | {ours['new_ms']:.2f} | {theirs['new_ms']:.2f} | {found['speed_new']:.2f} | {ours['known_ms']:.2f} "
+                     f"| {theirs['known_ms']:.2f} | {found['speed_known']:.2f} | {ours['new_ms'] / ours['known_ms']:.2f} "
+                     f"| {ours['resident_mb']} | {theirs['resident_mb']} |")
+    return "\n".join(lines)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=Path, required=True)
@@ -95,11 +115,12 @@ def main():
     parser.add_argument("--precision", default="f32", choices=["f32", "bf16"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--count", type=int, default=96, help="inferences per round")
-    parser.add_argument("models", nargs="*", default=["bert_lengths", "decoder"])
+    parser.add_argument("--no-docs", action="store_true", help="do not write docs/benchmarks.md")
+    parser.add_argument("models", nargs="*", default=MODELS, help=f"of {', '.join(models.MODELS)}")
     options = parser.parse_args()
     zoo = options.zoo or options.build / "moving"
     zoo.mkdir(parents=True, exist_ok=True)
-    wrong = False
+    wrong, everything = False, []
     for name in options.models:
         path = zoo / f"{name}.xml"
         if not path.exists():
@@ -111,8 +132,11 @@ def main():
         found = measure(name, path, team, options.threads, options.precision, options.rounds, options.count)
         wrong |= found.get("wrong", False)
         print(json.dumps(found), flush=True)
+        everything.append(found)
         for worker in team.values():
             worker.close()
+    if not wrong and not options.no_docs and options.models == MODELS and all("openvino" in found for found in everything):
+        tables.write("moving", table(everything, options))
     return 1 if wrong else 0
 
 

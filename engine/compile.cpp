@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiling a model to a plan: passes, the walk, memory.
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -62,27 +63,44 @@ std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, co
     const HostBudget::Scope scope(budget);
     prepared = run_passes(*model, options, time);
   }
-  return build(std::move(prepared), options, nullptr, budget, time);
+  return build(std::move(prepared), options, nullptr, nullptr, {}, budget, time);
+}
+
+std::shared_ptr<const Plan> Plan::compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
+                                                   SharedParts& shared, std::span<const Growth> growths) {
+  const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
+  const TimeLimit time(model_limits().compile_seconds);
+  for (;;) {
+    auto plan = build(prepared, options, nullptr, &shared, growths, budget, time);
+    // A constant that was read although only packed forms of it exist has memory in the next attempt.
+    const auto given = std::exchange(plan->impl_->stand_ins, {});
+    if (!shared.constants.were_read(given)) return plan;
+  }
 }
 
 std::shared_ptr<const Plan> Plan::compile_packed(const PackedModel& prepared, const Options& options) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
-  return build(prepared.model, options, &prepared, budget, TimeLimit(model_limits().compile_seconds));
+  return build(prepared.model, options, &prepared, nullptr, {}, budget, TimeLimit(model_limits().compile_seconds));
 }
 
 std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, const Options& options,
-                                        const PackedModel* packed, const HostBudget& budget, const TimeLimit& time) {
+                                        const PackedModel* packed, SharedParts* shared, std::span<const Growth> growths,
+                                        const HostBudget& budget, const TimeLimit& time) {
   std::shared_ptr<Plan> plan(new Plan);
   plan->impl_ = std::make_unique<PlanImpl>();
   PlanImpl& impl = *plan->impl_;
   impl.options = options;
   if (impl.options.threads <= 0) impl.options.threads = Workers::available_cpus();
-  impl.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
+  impl.engine = shared ? shared->engine : dnnl::engine(dnnl::engine::kind::cpu, 0);
   impl.model = std::move(model);
   PackedStore store;
   if (packed)
     for (const auto& constant : packed->constants) store.add(constant.stand_in.data(), constant.packed);
   impl.store = packed ? &store : nullptr;
+  SharedPrimitives own;
+  impl.shared = shared;
+  impl.growths.assign(growths.begin(), growths.end());
+  impl.primitives = shared ? &shared->primitives : &own;
   for (const auto& parameter : impl.model->get_parameters())
     impl.inputs.push_back(make_port(Output<const Node>(parameter.get(), 0), *parameter));
   for (const auto& result : impl.model->get_results())
@@ -107,8 +125,11 @@ std::shared_ptr<const Plan> Plan::build(std::shared_ptr<const Model> model, cons
     }
   });
   impl.store = nullptr;
+  impl.shared = nullptr;
+  impl.primitives = nullptr;
   if (failure) std::rethrow_exception(failure);
   find_strided_inputs(impl);
+  for (const Growth& growth : impl.growths) impl.input_read_strided[growth.parameter] = true;
   std::vector<std::span<const Operand>> operands;
   for (const auto& step : impl.steps) operands.emplace_back(step->operands);
   impl.arena_bytes = plan_memory(impl.buffers, operands);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,6 +102,8 @@ struct StepInfo {
 struct PlanImpl;
 struct ExecutionImpl;
 struct PackedModel;
+struct SharedParts;
+struct Growth;
 
 /// A model prepared for this CPU: constants packed, kernels made, memory laid out. Shared by its executions.
 /// @thread all members from any thread.
@@ -113,6 +116,11 @@ class Plan {
   static std::shared_ptr<const Plan> compile(std::shared_ptr<const Model> model, const Options& options = {});
   /// From a model whose passes have run, with the constants that were packed before; see restore_plan().
   static std::shared_ptr<const Plan> compile_packed(const PackedModel& prepared, const Options& options);
+  /// From a model whose passes have run. Constants that `shared` holds, and kernels, serve all plans that use it.
+  /// @param growths  Caches that lie in memory with room (see plan/growth.hpp): the bound input has the strides of that
+  ///        room, and the result needs no memory of its own.
+  static std::shared_ptr<const Plan> compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
+                                                      SharedParts& shared, std::span<const Growth> growths = {});
   ~Plan();
 
   const std::vector<Port>& inputs() const;
@@ -123,6 +131,8 @@ class Plan {
   /// The output may lie in the memory of an input of its size: no step reads the input after the first that writes
   /// the output, or that step computes element by element in place.
   bool may_share(std::size_t input, std::size_t output) const;
+  /// The output is what its input becomes, in that input's memory: it is not bound.
+  bool is_grown(std::size_t output) const;
   std::vector<StepInfo> steps() const;
   /// Friendly name and type of nodes that have no step of their own: fused, folded or just a view.
   std::vector<std::pair<std::string, std::string>> optimized_out() const;
@@ -131,6 +141,9 @@ class Plan {
   /// Bytes of one execution's memory, and of the constants that the plan packed.
   std::size_t arena_bytes() const;
   std::size_t constant_bytes() const;
+  /// Bytes that live as long as the plan: constants that it shares with no other plan, and an estimate of its steps
+  /// and their machine code.
+  std::size_t held_bytes() const;
   /// For the engine's own sources.
   const PlanImpl& impl() const { return *impl_; }
 
@@ -138,15 +151,32 @@ class Plan {
   friend class Execution;
   Plan() = default;
   static std::shared_ptr<const Plan> build(std::shared_ptr<const Model> prepared, const Options& options,
-                                           const PackedModel* packed, const HostBudget& budget, const TimeLimit& time);
+                                           const PackedModel* packed, SharedParts* shared,
+                                           std::span<const Growth> growths, const HostBudget& budget,
+                                           const TimeLimit& time);
   std::unique_ptr<PlanImpl> impl_;
+};
+
+/// Memory for the values between nodes that several executions share, of which one runs at a time. It grows to what
+/// the largest needs.
+/// @thread one at a time, together with its executions.
+class Workspace {
+ public:
+  /// @errors kResourceExhausted.
+  void reserve(std::size_t size_bytes);
+  char* data() const { return static_cast<char*>(memory_.data()); }
+  std::size_t size_bytes() const { return memory_.size_bytes(); }
+
+ private:
+  Tensor memory_{ElementType::kU8, Shape{1}};
 };
 
 /// One request's state: its memory, its bindings. Allocates when created and when a tensor is bound, not in run().
 /// @thread one thread at a time; several executions of one plan run in parallel.
 class Execution {
  public:
-  explicit Execution(std::shared_ptr<const Plan> plan);
+  /// @param workspace  Null: memory of its own.
+  explicit Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<Workspace> workspace = nullptr);
   ~Execution();
   Execution(const Execution&) = delete;
   Execution& operator=(const Execution&) = delete;

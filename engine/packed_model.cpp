@@ -2,15 +2,11 @@
 // Stand-ins for constants that are only read packed, and the check that nothing else reads them.
 #include <tenon/engine/packed_model.hpp>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/host.hpp>
 #include <tenon/engine/plan/packed_constants.hpp>
 #include <tenon/engine/plan/plan.hpp>
 
@@ -21,11 +17,6 @@ namespace {
 constexpr std::size_t kLeastBytes = 4096;
 /// Each try keeps the values that the last one read; models need one or two.
 constexpr int kTries = 4;
-
-std::size_t page_bytes() {
-  static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size;
-}
 
 /// Constants that were packed and are read by oneDNN primitives only: those access memory through the plan's
 /// buffers, while a kernel of ours may have kept an address.
@@ -102,27 +93,6 @@ std::string layout_authority() {
   return "oneDNN " + std::to_string(version->major) + '.' + std::to_string(version->minor) + '.' +
          std::to_string(version->patch) + " (" + std::string(version->hash).substr(0, 8) + ") isa " +
          std::to_string(static_cast<int>(dnnl::get_effective_cpu_isa()));
-}
-
-Tensor make_stand_in(ElementType type, const Shape& shape) {
-  const auto wanted = checked_size_bytes(type, shape);
-  if (!wanted || *wanted == 0)
-    throw Error(Code::kInvalidArgument, "CPU: a constant of " + to_string(shape) + " has no size");
-  const std::size_t size = (*wanted + page_bytes() - 1) / page_bytes() * page_bytes();
-  void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (address == MAP_FAILED)
-    throw Error(Code::kResourceExhausted, "CPU: no address range of " + std::to_string(size) + " bytes");
-  // With huge pages, one read would look like a read of all neighbours.
-  ::madvise(address, size, MADV_NOHUGEPAGE);
-  auto memory = HostMemory::borrow(address, size, true, [address, size] { ::munmap(address, size); });
-  return Tensor(TensorInfo{type, shape, {}}, std::move(memory));
-}
-
-bool was_touched(const Tensor& stand_in) {
-  const std::size_t pages = (stand_in.size_bytes() + page_bytes() - 1) / page_bytes();
-  std::vector<unsigned char> resident(pages, 1);
-  if (::mincore(stand_in.data(), pages * page_bytes(), resident.data()) != 0) return true;
-  return std::any_of(resident.begin(), resident.end(), [](unsigned char page) { return page & 1; });
 }
 
 std::shared_ptr<const Plan> restore_plan(const PackedModel& prepared, const Options& options) {

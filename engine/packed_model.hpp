@@ -9,6 +9,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/plan/packed_constant.hpp>
+#include <tenon/engine/plan/stand_in.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::engine {
@@ -23,12 +24,6 @@ struct PackedModel {
   std::shared_ptr<const Model> model;
   std::vector<Constant> constants;
 };
-
-/// A tensor that has an address and a shape but takes no memory until it is read (it then reads as zeros).
-/// @errors kResourceExhausted.
-Tensor make_stand_in(ElementType type, const Shape& shape);
-/// True if any of its pages was read, or if that can't be determined.
-bool was_touched(const Tensor& stand_in);
 
 /// The packed model of a compiled plan. Compiles the plan once more from the result to check that it suffices:
 /// constants that some kernel reads unpacked keep their values. @cost the time of restore_plan(), and little

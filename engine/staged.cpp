@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stages: cutting a model where values determine shapes, and running the parts.
+// Running stages, and what a request keeps for each.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -7,24 +7,17 @@
 #include <tenon/core/error.hpp>
 #include <tenon/engine/staged.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/subgraph.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
-constexpr std::size_t kKeptStages = 4;
-// A model whose shapes are new this often, and hardly ever repeat, is not worth compiling.
-constexpr unsigned kMaxMisses = 8;
+/// What a request keeps for plans, apart from the workspace that they share, and the share of one of their steps.
+constexpr std::size_t kReadyBytes = std::size_t{32} << 20, kStepStateBytes = 1024, kLeastBytes = 4096;
 
 struct Cancelled {};
 
-using Key = std::pair<const Node*, std::size_t>;
-Key key_of(const Output<Node>& output) { return {output.get_node(), output.get_index()}; }
-
-bool is_static(const Node& node) {
-  for (std::size_t i = 0; i < node.get_output_size(); ++i)
-    if (node.get_output_partial_shape(i).is_dynamic() || node.get_output_element_type(i).is_dynamic()) return false;
-  return true;
-}
+ValueKey key_of(const Output<Node>& output) { return {output.get_node(), output.get_index()}; }
 
 Tensor copy_of(const Tensor& tensor) {
   Tensor copy(tensor.element_type(), tensor.shape());
@@ -32,196 +25,81 @@ Tensor copy_of(const Tensor& tensor) {
   return copy;
 }
 
-bool is_static(const Model& model) {
-  const auto nodes = model.get_ordered_ops();
-  return std::all_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_static(*node); });
-}
-
 }  // namespace
 
-struct Staged::Stage {
-  std::vector<Shape> shapes;
-  std::shared_ptr<Model> model;  ///< The copy with those shapes; the members below refer to its nodes.
-
-  std::unique_ptr<engine::Execution> execution;  ///< Of the whole model, or of `before`.
-  std::shared_ptr<const engine::Plan> plan;
-
-  // For a model that is cut.
-  bool is_cut = false;
-  std::shared_ptr<const Model> before;  ///< Keeps the keys' nodes alive once the rest no longer reads them.
-  std::vector<Key> before_outputs;
-  NodeVector cuts;
-  std::shared_ptr<const Model> after;  ///< Null when nothing is left.
-  std::vector<Key> after_inputs;
-  std::vector<Key> after_outputs;
+/// A stage with this request's execution of its plan.
+struct Staged::Ready {
+  std::shared_ptr<const Stage> stage;
+  std::unique_ptr<Execution> execution;
+  std::size_t bytes = kLeastBytes;
+  int running = 0;  ///< Stages within a stage: these must not be dropped meanwhile.
 };
 
-struct Staged::Known {
-  std::shared_ptr<const Model> model;  ///< Kept alive, since its address is the key.
-  std::list<std::unique_ptr<Stage>> stages;
-  unsigned misses = 0, hits = 0;
-};
-
-namespace {
-
-/// Cuts a model; see Staged.
-class Cutter {
- public:
-  explicit Cutter(Model& model) : model_(model), order_(model.get_ordered_ops()) {
-    for (const auto& node : order_) {
-      bool inputs_ready = true;
-      for (const auto& source : node->input_values()) inputs_ready &= ready_.count(source.get_node()) > 0;
-      if (!inputs_ready)
-        late_.insert(node.get());
-      else if (is_static(*node))
-        ready_.insert(node.get());
-      else
-        cuts_.push_back(node);
-    }
-  }
-
-  /// The values of the part before that later nodes and results read.
-  std::vector<Output<Node>> boundary() const {
-    std::vector<Output<Node>> values;
-    std::set<Key> seen;
-    for (const auto& node : order_) {
-      const bool is_reader = is_op(node, "Result") || !ready_.count(node.get());
-      if (!is_reader) continue;
-      for (const auto& source : node->input_values()) {
-        const Node* producer = source.get_node();
-        if (!ready_.count(producer) || is_op(producer, "Parameter") || is_op(producer, "Constant")) continue;
-        if (seen.insert(key_of(source)).second) values.push_back(source);
-      }
-    }
-    return values;
-  }
-
-  const NodeVector& cuts() const { return cuts_; }
-
-  /// Makes the rest a model of its own. `inputs` name what feeds it, `outputs` the values of results that it makes.
-  std::shared_ptr<Model> take_rest(std::vector<Key>& inputs, std::vector<Key>& outputs) {
-    OutputVector wanted;
-    for (const auto& result : model_.get_results()) {
-      const Output<Node> source = result->input_value(0);
-      if (late_.count(source.get_node()) &&
-          std::find(outputs.begin(), outputs.end(), key_of(source)) == outputs.end()) {
-        wanted.push_back(source);
-        outputs.push_back(key_of(source));
-      }
-    }
-    if (wanted.empty()) return nullptr;
-    ParameterVector parameters;
-    std::map<Key, Output<Node>> stands_for;
-    for (const auto& node : order_) {
-      if (!late_.count(node.get()) || is_op(node, "Result")) continue;
-      for (std::size_t i = 0; i < node->get_input_size(); ++i) {
-        const Output<Node> source = node->input_value(i);
-        if (late_.count(source.get_node()) || is_op(source.get_node(), "Constant")) continue;
-        auto found = stands_for.find(key_of(source));
-        if (found == stands_for.end()) {
-          found = stands_for.emplace(key_of(source), stand_in(source, parameters)).first;
-          if (is_op(found->second.get_node(), "Parameter")) inputs.push_back(key_of(source));
-        }
-        node->input(i).replace_source_output(found->second);
-      }
-    }
-    return std::make_shared<Model>(wanted, parameters, model_.get_friendly_name());
-  }
-
- private:
-  /// A constant if the value follows from shapes, so that shapes that depend on it stay known.
-  static Output<Node> stand_in(const Output<Node>& source, ParameterVector& parameters) {
-    if (const auto& value = source.get_tensor().value()) return std::make_shared<op::v0::Constant>(*value)->output(0);
-    auto parameter = std::make_shared<op::v0::Parameter>(source.get_element_type(), source.get_partial_shape());
-    parameter->set_friendly_name(source.get_node()->get_friendly_name());
-    parameters.push_back(parameter);
-    return parameter->output(0);
-  }
-
-  Model& model_;
-  NodeVector order_;
-  std::set<const Node*> ready_, late_;
-  NodeVector cuts_;
-};
-
-}  // namespace
-
-Staged::Staged(engine::Options options) : options_(std::move(options)) {}
+Staged::Staged(std::shared_ptr<PlanStore> store)
+    : store_(std::move(store)), workspace_(std::make_shared<Workspace>()) {}
+Staged::Staged(engine::Options options) : Staged(std::make_shared<PlanStore>(std::move(options))) {}
 Staged::~Staged() = default;
 
-std::unique_ptr<Staged::Stage> Staged::make_stage(const Model& model, const std::vector<Tensor>& inputs) {
-  auto stage = std::make_unique<Stage>();
-  for (const Tensor& input : inputs) stage->shapes.push_back(input.shape());
-  stage->model = model.clone();
-  std::map<std::size_t, PartialShape> shapes;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    shapes[i] = PartialShape(inputs[i].shape());
-    const auto& parameter = stage->model->get_parameters()[i];
-    if (parameter->get_element_type().is_dynamic()) parameter->set_element_type(inputs[i].element_type());
+Staged::Ready& Staged::ready_for(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths) {
+  for (auto it = ready_.begin(); it != ready_.end(); ++it) {
+    if (!(*it)->stage->is_for(model.id(), inputs, growths)) continue;
+    ready_.splice(ready_.begin(), ready_, it);
+    return *ready_.front();
   }
-  stage->model->reshape(shapes);
-  std::shared_ptr<const Model> planned = stage->model;
-  if (!is_static(*stage->model)) {
-    stage->is_cut = true;
-    Cutter cutter(*stage->model);
-    stage->cuts = cutter.cuts();
-    const OutputVector values = cutter.boundary();
-    planned = nullptr;
-    if (!values.empty()) {
-      for (const auto& value : values) stage->before_outputs.push_back(key_of(value));
-      stage->before = std::make_shared<Model>(values, stage->model->get_parameters());
-      planned = stage->before;
-    }
-    // Compiled before the rest is removed: the plan works on a copy.
-    if (planned) stage->plan = engine::Plan::compile(planned, options_);
-    stage->after = cutter.take_rest(stage->after_inputs, stage->after_outputs);
-  } else {
-    stage->plan = engine::Plan::compile(planned, options_);
+  auto made = std::make_unique<Ready>();
+  made->stage = store_->stage(model, inputs, growths, cancellation_);
+  if (!made->stage) throw Cancelled{};
+  if (const auto& plan = made->stage->plan) {
+    made->execution = std::make_unique<Execution>(plan, workspace_);
+    made->bytes += plan->steps().size() * kStepStateBytes;
   }
-  if (stage->plan) {
-    stage->execution = std::make_unique<engine::Execution>(stage->plan);
-    ++compiled_;
-  }
-  return stage;
+  ready_bytes_ += made->bytes;
+  ready_.push_front(std::move(made));
+  drop_old();
+  return *ready_.front();
 }
 
-Staged::Stage& Staged::stage_for(Known& known, const Model& model, const std::vector<Tensor>& inputs) {
-  for (auto it = known.stages.begin(); it != known.stages.end(); ++it) {
-    const auto& shapes = (*it)->shapes;
-    const bool same = std::equal(inputs.begin(), inputs.end(), shapes.begin(), shapes.end(),
-                                 [](const Tensor& tensor, const Shape& shape) { return tensor.shape() == shape; });
-    if (!same) continue;
-    ++known.hits;
-    known.stages.splice(known.stages.begin(), known.stages, it);
-    return *known.stages.front();
+void Staged::drop_old() {
+  for (auto it = ready_.end(); it != ready_.begin();) {
+    --it;
+    Ready& ready = **it;
+    const bool is_old = ready_bytes_ > kReadyBytes || ready.stage->is_evicted;
+    if (!is_old || ready.running > 0 || it == ready_.begin()) continue;
+    ready_bytes_ -= ready.bytes;
+    it = ready_.erase(it);
   }
-  ++known.misses;
-  known.stages.push_front(make_stage(model, inputs));
-  if (known.stages.size() > kKeptStages) {
-    if (known.stages.back()->after) known_.erase(known.stages.back()->after.get());
-    known.stages.pop_back();
-  }
-  return *known.stages.front();
 }
 
-std::vector<Tensor> Staged::run_plan(Stage& stage, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> Staged::run_plan(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory) {
+  Execution& execution = *ready.execution;
+  const Plan& plan = *ready.stage->plan;
   std::vector<Tensor> outputs;
-  for (std::size_t i = 0; i < inputs.size(); ++i) stage.execution->bind_input(i, inputs[i]);
-  for (std::size_t i = 0; i < stage.plan->outputs().size(); ++i) {
-    const engine::Port& port = stage.plan->outputs()[i];
-    outputs.emplace_back(port.type, port.shape);
-    stage.execution->bind_output(i, outputs.back());
+  for (std::size_t i = 0; i < inputs.size(); ++i) execution.bind_input(i, inputs[i]);
+  for (std::size_t i = 0; i < plan.outputs().size(); ++i) {
+    const Port& port = plan.outputs()[i];
+    if (plan.is_grown(i)) {
+      outputs.push_back(memory(i, port.type, port.shape));
+      continue;
+    }
+    Tensor given = memory ? memory(i, port.type, port.shape) : Tensor();
+    outputs.push_back(given ? std::move(given) : Tensor(port.type, port.shape));
+    execution.bind_output(i, outputs.back());
   }
   const auto begin = elapsed();
-  if (!stage.execution->run(*workers_, cancellation_.asked, cancellation_.context)) throw Cancelled{};
-  if (options_.profile) {
-    const auto steps = stage.plan->steps();
-    const auto& timings = stage.execution->timings();
+  const bool is_done = execution.run(*workers_, cancellation_.asked, cancellation_.context);
+  packed_bytes_ += execution.packed_bytes();
+  if (is_done && store_->options().profile) {
+    const auto steps = plan.steps();
+    const auto& timings = execution.timings();
     for (std::size_t i = 0; i < steps.size(); ++i)
       timed_.push_back({steps[i], begin + timings[i].start, timings[i].duration});
   }
-  // The caller owns the plan's outputs now.
-  for (std::size_t i = 0; i < outputs.size(); ++i) stage.execution->bind_output(i, {});
+  // What was allocated for this run alone is not kept alive for the next one.
+  if (!memory) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) execution.bind_input(i, {});
+    for (std::size_t i = 0; i < outputs.size(); ++i) execution.bind_output(i, {});
+  }
+  if (!is_done) throw Cancelled{};
   return outputs;
 }
 
@@ -229,35 +107,36 @@ void Staged::throw_if_cancelled() const {
   if (cancellation_.asked && cancellation_.asked(cancellation_.context)) throw Cancelled{};
 }
 
-std::vector<Tensor> Staged::run_node(const Node& node, const std::vector<Tensor>& inputs) {
+std::vector<Tensor> Staged::run_node(const Stage& stage, const Node& node, const std::vector<Tensor>& inputs) {
   throw_if_cancelled();
   const auto* op = as_type<op::util::MultiSubGraphOp>(&node);
   if (!op) return run_kernel(node, inputs);
   return run_subgraph(*op, inputs, [&](std::size_t body, const std::vector<Tensor>& values) {
     throw_if_cancelled();
-    return run_all(op->get_function(body), values);
+    return run_all(*stage.bodies.at(op->get_function(body).get()), values, {});
   });
 }
 
 std::vector<Tensor> Staged::run_kernel(const Node& node, const std::vector<Tensor>& inputs) {
   const auto begin = elapsed();
   auto made = evaluate_node(node, inputs);
-  if (options_.profile)
+  if (store_->options().profile)
     timed_.push_back(
         {{node.get_friendly_name(), node.get_type_name(), "reference", {}, true}, begin, elapsed() - begin});
   return made;
 }
 
-std::vector<Tensor> Staged::run_parts(Stage& stage, const std::vector<Tensor>& inputs) {
-  std::map<Key, Tensor> values;
+std::vector<Tensor> Staged::run_parts(const Stage& stage, Ready& ready, const std::vector<Tensor>& inputs,
+                                      const OutputMemory& memory) {
+  std::map<ValueKey, Tensor> values;
   const auto& parameters = stage.model->get_parameters();
   for (std::size_t i = 0; i < inputs.size(); ++i) values[{parameters[i].get(), 0}] = inputs[i];
-  const auto value_of = [&](const Key& key) -> Tensor {
+  const auto value_of = [&](const ValueKey& key) -> Tensor {
     if (const auto* constant = as_type<op::v0::Constant>(key.first)) return constant->get_tensor();
     return values.at(key);
   };
-  if (stage.execution) {
-    const auto made = run_plan(stage, inputs);
+  if (ready.execution) {
+    const auto made = run_plan(ready, inputs, {});
     for (std::size_t i = 0; i < made.size(); ++i) values[stage.before_outputs[i]] = made[i];
   }
   for (const auto& node : stage.cuts) {
@@ -265,56 +144,142 @@ std::vector<Tensor> Staged::run_parts(Stage& stage, const std::vector<Tensor>& i
     for (const auto& source : node->input_values()) arguments.push_back(value_of(key_of(source)));
     // A Result of dynamic shape needs no work.
     if (is_op(node, "Result")) continue;
-    const auto made = run_node(*node, arguments);
+    const auto made = run_node(stage, *node, arguments);
     for (std::size_t i = 0; i < made.size(); ++i) values[{node.get(), i}] = made[i];
   }
   if (stage.after) {
     std::vector<Tensor> arguments;
-    for (const Key& key : stage.after_inputs) arguments.push_back(value_of(key));
-    const auto made = run_all(stage.after, arguments);
+    for (const ValueKey& key : stage.after_inputs) arguments.push_back(value_of(key));
+    const auto made = run_all(*stage.after, arguments, {});
     for (std::size_t i = 0; i < made.size(); ++i) values[stage.after_outputs[i]] = made[i];
   }
   std::vector<Tensor> results;
   for (const auto& result : stage.model->get_results()) {
-    const Key source = key_of(result->input_value(0));
+    const ValueKey source = key_of(result->input_value(0));
     results.push_back(value_of(source));
-    // The caller owns the outputs: none may share an input's memory.
-    if (is_op(source.first, "Parameter")) results.back() = copy_of(results.back());
+    // The caller owns the outputs: none may share an input's memory or a weight's.
+    if (is_op(source.first, "Parameter") || is_op(source.first, "Constant")) results.back() = copy_of(results.back());
+  }
+  for (std::size_t i = 0; memory && i < results.size(); ++i) {
+    Tensor given = memory(i, results[i].element_type(), results[i].shape());
+    if (!given) continue;
+    results[i].copy_to(given);
+    packed_bytes_ += results[i].size_bytes();
+    results[i] = std::move(given);
   }
   return results;
 }
 
-std::vector<Tensor> Staged::run_all(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs) {
-  auto& slot = known_[model.get()];
-  if (!slot) {
-    slot = std::make_unique<Known>();
-    slot->model = model;
+std::vector<Tensor> Staged::run_all(OpenModel& model, const std::vector<Tensor>& inputs, const OutputMemory& memory) {
+  return run_ready(ready_for(model, inputs), inputs, memory);
+}
+
+std::vector<Tensor> Staged::run_ready(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory) {
+  struct Running {
+    explicit Running(Ready& which) : ready(which) { ++ready.running; }
+    ~Running() { --ready.running; }
+    Ready& ready;
+  } running(ready);
+  whole_ = ready.stage->is_cut ? nullptr : ready.stage->plan;
+  if (!ready.stage->is_cut) return run_plan(ready, inputs, memory);
+  auto results = run_parts(*ready.stage, ready, inputs, memory);
+  whole_ = nullptr;
+  return results;
+}
+
+void Staged::make_room(const std::string& id, Tensor& state, std::size_t axis, std::size_t capacity) {
+  Shape whole = state.shape();
+  whole[axis] = capacity;
+  Tensor room;
+  try {
+    room = Tensor(state.element_type(), whole);
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                "CPU: the state '" + id + "' of shape " + to_string(state.shape()) + " cannot grow to " +
+                    to_string(whole) + ": " + error.what(),
+                error.where());
   }
-  Known& known = *slot;
-  if (known.misses > kMaxMisses && known.hits < known.misses) {
-    for (const auto& stage : known.stages)
-      if (stage->after) known_.erase(stage->after.get());
-    known.stages.clear();
-    return evaluate(*model, inputs, nullptr, {},
-                    [this](const Node& node, const std::vector<Tensor>& arguments, std::vector<Tensor>& made) {
-                      throw_if_cancelled();
-                      if (!options_.profile && !as_type<op::util::MultiSubGraphOp>(&node)) return false;
-                      made = run_node(node, arguments);
-                      return true;
-                    });
+  Tensor part = room.slice(Shape(whole.size(), 0), state.shape());
+  state.copy_to(part);
+  packed_bytes_ += state.size_bytes();
+  rooms_[id] = std::move(room);
+  state = std::move(part);
+}
+
+Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs,
+                                         VariableMap& states) {
+  const std::size_t own = inputs.size();
+  for (const std::string& id : opened.state_inputs) inputs.push_back(states.at(id));
+  std::vector<Growth> growths = opened.growths;
+  const auto id_of = [&](const Growth& growth) -> const std::string& {
+    return opened.state_inputs[growth.parameter - own];
+  };
+  const auto resize = [&](Growth& growth, std::size_t extent) {
+    growth.capacity = room_for(extent);
+    Tensor& state = states.at(id_of(growth));
+    make_room(id_of(growth), state, growth.axis, growth.capacity);
+    inputs[growth.parameter] = state;
+  };
+  for (Growth& growth : growths) {
+    // Whoever set or read the state since has put another tensor in its place.
+    const Tensor& state = inputs[growth.parameter];
+    const auto room = rooms_.find(id_of(growth));
+    if (room != rooms_.end() && room->second.memory() == state.memory())
+      growth.capacity = room->second.shape()[growth.axis];
+    else
+      resize(growth, state.shape()[growth.axis] + 1);
   }
-  Stage& stage = stage_for(known, *model, inputs);
-  return stage.is_cut ? run_parts(stage, inputs) : run_plan(stage, inputs);
+  while (!growths.empty()) {
+    Ready& ready = ready_for(*opened.model, inputs, growths);
+    if (ready.stage->refuses_growth) break;
+    if (ready.stage->needed.empty()) return ready;
+    for (std::size_t i = 0; i < growths.size(); ++i)
+      if (ready.stage->needed[i] > growths[i].capacity) resize(growths[i], ready.stage->needed[i]);
+  }
+  for (const Growth& growth : growths) inputs[growth.parameter] = copy_of(inputs[growth.parameter]);
+  return ready_for(*opened.model, inputs);
+}
+
+const PlanStore::Opened& Staged::open(const std::shared_ptr<const Model>& model, const VariableMap* states) {
+  const bool is_known = model == last_model_;
+  if (!is_known) state_ids_ = state_ids(*model);
+  std::vector<bool> are_set;
+  for (const std::string& id : state_ids_) are_set.push_back(states && states->count(id) > 0);
+  if (is_known && are_set == set_states_) return *last_opened_;
+  std::set<std::string> with_value;
+  for (std::size_t i = 0; i < state_ids_.size(); ++i)
+    if (are_set[i]) with_value.insert(state_ids_[i]);
+  last_opened_ = store_->open(model, with_value);
+  last_model_ = model;
+  set_states_ = std::move(are_set);
+  return *last_opened_;
 }
 
 std::vector<Tensor> Staged::run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
-                                engine::Workers& workers, Cancellation cancellation) {
+                                engine::Workers& workers, Cancellation cancellation, const OutputMemory& memory,
+                                VariableMap* states) {
   workers_ = &workers;
   cancellation_ = cancellation;
   begun_ = std::chrono::steady_clock::now();
   timed_.clear();
+  packed_bytes_ = 0;
+  const PlanStore::Opened& opened = open(model, states);
+  const std::size_t own = model->get_results().size();
   try {
-    return run_all(model, inputs);
+    if (state_ids_.empty()) return run_all(*opened.model, inputs, memory);
+    std::vector<Tensor> all = inputs;
+    VariableMap none;
+    Ready& ready = ready_with_states(opened, all, states ? *states : none);
+    auto results = run_ready(ready, all, [&](std::size_t i, ElementType type, const Shape& shape) {
+      if (i < own) return memory ? memory(i, type, shape) : Tensor();
+      // A cache that grows in place has its memory already.
+      if (!whole_ || !whole_->is_grown(i)) return Tensor();
+      return rooms_.at(opened.state_outputs[i - own]).slice(Shape(shape.size(), 0), shape);
+    });
+    for (std::size_t i = own; states && i < results.size(); ++i)
+      (*states)[opened.state_outputs[i - own]] = std::move(results[i]);
+    results.resize(own);
+    return results;
   } catch (const Cancelled&) {
     return {};
   }

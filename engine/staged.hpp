@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models whose shapes depend on values: the static parts run as plans, stage after stage.
+// Runs models whose shapes move, for one request: by plans, stage after stage where shapes depend on values.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <list>
+#include <map>
 #include <memory>
-#include <unordered_map>
+#include <span>
 #include <vector>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/graph/subgraph.hpp>
+#include <tenon/engine/plan_store.hpp>
+#include <tenon/graph/evaluate.hpp>
 
 namespace tenon::inline v1::engine {
-
-/// Polled between steps.
-struct Cancellation {
-  bool (*asked)(void*) = nullptr;
-  void* context = nullptr;
-};
 
 /// A step or node that ran, for the profile.
 struct TimedStep {
@@ -26,47 +23,73 @@ struct TimedStep {
   std::chrono::nanoseconds start{0}, duration{0};  ///< Since the begin of the run.
 };
 
-/// Runs one request's models of changing shapes. Given the inputs' shapes, a model is cut at the nodes whose output
-/// shapes depend on values: the part before is a plan, those nodes run by their kernels, and the part after
-/// is again a model, whose shapes are known by then. Plans are kept by shapes; a model that never sees the same shapes
-/// twice is interpreted.
-/// @thread one at a time.
+/// Given the inputs' shapes, a model is cut at the nodes whose output shapes depend on values: the part before is a
+/// plan, those nodes run by their kernels, and the part after is again a model, whose shapes are known by then. Plans
+/// come from the store; what they need per request (bindings, memory) is kept here for those used last.
+/// @thread one at a time; several may share a store.
 class Staged {
  public:
+  explicit Staged(std::shared_ptr<PlanStore> store);
+  /// With a store of its own.
   explicit Staged(engine::Options options);
   ~Staged();
   Staged(const Staged&) = delete;
   Staged& operator=(const Staged&) = delete;
 
-  /// @param model  Without states; the same object means the same model as before.
-  /// @return one packed tensor per result; empty when cancelled.
+  /// Gives the memory for output `index`: of that shape, or empty if the run shall allocate it.
+  using OutputMemory = std::function<Tensor(std::size_t index, ElementType type, const Shape& shape)>;
+
+  /// @param model  The same object means the same model as before.
+  /// @param memory  May be empty: all outputs are allocated.
+  /// @param states  Values by id, replaced by those that the run assigns; missing ones are initialised. Unchanged if
+  ///        the run fails or is cancelled. Null: every run initialises them.
+  /// @return one tensor per result: those that `memory` gave, or packed ones; empty when cancelled.
+  /// @errors as PlanStore::stage(); what a kernel throws.
   std::vector<Tensor> run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
-                          engine::Workers& workers, Cancellation cancellation = {});
+                          engine::Workers& workers, Cancellation cancellation = {}, const OutputMemory& memory = {},
+                          VariableMap* states = nullptr);
   /// The steps of the last run, in order; bodies of loops once per iteration. Empty unless Options::profile.
   const std::vector<TimedStep>& timed_steps() const { return timed_; }
-  /// Plans made so far, one for each new set of shapes.
-  std::size_t compiled_count() const { return compiled_; }
+  /// The last run's plan, if it ran one plan alone; else null.
+  std::shared_ptr<const Plan> whole_plan() const { return whole_; }
+  /// Bytes that the last run moved because inputs or outputs could not be used in place.
+  std::uint64_t packed_bytes() const { return packed_bytes_; }
+  const PlanStore& store() const { return *store_; }
 
  private:
-  struct Stage;
-  struct Known;
-  Stage& stage_for(Known& known, const Model& model, const std::vector<Tensor>& inputs);
-  std::unique_ptr<Stage> make_stage(const Model& model, const std::vector<Tensor>& inputs);
-  std::vector<Tensor> run_plan(Stage& stage, const std::vector<Tensor>& inputs);
-  std::vector<Tensor> run_parts(Stage& stage, const std::vector<Tensor>& inputs);
-  std::vector<Tensor> run_all(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs);
+  struct Ready;
+  struct Opened;
+  Ready& ready_for(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths = {});
+  void drop_old();
+  std::vector<Tensor> run_plan(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory);
+  std::vector<Tensor> run_parts(const Stage& stage, Ready& ready, const std::vector<Tensor>& inputs,
+                                const OutputMemory& memory);
+  std::vector<Tensor> run_all(OpenModel& model, const std::vector<Tensor>& inputs, const OutputMemory& memory);
+  std::vector<Tensor> run_ready(Ready& ready, const std::vector<Tensor>& inputs, const OutputMemory& memory);
+  /// Adds the states to the inputs, caches that can grow in memory with room.
+  Ready& ready_with_states(const PlanStore::Opened& opened, std::vector<Tensor>& inputs, VariableMap& states);
+  void make_room(const std::string& id, Tensor& state, std::size_t axis, std::size_t capacity);
+  const PlanStore::Opened& open(const std::shared_ptr<const Model>& model, const VariableMap* states);
   void throw_if_cancelled() const;
-  std::vector<Tensor> run_node(const Node& node, const std::vector<Tensor>& inputs);
+  std::vector<Tensor> run_node(const Stage& stage, const Node& node, const std::vector<Tensor>& inputs);
   std::vector<Tensor> run_kernel(const Node& node, const std::vector<Tensor>& inputs);
   std::chrono::nanoseconds elapsed() const { return std::chrono::steady_clock::now() - begun_; }
 
-  engine::Options options_;
-  std::unordered_map<const Model*, std::unique_ptr<Known>> known_;
+  const std::shared_ptr<PlanStore> store_;
+  const std::shared_ptr<Workspace> workspace_;
+  std::list<std::unique_ptr<Ready>> ready_;  ///< The latest first.
+  std::size_t ready_bytes_ = 0;
+  std::shared_ptr<const Model> last_model_;
+  std::vector<std::string> state_ids_;  ///< Of the last model.
+  std::vector<bool> set_states_;        ///< Which of these had a value.
+  std::shared_ptr<const PlanStore::Opened> last_opened_;
+  std::map<std::string, Tensor> rooms_;  ///< The memory of caches that grow, by id: their tensors are parts of it.
   engine::Workers* workers_ = nullptr;
   Cancellation cancellation_;
   std::chrono::steady_clock::time_point begun_;
   std::vector<TimedStep> timed_;
-  std::size_t compiled_ = 0;
+  std::shared_ptr<const Plan> whole_;
+  std::uint64_t packed_bytes_ = 0;
 };
 
 }  // namespace tenon::inline v1::engine

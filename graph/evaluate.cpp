@@ -79,12 +79,16 @@ namespace {
 Tensor initial_state(const Node& node, const std::vector<Tensor>& inputs) {
   if (!inputs.empty()) return inputs[0];
   const PartialShape& shape = node.get_output_partial_shape(0);
-  if (shape.is_dynamic()) {
+  if (shape.rank().is_dynamic()) {
     throw Error(Code::kInvalidArgument,
                 node.describe() + ": a state of shape " + shape.to_string() + " needs an initial value");
   }
-  Tensor zeros(node.get_output_element_type(0), shape.to_shape());
-  std::memset(zeros.data(), 0, zeros.size_bytes());
+  // Nothing where the shape is open, as OpenVINO begins a cache.
+  Shape least;
+  for (const Dimension& extent : shape)
+    least.push_back(extent.is_static() ? static_cast<std::size_t>(extent.get_length()) : 0);
+  Tensor zeros(node.get_output_element_type(0), least);
+  if (zeros.size_bytes()) std::memset(zeros.data(), 0, zeros.size_bytes());
   return zeros;
 }
 

@@ -228,6 +228,20 @@ TEST(Models, CloneSharesWeightsAndNothingElse) {
   EXPECT_EQ(model.get_output_shape(0), (Shape{2, 2}));
 }
 
+TEST(Evaluate, AStateOfOpenShapeBeginsEmpty) {
+  const auto x = parameter({1, 2});
+  const auto state =
+      make_node("ReadValue", 6, {},
+                {{"variable_id", "s"}, {"variable_type", element::f32}, {"variable_shape", PartialShape{-1, 2}}});
+  const auto longer = make_node("Concat", 1, {state, x}, {{"axis", std::int64_t{0}}});
+  const auto assign = make_node("Assign", 6, {longer}, {{"variable_id", "s"}});
+  Model model(OutputVector{longer}, SinkVector{assign}, ParameterVector{x});
+  VariableMap variables;
+  EXPECT_EQ(evaluate(model, {floats({1, 2}, {1, 2})}, &variables)[0].shape(), (Shape{1, 2}));
+  EXPECT_EQ(evaluate(model, {floats({1, 2}, {3, 4})}, &variables)[0].shape(), (Shape{2, 2}));
+  EXPECT_FLOAT_EQ(variables.at("s").data<float>()[3], 4);
+}
+
 TEST(Evaluate, KeepsStateBetweenRuns) {
   const auto x = parameter({1});
   const auto zero = std::make_shared<op::v0::Constant>(element::f32, Shape{1}, std::vector<double>{10});

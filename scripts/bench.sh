@@ -37,6 +37,15 @@ bench_graphs() {
   "$(venv_python)" bench/peers/graphs.py --build build/release "$@"
 }
 
+# Models whose shapes change from call to call.
+bench_moving() {
+  setup test
+  configure release
+  build release moving_tenon moving_openvino
+  say "moving: quiet the machine for honest figures; about 2 minutes"
+  "$(venv_python)" bench/moving/moving.py --build build/release "$@"
+}
+
 # First inference latency, in fresh processes: without a cache, writing it, and through it.
 bench_first() {
   setup test
@@ -91,6 +100,7 @@ bench() {
   if [ "${1:-}" = npu ]; then shift; bench_npu "$@"; return; fi
   if [ "${1:-}" = graphs ]; then shift; bench_graphs "$@"; return; fi
   if [ "${1:-}" = first ]; then shift; bench_first "$@"; return; fi
+  if [ "${1:-}" = moving ]; then shift; bench_moving "$@"; return; fi
   setup test
   configure release
   build release

@@ -14,8 +14,6 @@
 namespace tenon::inline v1::cpu_device {
 namespace {
 
-constexpr std::size_t kKeptVariants = 8;
-
 /// Whether all shapes are known, including states: what is assigned must have the shape of what is read.
 bool is_static(const Model& model) {
   std::map<std::string, const Node*> states;
@@ -56,15 +54,13 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
       variables_(VariableInfo::of(*model)) {
   start_workers();
   if (is_static(*model)) {
-    std::vector<Shape> shapes;
-    for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
-    static_variant_ = make_variant(model, std::move(shapes));
+    static_plan_ = engine::Plan::compile(model, engine_options());
   } else {
     check_supported(*model);
     // Before cutting into stages, so that values passed between them are not rounded either.
     const auto mine = model->clone();
     pass::Manager().add(pass::widen_reals()).run(mine);
-    model_ = mine;
+    keep_open(mine);
   }
   declare_properties();
 }
@@ -77,16 +73,11 @@ CompiledModel::CompiledModel(engine::Blob blob, const Config& config)
   config_.precision = blob.precision;
   start_workers();
   if (blob.kind == engine::Blob::Kind::kWeightless && is_static(*blob.prepared.model)) {
-    std::vector<Shape> shapes;
-    for (const auto& input : ports().inputs) shapes.push_back(input.get_shape());
-    static_variant_ = make_variant(blob.prepared.model, std::move(shapes));
+    static_plan_ = engine::Plan::compile(blob.prepared.model, engine_options());
   } else if (blob.kind == engine::Blob::Kind::kPrepared) {
-    auto variant = std::make_shared<ShapeVariant>();
-    for (const auto& input : ports().inputs) variant->input_shapes.push_back(input.get_shape());
-    variant->plan = engine::restore_plan(blob.prepared, engine_options());
-    static_variant_ = std::move(variant);
+    static_plan_ = engine::restore_plan(blob.prepared, engine_options());
   } else {
-    model_ = blob.prepared.model;
+    keep_open(blob.prepared.model);
   }
   declare_properties();
 }
@@ -115,12 +106,12 @@ void CompiledModel::export_blob(std::ostream& stream, bool weightless) const {
   if (const auto source = source_.lock(); source && weightless) {
     blob.kind = engine::Blob::Kind::kWeightless;
     blob.prepared.model = source;
-  } else if (static_variant_ && static_variant_->plan) {
+  } else if (static_plan_) {
     blob.kind = engine::Blob::Kind::kPrepared;
-    blob.prepared = engine::packed_model_of(*static_variant_->plan);
+    blob.prepared = engine::packed_model_of(*static_plan_);
   } else {
     blob.kind = engine::Blob::Kind::kModel;
-    blob.prepared.model = static_variant_ ? static_variant_->interpreted : model_;
+    blob.prepared.model = model_;
   }
   engine::write_blob(stream, blob);
 }
@@ -142,15 +133,9 @@ void CompiledModel::declare_properties() {
   config_.inert.describe(table_);
 }
 
-std::shared_ptr<const ShapeVariant> CompiledModel::make_variant(const std::shared_ptr<const Model>& model,
-                                                                std::vector<Shape> shapes) const {
-  auto variant = std::make_shared<ShapeVariant>();
-  variant->input_shapes = std::move(shapes);
-  if (is_static(*model))
-    variant->plan = engine::Plan::compile(model, engine_options());
-  else
-    variant->interpreted = model;
-  return variant;
+void CompiledModel::keep_open(std::shared_ptr<const Model> model) {
+  model_ = std::move(model);
+  store_ = std::make_shared<engine::PlanStore>(engine_options());
 }
 
 engine::Options CompiledModel::engine_options() const {
@@ -161,29 +146,11 @@ engine::Options CompiledModel::engine_options() const {
   return options;
 }
 
-std::shared_ptr<const ShapeVariant> CompiledModel::variant_for(const std::vector<Shape>& shapes) {
-  const std::lock_guard lock(mutex_);
-  for (auto it = recent_.begin(); it != recent_.end(); ++it) {
-    if ((*it)->input_shapes != shapes) continue;
-    recent_.splice(recent_.begin(), recent_, it);
-    return recent_.front();
-  }
-  const auto reshaped = model_->clone();
-  std::map<std::size_t, PartialShape> by_index;
-  for (std::size_t i = 0; i < shapes.size(); ++i) by_index[i] = PartialShape(shapes[i]);
-  reshaped->reshape(by_index);
-  recent_.push_front(make_variant(reshaped, shapes));
-  if (recent_.size() > kKeptVariants) recent_.pop_back();
-  return recent_.front();
-}
-
 std::unique_ptr<InferRequestImpl> CompiledModel::create_request() { return make_request(shared_from_this()); }
 
 std::optional<Refusal> CompiledModel::refuses_input(std::size_t index, const Tensor& tensor) const {
   // The input stage reads the decoder's rows in place; other kernels read packed tensors.
-  if (static_variant_ && static_variant_->plan && static_variant_->plan->reads_strided(index) &&
-      tensor.is_host_addressable())
-    return std::nullopt;
+  if (static_plan_ && static_plan_->reads_strided(index) && tensor.is_host_addressable()) return std::nullopt;
   return CompiledModelImpl::refuses_input(index, tensor);
 }
 

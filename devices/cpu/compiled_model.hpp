@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model compiled for the CPU: its plans, one per set of input shapes, and the workers of its streams.
+// A model compiled for the CPU: its plan, or the store of plans if its shapes move, and the workers of its streams.
 #pragma once
 
-#include <list>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include <tenon/devices/cpu/config.hpp>
 #include <tenon/devices/cpu/states.hpp>
 #include <tenon/engine/blob.hpp>
+#include <tenon/engine/plan_store.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::cpu_device {
-
-/// A plan for one set of input shapes; none for models whose shapes depend on values.
-struct ShapeVariant {
-  std::vector<Shape> input_shapes;
-  std::shared_ptr<const engine::Plan> plan;
-  std::shared_ptr<const Model> interpreted;  ///< Run by the reference interpreter if there is no plan.
-};
 
 /// The machine features that blobs compiled here require: RUNTIME_REQUIREMENTS.
 std::string requirements();
@@ -39,37 +31,35 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   void export_model(std::ostream& stream) const override;
   void export_blob(std::ostream& stream, bool weightless) const override;
 
-  /// The plan for these input shapes; compiled on first use, the latest few cached.
-  std::shared_ptr<const ShapeVariant> variant_for(const std::vector<Shape>& shapes);
-  /// Null if shapes are dynamic.
-  const std::shared_ptr<const ShapeVariant>& static_variant() const { return static_variant_; }
+  /// Null if shapes are open.
+  const std::shared_ptr<const engine::Plan>& static_plan() const { return static_plan_; }
+  /// The plans of a model whose shapes are open, which all requests use; null for a static one.
+  const std::shared_ptr<engine::PlanStore>& store() const { return store_; }
   engine::Workers& workers(int stream) {
     return *workers_[stream < 0 ? workers_.size() - 1 : static_cast<std::size_t>(stream)];
   }
   const Config& config() const { return config_; }
   const std::string& name() const { return name_; }
   engine::Options engine_options() const;
-  /// The original model with dynamic shapes; null for a static model.
-  const std::shared_ptr<const Model>& dynamic_model() const { return model_; }
+  /// The original model with open shapes; null for a static model.
+  const std::shared_ptr<const Model>& open_model() const { return model_; }
   const std::vector<VariableInfo>& variables() const { return variables_; }
   std::shared_ptr<RemoteContextImpl> context() const override;
 
  private:
-  std::shared_ptr<const ShapeVariant> make_variant(const std::shared_ptr<const Model>& model,
-                                                   std::vector<Shape> shapes) const;
+  void keep_open(std::shared_ptr<const Model> model);
   void start_workers();
   void declare_properties();
 
   Config config_;
-  std::shared_ptr<const Model> model_;  ///< Kept only if shapes are dynamic.
+  std::shared_ptr<const Model> model_;  ///< Kept only if shapes are open.
   std::weak_ptr<const Model> source_;   ///< The original model, for weightless blobs.
   std::string name_;
   std::vector<VariableInfo> variables_;
   std::unique_ptr<Reservation> reservation_;
   std::vector<std::unique_ptr<engine::Workers>> workers_;  ///< One per stream; the last for callers of infer().
-  std::shared_ptr<const ShapeVariant> static_variant_;
-  std::mutex mutex_;
-  std::list<std::shared_ptr<const ShapeVariant>> recent_;
+  std::shared_ptr<const engine::Plan> static_plan_;
+  std::shared_ptr<engine::PlanStore> store_;
   PropertyTable table_{"compiled model of CPU"};
 };
 

@@ -289,6 +289,62 @@ TEST(CpuDevice, AStateMayGrowFromRunToRun) {
   }
 }
 
+/// A layer of attention over a cache that grows by the inputs' rows, as MakeStateful leaves a decoder: without
+/// initial values, and reordered by rows of a beam before it grows.
+std::shared_ptr<Model> cached_attention() {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{2, 2, -1, 8});
+  const auto beam = std::make_shared<op::v0::Parameter>(element::i32, PartialShape{2});
+  x->output(0).set_names({"x"});
+  beam->output(0).set_names({"beam"});
+  const auto zero = op::v0::Constant::create(element::i64, Shape{}, std::vector<std::int64_t>{0});
+  SinkVector sinks;
+  OutputVector grown;
+  for (const char* id : {"keys", "values"}) {
+    const auto state = make_node(
+        "ReadValue", 6, {},
+        {{"variable_id", id}, {"variable_type", ElementType::kF32}, {"variable_shape", PartialShape{2, 2, -1, 8}}});
+    const auto chosen = make_node("Gather", 8, {state->output(0), beam->output(0), zero->output(0)});
+    grown.push_back(std::make_shared<op::v0::Concat>(OutputVector{chosen->output(0), x->output(0)}, 2)->output(0));
+    sinks.push_back(make_node("Assign", 6, {grown.back()}, {{"variable_id", id}}));
+  }
+  const auto scores = make_node("MatMul", 1, {x->output(0), grown[0]}, {{"transpose_b", true}});
+  const auto weights = make_node("Softmax", 8, {scores->output(0)}, {{"axis", std::int64_t{-1}}});
+  const auto y = make_node("MatMul", 1, {weights->output(0), grown[1]});
+  y->output(0).set_names({"y"});
+  return std::make_shared<Model>(OutputVector{y->output(0)}, sinks, ParameterVector{x, beam});
+}
+
+TEST(CpuDevice, ACacheGrowsIsReorderedAndReset) {
+  ExactCore core;
+  const auto model = cached_attention();
+  auto compiled = core.compile_model(model, "CPU");
+  auto request = compiled.create_infer_request(), other = compiled.create_infer_request();
+  for (int again = 0; again < 2; ++again) {
+    VariableMap variables, others;
+    for (int round = 0; round < 40; ++round) {
+      const Tensor x = pattern({2, 2, round == 0 ? 5U : 1U, 8}, static_cast<float>(round % 7));
+      Tensor beam(ElementType::kI32, Shape{2});
+      beam.data<std::int32_t>()[0] = round % 3 == 2 ? 1 : 0;
+      beam.data<std::int32_t>()[1] = round % 5 == 4 ? 0 : 1;
+      const auto wanted = evaluate(*model, {x, beam}, &variables);
+      request.set_tensor("x", x);
+      request.set_tensor("beam", beam);
+      request.infer();
+      expect_equal(wanted[0], request.get_tensor("y"));
+      if (round % 8 == 0) expect_equal(variables.at("keys"), request.query_state().at(0).get_state());
+      if (round % 4) continue;
+      // Another request's cache is its own, in the same plans.
+      const auto slower = evaluate(*model, {x, beam}, &others);
+      other.set_tensor("x", x);
+      other.set_tensor("beam", beam);
+      other.infer();
+      expect_equal(slower[0], other.get_tensor("y"));
+    }
+    request.reset_state();
+    other.reset_state();
+  }
+}
+
 TEST(CpuDevice, AStateThatDoesNotFitLeavesTheOthersAsTheyWere) {
   ExactCore core;
   auto request = core.compile_model(two_sums(), "CPU").create_infer_request();

@@ -39,8 +39,10 @@ std::vector<VariableInfo> VariableInfo::of(const Model& model) {
   return infos;
 }
 
-States::States(const std::vector<VariableInfo>& infos) : infos_(infos) {
+States::States(const std::vector<VariableInfo>& infos, engine::Execution* execution)
+    : infos_(infos), execution_(execution) {
   for (std::size_t i = 0; i < infos_.size(); ++i) objects_.push_back(std::make_shared<State>(*this, i, infos_[i].id));
+  if (execution_) names_ = execution_->variables();
 }
 
 int States::slot(std::size_t index) const {
@@ -49,48 +51,17 @@ int States::slot(std::size_t index) const {
   return found == names_.end() ? -1 : static_cast<int>(found - names_.begin());
 }
 
-void States::leave(engine::Execution* execution) {
-  if (execution) {
-    for (std::size_t i = 0; i < infos_.size(); ++i) {
-      const int at = slot(i);
-      if (at >= 0 && execution->is_variable_set(static_cast<std::size_t>(at)))
-        loose_[infos_[i].id] = execution->variable(static_cast<std::size_t>(at));
-    }
-  }
-  execution_ = nullptr;
-  names_.clear();
-}
-
-void States::enter(engine::Execution* execution) {
-  if (!execution) {
-    execution_ = nullptr;
-    return;
-  }
-  // Check all before moving any: on failure every value stays in place.
-  const std::vector<std::string> names = execution->variables();
-  std::vector<std::pair<std::size_t, VariableMap::iterator>> moves;
-  for (std::size_t at = 0; at < names.size(); ++at) {
-    const auto kept = loose_.find(names[at]);
-    if (kept == loose_.end()) continue;
-    const Tensor wanted = execution->variable(at);
-    if (kept->second.shape() != wanted.shape() || kept->second.element_type() != wanted.element_type()) {
-      throw Error(Code::kFailedPrecondition, "CPU: variable '" + names[at] + "' holds " + to_string(kept->second) +
-                                                 ", and with the inputs' shapes of now it has the shape " +
-                                                 to_string(wanted.shape()) + "; reset it, or set it to that shape");
-    }
-    moves.emplace_back(at, kept);
-  }
-  execution_ = execution;
-  names_ = names;
-  for (const auto& [at, kept] : moves) {
-    execution->set_variable(at, kept->second);
-    loose_.erase(kept);
-  }
-}
-
-Tensor States::value(std::size_t index) const {
+Tensor States::value(std::size_t index) {
   if (const int at = slot(index); at >= 0) return execution_->variable(static_cast<std::size_t>(at));
-  if (const auto found = loose_.find(infos_.at(index).id); found != loose_.end()) return found->second;
+  if (const auto found = loose_.find(infos_.at(index).id); found != loose_.end()) {
+    // A cache that grows lies in memory with room: who reads it gets it packed, and the next run takes it from there.
+    if (!found->second.is_contiguous()) {
+      Tensor packed;
+      found->second.copy_to(packed);
+      found->second = packed;
+    }
+    return found->second;
+  }
   // Not initialised yet: zeros, with extent 0 where the shape is dynamic.
   Shape shape;
   if (infos_[index].shape.rank().is_dynamic()) {
@@ -106,12 +77,7 @@ Tensor States::value(std::size_t index) const {
 
 void States::set(std::size_t index, const Tensor& value) {
   const VariableInfo& info = infos_.at(index);
-  if (const int at = slot(index); at >= 0) {
-    const auto place = static_cast<std::size_t>(at);
-    // A variable of dynamic shape may get the shape of the next inputs' plan.
-    if (info.shape.is_static() || value.shape() == execution_->variable(place).shape())
-      return execution_->set_variable(place, value);
-  }
+  if (const int at = slot(index); at >= 0) return execution_->set_variable(static_cast<std::size_t>(at), value);
   if (!info.shape.compatible(PartialShape(value.shape())) || value.element_type() != info.type) {
     throw Error(Code::kInvalidArgument, "CPU: variable '" + info.id + "' is " + std::string(name(info.type)) + " " +
                                             info.shape.to_string() + ", but the value is " + to_string(value));

@@ -20,22 +20,17 @@ struct VariableInfo {
   static std::vector<VariableInfo> of(const Model& model);
 };
 
-/// Values are stored in the execution of the current plan. Models with dynamic shapes change plans, or have none
-/// (interpreted); in between the values are stored here.
+/// Values are stored in the execution of a static plan; those of a model whose shapes are open are stored here.
 class States {
  public:
-  explicit States(const std::vector<VariableInfo>& infos);
+  /// @param execution  Of the static plan; null if shapes are open. Must outlive this.
+  States(const std::vector<VariableInfo>& infos, engine::Execution* execution);
 
   const std::vector<std::shared_ptr<VariableStateImpl>>& objects() const { return objects_; }
-  /// Moves the values out of an execution that will be destroyed.
-  void leave(engine::Execution* execution);
-  /// Moves the values into the new execution. @errors kFailedPrecondition: a value's shape does not fit the plan;
-  /// nothing has moved then, and no execution is in use.
-  void enter(engine::Execution* execution);
-  /// Values by id, for the interpreter; the run initialises missing ones.
+  /// Values by id; a run initialises missing ones.
   VariableMap& loose() { return loose_; }
 
-  Tensor value(std::size_t index) const;
+  Tensor value(std::size_t index);
   void set(std::size_t index, const Tensor& value);
   void reset(std::size_t index);
 
@@ -45,7 +40,7 @@ class States {
 
   std::vector<VariableInfo> infos_;
   std::vector<std::shared_ptr<VariableStateImpl>> objects_;
-  engine::Execution* execution_ = nullptr;
+  engine::Execution* const execution_;
   std::vector<std::string> names_;  ///< Names of the execution's variables.
   VariableMap loose_;
 };

@@ -108,6 +108,9 @@ BufferId PlanBuilder::add_buffer(BufferKind kind, std::size_t size_bytes, std::u
 
 Place PlanBuilder::constant_place(const Tensor& tensor) {
   const void* key = tensor.element_count() ? tensor.data() : nullptr;
+  // It is wanted as it is: lowering is done once more if it has no memory.
+  for (const Tensor& stand_in : plan_.stand_ins)
+    if (stand_in.data() == key) static_cast<void>(*static_cast<const volatile char*>(key));
   if (const auto found = constants_.find(key); key && found != constants_.end()) return {found->second, 0};
   const BufferId id = add_buffer(BufferKind::kConstant, tensor.size_bytes());
   Tensor packed = tensor;
@@ -118,20 +121,29 @@ Place PlanBuilder::constant_place(const Tensor& tensor) {
   }
   plan_.buffers[id].constant = packed;
   if (key) constants_[key] = id;
+  if (!plan_.shared || !plan_.shared->constants.holds(packed.data())) plan_.own_constant_bytes += packed.size_bytes();
   return {id, 0};
 }
 
 Place PlanBuilder::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
   if (view == desc) return constant_place(tensor);
+  const auto pack = [&] {
+    Tensor made(ElementType::kU8, Shape{std::max<std::size_t>(desc.get_size(), 1)});
+    dnnl::stream stream(engine());
+    const Tensor real = plan_.shared ? plan_.shared->constants.real(tensor) : tensor;
+    dnnl::memory from(view, engine(), real.data()), to(desc, engine(), made.data());
+    dnnl::reorder(from, to).execute(stream, from, to);
+    stream.wait();
+    return made;
+  };
   Tensor packed;
   if (plan_.store && plan_.store->holds(tensor.data())) {
     packed = plan_.store->find(tensor.data(), view, desc);
+  } else if (plan_.shared && plan_.shared->constants.holds(tensor.data())) {
+    packed = plan_.shared->constants.find_or_pack(tensor.data(), view, desc, pack);
   } else {
-    packed = Tensor(ElementType::kU8, Shape{std::max<std::size_t>(desc.get_size(), 1)});
-    dnnl::stream stream(engine());
-    dnnl::memory from(view, engine(), tensor.data()), to(desc, engine(), packed.data());
-    dnnl::reorder(from, to).execute(stream, from, to);
-    stream.wait();
+    packed = pack();
+    plan_.own_constant_bytes += packed.size_bytes();
   }
   plan_.packed.push_back({tensor.data(), view, desc, packed});
   const BufferId id = add_buffer(BufferKind::kConstant, packed.size_bytes());
@@ -182,17 +194,23 @@ Place PlanBuilder::in_layout(Value& value, const md& desc) {
 }
 
 void PlanBuilder::add_move(Place from, const md& from_desc, Place to, const md& to_desc) {
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::reorder::primitive_desc reorder(engine(), from_desc, engine(), to_desc, attributes);
+  KernelKey key{key_of(dnnl::primitive::kind::reorder)};
+  append(key, from_desc);
+  append(key, to_desc);
+  const auto made = kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::reorder::primitive_desc reorder(engine(), from_desc, engine(), to_desc, attributes);
+    return {dnnl::reorder(reorder), reorder.impl_info_str(), {reorder.scratchpad_desc()}};
+  });
   auto step = std::make_unique<PrimitiveStep>();
   step->engine = engine();
-  step->primitive = dnnl::reorder(reorder);
+  step->primitive = made->primitive;
   step->info.node_type = "Reorder";
-  step->info.kernel = reorder.impl_info_str();
+  step->info.kernel = made->name;
   add_argument(*step, DNNL_ARG_FROM, from, from_desc);
   add_argument(*step, DNNL_ARG_TO, to, to_desc, true);
-  add_scratchpad(*step, reorder.scratchpad_desc());
+  add_scratchpad(*step, made->descs[0]);
   plan_.steps.push_back(std::move(step));
 }
 

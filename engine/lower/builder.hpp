@@ -112,6 +112,12 @@ class PlanBuilder {
   /// copies is added now and dropped if the request is granted.
   void request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step);
 
+  /// The kernel that `key` describes, made now if none was made before for a plan of this model. The key must begin
+  /// with key_of() and name everything that `make` depends on, but for the options.
+  std::shared_ptr<const MadeKernel> kernel(const KernelKey& key, const std::function<MadeKernel()>& make) {
+    return plan_.primitives->find_or_make(key, make);
+  }
+  static std::uint64_t key_of(dnnl::primitive::kind kind) { return static_cast<std::uint64_t>(kind); }
   /// Adds a oneDNN step for `node`; add_argument() adds its operands.
   PrimitiveStep& add_primitive(const std::shared_ptr<Node>& node, const dnnl::primitive& primitive, std::string kernel);
   void add_argument(PrimitiveStep& step, int argument, Place place, const md& desc, bool written = false);

@@ -272,6 +272,24 @@ ChannelAffine channel_affine(PlanBuilder& builder, const Chain& chain, const Sha
 
 bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr& attributes) {
   dnnl::post_ops ops;
+  words_.clear();
+  const auto append_eltwise = [&](dnnl::algorithm algorithm, float alpha, float beta) {
+    ops.append_eltwise(algorithm, alpha, beta);
+    words_.push_back(static_cast<std::uint64_t>(algorithm));
+    append(words_, alpha);
+    append(words_, beta);
+  };
+  const auto append_sum = [&](float scale, std::int32_t zero_point, dnnl::memory::data_type type) {
+    ops.append_sum(scale, zero_point, type);
+    words_.push_back(static_cast<std::uint64_t>(dnnl::primitive::kind::sum) << 32 | static_cast<std::uint64_t>(type));
+    append(words_, scale);
+    words_.push_back(static_cast<std::uint64_t>(zero_point));
+  };
+  const auto append_binary = [&](dnnl::algorithm algorithm, const md& with) {
+    ops.append_binary(algorithm, with);
+    words_.push_back(static_cast<std::uint64_t>(algorithm));
+    append(words_, with);
+  };
   binaries_.clear();
   sum_ = nullptr;
   name_.clear();
@@ -281,7 +299,7 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
     const auto& previous = chain_.nodes[i - 1];
     name_ += "+" + std::string(node->get_type_name());
     if (const auto activation = activation_of(builder_, node)) {
-      ops.append_eltwise(activation->algorithm, activation->alpha, activation->beta);
+      append_eltwise(activation->algorithm, activation->alpha, activation->beta);
       continue;
     }
     if (const auto rounded = quantization_of(builder_, node)) {
@@ -290,14 +308,14 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       // Last, the kernel rounds and saturates what it stores; before that, the numbers are made real again. This does
       // not use scale and zero point of the result: fewer kernels have these.
       if (i + 1 == chain_.nodes.size() && is_8_bit(element_type(desc))) {
-        ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, zero);
+        append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, zero);
         continue;
       }
-      ops.append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, 0);
-      ops.append_eltwise(dnnl::algorithm::eltwise_round, 0, 0);
-      ops.append_eltwise(dnnl::algorithm::eltwise_clip, (is_signed ? -128.f : 0.f) - zero,
-                         (is_signed ? 127.f : 255.f) - zero);
-      ops.append_eltwise(dnnl::algorithm::eltwise_linear, rounded->scale, 0);
+      append_eltwise(dnnl::algorithm::eltwise_linear, 1 / rounded->scale, 0);
+      append_eltwise(dnnl::algorithm::eltwise_round, 0, 0);
+      append_eltwise(dnnl::algorithm::eltwise_clip, (is_signed ? -128.f : 0.f) - zero,
+                     (is_signed ? 127.f : 255.f) - zero);
+      append_eltwise(dnnl::algorithm::eltwise_linear, rounded->scale, 0);
       continue;
     }
     const auto algorithm = *binary_of(node);
@@ -307,18 +325,18 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       constexpr auto kLinear = dnnl::algorithm::eltwise_linear;
       switch (algorithm) {
         case dnnl::algorithm::binary_add:
-          ops.append_eltwise(kLinear, 1, c);
+          append_eltwise(kLinear, 1, c);
           continue;
         case dnnl::algorithm::binary_sub:
-          ops.append_eltwise(kLinear, 1, -c);
+          append_eltwise(kLinear, 1, -c);
           continue;
         case dnnl::algorithm::binary_mul:
-          ops.append_eltwise(kLinear, c, 0);
+          append_eltwise(kLinear, c, 0);
           continue;
         case dnnl::algorithm::binary_div:
           // A division costs several times a product, and the last bit that it would preserve is within rounding.
           if (!std::isnormal(1 / c)) break;
-          ops.append_eltwise(kLinear, 1 / c, 0);
+          append_eltwise(kLinear, 1 / c, 0);
           continue;
         default:
           break;
@@ -350,9 +368,9 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
                                   is_packed(binary.value_desc, shape));
         if (same_layout && size_bytes(read) == size_bytes(element_type(desc)) && may_sum(other, i)) {
           if (numbers)
-            ops.append_sum(numbers->scale, numbers->zero_point, data_type(read));
+            append_sum(numbers->scale, numbers->zero_point, data_type(read));
           else
-            ops.append_sum(1.f);
+            append_sum(1.f, 0, dnnl::memory::data_type::undef);
           sum_ = &other;
           name_ += "(in place)";
           continue;
@@ -376,10 +394,10 @@ bool PostOps::describe(const Shape& shape, const md& desc, dnnl::primitive_attr&
       binary.value_desc = plain_desc(ElementType::kF32, other.shape);
     }
     constexpr auto kLinear = dnnl::algorithm::eltwise_linear;
-    if (numbers) ops.append_eltwise(kLinear, 1 / numbers->scale, -static_cast<float>(numbers->zero_point));
+    if (numbers) append_eltwise(kLinear, 1 / numbers->scale, -static_cast<float>(numbers->zero_point));
     binary.argument = DNNL_ARG_ATTR_MULTIPLE_POST_OP(ops.len()) | DNNL_ARG_SRC_1;
-    ops.append_binary(algorithm, binary.desc);
-    if (numbers) ops.append_eltwise(kLinear, numbers->scale, 0);
+    append_binary(algorithm, binary.desc);
+    if (numbers) append_eltwise(kLinear, numbers->scale, 0);
     binaries_.push_back(std::move(binary));
   }
   attributes.set_post_ops(ops);

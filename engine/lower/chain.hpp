@@ -52,6 +52,8 @@ class PostOps {
   Place define_result(const md& desc);
   /// Adds the arguments of binary post-ops.
   void add_arguments(PrimitiveStep& step);
+  /// What describe() asked for, for the kernel's key.
+  const KernelKey& words() const { return words_; }
   /// "+relu+sum", for the kernel's name.
   const std::string& name() const { return name_; }
 
@@ -68,6 +70,7 @@ class PostOps {
   const Chain& chain_;
   std::size_t begin_;
   std::vector<Binary> binaries_;
+  KernelKey words_;
   Value* sum_ = nullptr;
   std::string name_;
 };

@@ -4,6 +4,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/passes.hpp>
 #include <tenon/engine/lower/table.hpp>
 #include <tenon/engine/plan/control_flow.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -40,7 +41,10 @@ Body compile_body(PlanBuilder& builder, const std::shared_ptr<Node>& node, int i
     body.parameters.push_back(static_cast<std::ptrdiff_t>(model->get_parameter_index(parameter)));
   Options options = builder.options();
   options.profile = false;
-  body.plan = Plan::compile(model, options);
+  SharedParts* const shared = builder.plan().shared;
+  body.plan = shared ? Plan::compile_prepared(run_passes(*model, options, TimeLimit(model_limits().compile_seconds)),
+                                              options, *shared)
+                     : Plan::compile(model, options);
   return body;
 }
 

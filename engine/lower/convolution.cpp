@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution, GroupConvolution and their transposed forms on oneDNN.
+#include <type_traits>
+
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/depthwise.hpp>
 #include <tenon/engine/lower/precision.hpp>
@@ -37,6 +39,19 @@ struct Problem {
     return typename Primitive::primitive_desc(engine, kInference, algo, src_desc, weights_desc, bias_desc, dst_desc,
                                               window.strides, window.dilations, window.pads_begin, window.pads_end,
                                               attributes, true);
+  }
+
+  /// Everything that make() depends on, without the attributes.
+  KernelKey key(const md& src_desc, const md& dst_desc) const {
+    constexpr bool kForward = std::is_same_v<Primitive, dnnl::convolution_forward>;
+    KernelKey key{
+        PlanBuilder::key_of(kForward ? dnnl::primitive::kind::convolution : dnnl::primitive::kind::deconvolution),
+        static_cast<std::uint64_t>(algo), has_bias, static_cast<std::uint64_t>(type), weights.size()};
+    for (const dims* values : {&weights, &window.strides, &window.dilations, &window.pads_begin, &window.pads_end})
+      for (const auto value : *values) key.push_back(static_cast<std::uint64_t>(value));
+    append(key, src_desc);
+    append(key, dst_desc);
+    return key;
   }
 };
 
@@ -142,33 +157,52 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
         describe_scale(attributes, DNNL_ARG_WEIGHTS, scales.size() == 1 ? 0 : groups > 1 ? 3 : 1);
         describe_zero_point(attributes, DNNL_ARG_SRC, source.quantization->zero_point);
       }
-      auto bare = problem.make(builder.engine(), src_desc, dst_desc, attributes);
-      if (!bare || (is_slow(bare.impl_info_str()) && !accept_slow)) continue;
-      if (!post_ops.describe(problem.dst, bare.dst_desc(), attributes)) continue;
-      auto pd = chain.nodes.size() > begin
-                    ? problem.make(builder.engine(), bare.src_desc(), bare.dst_desc(), attributes)
-                    : bare;
-      if (!pd || (is_slow(pd.impl_info_str()) && !accept_slow)) continue;
+      // Of its attributes, those that the post-ops do not say.
+      KernelKey scaling{in_8_bits ? scales.size() : 0, in_8_bits && source.quantization->zero_point != 0, groups};
+      const auto described = [&](const md& from, const md& to, std::uint64_t which) {
+        KernelKey key = problem.key(from, to);
+        key.push_back(which);
+        key.insert(key.end(), scaling.begin(), scaling.end());
+        return key;
+      };
+      // The layouts of the convolution alone decide what its post-ops read.
+      const auto bare = builder.kernel(described(src_desc, dst_desc, 0), [&]() -> MadeKernel {
+        const auto pd = problem.make(builder.engine(), src_desc, dst_desc, attributes);
+        if (!pd) return {};
+        return {{}, pd.impl_info_str(), {pd.src_desc(), pd.dst_desc()}};
+      });
+      if (bare->descs.empty() || (is_slow(bare->name.c_str()) && !accept_slow)) continue;
+      const md src_made = bare->descs[0], dst_made = bare->descs[1];
+      if (!post_ops.describe(problem.dst, dst_made, attributes)) continue;
+      KernelKey key = described(src_made, dst_made, 1);
+      key.insert(key.end(), post_ops.words().begin(), post_ops.words().end());
+      const auto made = builder.kernel(key, [&]() -> MadeKernel {
+        const auto pd = problem.make(builder.engine(), src_made, dst_made, attributes);
+        if (!pd) return {};
+        return {Primitive(pd), pd.impl_info_str(), {pd.weights_desc(), pd.bias_desc(), pd.scratchpad_desc()}};
+      });
+      if (!*made || (is_slow(made->name.c_str()) && !accept_slow)) continue;
+      const md &weights_desc = made->descs[0], &bias_desc = made->descs[1], &scratchpad_desc = made->descs[2];
 
-      const Place src = builder.in_layout(source, pd.src_desc());
-      const Place filter_place = builder.packed_constant(weights, filter.view, pd.weights_desc());
+      const Place src = builder.in_layout(source, src_made);
+      const Place filter_place = builder.packed_constant(weights, filter.view, weights_desc);
       const Place bias_place = bias ? builder.constant_place(bias) : Place{};
-      const Place dst = post_ops.define_result(pd.dst_desc());
+      const Place dst = post_ops.define_result(dst_made);
       auto step = std::make_unique<PrimitiveStep>();
       step->engine = builder.engine();
-      step->primitive = Primitive(pd);
-      step->info = {node->get_friendly_name(), node->get_type_name(), pd.impl_info_str() + post_ops.name(), {}, false};
-      builder.add_argument(*step, DNNL_ARG_SRC, src, pd.src_desc());
-      builder.add_argument(*step, DNNL_ARG_WEIGHTS, filter_place, pd.weights_desc());
-      if (bias) builder.add_argument(*step, DNNL_ARG_BIAS, bias_place, pd.bias_desc());
+      step->primitive = made->primitive;
+      step->info = {node->get_friendly_name(), node->get_type_name(), made->name + post_ops.name(), {}, false};
+      builder.add_argument(*step, DNNL_ARG_SRC, src, src_made);
+      builder.add_argument(*step, DNNL_ARG_WEIGHTS, filter_place, weights_desc);
+      if (bias) builder.add_argument(*step, DNNL_ARG_BIAS, bias_place, bias_desc);
       if (in_8_bits) {
         add_scales(builder, *step, DNNL_ARG_SRC, {source.quantization->scale});
         add_scales(builder, *step, DNNL_ARG_WEIGHTS, scales);
         add_zero_point(builder, *step, DNNL_ARG_SRC, source.quantization->zero_point);
       }
       post_ops.add_arguments(*step);
-      builder.add_argument(*step, DNNL_ARG_DST, dst, pd.dst_desc(), true);
-      builder.add_scratchpad(*step, pd.scratchpad_desc());
+      builder.add_argument(*step, DNNL_ARG_DST, dst, dst_made, true);
+      builder.add_scratchpad(*step, scratchpad_desc);
       builder.plan().steps.push_back(std::move(step));
       builder.note_fused(chain);
       return true;

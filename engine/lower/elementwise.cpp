@@ -94,18 +94,26 @@ bool lower_activation(PlanBuilder& builder, const Chain& chain) {
     add_small(builder, node, *what, {variant.place}, to, activation->alpha, activation->beta);
     return true;
   }
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::eltwise_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
-                                                 activation->algorithm, variant.desc, variant.desc, activation->alpha,
-                                                 activation->beta, attributes, true);
-  if (!pd) return false;
+  KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::eltwise), static_cast<std::uint64_t>(activation->algorithm)};
+  append(key, activation->alpha);
+  append(key, activation->beta);
+  append(key, variant.desc);
+  const auto kernel = builder.kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::eltwise_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
+                                                   activation->algorithm, variant.desc, variant.desc, activation->alpha,
+                                                   activation->beta, attributes, true);
+    if (!pd) return {};
+    return {dnnl::eltwise_forward(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
+  });
+  if (!*kernel) return false;
   Value& made = builder.value(node->output(0));
   const Place to = builder.define_over(made, variant.desc, {variant.place, variant.desc.get_size()});
-  auto& step = builder.add_primitive(node, dnnl::eltwise_forward(pd), pd.impl_info_str());
+  auto& step = builder.add_primitive(node, kernel->primitive, kernel->name);
   builder.add_argument(step, DNNL_ARG_SRC, variant.place, variant.desc);
   builder.add_argument(step, DNNL_ARG_DST, to, variant.desc, true);
-  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.add_scratchpad(step, kernel->descs[0]);
   return true;
 }
 
@@ -133,19 +141,25 @@ bool lower_same_shape(PlanBuilder& builder, const std::shared_ptr<Node>& node, a
               builder.define_over(builder.value(node->output(0)), layout, {a, bytes}, {{b, bytes, true}}));
     return true;
   }
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::binary::primitive_desc pd(builder.engine(), algo, layout, layout, layout, attributes, true);
-  if (!pd || is_slow(pd.impl_info_str())) return false;
+  KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::binary), static_cast<std::uint64_t>(algo)};
+  append(key, layout);
+  const auto kernel = builder.kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::binary::primitive_desc pd(builder.engine(), algo, layout, layout, layout, attributes, true);
+    if (!pd || is_slow(pd.impl_info_str())) return {};
+    return {dnnl::binary(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
+  });
+  if (!*kernel) return false;
   const Place a = builder.in_layout(x, layout), b = builder.in_layout(y, layout);
   Value& made = builder.value(node->output(0));
   const std::size_t bytes = layout.get_size();
   const Place to = builder.define_over(made, layout, {a, bytes}, {{b, bytes, true}});
-  auto& step = builder.add_primitive(node, dnnl::binary(pd), pd.impl_info_str());
+  auto& step = builder.add_primitive(node, kernel->primitive, kernel->name);
   builder.add_argument(step, DNNL_ARG_SRC_0, a, layout);
   builder.add_argument(step, DNNL_ARG_SRC_1, b, layout);
   builder.add_argument(step, DNNL_ARG_DST, to, layout, true);
-  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.add_scratchpad(step, kernel->descs[0]);
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/few_rows.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/lower/quantization.hpp>
 #include <tenon/engine/lower/table.hpp>
@@ -185,10 +186,24 @@ bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* w
          packed ? md(product->b.extents, data_type(weights ? ElementType::kI8 : type), dnnl::memory::format_tag::any)
                 : product->b.desc(type),
          product->plain_out(made_type)}};
-  Layouts chosen;
-  const auto pd = choose(builder.engine(), choices, bias_desc, attributes, chosen);
-  if (!pd) return false;
-  if (is_slow(pd.impl_info_str()) && (chain.nodes.size() > 1 || type != ElementType::kF32)) return false;
+  KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::matmul), weights ? weights->scales.size() : 0,
+                weights && left.quantization->zero_point != 0, choices.size()};
+  append(key, bias_desc);
+  for (const Layouts& layouts : choices)
+    for (const md* desc : {&layouts.left, &layouts.right, &layouts.result}) append(key, *desc);
+  key.insert(key.end(), post_ops.words().begin(), post_ops.words().end());
+  const auto made = builder.kernel(key, [&]() -> MadeKernel {
+    Layouts best;
+    const auto pd = choose(builder.engine(), choices, bias_desc, attributes, best);
+    if (!pd) return {};
+    return {dnnl::matmul(pd),
+            pd.impl_info_str(),
+            {best.left, best.right, best.result, pd.weights_desc(), pd.scratchpad_desc()}};
+  });
+  if (!*made) return false;
+  const Layouts chosen{made->descs[0], made->descs[1], made->descs[2]};
+  const md &weights_desc = made->descs[3], &scratchpad_desc = made->descs[4];
+  if (is_slow(made->name.c_str()) && (chain.nodes.size() > 1 || type != ElementType::kF32)) return false;
   // As they lie, if the kernel takes that; else packed.
   const auto place_of = [&](Value& value, const md& desc, const Side& side) {
     return desc == side.desc(type) ? builder.in_layout(value, plain_desc(type, value.shape))
@@ -197,13 +212,13 @@ bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* w
   const Place left_place = place_of(left, chosen.left, product->a);
   const Place right_place =
       packed ? builder.packed_constant(weights ? weights->values : right.constant,
-                                       product->b.desc(weights ? ElementType::kI8 : right.type), pd.weights_desc())
+                                       product->b.desc(weights ? ElementType::kI8 : right.type), weights_desc)
              : place_of(right, chosen.right, product->b);
   const Place bias_place = bias ? builder.constant_place(bias) : Place{};
   const Place result = post_ops.define_result(chosen.result);
-  auto& step = builder.add_primitive(node, dnnl::matmul(pd), pd.impl_info_str() + post_ops.name());
+  auto& step = builder.add_primitive(node, made->primitive, made->name + post_ops.name());
   builder.add_argument(step, DNNL_ARG_SRC, left_place, chosen.left);
-  builder.add_argument(step, DNNL_ARG_WEIGHTS, right_place, pd.weights_desc());
+  builder.add_argument(step, DNNL_ARG_WEIGHTS, right_place, weights_desc);
   if (bias) builder.add_argument(step, DNNL_ARG_BIAS, bias_place, bias_desc);
   if (weights) {
     add_scales(builder, step, DNNL_ARG_SRC, {left.quantization->scale});
@@ -212,7 +227,7 @@ bool lower_in(ElementType type, ElementType made_type, const QuantizedWeights* w
   }
   post_ops.add_arguments(step);
   builder.add_argument(step, DNNL_ARG_DST, result, chosen.result, true);
-  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.add_scratchpad(step, scratchpad_desc);
   builder.note_fused(chain);
   return true;
 }
@@ -238,6 +253,7 @@ bool lower_8_bit(PlanBuilder& builder, const Chain& chain) {
 bool lower_matmul(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
+  if (lower_few_rows(builder, chain)) return true;
   const ElementType type = builder.compute_type();
   const ElementType result = result_type(builder, chain, type);
   return lower_8_bit(builder, chain) || (result != type && lower_in(type, result, nullptr, builder, chain)) ||

@@ -91,15 +91,22 @@ bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
       builder.note_optimized_out(node);
       return true;
     }
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::reorder::primitive_desc pd(builder.engine(), permuted, builder.engine(), to_desc, attributes, true);
-    if (pd && !is_slow(pd.impl_info_str())) {
+    KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::reorder), 1};
+    append(key, permuted);
+    append(key, to_desc);
+    const auto kernel = builder.kernel(key, [&]() -> MadeKernel {
+      dnnl::primitive_attr attributes;
+      attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+      const dnnl::reorder::primitive_desc pd(builder.engine(), permuted, builder.engine(), to_desc, attributes, true);
+      if (!pd || is_slow(pd.impl_info_str())) return {};
+      return {dnnl::reorder(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
+    });
+    if (*kernel) {
       const Place from = builder.native(source).place, to = builder.define(made, to_desc);
-      auto& step = builder.add_primitive(node, dnnl::reorder(pd), pd.impl_info_str());
+      auto& step = builder.add_primitive(node, kernel->primitive, kernel->name);
       builder.add_argument(step, DNNL_ARG_FROM, from, permuted);
       builder.add_argument(step, DNNL_ARG_TO, to, to_desc, true);
-      builder.add_scratchpad(step, pd.scratchpad_desc());
+      builder.add_scratchpad(step, kernel->descs[0]);
       return true;
     }
   }

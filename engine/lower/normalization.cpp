@@ -38,17 +38,24 @@ bool lower_softmax(PlanBuilder& builder, const Chain& chain) {
   const Place from = builder.in_layout(source, plain_desc(lies_in, source.shape));
   const md read = plain_desc(lies_in, source.shape),
            desc = plain_desc(result_type(builder, chain, builder.compute_type()), made.shape);
-  dnnl::primitive_attr attributes;
-  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::softmax_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
-                                                 is_log ? algorithm::softmax_log : algorithm::softmax_accurate, read,
-                                                 desc, static_cast<int>(axis), attributes, true);
-  if (!pd) return false;
+  KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::softmax), is_log, axis};
+  append(key, read);
+  append(key, desc);
+  const auto made_kernel = builder.kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attributes;
+    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::softmax_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
+                                                   is_log ? algorithm::softmax_log : algorithm::softmax_accurate, read,
+                                                   desc, static_cast<int>(axis), attributes, true);
+    if (!pd) return {};
+    return {dnnl::softmax_forward(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
+  });
+  if (!*made_kernel) return false;
   const Place to = read == desc ? builder.define_over(made, desc, {from, desc.get_size()}) : builder.define(made, desc);
-  auto& step = builder.add_primitive(node, dnnl::softmax_forward(pd), pd.impl_info_str());
+  auto& step = builder.add_primitive(node, made_kernel->primitive, made_kernel->name);
   builder.add_argument(step, DNNL_ARG_SRC, from, read);
   builder.add_argument(step, DNNL_ARG_DST, to, desc, true);
-  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.add_scratchpad(step, made_kernel->descs[0]);
   return true;
 }
 
@@ -94,23 +101,30 @@ bool lower_mvn(PlanBuilder& builder, const Chain& chain) {
   const ElementType type = result_type(builder, chain, builder.compute_type());
   const md desc = plain_desc(type, Shape{rows, columns});
   const md parameter_desc = plain_desc(ElementType::kF32, Shape{columns});
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const dnnl::layer_normalization_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference, desc,
-                                                             desc, static_cast<float>(attributes.get_double("eps")),
-                                                             flags, attr, true);
-  if (!pd) return false;
+  const auto epsilon = static_cast<float>(attributes.get_double("eps"));
+  KernelKey key{PlanBuilder::key_of(dnnl::primitive::kind::layer_normalization), static_cast<std::uint64_t>(flags)};
+  append(key, epsilon);
+  append(key, desc);
+  const auto kernel = builder.kernel(key, [&]() -> MadeKernel {
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const dnnl::layer_normalization_forward::primitive_desc pd(builder.engine(), dnnl::prop_kind::forward_inference,
+                                                               desc, desc, epsilon, flags, attr, true);
+    if (!pd) return {};
+    return {dnnl::layer_normalization_forward(pd), pd.impl_info_str(), {pd.scratchpad_desc()}};
+  });
+  if (!*kernel) return false;
   const Place from = builder.in_layout(source, plain_desc(type, source.shape));
   const Place to = builder.define(made, plain_desc(type, made.shape));
   const Place scale_place = scale ? builder.constant_place(scale) : Place{},
               shift_place = shift ? builder.constant_place(shift) : Place{};
-  const std::string name = std::string(pd.impl_info_str()) + (scale ? "+Multiply" : "") + (shift ? "+Add" : "");
-  auto& step = builder.add_primitive(node, dnnl::layer_normalization_forward(pd), name);
+  const std::string name = kernel->name + (scale ? "+Multiply" : "") + (shift ? "+Add" : "");
+  auto& step = builder.add_primitive(node, kernel->primitive, name);
   builder.add_argument(step, DNNL_ARG_SRC, from, desc);
   if (scale) builder.add_argument(step, DNNL_ARG_SCALE, scale_place, parameter_desc);
   if (shift) builder.add_argument(step, DNNL_ARG_SHIFT, shift_place, parameter_desc);
   builder.add_argument(step, DNNL_ARG_DST, to, desc, true);
-  builder.add_scratchpad(step, pd.scratchpad_desc());
+  builder.add_scratchpad(step, kernel->descs[0]);
   builder.note_fused(chain);
   return true;
 }

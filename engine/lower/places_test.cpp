@@ -112,7 +112,7 @@ TEST(Places, OutputsMayLieInInputs) {
   const OutputVector outputs{op1("Subtract", 1, {a, b}), a,
                              op1("NonZero", 3, {a}, {{"output_type", ElementType::kI64}})};
   const auto model = std::make_shared<Model>(outputs, ParameterVector{a, b});
-  engine::Staged staged({});
+  engine::Staged staged(engine::Options{});
   engine::Workers workers(1);
   const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, {6}, 1), random_tensor(ElementType::kF32, {6}, 2)};
   const auto made = staged.run(model, inputs, workers);

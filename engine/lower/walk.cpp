@@ -8,6 +8,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/growth.hpp>
 #include <tenon/engine/lower/parts.hpp>
 #include <tenon/engine/lower/precise.hpp>
 #include <tenon/engine/lower/precision.hpp>
@@ -67,6 +68,11 @@ class Walk {
 
  private:
   bool fold(const std::shared_ptr<Node>& node);
+  /// For constants that only change their type: once for all plans of the model.
+  bool fold_weight(const std::shared_ptr<Node>& node);
+  void find_grown();
+  /// Of a cache's parameter or result; null for others.
+  const Growth* growth_of(std::size_t index, std::size_t Growth::*port) const;
   void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
   void lower_chain(const Chain& chain);
@@ -82,10 +88,44 @@ class Walk {
   const Model& model_;
   const NodeVector order_;
   PlanBuilder builder_;
+  std::unordered_map<const Node*, const Growth*> grown_;  ///< The nodes that work on caches in place.
 };
+
+/// Whether only products and convolutions read the node, as their weights.
+bool is_weight(const Node& node) {
+  const auto readers = node.get_output_target_inputs(0);
+  return std::all_of(readers.begin(), readers.end(), [](const auto& reader) {
+    const std::string_view type = reader.get_node()->get_type_name();
+    return reader.get_index() == 1 && (type == "MatMul" || type.find("Convolution") != type.npos);
+  });
+}
+
+bool Walk::fold_weight(const std::shared_ptr<Node>& node) {
+  // Smaller ones are not worth an address range.
+  constexpr std::size_t kLeastBytes = 16384;
+  if (!plan_.shared || !is_op(node, "Convert")) return false;
+  const Tensor source = builder_.constant_input(node, 0);
+  if (!source || source.size_bytes() < kLeastBytes || !plan_.shared->constants.holds(source.data())) return false;
+  const ElementType type = node->get_output_element_type(0);
+  // Not by the node, whose shapes may change while another plan is made.
+  const auto make = [source, type] {
+    const auto constant = std::make_shared<op::v0::Constant>(source);
+    return evaluate_node(*make_node("Convert", 1, {constant}, {{"destination_type", type}}), {source})[0];
+  };
+  const std::string how = "as " + std::string(name(type)) + " " + to_string(source.shape());
+  Tensor& constant = builder_.value(node->output(0)).constant;
+  if (!is_weight(*node)) {
+    constant = plan_.shared->constants.derive(source.data(), how, make);
+    return true;
+  }
+  constant = plan_.shared->constants.derive_to_pack(source.data(), how, type, source.shape(), make);
+  plan_.stand_ins.push_back(constant);
+  return true;
+}
 
 bool Walk::fold(const std::shared_ptr<Node>& node) {
   if (!node->operation().evaluate || node->get_input_size() == 0) return false;
+  if (fold_weight(node)) return true;
   // A loop may run for any time, so it is not folded at compile time.
   if (as_type<op::util::SubGraphOp>(node.get())) return false;
   std::vector<Tensor> inputs;
@@ -144,8 +184,29 @@ void Walk::lower_chain(const Chain& chain) {
   }
 }
 
+void Walk::find_grown() {
+  for (const Growth& growth : plan_.growths) {
+    const Node* concat = model_.get_results()[growth.result]->get_input_node_ptr(0);
+    grown_[concat] = &growth;
+    if (const Node* gather = concat->get_input_node_ptr(0); is_op(gather, "Gather")) grown_[gather] = &growth;
+  }
+}
+
+const Growth* Walk::growth_of(std::size_t index, std::size_t Growth::*port) const {
+  const auto found = std::find_if(plan_.growths.begin(), plan_.growths.end(),
+                                  [&](const Growth& growth) { return growth.*port == index; });
+  return found == plan_.growths.end() ? nullptr : &*found;
+}
+
 void Walk::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index) {
   Value& made = builder_.value(node->output(0));
+  if (const Growth* growth = growth_of(index, &Growth::parameter)) {
+    Shape whole = made.shape;
+    whole[growth->axis] = growth->capacity;
+    const Place place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, whole), index);
+    builder_.define_view(made, with_room(made.type, made.shape, growth->axis, growth->capacity), place);
+    return;
+  }
   const Place place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), index);
   builder_.define_view(made, plain_desc(made.type, made.shape), place);
 }
@@ -153,6 +214,7 @@ void Walk::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index)
 void Walk::lower_result(const std::shared_ptr<Node>& node, std::size_t index) {
   Value& source = builder_.input(node, 0);
   builder_.change_uses(source, -1);
+  if (growth_of(index, &Growth::result)) return;
   const Place from = builder_.plain(source);
   const std::size_t bytes = *checked_size_bytes(source.type, source.shape);
   const Place to = builder_.add_port(BufferKind::kOutput, bytes, index);
@@ -173,6 +235,7 @@ void Walk::run(const TimeLimit& time) {
   check_supported(order_);
   builder_.set_before_products(before_products(order_));
   builder_.add_values(order_);
+  find_grown();
   const auto& parameters = model_.get_parameters();
   const auto& results = model_.get_results();
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -202,6 +265,15 @@ void Walk::run(const TimeLimit& time) {
       continue;
     }
     const Chain* chain = chains.chain_of(node);
+    if (const auto grown = grown_.find(node.get()); grown != grown_.end()) {
+      use_inputs(node, -1);
+      if (is_op(node, "Gather"))
+        lower_reorder_rows(builder_, node, *grown->second);
+      else
+        lower_append(builder_, node, *grown->second);
+      if (chain) folded.insert(chain);
+      continue;
+    }
     bool known = node->get_output_size() > 0;
     for (std::size_t i = 0; i < node->get_output_size(); ++i)
       known &= static_cast<bool>(builder_.value(node->output(i)).constant);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // oneDNN's descriptions of our tensors.
+#include <algorithm>
 #include <string_view>
 
 #include <tenon/engine/plan/descriptions.hpp>
@@ -96,26 +97,39 @@ md plain_desc(ElementType type, const Shape& shape) {
 }
 
 bool is_plain(const md& desc, const Shape& shape, ElementType type) {
-  if (desc.get_ndims() == 0) return true;
-  if (desc == plain_desc(type, shape)) return true;
-  if (desc.get_data_type() != data_type(type)) return false;
-  if (desc.get_format_kind() != dnnl::memory::format_kind::blocked) return false;
-  if (desc.get_inner_nblks() == 0) {
+  // The C calls, and nothing to compare with: this is asked several times per node.
+  const const_dnnl_memory_desc_t handle = desc.get(true);
+  int rank = 0, blocks = 0;
+  if (handle) dnnl_memory_desc_query(handle, dnnl_query_ndims_s32, &rank);
+  if (rank == 0) return true;
+  dnnl_data_type_t found{};
+  dnnl_format_kind_t kind{};
+  dnnl_memory_desc_query(handle, dnnl_query_data_type, &found);
+  dnnl_memory_desc_query(handle, dnnl_query_format_kind, &kind);
+  if (found != static_cast<dnnl_data_type_t>(data_type(type)) || kind != dnnl_blocked) return false;
+  const dnnl_dims_t *dims = nullptr, *strides = nullptr;
+  dnnl_memory_desc_query(handle, dnnl_query_dims, static_cast<void*>(&dims));
+  dnnl_memory_desc_query(handle, dnnl_query_strides, static_cast<void*>(&strides));
+  dnnl_memory_desc_query(handle, dnnl_query_inner_nblks_s32, &blocks);
+  const auto extent = [&](std::size_t i) { return static_cast<std::int64_t>(shape[i]); };
+  if (shape.empty()) return rank == 1 && (*dims)[0] == 1 && blocks == 0;
+  if (static_cast<std::size_t>(rank) != shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if ((*dims)[i] != extent(i)) return false;
+  if (blocks == 0) {
     // The stride of an axis with one element is meaningless: [N, C, 1, 1] with the channels last is row-major.
-    const auto strides = desc.get_strides();
     std::int64_t step = 1;
-    for (std::size_t i = shape.size(); i-- > 0; step *= static_cast<std::int64_t>(shape[i]))
-      if (shape[i] != 1 && strides[i] != step) return false;
-    return desc.get_dims() == to_dims(shape);
+    for (std::size_t i = shape.size(); i-- > 0; step *= std::max<std::int64_t>(extent(i), 1))
+      if (shape[i] != 1 && (*strides)[i] != step) return false;
+    return true;
   }
   // [N, C, 1, 1] in blocks of C has the same bytes as row-major if no channel is padded.
-  if (desc.get_inner_nblks() != 1 || desc.get_inner_idxs()[0] != 1 || shape.size() < 2) return false;
+  if (blocks != 1 || desc.get_inner_idxs()[0] != 1 || shape.size() < 2) return false;
   for (std::size_t i = 2; i < shape.size(); ++i)
     if (shape[i] != 1) return false;
   const auto block = desc.get_inner_blks()[0];
-  const auto channels = static_cast<std::int64_t>(shape[1]);
-  const auto strides = desc.get_strides();
-  return channels % block == 0 && strides[1] == block && (shape[0] == 1 || strides[0] == channels);
+  const auto channels = extent(1);
+  return channels % block == 0 && (*strides)[1] == block && (shape[0] == 1 || (*strides)[0] == channels);
 }
 
 bool has_native_bf16() { return dnnl::get_effective_cpu_isa() >= dnnl::cpu_isa::avx512_core_bf16; }

@@ -49,7 +49,8 @@ std::string text(const Port& port) { return std::string(name(port.type)) + " " +
 struct ExecutionImpl {
   std::shared_ptr<const Plan> owner;
   const PlanImpl* plan = nullptr;
-  Tensor arena;
+  std::shared_ptr<Workspace> workspace;
+  char* arena = nullptr;  // the workspace's address that the steps were given
   dnnl::stream stream;
   std::vector<std::unique_ptr<StepState>> states;
   std::vector<Binding> inputs, outputs;
@@ -78,7 +79,7 @@ struct ExecutionImpl {
     char* base = nullptr;
     switch (buffer.kind) {
       case BufferKind::kArena:
-        base = static_cast<char*>(arena.data()) + buffer.arena_offset;
+        base = arena + buffer.arena_offset;
         break;
       case BufferKind::kConstant:
         base = static_cast<char*>(buffer.constant.data());
@@ -138,7 +139,7 @@ struct ExecutionImpl {
 
   /// Whether the run may end before step `next`. Once an input is overwritten it goes on: a cancelled run assigns
   /// nothing to states that are updated in place. Loops still end early, since they may be endless.
-  bool may_stop(std::size_t next) const { return next <= commit_step; }
+  bool may_stop(std::size_t next) const { return next <= commit_step && !control.committed; }
 
   void stage(Binding& binding, const Port& port, bool staged) {
     if (staged && !binding.staging) binding.staging = Tensor(port.type, port.shape);
@@ -164,6 +165,7 @@ struct ExecutionImpl {
           lies_in_state(input.tensor) || (!strided_ok && (!input.tensor.is_contiguous() || !is_aligned(input.tensor))));
     }
     for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (owner->is_grown(i)) continue;
       Binding& output = outputs[i];
       bool staged = !output.tensor || !output.tensor.is_contiguous() || !is_aligned(output.tensor) ||
                     lies_in_state(output.tensor);
@@ -230,7 +232,7 @@ struct ExecutionImpl {
   }
 
   bool run_steps(bool (*cancelled)(void*), void* context) {
-    control = {cancelled, context, false};
+    control = {cancelled, context};
     if (cancelled && commit_step == kUnknown) commit_step = find_commit_step();
     if (observer) {
       report_made(-1);
@@ -258,12 +260,19 @@ struct ExecutionImpl {
   }
 };
 
-Execution::Execution(std::shared_ptr<const Plan> plan) : impl_(std::make_unique<ExecutionImpl>()) {
+void Workspace::reserve(std::size_t size_bytes) {
+  if (size_bytes > memory_.size_bytes()) memory_ = Tensor(ElementType::kU8, Shape{size_bytes});
+}
+
+Execution::Execution(std::shared_ptr<const Plan> plan, std::shared_ptr<Workspace> workspace)
+    : impl_(std::make_unique<ExecutionImpl>()) {
   ExecutionImpl& e = *impl_;
   e.owner = std::move(plan);
   e.plan = e.owner->impl_.get();
   e.stream = dnnl::stream(e.plan->engine);
-  e.arena = Tensor(ElementType::kU8, Shape{std::max<std::size_t>(e.plan->arena_bytes, 1)});
+  e.workspace = workspace ? std::move(workspace) : std::make_shared<Workspace>();
+  e.workspace->reserve(e.plan->arena_bytes);
+  e.arena = e.workspace->data();
   e.inputs.resize(e.plan->inputs.size());
   e.outputs.resize(e.plan->outputs.size());
   for (const Variable& variable : e.plan->variables) {
@@ -311,14 +320,19 @@ static void check(const Port& port, const char* what, std::size_t index, const T
   }
 }
 
+/// Whether steps that were given the one find the other there, type and shape being the port's.
+static bool is_same_memory(const Tensor& a, const Tensor& b) {
+  return a && b && a.data() == b.data() && a.byte_strides() == b.byte_strides();
+}
+
 void Execution::bind_input(std::size_t index, const Tensor& tensor) {
   ExecutionImpl& e = *impl_;
   if (index >= e.inputs.size())
     throw Error(Code::kOutOfRange,
                 "CPU: no input " + std::to_string(index) + "; the model has " + std::to_string(e.inputs.size()));
   check(e.plan->inputs[index], "input", index, tensor);
+  e.changed |= !is_same_memory(e.inputs[index].tensor, tensor);
   e.inputs[index].tensor = tensor;
-  e.changed = true;
 }
 
 void Execution::bind_output(std::size_t index, const Tensor& tensor) {
@@ -327,8 +341,8 @@ void Execution::bind_output(std::size_t index, const Tensor& tensor) {
     throw Error(Code::kOutOfRange,
                 "CPU: no output " + std::to_string(index) + "; the model has " + std::to_string(e.outputs.size()));
   check(e.plan->outputs[index], "output", index, tensor);
+  e.changed |= !is_same_memory(e.outputs[index].tensor, tensor);
   e.outputs[index].tensor = tensor;
-  e.changed = true;
 }
 
 Tensor Execution::output(std::size_t index) {
@@ -345,6 +359,11 @@ bool Execution::run(Workers& workers, bool (*cancelled)(void*), void* context) {
     if (!e.inputs[i].tensor)
       throw Error(Code::kFailedPrecondition,
                   "CPU: input '" + e.plan->inputs[i].name + "' has no tensor; set one before running");
+  }
+  if (e.arena != e.workspace->data()) {
+    // Another execution has made the shared memory larger.
+    e.arena = e.workspace->data();
+    for (std::size_t i = 0; i < e.states.size(); ++i) e.rebind(i);
   }
   if (e.changed) e.settle();
   e.packed_bytes = e.plan->assigned_copy_bytes;

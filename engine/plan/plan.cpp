@@ -64,6 +64,10 @@ bool Plan::may_share(std::size_t input, std::size_t output) const {
   return last_read == first_write &&
          works_in_place(*impl_, *impl_->steps[first_write], BufferKind::kInput, input, BufferKind::kOutput, output);
 }
+bool Plan::is_grown(std::size_t output) const {
+  return std::any_of(impl_->growths.begin(), impl_->growths.end(),
+                     [&](const Growth& growth) { return growth.result == output; });
+}
 std::vector<StepInfo> Plan::steps() const {
   std::vector<StepInfo> infos;
   for (const auto& step : impl_->steps) infos.push_back(step->info);
@@ -76,6 +80,14 @@ std::size_t Plan::reference_step_count() const {
   return count;
 }
 std::size_t Plan::arena_bytes() const { return impl_->arena_bytes; }
+std::size_t Plan::held_bytes() const {
+  // Measured: what a process grows by per plan.
+  constexpr std::size_t kPrimitiveBytes = 12 * 1024, kStepBytes = 2 * 1024;
+  std::size_t bytes = impl_->own_constant_bytes;
+  for (const auto& step : impl_->steps)
+    bytes += dynamic_cast<const PrimitiveStep*>(step.get()) ? kPrimitiveBytes : kStepBytes;
+  return bytes;
+}
 std::size_t Plan::constant_bytes() const {
   std::size_t bytes = 0;
   for (const Buffer& buffer : impl_->buffers)

@@ -16,8 +16,11 @@
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/kernels/elementwise.hpp>
 #include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/packed_constants.hpp>
 #include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/shared_constants.hpp>
+#include <tenon/engine/plan/shared_primitives.hpp>
 #include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
@@ -26,7 +29,8 @@ namespace tenon::inline v1::engine {
 struct RunControl {
   bool (*cancelled)(void*) = nullptr;
   void* context = nullptr;
-  bool stopped = false;  ///< A step ended early: its outputs are incomplete.
+  bool stopped = false;    ///< A step ended early: its outputs are incomplete.
+  bool committed = false;  ///< A step has changed what outlives the run: it goes on to its end.
 };
 
 /// An execution's state for a step. run() allocates nothing.
@@ -121,20 +125,33 @@ struct Made {
   std::optional<Quantization> quantization;  ///< Set if `desc` has 8 bits and the value is real.
 };
 
+/// What the plans of one model have in common.
+struct SharedParts {
+  /// A kernel runs on memory of its own engine alone.
+  const dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  SharedConstants constants;
+  SharedPrimitives primitives;
+};
+
 struct PlanImpl {
   std::shared_ptr<const Model> model;
   Options options;
   dnnl::engine engine;
   std::vector<Port> inputs, outputs;
   std::vector<Variable> variables;
+  std::vector<Growth> growths;
   std::vector<Buffer> buffers;
   std::vector<std::unique_ptr<Step>> steps;
   std::vector<std::pair<std::string, std::string>> optimized_out;
   std::vector<Made> made;
-  std::vector<PackedRecord> packed;      ///< Constants that lowering packed, for packed_model_of().
-  const PackedStore* store = nullptr;    ///< Constants packed before; while compiling only.
-  std::vector<bool> input_read_strided;  ///< Every reader of that input takes byte strides.
+  std::vector<PackedRecord> packed;        ///< Constants that lowering packed, for packed_model_of().
+  const PackedStore* store = nullptr;      ///< Constants packed before; while compiling only.
+  SharedParts* shared = nullptr;           ///< Constants that other plans have packed or will; while compiling only.
+  SharedPrimitives* primitives = nullptr;  ///< Kernels made before; while compiling only.
+  std::vector<bool> input_read_strided;    ///< Every reader of that input takes byte strides.
+  std::vector<Tensor> stand_ins;  ///< Shared constants without memory that lowering was given; while compiling only.
   std::size_t arena_bytes = 0;
+  std::size_t own_constant_bytes = 0;   ///< Of constants that no other plan has.
   std::size_t assigned_copy_bytes = 0;  ///< For values that no step could write into their variable directly.
 
   Place root(Place place) const { return engine::root(buffers, place); }

@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Models whose shapes move, on Tenon's CPU device beside OpenVINO's: short rounds in turn, medians of the rounds.
+
+For an encoder: lengths of 1 to 128 in random order, each for the first time (`new`), then again (`known`). For a
+decoder: a prompt, then one token at a time, for the first time (`new`), and again after a reset (`known`).
+"""
+import argparse
+import datetime
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+import matrix
+import models
+import tables
+
+MODELS = ["bert_lengths", "bert_lengths_base", "decoder", "decoder_base"]
+
+
+class Worker:
+    def __init__(self, path):
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if not answer or answer.startswith("error"):
+            raise RuntimeError(f"{line}: {answer or 'the worker ended'}")
+        return answer
+
+    def times(self, extents):
+        return [float(us) for us in self.ask("infer " + " ".join(map(str, extents))).split()]
+
+    def close(self):
+        self.process.stdin.write("quit\n")
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
+
+
+def is_decoder(name):
+    return name.startswith("decoder")
+
+
+def sequence(name, count):
+    if is_decoder(name):
+        return [16] + [1] * (count - 1)
+    order = random.Random(5)
+    return [order.randint(1, 128) for _ in range(count)]
+
+
+def seconds_of(name, worker, extents, chunk):
+    """us of each, in chunks that the caller interleaves."""
+    for at in range(0, len(extents), chunk):
+        yield worker.times(extents[at:at + chunk])
+
+
+def measure(name, path, team, threads, precision, rounds, count):
+    extents = sequence(name, count)
+    for worker in team.values():
+        worker.ask(f"load {path} {threads} {precision}")
+    found = {"model": name, "threads": threads, "precision": precision}
+    seen = {}
+    for turn in range(rounds + 1):
+        if is_decoder(name) and turn:
+            for worker in team.values():
+                worker.ask("reset")
+        parts = {who: seconds_of(name, worker, extents, 8) for who, worker in team.items()}
+        all_us = {who: [] for who in team}
+        while any(len(us) < len(extents) for us in all_us.values()):
+            for who in team:
+                all_us[who] += next(parts[who])
+        for who, us in all_us.items():
+            # The prompt is no token.
+            seen.setdefault(who, []).append(us[1:] if is_decoder(name) else us)
+    sums = {who: float(worker.ask("sum")) for who, worker in team.items()}
+    for who in team:
+        found[who] = {"new_ms": round(sum(seen[who][0]) / len(seen[who][0]) / 1e3, 3),
+                      "known_ms": round(statistics.median(sum(us) / len(us) for us in seen[who][1:]) / 1e3, 3),
+                      "resident_mb": int(team[who].ask("memory").split()[0]) // 1024, "sum": sums[who]}
+    if len(team) == 2:
+        tenon, other = found["tenon"], found["openvino"]
+        found["speed_new"] = round(other["new_ms"] / tenon["new_ms"], 3)
+        found["speed_known"] = round(other["known_ms"] / tenon["known_ms"], 3)
+        if abs(sums["tenon"] - sums["openvino"]) > 0.01 * abs(sums["openvino"]):
+            found["wrong"] = True
+    return found
+
+
+def table(everything, options):
+    lines = [f"{datetime.date.today()}, {matrix.machine()}, load {os.getloadavg()[0]:.1f} after; {options.threads} threads, {options.precision}, "
+             f"{options.count} inferences, the known ones {options.rounds} times; `./dev bench moving` makes this table.", "",
+             "| model | Tenon: new, ms | OpenVINO: new, ms | speed, new | Tenon: known, ms | OpenVINO: known, ms | speed, known "
+             "| new / known | memory, MB | OpenVINO's |", "|" + "---|" * 10]
+    for found in everything:
+        ours, theirs = found["tenon"], found["openvino"]
+        lines.append(f"| {found['model']} | {ours['new_ms']:.2f} | {theirs['new_ms']:.2f} | {found['speed_new']:.2f} | {ours['known_ms']:.2f} "
+                     f"| {theirs['known_ms']:.2f} | {found['speed_known']:.2f} | {ours['new_ms'] / ours['known_ms']:.2f} "
+                     f"| {ours['resident_mb']} | {theirs['resident_mb']} |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--zoo", type=Path, help="folder of the models; default: BUILD/moving")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", default="f32", choices=["f32", "bf16"])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--count", type=int, default=96, help="inferences per round")
+    parser.add_argument("--no-docs", action="store_true", help="do not write docs/benchmarks.md")
+    parser.add_argument("models", nargs="*", default=MODELS, help=f"of {', '.join(models.MODELS)}")
+    options = parser.parse_args()
+    zoo = options.zoo or options.build / "moving"
+    zoo.mkdir(parents=True, exist_ok=True)
+    wrong, everything = False, []
+    for name in options.models:
+        path = zoo / f"{name}.xml"
+        if not path.exists():
+            function, arguments = models.MODELS[name]
+            builder = function(name, **arguments)
+            models.write_ir(builder.save(zoo), builder.states)
+        team = {who: Worker(str(options.build / f"peers/moving_{who}")) for who in ("tenon", "openvino")
+                if (options.build / f"peers/moving_{who}").exists()}
+        found = measure(name, path, team, options.threads, options.precision, options.rounds, options.count)
+        wrong |= found.get("wrong", False)
+        print(json.dumps(found), flush=True)
+        everything.append(found)
+        for worker in team.values():
+            worker.close()
+    if not wrong and not options.no_docs and options.models == MODELS and all("openvino" in found for found in everything):
+        tables.write("moving", table(everything, options))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a model of moving shapes on command, line by line: one source, compiled against Tenon and against OpenVINO.
+//
+//   load PATH THREADS f32|bf16   compiles for latency; answers "ok" and the ms that it took
+//   infer N...                   one inference for each N, the extent of every open dimension; answers the us of each
+//   reset                        the states take their initial values; answers "ok"
+//   sum                          answers the sum of magnitudes of the last run's first output, to compare
+//   memory                       answers the resident and the peak kB
+//   quit
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#ifdef PEER_OPENVINO
+#include <openvino/runtime/core.hpp>
+namespace api = ov;
+#else
+#include <tenon/runtime/core.hpp>
+namespace api = tenon;
+#endif
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+long status_kb(const std::string& wanted) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;)
+    if (long kb = 0; word == wanted && status >> kb) return kb;
+  return 0;
+}
+
+class Worker {
+ public:
+  void load(const std::string& path, int threads, const std::string& precision) {
+    request_ = {};
+    model_ = {};
+    const auto begin = Clock::now();
+    model_ = core_.compile_model(
+        path, "CPU",
+        api::AnyMap{api::hint::performance_mode(api::hint::PerformanceMode::LATENCY),
+                    api::hint::inference_precision(precision == "bf16" ? api::element::bf16 : api::element::f32),
+                    api::inference_num_threads(threads)});
+    request_ = model_.create_infer_request();
+    std::printf("ok %.1f\n", std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+
+  double infer(std::size_t extent) {
+    const auto begin = Clock::now();
+    for (std::size_t i = 0; i < model_.inputs().size(); ++i) {
+      const auto& port = model_.inputs()[i];
+      api::Shape shape;
+      for (const auto& dimension : port.get_partial_shape())
+        shape.push_back(dimension.is_dynamic() ? extent : static_cast<std::size_t>(dimension.get_length()));
+      api::Tensor tensor(port.get_element_type(), shape);
+      if (tensor.get_element_type() == api::element::i64)
+        for (std::size_t k = 0; k < tensor.get_size(); ++k)
+          tensor.data<std::int64_t>()[k] = port.get_any_name() == "input_ids" ? static_cast<std::int64_t>(k % 61) : 1;
+      else
+        std::fill_n(tensor.data<float>(), tensor.get_size(), 0.25f);
+      request_.set_input_tensor(i, tensor);
+    }
+    request_.infer();
+    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+  }
+
+  void reset() {
+    for (auto& state : request_.query_state()) state.reset();
+    std::printf("ok\n");
+  }
+
+  void sum() {
+    const api::Tensor tensor = request_.get_output_tensor(0);
+    const float* values = static_cast<const float*>(static_cast<const void*>(tensor.data()));
+    double sum = 0;
+    for (std::size_t i = 0; i < tensor.get_size(); ++i) sum += std::abs(values[i]);
+    std::printf("%.6g\n", sum);
+  }
+
+ private:
+  api::Core core_;
+  api::CompiledModel model_;
+  api::InferRequest request_;
+};
+
+}  // namespace
+
+int main() {
+  try {
+    Worker worker;
+    for (std::string line; std::getline(std::cin, line) && line != "quit"; std::fflush(stdout)) {
+      std::istringstream words(line);
+      std::string verb, path, precision = "f32";
+      words >> verb;
+      if (verb == "load") {
+        int threads = 1;
+        words >> path >> threads >> precision;
+        worker.load(path, threads, precision);
+      } else if (verb == "infer") {
+        for (std::size_t extent = 0; words >> extent;) std::printf("%.1f ", worker.infer(extent));
+        std::printf("\n");
+      } else if (verb == "reset") {
+        worker.reset();
+      } else if (verb == "sum") {
+        worker.sum();
+      } else if (verb == "memory") {
+        std::printf("%ld %ld\n", status_kb("VmRSS:"), status_kb("VmHWM:"));
+      } else {
+        std::printf("error: what is \"%s\"?\n", line.c_str());
+      }
+    }
+  } catch (const std::exception& error) {
+    std::printf("error: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lowers caches that grow in place: see plan/growth.hpp.
+#pragma once
+
+#include <tenon/engine/lower/builder.hpp>
+
+namespace tenon::inline v1::engine {
+
+/// Layout of a tensor in memory with room along an axis.
+md with_room(ElementType type, const Shape& shape, std::size_t axis, std::size_t capacity);
+/// The Concat: writes the new elements behind those that are there.
+void lower_append(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Growth& growth);
+/// The Gather before it: moves rows in place, if it is told to.
+void lower_reorder_rows(PlanBuilder& builder, const std::shared_ptr<Node>& node, const Growth& growth);
+
+}  // namespace tenon::inline v1::engine

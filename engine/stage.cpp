@@ -17,8 +17,6 @@ namespace {
 constexpr std::size_t kNodeBytes = 2048;  ///< About what a node of a copied graph takes.
 constexpr std::size_t kIdleCopies = 4;
 
-ValueKey key_of(const Output<Node>& output) { return {output.get_node(), output.get_index()}; }
-
 bool is_static(const Node& node) {
   for (std::size_t i = 0; i < node.get_output_size(); ++i)
     if (node.get_output_partial_shape(i).is_dynamic() || node.get_output_element_type(i).is_dynamic()) return false;

@@ -48,6 +48,7 @@ class OpenModel {
 
 /// Output `second` of a node, as the key of a value.
 using ValueKey = std::pair<const Node*, std::size_t>;
+inline ValueKey key_of(const Output<Node>& output) { return {output.get_node(), output.get_index()}; }
 
 /// What runs an open model with inputs of certain types and shapes: a plan of the whole, or, if the shapes of some
 /// nodes depend on values, a plan of what comes before these, the nodes, and an open model of what comes after.

@@ -17,8 +17,6 @@ constexpr std::size_t kReadyBytes = std::size_t{32} << 20, kStepStateBytes = 102
 
 struct Cancelled {};
 
-ValueKey key_of(const Output<Node>& output) { return {output.get_node(), output.get_index()}; }
-
 Tensor copy_of(const Tensor& tensor) {
   Tensor copy(tensor.element_type(), tensor.shape());
   tensor.copy_to(copy);

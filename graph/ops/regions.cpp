@@ -198,7 +198,7 @@ void evaluate_ps_roi_pooling(const Node& node, std::span<const Tensor> inputs, s
 
 // --- DeformablePSROIPooling: data, regions [, offsets [n, 2 * classes, parts, parts]] ----------------------------------
 
-void infer_deformable(Node& node) {
+void infer_deformable_psroi(Node& node) {
   const Dimension count = regions_of(node, 5);
   const std::int64_t group = positive(node, "group_size"), channels = positive(node, "output_dim");
   positive(node, "spatial_bins_x"), positive(node, "spatial_bins_y"), positive(node, "part_size");
@@ -206,7 +206,7 @@ void infer_deformable(Node& node) {
   set_output(node, 0, {count, channels, group, group});
 }
 
-void evaluate_deformable(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void evaluate_deformable_psroi(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Attributes& attributes = node.get_attributes();
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
   const double scale = attributes.get_double("spatial_scale"), spread = attributes.get_double("trans_std");
@@ -299,7 +299,7 @@ void add_regions_rows(OperationTable& table) {
       .integer("spatial_bins_x", 1)
       .integer("spatial_bins_y", 1);
   table
-      .add("DeformablePSROIPooling", 1, 2, 3, infer_deformable, evaluate_deformable,
+      .add("DeformablePSROIPooling", 1, 2, 3, infer_deformable_psroi, evaluate_deformable_psroi,
            "PSROIPooling of parts that are shifted by given offsets.")
       .integer("output_dim")
       .real("spatial_scale")

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals, spaces, embeddings, regions and proposals: inputs that do not fit are refused, and the message names the
 // node, what is wrong and its value. Their results are compared with OpenVINO's in oracle_cases.py.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -168,6 +170,34 @@ TEST(BadInput, OfRegionsAndProposalsIsNamed) {
       refusal("ExperimentalDetectronROIFeatureExtractor", 6, {real({3, 4}), real({1, 2, 8, 8}), real({1, 3, 4, 4})},
               {{"output_size", 2}, {"sampling_ratio", 2}, {"pyramid_scales", Ints{4, 8}}}),
       AllOf(HasSubstr("[1,2,8,8]"), HasSubstr("[1,3,4,4]")));
+}
+
+TEST(BadInput, OfPicturesWithoutPlacesGivesZeros) {
+  const Tensor nothing(element::f32, Shape{1, 2, 0, 3}), region = tensor(Shape{1, 5}, Reals{0, 0, 0, 1, 1});
+  const Tensor box = tensor(Shape{1, 4}, Reals{0, 0, 0, 0}), first = tensor(Shape{1}, Ints{0});
+  const auto zeros = [](const char* type, unsigned version, const TensorVector& inputs, Attributes attributes) {
+    OutputVector parameters;
+    for (const Tensor& input : inputs)
+      parameters.push_back(
+          std::make_shared<op::v0::Parameter>(input.element_type(), PartialShape(input.shape()))->output(0));
+    const auto made = evaluate_node(*make_node(type, version, parameters, std::move(attributes)), inputs)[0];
+    const auto values = op::v0::Constant(made).to_doubles();
+    return !values.empty() && std::all_of(values.begin(), values.end(), [](double value) { return value == 0; });
+  };
+  for (const char* method : {"max", "bilinear"})
+    EXPECT_TRUE(zeros("ROIPooling", 2, {nothing, region},
+                      {{"pooled_h", 2}, {"pooled_w", 2}, {"spatial_scale", 1.0}, {"method", method}}));
+  EXPECT_TRUE(zeros("PSROIPooling", 1, {nothing, region},
+                    {{"output_dim", 2}, {"group_size", 1}, {"spatial_scale", 1.0}, {"mode", "bilinear"}}));
+  EXPECT_TRUE(zeros("DeformablePSROIPooling", 1, {nothing, region}, {{"output_dim", 2}, {"spatial_scale", 1.0}}));
+  EXPECT_TRUE(
+      zeros("ROIAlign", 9, {nothing, box, first},
+            {{"pooled_h", 1}, {"pooled_w", 1}, {"sampling_ratio", 1}, {"spatial_scale", 1.0}, {"mode", "avg"}}));
+  EXPECT_TRUE(zeros(
+      "ROIAlignRotated", 15, {nothing, region, first},
+      {{"pooled_h", 1}, {"pooled_w", 1}, {"sampling_ratio", 1}, {"spatial_scale", 1.0}, {"clockwise_mode", true}}));
+  EXPECT_TRUE(zeros("ExperimentalDetectronROIFeatureExtractor", 6, {box, nothing},
+                    {{"output_size", 1}, {"sampling_ratio", 1}, {"pyramid_scales", Ints{4}}}));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ inline namespace v1 {
 
 namespace {
 using Indices = std::vector<std::int64_t>;
-constexpr std::int64_t kMaxSegments = std::int64_t{1} << 28;
+constexpr std::int64_t kMaxSegments = std::int64_t{1} << 24;
 
 /// The table's shape with another number of rows.
 PartialShape rows_of(const Node& node, const Dimension& rows) {
@@ -124,7 +124,7 @@ Dimension segments_of(const Node& node, std::size_t input) {
   const auto known = known_ints(node, input);
   if (!known) return Dimension::dynamic();
   if (known->size() != 1 || (*known)[0] < 0 || (*known)[0] > kMaxSegments)
-    fail("num_segments is " + std::to_string(known->empty() ? 0 : (*known)[0]) + ", expected 0 to 2^28");
+    fail("num_segments is " + std::to_string(known->empty() ? 0 : (*known)[0]) + ", expected 0 to 2^24");
   return Dimension((*known)[0]);
 }
 
@@ -157,7 +157,7 @@ void allocate_rows(const Tensor& like, std::size_t rows, Tensor& output) {
 }
 
 std::size_t segment_count(std::int64_t count) {
-  if (count < 0 || count > kMaxSegments) fail("num_segments is " + std::to_string(count) + ", expected 0 to 2^28");
+  if (count < 0 || count > kMaxSegments) fail("num_segments is " + std::to_string(count) + ", expected 0 to 2^24");
   return static_cast<std::size_t>(count);
 }
 
@@ -219,7 +219,7 @@ void infer_fill_rows(Node& node) {
   Dimension rows;
   if (const auto shape = known_ints(node, 1)) {
     if (shape->size() != 2 || (*shape)[0] < 0 || (*shape)[0] > kMaxSegments)
-      fail("dense_shape must be two numbers, rows from 0 to 2^28");
+      fail("dense_shape must be two numbers, rows from 0 to 2^24");
     rows = (*shape)[0];
   }
   node.set_output_type(0, node.get_input_element_type(2), {Dimension::dynamic(), 2});

@@ -392,6 +392,7 @@ void infer_extractor(Node& node) {
 }
 
 double sample(const float* plane, std::int64_t height, std::int64_t width, double y, double x) {
+  if (height < 1 || width < 1) return 0;
   if (y < -1 || y > static_cast<double>(height) || x < -1 || x > static_cast<double>(width)) return 0;
   y = std::clamp(y, 0.0, static_cast<double>(height - 1)), x = std::clamp(x, 0.0, static_cast<double>(width - 1));
   const auto top = static_cast<std::int64_t>(y), left = static_cast<std::int64_t>(x);

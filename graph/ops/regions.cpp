@@ -64,6 +64,7 @@ void evaluate_roi_pooling(const Node& node, std::span<const Tensor> inputs, std:
   const Read<float> x(inputs[0]), rois(inputs[1]);
   Write<float> y(outputs[0]);
   std::fill_n(y.data(), y.size(), 0.0f);
+  if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
   const auto rows = static_cast<double>(out[2]), columns = static_cast<double>(out[3]);
   for (std::size_t r = 0; r < out[0]; ++r) {
     const float* roi = rois.data() + r * 5;
@@ -137,6 +138,7 @@ void evaluate_ps_roi_pooling(const Node& node, std::span<const Tensor> inputs, s
   const Read<float> x(inputs[0]), rois(inputs[1]);
   Write<float> y(outputs[0]);
   std::fill_n(y.data(), y.size(), 0.0f);
+  if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
   const auto n = static_cast<double>(group);
   for (std::size_t r = 0; r < out[0]; ++r) {
     const float* roi = rois.data() + r * 5;
@@ -224,6 +226,7 @@ void evaluate_deformable_psroi(const Node& node, std::span<const Tensor> inputs,
   const std::vector<float> offsets = is_shifted ? to_vector<float>(inputs[2]) : std::vector<float>();
   Write<float> y(outputs[0]);
   std::fill_n(y.data(), y.size(), 0.0f);
+  if (in[2] == 0 || in[3] == 0) return y.commit();  // Pictures without places.
   const auto n = static_cast<double>(group);
   const std::size_t each = std::max<std::size_t>(out[1] / classes, 1);
   for (std::size_t r = 0; r < out[0]; ++r) {

@@ -75,6 +75,11 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
   const Read<double> rois(inputs[1]);
   const auto batches = to_vector<std::int64_t>(inputs[2]);
   Write<float> result(outputs[0]);
+  if (data.size() == 0) {
+    // Pictures without places, or no channels.
+    std::fill_n(result.data(), result.size(), 0.0F);
+    return result.commit();
+  }
   std::vector<Corners> samples;
   for (std::size_t roi = 0; roi < out[0]; ++roi) {
     if (batches[roi] < 0 || batches[roi] >= static_cast<std::int64_t>(in[0]))
@@ -339,6 +344,11 @@ void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
   const Read<double> rois(inputs[1]);
   const auto batches = to_vector<std::int64_t>(inputs[2]);
   Write<float> result(outputs[0]);
+  if (data.size() == 0) {
+    // Pictures without places, or no channels.
+    std::fill_n(result.data(), result.size(), 0.0F);
+    return result.commit();
+  }
   for (std::size_t roi = 0; roi < out[0]; ++roi) {
     if (batches[roi] < 0 || batches[roi] >= static_cast<std::int64_t>(in[0]))
       fail("batch index " + std::to_string(batches[roi]) + " of region " + std::to_string(roi) + " is out of range");

@@ -322,7 +322,9 @@ void evaluate_istft(const Node& node, std::span<const Tensor> inputs, std::span<
   const std::size_t batch = rank == 3 ? field.shape[0] : 1, length = outputs[0].shape().back();
   const bool centred = node.get_attributes().get_bool("center"),
              normalized = node.get_attributes().get_bool("normalized");
-  const std::size_t whole = frames == 0 ? 0 : (frames - 1) * step + size, margin = centred ? size / 2 : 0;
+  const std::size_t margin = centred ? size / 2 : 0;
+  // What lies behind the signal's end is not computed.
+  const std::size_t whole = frames == 0 ? 0 : std::min((frames - 1) * step + size, length + margin);
   Field made{{batch, length}, Line(batch * length)};
   Transform one(size, true);
   const double factor = normalized ? std::sqrt(static_cast<double>(size)) : 1;
@@ -336,7 +338,7 @@ void evaluate_istft(const Node& node, std::span<const Tensor> inputs, std::span<
         line[k] = k < bins ? value : std::conj(value);
       }
       one(line);
-      for (std::size_t i = 0; i < size; ++i) {
+      for (std::size_t i = 0; i < size && f * step + i < whole; ++i) {
         sum[f * step + i] += line[i].real() * factor * window[i];
         weight[f * step + i] += window[i] * window[i];
       }

@@ -3,6 +3,7 @@
 #include <tenon/engine/staged.hpp>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -190,6 +191,30 @@ TEST(Staged, CachesGrowWhereTheyLie) {
     }
     EXPECT_EQ(staged.store().counts().made, made);
   }
+}
+
+TEST(Staged, ACacheThatOutgrowsMemorySaysSoAndStaysAsItWas) {
+  const auto model = decoder_layer(3);
+  Staged staged(two_threads());
+  engine::Workers workers(2);
+  VariableMap states;
+  const HostBudget budget(400000, "; a test's remedy");
+  const HostBudget::Scope scope(budget);
+  const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1, 3, 8, 24}, 1)};
+  Shape before;
+  try {
+    for (int step = 0; step < 500; ++step) {
+      before = step ? states.at("keys").shape() : Shape{};
+      staged.run(model, inputs, workers, {}, {}, &states);
+    }
+    FAIL() << "4000 rows in 400 kB";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kResourceExhausted);
+    EXPECT_NE(std::string(error.what()).find("state '"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("a test's remedy"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(states.at("keys").shape(), before);
+  EXPECT_EQ(states.at("values").shape(), before);
 }
 
 TEST(Staged, CachesOfAModelThatValuesCutGrowToo) {

@@ -60,7 +60,7 @@ class PlanStore {
     std::size_t made = 0;    ///< Stages that were made.
     std::size_t kept = 0;    ///< Of these, how many are kept now...
     std::size_t bytes = 0;   ///< ...and what they hold.
-    std::size_t packed = 0;  ///< Packings of shared constants.
+    std::size_t packed = 0;  ///< Packings of shared constants, and what was derived from them.
   };
   Counts counts() const;
 

@@ -86,6 +86,30 @@ TEST(PlanStore, WeightsOfHalvesAreWidenedOncePerLayout) {
   EXPECT_GE(packed, 2U);
 }
 
+TEST(PlanStore, RecurrentWeightsArePackedOnceForAllLengths) {
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{1, -1, 24});
+  const Out length = op1("Gather", 8, {op1("ShapeOf", 3, {x}), ints({1}), scalar_int(0)});
+  const auto zeros = [](const Shape& shape) {
+    return Constant::create(element::f32, shape, std::vector<double>(element_count(shape), 0.0));
+  };
+  const auto gru = make_node(
+      "GRUSequence", 5,
+      {x, zeros(Shape{1, 1, 32}), length, weights(Shape{1, 96, 24}), weights(Shape{1, 96, 32}), zeros(Shape{1, 96})},
+      {{"hidden_size", std::int64_t{32}}, {"direction", std::string("forward")}});
+  const auto model = std::make_shared<Model>(OutputVector{gru->output(0)}, ParameterVector{x});
+  const auto store = std::make_shared<PlanStore>(two_threads());
+  engine::Workers workers(2);
+  Staged staged(store);
+  std::size_t packed = 0;
+  for (const std::size_t steps : {5, 9, 14, 3}) {
+    const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1, steps, 24}, 3)};
+    expect_close(evaluate(*model, inputs)[0], staged.run(model, inputs, workers).at(0), std::to_string(steps));
+    if (packed == 0) packed = store->counts().packed;
+  }
+  EXPECT_GT(packed, 0U);
+  EXPECT_EQ(store->counts().packed, packed);
+}
+
 /// A random graph over rows of an open number, some of which values decide.
 std::shared_ptr<Model> random_rows(unsigned seed) {
   std::minstd_rand random(seed);

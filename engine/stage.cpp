@@ -140,8 +140,9 @@ bool check_growth(Stage& stage, const Model& model, bool is_static, std::span<co
     const Node* concat = model.get_results()[growth.result]->get_input_node_ptr(0);
     const Node* before = concat->get_input_node_ptr(0);
     // A beam of another width begins a cache of another shape.
-    stage.refuses_growth |= !is_static || (std::string_view(before->get_type_name()) == "Gather" &&
-                                           before->get_output_shape(0) != before->get_input_shape(0));
+    stage.is_cut |= !is_static;
+    stage.refuses_growth |= stage.is_cut || (std::string_view(before->get_type_name()) == "Gather" &&
+                                             before->get_output_shape(0) != before->get_input_shape(0));
     if (stage.refuses_growth) return false;
     stage.needed.push_back(concat->get_output_shape(0)[growth.axis]);
     fits &= stage.needed.back() <= growth.capacity;

@@ -208,7 +208,8 @@ Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::v
                                          VariableMap& states) {
   const std::size_t own = inputs.size();
   for (const std::string& id : opened.state_inputs) inputs.push_back(states.at(id));
-  std::vector<Growth> growths = opened.growths;
+  std::vector<Growth> growths;
+  if (opened.model->id() != never_grows_) growths = opened.growths;
   const auto id_of = [&](const Growth& growth) -> const std::string& {
     return opened.state_inputs[growth.parameter - own];
   };
@@ -229,7 +230,10 @@ Staged::Ready& Staged::ready_with_states(const PlanStore::Opened& opened, std::v
   }
   while (!growths.empty()) {
     Ready& ready = ready_for(*opened.model, inputs, growths);
-    if (ready.stage->refuses_growth) break;
+    if (ready.stage->refuses_growth) {
+      if (ready.stage->is_cut) never_grows_ = opened.model->id();
+      break;
+    }
     if (ready.stage->needed.empty()) return ready;
     for (std::size_t i = 0; i < growths.size(); ++i)
       if (ready.stage->needed[i] > growths[i].capacity) resize(growths[i], ready.stage->needed[i]);

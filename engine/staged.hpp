@@ -83,6 +83,7 @@ class Staged {
   std::vector<std::string> state_ids_;  ///< Of the last model.
   std::vector<bool> set_states_;        ///< Which of these had a value.
   std::shared_ptr<const PlanStore::Opened> last_opened_;
+  std::uint64_t never_grows_ = 0;        ///< The open model that values cut, so that its caches are joined anew.
   std::map<std::string, Tensor> rooms_;  ///< The memory of caches that grow, by id: their tensors are parts of it.
   engine::Workers* workers_ = nullptr;
   Cancellation cancellation_;

@@ -3,6 +3,7 @@
 #include <tenon/engine/staged.hpp>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
 #include <tenon/graph/subgraph.hpp>
 
@@ -189,6 +190,54 @@ TEST(Staged, CachesGrowWhereTheyLie) {
                    staged.run(model, inputs, workers, {}, {}, &got_states).at(0), "again " + std::to_string(step));
     }
     EXPECT_EQ(staged.store().counts().made, made);
+  }
+}
+
+TEST(Staged, ACacheThatOutgrowsMemorySaysSoAndStaysAsItWas) {
+  const auto model = decoder_layer(3);
+  Staged staged(two_threads());
+  engine::Workers workers(2);
+  VariableMap states;
+  const HostBudget budget(400000, "; a test's remedy");
+  const HostBudget::Scope scope(budget);
+  const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1, 3, 8, 24}, 1)};
+  Shape before;
+  try {
+    for (int step = 0; step < 500; ++step) {
+      before = step ? states.at("keys").shape() : Shape{};
+      staged.run(model, inputs, workers, {}, {}, &states);
+    }
+    FAIL() << "4000 rows in 400 kB";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kResourceExhausted);
+    EXPECT_NE(std::string(error.what()).find("state '"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("a test's remedy"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(states.at("keys").shape(), before);
+  EXPECT_EQ(states.at("values").shape(), before);
+}
+
+TEST(Staged, CachesOfAModelThatValuesCutGrowToo) {
+  // The values are those of positive rows alone, so nobody knows how many come.
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 6});
+  const auto state = make_node(
+      "ReadValue", 6, {},
+      {{"variable_id", "rows"}, {"variable_type", ElementType::kF32}, {"variable_shape", PartialShape{-1, 6}}});
+  const Out first = op1("Gather", 8, {x, scalar_int(0), scalar_int(1)});
+  const Out where = op1("NonZero", 3, {op1("Relu", 1, {first})}, {{"output_type", ElementType::kI64}});
+  const Out picked = op1("Gather", 8, {x, op1("Squeeze", 1, {where, ints({0})}), scalar_int(0)});
+  const Out grown = op1("Concat", 1, {state->output(0), picked}, {{"axis", std::int64_t{0}}});
+  const SinkVector sinks{make_node("Assign", 6, {grown}, {{"variable_id", "rows"}})};
+  const auto model = std::make_shared<Model>(
+      OutputVector{op1("ReduceSum", 1, {grown, ints({0})}, {{"keep_dims", false}})}, sinks, ParameterVector{x});
+  Staged staged(two_threads());
+  engine::Workers workers(2);
+  VariableMap got_states, wanted_states;
+  for (unsigned step = 0; step < 12; ++step) {
+    const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{4, 6}, step)};
+    const auto wanted = evaluate(*model, inputs, &wanted_states);
+    expect_close(wanted[0], staged.run(model, inputs, workers, {}, {}, &got_states).at(0), std::to_string(step));
+    ASSERT_EQ(got_states.at("rows").shape(), wanted_states.at("rows").shape());
   }
 }
 

@@ -345,6 +345,33 @@ TEST(CpuDevice, ACacheGrowsIsReorderedAndReset) {
   }
 }
 
+TEST(CpuDevice, ManyRequestsOfOneModelFollowManyShapes) {
+  ExactCore core;
+  const auto model = small_model(PartialShape{1, 3, -1, -1});
+  auto compiled = core.compile_model(model, "CPU", hint::performance_mode(hint::PerformanceMode::THROUGHPUT));
+  std::vector<Tensor> images, wanted;
+  for (std::size_t i = 0; i < 9; ++i) {
+    images.push_back(pattern({1, 3, 4 + i % 3, 5 + i / 3}, static_cast<float>(i)));
+    wanted.push_back(evaluate(*model, {images.back()})[0]);
+  }
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 6; ++t)
+    threads.emplace_back([&, t, request = compiled.create_infer_request()]() mutable {
+      for (std::size_t i = 0; i < 30; ++i) {
+        const std::size_t which = (i * (t + 1) + t) % images.size();
+        request.set_tensor("image", images[which]);
+        if (t % 2) {
+          request.infer();
+        } else {
+          request.start_async();
+          request.wait();
+        }
+        expect_equal(wanted[which], request.get_tensor("features"));
+      }
+    });
+  for (auto& thread : threads) thread.join();
+}
+
 TEST(CpuDevice, AStateThatDoesNotFitLeavesTheOthersAsTheyWere) {
   ExactCore core;
   auto request = core.compile_model(two_sums(), "CPU").create_infer_request();

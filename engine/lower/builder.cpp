@@ -125,6 +125,11 @@ Place PlanBuilder::constant_place(const Tensor& tensor) {
   return {id, 0};
 }
 
+Tensor PlanBuilder::derived(const Tensor& constant, const std::string& how, const std::function<Tensor()>& make) {
+  if (!plan_.shared || !plan_.shared->constants.holds(constant.data())) return make();
+  return plan_.shared->constants.derive(constant.data(), how, make);
+}
+
 Place PlanBuilder::packed_constant(const Tensor& tensor, const md& view, const md& desc) {
   if (view == desc) return constant_place(tensor);
   const auto pack = [&] {

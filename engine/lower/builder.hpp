@@ -91,6 +91,9 @@ class PlanBuilder {
   /// Fresh memory for the duration of one step.
   Place scratch(std::size_t size_bytes);
   Place constant_place(const Tensor& tensor);
+  /// What follows from a constant alone: made once for all plans of the model, if it is one of the model's own.
+  /// @param how  Says what is made of it, apart from its address.
+  Tensor derived(const Tensor& constant, const std::string& how, const std::function<Tensor()>& make);
   /// Constant `tensor` reordered to `desc` at compile time; `view` describes the tensor's own layout.
   Place packed_constant(const Tensor& tensor, const md& view, const md& desc);
 

@@ -65,7 +65,7 @@ struct Read {
 };
 
 /// scale * (q - zero point) of a constant q.
-std::optional<Read> read_dequantized(const Node* product) {
+std::optional<Read> read_dequantized(PlanBuilder& builder, const Node* product) {
   if (!is_type(product, "Multiply")) return std::nullopt;
   const Node* centred = product->get_input_node_ptr(0);
   std::vector<float> zero_points;
@@ -95,16 +95,22 @@ std::optional<Read> read_dequantized(const Node* product) {
     read.values = *numbers;
     return read;
   }
-  read.values = Tensor(ElementType::kI8, shape);
-  auto* out = read.values.data<std::int8_t>();
-  for (std::size_t i = 0; i < numbers->element_count(); ++i) {
-    const float centred_value = (is_signed ? static_cast<float>(numbers->data<std::int8_t>()[i])
-                                           : static_cast<float>(numbers->data<std::uint8_t>()[i])) -
-                                zero_point;
-    if (centred_value < -128 || centred_value > 127 || centred_value != std::nearbyint(centred_value))
-      return std::nullopt;
-    out[i] = static_cast<std::int8_t>(centred_value);
-  }
+  // Empty if some do not fit.
+  const auto centre = [&] {
+    Tensor values(ElementType::kI8, shape);
+    auto* out = values.data<std::int8_t>();
+    for (std::size_t i = 0; i < numbers->element_count(); ++i) {
+      const float centred_value = (is_signed ? static_cast<float>(numbers->data<std::int8_t>()[i])
+                                             : static_cast<float>(numbers->data<std::uint8_t>()[i])) -
+                                  zero_point;
+      if (centred_value < -128 || centred_value > 127 || centred_value != std::nearbyint(centred_value))
+        return Tensor(ElementType::kI8, Shape{0});
+      out[i] = static_cast<std::int8_t>(centred_value);
+    }
+    return values;
+  };
+  read.values = builder.derived(*numbers, "centred at " + std::to_string(zero_point), centre);
+  if (read.values.element_count() != numbers->element_count()) return std::nullopt;
   return read;
 }
 
@@ -133,13 +139,21 @@ std::optional<Read> read_fake_quantized(PlanBuilder& builder, const Node* node) 
   const Shape& shape = numbers.shape();
   std::size_t inner = 1;
   for (std::size_t i = read.axis + 1; i < shape.size(); ++i) inner *= shape[i];
-  read.values = Tensor(ElementType::kI8, shape);
-  auto* out = read.values.data<std::int8_t>();
   const float least = levels == 256 ? -128.f : -127.f;
-  for (std::size_t i = 0; i < numbers.element_count(); ++i) {
-    const float scale = read.scales.size() == 1 ? read.scales[0] : read.scales[i / inner % shape[read.axis]];
-    out[i] = static_cast<std::int8_t>(std::clamp(std::nearbyint(numbers.data<float>()[i] / scale), least, 127.f));
-  }
+  const auto rounded = [&] {
+    Tensor values(ElementType::kI8, shape);
+    auto* out = values.data<std::int8_t>();
+    for (std::size_t i = 0; i < numbers.element_count(); ++i) {
+      const float scale = read.scales.size() == 1 ? read.scales[0] : read.scales[i / inner % shape[read.axis]];
+      out[i] = static_cast<std::int8_t>(std::clamp(std::nearbyint(numbers.data<float>()[i] / scale), least, 127.f));
+    }
+    return values;
+  };
+  // The scales' very bytes: two layers may share numbers.
+  const std::string how =
+      "rounded " + std::to_string(levels) + " " + std::to_string(read.axis) + " " +
+      std::string(reinterpret_cast<const char*>(read.scales.data()), read.scales.size() * sizeof(float));
+  read.values = builder.derived(numbers, how, rounded);
   return read;
 }
 
@@ -151,7 +165,7 @@ bool adds_exactly(const Tensor& weights) {
 }
 
 std::optional<Read> read_weights(PlanBuilder& builder, const Node* node) {
-  auto read = read_dequantized(node);
+  auto read = read_dequantized(builder, node);
   if (!read) read = read_fake_quantized(builder, node);
   if (read && !adds_exactly(read->values)) return std::nullopt;
   return read;

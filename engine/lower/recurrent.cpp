@@ -215,10 +215,15 @@ bool lower_in(ElementType type, PlanBuilder& builder, const std::shared_ptr<Node
   const Tensor bias = w + 2 < node->get_input_size() ? builder.constant_input(node, w + 2) : Tensor();
   const md plain_layer({1, d, layer.features, layer.gates(), layer.hidden}, kF32, tag::ldigo);
   const md plain_iter({1, d, layer.hidden, layer.gates(), layer.hidden}, kF32, tag::ldigo);
-  const Place weights_layer = builder.packed_constant(
-      turned_weights(builder.constant_input(node, w), layer, layer.features), plain_layer, made.weights_layer);
-  const Place weights_iter = builder.packed_constant(
-      turned_weights(builder.constant_input(node, w + 1), layer, layer.hidden), plain_iter, made.weights_iter);
+  const auto turned = [&](std::size_t input, std::int64_t length) {
+    const Tensor weights = builder.constant_input(node, input);
+    const std::string how = "turned " + std::to_string(static_cast<int>(layer.kind)) + " " +
+                            std::to_string(layer.directions) + " " + std::to_string(layer.hidden) + " " +
+                            std::to_string(length);
+    return builder.derived(weights, how, [&] { return turned_weights(weights, layer, length); });
+  };
+  const Place weights_layer = builder.packed_constant(turned(w, layer.features), plain_layer, made.weights_layer);
+  const Place weights_iter = builder.packed_constant(turned(w + 1, layer.hidden), plain_iter, made.weights_iter);
   const Place bias_place = builder.constant_place(turned_bias(bias, layer));
 
   // States are read and written as [batch, direction, hidden].

@@ -71,7 +71,11 @@ Tensor SharedConstants::derive(const void* source, const std::string& how, const
   const std::lock_guard lock(mutex_);
   Tensor& kept = derived_[from];
   // Another may have been faster.
-  if (!kept || stand_ins_.count(kept.data())) kept = made;
+  if (!kept || stand_ins_.count(kept.data())) {
+    kept = made;
+    ++count_;
+    bytes_ += made.size_bytes();
+  }
   layouts_[kept.data()];
   return kept;
 }

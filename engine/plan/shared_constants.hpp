@@ -46,7 +46,7 @@ class SharedConstants {
   /// Whether a step that is being lowered has read one of these stand-ins, of which it saw zeros. Such a constant has
   /// memory from now on.
   bool were_read(const std::vector<Tensor>& stand_ins);
-  /// Layouts that exist, and their bytes.
+  /// Layouts and derived constants that were made, and their bytes.
   std::size_t count() const;
   std::size_t bytes() const;
 

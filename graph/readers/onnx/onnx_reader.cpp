@@ -152,12 +152,15 @@ class OnnxReader {
     }
     if (missing.empty()) return;
     std::string text = origin_ + " uses operations that are not supported:";
+    bool of_others = false;
     for (const auto& [type, entry] : missing) {
+      of_others = of_others || type.find("(domain ai.onnx,") == type.npos;
       text += "\n  " + type + ": " + entry.first_node +
               (entry.count > 1 ? " and " + std::to_string(entry.count - 1) + " more" : "");
     }
     text += "\nSupported operations:";
-    for (const std::string& name : supported_onnx_operations()) text += " " + name;
+    for (const std::string& name : supported_onnx_operations())
+      if (of_others || name.find(':') == name.npos) text += " " + name;  // Other domains have a prefix.
     throw Error(Code::kUnimplemented, text);
   }
 

@@ -100,7 +100,7 @@ TENON_INLINE bool remove_if_abandoned(int folder, const char* temporary) noexcep
     if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
       abandoned = true;
     } else if (errno != EWOULDBLOCK) {
-      constexpr std::time_t kDay = 24 * 60 * 60;
+      constexpr std::time_t kDay = 86400;
       abandoned = ::time(nullptr) - status.st_mtim.tv_sec > kDay;
     }
   }

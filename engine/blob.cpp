@@ -64,7 +64,7 @@ std::string build_id() {
             ElfW(Nhdr) note;
             std::memcpy(&note, at, sizeof note);
             const char* name = at + sizeof note;
-            const char* value = name + (note.n_namesz + 3) / 4 * 4;
+            const char* value = name + (std::size_t{note.n_namesz} + 3) / 4 * 4;
             if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
               static constexpr char kDigits[] = "0123456789abcdef";
               for (std::size_t k = 0; k < note.n_descsz; ++k) {
@@ -73,7 +73,7 @@ std::string build_id() {
               }
               return 1;
             }
-            at = value + (note.n_descsz + 3) / 4 * 4;
+            at = value + (std::size_t{note.n_descsz} + 3) / 4 * 4;
           }
         }
         return 1;
@@ -141,7 +141,8 @@ std::shared_ptr<Model> with_parameters(const Model& given, const Leaving& leavin
   ParameterVector added;
   for (const auto& node : model->get_ordered_ops()) {
     const auto* constant = as_type<op::v0::Constant>(node.get());
-    const auto found = leaving.find(constant && constant->get_byte_size() ? constant->get_data_ptr() : nullptr);
+    if (!constant) continue;
+    const auto found = leaving.find(constant->get_byte_size() ? constant->get_data_ptr() : nullptr);
     if (found == leaving.end()) continue;
     const auto parameter = std::make_shared<op::v0::Parameter>(constant->get_tensor().element_type(),
                                                                PartialShape(constant->get_tensor().shape()));

@@ -53,7 +53,7 @@ void find_strided_inputs(PlanImpl& plan) {
 
 }  // namespace
 
-std::shared_ptr<const Plan> Plan::compile(std::shared_ptr<const Model> model, const Options& options) {
+std::shared_ptr<const Plan> Plan::compile(const std::shared_ptr<const Model>& model, const Options& options) {
   if (!model) throw Error(Code::kInvalidArgument, "CPU: no model to compile");
   const ModelLimits limits = model_limits();
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));

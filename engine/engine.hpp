@@ -113,7 +113,7 @@ class Plan {
   /// @errors kUnimplemented   operations without any kernel: the message names every node of them
   ///         kFailedPrecondition  a dynamic shape (names the node): reshape the model first
   ///         kResourceExhausted, kDeadlineExceeded  more memory or time than model_limits() allow
-  static std::shared_ptr<const Plan> compile(std::shared_ptr<const Model> model, const Options& options = {});
+  static std::shared_ptr<const Plan> compile(const std::shared_ptr<const Model>& model, const Options& options = {});
   /// From a model whose passes have run, with the constants that were packed before; see restore_plan().
   static std::shared_ptr<const Plan> compile_packed(const PackedModel& prepared, const Options& options);
   /// From a model whose passes have run. Constants that `shared` holds, and kernels, serve all plans that use it.

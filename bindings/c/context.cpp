@@ -43,7 +43,7 @@ AnyMap arguments_of(std::size_t count, std::va_list& arguments) {
     refuse("argument_count " + std::to_string(count) + " is above " + std::to_string(kMostArguments));
   AnyMap params;
   for (std::size_t i = 0; i < count; i += 2) {
-    const char* key = va_arg(arguments, const char*);
+    const char* key = va_arg(arguments, const char*);  // NOLINT(clang-analyzer-valist.Uninitialized): the caller's
     if (!key) refuse("key " + std::to_string(i / 2) + " is NULL");
     params[key] = value_of(key, va_arg(arguments, void*));
   }

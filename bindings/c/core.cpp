@@ -4,7 +4,7 @@
 
 #include <tenon/bindings/c/internal/guard.hpp>
 
-tenon_device_versions::tenon_device_versions(std::map<std::string, tenon::Version> from) {
+tenon_device_versions::tenon_device_versions(const std::map<std::string, tenon::Version>& from) {
   for (const auto& [device, version] : from) values.push_back({device, version.buildNumber, version.description});
 }
 

@@ -198,7 +198,7 @@ std::unique_ptr<InferRequestImpl> AutoModel::create_request() {
       for (const auto& choice : choices_)
         capacity.push_back(sum +=
                            std::max(1u, choice->current()->model.get_property(optimal_number_of_infer_requests)));
-      while (capacity[index] <= turn % sum) ++index;
+      while (capacity[index] <= turn % std::max<std::size_t>(sum, 1)) ++index;
     }
   }
   return std::make_unique<Request>(shared_from_this(), choices_[index]);

@@ -65,7 +65,7 @@ CompiledModel::CompiledModel(const std::shared_ptr<const Model>& model, const Co
   declare_properties();
 }
 
-CompiledModel::CompiledModel(engine::Blob blob, const Config& config)
+CompiledModel::CompiledModel(const engine::Blob& blob, const Config& config)
     : CompiledModelImpl(Ports::of(*blob.prepared.model)),
       config_(config),
       name_(blob.name),

@@ -22,7 +22,7 @@ class CompiledModel final : public CompiledModelImpl, public std::enable_shared_
   /// @errors as engine::Plan::compile
   CompiledModel(const std::shared_ptr<const Model>& model, const Config& config);
   /// Imports a blob. @errors as engine::restore_plan
-  CompiledModel(engine::Blob blob, const Config& config);
+  CompiledModel(const engine::Blob& blob, const Config& config);
 
   std::unique_ptr<InferRequestImpl> create_request() override;
   std::size_t stream_count() const override { return static_cast<std::size_t>(config_.stream_count()); }

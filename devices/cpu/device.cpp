@@ -77,7 +77,7 @@ class CpuDevice final : public Device {
       if (path) return read_model(path.mapped().as<std::string>());
       return nullptr;
     };
-    engine::Blob read = engine::read_blob(blob, is_verified, source);
+    const engine::Blob read = engine::read_blob(blob, is_verified, source);
     if (const auto wanted = properties.find(hint::inference_precision.name()); wanted != properties.end()) {
       const auto type = wanted->second.as<element::Type>();
       if (type != element::dynamic && type != read.precision)
@@ -86,7 +86,7 @@ class CpuDevice final : public Device {
                                                    ", INFERENCE_PRECISION_HINT asks for " + type.to_string() +
                                                    "; leave the hint out, or compile the model anew");
     }
-    return std::make_shared<CompiledModel>(std::move(read), configured(std::move(own)));
+    return std::make_shared<CompiledModel>(read, configured(std::move(own)));
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {

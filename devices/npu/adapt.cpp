@@ -55,7 +55,7 @@ void flatten_ports(Model& model) {
   for (const auto& result : model.get_results()) {
     const Output<Node> value = result->input_value(0);
     if (!is_too_deep(value.get_partial_shape())) continue;
-    const auto names = value.get_names();
+    const auto& names = value.get_names();
     auto flat = reshaped(value, flattened(value.get_shape()), value.get_node()->get_friendly_name() + "/flat");
     flat.set_names(names);
     result->input(0).replace_source_output(flat);

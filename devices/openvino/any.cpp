@@ -112,7 +112,7 @@ void rethrow(const char* call, const std::string& what) {
   }
 }
 
-std::exception_ptr translated(std::exception_ptr error, const char* call, const std::string& what) noexcept {
+std::exception_ptr translated(const std::exception_ptr& error, const char* call, const std::string& what) noexcept {
   try {
     try {
       std::rethrow_exception(error);

@@ -28,6 +28,6 @@ void keep_plugins_loaded();
 /// @errors Cancelled, Busy, kNotFound for properties, else as openvino::detail::raise.
 [[noreturn]] void rethrow(const char* call, const std::string& what);
 /// The same for an exception passed to a callback; never null.
-std::exception_ptr translated(std::exception_ptr error, const char* call, const std::string& what) noexcept;
+std::exception_ptr translated(const std::exception_ptr& error, const char* call, const std::string& what) noexcept;
 
 }  // namespace tenon::inline v1::openvino_device

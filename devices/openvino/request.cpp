@@ -20,7 +20,7 @@ EdgeId output_edge() {
 
 class State final : public VariableStateImpl {
  public:
-  explicit State(ov::VariableState native) : native_(std::move(native)), name_(native_.get_name()) {}
+  explicit State(const ov::VariableState& native) : native_(native), name_(native_.get_name()) {}
   std::string name() const override { return name_; }
   Tensor state() const override {
     try {
@@ -205,8 +205,7 @@ class Request final : public InferRequestImpl {
   void finish(std::exception_ptr error) noexcept {
     Inference& inference = *std::exchange(current_, nullptr);
     if (error) {
-      error =
-          translated(std::move(error), "ov::InferRequest::start_async", "an inference on " + owner_->native_device());
+      error = translated(error, "ov::InferRequest::start_async", "an inference on " + owner_->native_device());
     } else {
       try {
         take_dynamic_outputs(inference);

@@ -15,7 +15,7 @@
 namespace tenon::inline v1::engine::kernels {
 
 /// Below this many bytes of work a loop stays in the calling thread: waking a worker costs about as much.
-inline constexpr std::size_t kParallelBytes = 32 * 1024;
+inline constexpr std::size_t kParallelBytes = std::size_t{32} * 1024;
 
 /// Calls body(begin, end) over parts of [0, count), in parallel if `bytes` (read and written in all) make that
 /// worthwhile.
@@ -44,7 +44,7 @@ struct Walk {
   /// Element offset of each operand at row `row`.
   std::array<std::ptrdiff_t, N> offsets(std::size_t row) const {
     std::array<std::ptrdiff_t, N> at{};
-    for (std::size_t i = extents.size() > 0 ? extents.size() - 1 : 0; i-- > 0;) {
+    for (std::size_t i = extents.empty() ? 0 : extents.size() - 1; i-- > 0;) {
       const auto index = static_cast<std::ptrdiff_t>(row % extents[i]);
       row /= extents[i];
       for (std::size_t n = 0; n < N; ++n) at[n] += index * strides[n][i];

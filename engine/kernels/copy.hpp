@@ -11,7 +11,7 @@ namespace tenon::inline v1::engine::kernels {
 /// Copies in parallel when large.
 inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
   if (to == from || bytes == 0) return;
-  constexpr std::size_t kChunk = 64 * 1024;
+  constexpr std::size_t kChunk = std::size_t{64} * 1024;
   if (bytes <= 4 * kChunk) {
     std::memcpy(to, from, bytes);
     return;

@@ -3,7 +3,7 @@
 #include <tenon/engine/kernels/few_rows.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/engine/kernels/few_rows.cpp>
+#define HWY_TARGET_INCLUDE "tenon/engine/kernels/few_rows.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -3,7 +3,7 @@
 #include <tenon/engine/kernels/input_stage.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/engine/kernels/input_stage.cpp>
+#define HWY_TARGET_INCLUDE "tenon/engine/kernels/input_stage.cpp"
 // For this kernel the instruction sets between those below only cost compile time.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>

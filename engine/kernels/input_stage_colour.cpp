@@ -3,7 +3,7 @@
 #include <tenon/engine/kernels/input_stage_colour.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/engine/kernels/input_stage_colour.cpp>
+#define HWY_TARGET_INCLUDE "tenon/engine/kernels/input_stage_colour.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -3,7 +3,7 @@
 #include <tenon/engine/kernels/separable_resize.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/engine/kernels/separable_resize.cpp>
+#define HWY_TARGET_INCLUDE "tenon/engine/kernels/separable_resize.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

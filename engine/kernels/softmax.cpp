@@ -3,7 +3,7 @@
 #include <tenon/engine/kernels/softmax.hpp>
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE <tenon/engine/kernels/softmax.cpp>
+#define HWY_TARGET_INCLUDE "tenon/engine/kernels/softmax.cpp"
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>

@@ -58,7 +58,7 @@ class CpuToMat final : public HostEdge {
  private:
   std::optional<Refusal> refuses(const Description& from) const override {
     auto layout = lay_out(from.info);
-    if (auto* refusal = std::get_if<Refusal>(&layout)) return *std::move(refusal);
+    if (auto* refusal = std::get_if<Refusal>(&layout)) return *refusal;
     return std::nullopt;
   }
 };

@@ -20,10 +20,10 @@ namespace opencv {
 /// cv::Mat's depth for an element type; nothing if OpenCV 4 has none.
 constexpr std::optional<int> depth_of(ElementType type) {
   constexpr auto table = [] {
-    std::array<signed char, std::size(kElementTypes)> depths{};
+    std::array<short, std::size(kElementTypes)> depths{};
     depths.fill(-1);
     const auto set = [&](ElementType of, int depth) {
-      depths[static_cast<std::size_t>(of)] = static_cast<signed char>(depth);
+      depths[static_cast<std::size_t>(of)] = static_cast<short>(depth);
     };
     set(ElementType::kU8, CV_8U), set(ElementType::kI8, CV_8S);
     set(ElementType::kU16, CV_16U), set(ElementType::kI16, CV_16S);

@@ -102,7 +102,7 @@ struct tenon_profiling : tenon::c::Handle<tenon_profiling> {
 };
 struct tenon_device_versions : tenon::c::Handle<tenon_device_versions> {
   static constexpr const char* kType = "tenon_device_versions_t";
-  explicit tenon_device_versions(std::map<std::string, tenon::Version> from);
+  explicit tenon_device_versions(const std::map<std::string, tenon::Version>& from);
   struct Entry {
     std::string device, build_number, description;
   };

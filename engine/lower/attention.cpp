@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // ScaledDotProductAttention as two batched products with the softmax between them, in place.
+#include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <tuple>
 
+#include <tenon/engine/kernels/broadcast.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/table.hpp>
 
@@ -16,6 +20,24 @@ using dims = dnnl::memory::dims;
 Shape with_rank(Shape shape, std::size_t rank) {
   while (shape.size() < rank) shape.insert(shape.begin(), 1);
   return shape;
+}
+
+// A query whose every key is masked away has no greatest score, and the softmax of its row would be NaN. By definition it gets
+// zeros: note_blind() makes the row harmless and remembers it, clear_blind() zeroes its shares. A row that sees its
+// first key, as most do, costs one read.
+void note_blind(float* scores, std::uint8_t* blind, std::size_t rows, std::size_t keys) {
+  constexpr float kMasked = -std::numeric_limits<float>::infinity();
+  kernels::parallel(rows, rows * keys, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t row = begin; row < end; ++row) {
+      float* const of = scores + row * keys;
+      blind[row] = std::all_of(of, of + keys, [](float score) { return score == kMasked; });
+      if (blind[row]) std::fill_n(of, keys, 0.f);
+    }
+  });
+}
+void clear_blind(std::byte* shares, const std::uint8_t* blind, std::size_t rows, std::size_t row_bytes) {
+  for (std::size_t row = 0; row < rows; ++row)
+    if (blind[row]) std::memset(shares + row * row_bytes, 0, row_bytes);
 }
 
 bool lower_sdpa(PlanBuilder& builder, const Chain& chain) {
@@ -99,10 +121,23 @@ bool lower_sdpa(PlanBuilder& builder, const Chain& chain) {
   if (mask) builder.add_argument(product, DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1, mask_place, mask_desc);
   builder.add_argument(product, DNNL_ARG_DST, score_place, scores, true);
   builder.add_scratchpad(product, first.scratchpad_desc());
+  const std::size_t keys = score_shape.back(), rows = element_count(score_shape) / keys;
+  const Place blind = mask ? builder.scratch(rows) : Place{};
+  if (mask)
+    builder.add_kernel(node, "rows that see nothing", {score_place}, {score_place, blind},
+                       [rows, keys](std::span<void* const> p) {
+                         note_blind(static_cast<float*>(p[1]), static_cast<std::uint8_t*>(p[2]), rows, keys);
+                       });
   auto& softmax = builder.add_primitive(node, dnnl::softmax_forward(middle), middle.impl_info_str());
   builder.add_argument(softmax, DNNL_ARG_SRC, score_place, scores);
   builder.add_argument(softmax, DNNL_ARG_DST, share_place, shares, true);
   builder.add_scratchpad(softmax, middle.scratchpad_desc());
+  if (mask)
+    builder.add_kernel(node, "zeros for rows that see nothing", {blind, share_place}, {share_place},
+                       [rows, row_bytes = keys * size_bytes(type)](std::span<void* const> p) {
+                         clear_blind(static_cast<std::byte*>(p[2]), static_cast<const std::uint8_t*>(p[0]), rows,
+                                     row_bytes);
+                       });
   const Place to = builder.define(made, result);
   auto& mix = builder.add_primitive(node, dnnl::matmul(second), second.impl_info_str());
   builder.add_argument(mix, DNNL_ARG_SRC, share_place, shares);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products, element-wise operations, movement, resizing and reductions against the reference.
+#include <algorithm>
+#include <limits>
+
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
@@ -196,6 +199,16 @@ TEST(Attention, AgreesWithAndWithoutMask) {
             0u);
   judge(op1("ScaledDotProductAttention", 13, {q, k, v, scalar(0), scalar(0.5)}, open), {q, k, v});
   judge(op1("ScaledDotProductAttention", 13, {q, k, v}, causal), {q, k, v});
+}
+
+TEST(Attention, AQueryThatSeesNothingGetsZeros) {
+  const auto q = parameter({1, 2, 5, 8}), k = parameter({1, 2, 7, 8}), v = parameter({1, 2, 7, 6});
+  std::vector<float> mask(35, 0);
+  std::fill_n(mask.begin() + 14, 7, -std::numeric_limits<float>::infinity());
+  mask[0] = mask[34] = -std::numeric_limits<float>::infinity();
+  const auto attention = op1("ScaledDotProductAttention", 13,
+                             {q, k, v, op::v0::Constant::create(element::f32, Shape{5, 7}, mask)}, {{"causal", false}});
+  EXPECT_EQ(judge(attention, {q, k, v}).references, 0u);
 }
 
 TEST(Reduction, Agrees) {

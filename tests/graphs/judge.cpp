@@ -84,6 +84,21 @@ class Noise {
     }
   }
 
+  /// Inputs as they are when an operation reads them in the type that is computed in.
+  std::vector<Tensor> rounded(const std::vector<Tensor>& inputs) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    std::vector<Tensor> result;
+    for (const Tensor& input : inputs) {
+      Tensor copy(input.element_type(), input.shape());
+      input.copy_to(copy);
+      if (copy.element_type() == ElementType::kF32)
+        for (std::size_t i = 0; i < copy.element_count(); ++i)
+          copy.data<float>()[i] *= static_cast<float>(1 + relative_ * uniform(random_));
+      result.push_back(std::move(copy));
+    }
+    return result;
+  }
+
  private:
   /// The largest distance between levels.
   static double step_of(const Node& node, const std::vector<Tensor>& inputs) {
@@ -289,7 +304,7 @@ Verdict judge(const Case& what) {
       std::vector<double> moved(wanted.size(), 0);
       for (unsigned k = 0; k < kNoisy; ++k) {
         Noise noise(relative, 31 * round + k);
-        const auto noisy = evaluate_with_noise(*what.model, inputs, &noisy_state[k], noise);
+        const auto noisy = evaluate_with_noise(*what.model, noise.rounded(inputs), &noisy_state[k], noise);
         for (std::size_t i = 0; i < wanted.size(); ++i)
           moved[i] = std::max(moved[i], largest_difference(wanted[i], noisy[i]));
       }

@@ -66,7 +66,7 @@ std::shared_ptr<const Plan> Plan::compile(const std::shared_ptr<const Model>& mo
   return build(std::move(prepared), options, nullptr, nullptr, {}, budget, time);
 }
 
-std::shared_ptr<const Plan> Plan::compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
+std::shared_ptr<const Plan> Plan::compile_prepared(const std::shared_ptr<const Model>& prepared, const Options& options,
                                                    SharedParts& shared, std::span<const Growth> growths) {
   const HostBudget budget(allowed_bytes(), limit_text(limit_property::kBytes, allowed_bytes()));
   const TimeLimit time(model_limits().compile_seconds);

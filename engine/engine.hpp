@@ -119,8 +119,9 @@ class Plan {
   /// From a model whose passes have run. Constants that `shared` holds, and kernels, serve all plans that use it.
   /// @param growths  Caches that lie in memory with room (see plan/growth.hpp): the bound input has the strides of that
   ///        room, and the result needs no memory of its own.
-  static std::shared_ptr<const Plan> compile_prepared(std::shared_ptr<const Model> prepared, const Options& options,
-                                                      SharedParts& shared, std::span<const Growth> growths = {});
+  static std::shared_ptr<const Plan> compile_prepared(const std::shared_ptr<const Model>& prepared,
+                                                      const Options& options, SharedParts& shared,
+                                                      std::span<const Growth> growths = {});
   ~Plan();
 
   const std::vector<Port>& inputs() const;

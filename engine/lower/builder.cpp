@@ -110,7 +110,7 @@ Place PlanBuilder::constant_place(const Tensor& tensor) {
   const void* key = tensor.element_count() ? tensor.data() : nullptr;
   // It is wanted as it is: lowering is done once more if it has no memory.
   for (const Tensor& stand_in : plan_.stand_ins)
-    if (stand_in.data() == key) static_cast<void>(*static_cast<const volatile char*>(key));
+    if (key && stand_in.data() == key) static_cast<void>(*static_cast<const volatile char*>(key));
   if (const auto found = constants_.find(key); key && found != constants_.end()) return {found->second, 0};
   const BufferId id = add_buffer(BufferKind::kConstant, tensor.size_bytes());
   Tensor packed = tensor;

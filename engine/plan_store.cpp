@@ -18,12 +18,6 @@ constexpr std::chrono::milliseconds kPatience{5};
 
 }  // namespace
 
-std::size_t PlanStore::Hash::operator()(const Key& key) const {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::uint64_t word : key) hash = (hash ^ word) * 0x100000001b3u + (hash >> 29);
-  return static_cast<std::size_t>(hash);
-}
-
 PlanStore::PlanStore(Options options, std::size_t max_bytes)
     : options_(std::move(options)), max_bytes_(max_bytes), shared_(std::make_unique<SharedParts>()) {}
 PlanStore::~PlanStore() = default;

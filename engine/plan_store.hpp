@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include <tenon/engine/plan/words_hash.hpp>
 #include <tenon/engine/stage.hpp>
 #include <tenon/engine/state_ports.hpp>
 
@@ -66,9 +67,6 @@ class PlanStore {
 
  private:
   using Key = std::vector<std::uint64_t>;
-  struct Hash {
-    std::size_t operator()(const Key& key) const;
-  };
   /// A stage, or what its maker leaves for those who wait.
   struct Entry {
     std::shared_ptr<const Stage> stage;
@@ -81,7 +79,7 @@ class PlanStore {
   const std::unique_ptr<SharedParts> shared_;
   mutable std::mutex mutex_;
   std::condition_variable made_;
-  std::unordered_map<Key, std::shared_ptr<Entry>, Hash> entries_;
+  std::unordered_map<Key, std::shared_ptr<Entry>, WordsHash> entries_;
   std::uint64_t clock_ = 0;
   Counts counts_;
   /// One source model.

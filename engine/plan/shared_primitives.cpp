@@ -40,12 +40,6 @@ void append(KernelKey& key, const dnnl::memory::desc& desc) {
 
 void append(KernelKey& key, float value) { key.push_back(std::bit_cast<std::uint32_t>(value)); }
 
-std::size_t KernelKeyHash::operator()(const KernelKey& key) const {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const std::uint64_t word : key) hash = (hash ^ word) * 0x100000001b3u + (hash >> 29);
-  return static_cast<std::size_t>(hash);
-}
-
 std::shared_ptr<const MadeKernel> SharedPrimitives::find_or_make(const KernelKey& key,
                                                                  const std::function<MadeKernel()>& make) {
   {

@@ -12,16 +12,14 @@
 
 #include <dnnl.hpp>
 
+#include <tenon/engine/plan/words_hash.hpp>
+
 namespace tenon::inline v1::engine {
 
 /// Everything that a kernel depends on, as words.
 using KernelKey = std::vector<std::uint64_t>;
 void append(KernelKey& key, const dnnl::memory::desc& desc);
 void append(KernelKey& key, float value);
-
-struct KernelKeyHash {
-  std::size_t operator()(const KernelKey& key) const;
-};
 
 /// A kernel, or the answer that there is none (null primitive).
 struct MadeKernel {
@@ -41,7 +39,7 @@ class SharedPrimitives {
   std::shared_ptr<const MadeKernel> find_or_make(const KernelKey& key, const std::function<MadeKernel()>& make);
 
  private:
-  using Map = std::unordered_map<KernelKey, std::shared_ptr<const MadeKernel>, KernelKeyHash>;
+  using Map = std::unordered_map<KernelKey, std::shared_ptr<const MadeKernel>, WordsHash>;
   void keep(const KernelKey& key, const std::shared_ptr<const MadeKernel>& made);  ///< With the mutex held.
   std::mutex mutex_;
   Map young_, old_;

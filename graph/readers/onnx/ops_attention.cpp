@@ -288,6 +288,29 @@ void add_padding(const NodeContext& node, std::size_t index, ScoreMask& mask, co
   mask.add(select(counts, scalar(type, 0), scalar(type, filter)));
 }
 
+/// Inputs that com.microsoft's two attentions have at different places; both have attention_bias at 5.
+struct AttentionInputs {
+  std::size_t padding, past;
+};
+
+/// From the heads' queries, keys and values to the output. @param scores  Filled if given.
+Out attend_as_microsoft(const NodeContext& node, const Out& q, const Out& k, const Out& v, const Out& past,
+                        AttentionInputs at, Out* scores = nullptr) {
+  AttentionForm form;
+  form.scale = scale_of(node);
+  form.causal = node.get_int("unidirectional", 0) != 0;
+  const Out queries = extent_of(q, 2), keys = extent_of(k, 2);
+  ScoreMask mask(q.get_element_type());
+  if (node.has_input(at.padding)) add_padding(node, at.padding, mask, queries, keys, q);
+  if (node.has_input(5)) mask.add(node.input(5));
+  if (form.causal && (mask.sum() || node.has_input(at.past))) mask.add_causal(queries, keys, past);
+  if (scores) {
+    form.scores = scores;
+    form.scores_after = AttentionForm::kSoftmax;
+  }
+  return join_heads(attend(q, k, v, mask.sum(), form));
+}
+
 // query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value
 OutputVector multi_head_attention(const NodeContext& node) {
   const std::int64_t heads = heads_of(node, "num_heads");
@@ -334,20 +357,10 @@ OutputVector multi_head_attention(const NodeContext& node) {
     k = concat({node.input(6), k}, 2);
     v = concat({node.input(7), v}, 2);
   }
-  AttentionForm form;
-  form.scale = scale_of(node);
-  form.causal = node.get_int("unidirectional", 0) != 0;
-  const Out queries = extent_of(q, 2), keys = extent_of(k, 2);
-  ScoreMask mask(q.get_element_type());
-  if (node.has_input(4)) add_padding(node, 4, mask, queries, keys, q);
-  if (node.has_input(5)) mask.add(node.input(5));
-  if (form.causal && (mask.sum() || node.has_input(6))) mask.add_causal(queries, keys, past);
   Out scores;
-  if (node.wants_output(3)) {
-    form.scores = &scores;
-    form.scores_after = AttentionForm::kSoftmax;
-  }
-  return {join_heads(attend(q, k, v, mask.sum(), form)), k, v, scores};
+  const Out y =
+      attend_as_microsoft(node, q, k, v, past, {.padding = 4, .past = 6}, node.wants_output(3) ? &scores : nullptr);
+  return {y, k, v, scores};
 }
 
 // input, weights, bias, mask_index, past, attention_bias; output, present [2, batch, heads, keys, size]
@@ -375,15 +388,7 @@ OutputVector microsoft_attention(const NodeContext& node) {
     k = concat({half(0), k}, 2);
     v = concat({half(1), v}, 2);
   }
-  AttentionForm form;
-  form.scale = scale_of(node);
-  form.causal = node.get_int("unidirectional", 0) != 0;
-  const Out queries = extent_of(q, 2), keys = extent_of(k, 2);
-  ScoreMask mask(q.get_element_type());
-  if (node.has_input(3)) add_padding(node, 3, mask, queries, keys, q);
-  if (node.has_input(5)) mask.add(node.input(5));
-  if (form.causal && (mask.sum() || node.has_input(4))) mask.add_causal(queries, keys, past);
-  const Out y = join_heads(attend(q, k, v, mask.sum(), form));
+  const Out y = attend_as_microsoft(node, q, k, v, past, {.padding = 3, .past = 4});
   if (!node.wants_output(1)) return {y};
   return {y, concat({unsqueeze(k, {0}), unsqueeze(v, {0})}, 0)};
 }

@@ -18,8 +18,8 @@ constexpr std::chrono::milliseconds kPatience{5};
 
 }  // namespace
 
-PlanStore::PlanStore(Options options, std::size_t max_bytes)
-    : options_(std::move(options)), max_bytes_(max_bytes), shared_(std::make_unique<SharedParts>()) {}
+PlanStore::PlanStore(const Options& options, std::size_t max_bytes)
+    : options_(options), max_bytes_(max_bytes), shared_(std::make_unique<SharedParts>()) {}
 PlanStore::~PlanStore() = default;
 
 std::shared_ptr<const PlanStore::Opened> PlanStore::open(const std::shared_ptr<const Model>& model,

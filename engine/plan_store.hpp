@@ -36,7 +36,7 @@ class PlanStore {
  public:
   /// Packed weights are not counted: they are as many whatever the number of plans.
   static constexpr std::size_t kDefaultBytes = std::size_t{512} << 20;
-  explicit PlanStore(Options options, std::size_t max_bytes = kDefaultBytes);
+  explicit PlanStore(const Options& options, std::size_t max_bytes = kDefaultBytes);
   ~PlanStore();
   PlanStore(const PlanStore&) = delete;
   PlanStore& operator=(const PlanStore&) = delete;

@@ -35,7 +35,7 @@ struct Staged::Ready {
 
 Staged::Staged(std::shared_ptr<PlanStore> store)
     : store_(std::move(store)), workspace_(std::make_shared<Workspace>()) {}
-Staged::Staged(engine::Options options) : Staged(std::make_shared<PlanStore>(std::move(options))) {}
+Staged::Staged(const Options& options) : Staged(std::make_shared<PlanStore>(options)) {}
 Staged::~Staged() = default;
 
 Staged::Ready& Staged::ready_for(OpenModel& model, std::span<const Tensor> inputs, std::span<const Growth> growths) {

@@ -31,7 +31,7 @@ class Staged {
  public:
   explicit Staged(std::shared_ptr<PlanStore> store);
   /// With a store of its own.
-  explicit Staged(engine::Options options);
+  explicit Staged(const Options& options);
   ~Staged();
   Staged(const Staged&) = delete;
   Staged& operator=(const Staged&) = delete;

@@ -91,7 +91,7 @@ void nearest_row(const T* from, const Taps& columns, std::size_t pixel, T* out) 
 
 template <std::size_t kLanes, typename T>
 KernelStep::Kernel resize_kernel(std::size_t pictures, std::size_t in_height, std::size_t in_width, std::size_t pixel,
-                                 Taps rows, Taps columns, bool nearest) {
+                                 const Taps& rows, const Taps& columns, bool nearest) {
   return [=](std::span<void* const> p) {
     const T* x = static_cast<const T*>(p[0]);
     T* out = static_cast<T*>(p[1]);

@@ -82,7 +82,7 @@ std::size_t Plan::reference_step_count() const {
 std::size_t Plan::arena_bytes() const { return impl_->arena_bytes; }
 std::size_t Plan::held_bytes() const {
   // Measured: what a process grows by per plan.
-  constexpr std::size_t kPrimitiveBytes = 16 * 1024, kStepBytes = 2 * 1024;
+  constexpr std::size_t kPrimitiveBytes = 16U << 10, kStepBytes = 2U << 10;
   std::size_t bytes = impl_->own_constant_bytes;
   for (const auto& step : impl_->steps)
     bytes += dynamic_cast<const PrimitiveStep*>(step.get()) ? kPrimitiveBytes : kStepBytes;

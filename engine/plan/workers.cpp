@@ -2,6 +2,7 @@
 // Bounded workers: one oneTBB arena, for oneDNN's loops and ours alike.
 #include <sched.h>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <optional>
@@ -121,7 +122,7 @@ int Workers::available_cpus() {
   std::ifstream quota("/sys/fs/cgroup/cpu.max");
   double limit = 0, period = 0;
   if (quota >> limit >> period && limit > 0 && period > 0)
-    count = std::min(count, std::max(1, static_cast<int>(limit / period + 0.5)));
+    count = std::min(count, std::max(1, static_cast<int>(std::lround(limit / period))));
   return std::max(count, 1);
 }
 

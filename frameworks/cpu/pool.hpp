@@ -208,13 +208,13 @@ class FramePool {
   Frame acquire(Deadline deadline = default_deadline()) { return over(pool_.acquire(deadline)); }
   /// Empty when all buffers are in use.
   Frame try_acquire() {
-    PooledBuffer buffer = pool_.try_acquire();
-    return buffer ? over(std::move(buffer)) : Frame();
+    const PooledBuffer buffer = pool_.try_acquire();
+    return buffer ? over(buffer) : Frame();
   }
 
  private:
-  Frame over(PooledBuffer buffer) const {
-    return Frame::over(info_, buffer.memory, pool_.requirements(), std::move(buffer.lease));
+  Frame over(const PooledBuffer& buffer) const {
+    return Frame::over(info_, buffer.memory, pool_.requirements(), buffer.lease);
   }
 
   static Requirements completed(const FrameInfo& info, Requirements wanted) {

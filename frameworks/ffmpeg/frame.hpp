@@ -289,7 +289,7 @@ inline FramePtr av_frame(const Frame& frame, Deadline deadline = default_deadlin
           av_buffer_create(base, plane.memory()->size_bytes(), &detail::BufferOwner::release, owner.get(), flags);
       if (!out->buf[count])
         throw detail::make_error(AVERROR(ENOMEM), "ffmpeg::av_frame: no AVBuffer", "av_buffer_create");
-      owner.release();
+      static_cast<void>(owner.release());  // The AVBuffer's now.
       ++count;
     }
   }

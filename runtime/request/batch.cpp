@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // One input from several tensors, one per item of the batch.
-#include <cctype>
+#include <tenon/runtime/request/batch.hpp>
 
+#include <cctype>
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+#include <tenon/core/host.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/runtime/exception.hpp>
-#include <tenon/runtime/request/request.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -33,19 +38,6 @@ bool starts_with_batch(const std::string& layout) {
   return true;  // None given: the first axis is taken for the batch.
 }
 
-/// Items that are adjacent in one memory form a tensor already.
-Tensor joined(const std::vector<Tensor>& items, const Shape& shape) {
-  std::size_t at = items.front().offset();
-  for (const Tensor& item : items) {
-    if (item.memory() != items.front().memory() || item.view() != items.front().view() || item.offset() != at)
-      return Tensor();
-    at += item.size_bytes();
-  }
-  const Tensor& first = items.front();
-  return Tensor(TensorInfo{first.element_type(), shape, {}}, first.memory(), first.offset(), first.lease(),
-                first.view());
-}
-
 void check_items(const PortInfo& info, const std::vector<Tensor>& items, const Shape& whole) {
   Shape item = whole;
   item[0] = 1;
@@ -64,11 +56,7 @@ void check_items(const PortInfo& info, const std::vector<Tensor>& items, const S
 
 }  // namespace
 
-void RequestState::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
-  check_not_busy();
-  const PortInfo& info = this->info(port);
-  if (tensors.empty()) throw AssertFailure("set_input_tensors/set_tensors can't be called with empty tensors");
-  if (tensors.size() == 1) return set(port, tensors.front());
+Shape batch_shape(const PortInfo& info, const std::vector<Tensor>& items) {
   if (const std::string layout = layout_of(*info.node); !starts_with_batch(layout)) {
     throw AssertFailure(
         "set_input_tensors/set_tensors can be used only for inputs with N(batch) dimension at index 0; the layout of "
@@ -76,39 +64,43 @@ void RequestState::set_batch(PortRef port, const std::vector<Tensor>& tensors) {
         info.label + "' is " + layout);
   }
   // The items give the shape; the port decides whether it takes it.
-  Shape whole = tensors.front() ? tensors.front().shape() : Shape{};
+  Shape whole = items.front() ? items.front().shape() : Shape{};
   if (!whole.empty()) {
     if (whole[0] != 1) {
       throw AssertFailure("set_input_tensors/set_tensors error: each tensor for '" + info.label +
-                          "' must have a batch of 1, got " + to_string(tensors.front()));
+                          "' must have a batch of 1, got " + to_string(items.front()));
     }
-    whole[0] = tensors.size();
+    whole[0] = items.size();
   }
   if (whole.empty() || !info.fits(whole)) {
     throw AssertFailure("set_input_tensors/set_tensors error: '" + info.label + "' of shape " + info.shape.to_string() +
-                        " needs as many tensors as its batch, got " + std::to_string(tensors.size()) + " of " +
-                        to_string(tensors.front()));
+                        " needs as many tensors as its batch, got " + std::to_string(items.size()) + " of " +
+                        to_string(items.front()));
   }
-  check_items(info, tensors, whole);
-  check(info, tensors.front(), whole, port.is_input);
-  Tensor in_place = joined(tensors, whole);
-  if (!in_place && model_->policy() == ZeroCopy::kRequire) {
-    throw Error(Code::kFailedPrecondition, "batched tensors for '" + info.label +
-                                               "' would be copied into one, which the zero-copy policy 'require' "
-                                               "forbids: lay the batch out in one tensor");
+  check_items(info, items, whole);
+  return whole;
+}
+
+Tensor joined(const std::vector<Tensor>& items, const Shape& shape) {
+  std::size_t at = items.front().offset();
+  for (const Tensor& item : items) {
+    if (item.memory() != items.front().memory() || item.view() != items.front().view() || item.offset() != at)
+      return Tensor();
+    at += item.size_bytes();
   }
-  use_tensor(port.index);
-  Slot& slot = this->slot(port);
-  if (in_place) {
-    settle(port, slot, in_place, true);
-  } else {
-    DevicePlan& now = plan();
-    settle(port, slot, now.variant->impl->allocate_input(now.variant->first_input[port.index], whole), false);
+  const Tensor& first = items.front();
+  return Tensor(TensorInfo{first.element_type(), shape, {}}, first.memory(), first.offset(), first.lease(),
+                first.view());
+}
+
+void copy_items(const std::vector<Tensor>& items, const Tensor& whole, Ledger& ledger) {
+  auto* to = static_cast<std::byte*>(whole.data());
+  for (const Tensor& item : items) {
+    std::memcpy(to, item.data(), item.size_bytes());
+    to += item.size_bytes();
+    ledger.book_copied(copy_in_edge(), item.size_bytes());
   }
-  slot.batch = tensors;
-  slot.batch_in_place = static_cast<bool>(in_place);
-  if (slot.lease) slot.lease->detach();
-  needs_prepare_ = true;
+  ledger.book_map(copy_in_edge(), false);
 }
 
 }  // namespace v1

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames as inputs: planes bound in place, another plan for another format.
-#include <tenon/core/host.hpp>
+// Planes in place, or packed where the device refuses that.
+#include <tenon/runtime/request/frames.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include <tenon/runtime/exception.hpp>
-#include <tenon/runtime/request/request.hpp>
+#include <tenon/runtime/request/tensor_way.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -23,62 +29,44 @@ Tensor as_picture(const Tensor& plane) {
 
 }  // namespace
 
-void RequestState::set_frame(std::size_t input, const Frame& frame) {
-  check_not_busy();
-  const PortInfo& info = model_->inputs()[input];
+void check_frame(const PortInfo& info, const Frame& frame) {
   if (frame.plane_count() == 0) {
     throw AssertFailure("Failed to set frame. The frame for input '" + info.label + "' is empty" +
                         (frame.batch().empty() ? "" : " or a batch, which no input takes"));
   }
-  Slot& slot = inputs_[input];
-  InputVariant::Key key = key_now();
-  if (key[input] != frame.info()) {
-    key[input] = frame.info();
-    use_variant_for(slot, key);
-  }
-  DevicePlan& now = plan();
-  const CompiledModelImpl& compiled = *now.variant->impl;
-  const std::size_t first = now.variant->first_input[input];
-  const std::size_t count = now.variant->input_count[input];
+}
+
+std::array<Tensor, 4> planes_for(const ModelState& model, const DeviceRequest& device, std::size_t input,
+                                 const Frame& frame, Ledger& ledger) {
+  const CompiledModelImpl& compiled = device.compiled();
+  const std::size_t first = device.variant->first_input[input];
+  const std::size_t count = device.variant->input_count[input];
   if (count != frame.plane_count()) {
     throw Error(Code::kInternal, "a frame of " + std::to_string(frame.plane_count()) +
                                      " planes meets an input stage of " + std::to_string(count));
   }
-  // Anything that can be refused comes before the first plane is bound.
-  std::array<Tensor, 4> bound;
+  std::array<Tensor, 4> planes;
   for (std::size_t i = 0; i < count; ++i) {
     Tensor plane = frame.plane(i);
     if (!plane.is_host_addressable()) {
-      plane = model_->shared().router.map(plane, compiled.memory_context(),
-                                          MapOptions{Access::kRead, model_->policy(), &ledger_});
+      plane = model.shared().router.map(plane, compiled.memory_context(),
+                                        MapOptions{Access::kRead, model.policy(), &ledger});
     }
-    bound[i] = as_picture(plane);
-    if (const auto refused = compiled.refuses_input(first + i, bound[i])) {
-      if (model_->policy() == ZeroCopy::kRequire) {
+    planes[i] = as_picture(plane);
+    if (const auto refused = compiled.refuses_input(first + i, planes[i])) {
+      if (model.policy() == ZeroCopy::kRequire) {
         const std::string_view remedy = frame.plane(i).memory()->context()->remedy();
         throw Error(Code::kFailedPrecondition,
-                    "plane " + std::to_string(i) + " of the frame for input '" + info.label +
+                    "plane " + std::to_string(i) + " of the frame for input '" + model.inputs()[input].label +
                         "' can't be read where it lies, which the zero-copy policy 'require' asks for: " +
                         refused->reason + (remedy.empty() ? "" : "; " + std::string(remedy)));
       }
-      Tensor packed = compiled.allocate_input(first + i, bound[i].shape());
-      copy_strided(packed.element_type(), packed.shape(), bound[i].data(), bound[i].byte_strides(), packed.data(),
-                   packed.byte_strides());
-      ledger_.book_map(copy_in_edge(), false);
-      ledger_.book_copied(copy_in_edge(), packed.size_bytes());
-      bound[i] = packed;
+      Tensor packed = compiled.allocate_input(first + i, planes[i].shape());
+      copy_and_book(planes[i], packed, copy_in_edge(), ledger);
+      planes[i] = std::move(packed);
     }
   }
-  for (std::size_t i = 0; i < count; ++i) now.impl->bind_input(first + i, bound[i]);
-  slot.planes = std::move(bound);
-  slot.plane_bytes = frame.size_bytes();
-  slot.tensor = Tensor();
-  slot.staging = Tensor();
-  slot.batch.clear();
-  if (slot.lease) slot.lease->detach();
-  slot.way = Way::kFrame;
-  slot.from_user = true;
-  needs_prepare_ = true;
+  return planes;
 }
 
 }  // namespace v1

@@ -86,6 +86,7 @@ class ModelState {
   const Ports& ports() const noexcept { return ports_; }
   const std::vector<PortInfo>& inputs() const noexcept { return inputs_; }
   const std::vector<PortInfo>& outputs() const noexcept { return outputs_; }
+  const PortInfo& info(PortRef port) const { return (port.is_input ? inputs_ : outputs_)[port.index]; }
   Device& device() const noexcept { return *device_; }
   ZeroCopy policy() const noexcept { return policy_; }
   const cache::Settings& cache_settings() const noexcept { return source_.cache; }

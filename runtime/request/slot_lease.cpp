@@ -49,7 +49,7 @@ bool SlotLease::reshape(Tensor& tensor, const Shape& shape) {
     return true;
   }
   if (const auto model = model_.lock()) {
-    const PortInfo& port = port_.is_input ? model->inputs()[port_.index] : model->outputs()[port_.index];
+    const PortInfo& port = model->info(port_);
     if (!port.fits(shape)) {
       throw AssertFailure("Could set new shape: " + to_string(shape) + " does not fit '" + port.label + "' of shape " +
                           port.shape.to_string() + " takes");

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// One input from several tensors, one per item of the batch.
+#pragma once
+
+#include <vector>
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/runtime/request/model_state.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// The shape that `items` make together. @param items  Two or more, each with a batch of 1.
+/// @errors kInvalidArgument, in OpenVINO's words: what they can't be together, or the input does not take.
+Shape batch_shape(const PortInfo& info, const std::vector<Tensor>& items);
+
+/// Items that are adjacent in one memory form a tensor already: that tensor, of `shape`; else an empty one.
+Tensor joined(const std::vector<Tensor>& items, const Shape& shape);
+
+/// Copies the items into `whole`, one after the other, and books it. @cost every byte of the input once.
+void copy_items(const std::vector<Tensor>& items, const Tensor& whole, Ledger& ledger);
+
+}  // namespace v1
+}  // namespace tenon

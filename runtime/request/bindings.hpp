@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of one request, by port, and what is done with them before and after each inference.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <tenon/core/frame.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/runtime/request/device_requests.hpp>
+#include <tenon/runtime/request/model_state.hpp>
+#include <tenon/runtime/request/slot_lease.hpp>
+#include <tenon/runtime/request/tensor_way.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// Connects the user's tensors and frames with the device's request. Setting the same tensors again, preparing and
+/// completing allocate nothing once all ports are bound.
+/// @thread one at a time, and not while an inference runs, except output().
+class Bindings {
+ public:
+  /// @param devices  Must outlive this object, as `ledger`.
+  Bindings(std::shared_ptr<ModelState> model, DeviceRequests& devices, Ledger& ledger);
+
+  /// @errors as InferRequest's functions of these names.
+  void set(PortRef port, const Tensor& tensor);
+  void set_batch(PortRef port, const std::vector<Tensor>& tensors);
+  void set_frame(std::size_t input, const Frame& frame);
+  /// The port's tensor, made if there is none. set_shape() on it changes the request.
+  Tensor get(PortRef port);
+
+  /// Before each inference: adopts new shapes, makes missing tensors, waits for producers on other devices unless the
+  /// device does, copies and maps what needs it at every inference.
+  void prepare();
+  /// After each inference: copies outputs that the device could not write in place.
+  void complete();
+  /// As Inference::output.
+  Tensor output(std::size_t index, const Shape& shape);
+  /// Lets go of all tensors.
+  void clear() noexcept;
+
+ private:
+  struct Slot {
+    Tensor tensor;
+    Tensor staging;
+    std::array<Tensor, 4> planes;
+    std::size_t plane_bytes = 0;
+    std::vector<Tensor> batch;    ///< One tensor per item, or none.
+    bool batch_in_place = false;  ///< The items are adjacent in one memory: nothing to copy.
+    Ref<SlotLease> lease;         ///< Created when get() first returns the tensor.
+    Way way = Way::kNone;
+    bool from_user = false;
+
+    /// The port has a tensor of the user's, or none whose shape may change: those lent before have no effect.
+    void detach() const {
+      if (lease) lease->detach();
+    }
+  };
+
+  Slot& slot(PortRef port) { return (port.is_input ? inputs_ : outputs_)[port.index]; }
+  /// Chooses the way and binds. If it throws, nothing has changed.
+  void settle(PortRef port, Slot& slot, const Tensor& tensor, bool from_user);
+  void allocate(PortRef port);
+  /// The frame formats that inputs take now; all empty without frames.
+  InputVariant::Key key_now();
+  bool takes_frames(std::size_t input);
+  /// Changes to a variant in which the input takes a tensor.
+  void use_tensor(std::size_t input);
+  /// Changes to the variant and binds all slots but this one, whose old tensor does not fit; it stays if the device's
+  /// request can't be made.
+  void use_variant_for(Slot& slot, const InputVariant::Key& key);
+  void bind_all();
+  /// The slot's tensor for the user, under a lease that reports set_shape() where that can matter.
+  Tensor lend(PortRef port, Slot& slot);
+  /// Adopts the shapes that set_shape() gave to lent tensors.
+  void follow_shapes();
+  void prepare_input(std::size_t index, bool host_waits);
+  /// Producers on other devices leave with the memory the point after which its bytes may be read.
+  void wait_for_producers(const Slot& slot);
+
+  std::shared_ptr<ModelState> model_;
+  DeviceRequests& devices_;
+  Ledger& ledger_;
+  std::vector<Slot> inputs_;
+  std::vector<Slot> outputs_;
+  /// Some slot needs work at every inference, or at the next one.
+  bool needs_prepare_ = true;
+  bool needs_complete_ = false;
+  /// Some lease has a tensor of a new shape.
+  std::shared_ptr<std::atomic<bool>> reshaped_ = std::make_shared<std::atomic<bool>>(false);
+};
+
+}  // namespace v1
+}  // namespace tenon

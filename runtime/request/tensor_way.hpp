@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a tensor gets to the device: in place, by a route, or packed.
+#pragma once
+
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/runtime/request/device_requests.hpp>
+#include <tenon/runtime/request/model_state.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// How the user's tensor relates to the device's.
+enum class Way : unsigned char {
+  kNone,     ///< Nothing bound yet.
+  kInPlace,  ///< The same memory.
+  kPacked,   ///< Copied to or from a tensor of the request's own at every inference.
+  kRouted,   ///< Mapped by the router at every inference, because the route copies.
+  kFrame,    ///< Planes, in place.
+};
+
+struct ChosenWay {
+  Way way = Way::kInPlace;
+  /// Of the port's type, mapped to the device's context if that is possible without a copy.
+  Tensor tensor;
+};
+
+/// "input" or "output", for messages.
+const char* side(bool is_input);
+
+/// The tensor with the port's type, which devices rely on: boolean and u8 have the same bytes.
+Tensor as_type(const Tensor& tensor, ElementType type);
+
+/// @param shape  The tensor's, or the whole port's if `tensor` is an item of its batch.
+/// @errors kInvalidArgument, in OpenVINO's words: empty, another type, or a shape that the port does not take.
+void check_tensor(const PortInfo& port, const Tensor& tensor, const Shape& shape, bool is_input);
+
+/// The cheapest way that the device, the router and the policy allow. Nothing is bound.
+/// @errors kFailedPrecondition with the reasons: no way, or only one that copies under ZeroCopy::kRequire.
+ChosenWay choose_way(const ModelState& model, const DeviceRequest& device, PortRef port, const Tensor& tensor,
+                     Ledger& ledger);
+
+/// Copies between tensors of one type and shape in host memory, and books it under `edge`.
+void copy_and_book(const Tensor& from, const Tensor& to, EdgeId edge, Ledger& ledger);
+
+}  // namespace v1
+}  // namespace tenon

@@ -13,7 +13,7 @@ namespace {
 
 class GenericNode final : public Node {
  public:
-  GenericNode(const Operation& operation, OutputVector inputs, Attributes attributes, std::string friendly_name)
+  GenericNode(const Operation& operation, OutputVector inputs, Attributes attributes, const std::string& friendly_name)
       : Node(operation, std::move(inputs), std::move(attributes), Deferred{}) {
     set_friendly_name(friendly_name);
     constructor_validate_and_infer_types();
@@ -29,7 +29,7 @@ std::shared_ptr<Node> Node::clone_with_new_inputs(const OutputVector& inputs) co
 }
 
 std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs, Attributes attributes,
-                                std::string friendly_name) {
+                                const std::string& friendly_name) {
   const Operation* operation = find_operation(type, version);
   const std::string subject = std::string(type) + (friendly_name.empty() ? "" : " node '" + friendly_name + "'");
   if (!operation) {

@@ -202,7 +202,7 @@ class TENON_API Input<const Node> {
 };
 
 TENON_API std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs,
-                                          Attributes attributes, std::string friendly_name);
+                                          Attributes attributes, const std::string& friendly_name);
 
 /// An operation in a model: a row of the operation table, attributes, and inputs. Types and shapes of its outputs are
 /// inferred on construction. A node owns the nodes it reads from, never its readers.
@@ -299,7 +299,8 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
  private:
   friend class Output<Node>;
   friend class Output<const Node>;
-  friend TENON_API std::shared_ptr<Node> make_node(std::string_view, unsigned, OutputVector, Attributes, std::string);
+  friend TENON_API std::shared_ptr<Node> make_node(std::string_view, unsigned, OutputVector, Attributes,
+                                                   const std::string&);
   /// Lists, so that removing one of many readers takes constant time, and changing an input's source needs no memory.
   using Readers = std::list<std::pair<Node*, std::size_t>>;
   struct Port {
@@ -346,7 +347,7 @@ class TENON_API Node : public std::enable_shared_from_this<Node> {
 /// @errors kNotFound: no such operation (the message names the versions that exist).
 ///         kInvalidArgument: inputs, attributes or shapes do not fit; names node, type, expected and found.
 TENON_API std::shared_ptr<Node> make_node(std::string_view type, unsigned version, OutputVector inputs,
-                                          Attributes attributes = {}, std::string friendly_name = {});
+                                          Attributes attributes = {}, const std::string& friendly_name = {});
 
 /// Whether the node's operation is T's, even if make_node made it generically.
 template <typename T, typename P>

@@ -86,7 +86,7 @@ class CpuDevice final : public Device {
                                                    ", INFERENCE_PRECISION_HINT asks for " + type.to_string() +
                                                    "; leave the hint out, or compile the model anew");
     }
-    return std::make_shared<CompiledModel>(read, configured(std::move(own)));
+    return std::make_shared<CompiledModel>(read, configured(own));
   }
 
   SupportedOpsMap query_model(const std::shared_ptr<const Model>& model, const AnyMap& properties) const override {

@@ -2,6 +2,7 @@
 // Video: decodes a file, stream or camera into frames; on request straight into Tenon's memory.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <exception>
 #include <iterator>

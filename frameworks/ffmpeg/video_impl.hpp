@@ -47,7 +47,7 @@ inline std::optional<std::uint64_t> Video::frame_count() const {
   if (const std::int64_t count = impl_->input.stream()->nb_frames; count > 0) return static_cast<std::uint64_t>(count);
   const auto length = duration();
   if (!length || impl_->fps <= 0) return std::nullopt;
-  return static_cast<std::uint64_t>(std::chrono::duration<double>(*length).count() * impl_->fps + 0.5);
+  return static_cast<std::uint64_t>(std::llround(std::chrono::duration<double>(*length).count() * impl_->fps));
 }
 
 inline std::string Video::path() const {

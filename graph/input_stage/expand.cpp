@@ -73,7 +73,7 @@ class Expansion {
   }
   /// Rows and columns [top, top + height), [left, left + width) of [1, samples, rows, columns].
   Output<Node> part(const Output<Node>& value, const PixelRect& r) {
-    const Shape shape = value.get_shape();
+    const Shape& shape = value.get_shape();
     if (r == PixelRect{0, 0, shape[3], shape[2]}) return value;
     return make("part", "StridedSlice", 1,
                 {value, list({0, 0, number(r.y), number(r.x)}),
@@ -82,7 +82,7 @@ class Expansion {
   }
   Output<Node> interpolated(const Output<Node>& value, std::size_t rows, std::size_t columns, const char* mode,
                             const char* coordinates, const char* nearest) {
-    const Shape shape = value.get_shape();
+    const Shape& shape = value.get_shape();
     const std::vector<float> scales{static_cast<float>(rows) / static_cast<float>(shape[2]),
                                     static_cast<float>(columns) / static_cast<float>(shape[3])};
     return make("resize", "Interpolate", 4,
@@ -122,7 +122,7 @@ class Expansion {
       const double unit = static_cast<double>(1 << (16 - spec_.layout.bits));
       value = make("high_bits", "Floor", 1, {binary("shift", "Multiply", value, channels({1 / unit}))});
     }
-    const Shape shape = plane.get_shape();
+    const Shape& shape = plane.get_shape();
     const std::size_t rows = shape[1], columns = shape[2] * shape[3] / c.step;
     if (c.step == 1)
       value = reshaped(value, {1, 1, number(rows), number(columns)});
@@ -161,7 +161,7 @@ class Expansion {
 
   Output<Node> resized(const Output<Node>& value) {
     const PixelRect& to = spec_.geometry.placed;
-    const Shape shape = value.get_shape();
+    const Shape& shape = value.get_shape();
     if (shape[2] == to.height && shape[3] == to.width) return flipped(value);
     // Nearest mode selects pixels by index: Interpolate might round a tie the other way.
     if (spec_.columns.low == spec_.columns.high && spec_.rows.low == spec_.rows.high)

@@ -74,7 +74,7 @@ void pixel(const InputStageSpec& spec, std::span<const PlaneView> planes, std::s
     else
       std::copy(samples, samples + 3, corner[i]);
   }
-  double blended[3];
+  double blended[3] = {};
   const double fx = spec.columns.weight[column], fy = spec.rows.weight[line];
   for (std::size_t k = 0; k < 3; ++k) {
     const double left = std::lerp(corner[0][k], corner[2][k], fy), right = std::lerp(corner[1][k], corner[3][k], fy);

@@ -2,6 +2,7 @@
 // Element-wise operations of two or three tensors, with broadcasting.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <tenon/graph/ops/internal/kernel.hpp>
@@ -96,20 +97,20 @@ struct PlainBinary {
   PlainBinary(const Node&, ElementType) {}
 };
 // Integers wrap, as in OpenVINO: computed unsigned, because signed overflow is undefined.
-#define TENON_WRAPPING(Name, op)                                                               \
-  struct Name : PlainBinary {                                                                  \
-    using PlainBinary::PlainBinary;                                                            \
-    template <typename T>                                                                      \
-    T operator()(T x, T y) const {                                                             \
-      if constexpr (std::is_floating_point_v<T>)                                               \
-        return x op y;                                                                         \
-      else                                                                                     \
-        return static_cast<T>(static_cast<std::uint64_t>(x) op static_cast<std::uint64_t>(y)); \
-    }                                                                                          \
-  };
-TENON_WRAPPING(Add, +)
-TENON_WRAPPING(Subtract, -)
-TENON_WRAPPING(Multiply, *)
+template <typename Operator>
+struct Wrapping : PlainBinary {
+  using PlainBinary::PlainBinary;
+  template <typename T>
+  T operator()(T x, T y) const {
+    if constexpr (std::is_floating_point_v<T>)
+      return Operator{}(x, y);
+    else
+      return static_cast<T>(Operator{}(static_cast<std::uint64_t>(x), static_cast<std::uint64_t>(y)));
+  }
+};
+using Add = Wrapping<std::plus<>>;
+using Subtract = Wrapping<std::minus<>>;
+using Multiply = Wrapping<std::multiplies<>>;
 #define TENON_BINARY_FUNCTION(Name, expression) \
   struct Name : PlainBinary {                   \
     using PlainBinary::PlainBinary;             \

@@ -152,8 +152,8 @@ Taps taps_at(const Axis& a, std::int64_t x) {
     const float ratio = static_cast<float>(a.in) / static_cast<float>(a.out), stretch = std::max(ratio, 1.0f);
     const float support = (a.mode == "bilinear_pillow" ? 1.0f : 2.0f) * stretch,
                 centre = (static_cast<float>(x) + 0.5f) * ratio;
-    const auto first = std::max<std::int64_t>(static_cast<std::int64_t>(centre - support + 0.5f), 0);
-    const auto last = std::min<std::int64_t>(static_cast<std::int64_t>(centre + support + 0.5f), a.in);
+    const auto first = std::max<std::int64_t>(std::llround(centre - support), 0);
+    const auto last = std::min<std::int64_t>(std::llround(centre + support), a.in);
     for (std::int64_t at = first; at < last; ++at) {
       const float distance = (static_cast<float>(at) - centre + 0.5f) / stretch;
       add(at, a.mode == "bilinear_pillow" ? std::max(0.0f, 1.0f - std::abs(distance)) : cubic_weight(distance, a.cube));

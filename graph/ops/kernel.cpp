@@ -251,10 +251,12 @@ void store_elements(ElementType type, const T* src, std::size_t count, void* dst
 }
 
 #define TENON_FOR_COMPUTE_TYPES(X) X(float) X(double) X(std::int64_t) X(std::uint64_t)
+// NOLINTBEGIN(bugprone-macro-parentheses): T is a type.
 #define TENON_INSTANTIATE(T)                                                                 \
   template void load_elements<T>(ElementType, const void*, std::ptrdiff_t, std::size_t, T*); \
   template void store_elements<T>(ElementType, const T*, std::size_t, void*);
 TENON_FOR_COMPUTE_TYPES(TENON_INSTANTIATE)
+// NOLINTEND(bugprone-macro-parentheses)
 #undef TENON_INSTANTIATE
 
 template <typename T>
@@ -284,6 +286,7 @@ std::vector<T> to_vector(const Tensor& tensor) {
 }
 #define TENON_INSTANTIATE(T) template std::vector<T> to_vector<T>(const Tensor&);
 TENON_FOR_COMPUTE_TYPES(TENON_INSTANTIATE)
+// NOLINTEND(bugprone-macro-parentheses)
 #undef TENON_INSTANTIATE
 
 template <typename T>
@@ -318,6 +321,7 @@ void Write<T>::commit() {
   template class Read<T>;    \
   template class Write<T>;
 TENON_FOR_COMPUTE_TYPES(TENON_INSTANTIATE)
+// NOLINTEND(bugprone-macro-parentheses)
 #undef TENON_INSTANTIATE
 
 std::size_t movable_size(const Tensor& tensor) {

@@ -171,7 +171,7 @@ void propagate_values(Node& node) {
   const bool exact = std::all_of(bounds.begin(), bounds.end(), [](const ValueBound& b) { return b.is_known(); });
   const PartialShape& shape = node.get_output_partial_shape(0);
   if (exact && shape.is_static() && element_count(shape.to_shape()) == bounds.size() &&
-      (bounds.size() > 0 || is_shape_of)) {
+      (!bounds.empty() || is_shape_of)) {
     std::vector<std::int64_t> values;
     for (const ValueBound& bound : bounds) values.push_back(bound.min);
     auto tensor = std::make_shared<Tensor>(node.get_output_element_type(0), shape.to_shape());

@@ -139,7 +139,8 @@ void evaluate_proposal(const Node& node, std::span<const Tensor> inputs, std::sp
   for (std::size_t n = 0; n < shape[0]; ++n) {
     std::vector<Scored> boxes;
     for (std::size_t at = 0; at < plane; ++at) {
-      float x = static_cast<float>(at % columns) * stride, top = static_cast<float>(at / columns) * stride;
+      const std::size_t row = at / columns;
+      float x = static_cast<float>(at % columns) * stride, top = static_cast<float>(row) * stride;
       if (is_tensorflow) std::swap(x, top);
       for (std::size_t a = 0; a < kinds; ++a) {
         const float* own = deltas.data() + (n * kinds + a) * 4 * plane + at;
@@ -444,14 +445,14 @@ void evaluate_extractor(const Node& node, std::span<const Tensor> inputs, std::s
     for (std::size_t c = 0; c < channels; ++c) {
       const float* plane = pyramid[at].data() + c * static_cast<std::size_t>(height * width);
       for (std::size_t p = 0; p < size * size; ++p) {
+        const std::size_t row = p / size, column = p % size;
         double sum = 0;
         for (std::int64_t i = 0; i < rows; ++i)
           for (std::int64_t j = 0; j < columns; ++j)
             sum += sample(
                 plane, height, width,
-                y0 + (static_cast<double>(p / size) + (static_cast<double>(i) + 0.5) / static_cast<double>(rows)) *
-                         bin_h,
-                x0 + (static_cast<double>(p % size) + (static_cast<double>(j) + 0.5) / static_cast<double>(columns)) *
+                y0 + (static_cast<double>(row) + (static_cast<double>(i) + 0.5) / static_cast<double>(rows)) * bin_h,
+                x0 + (static_cast<double>(column) + (static_cast<double>(j) + 0.5) / static_cast<double>(columns)) *
                          bin_w);
         y[(r * channels + c) * size * size + p] =
             rows * columns > 0 ? static_cast<float>(sum / static_cast<double>(rows * columns)) : 0;

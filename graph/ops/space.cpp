@@ -58,8 +58,10 @@ struct Blocks {
   }
   std::int64_t product() const {
     std::int64_t all = 1;
-    for (const std::int64_t extent : block)
-      if ((all *= extent) > (1 << 28)) fail("the blocks hold more than 2^28 elements");
+    for (const std::int64_t extent : block) {
+      all *= extent;
+      if (all > (1 << 28)) fail("the blocks hold more than 2^28 elements");
+    }
     return all;
   }
 };

@@ -139,7 +139,7 @@ bool same_neighbours(const Node& node, const PixelRect& crop, const Picture& p) 
 bool fold_resize(Picture& p, const Node& node) {
   const Attributes& a = node.get_attributes();
   if (p.resized || p.padded || p.channels == 4 || node.operation().opset < 4) return false;
-  const std::string mode = a.get_string("mode");
+  const std::string& mode = a.get_string("mode");
   const bool nearest = mode == "nearest";
   if (!nearest && mode != "linear" && mode != "linear_onnx") return false;
   if (a.get_string("coordinate_transformation_mode") != "half_pixel" || a.get_bool("antialias")) return false;

@@ -130,7 +130,8 @@ std::shared_ptr<CompiledModelImpl> Device::import_blob(const Tensor& blob, bool,
   std::istream stream(&buffer);
   return import_model(stream, properties);
 }
-void Device::set_host(std::weak_ptr<DeviceHost>) {}
+// Devices that keep it move it.
+void Device::set_host(std::weak_ptr<DeviceHost>) {}  // NOLINT(performance-unnecessary-value-param)
 std::shared_ptr<RemoteContextImpl> Device::create_context(const AnyMap&) {
   throw NotImplemented("create_context is not supported by " + name() + " plugin!");
 }

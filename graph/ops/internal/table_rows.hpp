@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
@@ -29,7 +30,7 @@ class OperationTable {
       return add(name, AttributeKind::kDouble, fallback);
     }
     Row& text(const char* name, std::optional<std::string> fallback = {}, std::vector<std::string> allowed = {}) {
-      add(name, AttributeKind::kString, fallback);
+      add(name, AttributeKind::kString, std::move(fallback));
       operation_.attributes.back().allowed = std::move(allowed);
       return *this;
     }
@@ -37,16 +38,16 @@ class OperationTable {
       return add(name, AttributeKind::kType, fallback);
     }
     Row& ints(const char* name, std::optional<std::vector<std::int64_t>> fallback = {}) {
-      return add(name, AttributeKind::kInts, fallback);
+      return add(name, AttributeKind::kInts, std::move(fallback));
     }
     Row& reals(const char* name, std::optional<std::vector<double>> fallback = {}) {
-      return add(name, AttributeKind::kDoubles, fallback);
+      return add(name, AttributeKind::kDoubles, std::move(fallback));
     }
     Row& texts(const char* name, std::optional<std::vector<std::string>> fallback = {}) {
-      return add(name, AttributeKind::kStrings, fallback);
+      return add(name, AttributeKind::kStrings, std::move(fallback));
     }
     Row& shape(const char* name, std::optional<PartialShape> fallback = {}) {
-      return add(name, AttributeKind::kShape, fallback);
+      return add(name, AttributeKind::kShape, std::move(fallback));
     }
     Row& expression(const char* text) { return operation_.expression = text, *this; }
 

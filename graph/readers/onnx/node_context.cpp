@@ -86,7 +86,7 @@ Ints NodeContext::get_ints(std::string_view attribute) const {
   return Ints(values.begin(), values.end());
 }
 Ints NodeContext::get_ints(std::string_view attribute, Ints fallback) const {
-  return has(attribute) ? get_ints(attribute) : fallback;
+  return has(attribute) ? get_ints(attribute) : std::move(fallback);
 }
 std::vector<double> NodeContext::get_floats(std::string_view attribute) const {
   if (!has(attribute)) return {};

@@ -19,19 +19,19 @@ OutputVector elu(const NodeContext& node) {
 }
 
 OutputVector softsign(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   return {div(x, add(scalar_like(x, 1), unary("Abs", x)))};
 }
 
 OutputVector leaky_relu(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   return {op("PRelu", 1, {x, reals(x.get_element_type(), {node.get_float("alpha", 0.01)})})};
 }
 
 // ONNX broadcasts the slope like any operand, the table's PRelu along channels: both agree only for a single
 // slope.
 OutputVector prelu(const NodeContext& node) {
-  const Out x = node.input(0), slope = node.input(1);
+  const Out &x = node.input(0), &slope = node.input(1);
   const Out zero = scalar_like(x, 0);
   const PartialShape& shape = slope.get_partial_shape();
   if (shape.is_static() && element_count(shape.to_shape()) == 1 && info(x.get_element_type()).is_real) {
@@ -41,7 +41,7 @@ OutputVector prelu(const NodeContext& node) {
 }
 
 OutputVector swish(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const double alpha = node.get_float("alpha", 1);
   return {alpha == 1 ? op("Swish", 4, {x}) : op("Swish", 4, {x, scalar_like(x, alpha)})};
 }
@@ -50,25 +50,25 @@ OutputVector swish(const NodeContext& node) {
 OutputVector swiglu(const NodeContext& node) { return {mul(swish(node)[0], node.input(1))}; }
 
 OutputVector selu(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   return {op("Selu", 1,
              {x, scalar_like(x, node.get_float("alpha", 1.67326319217681884765625)),
               scalar_like(x, node.get_float("gamma", 1.05070102214813232421875))})};
 }
 
 OutputVector hard_sigmoid(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   return {op("HardSigmoid", 1,
              {x, scalar_like(x, node.get_float("alpha", 0.2)), scalar_like(x, node.get_float("beta", 0.5))})};
 }
 
 OutputVector thresholded_relu(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   return {select(op("Greater", 1, {x, scalar_like(x, node.get_float("alpha", 1))}), x, scalar_like(x, 0))};
 }
 
 OutputVector celu(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const Out alpha = scalar_like(x, node.get_float("alpha", 1)), zero = scalar_like(x, 0);
   const Out curve = mul(alpha, sub(unary("Exp", div(x, alpha)), scalar_like(x, 1)));
   return {add(op("Maximum", 1, {zero, x}), op("Minimum", 1, {zero, curve}))};
@@ -80,7 +80,7 @@ OutputVector gelu(const NodeContext& node) {
 }
 
 OutputVector shrink(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const double bias = node.get_float("bias", 0), limit = node.get_float("lambd", 0.5);
   const Out low = op("Less", 1, {x, scalar_like(x, -limit)}), high = op("Greater", 1, {x, scalar_like(x, limit)});
   return {select(low, add(x, scalar_like(x, bias)), select(high, sub(x, scalar_like(x, bias)), scalar_like(x, 0)))};

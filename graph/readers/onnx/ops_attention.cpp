@@ -34,7 +34,7 @@ Out lengthened(const Out& mask, const Out& extent, double value) {
 }
 
 Out with_length(const NodeContext& node, std::size_t index, const Out& keys, double value) {
-  const Out mask = node.input(index);
+  const Out& mask = node.input(index);
   const Dimension have = mask.get_partial_shape()[static_cast<std::size_t>(node.rank(index)) - 1];
   const Dimension want = keys.get_partial_shape()[2];
   if (have.is_static() && want.is_static() && have == want) return mask;
@@ -111,7 +111,7 @@ Out written_into(const Out& cache, const Out& update, const Out& first, const Ou
 }
 
 OutputVector tensor_scatter(const NodeContext& node) {
-  const Out cache = node.input(0), update = node.input(1);
+  const Out &cache = node.input(0), &update = node.input(1);
   const std::int64_t axis = normalized_axis(node.get_int("axis", -2), node.rank(0));
   if (axis == 0) fail("axis 0 holds the batch and cannot be written along");
   const std::string mode = node.get_string("mode", "linear");
@@ -135,7 +135,7 @@ std::int64_t rotated_by(const Out& table) {
 }
 
 OutputVector rotary(const NodeContext& node, const Out& cosine, const Out& sine, const Out& positions) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   if (rank != 3 && rank != 4) fail("input 0 has rank " + std::to_string(rank) + ", expected 3 or 4");
   const std::int64_t rotated = rotated_by(cosine), asked = node.get_int("rotary_embedding_dim", 0);
@@ -256,7 +256,7 @@ OutputVector group_query_attention(const NodeContext& node) {
 void add_padding(const NodeContext& node, std::size_t index, ScoreMask& mask, const Out& queries, const Out& keys,
                  const Out& batch) {
   const std::int64_t rank = node.rank(index);
-  const Out given = node.input(index);
+  const Out& given = node.input(index);
   if (rank == 1) {
     const Dimension count = given.get_partial_shape()[0], sequences = batch.get_partial_shape()[0];
     if (count.is_static() && sequences.is_static() && count == sequences)

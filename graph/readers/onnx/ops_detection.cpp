@@ -49,7 +49,7 @@ OutputVector max_roi_pool(const NodeContext& node) {
 
 // Puts values back at the positions given by MaxPool's indices, with zeros elsewhere.
 OutputVector max_unpool(const NodeContext& node) {
-  const Out x = node.input(0), indices = node.input(1);
+  const Out &x = node.input(0), &indices = node.input(1);
   const Ints kernel = node.get_ints("kernel_shape");
   const Ints strides = node.get_ints("strides", Ints(kernel.size(), 1));
   const Ints pads = node.get_ints("pads", Ints(2 * kernel.size(), 0));

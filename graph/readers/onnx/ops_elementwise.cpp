@@ -76,7 +76,7 @@ OutputVector div_converter(const NodeContext& node) { return {div(node.input(0),
 
 // Integer powers of another type are computed in the base's type, as ONNX requires; real exponents keep their fraction.
 OutputVector pow_converter(const NodeContext& node) {
-  const Out base = node.input(0), exponent = node.input(1);
+  const Out &base = node.input(0), &exponent = node.input(1);
   const ElementType type = base.get_element_type(), other = exponent.get_element_type();
   if (type == other) return {op("Power", 1, {base, exponent})};
   if (!info(type).is_real && info(other).is_real)
@@ -164,7 +164,7 @@ OutputVector clip_converter(const NodeContext& node) {
 OutputVector identity_converter(const NodeContext& node) { return {node.input(0)}; }
 
 OutputVector binarizer(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   return {convert(op("Greater", 1, {x, scalar_like(x, node.get_float("threshold", 0))}), node.type(0))};
 }
 
@@ -177,7 +177,7 @@ OutputVector dropout_converter(const NodeContext& node) {
     if (!training || training->size() != 1 || (*training)[0] != 0)
       unimplemented("drops at random, since training_mode may be true: export the model for inference");
   }
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   if (!node.wants_output(1)) return {x};
   const ElementType mask_type = node.opset() < 10 ? node.type(0) : ElementType::kBool;
   return {x, broadcast_to(scalar(mask_type, 1), shape_of(x))};

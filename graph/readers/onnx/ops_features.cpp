@@ -137,7 +137,7 @@ Out determinant(const std::vector<std::vector<Out>>& cells, std::size_t row, con
 }
 
 OutputVector det(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   const PartialShape& shape = x.get_partial_shape();
   const Dimension size = rank < 2 ? Dimension(0) : shape[static_cast<std::size_t>(rank - 1)];

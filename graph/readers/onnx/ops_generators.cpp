@@ -39,7 +39,7 @@ OutputVector range_converter(const NodeContext& node) {
 }
 
 OutputVector eye_like(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const ElementType type = node.has("dtype") ? node.get_type("dtype") : node.type(0);
   const Out rows = unsqueeze(range(int_scalar(0), extent_of(x, 0), int_scalar(1), ElementType::kI64), {1});
   const Out columns = unsqueeze(range(int_scalar(0), extent_of(x, 1), int_scalar(1), ElementType::kI64), {0});

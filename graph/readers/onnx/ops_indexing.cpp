@@ -19,7 +19,7 @@ Out from_zero(const Out& indices, const Out& extent) {
 }
 
 OutputVector gather_elements(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t axis = normalized_axis(node.get_int("axis", 0), node.rank(0));
   return {op("GatherElements", 6, {x, from_zero(node.input(1), extent_of(x, axis))}, {{"axis", axis}})};
 }
@@ -48,7 +48,7 @@ std::string scatter_reduction(const NodeContext& node) {
 }
 
 OutputVector scatter_elements(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t axis = normalized_axis(node.get_int("axis", 0), node.rank(0));
   const Out indices = from_zero(node.input(1), extent_of(x, axis));
   return {op("ScatterElementsUpdate", 12, {x, indices, node.input(2), int_scalar(axis)},
@@ -56,7 +56,7 @@ OutputVector scatter_elements(const NodeContext& node) {
 }
 
 OutputVector scatter_nd(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const Out indices = from_zero(node.input(1), indexed_extents(x, node.input(1), 0));
   const std::string reduction = scatter_reduction(node);
   if (reduction == "none") return {op("ScatterNDUpdate", 3, {x, indices, node.input(2)})};
@@ -83,14 +83,14 @@ OutputVector one_hot(const NodeContext& node) {
   // Negative indices count from the end; indices out of range at either end stay out of range.
   const Out raw = convert(node.input(0), ElementType::kI64);
   const Out indices = select(op("Less", 1, {raw, int_scalar(0)}), add(raw, depth), raw);
-  const Out values = node.input(2);
+  const Out& values = node.input(2);
   const Out off = op("Gather", 8, {values, int_scalar(0), int_scalar(0)}, {{"batch_dims", 0}});
   const Out on = op("Gather", 8, {values, int_scalar(1), int_scalar(0)}, {{"batch_dims", 0}});
   return {op("OneHot", 1, {indices, depth, on, off}, {{"axis", node.get_int("axis", -1)}})};
 }
 
 OutputVector array_feature_extractor(const NodeContext& node) {
-  const Out x = node.input(0), chosen = reshape(node.input(1), Ints{-1});
+  const Out &x = node.input(0), chosen = reshape(node.input(1), Ints{-1});
   return {op("Gather", 8, {node.rank(0) == 1 ? unsqueeze(x, {0}) : x, chosen, int_scalar(-1)}, {{"batch_dims", 0}})};
 }
 

@@ -11,12 +11,12 @@ namespace {
 OutputVector mat_mul(const NodeContext& node) { return {matmul(node.input(0), node.input(1))}; }
 
 OutputVector gemm(const NodeContext& node) {
-  const Out a = node.input(0), b = node.input(1);
+  const Out &a = node.input(0), &b = node.input(1);
   Out product = matmul(a, b, node.get_int("transA", 0) != 0, node.get_int("transB", 0) != 0);
   const double alpha = node.get_float("alpha", 1), beta = node.get_float("beta", 1);
   if (alpha != 1) product = mul(product, scalar_like(product, alpha));
   if (!node.has_input(2) || beta == 0) return {product};
-  const Out c = node.input(2);
+  const Out& c = node.input(2);
   return {add(product, beta == 1 ? c : mul(c, scalar_like(c, beta)))};
 }
 

@@ -23,7 +23,7 @@ OutputVector gelu(const NodeContext& node) { return {gelu_of(node.input(0), "ERF
 OutputVector bias_gelu(const NodeContext& node) { return {gelu_of(biased(node, 0, 1), "ERF")}; }
 OutputVector fast_gelu(const NodeContext& node) { return {gelu_of(biased(node, 0, 1), "TANH")}; }
 OutputVector quick_gelu(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   return {op("Swish", 4, {x, scalar_like(x, node.get_float("alpha", 1.702))})};
 }
 
@@ -63,7 +63,7 @@ OutputVector embed_layer_normalization(const NodeContext& node) {
   const auto rows = [](const Out& table, const Out& ids) {
     return op("Gather", 8, {table, ids, int_scalar(0)}, {{"batch_dims", 0}});
   };
-  const Out ids = node.input(0);
+  const Out& ids = node.input(0);
   const Out places = node.has_input(8)
                          ? node.input(8)
                          : unsqueeze(range(int_scalar(0), extent_of(ids, 1), int_scalar(1), ElementType::kI64), {0});

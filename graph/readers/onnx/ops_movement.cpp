@@ -17,13 +17,13 @@ OutputVector reshape_converter(const NodeContext& node) {
 }
 
 OutputVector transpose_converter(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   if (node.has("perm")) return {transpose(x, node.get_ints("perm"))};
   return {op("Transpose", 1, {x, ints({})})};
 }
 
 OutputVector flatten(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   std::int64_t axis = node.get_int("axis", 1);
   if (axis < 0) axis += rank;
@@ -50,7 +50,7 @@ OutputVector concat_converter(const NodeContext& node) {
 }
 
 OutputVector split_converter(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t axis = node.get_int("axis", 0);
   if (node.has_input(1)) return ops("VariadicSplit", 1, {x, int_scalar(axis), node.input(1)});
   if (node.has("split")) return ops("VariadicSplit", 1, {x, int_scalar(axis), ints(node.get_ints("split"))});
@@ -71,7 +71,7 @@ OutputVector split_converter(const NodeContext& node) {
 }
 
 OutputVector slice_converter(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   if (node.opset() < 10) {
     const Ints starts = node.get_ints("starts");
     const Out steps = ints(Ints(starts.size(), 1));
@@ -79,7 +79,7 @@ OutputVector slice_converter(const NodeContext& node) {
       return {op("Slice", 8, {x, ints(starts), ints(node.get_ints("ends")), steps, ints(node.get_ints("axes"))})};
     return {op("Slice", 8, {x, ints(starts), ints(node.get_ints("ends")), steps})};
   }
-  const Out starts = node.input(1);
+  const Out& starts = node.input(1);
   Out steps;
   if (node.has_input(4))
     steps = node.input(4);
@@ -90,7 +90,7 @@ OutputVector slice_converter(const NodeContext& node) {
 }
 
 OutputVector pad_converter(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::string mode = node.get_string("mode", "constant");
   if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap")
     fail("mode \"" + mode + "\" is unknown");
@@ -164,7 +164,7 @@ OutputVector reverse_sequence(const NodeContext& node) {
 
 // A triangle: where row + k compares with the column.
 OutputVector trilu(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const bool upper = node.get_int("upper", 1) != 0;
   const Out k = node.has_input(1) ? convert(reshape(node.input(1), Ints{}), ElementType::kI64) : int_scalar(0);
   const Out rows = unsqueeze(range(int_scalar(0), extent_of(x, -2), int_scalar(1), ElementType::kI64), {1});
@@ -175,7 +175,7 @@ OutputVector trilu(const NodeContext& node) {
 
 // Crops or pads each axis around the centre.
 OutputVector center_crop_pad(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   Ints axes = node.get_ints("axes", {});
   if (!node.has("axes")) {

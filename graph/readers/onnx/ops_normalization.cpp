@@ -20,7 +20,7 @@ Out mean_variance(const Out& x, const Ints& axes, double epsilon, bool inside) {
 }
 
 OutputVector batch_normalization(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const double epsilon = node.get_float("epsilon", 1e-5);
   const bool training = node.get_int("training_mode", 0) != 0;
   if (!training) {
@@ -44,13 +44,13 @@ OutputVector batch_normalization(const NodeContext& node) {
 }
 
 OutputVector instance_normalization(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const Out normal = mean_variance(x, axes_from(2, node.rank(0)), node.get_float("epsilon", 1e-5), true);
   return {add(mul(normal, per_channel(node.input(1), x)), per_channel(node.input(2), x))};
 }
 
 OutputVector layer_normalization(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   const Ints axes = axes_from(normalized_axis(node.get_int("axis", -1), rank), rank);
   const double epsilon = node.get_float("epsilon", 1e-5);
@@ -65,7 +65,7 @@ OutputVector layer_normalization(const NodeContext& node) {
 
 // Normalises each group of channels together. Scale and bias are per group before 21, per channel since then.
 OutputVector group_normalization(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0), groups = node.get_int("num_groups");
   if (rank < 2 || groups < 1)
     fail("num_groups is " + std::to_string(groups) + " for an input of rank " + std::to_string(rank));
@@ -86,7 +86,7 @@ OutputVector mean_variance_normalization(const NodeContext& node) {
 }
 
 OutputVector lp_normalization(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t p = node.get_int("p", 2);
   if (p != 1 && p != 2) fail("p is " + std::to_string(p) + ", expected 1 or 2");
   const Out norm = reduce(p == 1 ? "ReduceL1" : "ReduceL2", x, ints({node.get_int("axis", -1)}), true);
@@ -103,7 +103,7 @@ OutputVector lrn(const NodeContext& node) {
 }
 
 OutputVector rms_normalization(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   const Ints axes = axes_from(normalized_axis(node.get_int("axis", -1), rank), rank);
   const Out mean = reduce("ReduceMean", mul(x, x), ints(axes), true);

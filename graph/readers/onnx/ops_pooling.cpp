@@ -77,7 +77,7 @@ OutputVector lp_pool(const NodeContext& node) {
   double size = 1;
   for (std::int64_t extent : kernel) size *= static_cast<double>(extent);
   const double p = static_cast<double>(node.get_int("p", 2));
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const Out powers = power(unary("Abs", x), p);
   const bool is_dilated =
       std::any_of(window.dilations.begin(), window.dilations.end(), [](std::int64_t d) { return d != 1; });

@@ -74,7 +74,7 @@ OutputVector quantize_linear(const NodeContext& node) {
 }
 
 OutputVector dequantize_linear(const NodeContext& node) {
-  const Out scale = node.input(1);
+  const Out& scale = node.input(1);
   const ElementType type = scale.get_element_type();
   const Out x = convert(node.input(0), type);
   Out centred = x;
@@ -84,7 +84,7 @@ OutputVector dequantize_linear(const NodeContext& node) {
 
 // Scale and zero point of u8 from the values' own range, extended to include 0.
 OutputVector dynamic_quantize_linear(const NodeContext& node) {
-  const Out x = node.input(0), zero = scalar_like(x, 0), steps = scalar_like(x, 255);
+  const Out &x = node.input(0), zero = scalar_like(x, 0), steps = scalar_like(x, 255);
   const Out low = op("Minimum", 1, {reduce("ReduceMin", x, all_axes(x), false), zero});
   const Out high = op("Maximum", 1, {reduce("ReduceMax", x, all_axes(x), false), zero});
   // If all values are 0 any scale works; ONNX Runtime uses 1.

@@ -123,7 +123,7 @@ OutputVector cum_sum(const NodeContext& node) {
 
 // Each element times those before it, by a triangle of factors: n * n numbers for an axis of n.
 OutputVector cum_prod(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   const bool exclusive = node.get_int("exclusive", 0) != 0, reverse = node.get_int("reverse", 0) != 0;
   if (const auto axes = node.known_ints(1)) normalized_axis(axes->empty() ? 0 : (*axes)[0], rank);

@@ -73,7 +73,7 @@ std::optional<ResizeForm> beyond_interpolate(const NodeContext& node, const std:
 }
 
 OutputVector resize(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   Attributes attributes{{"mode", interpolation(node.get_string("mode", "nearest"))},
                         {"nearest_mode", node.get_string("nearest_mode", "round_prefer_floor")},
@@ -121,7 +121,7 @@ OutputVector resize(const NodeContext& node) {
 }
 
 OutputVector upsample(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const Out scales = node.has_input(1) ? node.input(1) : reals(ElementType::kF32, node.get_floats("scales"));
   Ints axes;
   for (std::int64_t axis = 0; axis < node.rank(0); ++axis) axes.push_back(axis);
@@ -262,7 +262,7 @@ OutputVector grid_sample(const NodeContext& node) {
 
 // A regular grid of [-1, 1] transformed by theta: coordinates (x first) and 1, times its transpose.
 OutputVector affine_grid(const NodeContext& node) {
-  const Out theta = node.input(0), size = convert(node.input(1), ElementType::kI64);
+  const Out &theta = node.input(0), size = convert(node.input(1), ElementType::kI64);
   const ElementType type = theta.get_element_type();
   const PartialShape& shape = size.get_partial_shape();
   if (shape.rank() != Rank(1) || shape[0].is_dynamic()) unimplemented("size needs a known length");

@@ -53,7 +53,7 @@ OutputVector sequence_empty(const NodeContext&) { return {list_of({})}; }
 
 OutputVector sequence_insert(const NodeContext& node) {
   const Sequence& sequence = sequence_at(node, 0);
-  const Out x = node.input(1);
+  const Out& x = node.input(1);
   if (sequence.form() == Sequence::Form::kState) {
     if (node.has_input(2))
       unimplemented("puts an element into a loop's sequence at a position; only the end is written out");
@@ -130,7 +130,7 @@ OutputVector concat_from_sequence(const NodeContext& node) {
 }
 
 OutputVector split_to_sequence(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0), axis = normalized_axis(node.get_int("axis", 0), rank);
   const Dimension extent = x.get_partial_shape()[static_cast<std::size_t>(axis)];
   const auto check = [&](std::int64_t count) {

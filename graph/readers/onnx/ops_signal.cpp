@@ -94,7 +94,7 @@ Out along_computed_axis(const NodeContext& node, std::int64_t rank) {
 }
 
 OutputVector dft(const NodeContext& node) {
-  const Out x = node.input(0);
+  const Out& x = node.input(0);
   const std::int64_t rank = node.rank(0);
   if (rank < 2) fail("the input has rank " + std::to_string(rank) + ", expected at least 2");
   std::int64_t axis = node.get_int("axis", 1);

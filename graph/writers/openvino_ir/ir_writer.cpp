@@ -327,8 +327,8 @@ void write_net(pugi::xml_node net, const Model& model, WeightStore& weights) {
       const Output<Node> source = node->input_value(i);
       pugi::xml_node edge = edges.append_child("edge");
       edge.append_attribute("from-layer") = static_cast<unsigned long long>(ids.at(source.get_node()));
-      edge.append_attribute("from-port") =
-          static_cast<unsigned long long>(source.get_node()->get_input_size() + source.get_index());
+      const unsigned long long port = source.get_node()->get_input_size() + source.get_index();
+      edge.append_attribute("from-port") = port;
       edge.append_attribute("to-layer") = static_cast<unsigned long long>(to);
       edge.append_attribute("to-port") = static_cast<unsigned long long>(i);
     }

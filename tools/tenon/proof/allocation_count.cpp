@@ -108,11 +108,13 @@ AllocationCounts stop_counting_allocations() {
 #if TENON_COUNTS_ALLOCATIONS
 // glibc's own functions, by names that interposition leaves reachable.
 extern "C" {
+// NOLINTBEGIN(bugprone-reserved-identifier)
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
 void* __libc_realloc(void*, std::size_t);
 void* __libc_memalign(std::size_t, std::size_t);
 void __libc_free(void*);
+// NOLINTEND(bugprone-reserved-identifier)
 
 #define TENON_COUNT() \
   if (__builtin_expect(tenon::tool::counting_allocations(), 0)) tenon::tool::count_allocation()

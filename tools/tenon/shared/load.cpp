@@ -36,7 +36,7 @@ Load::Load(CompiledModel& compiled, std::uint64_t requests) : slots_(requests) {
       fill_with_noise(tensor, static_cast<unsigned>(i * 31 + input));
       slots_[i].request.set_input_tensor(input, tensor);
     }
-    slots_[i].request.set_callback([this, i](std::exception_ptr error) { done(i, error); });
+    slots_[i].request.set_callback([this, i](const std::exception_ptr& error) { done(i, error); });
   }
 }
 
@@ -80,7 +80,7 @@ void Load::start(Slot& slot) {
   if (--running_ == 0) idle_.notify_all();
 }
 
-void Load::done(std::size_t index, std::exception_ptr error) {
+void Load::done(std::size_t index, const std::exception_ptr& error) {
   Slot& slot = slots_[index];
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - slot.begin).count();
   {

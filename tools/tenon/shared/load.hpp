@@ -39,7 +39,7 @@ class Load {
     Clock::time_point begin;
   };
   void start(Slot& slot);
-  void done(std::size_t index, std::exception_ptr error);
+  void done(std::size_t index, const std::exception_ptr& error);
 
   std::vector<Slot> slots_;
   std::mutex mutex_;

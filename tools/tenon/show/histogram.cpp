@@ -3,6 +3,7 @@
 #include <tenon/tools/tenon/show/histogram.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/core.h>
 
@@ -13,7 +14,7 @@ namespace {
 std::string bar_of(double cells) {
   static constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   std::string bar;
-  const auto eighths = static_cast<std::size_t>(cells * 8 + 0.5);
+  const auto eighths = static_cast<std::size_t>(std::lround(cells * 8));
   for (std::size_t i = 0; i < eighths / 8; ++i) bar += "█";
   return bar + kEighths[eighths % 8];
 }

@@ -1,154 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// ScaledDotProductAttention as two batched products with the softmax between them, in place.
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
-#include <tuple>
+// Lowers attention to one step: see kernels/attention.hpp.
+#include <tenon/engine/lower/attention.hpp>
 
+#include <algorithm>
+#include <numeric>
+
+#include <tenon/engine/kernels/attention_tasks.hpp>
 #include <tenon/engine/kernels/broadcast.hpp>
-#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/attention_match.hpp>
+#include <tenon/engine/lower/precision.hpp>
+#include <tenon/engine/lower/strides.hpp>
 #include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
-using dnnl::algorithm;
-using dims = dnnl::memory::dims;
+using kernels::Attention;
 
-/// Prepends axes of 1 up to `rank`.
-Shape with_rank(Shape shape, std::size_t rank) {
-  while (shape.size() < rank) shape.insert(shape.begin(), 1);
-  return shape;
-}
+/// One operand: where it lies, and its strides along [batch..., positions, numbers] of the result's rank.
+struct Lying {
+  Place place;
+  ElementType type = ElementType::kF32;
+  std::vector<std::size_t> strides;
+};
 
-// A query whose every key is masked away has no greatest score, and the softmax of its row would be NaN. By definition it gets
-// zeros: note_blind() makes the row harmless and remembers it, clear_blind() zeroes its shares. A row that sees its
-// first key, as most do, costs one read.
-void note_blind(float* scores, std::uint8_t* blind, std::size_t rows, std::size_t keys) {
-  constexpr float kMasked = -std::numeric_limits<float>::infinity();
-  kernels::parallel(rows, rows * keys, [&](std::size_t begin, std::size_t end) {
-    for (std::size_t row = begin; row < end; ++row) {
-      float* const of = scores + row * keys;
-      blind[row] = std::all_of(of, of + keys, [](float score) { return score == kMasked; });
-      if (blind[row]) std::fill_n(of, keys, 0.f);
+/// As it lies, if its numbers lie side by side in a type that the kernel reads; else packed as it should.
+Lying lie(PlanBuilder& builder, const AttentionSide& side, std::size_t rank) {
+  Value& value = builder.value(side.value);
+  const Value::Variant variant = builder.real(value);
+  Lying lying;
+  const std::size_t own = value.shape.size();
+  const auto is_read = [&](const md& desc) {
+    if (desc.get_ndims() == 0) return false;
+    lying.type = element_type(desc);
+    if (!(lying.type == ElementType::kF32 || lying.type == ElementType::kBf16) || !strides_of(desc, own, lying.strides))
+      return false;
+    if (side.is_flipped) std::swap(lying.strides[own - 1], lying.strides[own - 2]);
+    return lying.strides.back() == 1 || value.shape[own - (side.is_flipped ? 2 : 1)] == 1;
+  };
+  if (is_read(variant.desc)) {
+    lying.place = variant.place;
+  } else {
+    Shape shape = value.shape;
+    if (side.is_flipped) std::swap(shape[own - 1], shape[own - 2]);
+    md packed = plain_desc(ElementType::kF32, shape);
+    if (side.is_flipped) {
+      std::vector<int> order(own);
+      std::iota(order.begin(), order.end(), 0);
+      std::swap(order[own - 1], order[own - 2]);
+      packed = packed.permute_axes(order);
     }
-  });
+    lying.place = builder.in_layout(value, packed);
+    is_read(packed);
+  }
+  // Axes of 1 are the same for all.
+  for (std::size_t i = 0; i + 2 < own; ++i)
+    if (value.shape[i] == 1) lying.strides[i] = 0;
+  lying.strides.insert(lying.strides.begin(), rank - own, 0);
+  return lying;
 }
-void clear_blind(std::byte* shares, const std::uint8_t* blind, std::size_t rows, std::size_t row_bytes) {
-  for (std::size_t row = 0; row < rows; ++row)
-    if (blind[row]) std::memset(shares + row * row_bytes, 0, row_bytes);
+
+/// Where the matrix of each item of the batch begins; of `repeated` neighbours along the last axis, at the same place.
+std::size_t begin_of(const Shape& made, std::size_t item, const std::vector<std::size_t>& strides,
+                     std::size_t repeated = 1) {
+  std::size_t at = 0;
+  for (std::size_t axis = made.size() - 2; axis-- > 0; item /= made[axis])
+    at += item % made[axis] / (axis + 3 == made.size() ? repeated : 1) * strides[axis];
+  return at;
 }
 
-bool lower_sdpa(PlanBuilder& builder, const Chain& chain) {
-  const auto& node = chain.anchor();
-  Value &q = builder.input(node, 0), &k = builder.input(node, 1), &v = builder.input(node, 2);
-  Value& made = builder.value(node->output(0));
-  const std::size_t rank = made.shape.size();
-  if (made.type != ElementType::kF32 || rank < 3 || rank > 5 || node->get_attributes().get_bool("causal", false))
-    return false;
-  for (const Value* side : {&q, &k, &v})
-    if (side->type != ElementType::kF32 || side->shape.size() != rank || element_count(side->shape) == 0) return false;
-  float scale = 1.f / std::sqrt(static_cast<float>(q.shape.back()));
-  if (node->get_input_size() > 4) {
-    const Tensor given = builder.constant_input(node, 4);
-    if (!given || given.element_type() != ElementType::kF32 || given.element_count() != 1) return false;
-    scale = *given.data<float>();
-  }
-  Shape score_shape = made.shape;
-  score_shape.back() = k.shape[rank - 2];
-  Value* mask = nullptr;
-  if (node->get_input_size() > 3) {
-    Value& given = builder.input(node, 3);
-    const bool none =
-        given.shape.empty() && given.constant && given.type == ElementType::kF32 && *given.constant.data<float>() == 0;
-    // A boolean mask, or a number where a matrix should be, is left to the reference.
-    if (!none && (given.type != ElementType::kF32 || given.shape.size() > rank || given.shape.empty())) return false;
-    if (!none) mask = &given;
-  }
-  // In the layout they have if it is of the type that is computed in; else packed in that type.
-  const ElementType type = builder.compute_type();
-  std::vector<int> swap(rank);
-  for (std::size_t i = 0; i < rank; ++i) swap[i] = static_cast<int>(i);
-  std::swap(swap[rank - 1], swap[rank - 2]);
-  const auto lying = [&](Value& value) {
-    const md desc = builder.native(value).desc;
-    return !value.constant && element_type(desc) == type ? desc : plain_desc(type, value.shape);
-  };
-  // Scores are f32 until they are probabilities: see result_type().
-  const md scores = plain_desc(ElementType::kF32, score_shape), shares = plain_desc(type, score_shape),
-           result = plain_desc(type, made.shape);
-  const md mask_desc = mask ? plain_desc(ElementType::kF32, with_rank(mask->shape, rank)) : md();
-
-  dnnl::primitive_attr first_attr, attr;
-  first_attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  dnnl::post_ops ops;
-  ops.append_eltwise(algorithm::eltwise_linear, scale, 0);
-  if (mask) ops.append_binary(algorithm::binary_add, mask_desc);
-  first_attr.set_post_ops(ops);
-  const auto products = [&](const md& queries, const md& keys, const md& values) {
-    return std::pair{dnnl::matmul::primitive_desc(builder.engine(), queries, keys.permute_axes(swap), md(), scores,
-                                                  first_attr, true),
-                     dnnl::matmul::primitive_desc(builder.engine(), shares, values, md(), result, attr, true)};
-  };
-  const auto is_fast = [](const auto& pair) {
-    return pair.first && pair.second && !is_slow(pair.first.impl_info_str()) && !is_slow(pair.second.impl_info_str());
-  };
-  md q_desc = lying(q), k_read = lying(k), v_desc = lying(v);
-  auto [first, second] = products(q_desc, k_read, v_desc);
-  if (!is_fast(std::pair{first, second})) {
-    q_desc = plain_desc(type, q.shape);
-    k_read = plain_desc(type, k.shape);
-    v_desc = plain_desc(type, v.shape);
-    std::tie(first, second) = products(q_desc, k_read, v_desc);
-    if (!is_fast(std::pair{first, second})) return false;
-  }
-  const md k_desc = k_read.permute_axes(swap);
-  const dnnl::softmax_forward::primitive_desc middle(builder.engine(), dnnl::prop_kind::forward_inference,
-                                                     algorithm::softmax_accurate, scores, shares,
-                                                     static_cast<int>(rank) - 1, attr, true);
-  if (!middle) return false;
-
-  const Place q_place = builder.in_layout(q, q_desc), k_place = builder.in_layout(k, k_read),
-              v_place = builder.in_layout(v, v_desc);
-  const Place mask_place = mask ? builder.plain(*mask) : Place{};
-  const Place score_place = builder.scratch(scores.get_size()),
-              share_place = scores == shares ? score_place : builder.scratch(shares.get_size());
-  auto& product = builder.add_primitive(node, dnnl::matmul(first), std::string(first.impl_info_str()) + "+scale");
-  builder.add_argument(product, DNNL_ARG_SRC, q_place, q_desc);
-  builder.add_argument(product, DNNL_ARG_WEIGHTS, k_place, k_desc);
-  if (mask) builder.add_argument(product, DNNL_ARG_ATTR_MULTIPLE_POST_OP(1) | DNNL_ARG_SRC_1, mask_place, mask_desc);
-  builder.add_argument(product, DNNL_ARG_DST, score_place, scores, true);
-  builder.add_scratchpad(product, first.scratchpad_desc());
-  const std::size_t keys = score_shape.back(), rows = element_count(score_shape) / keys;
-  const Place blind = mask ? builder.scratch(rows) : Place{};
-  if (mask)
-    builder.add_kernel(node, "rows that see nothing", {score_place}, {score_place, blind},
-                       [rows, keys](std::span<void* const> p) {
-                         note_blind(static_cast<float*>(p[1]), static_cast<std::uint8_t*>(p[2]), rows, keys);
-                       });
-  auto& softmax = builder.add_primitive(node, dnnl::softmax_forward(middle), middle.impl_info_str());
-  builder.add_argument(softmax, DNNL_ARG_SRC, score_place, scores);
-  builder.add_argument(softmax, DNNL_ARG_DST, share_place, shares, true);
-  builder.add_scratchpad(softmax, middle.scratchpad_desc());
-  if (mask)
-    builder.add_kernel(node, "zeros for rows that see nothing", {blind, share_place}, {share_place},
-                       [rows, row_bytes = keys * size_bytes(type)](std::span<void* const> p) {
-                         clear_blind(static_cast<std::byte*>(p[2]), static_cast<const std::uint8_t*>(p[0]), rows,
-                                     row_bytes);
-                       });
-  const Place to = builder.define(made, result);
-  auto& mix = builder.add_primitive(node, dnnl::matmul(second), second.impl_info_str());
-  builder.add_argument(mix, DNNL_ARG_SRC, share_place, shares);
-  builder.add_argument(mix, DNNL_ARG_WEIGHTS, v_place, v_desc);
-  builder.add_argument(mix, DNNL_ARG_DST, to, result, true);
-  builder.add_scratchpad(mix, second.scratchpad_desc());
-  return true;
+Shape extents(const AttentionSide& side) {
+  Shape shape = side.value.get_shape();
+  if (side.is_flipped) std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+  return shape;
 }
 
 }  // namespace
 
-void register_attention(LoweringTable& table) { table["ScaledDotProductAttention"] = {lower_sdpa, false}; }
+bool lower_attention(PlanBuilder& builder, const Chain& chain) {
+  const auto match = match_attention(builder, chain.last());
+  if (!match) return false;
+  Value& made = builder.value(chain.last()->output(0));
+  const std::size_t rank = made.shape.size();
+  const Lying q = lie(builder, match->q, rank), k = lie(builder, match->k, rank), v = lie(builder, match->v, rank);
+  Attention what;
+  what.queries = made.shape[rank - 2];
+  what.keys = extents(match->k)[extents(match->k).size() - 2];
+  what.depth = extents(match->q).back();
+  what.width = made.shape[rank - 1];
+  what.q_type = q.type;
+  what.k_type = k.type;
+  what.v_type = v.type;
+  what.q_row = q.strides[rank - 2];
+  what.k_row = k.strides[rank - 2];
+  what.v_row = v.strides[rank - 2];
+  what.scale = match->scale;
+  what.is_causal = match->is_causal;
+  what.mask = match->mask_kind;
+  what.masked = match->masked;
+  what.blind = match->blind;
+  std::vector<Place> from{q.place, k.place, v.place};
+  std::vector<std::size_t> mask_strides(rank, 0);
+  if (match->mask) {
+    Value& mask = builder.value(match->mask);
+    from.push_back(builder.plain(mask));
+    Shape scores = made.shape;
+    scores.back() = what.keys;
+    const auto strides = kernels::broadcast_strides(mask.shape, scores);
+    mask_strides.assign(strides.begin(), strides.end());
+    what.mask_row = mask_strides[rank - 2];
+    what.mask_column = mask_strides[rank - 1];
+  }
+  const bool has_scale = static_cast<bool>(match->scale_value);
+  if (has_scale) from.push_back(builder.plain(builder.value(match->scale_value)));
+  // In the order in which its reader wants it.
+  const ElementType type = result_type(builder, chain, builder.compute_type());
+  const md wanted = transposed_result(builder, chain.last(), type);
+  std::vector<std::size_t> strides;
+  const bool is_wanted = builder.options().fuse && wanted.get_ndims() && strides_of(wanted, rank, strides) &&
+                         (strides.back() == 1 || what.width == 1);
+  const md result = is_wanted ? wanted : plain_desc(type, made.shape);
+  if (!is_wanted) strides = packed_strides(made.shape);
+  what.out_type = type;
+  what.out_row = strides[rank - 2];
+  const std::size_t items = element_count(Shape(made.shape.begin(), made.shape.end() - 2));
+  for (std::size_t item = 0; item < items; ++item)
+    what.heads.push_back({begin_of(made.shape, item, q.strides),
+                          begin_of(made.shape, item, k.strides, match->k.repeated),
+                          begin_of(made.shape, item, v.strides, match->v.repeated), begin_of(made.shape, item, strides),
+                          begin_of(made.shape, item, mask_strides)});
+  const bool is_masked = what.mask != Attention::Mask::kNone;
+  const auto tasks = std::make_shared<const kernels::AttentionTasks>(
+      std::move(what), static_cast<std::size_t>(std::max(builder.options().threads, 1)));
+  const Place to = builder.define(made, result), scratch = builder.scratch(tasks->scratch_bytes());
+  const bool is_narrow = type != ElementType::kF32 || q.type != ElementType::kF32 || k.type != ElementType::kF32;
+  builder.add_kernel(chain.last(), is_narrow ? "attention:bf16" : "attention", from, {to, scratch},
+                     [tasks, is_masked, has_scale](std::span<void* const> p) {
+                       const std::size_t made_at = 3 + is_masked + has_scale;
+                       const float scale = has_scale ? *static_cast<const float*>(p[made_at - 1]) : 1;
+                       tasks->run(p[0], p[1], p[2], is_masked ? p[3] : nullptr, p[made_at], p[made_at + 1], scale);
+                     });
+  for (std::size_t i = 0; i + 1 < chain.nodes.size(); ++i) builder.note_optimized_out(chain.nodes[i]);
+  return true;
+}
+
+void register_attention(LoweringTable& table) { table["ScaledDotProductAttention"] = {lower_attention, false}; }
 
 }  // namespace tenon::inline v1::engine

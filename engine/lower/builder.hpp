@@ -46,9 +46,10 @@ struct PartRequest {
   std::size_t step;  ///< Index of the step that copies.
 };
 
-/// The nodes that an anchor computes in one step: itself and the element-wise nodes after it.
+/// Nodes that are computed in one step: an anchor and the element-wise nodes after it, or those of attention.
 struct Chain {
-  std::vector<std::shared_ptr<Node>> nodes;  ///< nodes[0] is the anchor.
+  std::vector<std::shared_ptr<Node>> nodes;  ///< nodes[0] is the anchor; each stands behind those that it reads.
+  bool is_attention = false;
   const std::shared_ptr<Node>& anchor() const { return nodes.front(); }
   const std::shared_ptr<Node>& last() const { return nodes.back(); }
 };
@@ -153,6 +154,10 @@ class PlanBuilder {
   /// Whether a convolution, matrix product or attention reads the node's value, directly or through other operations.
   bool is_before_product(const Node* node) const { return before_products_.count(node) > 0; }
 
+  /// Whether a step for attention computes the node along with others, and so takes what it reads with any strides.
+  bool is_of_attention(const Node* node) const { return of_attention_.count(node) > 0; }
+  void note_attention(const Node* node) { of_attention_.insert(node); }
+
   // -- For the walk over the model.
 
   /// A value for each output of these nodes; lowering functions may use no others.
@@ -184,7 +189,7 @@ class PlanBuilder {
 
   PlanImpl& plan_;
   std::unordered_map<const Node*, ValueId> ids_;  ///< The node's first output; the others follow.
-  std::unordered_set<const Node*> before_products_;
+  std::unordered_set<const Node*> before_products_, of_attention_;
   std::vector<Value> values_;
   std::vector<std::pair<std::shared_ptr<const Node>, std::size_t>> outputs_;  // of each value
   Tenancy tenancy_;

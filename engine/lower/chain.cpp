@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains of element-wise nodes, and the activations among them.
+#include <algorithm>
 #include <cmath>
 
+#include <tenon/engine/lower/attention_match.hpp>
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/quantization.hpp>
 #include <tenon/engine/lower/table.hpp>
@@ -164,6 +166,7 @@ std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node) {
 
 ChainFinder::ChainFinder(PlanBuilder& builder, const NodeVector& order) {
   if (!builder.options().fuse || builder.options().reference_only) return;
+  find_attention(builder, order);
   for (const auto& node : order) {
     const auto found = lowering_table().find(node->get_type_name());
     if (found == lowering_table().end() || !found->second.is_anchor || by_node_.count(node.get())) continue;
@@ -180,6 +183,23 @@ ChainFinder::ChainFinder(PlanBuilder& builder, const NodeVector& order) {
       chain->nodes.pop_back();
     if (chain->nodes.size() < 2) continue;
     for (const auto& member : chain->nodes) by_node_[member.get()] = chain.get();
+    chains_.push_back(std::move(chain));
+  }
+}
+
+void ChainFinder::find_attention(PlanBuilder& builder, const NodeVector& order) {
+  for (const auto& node : order) {
+    const auto match = match_attention(builder, node);
+    if (!match || match->nodes.size() < 2 || !is_faster_whole(builder, *match)) continue;
+    const auto is_taken = [&](const auto& member) { return by_node_.count(member.get()) > 0; };
+    if (std::any_of(match->nodes.begin(), match->nodes.end(), is_taken)) continue;
+    auto chain = std::make_unique<Chain>();
+    chain->nodes = match->nodes;
+    chain->is_attention = true;
+    for (const auto& member : chain->nodes) {
+      by_node_[member.get()] = chain.get();
+      builder.note_attention(member.get());
+    }
     chains_.push_back(std::move(chain));
   }
 }

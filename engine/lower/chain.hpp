@@ -30,6 +30,7 @@ class ChainFinder {
   const Chain* chain_of(const std::shared_ptr<Node>& node) const;
 
  private:
+  void find_attention(PlanBuilder& builder, const NodeVector& order);
   std::vector<std::unique_ptr<Chain>> chains_;
   std::unordered_map<const Node*, const Chain*> by_node_;
 };

@@ -5,22 +5,12 @@
 #include <cmath>
 
 #include <tenon/engine/kernels/few_rows.hpp>
+#include <tenon/engine/lower/strides.hpp>
 
 namespace tenon::inline v1::engine {
 namespace {
 
 constexpr std::size_t kMostRows = 4;
-
-/// Strides in elements of the variant that costs nothing, if it is f32 without blocks.
-bool strides_of(const Value::Variant& variant, std::size_t rank, std::vector<std::size_t>& strides) {
-  const md& desc = variant.desc;
-  if (desc.get_ndims() != static_cast<int>(rank) || element_type(desc) != ElementType::kF32 ||
-      desc.get_format_kind() != dnnl::memory::format_kind::blocked || desc.get_inner_nblks() != 0)
-    return false;
-  const auto found = desc.get_strides();
-  strides.assign(found.begin(), found.end());
-  return true;
-}
 
 /// Where each matrix of a batch begins in an operand of `shape`, which may be broadcast.
 std::vector<std::size_t> begins(const Shape& batch, const Shape& shape, const std::vector<std::size_t>& strides) {
@@ -35,13 +25,6 @@ std::vector<std::size_t> begins(const Shape& batch, const Shape& shape, const st
     }
   }
   return all;
-}
-
-std::vector<std::size_t> packed_strides(const Shape& shape) {
-  std::vector<std::size_t> strides(shape.size());
-  std::size_t step = 1;
-  for (std::size_t i = shape.size(); i-- > 0; step *= shape[i]) strides[i] = step;
-  return strides;
 }
 
 /// Factors, then at most one sum. @return false for any other tail.
@@ -81,7 +64,8 @@ bool lower_few_rows(PlanBuilder& builder, const Chain& chain) {
   const auto& variant = builder.native(right);
   std::vector<std::size_t> strides;
   const std::size_t inner = right.shape.size() - 1;
-  if (!strides_of(variant, right.shape.size(), strides)) return false;
+  if (element_type(variant.desc) != ElementType::kF32 || !strides_of(variant.desc, right.shape.size(), strides))
+    return false;
   const bool is_flipped = node->get_attributes().get_bool("transpose_b", false);
   const std::size_t along_depth = strides[is_flipped ? inner : inner - 1],
                     along_columns = strides[is_flipped ? inner - 1 : inner];

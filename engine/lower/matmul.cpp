@@ -7,6 +7,7 @@
 #include <tenon/engine/lower/few_rows.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/lower/quantization.hpp>
+#include <tenon/engine/lower/strides.hpp>
 #include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
@@ -103,23 +104,6 @@ md natural_desc(PlanBuilder& builder, Value& value, bool transpose, const Side& 
   return variant.desc.permute_axes(swap);
 }
 
-/// The layout in which the result's only reader, a transposition, wants it, so that it moves nothing; undefined if
-/// there is none.
-md transposed_result(PlanBuilder& builder, const Chain& chain, ElementType type) {
-  if (chain.nodes.size() != 1) return {};
-  const auto readers = chain.last()->get_output_target_inputs(0);
-  if (readers.size() != 1) return {};
-  const auto reader = readers.begin()->get_node()->shared_from_this();
-  std::vector<std::int64_t> order;
-  if (std::string_view(reader->get_type_name()) != "Transpose" || !builder.constant_ints(reader, 1, order)) return {};
-  const Shape shape = reader->get_output_shape(0);
-  if (order.size() != shape.size()) return {};
-  std::vector<int> axes;
-  for (auto axis : order)
-    axes.push_back(static_cast<int>(axis < 0 ? axis + static_cast<std::int64_t>(shape.size()) : axis));
-  return plain_desc(type, shape).permute_axes(axes);
-}
-
 /// Layouts to try for a batched product, best first; packed ones are the last.
 std::vector<Layouts> layouts_of(PlanBuilder& builder, const Chain& chain, const Product& product, ElementType type,
                                 ElementType made_type) {
@@ -129,7 +113,7 @@ std::vector<Layouts> layouts_of(PlanBuilder& builder, const Chain& chain, const 
   const Layouts lie{natural_desc(builder, builder.input(node, 0), product.transpose_a, product.a, type),
                     natural_desc(builder, builder.input(node, 1), product.transpose_b, product.b, type), packed.result};
   std::vector<Layouts> choices;
-  const md transposed = transposed_result(builder, chain, made_type);
+  const md transposed = chain.nodes.size() == 1 ? transposed_result(builder, node, made_type) : md();
   if (transposed.get_ndims() && transposed.get_dims() == product.out)
     choices.push_back({lie.left, lie.right, transposed});
   choices.push_back(lie);

@@ -51,11 +51,12 @@ bool lower_view(PlanBuilder& builder, const Chain& chain) {
 
 // -- Transpose
 
-/// Whether all readers are matrix products, which take their operands with any strides: see lower_matmul.
-bool only_products_read(const std::shared_ptr<Node>& node) {
+/// Whether all readers are matrix products or attention, which take their operands with any strides.
+bool only_products_read(const PlanBuilder& builder, const std::shared_ptr<Node>& node) {
   const auto readers = node->get_output_target_inputs(0);
-  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [](const auto& reader) {
-    return std::string_view(reader.get_node()->get_type_name()) == "MatMul";
+  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](const auto& reader) {
+    return is_op(reader.get_node(), "MatMul") || is_op(reader.get_node(), "ScaledDotProductAttention") ||
+           builder.is_of_attention(reader.get_node());
   });
 }
 
@@ -86,7 +87,7 @@ bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
     for (std::size_t i = 0; i < rank; ++i) permutation[normalized(order[i], rank)] = static_cast<int>(i);
     const md permuted = from_desc.permute_axes(permutation);
     const bool in_order = is_packed(permuted, made.shape);
-    if (in_order || (builder.options().fuse && made.type == ElementType::kF32 && only_products_read(node))) {
+    if (in_order || (builder.options().fuse && made.type == ElementType::kF32 && only_products_read(builder, node))) {
       builder.define_view(made, in_order ? to_desc : permuted, builder.native(source).place);
       builder.note_optimized_out(node);
       return true;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
+#include <tenon/engine/lower/attention.hpp>
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/growth.hpp>
 #include <tenon/engine/lower/parts.hpp>
@@ -173,9 +174,10 @@ void Walk::use_inputs(const std::shared_ptr<Node>& node, int change) {
 void Walk::lower_chain(const Chain& chain) {
   if (chain.nodes.size() > 1) {
     for (const auto& node : chain.nodes) use_inputs(node, -1);
-    const auto& entry = lowering_table().at(chain.anchor()->get_type_name());
     begin_anchor(chain.anchor());
-    if (entry.lower(builder_, chain)) return;
+    const LowerFunction lower =
+        chain.is_attention ? lower_attention : lowering_table().at(chain.anchor()->get_type_name()).lower;
+    if (lower(builder_, chain)) return;
     for (const auto& node : chain.nodes) use_inputs(node, +1);
   }
   for (const auto& node : chain.nodes) {
@@ -253,7 +255,12 @@ void Walk::run(const TimeLimit& time) {
   }
   builder_.add_variables();
   const ChainFinder chains(builder_, order_);
-  std::set<const Chain*> folded;                             // Only partly known: the rest is lowered node by node.
+  std::set<const Chain*> folded;               // Only partly known: the rest is lowered node by node.
+  std::map<const Chain*, NodeVector> waiting;  // For the last node of their chain.
+  const auto give_up = [&](const Chain* given_up) {
+    if (!given_up || !folded.insert(given_up).second) return;
+    for (const auto& node : waiting[given_up]) lower_chain({{node}});
+  };
   std::map<std::string, std::shared_ptr<Node>> assignments;  // Only the last assignment of a variable counts.
   for (const auto& node : order_) {
     if (is_port_or_constant(*node)) continue;
@@ -271,7 +278,7 @@ void Walk::run(const TimeLimit& time) {
         lower_reorder_rows(builder_, node, *grown->second);
       else
         lower_append(builder_, node, *grown->second);
-      if (chain) folded.insert(chain);
+      give_up(chain);
       continue;
     }
     bool known = node->get_output_size() > 0;
@@ -281,12 +288,15 @@ void Walk::run(const TimeLimit& time) {
       use_inputs(node, -1);
       drop_folded(builder_, node);
       builder_.note_optimized_out(node);
-      if (chain) folded.insert(chain);
+      give_up(chain);
       continue;
     }
     const Chain alone{{node}};
     const Chain& whole = chain && !folded.count(chain) ? *chain : alone;
-    if (whole.last() != node) continue;
+    if (whole.last() != node) {
+      waiting[chain].push_back(node);
+      continue;
+    }
     lower_chain(whole);
     for (const auto& lowered : whole.nodes) drop_folded(builder_, lowered);
   }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernels of attention share. Included once per instruction set, inside the including file's HWY_NAMESPACE.
+// No include guard: Highway's own decides when to read it again.
+#if defined(TENON_ATTENTION_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENON_ATTENTION_INL
+#undef TENON_ATTENTION_INL
+#else
+#define TENON_ATTENTION_INL
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+#include <hwy/highway.h>
+
+#include <tenon/engine/kernels/bf16.hpp>
+
+#include <tenon/engine/kernels/bf16-inl.hpp>
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+/// exp(x) for x <= 0; 0 below -87, NaN of NaN. Off by 2e-7 of it at most.
+HWY_INLINE V ExpOfNegative(V x) {
+  const D d;
+  const hn::RebindToUnsigned<D> du;
+  // The sum's lowest bits are x / ln 2 rounded to an integer.
+  const V magic = hn::Set(d, 12582912.f), shifted = hn::MulAdd(x, hn::Set(d, 1.44269504088896f), magic);
+  const V rounded = hn::Sub(shifted, magic);
+  V r = hn::NegMulAdd(rounded, hn::Set(d, 0.693145751953125f), x);
+  r = hn::NegMulAdd(rounded, hn::Set(d, 1.42860682030941723e-6f), r);
+  V y = hn::MulAdd(r, hn::Set(d, 1.f / 720), hn::Set(d, 1.f / 120));
+  y = hn::MulAdd(r, y, hn::Set(d, 1.f / 24));
+  y = hn::MulAdd(r, y, hn::Set(d, 1.f / 6));
+  y = hn::MulAdd(r, y, hn::Set(d, 0.5f));
+  y = hn::MulAdd(r, y, hn::Set(d, 1.f));
+  y = hn::MulAdd(r, y, hn::Set(d, 1.f));
+  const auto bits = hn::Add(hn::BitCast(du, y), hn::ShiftLeft<23>(hn::BitCast(du, shifted)));
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.f)), hn::BitCast(d, bits));
+}
+
+/// Row of `count` numbers as f32, multiplied by `scale`.
+HWY_INLINE void LoadRow(ElementType type, const std::byte* from, std::size_t count, float scale, float* to) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  const V factor = hn::Set(d, scale);
+  std::size_t i = 0;
+  if (type == ElementType::kBf16) {
+    const auto* x = reinterpret_cast<const std::uint16_t*>(from);
+    for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(LoadBf16(d, x + i), factor), d, to + i);
+    for (; i < count; ++i) {
+      Bf16 one;
+      one.bits = x[i];
+      to[i] = one.to_float() * scale;
+    }
+  } else {
+    const auto* x = reinterpret_cast<const float*>(from);
+    for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, x + i), factor), d, to + i);
+    for (; i < count; ++i) to[i] = x[i] * scale;
+  }
+}
+
+HWY_INLINE void StoreRow(ElementType type, const float* from, std::size_t count, float scale, std::byte* to) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  const V factor = hn::Set(d, scale);
+  std::size_t i = 0;
+  if (type == ElementType::kBf16) {
+    auto* y = reinterpret_cast<std::uint16_t*>(to);
+    for (; i + lanes <= count; i += lanes) StoreBf16(hn::Mul(hn::LoadU(d, from + i), factor), d, y + i);
+    for (; i < count; ++i) y[i] = Bf16(from[i] * scale).bits;
+  } else {
+    auto* y = reinterpret_cast<float*>(to);
+    for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + i), factor), d, y + i);
+    for (; i < count; ++i) y[i] = from[i] * scale;
+  }
+}
+
+/// to[column * step + row] = from(row)[column]; the rows are whole fours, unless vectors have one lane.
+template <class Rows>
+HWY_INLINE void Transpose(const Rows& from, std::size_t rows, std::size_t columns, float* to, std::size_t step) {
+#if HWY_TARGET == HWY_SCALAR
+  for (std::size_t row = 0; row < rows; ++row)
+    for (std::size_t column = 0; column < columns; ++column) to[column * step + row] = from(row)[column];
+#else
+  const D d;
+  const hn::FixedTag<float, 4> four;
+  const std::size_t lanes = hn::Lanes(d), whole = columns - columns % lanes;
+  HWY_ALIGN float block[4 * HWY_MAX_BYTES / sizeof(float)];
+  for (std::size_t row = 0; row < rows; row += 4) {
+    const float *a = from(row), *b = from(row + 1), *c = from(row + 2), *e = from(row + 3);
+    for (std::size_t column = 0; column < whole; column += lanes) {
+      const V v0 = hn::LoadU(d, a + column), v1 = hn::LoadU(d, b + column), v2 = hn::LoadU(d, c + column),
+              v3 = hn::LoadU(d, e + column);
+      const V t0 = hn::InterleaveLower(d, v0, v2), t1 = hn::InterleaveLower(d, v1, v3),
+              t2 = hn::InterleaveUpper(d, v0, v2), t3 = hn::InterleaveUpper(d, v1, v3);
+      hn::Store(hn::InterleaveLower(d, t0, t1), d, block);
+      hn::Store(hn::InterleaveUpper(d, t0, t1), d, block + lanes);
+      hn::Store(hn::InterleaveLower(d, t2, t3), d, block + 2 * lanes);
+      hn::Store(hn::InterleaveUpper(d, t2, t3), d, block + 3 * lanes);
+      for (std::size_t i = 0; i < lanes; ++i)
+        hn::StoreU(hn::Load(four, block + i % 4 * lanes + i / 4 * 4), four, to + (column + i) * step + row);
+    }
+    for (std::size_t column = whole; column < columns; ++column) {
+      float* const at = to + column * step + row;
+      at[0] = a[column];
+      at[1] = b[column];
+      at[2] = c[column];
+      at[3] = e[column];
+    }
+  }
+#endif
+}
+
+}  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of a tile of queries. Vectors hold one number of several queries, so that the softmax needs no sums across
+// a vector, and keys and values are read as they lie, one number for a whole tile at a time.
+#include <tenon/engine/kernels/attention_rows.hpp>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/engine/kernels/attention_tile.cpp"
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <tenon/engine/kernels/attention-inl.hpp>
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+constexpr std::size_t kKeys = 64;  // Per tile: scores and weights stay in the first-level cache.
+// Sums that are kept in registers, of which there are 32 or 16.
+constexpr std::size_t kBlock = HWY_MAX_BYTES >= 64 ? 8 : 4;
+constexpr std::size_t kVectors = 3;
+
+std::size_t TileVector() { return hn::Lanes(D()); }
+std::size_t TileRows() { return hn::Lanes(D()) * kVectors; }
+
+/// c[i][:] = factor * c[i][:] + sum over k of a[i * a_row + k * a_step] * b[k][:], for kRows of i. Rows of b and c are kVecs vectors.
+template <std::size_t kRows, std::size_t kVecs>
+HWY_INLINE void Block(const float* HWY_RESTRICT a, std::size_t a_row, std::size_t a_step, const float* HWY_RESTRICT b,
+                      std::size_t depth, const float* factor, float* HWY_RESTRICT c) {
+  const D d;
+  const std::size_t lanes = hn::Lanes(d);
+  V sums[kRows][kVecs];
+  for (std::size_t i = 0; i < kRows; ++i)
+    for (std::size_t j = 0; j < kVecs; ++j)
+      sums[i][j] =
+          factor ? hn::Mul(hn::Load(d, c + (i * kVecs + j) * lanes), hn::Load(d, factor + j * lanes)) : hn::Zero(d);
+  for (std::size_t k = 0; k < depth; ++k, a += a_step, b += kVecs * lanes) {
+    V right[kVecs];
+    for (std::size_t j = 0; j < kVecs; ++j) right[j] = hn::Load(d, b + j * lanes);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      const V left = hn::Set(d, a[i * a_row]);
+      for (std::size_t j = 0; j < kVecs; ++j) sums[i][j] = hn::MulAdd(left, right[j], sums[i][j]);
+    }
+  }
+  for (std::size_t i = 0; i < kRows; ++i)
+    for (std::size_t j = 0; j < kVecs; ++j) hn::Store(sums[i][j], d, c + (i * kVecs + j) * lanes);
+}
+
+template <std::size_t kVecs>
+void Product(const float* a, std::size_t rows, std::size_t a_row, std::size_t a_step, const float* b, std::size_t depth,
+             const float* factor, float* c) {
+  const std::size_t c_row = kVecs * hn::Lanes(D());
+  std::size_t i = 0;
+  for (; i + kBlock <= rows; i += kBlock)
+    Block<kBlock, kVecs>(a + i * a_row, a_row, a_step, b, depth, factor, c + i * c_row);
+  for (; i + 2 <= rows; i += 2) Block<2, kVecs>(a + i * a_row, a_row, a_step, b, depth, factor, c + i * c_row);
+  for (; i < rows; ++i) Block<1, kVecs>(a + i * a_row, a_row, a_step, b, depth, factor, c + i * c_row);
+}
+
+/// Memory of a tile.
+struct Tile {
+  float *queries, *results;                // [depth], [width] of vectors
+  float *scores, *masks;                   // [kKeys]
+  float *greatest, *sums, *factor, *sees;  // vectors
+  float* numbers;                          // keys or values as f32, or rows of a mask
+};
+
+std::size_t Floats(const Attention& what) {
+  const std::size_t row = TileRows();
+  return row * (what.depth + what.width + 2 * kKeys + 4) + kKeys * std::max({what.depth, what.width, row});
+}
+
+Tile LayOut(const Attention& what, std::size_t row, float* scratch) {
+  Tile tile{};
+  const auto take = [&](std::size_t rows) {
+    float* const at = scratch;
+    scratch += rows * row;
+    return at;
+  };
+  tile.queries = take(what.depth);
+  tile.results = take(what.width);
+  tile.scores = take(kKeys);
+  tile.masks = take(kKeys);
+  tile.greatest = take(1);
+  tile.sums = take(1);
+  tile.factor = take(1);
+  tile.sees = take(1);
+  tile.numbers = scratch;
+  return tile;
+}
+
+/// Rows [first, first + count) of keys or values as f32, where they lie if they can be read there.
+const float* Numbers(ElementType type, const std::byte* base, std::size_t row, std::size_t first, std::size_t count,
+                     std::size_t length, bool to_pack, float* scratch, std::size_t& step) {
+  if (type == ElementType::kF32 && !to_pack) {
+    step = row;
+    return reinterpret_cast<const float*>(base) + first * row;
+  }
+  step = length;
+  const std::size_t bytes = type == ElementType::kF32 ? sizeof(float) : sizeof(std::uint16_t);
+  for (std::size_t i = 0; i < count; ++i)
+    LoadRow(type, base + (first + i) * row * bytes, length, 1, scratch + i * length);
+  return scratch;
+}
+
+bool IsSameForAll(const AttentionRows& rows) {
+  for (std::size_t i = 1; i < rows.count; ++i)
+    if (rows.mask[i] != rows.mask[0]) return false;
+  return true;
+}
+
+/// One number of a mask, as what is added, or as 1 where the score stays.
+HWY_INLINE float MaskNumber(const Attention& what, const std::byte* row, std::size_t key) {
+  const std::size_t at = key * what.mask_column;
+  if (what.mask == Attention::Mask::kAdded) return reinterpret_cast<const float*>(row)[at];
+  return (row[at] != std::byte{0}) == (what.mask == Attention::Mask::kVisible) ? 1.f : 0.f;
+}
+
+/// Fills tile.masks with the numbers for `count` keys from `first` on.
+void LoadMask(const Attention& what, const AttentionRows& rows, std::size_t first, std::size_t count, std::size_t row,
+              const Tile& tile) {
+  const D d;
+  if (IsSameForAll(rows)) {
+    for (std::size_t key = 0; key < count; ++key) {
+      const V all = hn::Set(d, MaskNumber(what, rows.mask[0], first + key));
+      for (std::size_t j = 0; j < row; j += hn::Lanes(d)) hn::Store(all, d, tile.masks + key * row + j);
+    }
+    return;
+  }
+  const auto source = [&](std::size_t i) { return rows.mask[std::min(i, rows.count - 1)]; };
+  if (what.mask == Attention::Mask::kAdded && what.mask_column == 1) {
+    Transpose([&](std::size_t i) { return reinterpret_cast<const float*>(source(i)) + first; }, row, count, tile.masks,
+              row);
+    return;
+  }
+  for (std::size_t i = 0; i < rows.count; ++i)
+    for (std::size_t key = 0; key < count; ++key)
+      tile.numbers[i * kKeys + key] = MaskNumber(what, rows.mask[i], first + key);
+  Transpose([&](std::size_t i) { return tile.numbers + std::min(i, rows.count - 1) * kKeys; }, row, count, tile.masks,
+            row);
+}
+
+/// Masks the scores of `count` keys from `first` on, makes them weights, and says in tile.factor what has become of earlier ones.
+void Soften(const Attention& what, std::size_t first, std::size_t count, std::size_t row, bool is_masked, bool is_cut,
+            const Tile& tile) {
+  const D d;
+  const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
+  const bool is_added = what.mask == Attention::Mask::kAdded;
+  for (std::size_t j = 0; j < row; j += hn::Lanes(d)) {
+    const V before = hn::Load(d, tile.greatest + j), sees = hn::Load(d, tile.sees + j);
+    const V masked = hn::Set(d, what.masked);
+    V greatest = before;
+    float* const scores = tile.scores + j;
+    for (std::size_t key = 0; key < count; ++key) {
+      V score = hn::Load(d, scores + key * row);
+      if (is_masked) {
+        const V mask = hn::Load(d, tile.masks + key * row + j);
+        score = is_added ? hn::Add(score, mask) : hn::IfThenElse(hn::Gt(mask, hn::Zero(d)), score, masked);
+      }
+      if (is_cut) score = hn::IfThenElse(hn::Lt(hn::Set(d, static_cast<float>(first + key)), sees), score, none);
+      if (is_masked || is_cut) hn::Store(score, d, scores + key * row);
+      greatest = hn::Max(greatest, score);
+    }
+    // While a query has seen nothing its greatest score is no number to subtract.
+    const V shift = hn::IfThenZeroElse(hn::Eq(greatest, none), greatest);
+    const V factor = ExpOfNegative(hn::Sub(before, shift));
+    V sum = hn::Mul(factor, hn::Load(d, tile.sums + j));
+    for (std::size_t key = 0; key < count; ++key) {
+      const V weight = ExpOfNegative(hn::Sub(hn::Load(d, scores + key * row), shift));
+      sum = hn::Add(sum, weight);
+      hn::Store(weight, d, scores + key * row);
+    }
+    hn::Store(greatest, d, tile.greatest + j);
+    hn::Store(factor, d, tile.factor + j);
+    hn::Store(sum, d, tile.sums + j);
+  }
+}
+
+void Finish(const Attention& what, const AttentionRows& rows, std::size_t row, const Tile& tile) {
+  const std::size_t width = what.width, whole = width - width % 4;
+  float* const packed = tile.numbers;  // [rows][width]
+  Transpose([&](std::size_t e) { return tile.results + e * row; }, whole, row, packed, width);
+  for (std::size_t e = whole; e < width; ++e)
+    for (std::size_t i = 0; i < row; ++i) packed[i * width + e] = tile.results[e * row + i];
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    float* const result = packed + i * width;
+    const float sum = tile.sums[i];
+    if (rows.partial) {
+      float* const to = rows.partial + i * partial_floats(what);
+      std::memcpy(to, result, width * sizeof(float));
+      to[width] = tile.greatest[i];
+      to[width + 1] = sum;
+      continue;
+    }
+    if (sum == 0) std::fill_n(result, width, what.blind);
+    StoreRow(what.out_type, result, width, sum == 0 ? 1 : 1 / sum, rows.out[i]);
+  }
+}
+
+template <std::size_t kVecs>
+void Attend(const Attention& what, const AttentionRows& rows, float* scratch) {
+  const D d;
+  const std::size_t row = kVecs * hn::Lanes(d);
+  const Tile tile = LayOut(what, row, scratch);
+  // The scale is the queries'.
+  for (std::size_t i = 0; i < row; ++i)
+    LoadRow(what.q_type, rows.q[std::min(i, rows.count - 1)], what.depth, rows.scale, tile.numbers + i * what.depth);
+  Transpose([&](std::size_t i) { return tile.numbers + i * what.depth; }, row, what.depth, tile.queries, row);
+  std::size_t end = rows.end;
+  std::size_t least = end;  // Keys that all rows see.
+  if (what.is_causal) {
+    std::size_t most = 0;
+    for (std::size_t i = 0; i < rows.count; ++i)
+      most = std::max(most, rows.sees[i]), least = std::min(least, rows.sees[i]);
+    end = std::min(end, most);
+  }
+  for (std::size_t i = 0; i < row; ++i) {
+    tile.greatest[i] = -std::numeric_limits<float>::infinity();
+    tile.sums[i] = 0;
+    tile.sees[i] = static_cast<float>(rows.sees[std::min(i, rows.count - 1)]);
+  }
+  std::fill_n(tile.results, what.width * row, 0.f);
+  const bool is_masked = what.mask != Attention::Mask::kNone;
+  // Values far apart share places in the cache.
+  const bool packs_values = what.v_row > 2 * what.width;
+  for (std::size_t first = rows.begin; first < end; first += kKeys) {
+    const std::size_t count = std::min(kKeys, end - first);
+    std::size_t step = 0;
+    const float* keys = Numbers(what.k_type, rows.k, what.k_row, first, count, what.depth, false, tile.numbers, step);
+    Product<kVecs>(keys, count, step, 1, tile.queries, what.depth, nullptr, tile.scores);
+    if (is_masked) LoadMask(what, rows, first, count, row, tile);
+    Soften(what, first, count, row, is_masked, what.is_causal && first + count > least, tile);
+    const float* values =
+        Numbers(what.v_type, rows.v, what.v_row, first, count, what.width, packs_values, tile.numbers, step);
+    Product<kVecs>(values, what.width, 1, step, tile.scores, count, tile.factor, tile.results);
+  }
+  Finish(what, rows, row, tile);
+}
+
+void AttendTile(const Attention& what, const AttentionRows& rows, float* scratch) {
+  const std::size_t vectors = (rows.count + hn::Lanes(D()) - 1) / hn::Lanes(D());
+  if (vectors <= 1) return Attend<1>(what, rows, scratch);
+  if (vectors == 2) return Attend<2>(what, rows, scratch);
+  return Attend<kVectors>(what, rows, scratch);
+}
+
+}  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace tenon::inline v1::engine::kernels {
+
+HWY_EXPORT(TileRows);
+HWY_EXPORT(TileVector);
+HWY_EXPORT(Floats);
+HWY_EXPORT(AttendTile);
+
+std::size_t tile_rows() { return HWY_DYNAMIC_DISPATCH(TileRows)(); }
+std::size_t tile_vector() { return HWY_DYNAMIC_DISPATCH(TileVector)(); }
+std::size_t tile_scratch_floats(const Attention& what) { return HWY_DYNAMIC_DISPATCH(Floats)(what); }
+void attend_tile(const Attention& what, const AttentionRows& rows, float* scratch) {
+  HWY_DYNAMIC_DISPATCH(AttendTile)(what, rows, scratch);
+}
+
+}  // namespace tenon::inline v1::engine::kernels
+#endif

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blobs: a header that is checked byte by byte, then sections that are checked as a whole.
-#include <tenon/core/version.hpp>
 #include <tenon/engine/blob.hpp>
 
 #include <link.h>
@@ -15,6 +14,7 @@
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/store/bytes.hpp>
+#include <tenon/store/release.hpp>
 #include <tenon/store/sealed_header.hpp>
 #include <tenon/store/table.hpp>
 #include <tenon/store/weights.hpp>
@@ -301,7 +301,8 @@ void write_weightless(std::ostream& stream, const Blob& blob) {
 }  // namespace
 
 std::string blob_identity() {
-  static const std::string identity = "Tenon " TENON_VERSION " build " + build_id() + ", " + engine::layout_authority();
+  static const std::string identity =
+      std::string(store::release()) + " build " + build_id() + ", " + engine::layout_authority();
   return identity;
 }
 

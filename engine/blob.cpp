@@ -210,10 +210,10 @@ void insert_constants(const std::shared_ptr<Model>& model, std::uint64_t count,
 void insert_packed(Blob& blob, const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header) {
   store::TableReader table = table_of(bytes, header);
   insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
-    engine::PackedModel::Constant constant;
-    constant.stand_in = engine::make_stand_in(parameter.get_element_type(), parameter.get_output_shape(0));
+    PackedModel::Constant constant;
+    constant.stand_in = make_stand_in(parameter.get_element_type(), parameter.get_output_shape(0));
     for (std::uint64_t k = table.number(); k > 0; --k) {
-      engine::PackedConstant packed;
+      PackedConstant packed;
       packed.from = table.text();
       packed.layout = table.text();
       store::Section part;
@@ -302,7 +302,7 @@ void write_weightless(std::ostream& stream, const Blob& blob) {
 
 std::string blob_identity() {
   static const std::string identity =
-      std::string(store::release()) + " build " + build_id() + ", " + engine::layout_authority();
+      std::string(store::release()) + " build " + build_id() + ", " + layout_authority();
   return identity;
 }
 
@@ -320,7 +320,7 @@ void write_blob(std::ostream& stream, const Blob& blob) {
   for (const std::size_t index : order) {
     const auto& constant = blob.prepared.constants[index];
     table.number(constant.packed.size());
-    for (const engine::PackedConstant& one : constant.packed) {
+    for (const PackedConstant& one : constant.packed) {
       table.text(one.from);
       table.text(one.layout);
       table.number(offset);

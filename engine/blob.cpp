@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blobs: a header that is checked byte by byte, then sections that are checked as a whole.
-#include <tenon/core/version.hpp>
 #include <tenon/engine/blob.hpp>
 
 #include <link.h>
@@ -15,6 +14,7 @@
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/store/bytes.hpp>
+#include <tenon/store/release.hpp>
 #include <tenon/store/sealed_header.hpp>
 #include <tenon/store/table.hpp>
 #include <tenon/store/weights.hpp>
@@ -210,10 +210,10 @@ void insert_constants(const std::shared_ptr<Model>& model, std::uint64_t count,
 void insert_packed(Blob& blob, const std::shared_ptr<Model>& model, const Tensor& bytes, const Header& header) {
   store::TableReader table = table_of(bytes, header);
   insert_constants(model, table.number(), [&](std::size_t, const op::v0::Parameter& parameter) {
-    engine::PackedModel::Constant constant;
-    constant.stand_in = engine::make_stand_in(parameter.get_element_type(), parameter.get_output_shape(0));
+    PackedModel::Constant constant;
+    constant.stand_in = make_stand_in(parameter.get_element_type(), parameter.get_output_shape(0));
     for (std::uint64_t k = table.number(); k > 0; --k) {
-      engine::PackedConstant packed;
+      PackedConstant packed;
       packed.from = table.text();
       packed.layout = table.text();
       store::Section part;
@@ -301,7 +301,8 @@ void write_weightless(std::ostream& stream, const Blob& blob) {
 }  // namespace
 
 std::string blob_identity() {
-  static const std::string identity = "Tenon " TENON_VERSION " build " + build_id() + ", " + engine::layout_authority();
+  static const std::string identity =
+      std::string(store::release()) + " build " + build_id() + ", " + layout_authority();
   return identity;
 }
 
@@ -319,7 +320,7 @@ void write_blob(std::ostream& stream, const Blob& blob) {
   for (const std::size_t index : order) {
     const auto& constant = blob.prepared.constants[index];
     table.number(constant.packed.size());
-    for (const engine::PackedConstant& one : constant.packed) {
+    for (const PackedConstant& one : constant.packed) {
       table.text(one.from);
       table.text(one.layout);
       table.number(offset);

@@ -20,7 +20,7 @@ struct Blob {
   Kind kind = Kind::kModel;
   std::string name;                           ///< The model's friendly name.
   ElementType precision = ElementType::kF32;  ///< What its plans compute in: kept when it is imported.
-  engine::PackedModel prepared;               ///< prepared.model is the model, whatever the kind.
+  PackedModel prepared;                       ///< prepared.model is the model, whatever the kind.
 };
 
 /// Writes a blob: header, the graph as IR, the constants, the packed constants. A weightless one is without the large

@@ -258,7 +258,7 @@ const PlanStore::Opened& Staged::open(const std::shared_ptr<const Model>& model,
 }
 
 std::vector<Tensor> Staged::run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
-                                engine::Workers& workers, Cancellation cancellation, const OutputMemory& memory,
+                                Workers& workers, Cancellation cancellation, const OutputMemory& memory,
                                 VariableMap* states) {
   workers_ = &workers;
   cancellation_ = cancellation;

@@ -19,7 +19,7 @@ namespace tenon::inline v1::engine {
 
 /// A step or node that ran, for the profile.
 struct TimedStep {
-  engine::StepInfo step;
+  StepInfo step;
   std::chrono::nanoseconds start{0}, duration{0};  ///< Since the begin of the run.
 };
 
@@ -46,7 +46,7 @@ class Staged {
   /// @return one tensor per result: those that `memory` gave, or packed ones; empty when cancelled.
   /// @errors as PlanStore::stage(); what a kernel throws.
   std::vector<Tensor> run(const std::shared_ptr<const Model>& model, const std::vector<Tensor>& inputs,
-                          engine::Workers& workers, Cancellation cancellation = {}, const OutputMemory& memory = {},
+                          Workers& workers, Cancellation cancellation = {}, const OutputMemory& memory = {},
                           VariableMap* states = nullptr);
   /// The steps of the last run, in order; bodies of loops once per iteration. Empty unless Options::profile.
   const std::vector<TimedStep>& timed_steps() const { return timed_; }
@@ -85,7 +85,7 @@ class Staged {
   std::shared_ptr<const PlanStore::Opened> last_opened_;
   std::uint64_t never_grows_ = 0;        ///< The open model that values cut, so that its caches are joined anew.
   std::map<std::string, Tensor> rooms_;  ///< The memory of caches that grow, by id: their tensors are parts of it.
-  engine::Workers* workers_ = nullptr;
+  Workers* workers_ = nullptr;
   Cancellation cancellation_;
   std::chrono::steady_clock::time_point begun_;
   std::vector<TimedStep> timed_;

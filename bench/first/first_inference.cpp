@@ -8,13 +8,7 @@
 #include <cstring>
 #include <string>
 
-#ifdef PEER_OPENVINO
-#include <openvino/runtime/core.hpp>
-namespace api = ov;
-#else
-#include <tenon/runtime/runtime.hpp>
-namespace api = tenon;
-#endif
+#include <tenon/bench/worker.hpp>
 
 namespace {
 

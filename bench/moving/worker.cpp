@@ -12,31 +12,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
-#include <fstream>
-#include <iostream>
-#include <sstream>
-#include <stdexcept>
+#include <istream>
 #include <string>
 
-#ifdef PEER_OPENVINO
-#include <openvino/runtime/core.hpp>
-namespace api = ov;
-#else
-#include <tenon/runtime/core.hpp>
-namespace api = tenon;
-#endif
+#include <tenon/bench/worker.hpp>
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-long status_kb(const std::string& wanted) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (long kb = 0; word == wanted && status >> kb) return kb;
-  return 0;
-}
 
 class Worker {
  public:
@@ -94,31 +77,25 @@ class Worker {
 }  // namespace
 
 int main() {
-  try {
-    Worker worker;
-    for (std::string line; std::getline(std::cin, line) && line != "quit"; std::fflush(stdout)) {
-      std::istringstream words(line);
-      std::string verb, path, precision = "f32";
-      words >> verb;
-      if (verb == "load") {
-        int threads = 1;
-        words >> path >> threads >> precision;
-        worker.load(path, threads, precision);
-      } else if (verb == "infer") {
-        for (std::size_t extent = 0; words >> extent;) std::printf("%.1f ", worker.infer(extent));
-        std::printf("\n");
-      } else if (verb == "reset") {
-        worker.reset();
-      } else if (verb == "sum") {
-        worker.sum();
-      } else if (verb == "memory") {
-        std::printf("%ld %ld\n", status_kb("VmRSS:"), status_kb("VmHWM:"));
-      } else {
-        std::printf("error: what is \"%s\"?\n", line.c_str());
-      }
+  Worker worker;
+  return bench::serve([&](const std::string& verb, std::istream& words) {
+    if (verb == "load") {
+      std::string path, precision = "f32";
+      int threads = 1;
+      words >> path >> threads >> precision;
+      worker.load(path, threads, precision);
+    } else if (verb == "infer") {
+      for (std::size_t extent = 0; words >> extent;) std::printf("%.1f ", worker.infer(extent));
+      std::printf("\n");
+    } else if (verb == "reset") {
+      worker.reset();
+    } else if (verb == "sum") {
+      worker.sum();
+    } else if (verb == "memory") {
+      std::printf("%ld %ld\n", bench::status_kb("VmRSS:"), bench::status_kb("VmHWM:"));
+    } else {
+      return false;
     }
-  } catch (const std::exception& error) {
-    std::printf("error: %s\n", error.what());
-    return 1;
-  }
+    return true;
+  });
 }

@@ -26,24 +26,17 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <fstream>
-#include <iostream>
+#include <istream>
 #include <map>
 #include <memory>
 #include <random>
-#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
-#ifdef PEER_OPENVINO
-#include <openvino/runtime/core.hpp>
-namespace api = ov;
-#else
-#include <tenon/runtime/core.hpp>
-namespace api = tenon;
-#endif
+#include <tenon/bench/worker.hpp>
 
 std::atomic<long> allocations{0};
 
@@ -85,13 +78,6 @@ struct Settings {
   std::string precision = "f32", hint = "latency";
   std::size_t batch = 0;  ///< 0: the model's own.
 };
-
-long peak_kb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;)
-    if (long kb = 0; word == "VmHWM:" && status >> kb) return kb;
-  return 0;
-}
 
 /// Noise for real numbers; ones for integers, which every index and mask may be.
 void fill(const api::Tensor& tensor, unsigned seed) {
@@ -284,44 +270,39 @@ class Worker {
 }  // namespace
 
 int main() {
-  try {
-    Worker worker;
-    for (std::string line; std::getline(std::cin, line) && line != "quit"; std::fflush(stdout)) {
-      std::istringstream words(line);
-      std::string verb, path;
-      long count = 0;
-      words >> verb;
-      if (verb == "load") {
-        Settings settings;
-        words >> path >> settings.threads >> settings.precision >> settings.hint >> settings.batch;
-        worker.load(path, settings);
-      } else if (verb == "device" && words >> path)
-        worker.device(path);
-      else if (verb == "memory" && words >> path)
-        worker.memory(path == "host");
-      else if (verb == "profiled" && words >> path)
-        worker.profiled(path == "yes");
-      else if (verb == "dump" && words >> path)
-        worker.dump(path);
-      else if (verb == "peak")
-        std::printf("%ld\n", peak_kb());
-      else if (words >> count && verb == "infer")
-        worker.infer(count);
-      else if (words && verb == "profile")
-        worker.profile(count);
-      else if (words && verb == "throughput")
-        worker.throughput(count);
-      else if (words && verb == "allocations")
-        worker.allocated(count);
-      else if (words && verb == "async")
-        worker.async(count);
-      else if (words && (verb == "set" || verb == "set_infer"))
-        worker.set(count, verb == "set_infer");
-      else
-        std::printf("error: what is \"%s\"?\n", line.c_str());
+  Worker worker;
+  return bench::serve([&](const std::string& verb, std::istream& words) {
+    std::string word;
+    long count = 0;
+    if (verb == "load") {
+      Settings settings;
+      words >> word >> settings.threads >> settings.precision >> settings.hint >> settings.batch;
+      worker.load(word, settings);
+    } else if (verb == "device" && words >> word) {
+      worker.device(word);
+    } else if (verb == "memory" && words >> word) {
+      worker.memory(word == "host");
+    } else if (verb == "profiled" && words >> word) {
+      worker.profiled(word == "yes");
+    } else if (verb == "dump" && words >> word) {
+      worker.dump(word);
+    } else if (verb == "peak") {
+      std::printf("%ld\n", bench::status_kb("VmHWM:"));
+    } else if (words >> count && verb == "infer") {
+      worker.infer(count);
+    } else if (words && verb == "profile") {
+      worker.profile(count);
+    } else if (words && verb == "throughput") {
+      worker.throughput(count);
+    } else if (words && verb == "allocations") {
+      worker.allocated(count);
+    } else if (words && verb == "async") {
+      worker.async(count);
+    } else if (words && (verb == "set" || verb == "set_infer")) {
+      worker.set(count, verb == "set_infer");
+    } else {
+      return false;
     }
-  } catch (const std::exception& error) {
-    std::printf("error: %s\n", error.what());
-    return 1;
-  }
+    return true;
+  });
 }

@@ -10,6 +10,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/store/bytes.hpp>
+#include <tenon/store/release.hpp>
 #include <tenon/store/sealed_header.hpp>
 #include <tenon/store/table.hpp>
 
@@ -19,9 +20,9 @@ namespace {
 /// More than any model has: a wrong number must not ask for all memory.
 constexpr std::uint64_t kMostItems = 1 << 24;
 
-/// Nothing but the seal: all else is a table.
+/// All else is a table.
 struct Fields {
-  std::uint64_t unused;
+  store::MadeBy made_by;
 };
 using Header = store::Sealed<Fields>;
 
@@ -34,7 +35,7 @@ store::Format format() {
     throw Error(Code::kInvalidArgument, "HETERO: these bytes are no blob of this device, or of another version");
   };
   return {.magic = "TENONHET",
-          .version = 2,
+          .version = 3,
           .minor = 0,
           .damaged = &damaged,
           .foreign = foreign,
@@ -141,6 +142,7 @@ void CompiledModel::export_model(std::ostream& stream) const {
   }
   Header header{};
   header.start.total = sizeof header + out.bytes().size();
+  header.fields.made_by = store::MadeBy::this_release();
   header.start.content = store::content_hash(out.bytes().data(), out.bytes().size());
   store::seal(header, format());
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);
@@ -151,6 +153,7 @@ void CompiledModel::export_model(std::ostream& stream) const {
 Imported read_blob(const Tensor& bytes) {
   const std::string_view all = store::bytes_of(bytes);
   const Header header = store::unseal<Fields>(all, format());
+  store::check_made_by(header.fields.made_by, "HETERO");
   store::check_total(header.start, sizeof header, all.size(), &damaged);
   if (header.start.total != all.size()) damaged("something follows it");
   store::check_content(header.start, sizeof header, all, &damaged);

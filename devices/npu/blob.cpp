@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blobs of compiled models: a header that is checked before anything of it is used, what the device remembers, and the
 // driver's own blob.
-#include <tenon/core/version.hpp>
 #include <tenon/devices/npu/model_info.hpp>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/store/bytes.hpp>
+#include <tenon/store/release.hpp>
 #include <tenon/store/sealed_header.hpp>
 #include <tenon/store/table.hpp>
 
@@ -30,13 +30,12 @@ namespace {
 constexpr std::string_view kMagic = "TNPUBLOB";
 /// Major: what older readers can't read. Minor: what they may leave out.
 constexpr std::uint32_t kMajor = 3, kMinor = 0;
-constexpr const char* kVersion = "Tenon " TENON_VERSION;
 constexpr std::size_t kAlignment = 4096;
 
 struct Fields {
   std::uint64_t table_bytes;    ///< Right after the header.
   std::uint64_t native_offset;  ///< On a page; to the end.
-  char made_by[32];
+  store::MadeBy made_by;
   char platform[32];
   BlobKind kind;
   char unused[372];
@@ -250,11 +249,8 @@ Header checked_header(std::string_view bytes, bool any_version) {
   if (bytes.size() >= kMagic.size() && !bytes.starts_with(kMagic)) foreign(bytes);
   const Header header = store::unseal<Fields>(bytes, format());
   const Fields& fields = header.fields;
-  const std::string_view made_by(fields.made_by, ::strnlen(fields.made_by, sizeof fields.made_by));
-  if (!any_version && made_by != kVersion)
-    throw Error(Code::kFailedPrecondition, "NPU: the compiled blob was made by \"" + std::string(made_by) +
-                                               "\", this is \"" + kVersion +
-                                               "\"; compile the model anew, or set NPU_DISABLE_VERSION_CHECK");
+  if (!any_version)
+    store::check_made_by(fields.made_by, "NPU", "compile the model anew, or set NPU_DISABLE_VERSION_CHECK");
   store::check_total(header.start, sizeof header, bytes.size(), &damaged);
   if (fields.kind != BlobKind::kNative && fields.kind != BlobKind::kWeightless) damaged("it is of an unknown kind");
   if (!store::lies_within({sizeof header, fields.table_bytes}, sizeof header, fields.native_offset) ||
@@ -280,7 +276,7 @@ void write_blob(std::ostream& stream, const ModelInfo& info, BlobKind kind, cons
   hasher.add(table.data(), table.size());
   hasher.add(native, native_bytes);
   header.start.content = hasher.result();
-  std::strncpy(fields.made_by, kVersion, sizeof fields.made_by - 1);
+  fields.made_by = store::MadeBy::this_release();
   std::strncpy(fields.platform, info.platform.c_str(), sizeof fields.platform - 1);
   store::seal(header, format());
   stream.write(reinterpret_cast<const char*>(&header), sizeof header);

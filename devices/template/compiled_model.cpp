@@ -14,6 +14,7 @@
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/store/bytes.hpp>
+#include <tenon/store/release.hpp>
 #include <tenon/store/sealed_header.hpp>
 
 namespace tenon::inline v1::template_device {
@@ -240,6 +241,7 @@ class Request final : public InferRequestImpl {
 /// A blob is a sealed header, which is judged before anything behind it is believed, the graph's text, padding to 64
 /// bytes, and the weights.
 struct BlobFields {
+  store::MadeBy made_by;
   std::uint64_t text_bytes, weights_offset;
 };
 using BlobHeader = store::Sealed<BlobFields>;
@@ -250,7 +252,7 @@ using BlobHeader = store::Sealed<BlobFields>;
 
 /// What the store says of bytes that are none of this device's, in this device's name.
 store::Format blob_format() {
-  constexpr std::uint32_t kVersion = 2;
+  constexpr std::uint32_t kVersion = 3;
   store::Format format{.magic = "TENONTPL", .version = kVersion, .damaged = &damaged};
   format.foreign = [] {
     throw Error(Code::kInvalidArgument, std::string(kName) + ": these bytes are no blob of this device");
@@ -293,6 +295,7 @@ std::optional<Refusal> CompiledModel::refuses_output(std::size_t index, const Te
 void CompiledModel::export_model(std::ostream& stream) const {
   const SerializedModel graph = serialize(*model_);
   BlobHeader header{};
+  header.fields.made_by = store::MadeBy::this_release();
   std::string body = graph.xml;
   header.fields.text_bytes = body.size();
   header.fields.weights_offset = store::aligned(sizeof header + body.size(), 64);
@@ -314,6 +317,8 @@ void CompiledModel::export_model(std::ostream& stream) const {
 std::shared_ptr<Model> read_blob(const Tensor& bytes, bool is_verified) {
   const std::string_view all = store::bytes_of(bytes);
   const BlobHeader header = store::unseal<BlobFields>(all, blob_format());
+  // Another release's kernels and shapes may differ.
+  store::check_made_by(header.fields.made_by, kName);
   store::check_total(header.start, sizeof header, all.size(), &damaged);
   const store::Section text{sizeof header, header.fields.text_bytes};
   const store::Section weights{header.fields.weights_offset, header.start.total - header.fields.weights_offset};

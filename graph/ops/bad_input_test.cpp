@@ -139,6 +139,14 @@ TEST(BadInput, OfRegionsAndProposalsIsNamed) {
   EXPECT_THAT(refusal_of_run("ROIPooling", 2,
                              {tensor(Shape{1, 1, 1, 1}, Reals{1}), tensor(Shape{1, 5}, Reals{3, 0, 0, 1, 1})}, pooled),
               AllOf(HasSubstr("picture 3"), HasSubstr("batch of 1")));
+  const Attributes aligned = {
+      {"pooled_h", 2}, {"pooled_w", 2}, {"sampling_ratio", 1}, {"spatial_scale", 1.0}, {"mode", "avg"}};
+  EXPECT_THAT(refusal("ROIAlign", 9, {real({1, 2, 4, 4}), real({3, 3}), ints({0, 0, 0})}, aligned), HasSubstr("[3,3]"));
+  EXPECT_THAT(refusal_of_run(
+                  "ROIAlign", 9,
+                  {tensor(Shape{1, 1, 1, 1}, Reals{1}), tensor(Shape{1, 3}, Reals{0, 0, 1}), tensor(Shape{1}, Ints{0})},
+                  aligned),
+              HasSubstr("[1,3]"));
   EXPECT_THAT(refusal("PSROIPooling", 1, {real({1, 7, 4, 4}), real({3, 5})},
                       {{"output_dim", 2}, {"group_size", 2}, {"spatial_scale", 1.0}}),
               AllOf(HasSubstr("[1,7,4,4]"), HasSubstr("8 channels")));

@@ -22,7 +22,8 @@ struct Corners {
 // --- ROIAlign
 // ---------------------------------------------------------------------------------------------------------
 
-void infer_roi_align(Node& node) {
+/// @param numbers  That a region has. @param what  They are, for the message.
+void infer_regions(Node& node, std::size_t numbers, const char* what) {
   require_rank(node, 0, 4, 4);
   require_rank(node, 1, 2, 2);
   require_rank(node, 2, 1, 1);
@@ -32,12 +33,16 @@ void infer_roi_align(Node& node) {
   if (node.get_attributes().get_int("sampling_ratio") < 0) fail("sampling_ratio is negative");
   const PartialShape &data = node.get_input_partial_shape(0), &rois = node.get_input_partial_shape(1),
                      &batches = node.get_input_partial_shape(2);
+  if (rois.rank().is_static() && !rois[1].compatible(static_cast<std::int64_t>(numbers)))
+    fail("regions " + rois.to_string() + ": expected " + what + " of each");
   Dimension count = rois.rank().is_static() ? rois[0] : Dimension::dynamic();
   if (batches.rank().is_static() && !Dimension::merge(count, count, batches[0]))
     fail("there are " + count.to_string() + " regions and " + batches[0].to_string() + " batch indices");
   const element::Type type = common_type(node, 0, 2);
   node.set_output_type(0, type, {count, data.rank().is_static() ? data[1] : Dimension::dynamic(), height, width});
 }
+
+void infer_roi_align(Node& node) { infer_regions(node, 4, "two corners"); }
 
 Corners roi_corners(double y, double x, std::int64_t height, std::int64_t width) {
   Corners corners;
@@ -61,6 +66,48 @@ Corners roi_corners(double y, double x, std::int64_t height, std::int64_t width)
 // A region much larger than the picture would need endless samples; outside the picture they are zero anyway.
 constexpr double kMaxSamples = 4096;
 
+/// Pictures, regions of them, and the result: what both ROIAligns read and write.
+struct Regions {
+  const Shape &in, &out;
+  std::int64_t height, width;
+  Read<float> data;
+  Read<double> boxes;
+  std::vector<std::int64_t> batches;
+  Write<float> result;
+
+  Regions(std::span<const Tensor> inputs, std::span<Tensor> outputs)
+      : in(inputs[0].shape()),
+        out(outputs[0].shape()),
+        height(static_cast<std::int64_t>(in[2])),
+        width(static_cast<std::int64_t>(in[3])),
+        data(inputs[0]),
+        boxes(inputs[1]),
+        batches(to_vector<std::int64_t>(inputs[2])),
+        result(outputs[0]),
+        box_size_(inputs[1].shape()[1]) {}
+
+  /// Pictures without places, or no channels.
+  bool are_of_nothing() const { return data.size() == 0; }
+  void commit_zeros() {
+    std::fill_n(result.data(), result.size(), 0.0F);
+    result.commit();
+  }
+  /// The numbers of a region, whose picture must be there.
+  const double* box(std::size_t region) const {
+    const std::int64_t batch = batches[region];
+    if (batch < 0 || batch >= static_cast<std::int64_t>(in[0]))
+      fail("batch index " + std::to_string(batch) + " of region " + std::to_string(region) + " is out of range");
+    return boxes.data() + region * box_size_;
+  }
+  /// A channel of its picture.
+  const float* plane(std::size_t region, std::size_t channel) const {
+    return data.data() + (static_cast<std::size_t>(batches[region]) * in[1] + channel) * in[2] * in[3];
+  }
+
+ private:
+  std::size_t box_size_;
+};
+
 void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Attributes& attributes = node.get_attributes();
   const std::string aligned = attributes.get_string("aligned_mode", "asymmetric");
@@ -69,22 +116,12 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
   const std::string& mode = attributes.get_string("mode");
   const bool is_max = mode == "max", by_corners = mode == "max_corners";
   const std::int64_t ratio = attributes.get_int("sampling_ratio");
-  const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
-  const auto height = static_cast<std::int64_t>(in[2]), width = static_cast<std::int64_t>(in[3]);
-  const Read<float> data(inputs[0]);
-  const Read<double> rois(inputs[1]);
-  const auto batches = to_vector<std::int64_t>(inputs[2]);
-  Write<float> result(outputs[0]);
-  if (data.size() == 0) {
-    // Pictures without places, or no channels.
-    std::fill_n(result.data(), result.size(), 0.0F);
-    return result.commit();
-  }
+  Regions regions(inputs, outputs);
+  if (regions.are_of_nothing()) return regions.commit_zeros();
+  const Shape& out = regions.out;
   std::vector<Corners> samples;
   for (std::size_t roi = 0; roi < out[0]; ++roi) {
-    if (batches[roi] < 0 || batches[roi] >= static_cast<std::int64_t>(in[0]))
-      fail("batch index " + std::to_string(batches[roi]) + " of region " + std::to_string(roi) + " is out of range");
-    const double* box = rois.data() + roi * 4;
+    const double* box = regions.box(roi);
     const double x0 = (box[0] + before) * scale + after, y0 = (box[1] + before) * scale + after;
     double w = (box[2] + before) * scale + after - x0, h = (box[3] + before) * scale + after - y0;
     if (aligned == "asymmetric") {
@@ -106,11 +143,11 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
           for (std::int64_t ix = 0; ix < grid_w; ++ix) {
             const double x =
                 x0 + (static_cast<double>(px) + (static_cast<double>(ix) + 0.5) / static_cast<double>(grid_w)) * bin_w;
-            samples.push_back(roi_corners(y, x, height, width));
+            samples.push_back(roi_corners(y, x, regions.height, regions.width));
           }
         }
         for (std::size_t c = 0; c < out[1]; ++c) {
-          const float* plane = data.data() + (static_cast<std::size_t>(batches[roi]) * in[1] + c) * in[2] * in[3];
+          const float* plane = regions.plane(roi, c);
           double value = 0;
           for (std::size_t s = 0; s < samples.size(); ++s) {
             const Corners& corners = samples[s];
@@ -128,12 +165,12 @@ void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::s
               value = is_max ? std::max(value, sum) : value + sum;
           }
           if (!is_max && !by_corners && !samples.empty()) value /= static_cast<double>(samples.size());
-          result[((roi * out[1] + c) * out[2] + py) * out[3] + px] = static_cast<float>(value);
+          regions.result[((roi * out[1] + c) * out[2] + py) * out[3] + px] = static_cast<float>(value);
         }
       }
     }
   }
-  result.commit();
+  regions.result.commit();
 }
 
 // --- DeformableConvolution
@@ -327,32 +364,17 @@ void evaluate_col2im(const Node& node, std::span<const Tensor> inputs, std::span
 
 // --- ROIAlignRotated: regions [n, 5] of centre, width, height and angle -------------------------------------------------
 
-void infer_rotated(Node& node) {
-  infer_roi_align(node);
-  const PartialShape& rois = node.get_input_partial_shape(1);
-  if (rois.rank().is_static() && !rois[1].compatible(5))
-    fail("regions " + rois.to_string() + ": expected centre, width, height and angle of each");
-}
+void infer_rotated(Node& node) { infer_regions(node, 5, "centre, width, height and angle"); }
 
 void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Attributes& attributes = node.get_attributes();
   const double scale = attributes.get_double("spatial_scale"), turn = attributes.get_bool("clockwise_mode") ? 1 : -1;
   const std::int64_t ratio = attributes.get_int("sampling_ratio");
-  const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
-  const auto height = static_cast<std::int64_t>(in[2]), width = static_cast<std::int64_t>(in[3]);
-  const Read<float> data(inputs[0]);
-  const Read<double> rois(inputs[1]);
-  const auto batches = to_vector<std::int64_t>(inputs[2]);
-  Write<float> result(outputs[0]);
-  if (data.size() == 0) {
-    // Pictures without places, or no channels.
-    std::fill_n(result.data(), result.size(), 0.0F);
-    return result.commit();
-  }
+  Regions regions(inputs, outputs);
+  if (regions.are_of_nothing()) return regions.commit_zeros();
+  const Shape& out = regions.out;
   for (std::size_t roi = 0; roi < out[0]; ++roi) {
-    if (batches[roi] < 0 || batches[roi] >= static_cast<std::int64_t>(in[0]))
-      fail("batch index " + std::to_string(batches[roi]) + " of region " + std::to_string(roi) + " is out of range");
-    const double* box = rois.data() + roi * 5;
+    const double* box = regions.box(roi);
     const double x0 = box[0] * scale - 0.5, y0 = box[1] * scale - 0.5, w = box[2] * scale, h = box[3] * scale;
     const double c = std::cos(turn * box[4]), s = std::sin(turn * box[4]);
     const double bin_w = w / static_cast<double>(out[3]), bin_h = h / static_cast<double>(out[2]);
@@ -369,19 +391,19 @@ void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
         };
         const double v = place(p / out[3], i / columns, rows) * bin_h - h / 2;
         const double u = place(p % out[3], i % columns, columns) * bin_w - w / 2;
-        samples.push_back(roi_corners(y0 + v * c + u * s, x0 + u * c - v * s, height, width));
+        samples.push_back(roi_corners(y0 + v * c + u * s, x0 + u * c - v * s, regions.height, regions.width));
       }
       for (std::size_t channel = 0; channel < out[1]; ++channel) {
-        const float* plane = data.data() + (static_cast<std::size_t>(batches[roi]) * in[1] + channel) * in[2] * in[3];
+        const float* plane = regions.plane(roi, channel);
         double sum = 0;
         for (const Corners& corners : samples)
           for (int i = 0; i < 4; ++i) sum += corners.weight[i] * static_cast<double>(plane[corners.at[i]]);
-        result[(roi * out[1] + channel) * out[2] * out[3] + p] =
+        regions.result[(roi * out[1] + channel) * out[2] * out[3] + p] =
             static_cast<float>(sum / static_cast<double>(samples.size()));
       }
     }
   }
-  result.commit();
+  regions.result.commit();
 }
 
 const std::vector<std::string> kAutoPads{"explicit", "same_upper", "same_lower", "valid"};

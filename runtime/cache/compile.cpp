@@ -9,10 +9,10 @@
 #include <sstream>
 
 #include <tenon/core/error.hpp>
-#include <tenon/core/version.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/cache/cache.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/store/release.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -100,7 +100,7 @@ Compiler::Compiler(Device& device, AnyMap properties, Settings settings)
         " can't export compiled models (it lacks the capability EXPORT_IMPORT)");
     return;
   }
-  device_text_ = "Tenon " TENON_VERSION "\n" + describe(device, properties_);
+  device_text_ = std::string(store::release()) + "\n" + describe(device, properties_);
 }
 
 Compiler::Place Compiler::place_of(const std::function<void(store::ContentHasher&)>& what) const {

@@ -14,6 +14,7 @@
 #include <tenon/drivers/npu/instrument/instrument.hpp>
 #include <tenon/drivers/npu/objects/device.hpp>
 #include <tenon/drivers/npu/objects/settings.hpp>
+#include <tenon/drivers/npu/objects/words.hpp>
 #include <tenon/frameworks/level_zero/abi/cancel.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
 #include <tenon/frameworks/level_zero/abi/profiling.hpp>
@@ -105,19 +106,14 @@ Table* table_from(std::string_view first) {
 
 void report_unknown_settings() {
   const char* const without = std::getenv("TENON_NPU_WITHOUT");
-  std::string_view rest = without ? without : "";
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view word = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  visit_words(without ? without : "", [](std::string_view word) {
     const auto all = extensions();
-    if (std::any_of(all.begin(), all.end(), [word](const Extension& each) { return each.short_name == word; }))
-      continue;
+    if (std::any_of(all.begin(), all.end(), [word](const Extension& each) { return each.short_name == word; })) return;
     std::fprintf(stderr, "libze_tenon_npu: TENON_NPU_WITHOUT: '%.*s' is none of", static_cast<int>(word.size()),
                  word.data());
     for (const Extension& each : all) std::fprintf(stderr, " %s", each.short_name.data());
     std::fputs("\n", stderr);
-  }
+  });
   if (!is_instrumented()) return;
   auto tables = named_tables();
   tables.insert(tables.end(), {calls_by_name(), calls_of_extensions(), named_graph_calls(), named_profiling_calls()});

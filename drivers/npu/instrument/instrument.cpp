@@ -10,6 +10,7 @@
 
 #include <tenon/drivers/npu/instrument/instrument.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/objects/words.hpp>
 #include <tenon/frameworks/level_zero/abi/result_names.hpp>
 
 namespace tenon::npu {
@@ -70,15 +71,6 @@ const char* read_rule(std::string_view word, FailureRule* rule) {
   }
   rule->name = call;
   return call.empty() ? "names no call" : nullptr;
-}
-
-template <typename Visit>
-void visit_words(std::string_view rest, Visit visit) {
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    visit(rest.substr(0, comma));
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-  }
 }
 
 /// The valid rules; the others are reported when the driver is created.

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include <tenon/drivers/npu/objects/settings.hpp>
+#include <tenon/drivers/npu/objects/words.hpp>
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
 
 namespace tenon::npu {
@@ -21,13 +22,9 @@ std::atomic<std::uint32_t> highest_version{0};
 
 bool is_offered(std::string_view short_name) noexcept {
   static const char* const without = std::getenv("TENON_NPU_WITHOUT");
-  std::string_view rest = without ? without : "";
-  while (!rest.empty()) {
-    const std::size_t comma = rest.find(',');
-    if (rest.substr(0, comma) == short_name) return false;
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-  }
-  return true;
+  bool offered = true;
+  visit_words(without ? without : "", [&](std::string_view word) { offered = offered && word != short_name; });
+  return offered;
 }
 
 std::uint32_t graph_extension_version() noexcept {

@@ -23,18 +23,20 @@ hn::Vec<D> LoadBf16(D d, const std::uint16_t* from) {
   return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, hn::LoadU(dh, from))));
 }
 
-// Rounded to nearest, ties to even. A NaN stays one unless its payload is in the lowest bits alone, which arithmetic
-// never produces.
+// Rounded to nearest, ties to even: the upper half of each lane is the bf16. A NaN stays one unless its payload is in the
+// lowest bits alone, which arithmetic never produces.
 template <class D>
-void StoreBf16(hn::Vec<D> v, D, std::uint16_t* to) {
+hn::Vec<hn::RebindToUnsigned<D>> RoundedToBf16(D, hn::Vec<D> v) {
   const hn::RebindToUnsigned<D> du;
+  const auto bits = hn::BitCast(du, v);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
+  return hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff)));
+}
+template <class D>
+void StoreBf16(hn::Vec<D> v, D d, std::uint16_t* to) {
   const hn::RebindToSigned<D> di;
   const hn::Rebind<std::uint16_t, D> dh;
-  const auto bits = hn::BitCast(du, v);
-  const auto upper = hn::ShiftRight<16>(bits);
-  const auto odd = hn::And(upper, hn::Set(du, 1));
-  const auto rounded = hn::ShiftRight<16>(hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7fff))));
-  hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, rounded)), dh, to);
+  hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, hn::ShiftRight<16>(RoundedToBf16(d, v)))), dh, to);
 }
 
 }  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE

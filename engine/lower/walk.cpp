@@ -9,6 +9,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/attention.hpp>
 #include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/few_bits.hpp>
 #include <tenon/engine/lower/growth.hpp>
 #include <tenon/engine/lower/parts.hpp>
 #include <tenon/engine/lower/precise.hpp>
@@ -255,6 +256,7 @@ void Walk::run(const TimeLimit& time) {
   }
   builder_.add_variables();
   const ChainFinder chains(builder_, order_);
+  const FewBitsProducts few_bits(builder_, builder_.options().fuse ? order_ : NodeVector());
   std::set<const Chain*> folded;               // Only partly known: the rest is lowered node by node.
   std::map<const Chain*, NodeVector> waiting;  // For the last node of their chain.
   const auto give_up = [&](const Chain* given_up) {
@@ -278,6 +280,16 @@ void Walk::run(const TimeLimit& time) {
         lower_reorder_rows(builder_, node, *grown->second);
       else
         lower_append(builder_, node, *grown->second);
+      give_up(chain);
+      continue;
+    }
+    const FewBitsWeights* weights = few_bits.find(node.get());
+    if (weights || few_bits.absorbs(node.get())) {
+      use_inputs(node, -1);
+      if (weights)
+        lower_few_bits(builder_, node, *weights);
+      else
+        builder_.note_optimized_out(node);
       give_up(chain);
       continue;
     }

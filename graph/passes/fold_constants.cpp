@@ -20,14 +20,15 @@ bool is_decompression(const Node& node) {
   return to == ElementType::kF32 && (from == ElementType::kF16 || from == ElementType::kBf16);
 }
 
-/// A part of scale * (Convert(8-bit Constant) - zero point), or FakeQuantize of a Constant. `parts`: those found among
+/// A part of scale * (Convert(Constant of 4 or 8 bits) - zero point), or FakeQuantize of a Constant. `parts`: those found among
 /// earlier nodes in order, so that each node only checks its source.
 bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& parts) {
-  const auto from_8_bits = [](const Node& convert) {
+  const auto from_few_bits = [](const Node& convert) {
     if (!is_op(&convert, "Convert") || !as_type<op::v0::Constant>(convert.get_input_node_ptr(0))) return false;
     const ElementType from = convert.get_input_element_type(0);
-    if (convert.get_output_element_type(0) != element::f32 || (from != ElementType::kI8 && from != ElementType::kU8))
-      return false;
+    const bool is_few = from == ElementType::kI8 || from == ElementType::kU8 || from == ElementType::kI4 ||
+                        from == ElementType::kU4;
+    if (convert.get_output_element_type(0) != element::f32 || !is_few) return false;
     // The zero point is converted too, and is not a weight.
     for (const auto& reader : convert.get_output_target_inputs(0))
       if (reader.get_index() != 0 || !(is_op(reader.get_node(), "Subtract") || is_op(reader.get_node(), "Multiply")))
@@ -36,7 +37,7 @@ bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& 
   };
   if (is_op(&node, "FakeQuantize")) return as_type<op::v0::Constant>(node.get_input_node_ptr(0)) != nullptr;
   if (is_op(&node, "Multiply") || is_op(&node, "Subtract")) return parts.count(node.get_input_node_ptr(0)) > 0;
-  return from_8_bits(node);
+  return from_few_bits(node);
 }
 
 /// Values of all inputs, decompressed if necessary; empty if one is not constant.

@@ -41,8 +41,8 @@ struct FoldOptions {
   /// Keep Convert(f16 or bf16 Constant -> f32), marked by rt_info "decompression", so that devices that compute in half
   /// precision or convert while packing never get the weights inflated.
   bool keep_decompression = true;
-  /// Keep scale * (Convert(8-bit Constant) - zero point) and FakeQuantize of a Constant, from which devices that
-  /// multiply 8-bit numbers read weights and scales.
+  /// Keep scale * (Convert(Constant of 4 or 8 bits) - zero point) and FakeQuantize of a Constant, from which devices that
+  /// multiply such numbers read weights and scales.
   bool keep_dequantization = false;
   /// A result larger than this and larger than all its inputs together is not folded.
   std::size_t max_growth_bytes = std::size_t{1} << 20;

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with packed 4- and 8-bit matrices: compiled once per instruction set and chosen at run time.
+#include <tenon/engine/kernels/few_bits.hpp>
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "tenon/engine/kernels/few_bits.cpp"
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL)
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <tenon/engine/kernels/bf16-inl.hpp>
+
+HWY_BEFORE_NAMESPACE();
+namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Numbers of 4 bits: each vector of bytes holds two vectors of them, those at even and those at odd places.
+template <class D>
+struct Nibbles {
+  static constexpr std::size_t kParts = 2;
+  static constexpr float kBelow = 0;  ///< What the numbers read are too high by.
+  template <std::uint8_t kFlip = 0>
+  static HWY_INLINE void Read(D d, const std::uint8_t* at, hn::Vec<D>* parts) {
+    const hn::Rebind<std::uint8_t, D> bytes;
+    const hn::RebindToSigned<D> wide;
+    auto loaded = hn::LoadU(bytes, at);
+    if constexpr (kFlip != 0) loaded = hn::Xor(loaded, hn::Set(bytes, kFlip));
+    const auto both = hn::PromoteTo(wide, loaded);
+    parts[0] = hn::ConvertTo(d, hn::And(both, hn::Set(wide, 15)));
+    parts[1] = hn::ConvertTo(d, hn::ShiftRight<4>(both));
+  }
+  static HWY_INLINE void Load(D d, const std::uint8_t* at, hn::Vec<D>* parts) { Read(d, at, parts); }
+};
+/// Their sign flipped, numbers with a sign are those without one that are 8 higher.
+template <class D>
+struct SignedNibbles {
+  static constexpr std::size_t kParts = 2;
+  static constexpr float kBelow = 8;
+  static HWY_INLINE void Load(D d, const std::uint8_t* at, hn::Vec<D>* parts) {
+    Nibbles<D>::template Read<0x88>(d, at, parts);
+  }
+};
+template <class D>
+struct UnsignedBytes {
+  static constexpr std::size_t kParts = 1;
+  static constexpr float kBelow = 0;
+  static HWY_INLINE void Load(D d, const std::uint8_t* at, hn::Vec<D>* parts) {
+    const hn::Rebind<std::uint8_t, D> bytes;
+    const hn::RebindToSigned<D> wide;
+    parts[0] = hn::ConvertTo(d, hn::PromoteTo(wide, hn::LoadU(bytes, at)));
+  }
+};
+template <class D>
+struct SignedBytes {
+  static constexpr std::size_t kParts = 1;
+  static constexpr float kBelow = 0;
+  static HWY_INLINE void Load(D d, const std::uint8_t* at, hn::Vec<D>* parts) {
+    const hn::Rebind<std::int8_t, D> bytes;
+    const hn::RebindToSigned<D> wide;
+    parts[0] = hn::ConvertTo(d, hn::PromoteTo(wide, hn::LoadU(bytes, reinterpret_cast<const std::int8_t*>(at))));
+  }
+};
+
+/// x in the order in which the numbers of a matrix come out of its bytes, and for each group the negated sum of x in each
+/// lane, which times the zero point is what it takes from the group's product.
+template <class D, class Format>
+void PrepareRow(D d, Format, const FewBits& problem, const float* x, float* ordered, float* sums) {
+  constexpr std::size_t kParts = Format::kParts;
+  const std::size_t lanes = hn::Lanes(d), step = kParts * lanes;
+  for (std::size_t g = 0; g < problem.groups(); ++g) {
+    auto sum = hn::Zero(d);
+    for (std::size_t k = g * problem.group; k < (g + 1) * problem.group; k += step) {
+      hn::Vec<D> even, odd;
+      if constexpr (kParts == 2) {
+        hn::LoadInterleaved2(d, x + k, even, odd);
+        hn::StoreU(odd, d, ordered + k + lanes);
+        sum = hn::Sub(sum, odd);
+      } else {
+        even = hn::LoadU(d, x + k);
+      }
+      hn::StoreU(even, d, ordered + k);
+      sum = hn::Sub(sum, even);
+    }
+    hn::StoreU(sum, d, sums + g * lanes);
+  }
+}
+
+template <class Format>
+HWY_INLINE float ZeroPoint(const FewBitsMatrix& matrix, std::size_t group) {
+  return (matrix.zero_points ? matrix.zero_points[group] : matrix.zero_point) + Format::kBelow;
+}
+
+/// kRows rows of x times kColumns columns of the matrix.
+template <class Format, std::size_t kRows, std::size_t kColumns, class D>
+HWY_INLINE void Block(D d, const FewBits& problem, const FewBitsMatrix& matrix, const float* ordered, const float* sums,
+                      std::size_t column, float* out) {
+  constexpr std::size_t kParts = Format::kParts;
+  using V = hn::Vec<D>;
+  const std::size_t lanes = hn::Lanes(d), groups = problem.groups(), row_bytes = problem.row_bytes(),
+                    group_bytes = row_bytes / groups, steps = problem.group / (kParts * lanes);
+  const auto* weights = static_cast<const std::uint8_t*>(matrix.weights);
+  V total[kRows][kColumns];
+  for (auto& row : total)
+    for (V& one : row) one = hn::Zero(d);
+  for (std::size_t g = 0; g < groups; ++g) {
+    V part[kRows][kColumns];
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const V zero = hn::Set(d, ZeroPoint<Format>(matrix, (column + c) * groups + g));
+      for (std::size_t r = 0; r < kRows; ++r) part[r][c] = hn::Mul(zero, hn::LoadU(d, sums + (r * groups + g) * lanes));
+    }
+    const float* from = ordered + g * problem.group;
+    const std::uint8_t* bytes = weights + column * row_bytes + g * group_bytes;
+    for (std::size_t s = 0; s < steps; ++s, from += kParts * lanes, bytes += lanes) {
+      for (std::size_t c = 0; c < kColumns; ++c) {
+        V numbers[kParts];
+        Format::Load(d, bytes + c * row_bytes, numbers);
+        for (std::size_t r = 0; r < kRows; ++r)
+          for (std::size_t p = 0; p < kParts; ++p)
+            part[r][c] = hn::MulAdd(numbers[p], hn::LoadU(d, from + r * problem.depth + p * lanes), part[r][c]);
+      }
+    }
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const V scale = hn::Set(d, matrix.scales[(column + c) * groups + g]);
+      for (std::size_t r = 0; r < kRows; ++r) total[r][c] = hn::MulAdd(scale, part[r][c], total[r][c]);
+    }
+  }
+  for (std::size_t r = 0; r < kRows; ++r)
+    for (std::size_t c = 0; c < kColumns; ++c)
+      out[r * problem.columns + column + c] = hn::GetLane(hn::SumOfLanes(d, total[r][c]));
+}
+
+/// Columns [begin, end) of kRows rows: four or two columns at a time, so that enough sums are under way at once.
+template <class Format, std::size_t kRows, class D>
+void Columns(D d, const FewBits& problem, const FewBitsMatrix& matrix, const float* ordered, const float* sums,
+             std::size_t begin, std::size_t end, float* out) {
+  constexpr std::size_t kColumns = kRows == 1 ? 4 : 2;
+  std::size_t n = begin;
+  for (; n + kColumns <= end; n += kColumns) Block<Format, kRows, kColumns>(d, problem, matrix, ordered, sums, n, out);
+  for (; n < end; ++n) Block<Format, kRows, 1>(d, problem, matrix, ordered, sums, n, out);
+}
+
+template <class D, class Format>
+void Multiply(D d, Format, const FewBits& problem, const FewBitsMatrix& matrix, const float* ordered, const float* sums,
+              std::size_t begin, std::size_t end, float* out) {
+  // A run of columns whose bytes stay in the first cache while all rows pass.
+  const std::size_t run = std::max<std::size_t>(4, 16384 / problem.row_bytes() / 4 * 4);
+  for (std::size_t from = begin; from < end; from += run) {
+    const std::size_t to = std::min(end, from + run);
+    for (std::size_t row = 0; row < problem.rows;) {
+      const float* x = ordered + row * problem.depth;
+      const float* of_row = sums + row * problem.groups() * hn::Lanes(d);
+      float* result = out + row * problem.columns;
+      const std::size_t left = problem.rows - row;
+      if (left >= 4) {
+        Columns<Format, 4>(d, problem, matrix, x, of_row, from, to, result);
+        row += 4;
+      } else if (left >= 2) {
+        Columns<Format, 2>(d, problem, matrix, x, of_row, from, to, result);
+        row += 2;
+      } else {
+        Columns<Format, 1>(d, problem, matrix, x, of_row, from, to, result);
+        row += 1;
+      }
+    }
+  }
+}
+
+/// Writes neighbours, which came out of their bytes as those at even and those at odd places.
+template <class D>
+HWY_INLINE void StorePair(D d, hn::Vec<D> even, hn::Vec<D> odd, float* to) {
+  hn::StoreInterleaved2(even, odd, d, to);
+}
+template <class D>
+HWY_INLINE void StorePair(D d, hn::Vec<D> even, hn::Vec<D> odd, std::uint16_t* to) {
+  const hn::RebindToSigned<D> di;
+  const hn::Rebind<std::uint16_t, D> dh;
+  const auto half = [&](hn::Vec<D> v) {
+    return hn::DemoteTo(dh, hn::BitCast(di, hn::ShiftRight<16>(RoundedToBf16(d, v))));
+  };
+  hn::StoreInterleaved2(half(even), half(odd), dh, to);
+}
+template <class D>
+HWY_INLINE void StoreOne(D d, hn::Vec<D> value, float* to) {
+  hn::StoreU(value, d, to);
+}
+template <class D>
+HWY_INLINE void StoreOne(D d, hn::Vec<D> value, std::uint16_t* to) {
+  StoreBf16(value, d, to);
+}
+
+template <class D, class Format, class Real>
+void Expand(D d, Format, const FewBits& problem, const FewBitsMatrix& matrix, std::size_t begin, std::size_t end,
+            Real* out) {
+  constexpr std::size_t kParts = Format::kParts;
+  const std::size_t lanes = hn::Lanes(d), groups = problem.groups();
+  for (std::size_t n = begin; n < end; ++n) {
+    const std::uint8_t* bytes = static_cast<const std::uint8_t*>(matrix.weights) + n * problem.row_bytes();
+    for (std::size_t g = 0; g < groups; ++g) {
+      const auto scale = hn::Set(d, matrix.scales[n * groups + g]);
+      const auto zero = hn::Set(d, ZeroPoint<Format>(matrix, n * groups + g));
+      for (std::size_t k = 0; k < problem.group; k += kParts * lanes, bytes += lanes, out += kParts * lanes) {
+        hn::Vec<D> parts[kParts];
+        Format::Load(d, bytes, parts);
+        for (auto& part : parts) part = hn::Mul(hn::Sub(part, zero), scale);
+        if constexpr (kParts == 2)
+          StorePair(d, parts[0], parts[1], out);
+        else
+          StoreOne(d, parts[0], out);
+      }
+    }
+  }
+}
+
+/// Calls body(vector tag) with the widest vectors of which whole ones fit into a group; four lanes always do.
+template <std::size_t kParts, class Body>
+void WithLanes(const FewBits& problem, const Body& body) {
+  const hn::ScalableTag<float> widest;
+  const hn::CappedTag<float, 8> half;
+  if (problem.group % (kParts * hn::Lanes(widest)) == 0) return body(widest);
+  if (problem.group % (kParts * hn::Lanes(half)) == 0) return body(half);
+  body(hn::CappedTag<float, 4>());
+}
+
+/// Calls body(tag) with the problem's format and widest vectors.
+template <template <class> class Format, class Body>
+void WithFormatAndLanes(const FewBits& problem, const Body& body) {
+  WithLanes<Format<hn::ScalableTag<float>>::kParts>(problem, [&](auto d) { body(d, Format<decltype(d)>()); });
+}
+template <class Body>
+void WithFormat(const FewBits& problem, const Body& body) {
+  switch (problem.type) {
+    case FewBitsType::kU4:
+      return WithFormatAndLanes<Nibbles>(problem, body);
+    case FewBitsType::kI4:
+      return WithFormatAndLanes<SignedNibbles>(problem, body);
+    case FewBitsType::kU8:
+      return WithFormatAndLanes<UnsignedBytes>(problem, body);
+    case FewBitsType::kI8:
+      return WithFormatAndLanes<SignedBytes>(problem, body);
+  }
+}
+
+void PrepareFewBits(const FewBits& problem, const float* x, float* ordered, float* sums) {
+  WithFormat(problem, [&](auto d, auto format) {
+    const std::size_t row_sums = problem.groups() * hn::Lanes(d);
+    for (std::size_t r = 0; r < problem.rows; ++r)
+      PrepareRow(d, format, problem, x + r * problem.depth, ordered + r * problem.depth, sums + r * row_sums);
+  });
+}
+void MultiplyFewBits(const FewBits& problem, const FewBitsMatrix& matrix, const float* ordered, const float* sums,
+                     std::size_t begin, std::size_t end, float* out) {
+  WithFormat(problem,
+             [&](auto d, auto format) { Multiply(d, format, problem, matrix, ordered, sums, begin, end, out); });
+}
+void ExpandToF32(const FewBits& problem, const FewBitsMatrix& matrix, std::size_t begin, std::size_t end, float* out) {
+  WithFormat(problem, [&](auto d, auto format) { Expand(d, format, problem, matrix, begin, end, out); });
+}
+void ExpandToBf16(const FewBits& problem, const FewBitsMatrix& matrix, std::size_t begin, std::size_t end,
+                  std::uint16_t* out) {
+  WithFormat(problem, [&](auto d, auto format) { Expand(d, format, problem, matrix, begin, end, out); });
+}
+
+}  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <tenon/engine/kernels/broadcast.hpp>
+
+namespace tenon::inline v1::engine::kernels {
+
+HWY_EXPORT(PrepareFewBits);
+HWY_EXPORT(MultiplyFewBits);
+HWY_EXPORT(ExpandToF32);
+HWY_EXPORT(ExpandToBf16);
+
+bool has_few_bits_kernel(const FewBits& problem) {
+  const std::size_t least = problem.row_bytes() == problem.depth ? 4 : 8;
+  return problem.group > 0 && problem.group % least == 0 && problem.depth % problem.group == 0;
+}
+
+std::size_t few_bits_scratch(const FewBits& problem) {
+  constexpr std::size_t kMostLanes = 16;
+  return problem.rows * (problem.depth + problem.groups() * kMostLanes);
+}
+
+void multiply_few_bits(const FewBits& problem, const FewBitsMatrix& matrix, const float* x, float* scratch,
+                       float* out) {
+  float* const sums = scratch + problem.rows * problem.depth;
+  HWY_DYNAMIC_DISPATCH(PrepareFewBits)(problem, x, scratch, sums);
+  constexpr std::size_t kColumns = 4;
+  parallel((problem.columns + kColumns - 1) / kColumns, problem.columns * problem.row_bytes() * problem.rows,
+           [&](std::size_t begin, std::size_t end) {
+             HWY_DYNAMIC_DISPATCH(MultiplyFewBits)
+             (problem, matrix, scratch, sums, begin * kColumns, std::min(end * kColumns, problem.columns), out);
+           });
+}
+
+void expand_few_bits(const FewBits& problem, const FewBitsMatrix& matrix, std::size_t begin, std::size_t end,
+                     float* out) {
+  parallel(end - begin, (end - begin) * problem.depth * sizeof *out, [&](std::size_t first, std::size_t last) {
+    HWY_DYNAMIC_DISPATCH(ExpandToF32)(problem, matrix, begin + first, begin + last, out + first * problem.depth);
+  });
+}
+
+void expand_few_bits(const FewBits& problem, const FewBitsMatrix& matrix, std::size_t begin, std::size_t end,
+                     std::uint16_t* out) {
+  parallel(end - begin, (end - begin) * problem.depth * sizeof *out, [&](std::size_t first, std::size_t last) {
+    HWY_DYNAMIC_DISPATCH(ExpandToBf16)(problem, matrix, begin + first, begin + last, out + first * problem.depth);
+  });
+}
+
+}  // namespace tenon::inline v1::engine::kernels
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with weights of 4 and 8 bits: every type, group, side and number of rows beside the reference kernels, and
+// that nothing expands them in memory.
+#include <tenon/engine/testing/judged_models.hpp>
+
+namespace tenon::engine_test {
+namespace {
+
+struct Form {
+  ElementType type = ElementType::kU4;
+  std::size_t rows = 1, columns = 24, depth = 128, group = 32;
+  bool by_columns = true;  ///< [columns, depth], or [depth, columns].
+  enum class Zero { kNone, kOne, kEach } zero = Zero::kEach;
+  /// Numbers in groups are stored with three axes.
+  bool grouped() const { return group != depth; }
+};
+
+std::ostream& operator<<(std::ostream& out, const Form& form) {
+  return out << name(form.type) << " [" << form.rows << ", " << form.depth << "] x " << form.columns << " by "
+             << form.group << (form.by_columns ? "" : ", depth first") << ", zero " << static_cast<int>(form.zero);
+}
+
+Out random_bytes(ElementType type, const Shape& shape, unsigned seed) {
+  Tensor tensor(type, shape);
+  std::mt19937 random(seed);
+  for (std::size_t i = 0; i < tensor.size_bytes(); ++i)
+    static_cast<std::uint8_t*>(tensor.data())[i] = static_cast<std::uint8_t>(random());
+  return std::make_shared<op::v0::Constant>(tensor);
+}
+Out as_real(const Out& value) { return op1("Convert", 1, {value}, {{"destination_type", element::f32}}); }
+
+Out weights_of(const Form& form) {
+  const std::size_t groups = form.depth / form.group;
+  Shape stored{form.columns, form.depth}, each{form.columns, 1};
+  if (form.grouped()) stored = {form.columns, groups, form.group}, each = {form.columns, groups, 1};
+  if (!form.by_columns) stored = {form.depth, form.columns}, each = {1, form.columns};
+  if (!form.by_columns && form.grouped()) stored = {groups, form.group, form.columns}, each = {groups, 1, form.columns};
+  Out value = as_real(random_bytes(form.type, stored, 11));
+  if (form.zero != Form::Zero::kNone) {
+    const Out zero = random_bytes(form.type, form.zero == Form::Zero::kOne ? Shape{} : each, 12);
+    value = op1("Subtract", 1, {value, as_real(zero)});
+  }
+  value = op1("Multiply", 1, {value, weights(each, 13, 0.02f)});
+  if (!form.grouped()) return value;
+  const std::vector<std::int64_t> flat = form.by_columns
+                                             ? std::vector<std::int64_t>{static_cast<std::int64_t>(form.columns), -1}
+                                             : std::vector<std::int64_t>{-1, static_cast<std::int64_t>(form.columns)};
+  return op1("Reshape", 1, {value, ints(flat)}, {{"special_zero", false}});
+}
+
+std::shared_ptr<Model> product_of(const Form& form) {
+  const auto x = parameter({form.rows, form.depth});
+  const Out y = op1("MatMul", 1, {x, weights_of(form)}, {{"transpose_a", false}, {"transpose_b", form.by_columns}});
+  return std::make_shared<Model>(OutputVector{op1("Relu", 1, {y})}, ParameterVector{x}, "few bits");
+}
+
+class FewBits : public ::testing::TestWithParam<Form> {};
+
+TEST_P(FewBits, AgreeWithTheReferenceAndStayPacked) {
+  const Judged judged = judge(product_of(GetParam()));
+  EXPECT_EQ(judged.references, 0u);
+  const std::string expected = GetParam().rows > 16              ? "expand"
+                               : bit_width(GetParam().type) == 4 ? "4-bit weights"
+                                                                 : "8-bit weights";
+  bool found = false;
+  for (const auto& info : judged.infos) found |= info.kernel == expected;
+  EXPECT_TRUE(found) << expected;
+  EXPECT_FALSE(judged.ran("Multiply"));
+}
+
+std::vector<Form> forms() {
+  using Zero = Form::Zero;
+  std::vector<Form> all;
+  for (const auto type : {ElementType::kU4, ElementType::kI4, ElementType::kU8, ElementType::kI8})
+    for (const bool by_columns : {true, false})
+      for (const std::size_t group : {128, 64, 32, 16, 8})
+        all.push_back({type, 1, 24, 128, group, by_columns, Zero::kEach});
+  // One to three rows, whole fours of them with a rest, and more than the kernel takes; columns with a rest.
+  for (const auto type : {ElementType::kI4, ElementType::kU8})
+    for (const std::size_t rows : {2, 3, 7, 16, 17, 40})
+      for (const Zero zero : {Zero::kNone, Zero::kOne, Zero::kEach})
+        all.push_back({type, rows, 23, 96, 32, true, zero});
+  // Runs of columns and blocks of expanded ones end within the matrix.
+  all.push_back({ElementType::kU4, 5, 301, 1024, 32, true, Zero::kEach});
+  all.push_back({ElementType::kU4, 20, 3301, 1024, 128, true, Zero::kNone});
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(Forms, FewBits, ::testing::ValuesIn(forms()));
+
+/// Groups for which there is no kernel are expanded, as before.
+TEST(FewBits, OddGroupsAreExpanded) {
+  judge(product_of({ElementType::kU4, 2, 6, 30, 10, true, Form::Zero::kEach}));
+  judge(product_of({ElementType::kI8, 2, 6, 21, 7, true, Form::Zero::kEach}));
+}
+
+/// What others read too is computed for them.
+TEST(FewBits, WeightsThatAreReadTwice) {
+  const Form form{ElementType::kU4, 3, 24, 64, 32, true, Form::Zero::kEach};
+  const Out expanded = weights_of(form);
+  const auto x = parameter({form.rows, form.depth}), z = parameter({form.columns, form.depth});
+  const auto product = [&](const Out& left) {
+    return op1("MatMul", 1, {left, expanded}, {{"transpose_a", false}, {"transpose_b", true}});
+  };
+  judge(std::make_shared<Model>(OutputVector{product(x), product(op1("Relu", 1, {x}))}, ParameterVector{x}, "two"));
+  judge(std::make_shared<Model>(OutputVector{product(x), op1("Add", 1, {expanded, z})}, ParameterVector{x, z}, "also"));
+}
+
+}  // namespace
+}  // namespace tenon::engine_test

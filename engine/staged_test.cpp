@@ -266,7 +266,12 @@ TEST(Staged, AttentionReadsGrowingCachesWhereTheyLie) {
     if (by_operation) {
       y = op1("ScaledDotProductAttention", 13, {q, heads[0], heads[1], mask}, {{"causal", false}});
     } else {
-      const Out scores = op1("Multiply", 1, {op1("MatMul", 1, {q, heads[0]}, {{"transpose_b", true}}), scalar(0.3)});
+      // Torch's exporter takes the factor from the shape, and its root for either side.
+      const Out size = op1("Gather", 8, {op1("ShapeOf", 3, {q}), scalar_int(-1), scalar_int(0)});
+      const Out root = op1("Sqrt", 1, {op1("Convert", 1, {size}, {{"destination_type", ElementType::kF32}})});
+      const Out factor = op1("Sqrt", 1, {op1("Divide", 1, {scalar(1), root})});
+      const Out keys = op1("Multiply", 1, {op1("Transpose", 1, {heads[0], ints({0, 1, 3, 2})}), factor});
+      const Out scores = op1("MatMul", 1, {op1("Multiply", 1, {q, factor}), keys});
       y = op1("MatMul", 1, {op1("Softmax", 8, {op1("Add", 1, {scores, mask})}, {{"axis", -1}}), heads[1]});
     }
     y = op1("Reshape", 1, {op1("Transpose", 1, {y, ints({0, 2, 1, 3})}), ints({0, 0, -1})}, {{"special_zero", true}});

@@ -17,4 +17,21 @@ bool has_pair_products();
 void pair_product(const std::uint16_t* a, std::size_t rows, std::size_t a_row, std::size_t a_step,
                   const std::uint32_t* b, std::size_t pairs, std::size_t vectors, const float* factor, float* c);
 
+/// Whether this CPU multiplies tiles of 16 rows of 16 pairs at once (AMX), and this process may.
+bool has_tile_products();
+
+/// The calling thread's tile registers, set up for tile_product(). No other code may use them meanwhile.
+class TileRegisters {
+ public:
+  TileRegisters();
+  ~TileRegisters();
+  TileRegisters(const TileRegisters&) = delete;
+  TileRegisters& operator=(const TileRegisters&) = delete;
+};
+
+/// c[i][:] = sum over k of a[i][k] * b[k][:], or adds that to c, for whole tiles: multiples of 16 rows and 16 pairs. The
+/// pairs of a row of `a` lie side by side. The rest as for pair_product(). Needs TileRegisters.
+void tile_product(const std::uint16_t* a, std::size_t rows, std::size_t a_row, const std::uint32_t* b,
+                  std::size_t pairs, std::size_t vectors, bool adds, float* c);
+
 }  // namespace tenon::inline v1::engine::kernels

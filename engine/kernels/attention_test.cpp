@@ -165,6 +165,8 @@ void expect_all_right() {
                     .type = ElementType::kBf16});
       for (const ElementType type : {ElementType::kF32, ElementType::kBf16}) {
         expect_right({.queries = queries, .keys = keys, .depth = 5, .width = 3, .type = type, .is_narrow = true});
+        // In whole tiles.
+        expect_right({.queries = queries, .keys = keys, .depth = 32, .width = 48, .type = type, .is_narrow = true});
         expect_right({.queries = queries,
                       .keys = keys,
                       .depth = 38,

@@ -284,6 +284,7 @@ class PairProducts {
   static constexpr bool kPaired = true;
   PairProducts(const Attention& what, const AttentionRows& rows, const Tile& tile)
       : what_(what), rows_(rows), tile_(tile), pairs_((what.depth + 1) / 2) {
+    if (has_tile_products() && pairs_ % 16 == 0 && what.width % 16 == 0) registers_.emplace();
     for (std::size_t i = 0; i < kRow; ++i)
       RoundRow(what.q_type, rows.q[std::min(i, rows.count - 1)], what.depth, narrow() + i * 2 * pairs_);
     Transpose([&](std::size_t i) { return tile.numbers + i * pairs_; }, kRow, pairs_, tile.queries, kRow);
@@ -299,7 +300,10 @@ class PairProducts {
         RoundRow(what_.k_type, rows_.k + (first + i) * what_.k_row * bytes, what_.depth, narrow() + i * step);
       keys = narrow();
     }
-    pair_product(keys, count, step, 2, bits(tile_.queries), pairs_, kVecs, nullptr, tile_.scores);
+    const std::size_t in_tiles = registers_ ? count - count % 16 : 0;
+    if (in_tiles) tile_product(keys, in_tiles, step, bits(tile_.queries), pairs_, kVecs, false, tile_.scores);
+    pair_product(keys + in_tiles * step, count - in_tiles, step, 2, bits(tile_.queries), pairs_, kVecs, nullptr,
+                 tile_.scores + in_tiles * kRow);
   }
   void mix(std::size_t first, std::size_t count) const {
     const std::size_t pairs = (count + 1) / 2, width = what_.width;
@@ -308,11 +312,29 @@ class PairProducts {
       PairRows(what_.v_type, value(first + 2 * i), has_second ? value(first + 2 * i + 1) : nullptr, width,
                narrow() + 2 * i * width);
     }
+    if (registers_) return mix_tiles(pairs);
     pair_product(narrow(), width, 2, 2 * width, bits(tile_.scores), pairs, kVecs, tile_.factor, tile_.results);
   }
 
  private:
   static constexpr std::size_t kRow = kVecs * 16;
+  /// The same by tiles, which want the pairs of each column of values side by side, and sixteen of them.
+  void mix_tiles(std::size_t pairs) const {
+    const D d;
+    constexpr std::size_t kPairs = kKeys / 2;
+    const std::size_t width = what_.width, all = (pairs + 15) / 16 * 16;
+    std::fill_n(tile_.scores + pairs * kRow, (all - pairs) * kRow, 0.f);
+    std::fill_n(tile_.numbers + pairs * width, (all - pairs) * width, 0.f);
+    float* const columns = tile_.numbers + kPairs * width;
+    Transpose([&](std::size_t i) { return tile_.numbers + i * width; }, all, width, columns, kPairs);
+    for (std::size_t e = 0; e < width; ++e)
+      for (std::size_t j = 0; j < kRow; j += hn::Lanes(d)) {
+        float* const at = tile_.results + e * kRow + j;
+        hn::Store(hn::Mul(hn::Load(d, at), hn::Load(d, tile_.factor + j)), d, at);
+      }
+    tile_product(reinterpret_cast<const std::uint16_t*>(columns), width, 2 * kPairs, bits(tile_.scores), all, kVecs,
+                 true, tile_.results);
+  }
   std::uint16_t* narrow() const { return reinterpret_cast<std::uint16_t*>(tile_.numbers); }
   static const std::uint32_t* bits(const float* pairs) { return reinterpret_cast<const std::uint32_t*>(pairs); }
   const std::byte* value(std::size_t key) const {
@@ -322,6 +344,7 @@ class PairProducts {
   const AttentionRows& rows_;
   const Tile& tile_;
   const std::size_t pairs_;
+  std::optional<TileRegisters> registers_;
 };
 
 template <class Products>

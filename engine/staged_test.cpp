@@ -242,8 +242,69 @@ TEST(Staged, CachesOfAModelThatValuesCutGrowToo) {
   }
 }
 
+TEST(Staged, AttentionReadsGrowingCachesWhereTheyLie) {
+  // As exporters write a decoder whose heads share keys: new rows are joined to the cache, and heads repeated.
+  for (const bool by_operation : {false, true}) {
+    const auto x = std::make_shared<Parameter>(element::f32, PartialShape{1, -1, 4, 8});
+    const auto mask = std::make_shared<Parameter>(element::f32, PartialShape{-1, -1});
+    OutputVector heads;
+    SinkVector sinks;
+    for (const char* id : {"keys", "values"}) {
+      const Out part = op1("Slice", 8, {x, ints({0}), ints({2}), ints({1}), ints({2})});
+      const Out row = op1("Transpose", 1, {op1(id[0] == 'k' ? "Sin" : "Abs", 1, {part}), ints({0, 2, 1, 3})});
+      const auto before = make_node(
+          "ReadValue", 6, {},
+          {{"variable_id", id}, {"variable_type", ElementType::kF32}, {"variable_shape", PartialShape{1, 2, -1, 8}}});
+      const Out cache = op1("Concat", 1, {before->output(0), row}, {{"axis", 2}});
+      sinks.push_back(make_node("Assign", 6, {cache}, {{"variable_id", id}}));
+      const Out apart = op1("Unsqueeze", 1, {cache, ints({2})});
+      const Out repeated = op1("Broadcast", 3, {apart, ints({1, 1, 2, 1, 1})}, {{"mode", "bidirectional"}});
+      heads.push_back(op1("Reshape", 1, {repeated, ints({0, 4, -1, 8})}, {{"special_zero", true}}));
+    }
+    const Out q = op1("Transpose", 1, {x, ints({0, 2, 1, 3})});
+    Out y;
+    if (by_operation) {
+      y = op1("ScaledDotProductAttention", 13, {q, heads[0], heads[1], mask}, {{"causal", false}});
+    } else {
+      // Torch's exporter takes the factor from the shape, and its root for either side.
+      const Out size = op1("Gather", 8, {op1("ShapeOf", 3, {q}), scalar_int(-1), scalar_int(0)});
+      const Out root = op1("Sqrt", 1, {op1("Convert", 1, {size}, {{"destination_type", ElementType::kF32}})});
+      const Out factor = op1("Sqrt", 1, {op1("Divide", 1, {scalar(1), root})});
+      const Out keys = op1("Multiply", 1, {op1("Transpose", 1, {heads[0], ints({0, 1, 3, 2})}), factor});
+      const Out scores = op1("MatMul", 1, {op1("Multiply", 1, {q, factor}), keys});
+      y = op1("MatMul", 1, {op1("Softmax", 8, {op1("Add", 1, {scores, mask})}, {{"axis", -1}}), heads[1]});
+    }
+    y = op1("Reshape", 1, {op1("Transpose", 1, {y, ints({0, 2, 1, 3})}), ints({0, 0, -1})}, {{"special_zero", true}});
+    const auto model = std::make_shared<Model>(OutputVector{y}, sinks, ParameterVector{x, mask});
+    engine::Options options = two_threads();
+    options.profile = true;
+    Staged staged(options);
+    engine::Workers workers(2);
+    VariableMap got_states, wanted_states;
+    std::size_t total = 0;
+    unsigned seed = 0;
+    // A prompt, single tokens, several at once, and far enough for the room to end.
+    for (const std::size_t rows : {5, 1, 1, 3, 60, 1, 20, 1}) {
+      total += rows;
+      const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1, rows, 4, 8}, ++seed),
+                                       random_tensor(ElementType::kF32, Shape{rows, total}, ++seed)};
+      const auto wanted = evaluate(*model, inputs, &wanted_states);
+      expect_close(wanted[0], staged.run(model, inputs, workers, {}, {}, &got_states).at(0), std::to_string(total));
+      std::size_t attention = 0;
+      for (const auto& timed : staged.timed_steps()) {
+        const std::string& type = timed.step.node_type;
+        if (timed.step.kernel == "attention")
+          ++attention;
+        else
+          EXPECT_TRUE(type != "Broadcast" && type != "MatMul" && type != "Softmax") << type << " with " << total;
+      }
+      EXPECT_EQ(attention, 1U) << total;
+    }
+  }
+}
+
 TEST(Staged, AFewRowsTimesWhatWasComputed) {
-  // Views of all kinds on the right, masks and factors behind: the kernel for few rows, or whichever is chosen.
+  // Views of all kinds on the right, masks and factors behind.
   unsigned seed = 0;
   for (const std::size_t rows : {1, 2, 4, 5})
     for (const bool flip : {false, true})

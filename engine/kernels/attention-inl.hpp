@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include <hwy/highway.h>
 
@@ -27,7 +28,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-/// exp(x) for x <= 0; 0 below -87, NaN of NaN. Off by 2e-7 of it at most.
+/// exp(x) for x <= 0; 0 below -87, NaN of NaN. Off by 2e-7 of it at most; kRough: by 5e-5, for results that are rounded
+/// to bf16.
+template <bool kRough = false>
 HWY_INLINE V ExpOfNegative(V x) {
   const D d;
   const hn::RebindToUnsigned<D> du;
@@ -36,8 +39,11 @@ HWY_INLINE V ExpOfNegative(V x) {
   const V rounded = hn::Sub(shifted, magic);
   V r = hn::NegMulAdd(rounded, hn::Set(d, 0.693145751953125f), x);
   r = hn::NegMulAdd(rounded, hn::Set(d, 1.42860682030941723e-6f), r);
-  V y = hn::MulAdd(r, hn::Set(d, 1.f / 720), hn::Set(d, 1.f / 120));
-  y = hn::MulAdd(r, y, hn::Set(d, 1.f / 24));
+  V y = hn::Set(d, 1.f / 24);
+  if constexpr (!kRough) {
+    y = hn::MulAdd(r, hn::Set(d, 1.f / 720), hn::Set(d, 1.f / 120));
+    y = hn::MulAdd(r, y, hn::Set(d, 1.f / 24));
+  }
   y = hn::MulAdd(r, y, hn::Set(d, 1.f / 6));
   y = hn::MulAdd(r, y, hn::Set(d, 0.5f));
   y = hn::MulAdd(r, y, hn::Set(d, 1.f));
@@ -80,6 +86,54 @@ HWY_INLINE void StoreRow(ElementType type, const float* from, std::size_t count,
     auto* y = reinterpret_cast<float*>(to);
     for (; i + lanes <= count; i += lanes) hn::StoreU(hn::Mul(hn::LoadU(d, from + i), factor), d, y + i);
     for (; i < count; ++i) y[i] = from[i] * scale;
+  }
+}
+
+/// bf16 in the lower halves, rounded to nearest, ties to even.
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> RoundedBits(V v) {
+  const hn::RebindToUnsigned<D> du;
+  const auto all = hn::BitCast(du, v), odd = hn::And(hn::ShiftRight<16>(all), hn::Set(du, 1));
+  return hn::ShiftRight<16>(hn::Add(all, hn::Add(odd, hn::Set(du, 0x7fff))));
+}
+HWY_INLINE std::uint16_t RoundedAt(ElementType type, const std::byte* row, std::size_t i) {
+  return type == ElementType::kF32 ? Bf16(reinterpret_cast<const float*>(row)[i]).bits
+                                   : reinterpret_cast<const std::uint16_t*>(row)[i];
+}
+
+/// Row of `count` numbers as bf16, and 0 behind an odd number of them. `to` is memory of floats.
+HWY_INLINE void RoundRow(ElementType type, const std::byte* from, std::size_t count, std::uint16_t* to) {
+  const D d;
+  std::size_t i = 0;
+  if (type == ElementType::kBf16) {
+    std::memcpy(to, from, count * sizeof(*to));
+    i = count;
+  }
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d))
+    StoreBf16(hn::LoadU(d, reinterpret_cast<const float*>(from) + i), d, to + i);
+  for (; i < count + count % 2; ++i) {
+    const std::uint16_t rounded = i < count ? RoundedAt(type, from, i) : 0;
+    std::memcpy(to + i, &rounded, sizeof(rounded));
+  }
+}
+
+/// Numbers of two rows as bf16, in turn; of one row and zeros if there is no second.
+HWY_INLINE void PairRows(ElementType type, const std::byte* one, const std::byte* two, std::size_t count,
+                         std::uint16_t* to) {
+  const D d;
+  const hn::RebindToUnsigned<D> du;
+  const hn::Rebind<std::uint16_t, D> dh;
+  const auto load = [&](const std::byte* row, std::size_t i) HWY_ATTR {
+    if (type == ElementType::kF32) return RoundedBits(hn::LoadU(d, reinterpret_cast<const float*>(row) + i));
+    return hn::PromoteTo(du, hn::LoadU(dh, reinterpret_cast<const std::uint16_t*>(row) + i));
+  };
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= count; i += hn::Lanes(d)) {
+    const auto upper = two ? hn::ShiftLeft<16>(load(two, i)) : hn::Zero(du);
+    hn::StoreU(hn::Or(load(one, i), upper), du, reinterpret_cast<std::uint32_t*>(to) + i);
+  }
+  for (; i < count; ++i) {
+    const std::uint16_t pair[2] = {RoundedAt(type, one, i), two ? RoundedAt(type, two, i) : std::uint16_t{0}};
+    std::memcpy(to + 2 * i, pair, sizeof(pair));
   }
 }
 

@@ -26,6 +26,8 @@ struct Attention {
     std::size_t q = 0, k = 0, v = 0, out = 0, mask = 0;
   };
   std::vector<Head> heads;
+  /// Products of bf16, where the CPU has them, as their factors usually lie; else of f32.
+  bool is_narrow = false;
   float scale = 1;
   bool is_causal = false;  ///< Query i sees the keys up to i.
   enum class Mask {

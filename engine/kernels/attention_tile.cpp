@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of a tile of queries. Vectors hold one number of several queries, so that the softmax needs no sums across
 // a vector, and keys and values are read as they lie, one number for a whole tile at a time.
+#include <tenon/engine/kernels/attention_pairs.hpp>
 #include <tenon/engine/kernels/attention_rows.hpp>
 
 #undef HWY_TARGET_INCLUDE
@@ -59,15 +60,15 @@ void Product(const float* a, std::size_t rows, std::size_t a_row, std::size_t a_
 
 /// Memory of a tile.
 struct Tile {
-  float *queries, *results;                // [depth], [width] of vectors
-  float *scores, *masks;                   // [kKeys]
-  float *greatest, *sums, *factor, *sees;  // vectors
-  float* numbers;                          // keys or values as f32, or rows of a mask
+  float *queries, *results;                       // [depth], [width] of vectors
+  float *scores, *masks;                          // [kKeys]
+  float *greatest, *next, *sums, *factor, *sees;  // vectors
+  float* numbers;                                 // keys or values as f32, or rows of a mask
 };
 
 std::size_t Floats(const Attention& what) {
   const std::size_t row = TileRows();
-  return row * (what.depth + what.width + 2 * kKeys + 4) + kKeys * std::max({what.depth, what.width, row});
+  return row * (what.depth + what.width + 2 * kKeys + 5) + kKeys * std::max({what.depth, what.width, row});
 }
 
 Tile LayOut(const Attention& what, std::size_t row, float* scratch) {
@@ -82,6 +83,7 @@ Tile LayOut(const Attention& what, std::size_t row, float* scratch) {
   tile.scores = take(kKeys);
   tile.masks = take(kKeys);
   tile.greatest = take(1);
+  tile.next = take(1);
   tile.sums = take(1);
   tile.factor = take(1);
   tile.sees = take(1);
@@ -133,42 +135,87 @@ void LoadMask(const Attention& what, const AttentionRows& rows, std::size_t firs
               row);
     return;
   }
-  for (std::size_t i = 0; i < rows.count; ++i)
-    for (std::size_t key = 0; key < count; ++key)
-      tile.numbers[i * kKeys + key] = MaskNumber(what, rows.mask[i], first + key);
+  const bool keeps = what.mask == Attention::Mask::kVisible;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    float* const to = tile.numbers + i * kKeys;
+    const std::byte* const from = rows.mask[i] + first;
+    if (what.mask != Attention::Mask::kAdded && what.mask_column == 1)
+      for (std::size_t key = 0; key < count; ++key) to[key] = (from[key] != std::byte{0}) == keeps ? 1.f : 0.f;
+    else
+      for (std::size_t key = 0; key < count; ++key) to[key] = MaskNumber(what, rows.mask[i], first + key);
+  }
   Transpose([&](std::size_t i) { return tile.numbers + std::min(i, rows.count - 1) * kKeys; }, row, count, tile.masks,
             row);
 }
 
-/// Masks the scores of `count` keys from `first` on, makes them weights, and says in tile.factor what has become of earlier ones.
-void Soften(const Attention& what, std::size_t first, std::size_t count, std::size_t row, bool is_masked, bool is_cut,
-            const Tile& tile) {
+/// Masks the scores of `count` keys from `first` on, and says what the greatest are now. @return what is left to
+/// multiply the scores by.
+float MaskScores(const Attention& what, std::size_t first, std::size_t count, std::size_t row, float scale,
+                 bool is_masked, bool is_cut, const Tile& tile) {
   const D d;
-  const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
   const bool is_added = what.mask == Attention::Mask::kAdded;
+  // The greatest score stays that when all are multiplied by a positive number, which can wait.
+  const bool is_plain = !is_masked && !is_cut && scale > 0;
+  const V factor = hn::Set(d, scale), masked = hn::Set(d, what.masked);
+  const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (std::size_t j = 0; j < row; j += hn::Lanes(d)) {
-    const V before = hn::Load(d, tile.greatest + j), sees = hn::Load(d, tile.sees + j);
-    const V masked = hn::Set(d, what.masked);
-    V greatest = before;
+    const V sees = hn::Load(d, tile.sees + j), before = hn::Load(d, tile.greatest + j);
     float* const scores = tile.scores + j;
+    V greatest = is_plain ? none : before;
     for (std::size_t key = 0; key < count; ++key) {
       V score = hn::Load(d, scores + key * row);
-      if (is_masked) {
-        const V mask = hn::Load(d, tile.masks + key * row + j);
-        score = is_added ? hn::Add(score, mask) : hn::IfThenElse(hn::Gt(mask, hn::Zero(d)), score, masked);
+      if (!is_plain) {
+        score = hn::Mul(score, factor);
+        if (is_masked) {
+          const V mask = hn::Load(d, tile.masks + key * row + j);
+          score = is_added ? hn::Add(score, mask) : hn::IfThenElse(hn::Gt(mask, hn::Zero(d)), score, masked);
+        }
+        if (is_cut) score = hn::IfThenElse(hn::Lt(hn::Set(d, static_cast<float>(first + key)), sees), score, none);
+        hn::Store(score, d, scores + key * row);
       }
-      if (is_cut) score = hn::IfThenElse(hn::Lt(hn::Set(d, static_cast<float>(first + key)), sees), score, none);
-      if (is_masked || is_cut) hn::Store(score, d, scores + key * row);
       greatest = hn::Max(greatest, score);
     }
+    hn::Store(is_plain ? hn::Max(before, hn::Mul(greatest, factor)) : greatest, d, tile.next + j);
+  }
+  return is_plain ? scale : 1;
+}
+
+/// Makes weights of the scores, says in tile.factor what has become of earlier ones, and adds them up. Of kPaired
+/// weights two neighbours lie as bf16 in the place of one.
+template <bool kPaired>
+void Soften(std::size_t count, std::size_t row, float scale, const Tile& tile) {
+  const D d;
+  const hn::RebindToUnsigned<D> du;
+  const V none = hn::Set(d, -std::numeric_limits<float>::infinity()), by = hn::Set(d, scale);
+  for (std::size_t j = 0; j < row; j += hn::Lanes(d)) {
+    const V greatest = hn::Load(d, tile.next + j);
     // While a query has seen nothing its greatest score is no number to subtract.
     const V shift = hn::IfThenZeroElse(hn::Eq(greatest, none), greatest);
-    const V factor = ExpOfNegative(hn::Sub(before, shift));
+    const V factor = ExpOfNegative(hn::Sub(hn::Load(d, tile.greatest + j), shift));
     V sum = hn::Mul(factor, hn::Load(d, tile.sums + j));
-    for (std::size_t key = 0; key < count; ++key) {
-      const V weight = ExpOfNegative(hn::Sub(hn::Load(d, scores + key * row), shift));
-      sum = hn::Add(sum, weight);
-      hn::Store(weight, d, scores + key * row);
+    float* const scores = tile.scores + j;
+    const auto weight = [&](std::size_t key) HWY_ATTR {
+      return ExpOfNegative<kPaired>(hn::MulSub(hn::Load(d, scores + key * row), by, shift));
+    };
+    if constexpr (kPaired) {
+      const auto half = hn::Set(du, 0x8000), upper = hn::Set(du, 0xffff0000);
+      V odd = hn::Zero(d);
+      for (std::size_t key = 0; key < count; key += 2) {
+        const V one = weight(key), two = key + 1 < count ? weight(key + 1) : hn::Zero(d);
+        sum = hn::Add(sum, one);
+        odd = hn::Add(odd, two);
+        // Neither is negative: rounding is adding a half.
+        const auto low = hn::ShiftRight<16>(hn::Add(hn::BitCast(du, one), half)),
+                   high = hn::And(hn::Add(hn::BitCast(du, two), half), upper);
+        hn::Store(hn::BitCast(d, hn::Or(low, high)), d, scores + key / 2 * row);
+      }
+      sum = hn::Add(sum, odd);
+    } else {
+      for (std::size_t key = 0; key < count; ++key) {
+        const V one = weight(key);
+        sum = hn::Add(sum, one);
+        hn::Store(one, d, scores + key * row);
+      }
     }
     hn::Store(greatest, d, tile.greatest + j);
     hn::Store(factor, d, tile.factor + j);
@@ -197,22 +244,118 @@ void Finish(const Attention& what, const AttentionRows& rows, std::size_t row, c
   }
 }
 
+/// Products of f32. The scale is the queries'.
 template <std::size_t kVecs>
-void Attend(const Attention& what, const AttentionRows& rows, float* scratch) {
-  const D d;
-  const std::size_t row = kVecs * hn::Lanes(d);
-  const Tile tile = LayOut(what, row, scratch);
-  // The scale is the queries'.
-  for (std::size_t i = 0; i < row; ++i)
-    LoadRow(what.q_type, rows.q[std::min(i, rows.count - 1)], what.depth, rows.scale, tile.numbers + i * what.depth);
-  Transpose([&](std::size_t i) { return tile.numbers + i * what.depth; }, row, what.depth, tile.queries, row);
+class RealProducts {
+ public:
+  static constexpr bool kPaired = false;
+  RealProducts(const Attention& what, const AttentionRows& rows, const Tile& tile)
+      : what_(what), rows_(rows), tile_(tile), packs_values_(what.v_row > 2 * what.width) {
+    const std::size_t row = kVecs * hn::Lanes(D()), depth = what.depth;
+    for (std::size_t i = 0; i < row; ++i)
+      LoadRow(what.q_type, rows.q[std::min(i, rows.count - 1)], depth, rows.scale, tile.numbers + i * depth);
+    Transpose([&](std::size_t i) { return tile.numbers + i * depth; }, row, depth, tile.queries, row);
+  }
+  float scale() const { return 1; }
+  void score(std::size_t first, std::size_t count) const {
+    std::size_t step = 0;
+    const float* keys =
+        Numbers(what_.k_type, rows_.k, what_.k_row, first, count, what_.depth, false, tile_.numbers, step);
+    Product<kVecs>(keys, count, step, 1, tile_.queries, what_.depth, nullptr, tile_.scores);
+  }
+  void mix(std::size_t first, std::size_t count) const {
+    std::size_t step = 0;
+    const float* values =
+        Numbers(what_.v_type, rows_.v, what_.v_row, first, count, what_.width, packs_values_, tile_.numbers, step);
+    Product<kVecs>(values, what_.width, 1, step, tile_.scores, count, tile_.factor, tile_.results);
+  }
+
+ private:
+  const Attention& what_;
+  const AttentionRows& rows_;
+  const Tile& tile_;
+  const bool packs_values_;  ///< Values far apart share places in the cache.
+};
+
+/// Products of pairs of bf16: along queries and keys, and then of neighbouring keys.
+template <std::size_t kVecs>
+class PairProducts {
+ public:
+  static constexpr bool kPaired = true;
+  PairProducts(const Attention& what, const AttentionRows& rows, const Tile& tile)
+      : what_(what), rows_(rows), tile_(tile), pairs_((what.depth + 1) / 2) {
+    if (has_tile_products() && pairs_ % 16 == 0 && what.width % 16 == 0) registers_.emplace();
+    for (std::size_t i = 0; i < kRow; ++i)
+      RoundRow(what.q_type, rows.q[std::min(i, rows.count - 1)], what.depth, narrow() + i * 2 * pairs_);
+    Transpose([&](std::size_t i) { return tile.numbers + i * pairs_; }, kRow, pairs_, tile.queries, kRow);
+  }
+  float scale() const { return rows_.scale; }
+  void score(std::size_t first, std::size_t count) const {
+    const std::uint16_t* keys = reinterpret_cast<const std::uint16_t*>(rows_.k) + first * what_.k_row;
+    std::size_t step = what_.k_row;
+    if (what_.k_type == ElementType::kF32 || what_.depth % 2 != 0) {
+      const std::size_t bytes = what_.k_type == ElementType::kF32 ? sizeof(float) : sizeof(std::uint16_t);
+      step = 2 * pairs_;
+      for (std::size_t i = 0; i < count; ++i)
+        RoundRow(what_.k_type, rows_.k + (first + i) * what_.k_row * bytes, what_.depth, narrow() + i * step);
+      keys = narrow();
+    }
+    const std::size_t in_tiles = registers_ ? count - count % 16 : 0;
+    if (in_tiles) tile_product(keys, in_tiles, step, bits(tile_.queries), pairs_, kVecs, false, tile_.scores);
+    pair_product(keys + in_tiles * step, count - in_tiles, step, 2, bits(tile_.queries), pairs_, kVecs, nullptr,
+                 tile_.scores + in_tiles * kRow);
+  }
+  void mix(std::size_t first, std::size_t count) const {
+    const std::size_t pairs = (count + 1) / 2, width = what_.width;
+    for (std::size_t i = 0; i < pairs; ++i) {
+      const bool has_second = 2 * i + 1 < count;
+      PairRows(what_.v_type, value(first + 2 * i), has_second ? value(first + 2 * i + 1) : nullptr, width,
+               narrow() + 2 * i * width);
+    }
+    if (registers_) return mix_tiles(pairs);
+    pair_product(narrow(), width, 2, 2 * width, bits(tile_.scores), pairs, kVecs, tile_.factor, tile_.results);
+  }
+
+ private:
+  static constexpr std::size_t kRow = kVecs * 16;
+  /// The same by tiles, which want the pairs of each column of values side by side, and sixteen of them.
+  void mix_tiles(std::size_t pairs) const {
+    const D d;
+    constexpr std::size_t kPairs = kKeys / 2;
+    const std::size_t width = what_.width, all = (pairs + 15) / 16 * 16;
+    std::fill_n(tile_.scores + pairs * kRow, (all - pairs) * kRow, 0.f);
+    std::fill_n(tile_.numbers + pairs * width, (all - pairs) * width, 0.f);
+    float* const columns = tile_.numbers + kPairs * width;
+    Transpose([&](std::size_t i) { return tile_.numbers + i * width; }, all, width, columns, kPairs);
+    for (std::size_t e = 0; e < width; ++e)
+      for (std::size_t j = 0; j < kRow; j += hn::Lanes(d)) {
+        float* const at = tile_.results + e * kRow + j;
+        hn::Store(hn::Mul(hn::Load(d, at), hn::Load(d, tile_.factor + j)), d, at);
+      }
+    tile_product(reinterpret_cast<const std::uint16_t*>(columns), width, 2 * kPairs, bits(tile_.scores), all, kVecs,
+                 true, tile_.results);
+  }
+  std::uint16_t* narrow() const { return reinterpret_cast<std::uint16_t*>(tile_.numbers); }
+  static const std::uint32_t* bits(const float* pairs) { return reinterpret_cast<const std::uint32_t*>(pairs); }
+  const std::byte* value(std::size_t key) const {
+    return rows_.v + key * what_.v_row * (what_.v_type == ElementType::kF32 ? sizeof(float) : sizeof(std::uint16_t));
+  }
+  const Attention& what_;
+  const AttentionRows& rows_;
+  const Tile& tile_;
+  const std::size_t pairs_;
+  std::optional<TileRegisters> registers_;
+};
+
+template <class Products>
+void Attend(const Attention& what, const AttentionRows& rows, std::size_t row, const Tile& tile) {
+  const Products products(what, rows, tile);
   std::size_t end = rows.end;
   std::size_t least = end;  // Keys that all rows see.
   if (what.is_causal) {
-    std::size_t most = 0;
-    for (std::size_t i = 0; i < rows.count; ++i)
-      most = std::max(most, rows.sees[i]), least = std::min(least, rows.sees[i]);
-    end = std::min(end, most);
+    const auto [fewest, most] = std::minmax_element(rows.sees.begin(), rows.sees.begin() + rows.count);
+    least = *fewest;
+    end = std::min(end, *most);
   }
   for (std::size_t i = 0; i < row; ++i) {
     tile.greatest[i] = -std::numeric_limits<float>::infinity();
@@ -221,27 +364,33 @@ void Attend(const Attention& what, const AttentionRows& rows, float* scratch) {
   }
   std::fill_n(tile.results, what.width * row, 0.f);
   const bool is_masked = what.mask != Attention::Mask::kNone;
-  // Values far apart share places in the cache.
-  const bool packs_values = what.v_row > 2 * what.width;
   for (std::size_t first = rows.begin; first < end; first += kKeys) {
     const std::size_t count = std::min(kKeys, end - first);
-    std::size_t step = 0;
-    const float* keys = Numbers(what.k_type, rows.k, what.k_row, first, count, what.depth, false, tile.numbers, step);
-    Product<kVecs>(keys, count, step, 1, tile.queries, what.depth, nullptr, tile.scores);
+    products.score(first, count);
     if (is_masked) LoadMask(what, rows, first, count, row, tile);
-    Soften(what, first, count, row, is_masked, what.is_causal && first + count > least, tile);
-    const float* values =
-        Numbers(what.v_type, rows.v, what.v_row, first, count, what.width, packs_values, tile.numbers, step);
-    Product<kVecs>(values, what.width, 1, step, tile.scores, count, tile.factor, tile.results);
+    const bool is_cut = what.is_causal && first + count > least;
+    const float scale = MaskScores(what, first, count, row, products.scale(), is_masked, is_cut, tile);
+    Soften<Products::kPaired>(count, row, scale, tile);
+    products.mix(first, count);
   }
   Finish(what, rows, row, tile);
 }
 
+template <std::size_t kVecs>
+void AttendVectors(const Attention& what, const AttentionRows& rows, float* scratch) {
+  const std::size_t row = kVecs * hn::Lanes(D());
+  const Tile tile = LayOut(what, row, scratch);
+#if HWY_MAX_BYTES == 64
+  if (what.is_narrow && has_pair_products()) return Attend<PairProducts<kVecs>>(what, rows, row, tile);
+#endif
+  Attend<RealProducts<kVecs>>(what, rows, row, tile);
+}
+
 void AttendTile(const Attention& what, const AttentionRows& rows, float* scratch) {
   const std::size_t vectors = (rows.count + hn::Lanes(D()) - 1) / hn::Lanes(D());
-  if (vectors <= 1) return Attend<1>(what, rows, scratch);
-  if (vectors == 2) return Attend<2>(what, rows, scratch);
-  return Attend<kVectors>(what, rows, scratch);
+  if (vectors <= 1) return AttendVectors<1>(what, rows, scratch);
+  if (vectors == 2) return AttendVectors<2>(what, rows, scratch);
+  return AttendVectors<kVectors>(what, rows, scratch);
 }
 
 }  // namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE

@@ -94,6 +94,7 @@ bool lower_attention(PlanBuilder& builder, const Chain& chain) {
   what.q_row = q.strides[rank - 2];
   what.k_row = k.strides[rank - 2];
   what.v_row = v.strides[rank - 2];
+  what.is_narrow = builder.compute_type() == ElementType::kBf16;
   what.scale = match->scale;
   what.is_causal = match->is_causal;
   what.mask = match->mask_kind;
@@ -133,7 +134,7 @@ bool lower_attention(PlanBuilder& builder, const Chain& chain) {
   const auto tasks = std::make_shared<const kernels::AttentionTasks>(
       std::move(what), static_cast<std::size_t>(std::max(builder.options().threads, 1)));
   const Place to = builder.define(made, result), scratch = builder.scratch(tasks->scratch_bytes());
-  const bool is_narrow = type != ElementType::kF32 || q.type != ElementType::kF32 || k.type != ElementType::kF32;
+  const bool is_narrow = what.is_narrow;
   builder.add_kernel(chain.last(), is_narrow ? "attention:bf16" : "attention", from, {to, scratch},
                      [tasks, is_masked, has_scale](std::span<void* const> p) {
                        const std::size_t made_at = 3 + is_masked + has_scale;

@@ -46,10 +46,12 @@ struct PartRequest {
   std::size_t step;  ///< Index of the step that copies.
 };
 
-/// Nodes that are computed in one step: an anchor and the element-wise nodes after it, or those of attention.
+class PlanBuilder;
+
+/// Nodes that are computed in one step: an anchor and the element-wise nodes after it, or those of a pattern.
 struct Chain {
   std::vector<std::shared_ptr<Node>> nodes;  ///< nodes[0] is the anchor; each stands behind those that it reads.
-  bool is_attention = false;
+  bool (*lower)(PlanBuilder& builder, const Chain& chain) = nullptr;  ///< A pattern's own; else the anchor's.
   const std::shared_ptr<Node>& anchor() const { return nodes.front(); }
   const std::shared_ptr<Node>& last() const { return nodes.back(); }
 };

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tenon/engine/lower/attention.hpp>
 #include <tenon/engine/lower/attention_match.hpp>
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/quantization.hpp>
+#include <tenon/engine/lower/rms_norm.hpp>
 #include <tenon/engine/lower/table.hpp>
 #include <tenon/graph/operation_table.hpp>
 #include <tenon/graph/passes/pass.hpp>
@@ -166,7 +168,7 @@ std::optional<dnnl::algorithm> binary_of(const std::shared_ptr<Node>& node) {
 
 ChainFinder::ChainFinder(PlanBuilder& builder, const NodeVector& order) {
   if (!builder.options().fuse || builder.options().reference_only) return;
-  find_attention(builder, order);
+  find_patterns(builder, order);
   for (const auto& node : order) {
     const auto found = lowering_table().find(node->get_type_name());
     if (found == lowering_table().end() || !found->second.is_anchor || by_node_.count(node.get())) continue;
@@ -187,20 +189,24 @@ ChainFinder::ChainFinder(PlanBuilder& builder, const NodeVector& order) {
   }
 }
 
-void ChainFinder::find_attention(PlanBuilder& builder, const NodeVector& order) {
+bool ChainFinder::add_pattern(const NodeVector& nodes, bool (*lower)(PlanBuilder&, const Chain&)) {
+  const auto is_taken = [&](const auto& member) { return by_node_.count(member.get()) > 0; };
+  if (std::any_of(nodes.begin(), nodes.end(), is_taken)) return false;
+  auto chain = std::make_unique<Chain>();
+  chain->nodes = nodes;
+  chain->lower = lower;
+  for (const auto& member : nodes) by_node_[member.get()] = chain.get();
+  chains_.push_back(std::move(chain));
+  return true;
+}
+
+void ChainFinder::find_patterns(PlanBuilder& builder, const NodeVector& order) {
   for (const auto& node : order) {
-    const auto match = match_attention(builder, node);
-    if (!match || match->nodes.size() < 2 || !is_faster_whole(builder, *match)) continue;
-    const auto is_taken = [&](const auto& member) { return by_node_.count(member.get()) > 0; };
-    if (std::any_of(match->nodes.begin(), match->nodes.end(), is_taken)) continue;
-    auto chain = std::make_unique<Chain>();
-    chain->nodes = match->nodes;
-    chain->is_attention = true;
-    for (const auto& member : chain->nodes) {
-      by_node_[member.get()] = chain.get();
-      builder.note_attention(member.get());
-    }
-    chains_.push_back(std::move(chain));
+    if (const auto norm = match_rms_norm(builder, node)) add_pattern(norm->nodes, lower_rms_norm);
+    const auto attention = match_attention(builder, node);
+    if (!attention || attention->nodes.size() < 2 || !is_faster_whole(builder, *attention)) continue;
+    if (!add_pattern(attention->nodes, lower_attention)) continue;
+    for (const auto& member : attention->nodes) builder.note_attention(member.get());
   }
 }
 

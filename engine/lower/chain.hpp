@@ -30,7 +30,9 @@ class ChainFinder {
   const Chain* chain_of(const std::shared_ptr<Node>& node) const;
 
  private:
-  void find_attention(PlanBuilder& builder, const NodeVector& order);
+  void find_patterns(PlanBuilder& builder, const NodeVector& order);
+  /// @return false if another chain has one of the nodes.
+  bool add_pattern(const NodeVector& nodes, bool (*lower)(PlanBuilder&, const Chain&));
   std::vector<std::unique_ptr<Chain>> chains_;
   std::unordered_map<const Node*, const Chain*> by_node_;
 };

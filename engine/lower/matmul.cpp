@@ -4,7 +4,6 @@
 #include <optional>
 
 #include <tenon/engine/lower/chain.hpp>
-#include <tenon/engine/lower/few_rows.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/lower/quantization.hpp>
 #include <tenon/engine/lower/strides.hpp>
@@ -237,7 +236,6 @@ bool lower_8_bit(PlanBuilder& builder, const Chain& chain) {
 bool lower_matmul(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   if (node->get_input_element_type(0) != element::f32 || node->get_input_element_type(1) != element::f32) return false;
-  if (lower_few_rows(builder, chain)) return true;
   const ElementType type = builder.compute_type();
   const ElementType result = result_type(builder, chain, type);
   return lower_8_bit(builder, chain) || (result != type && lower_in(type, result, nullptr, builder, chain)) ||

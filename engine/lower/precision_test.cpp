@@ -136,6 +136,22 @@ TEST(Bf16, TransformersAgree) {
   EXPECT_GE(count(steps, "bf16"), 5u);
 }
 
+TEST(Bf16, NormsByTheMeanSquareReadAndMakeEitherType) {
+  NEEDS_BF16();
+  const auto x = parameter({2, 12, 64});
+  const auto norm = [](const Out& y) {
+    const Out mean = op1("ReduceMean", 1, {op1("Power", 1, {y, scalar(2)}), ints({-1})}, {{"keep_dims", true}});
+    const Out root = op1("Sqrt", 1, {op1("Add", 1, {mean, scalar(1e-5)})});
+    return op1("Multiply", 1, {op1("Divide", 1, {y, root}), weights({64}, 9)});
+  };
+  const auto product = [](const Out& a, unsigned seed) {
+    return op1("MatMul", 1, {a, weights({64, 64}, seed, 0.2f)}, {{"transpose_a", false}, {"transpose_b", false}});
+  };
+  // Of f32 for a product, of a product for another, and of a product for the result.
+  const auto steps = near_reference(norm(product(norm(product(norm(x), 1)), 2)), {x}, kBf16, 0.9995, 0.03);
+  EXPECT_EQ(count(steps, "rms norm"), 3u);
+}
+
 TEST(Bf16, WhatOnlyBecomesAResultIsF32) {
   NEEDS_BF16();
   const auto x = parameter({1, 16, 8, 8});

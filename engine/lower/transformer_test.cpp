@@ -101,6 +101,48 @@ TEST(Transformer, WhatOnlyLooksLikeScaleAndShiftStaysApart) {
   judge(op1("Multiply", 1, {both, weights({kTokens, columns[0]}, 3)}), {x});
 }
 
+/// x / sqrt(mean(x^2) + 1e-5) in the forms of exporters.
+Out root_mean_square(const Out& x, int form, std::int64_t axis = -1) {
+  const Out square = form & 1 ? op1("Multiply", 1, {x, x}) : op1("Power", 1, {x, scalar(2)});
+  const Out mean = op1("ReduceMean", 1, {square, ints({axis})}, {{"keep_dims", true}});
+  const Out sum = form & 2 ? op1("Add", 1, {scalar(1e-5), mean}) : op1("Add", 1, {mean, scalar(1e-5)});
+  if (form / 4 == 0) return op1("Divide", 1, {x, op1("Sqrt", 1, {sum})});
+  const Out inverse =
+      form / 4 == 1 ? op1("Divide", 1, {scalar(1), op1("Sqrt", 1, {sum})}) : op1("Power", 1, {sum, scalar(-0.5)});
+  return form & 1 ? op1("Multiply", 1, {inverse, x}) : op1("Multiply", 1, {x, inverse});
+}
+
+TEST(Transformer, NormsByTheMeanSquareAreOneStep) {
+  const auto x = tokens();
+  const Shape columns{kHeads * kEach};
+  for (int form = 0; form < 12; ++form) {
+    EXPECT_EQ(judge(root_mean_square(x, form), {x}).steps, 1u) << form;
+    EXPECT_EQ(judge(op1("Multiply", 1, {root_mean_square(x, form), weights(columns, 3)}), {x}).steps, 1u) << form;
+    EXPECT_EQ(judge(op1("Multiply", 1, {weights(columns, 3), root_mean_square(x, form)}), {x}).steps, 1u) << form;
+  }
+  // Rows of any length; of a value that is transposed; before and after products.
+  for (const std::size_t extent : {1, 3, 17, 100}) {
+    const auto y = parameter({5, extent});
+    EXPECT_EQ(judge(root_mean_square(y, 4), {y}).steps, 1u) << extent;
+  }
+  const Out between = linear(root_mean_square(linear(x, 1), 5), 2);
+  EXPECT_EQ(judge(between, {x}).references, 0u);
+  judge(root_mean_square(heads(x, {0, 2, 1, 3}), 6), {x});
+}
+
+TEST(Transformer, WhatOnlyLooksLikeANormByTheMeanSquareStaysApart) {
+  const auto x = tokens(), y = tokens();
+  EXPECT_GT(judge(root_mean_square(x, 4, 1), {x}).steps, 1u);
+  // Another value is divided; weights per row; the mean has another reader.
+  const Out mean = op1("ReduceMean", 1, {op1("Multiply", 1, {x, x}), ints({-1})}, {{"keep_dims", true}});
+  const Out root = op1("Sqrt", 1, {op1("Add", 1, {mean, scalar(1e-5)})});
+  EXPECT_GT(judge(op1("Divide", 1, {y, root}), {x, y}).steps, 1u);
+  EXPECT_GT(judge(op1("Divide", 1, {root, x}), {x}).steps, 1u);
+  EXPECT_GT(judge(op1("Multiply", 1, {op1("Divide", 1, {x, root}), root}), {x}).steps, 1u);
+  judge(op1("Multiply", 1, {root_mean_square(x, 4), weights({kTokens, 1}, 3)}), {x});
+  judge(op1("Multiply", 1, {root_mean_square(x, 4), y}), {x, y});
+}
+
 TEST(Transformer, DivisionByConstantsAgrees) {
   const auto x = tokens();
   for (const double divisor : {4.5, -0.125, 1e30, 1e-30}) judge(op1("Divide", 1, {linear(x, 1), scalar(divisor)}), {x});

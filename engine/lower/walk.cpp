@@ -7,7 +7,6 @@
 #include <set>
 
 #include <tenon/core/error.hpp>
-#include <tenon/engine/lower/attention.hpp>
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/few_bits.hpp>
 #include <tenon/engine/lower/growth.hpp>
@@ -176,8 +175,7 @@ void Walk::lower_chain(const Chain& chain) {
   if (chain.nodes.size() > 1) {
     for (const auto& node : chain.nodes) use_inputs(node, -1);
     begin_anchor(chain.anchor());
-    const LowerFunction lower =
-        chain.is_attention ? lower_attention : lowering_table().at(chain.anchor()->get_type_name()).lower;
+    const LowerFunction lower = chain.lower ? chain.lower : lowering_table().at(chain.anchor()->get_type_name()).lower;
     if (lower(builder_, chain)) return;
     for (const auto& node : chain.nodes) use_inputs(node, +1);
   }

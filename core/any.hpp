@@ -331,5 +331,12 @@ inline bool parse_value(const std::string& text, AnyMap& map) {
 }
 }  // namespace detail
 
+/// Reads a value as properties and metadata of models spell it: YES or NO, numbers, lists "a,b", maps "{key:value}".
+/// @return false if the text is none; `value` is then not to be used.
+template <typename T>
+bool parse_text(const std::string& text, T& value) {
+  return detail::parse_value(text, value);
+}
+
 }  // namespace v1
 }  // namespace tenon

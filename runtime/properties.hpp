@@ -271,7 +271,7 @@ inline std::istream& operator>>(std::istream& in, Num& value) {
   if (text == "AUTO") return value = AUTO, in;
   if (text == "NUMA") return value = NUMA, in;
   std::int32_t number = 0;
-  if (!::tenon::detail::parse_value(text, number)) {
+  if (!parse_text(text, number)) {
     throw Error(Code::kInvalidArgument,
                 "Could not read number of streams from str: " + text + "; AUTO, NUMA or a number");
   }

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that layers and rooms include downwards only, that frameworks know only core and the hubs, that core knows none of them, and
-that units (a header with its source) include each other in a circle only where CIRCLES allows it."""
+"""Checks that layers and rooms include downwards only, that frameworks know only core and the hubs, that core knows none of them,
+that units (a header with its source) include each other in a circle only where CIRCLES allows it, and that nobody uses another folder's
+namespace detail or internal/ headers: what others may use is public, or stands in the folder's client.hpp."""
+import collections
 import pathlib
 import re
 import subprocess
@@ -47,6 +49,12 @@ CIRCLES = [
     {"frameworks/ffmpeg/video", "frameworks/ffmpeg/video_impl"},
     {"vision/decode", "vision/internal/decoders"},
 ]
+# Layers whose folders have a namespace detail each.
+OWNERS = {"frameworks", "bridges", "devices", "drivers", "tools", "bindings"}
+NAMESPACE = re.compile(r"^namespace ((?:inline |\w|::)+) \{", re.MULTILINE)
+ALIAS = re.compile(r"^ *namespace (\w+) = ([\w:]+);", re.MULTILINE)
+DETAIL = re.compile(r"^namespace (?:[\w:]+::)?detail \{.*?^\}  // namespace (?:[\w:]+::)?detail$", re.MULTILINE | re.DOTALL)
+USE = re.compile(r"((?:\w+::|(?<!\w)::)*)\bdetail::(\w+)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]tenon/([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -91,6 +99,35 @@ def violations(path: pathlib.Path):
                 yield f"{path}: core includes only the standard library and the system, not <{header}>"
 
 
+def owner(name: str) -> str:
+    """The folder whose namespace detail and internal/ a file may use: a framework, bridge, device, driver or tool, else its layer."""
+    parts = name.split("/")
+    return "/".join(parts[:2]) if parts[0] in OWNERS and len(parts) > 2 else parts[0]
+
+
+def privacy(texts):
+    """Uses of what is another folder's own. @param texts  By the file's name. Tests of a folder are in it."""
+    namespaces, private = collections.defaultdict(set), collections.defaultdict(set)
+    for name, text in texts.items():
+        for opened in NAMESPACE.findall(text):
+            namespaces[owner(name)].update(opened.replace("inline ", "").split("::"))
+        for region in DETAIL.findall(text):
+            private[owner(name)].update(re.findall(r"\w+", region))
+    for name, text in texts.items():
+        here = owner(name)
+        aliases = dict(ALIAS.findall(text))
+        for use in USE.finditer(text):
+            outer = [aliases.get(word, word).split("::")[-1] for word in use[1].split("::") if word]
+            outer = [word for word in outer if word not in ("tenon", "v1")]
+            if all(word in namespaces[here] for word in outer) and use[2] in private[here]:
+                continue
+            line = text.count("\n", 0, use.start()) + 1
+            yield f"{name}:{line}: {use[0].lstrip(':')} is not of {here}/: what others may use is public, or in a client.hpp"
+        for target in INCLUDE.findall(text):
+            if "/internal/" in target and owner(target) != here:
+                yield f"{name}: tenon/{target} is private to {owner(target)}/"
+
+
 def unit(name: str) -> str:
     """A header and its source form one unit; each generated header of the C API is one."""
     return name if name.endswith(".h") else name.rsplit(".", 1)[0]
@@ -127,6 +164,7 @@ def main() -> int:
                            capture_output=True, text=True, check=True).stdout.split()
     files = [name for name in files if pathlib.Path(name).exists()]
     found = [line for name in files for line in violations(pathlib.Path(name))]
+    found += privacy({name: pathlib.Path(name).read_text(errors="replace") for name in files})
     for circle in circles(files):
         if not any(circle <= allowed for allowed in CIRCLES):
             found.append("these include each other, and CIRCLES does not allow it: " + ", ".join(sorted(circle)))

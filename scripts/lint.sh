@@ -14,6 +14,7 @@ else
   echo "lint: clang-format 14 is not here; formatting was not checked"
 fi
 python3 scripts/check_includes.py || status=1
+python3 scripts/check_includes_test.py 2>build/check_includes_test.log || { cat build/check_includes_test.log; status=1; }
 python3 scripts/check_tree.py || status=1
 python3 scripts/tables.py --check || status=1
 exit $status

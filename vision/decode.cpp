@@ -46,7 +46,7 @@ template <typename T>
 void read_number(const Model& model, const char* key, T& value) {
   const std::string text = info_text(model, key);
   if (text.empty()) return;
-  if (!detail::parse_value(text, value) || !(static_cast<double>(value) >= 0 && static_cast<double>(value) < 1e9))
+  if (!parse_text(text, value) || !(static_cast<double>(value) >= 0 && static_cast<double>(value) < 1e9))
     throw Error(Code::kInvalidArgument,
                 std::string("model_info ") + key + " is \"" + text + "\"; it must be a number of 0 or more");
 }

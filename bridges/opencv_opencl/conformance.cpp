@@ -39,11 +39,11 @@ class UmatUnderTest final : public conformance::FrameworkUnderTest {
 
   std::size_t live_objects() const override { return opencv_opencl::detail::Probe::alive.load(); }
   bool fail_native_call(std::size_t n) override {
-    opencl::detail::Probe::failed.store(false);
-    opencl::detail::Probe::countdown.store(static_cast<long>(n));
+    opencl::client::Probe::failed.store(false);
+    opencl::client::Probe::countdown.store(static_cast<long>(n));
     return true;
   }
-  bool native_call_failed() const override { return opencl::detail::Probe::failed.load(); }
+  bool native_call_failed() const override { return opencl::client::Probe::failed.load(); }
 };
 
 [[maybe_unused]] const bool registered = conformance::add(std::make_unique<UmatUnderTest>());

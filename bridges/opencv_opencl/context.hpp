@@ -9,8 +9,9 @@
 #include <opencv2/core/ocl.hpp>
 
 #include <tenon/core/edge.hpp>
+#include <tenon/frameworks/opencl/client.hpp>
 #include <tenon/frameworks/opencl/opencl.hpp>
-#include <tenon/frameworks/opencv/layout.hpp>
+#include <tenon/frameworks/opencv/client.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -35,21 +36,21 @@ struct Counted {
 /// Makes a call to OpenCV: its exceptions become errors, and opencl's probe can make each call fail.
 template <typename What, typename Body>
 auto checked(const char* call, What what, Body body) {
-  if (opencl::detail::injected()) opencl::detail::fail(opencl::detail::kInjected, call, what());
-  return opencv::detail::checked(call, what, body);
+  if (opencl::client::injected()) opencl::client::fail(opencl::client::kInjected, call, what());
+  return opencv::client::checked(call, what, body);
 }
 
 /// OpenCV's side of one context.
 class Execution final : public RefCounted {
  public:
-  Ref<opencl::detail::Native> native;
+  Ref<opencl::client::Native> native;
   cv::ocl::OpenCLExecutionContext context;
   cv::ocl::Context cv_context;  ///< The same as context.getContext(), at a separate address.
 
   cl_command_queue queue() const { return static_cast<cl_command_queue>(context.getQueue().ptr()); }
 };
 
-inline Ref<Execution> make_execution(const Ref<opencl::detail::Native>& native) {
+inline Ref<Execution> make_execution(const Ref<opencl::client::Native>& native) {
   const opencl::Device& device = native->device;
   if (!cv::ocl::haveOpenCL())
     throw Error(Code::kUnavailable,
@@ -61,7 +62,7 @@ inline Ref<Execution> make_execution(const Ref<opencl::detail::Native>& native) 
       "cv::ocl::OpenCLExecutionContext::create", [&] { return "OpenCV on " + device.name; },
       [&] {
         const std::string platform =
-            opencl::detail::info_text(clGetPlatformInfo, "clGetPlatformInfo", device.platform, CL_PLATFORM_NAME);
+            opencl::client::info_text(clGetPlatformInfo, "clGetPlatformInfo", device.platform, CL_PLATFORM_NAME);
         // On success it takes over one reference of each.
         clRetainContext(native->context.get());
         clRetainDevice(device.id);
@@ -125,12 +126,12 @@ class UmatMemory final : public Memory {
 /// A buffer as OpenCV sees it.
 class UmatView final : public View {
  public:
-  UmatView(Context context, Access access, void* host, opencl::detail::Handle<cl_mem> buffer)
+  UmatView(Context context, Access access, void* host, opencl::client::Handle<cl_mem> buffer)
       : View(std::move(context), kUmatMemory, access, host), buffer_(std::move(buffer)) {}
   cl_mem buffer() const { return buffer_.get(); }
 
  private:
-  opencl::detail::Handle<cl_mem> buffer_;
+  opencl::client::Handle<cl_mem> buffer_;
 };
 
 /// OpenCV on one cl_context and device.

@@ -4,7 +4,8 @@
 
 #include <tenon/bridges/opencv_opencl/umat.hpp>
 #include <tenon/core/host_edge.hpp>
-#include <tenon/frameworks/opencv/context.hpp>
+#include <tenon/frameworks/opencl/client.hpp>
+#include <tenon/frameworks/opencv/client.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -25,7 +26,7 @@ class BufferToUmat final : public Edge {
     const auto* buffers = from.context.as<opencl::FacetContext>();
     if (!umats || !buffers) return Refusal{"source or target is not a context of OpenCL buffers and cv::UMat"};
     if (buffers->native().context.get() != umats->execution().native->context.get()) return Refusal{kForeign};
-    if (from.modifier != kModifierLinear) return Refusal{opencv::detail::kTiled};
+    if (from.modifier != kModifierLinear) return Refusal{opencv::client::kTiled};
     if (writes(access) && from.read_only) return Refusal{"the memory is read-only, or a decoder still refers to it"};
     if (std::string reason = umat_reason(from.info, from.offset); !reason.empty()) return Refusal{std::move(reason)};
     return shared_in_place(from, to, kUmatMemory, 200);
@@ -40,7 +41,7 @@ class BufferToUmat final : public Edge {
       void* const host = source.view() ? source.view()->host() : memory.host();
       auto made = std::make_unique<UmatView>(
           to, widest_access(source), host,
-          opencl::detail::Handle<cl_mem>::retain(opencl::buffer(source), "sharing a buffer with OpenCV"));
+          opencl::client::Handle<cl_mem>::retain(opencl::buffer(source), "sharing a buffer with OpenCV"));
       made->set_standing(id());  // umat() makes OpenCV's queue wait.
       view = &memory.add_view(std::move(made));
     }
@@ -74,7 +75,7 @@ class UmatToBuffer final : public Edge {
       void* const host = source.view() ? source.view()->host() : memory.host();
       made = std::make_unique<opencl::BufferView>(
           to, widest_access(source), host, to.as<opencl::FacetContext>()->native_ref(),
-          opencl::detail::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer"));
+          opencl::client::Handle<cl_mem>::retain(buffer, "sharing a UMat's buffer"));
     }
     note_work(memory, execution);  // Last of the calls that can fail, so that a failure leaves nothing behind.
     if (made) view = &memory.add_view(std::move(made));

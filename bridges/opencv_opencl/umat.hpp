@@ -6,6 +6,8 @@
 #include <utility>
 
 #include <tenon/bridges/opencv_opencl/context.hpp>
+#include <tenon/frameworks/opencl/client.hpp>
+#include <tenon/frameworks/opencv/client.hpp>
 #include <tenon/frameworks/opencv/mat.hpp>
 
 namespace tenon {
@@ -34,7 +36,7 @@ struct Keeper {
 
 /// Why `info` at `offset` cannot be a UMat; empty when it can.
 inline std::string umat_reason(const TensorInfo& info, std::size_t offset) {
-  const auto judged = opencv::detail::lay_out(info);
+  const auto judged = opencv::client::lay_out(info);
   if (const auto* refusal = std::get_if<Refusal>(&judged)) return refusal->reason;
   const std::size_t item = size_bytes(info.type);
   if (offset % item != 0)
@@ -44,7 +46,7 @@ inline std::string umat_reason(const TensorInfo& info, std::size_t offset) {
   if (!extent || *extent > INT_MAX || offset > INT_MAX - *extent)
     return "it ends past 2^31 bytes, and OpenCV's kernels count in ints";
   if (*extent == 0) return "it has no elements, and OpenCL has no empty buffers";
-  if (std::get<opencv::detail::MatLayout>(judged).dims != 2 && !info.strides.empty() &&
+  if (std::get<opencv::client::MatLayout>(judged).dims != 2 && !info.strides.empty() &&
       !(info.strides == packed_strides(info.type, info.shape)))
     return "cv::UMat has strides for two dimensions and channels only; these are " + to_string(info.strides);
   return {};
@@ -54,7 +56,7 @@ inline std::string umat_reason(const TensorInfo& info, std::size_t offset) {
 /// the step that it is given (4.6), so the header is written here. @errors kInternal: what convertFromBuffer gives.
 inline cv::UMat header_of(const Tensor& tensor, cl_mem buffer) {
   const TensorInfo& info = tensor.info();
-  const auto layout = std::get<opencv::detail::MatLayout>(opencv::detail::lay_out(info));
+  const auto layout = std::get<opencv::client::MatLayout>(opencv::client::lay_out(info));
   cv::UMat umat;
   checked(
       "cv::ocl::convertFromBuffer", [&] { return "a UMat of " + to_string(tensor); },
@@ -93,7 +95,7 @@ inline cv::UMat keeping_umat(const Tensor& tensor, cl_mem buffer, const UmatCont
 inline void hand_over(const Memory& memory, const Execution& execution, Access access, Deadline deadline,
                       Ledger* ledger) {
   if (!memory.has_hazards()) return;
-  using opencl::detail::info;
+  using opencl::client::info;
   const TimelinePoint last = memory.hazards().last_write();
   const auto* event = dynamic_cast<const opencl::EventTimeline*>(last.timeline().get());
   if (writes(access) || !event ||
@@ -107,20 +109,20 @@ inline void hand_over(const Memory& memory, const Execution& execution, Access a
   const cl_event waited = event->event();
   // A queue waiting for an event of an unflushed queue would wait for ever.
   if (const auto queue = info<cl_command_queue>(clGetEventInfo, "clGetEventInfo", waited, CL_EVENT_COMMAND_QUEUE))
-    opencl::detail::check(opencl::detail::call(clFlush, queue), "clFlush", "before OpenCV's queue waits for an event");
-  opencl::detail::check(opencl::detail::call(clEnqueueBarrierWithWaitList, execution.queue(), cl_uint{1}, &waited,
+    opencl::client::check(opencl::client::call(clFlush, queue), "clFlush", "before OpenCV's queue waits for an event");
+  opencl::client::check(opencl::client::call(clEnqueueBarrierWithWaitList, execution.queue(), cl_uint{1}, &waited,
                                              static_cast<cl_event*>(nullptr)),
                         "clEnqueueBarrierWithWaitList", "making OpenCV's queue wait for a buffer");
 }
 
 /// An event that completes with all work now in OpenCV's queue.
-inline opencl::detail::Handle<cl_event> marker_of(const Execution& execution) {
+inline opencl::client::Handle<cl_event> marker_of(const Execution& execution) {
   cl_event event = nullptr;
-  opencl::detail::check(opencl::detail::call(clEnqueueMarkerWithWaitList, execution.queue(), cl_uint{0},
+  opencl::client::check(opencl::client::call(clEnqueueMarkerWithWaitList, execution.queue(), cl_uint{0},
                                              static_cast<const cl_event*>(nullptr), &event),
                         "clEnqueueMarkerWithWaitList", "marking what OpenCV has enqueued");
-  opencl::detail::Handle<cl_event> marker(event);
-  opencl::detail::check(opencl::detail::call(clFlush, execution.queue()), "clFlush",
+  opencl::client::Handle<cl_event> marker(event);
+  opencl::client::check(opencl::client::call(clFlush, execution.queue()), "clFlush",
                         "marking what OpenCV has enqueued");
   return marker;
 }
@@ -182,11 +184,11 @@ inline void wrote(const Tensor& tensor) {
 inline Tensor wrap(const Context& context, const cv::UMat& umat) {
   const UmatContext& umats = detail::umats(context, "wrap");
   const cl_mem buffer = detail::handle_of(umat);
-  if (opencl::detail::info<cl_context>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer, CL_MEM_CONTEXT) !=
+  if (opencl::client::info<cl_context>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer, CL_MEM_CONTEXT) !=
       umats.execution().native->context.get())
     throw Error(Code::kInvalidArgument, "opencv_opencl::wrap: the cv::UMat belongs to another cl_context than " +
                                             std::string(umats.name()) + "; work under its execution(), or copy it");
-  TensorInfo info = opencv::detail::info_of(umat);
+  TensorInfo info = opencv::client::info_of(umat);
   const auto* keeper = detail::Keeper::of(umat);
   const bool ours = keeper && keeper->execution.get() == &umats.execution();
   Ref<Memory> memory = ours ? keeper->memory : Ref<Memory>(UmatMemory::over(context, umat, buffer, nullptr));
@@ -207,7 +209,7 @@ inline cv::UMat run_of(const Tensor& tensor, std::size_t offset, std::size_t siz
 template <typename Copy>
 void copy_runs(const UmatContext& context, const Tensor& tensor, const char* call, Copy copy) {
   const cv::ocl::OpenCLExecutionContextScope scope(context.execution().context);
-  opencl::detail::for_each_run(tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) {
+  opencl::client::for_each_run(tensor, [&](std::size_t offset, std::size_t packed, std::size_t size) {
     cv::UMat device = run_of(tensor, offset, size);
     checked(
         call, [&] { return "copying " + to_string(tensor); },
@@ -217,7 +219,7 @@ void copy_runs(const UmatContext& context, const Tensor& tensor, const char* cal
         });
   });
   // Copies to a UMat over host memory return before they complete (OpenCV 4.6 on Intel's CPU runtime).
-  opencl::detail::finish(marker_of(context.execution()), default_deadline());
+  opencl::client::finish(marker_of(context.execution()), default_deadline());
 }
 
 }  // namespace detail

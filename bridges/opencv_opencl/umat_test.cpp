@@ -41,7 +41,7 @@ class OpenCvUmat : public ::testing::Test {
     scope.emplace(opencv_opencl::execution(umats));
   }
   cl_uint references(cl_mem buffer) {
-    return opencl::detail::info<cl_uint>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer, CL_MEM_REFERENCE_COUNT);
+    return opencl::client::info<cl_uint>(clGetMemObjectInfo, "clGetMemObjectInfo", buffer, CL_MEM_REFERENCE_COUNT);
   }
   /// OpenCV releases what finished kernels used only at a later call.
   template <typename Condition>
@@ -269,12 +269,12 @@ TEST_F(OpenCvUmat, LeavesNoReferenceBehind) {
   for (int i = 0; i < 10; ++i) {
     const cv::UMat umat = opencv_opencl::umat(mapped);
     opencv_opencl::wrap(umats, umat);
-    opencl::detail::Probe::countdown = 1 + i % 4;
+    opencl::client::Probe::countdown = 1 + i % 4;
     try {
       opencv_opencl::umat(mapped);
     } catch (const Error&) {
     }
-    opencl::detail::Probe::countdown = 0;
+    opencl::client::Probe::countdown = 0;
   }
   EXPECT_EQ(references(buffer), before);
   EXPECT_EQ(opencv_opencl::detail::Probe::alive, alive);

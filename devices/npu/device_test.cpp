@@ -445,9 +445,9 @@ TEST_F(Npu, WorkloadTypeChangesOnACompiledModel) {
   EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::DEFAULT);
   EXPECT_NO_THROW(compiled.create_infer_request().infer());
   // The driver makes the change; if that fails, nothing has changed.
-  level_zero::detail::Probe::countdown = 1;
+  level_zero::client::Probe::countdown = 1;
   EXPECT_THROW(compiled.set_property({workload_type(WorkloadType::EFFICIENT)}), Error);
-  level_zero::detail::Probe::countdown = 0;
+  level_zero::client::Probe::countdown = 0;
   EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::DEFAULT);
   compiled.set_property({workload_type(WorkloadType::EFFICIENT)});
   EXPECT_EQ(compiled.get_property(workload_type), WorkloadType::EFFICIENT);

@@ -7,7 +7,7 @@
 namespace tenon::npu_testing {
 namespace {
 
-using level_zero::detail::Probe;
+using level_zero::client::Probe;
 using ::testing::HasSubstr;
 
 /// y = max(x, 0), for any request.

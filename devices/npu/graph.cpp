@@ -120,9 +120,9 @@ Created create(const Npu& npu, const abi::GraphDescriptor2& description) {
 [[noreturn]] void refused(const Created& created, const std::string& what) {
   const Code code = static_cast<std::uint32_t>(created.result) == ZE_RESULT_ERROR_INVALID_NATIVE_BINARY
                         ? Code::kDataLoss
-                        : level_zero::detail::code_of(created.result);
+                        : level_zero::client::code_of(created.result);
   const std::string words =
-      created.log.empty() ? level_zero::detail::last_words() : "; the driver says: " + created.log;
+      created.log.empty() ? level_zero::client::last_words() : "; the driver says: " + created.log;
   throw Error(code, "NPU: " + what + ": " + result_name(created.result) + words, created.call,
               static_cast<std::int64_t>(created.result));
 }
@@ -185,12 +185,12 @@ bool wait_and_reset(ze_fence_handle_t fence, const std::function<bool()>& give_u
   std::chrono::nanoseconds left = kSubmissionLimit;
   for (ze_result_t result = ZE_RESULT_NOT_READY; result != ZE_RESULT_SUCCESS; left -= slice) {
     if (left.count() <= 0)
-      level_zero::detail::synchronize("zeFenceHostSynchronize", zeFenceHostSynchronize, fence, Clock::now(), kWhat);
+      level_zero::client::synchronize("zeFenceHostSynchronize", zeFenceHostSynchronize, fence, Clock::now(), kWhat);
     if (give_up && give_up()) return false;
     result = call(zeFenceHostSynchronize, fence, static_cast<std::uint64_t>(slice.count()));
     // The failure was in a thread of the driver; its last error for this thread is about another call.
     if (result != ZE_RESULT_SUCCESS && result != ZE_RESULT_NOT_READY)
-      throw Error(level_zero::detail::code_of(result), std::string("level_zero: ") + kWhat + ": " + result_name(result),
+      throw Error(level_zero::client::code_of(result), std::string("level_zero: ") + kWhat + ": " + result_name(result),
                   "zeFenceHostSynchronize", static_cast<std::int64_t>(result));
   }
   check(call(zeFenceReset, fence), "zeFenceReset", "making a fence ready for the next inference");

@@ -11,7 +11,7 @@
 namespace tenon::inline v1::npu_device {
 namespace {
 
-using level_zero::detail::extension_table;
+using level_zero::client::extension_table;
 
 [[noreturn]] void not_found(const std::string& why) {
   throw Error(Code::kUnavailable, "Level zero backend is not found! " + why);
@@ -42,7 +42,7 @@ const Table* table_of(const level_zero::Driver& known, const char* name, std::ui
 
 /// Finds the calls that change closed lists: in the loader if it knows them, else in the driver by name.
 void find_mutable_calls(Npu& npu, const level_zero::Driver& driver) {
-  const auto& newer = level_zero::detail::newer();
+  const auto& newer = level_zero::client::newer();
   if (driver.has(abi::kMutableListExtension) && newer.get_next_command_id && newer.update_mutable_commands) {
     npu.next_command_id = newer.get_next_command_id;
     npu.update_commands = newer.update_mutable_commands;

@@ -26,7 +26,7 @@ Block import_pages(const Npu& npu, void* pages, std::size_t size_bytes) {
   abi::ExternalSystemMemory import;
   import.data = pages;
   import.size = size_bytes;
-  return level_zero::detail::allocate_usm(native_of(npu), level_zero::UsmType::kHost, size_bytes, kPage, {}, &import,
+  return level_zero::client::allocate_usm(native_of(npu), level_zero::UsmType::kHost, size_bytes, kPage, {}, &import,
                                           "importing");
 }
 
@@ -34,7 +34,7 @@ bool on_page(const void* data) { return reinterpret_cast<std::uintptr_t>(data) %
 
 /// Whether an address is in an allocation of this context: the device can use such memory directly.
 bool is_level_zero(const Npu& npu, const void* data, std::size_t size) {
-  const auto facts = level_zero::detail::find_usm(*native_of(npu), data);
+  const auto facts = level_zero::client::find_usm(*native_of(npu), data);
   return facts && facts->id != 0 &&
          static_cast<const std::byte*>(data) + size <= static_cast<std::byte*>(facts->base) + facts->size;
 }
@@ -128,7 +128,7 @@ std::unique_ptr<level_zero::UsmView> import_descriptor(const Npu& npu, const Con
   if (fd < 0 || !memory.fd_kind().serves(FdKind::kMemfd) || memory.modifier() != 0) return nullptr;
   if (is_dmabuf ? !npu.facts.imports_dmabuf() : !native_of(npu)->imports_memfd) return nullptr;
   try {
-    Block block = level_zero::detail::import_fd(native_of(npu), fd, memory.size_bytes(), is_dmabuf);
+    Block block = level_zero::client::import_fd(native_of(npu), fd, memory.size_bytes(), is_dmabuf);
     void* const data = block.data();
     return std::make_unique<level_zero::UsmView>(context, widest(tensor), data, data, std::move(block));
   } catch (const Error& error) {
@@ -187,10 +187,10 @@ std::shared_ptr<const Npu> in_context(const std::shared_ptr<const Npu>& npu, ze_
   return other;
 }
 
-std::optional<level_zero::detail::UsmFacts> allocation_at(const Npu& npu, const void* data) {
+std::optional<level_zero::client::UsmFacts> allocation_at(const Npu& npu, const void* data) {
   const auto found = imported_pages().find(npu, data, 1);
   if (!found.is_there || found.import) return std::nullopt;
-  auto facts = level_zero::detail::find_usm(*native_of(npu), data);
+  auto facts = level_zero::client::find_usm(*native_of(npu), data);
   return facts && facts->id != 0 ? facts : std::nullopt;
 }
 
@@ -204,14 +204,14 @@ const Context& memory_context(const Npu& npu) {
   return context;
 }
 
-const Ref<level_zero::detail::Native>& native_of(const Npu& npu) {
+const Ref<level_zero::client::Native>& native_of(const Npu& npu) {
   return memory_context(npu).as<level_zero::UsmContext>()->native_ref();
 }
 
 Block allocate_block(const Npu& npu, std::size_t size_bytes, bool for_input) {
   level_zero::UsmHints hints;
   if (for_input) hints.host = ZE_HOST_MEM_ALLOC_FLAG_BIAS_WRITE_COMBINED;
-  return level_zero::detail::allocate_usm(native_of(npu), level_zero::UsmType::kHost,
+  return level_zero::client::allocate_usm(native_of(npu), level_zero::UsmType::kHost,
                                           std::max(kPage, whole_pages(size_bytes)), kPage, hints, nullptr,
                                           "allocating");
 }

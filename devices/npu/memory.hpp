@@ -8,12 +8,13 @@
 
 #include <tenon/devices/npu/hardware.hpp>
 #include <tenon/devices/npu/public/remote_properties.hpp>
+#include <tenon/frameworks/level_zero/client.hpp>
 #include <tenon/frameworks/level_zero/make.hpp>
 
 namespace tenon::inline v1::npu_device {
 
 inline constexpr std::size_t kPage = 4096;
-using Block = level_zero::detail::UsmBlock;
+using Block = level_zero::client::UsmBlock;
 
 /// The NPU in an application's ze_context, used for all its graphs, queues, lists and memory. Never
 /// destroys the ze_context.
@@ -23,11 +24,11 @@ std::shared_ptr<const Npu> in_context(const std::shared_ptr<const Npu>& npu, ze_
 
 /// The application's zeMemAlloc* allocation in this NPU's ze_context at an address. nullopt for other contexts' or
 /// system memory, and for pages imported for tensors.
-std::optional<level_zero::detail::UsmFacts> allocation_at(const Npu& npu, const void* data);
+std::optional<level_zero::client::UsmFacts> allocation_at(const Npu& npu, const void* data);
 
 /// The context of an NPU's memory: the destination of the router's routes.
 const Context& memory_context(const Npu& npu);
-const Ref<level_zero::detail::Native>& native_of(const Npu& npu);
+const Ref<level_zero::client::Native>& native_of(const Npu& npu);
 
 /// Allocates host memory that the device can access; whole pages. `for_input`: the host only writes it, in order.
 /// @errors kResourceExhausted...

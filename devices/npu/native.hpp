@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include <tenon/frameworks/level_zero/client.hpp>
 #include <tenon/frameworks/level_zero/device.hpp>
 #include <tenon/frameworks/level_zero/native.hpp>
 
@@ -12,11 +13,11 @@ namespace tenon::inline v1::npu_device {
 
 namespace abi = level_zero::abi;
 using level_zero::result_name;
-using level_zero::detail::call;
-using level_zero::detail::check;
-using level_zero::detail::driver_side;
-using level_zero::detail::Handle;
-using level_zero::detail::Probe;
+using level_zero::client::call;
+using level_zero::client::check;
+using level_zero::client::driver_side;
+using level_zero::client::Handle;
+using level_zero::client::Probe;
 
 /// Owns an extension's handle; destroys it with the function from the extension's table.
 template <typename T>

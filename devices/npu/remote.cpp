@@ -219,7 +219,7 @@ RemoteUsm::Made from_descriptor(const Npu& npu, const AnyMap& params, std::size_
                                        " bytes, the tensor needs " + std::to_string(size));
   RemoteUsm::Made made;
   made.read_only = (::fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY;
-  own(made, level_zero::detail::import_fd(native_of(npu), fd, size, true));
+  own(made, level_zero::client::import_fd(native_of(npu), fd, size, true));
   return made;
 }
 

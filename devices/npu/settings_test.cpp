@@ -52,9 +52,9 @@ class NpuSettings : public Npu {
   template <typename Work>
   static long calls_of(const Work& work) {
     constexpr long kMany = 1'000'000;
-    level_zero::detail::Probe::countdown = kMany;
+    level_zero::client::Probe::countdown = kMany;
     work();
-    return kMany - level_zero::detail::Probe::countdown.exchange(0);
+    return kMany - level_zero::client::Probe::countdown.exchange(0);
   }
   /// Number of entries in the driver's cache; ctest sets its folder.
   static std::size_t driver_entries() {

@@ -8,7 +8,7 @@
 #include <openvino/runtime/exception.hpp>
 #include <openvino/runtime/properties.hpp>
 
-#include <tenon/frameworks/openvino/memory.hpp>
+#include <tenon/frameworks/openvino/client.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/properties.hpp>
 
@@ -106,9 +106,9 @@ void rethrow(const char* call, const std::string& what) {
     const std::string words = error.what();
     if (words.find("Unsupported property") != words.npos || words.find("NotFound") != words.npos)
       throw Error(Code::kNotFound, "OPENVINO: " + what + ": " + words, call, -1);
-    openvino::detail::raise(call, what);
+    openvino::client::raise(call, what);
   } catch (...) {
-    openvino::detail::raise(call, what);
+    openvino::client::raise(call, what);
   }
 }
 

@@ -25,7 +25,7 @@ ov::AnyMap to_native(const AnyMap& values);
 void keep_plugins_loaded();
 
 /// Throws Tenon's class for the exception in flight, with OpenVINO's message. In catch blocks only.
-/// @errors Cancelled, Busy, kNotFound for properties, else as openvino::detail::raise.
+/// @errors Cancelled, Busy, kNotFound for properties, else as openvino::client::raise.
 [[noreturn]] void rethrow(const char* call, const std::string& what);
 /// The same for an exception passed to a callback; never null.
 std::exception_ptr translated(const std::exception_ptr& error, const char* call, const std::string& what) noexcept;

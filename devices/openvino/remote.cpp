@@ -3,6 +3,7 @@
 #include <tenon/devices/openvino/remote.hpp>
 
 #include <tenon/devices/openvino/native.hpp>
+#include <tenon/frameworks/openvino/client.hpp>
 #include <tenon/frameworks/openvino/remote.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
@@ -61,7 +62,7 @@ class DeviceContext final : public RemoteContextImpl {
   }
   Tensor create_tensor(element::Type type, const Shape& shape, const AnyMap& params) override {
     try {
-      return openvino::detail::wrap_in<DeviceMemory>(
+      return openvino::client::wrap_in<DeviceMemory>(
           context_, native_.create_tensor(native_type(type), {shape.begin(), shape.end()}, to_native(params)), true);
     } catch (...) {
       rethrow("ov::RemoteContext::create_tensor", "a remote tensor " + to_string(shape) + " on " + native_device_);

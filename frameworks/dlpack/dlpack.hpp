@@ -10,6 +10,7 @@
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/cpu/client.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/dlpack/abi.hpp>
 
@@ -224,7 +225,7 @@ inline TensorInfo checked_info(const abi::DLTensor& dl, bool may_lack_strides, b
 
 /// The common part of both imports. `release` calls the producer's deleter, once, also when this throws.
 inline Tensor import_host(const abi::DLTensor& dl, bool may_lack_strides, bool legacy, std::uint64_t flags,
-                          cpu::detail::ReleaseGuard& guard, Ledger* ledger) {
+                          cpu::client::ReleaseGuard& guard, Ledger* ledger) {
   TensorInfo info = checked_info(dl, may_lack_strides, legacy, flags);
   const auto extent = checked_extent_bytes(info);
   std::size_t size = 0, end = 0;
@@ -373,7 +374,7 @@ inline abi::DLManagedTensor* export_legacy(const Tensor& tensor, const ExportOpt
 inline Tensor import_tensor(abi::DLManagedTensorVersioned* managed, Ledger* ledger = nullptr) {
   if (!managed) throw Error(Code::kInvalidArgument, "dlpack import: a null pointer");
   // version, manager_ctx and deleter keep their place in every version.
-  cpu::detail::ReleaseGuard guard([managed] {
+  cpu::client::ReleaseGuard guard([managed] {
     if (managed->deleter) managed->deleter(managed);
   });
   if (managed->version.major != abi::kMajorVersion) {
@@ -389,7 +390,7 @@ inline Tensor import_tensor(abi::DLManagedTensorVersioned* managed, Ledger* ledg
 /// As above, for the struct before 1.0. The tensor is writable, because the struct cannot say otherwise.
 inline Tensor import_tensor(abi::DLManagedTensor* managed, Ledger* ledger = nullptr) {
   if (!managed) throw Error(Code::kInvalidArgument, "dlpack import: a null pointer");
-  cpu::detail::ReleaseGuard guard([managed] {
+  cpu::client::ReleaseGuard guard([managed] {
     if (managed->deleter) managed->deleter(managed);
   });
   return detail::import_host(managed->dl_tensor, true, true, 0, guard, ledger);

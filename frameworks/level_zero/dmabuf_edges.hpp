@@ -4,6 +4,7 @@
 
 #include <poll.h>
 
+#include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/level_zero/edges.hpp>
 
@@ -53,7 +54,7 @@ class DmabufToUsm final : public Edge {
     const Reached reached = reach(*this, source, to, options);
     const Memory& memory = *source.memory();
     if (memory.context() == to) return source.through(nullptr);
-    const dmabuf::detail::Place place = dmabuf::detail::place_of(source);
+    const dmabuf::client::Place place = dmabuf::client::place_of(source);
     // Level Zero drivers may ignore fences that other drivers attached, so wait for them here.
     if (!place.stand_in) wait_for_devices(source, place.fd, options);
     const View* view = memory.find_view(*to, kUsmMemory, options.access);

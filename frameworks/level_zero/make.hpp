@@ -2,6 +2,7 @@
 // Makes contexts, new ones for a device or around a user's ze_context, and tensors in them.
 #pragma once
 
+#include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/level_zero/dmabuf_edges.hpp>
 
 namespace tenon {
@@ -13,7 +14,7 @@ namespace detail {
 /// Whether the driver imports a sealed memfd. No property reports it; software drivers do.
 inline bool takes_memfd(const Ref<Native>& native) {
   if (!native->device.imports_opaque() && !native->device.imports_dmabuf()) return false;
-  const cpu::UniqueFd memfd = dmabuf::detail::sealed_memfd(page_bytes());
+  const cpu::UniqueFd memfd = dmabuf::client::sealed_memfd(page_bytes());
   try {
     const UsmBlock imported = import_fd(native, memfd.get(), page_bytes(), false);
     return find_usm(*native, imported.data()).has_value();

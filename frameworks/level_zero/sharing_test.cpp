@@ -235,7 +235,7 @@ TEST_F(LevelZeroSharing, DescriptorsThatAreNoMemoryAreRefusedAndStayTheCallers) 
   const Error error = error_of([&] { detail::import_fd(usm().native_ref(), read_end.get(), 4096, true); });
   EXPECT_FALSE(error.native_api().empty());
   EXPECT_NE(error.code(), Code::kInternal) << error.what();
-  const cpu::UniqueFd small = dmabuf::detail::sealed_memfd(4096);
+  const cpu::UniqueFd small = dmabuf::client::sealed_memfd(4096);
   if (usm().native().imports_memfd) {
     EXPECT_EQ(error_of([&] { detail::import_fd(usm().native_ref(), small.get(), 1 << 20, false); }).code(),
               Code::kInvalidArgument);

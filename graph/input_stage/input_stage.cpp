@@ -101,7 +101,7 @@ ChannelOrder order_of(const Model& model, std::size_t channels) {
   const std::string text = info_text(model, "reverse_input_channels");
   if (text.empty()) return ChannelOrder::kRgb;
   bool reverse = false;
-  if (!detail::parse_value(text, reverse))
+  if (!parse_text(text, reverse))
     throw Error(Code::kInvalidArgument, "model_info reverse_input_channels is \"" + text + "\"; it must be YES or NO");
   return reverse ? ChannelOrder::kRgb : ChannelOrder::kBgr;
 }

@@ -56,10 +56,11 @@ TEST(KnownDefectsCycle, ContextAndMappingsDieTogether) {
     ~Counted() override { --alive_; }
     std::string_view name() const override { return "counted"; }
     MemoryKind kind() const override { return null::kBlockMemory; }
-    std::span<const Edge* const> edges() const override { return null::detail::kEdges; }
+    std::span<const Edge* const> edges() const override { return real_->edges(); }
 
    private:
     int& alive_;
+    Context real_ = null::make_context();
   };
   int alive = 0;
   {

@@ -40,10 +40,10 @@ class Npu : public ::testing::Test {
   }
   void SetUp() override {
     // A thread of the previous test may release its last handles a moment later.
-    std::size_t last = level_zero::detail::Probe::handles.load();
+    std::size_t last = level_zero::client::Probe::handles.load();
     for (int calm = 0; calm < 3; ++calm) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      const std::size_t now = level_zero::detail::Probe::handles.load();
+      const std::size_t now = level_zero::client::Probe::handles.load();
       if (now != last) calm = 0;
       last = now;
     }
@@ -102,7 +102,7 @@ inline std::size_t open_descriptors() {
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) ++count;
   return count;
 }
-inline std::size_t handles() { return level_zero::detail::Probe::handles.load(); }
+inline std::size_t handles() { return level_zero::client::Probe::handles.load(); }
 /// Waits up to 5 s: the thread that ends an inference releases its handles a moment after the request's owner.
 inline bool handles_fall_to(std::size_t count) {
   for (int i = 0; i < 500 && handles() != count; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -114,7 +114,7 @@ inline bool handles_fall_to(std::size_t count) {
 /// that hides an error must have found another way.
 template <typename Work, typename ExpectRight>
 void fail_each_call(const Work& work, const ExpectRight& expect_right) {
-  using level_zero::detail::Probe;
+  using level_zero::client::Probe;
   const auto run = [&] {
     auto made = work();
     expect_right(made);

@@ -15,7 +15,7 @@
 #include <tenon/drivers/npu/compiler/precise_layers.hpp>
 #include <tenon/drivers/npu/compiler/precision_trial.hpp>
 #include <tenon/graph/operation_table.hpp>
-#include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 
 namespace tenon::npu::compiler {
 namespace {

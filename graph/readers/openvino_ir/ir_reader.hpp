@@ -34,5 +34,12 @@ using ConstantBytes = std::function<Tensor(const std::map<std::string, std::stri
 TENON_API std::shared_ptr<Model> read_ir(std::string_view xml, const Tensor& weights, const std::string& origin,
                                          const ConstantBytes& elsewhere);
 
+namespace ir {
+
+/// The operation's name in the operation table, for layer types that IR names differently: "Const" is Constant.
+TENON_API std::string operation_from_layer(std::string_view layer_type);
+
+}  // namespace ir
+
 }  // namespace v1
 }  // namespace tenon

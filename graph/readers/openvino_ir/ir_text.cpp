@@ -6,6 +6,7 @@
 
 #include <tenon/core/error.hpp>
 #include <tenon/graph/readers/openvino_ir/internal/ir_text.hpp>
+#include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 
 namespace tenon {
 inline namespace v1 {

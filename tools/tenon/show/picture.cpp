@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include <tenon/core/error.hpp>
-#include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/frameworks/ffmpeg/client.hpp>
 #include <tenon/vision/draw.hpp>
 
 namespace tenon::tool {
@@ -132,20 +132,20 @@ double clarity_of(std::span<const vision::Detection> detections) {
 
 std::vector<char> to_png(const Frame& frame) {
   const auto fail = [](int error, const char* api) {
-    return ffmpeg::detail::make_error(error, "snapshot as PNG", api);
+    return ffmpeg::client::make_error(error, "snapshot as PNG", api);
   };
   const AVCodec* encoder = avcodec_find_encoder(AV_CODEC_ID_PNG);
   if (!encoder) throw Error(Code::kUnimplemented, "snapshot: this FFmpeg has no PNG encoder");
   Ledger own;
   const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
-  const ffmpeg::FramePtr rgb = ffmpeg::detail::new_frame();
+  const ffmpeg::FramePtr rgb = ffmpeg::client::new_frame();
   rgb->format = AV_PIX_FMT_RGB24;
   rgb->width = picture->width;
   rgb->height = picture->height;
   if (const int error = av_frame_get_buffer(rgb.get(), 0); error < 0) throw fail(error, "av_frame_get_buffer");
-  ffmpeg::detail::Converter().convert(*picture, *rgb, own);
+  ffmpeg::client::Converter().convert(*picture, *rgb, own);
   const ffmpeg::CodecPtr codec(avcodec_alloc_context3(encoder));
-  const ffmpeg::PacketPtr packet = ffmpeg::detail::new_packet();
+  const ffmpeg::PacketPtr packet = ffmpeg::client::new_packet();
   if (!codec) throw Error(Code::kResourceExhausted, "snapshot: no memory for an encoder");
   codec->pix_fmt = AV_PIX_FMT_RGB24;
   codec->width = rgb->width;
@@ -174,12 +174,12 @@ Pictures::Pictures(const std::string& video_path, const std::string& snapshot_pa
 
 Frame Pictures::as_i420(const Frame& frame) {
   const ffmpeg::FramePtr picture = ffmpeg::av_frame(frame);
-  const ffmpeg::FramePtr out = ffmpeg::detail::new_frame();
+  const ffmpeg::FramePtr out = ffmpeg::client::new_frame();
   out->format = AV_PIX_FMT_YUV420P;
   out->width = picture->width;
   out->height = picture->height;
   if (const int error = av_frame_get_buffer(out.get(), 0); error < 0)
-    throw ffmpeg::detail::make_error(error, "a picture to draw on", "av_frame_get_buffer");
+    throw ffmpeg::client::make_error(error, "a picture to draw on", "av_frame_get_buffer");
   converter_.convert(*picture, *out, ledger_);
   return ffmpeg::wrap(out.get());
 }

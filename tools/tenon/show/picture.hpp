@@ -10,7 +10,7 @@
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
-#include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/frameworks/ffmpeg/client.hpp>
 #include <tenon/frameworks/ffmpeg/writer.hpp>
 #include <tenon/vision/detection.hpp>
 
@@ -52,7 +52,7 @@ class Pictures {
   cpu::FramePool pool_;
   std::optional<ffmpeg::Writer> writer_;
   Unfinished unfinished_;
-  ffmpeg::detail::Converter converter_;
+  ffmpeg::client::Converter converter_;
   Frame best_;
   double best_clarity_ = -1;
   std::uint64_t left_out_ = 0;

@@ -13,8 +13,7 @@ namespace tenon {
 inline namespace v1 {
 namespace ir {
 
-/// Maps layer types that IR names differently from the operation table: "Const" is Constant.
-std::string operation_from_layer(std::string_view layer_type);
+/// The reverse of operation_from_layer.
 std::string layer_from_operation(std::string_view operation);
 
 /// The precision of a port: "FP32", "I64", "BOOL".

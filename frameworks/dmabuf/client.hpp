@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What other frameworks may use of this one: where a tensor lies in its descriptor, and memory for trying an import.
+#pragma once
+
+#include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace dmabuf {
+
+/// For other folders of this repository, beside the public functions. Not for applications: it may change with every
+/// release. The rest of namespace detail is this folder's own.
+namespace client {
+
+using detail::Place;
+using detail::place_of;
+using detail::sealed_memfd;
+
+}  // namespace client
+
+}  // namespace dmabuf
+}  // namespace v1
+}  // namespace tenon

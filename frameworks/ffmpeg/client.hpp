@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tools may use of this framework: FFmpeg's objects with owners, its errors, and conversion between formats.
+#pragma once
+
+#include <tenon/frameworks/ffmpeg/av.hpp>
+#include <tenon/frameworks/ffmpeg/convert.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace ffmpeg {
+
+/// For other folders of this repository, beside the public functions. Not for applications: it may change with every
+/// release. The rest of namespace detail is this folder's own.
+namespace client {
+
+using detail::Converter;
+using detail::make_error;
+using detail::new_frame;
+using detail::new_packet;
+
+}  // namespace client
+
+}  // namespace ffmpeg
+}  // namespace v1
+}  // namespace tenon

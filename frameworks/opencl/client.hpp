@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What bridges to OpenCL may use of this framework: checked calls, handles, events, and runs of a buffer.
+#pragma once
+
+#include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
+
+namespace tenon {
+inline namespace v1 {
+namespace opencl {
+
+/// For other folders of this repository, beside the public functions. Not for applications: it may change with every
+/// release. The rest of namespace detail is this folder's own.
+namespace client {
+
+// Calls, whose failures become errors that name them; tests make them fail.
+using detail::call;
+using detail::check;
+using detail::fail;
+using detail::injected;
+using detail::kInjected;
+using detail::Probe;
+
+// Handles, what they say of themselves, and waiting for events.
+using detail::finish;
+using detail::Handle;
+using detail::info;
+using detail::info_text;
+
+// The queues behind a context, and the packed runs of a strided buffer.
+using detail::for_each_run;
+using detail::Native;
+
+}  // namespace client
+
+}  // namespace opencl
+}  // namespace v1
+}  // namespace tenon

@@ -127,6 +127,7 @@ void CompiledModel::declare_properties() {
   table_.add_constant(hint::inference_precision, element::Type(config_.compute_type()));
   table_.add_constant(enable_profiling, config_.profiling);
   table_.add_constant(hint::execution_mode, config_.execution_mode);
+  table_.add_constant(hint::dynamic_quantization_group_size, config_.rounding_group());
   table_.add_constant(execution_devices, std::vector<std::string>{"CPU"});
   table_.add_constant(runtime_requirements, cpu_device::requirements());
   config_.placement.describe(table_);
@@ -144,6 +145,7 @@ engine::Options CompiledModel::engine_options() const {
   options.threads = config_.threads_per_stream();
   options.profile = config_.profiling;
   options.precision = config_.compute_type();
+  options.dynamic_quantization = config_.rounding_group();
   return options;
 }
 

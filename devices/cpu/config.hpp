@@ -21,6 +21,7 @@ struct Config {
   bool profiling = false;
   element::Type precision = element::dynamic;  ///< dynamic: the execution mode decides.
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
+  std::uint64_t dynamic_quantization = 32;  ///< 0 where accuracy is requested.
   Placement placement;
   Inert inert;
   std::string device_id;
@@ -32,6 +33,11 @@ struct Config {
     if (precision == element::bf16) return ElementType::kBf16;
     if (precision == element::f32 || execution_mode == hint::ExecutionMode::ACCURACY) return ElementType::kF32;
     return engine::has_native_bf16() ? ElementType::kBf16 : ElementType::kF32;
+  }
+
+  /// Group in which products with weights of 4 and 8 bits round their left side to 8 bits. 0: they do not.
+  std::uint64_t rounding_group() const {
+    return execution_mode == hint::ExecutionMode::ACCURACY ? 0 : dynamic_quantization;
   }
 
   int total_threads() const { return threads > 0 ? threads : placement.cpu_count(); }
@@ -61,6 +67,7 @@ struct Config {
         "at least 0, where 0 means all CPUs");
     table.add_value(enable_profiling, profiling);
     table.add_value(hint::execution_mode, execution_mode);
+    table.add_value(hint::dynamic_quantization_group_size, dynamic_quantization);
     placement.declare(table);
     inert.declare(table);
     add_checked(

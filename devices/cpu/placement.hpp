@@ -68,7 +68,6 @@ struct Placement {
 struct Inert {
   std::set<hint::ModelDistributionPolicy> distribution;
   bool tensor_parallel = false;
-  std::uint64_t dynamic_quantization_group_size = 32;
   element::Type kv_cache = element::u8, key_cache = element::u8, value_cache = element::u8;
   std::uint64_t key_group = 0, value_group = 0;
   float sparse_rate = 1.f;
@@ -79,7 +78,6 @@ struct Inert {
   void each(Visit visit) {
     visit(hint::model_distribution_policy, distribution);
     visit(intel_cpu::enable_tensor_parallel, tensor_parallel);
-    visit(hint::dynamic_quantization_group_size, dynamic_quantization_group_size);
     visit(hint::kv_cache_precision, kv_cache);
     visit(key_cache_precision, key_cache);
     visit(value_cache_precision, value_cache);

@@ -14,6 +14,7 @@
 #include <tenon/devices/cpu/public/properties.hpp>
 #include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/engine.hpp>
+#include <tenon/engine/kernels/few_bits.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {
@@ -146,6 +147,46 @@ TEST(CpuProperties, DenormalsAreZeroWhenAskedFor) {
   }
   volatile float small = 1e-20f;
   EXPECT_NE(small * small, 0) << "the caller's own arithmetic is as it was";
+}
+
+/// x times a constant matrix of 4 bits.
+std::shared_ptr<Model> few_bits_model() {
+  const auto x = std::make_shared<op::v0::Parameter>(element::f32, PartialShape{1, 128});
+  Tensor numbers(element::u4, {16, 128}), scales(element::f32, {16, 1});
+  for (std::size_t i = 0; i < numbers.size_bytes(); ++i)
+    static_cast<std::uint8_t*>(numbers.data())[i] = static_cast<std::uint8_t>(i * 37);
+  std::fill_n(scales.data<float>(), 16, 0.1f);
+  const auto real = make_node("Convert", 1, {std::make_shared<op::v0::Constant>(numbers)->output(0)},
+                              {{"destination_type", element::f32}});
+  const auto weights =
+      make_node("Multiply", 1, {real->output(0), std::make_shared<op::v0::Constant>(scales)->output(0)});
+  const auto y = make_node("MatMul", 1, {x->output(0), weights->output(0)}, {{"transpose_b", true}});
+  return std::make_shared<Model>(OutputVector{y->output(0)}, ParameterVector{x}, "few bits");
+}
+
+TEST(CpuProperties, DynamicQuantizationRounds) {
+  Core core;
+  Tensor x(element::f32, {1, 128});
+  for (std::size_t i = 0; i < 128; ++i) x.data<float>()[i] = std::sin(static_cast<float>(i));
+  const auto result = [&](const AnyMap& properties) {
+    auto compiled = core.compile_model(few_bits_model(), "CPU", properties);
+    auto request = compiled.create_infer_request();
+    request.set_input_tensor(x);
+    request.infer();
+    const float* y = request.get_output_tensor().data<float>();
+    return std::pair{compiled.get_property(hint::dynamic_quantization_group_size), std::vector<float>(y, y + 16)};
+  };
+  const auto [none, exact] = result({hint::dynamic_quantization_group_size(0)});
+  const auto [usual, rounded] = result({});
+  const auto [accurate, also_exact] = result({hint::execution_mode(hint::ExecutionMode::ACCURACY)});
+  EXPECT_EQ(none, 0u);
+  EXPECT_EQ(usual, 32u);
+  EXPECT_EQ(accurate, 0u);
+  EXPECT_EQ(exact, also_exact);
+  for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(exact[i], rounded[i], 0.05 + 0.01 * std::abs(exact[i]));
+  if (!engine::kernels::rounds_rows({1, 16, 128, 128, engine::kernels::FewBitsType::kU4, 32}))
+    GTEST_SKIP() << "this CPU has no AVX512_VNNI";
+  EXPECT_NE(exact, rounded);
 }
 
 TEST(CpuProperties, PriorityDecidesWhomIdleThreadsHelp) {

@@ -267,6 +267,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include <tenon/engine/kernels/broadcast.hpp>
+#include <tenon/engine/kernels/few_bits_rounded.hpp>
 
 namespace tenon::inline v1::engine::kernels {
 
@@ -282,19 +283,29 @@ bool has_few_bits_kernel(const FewBits& problem) {
 
 std::size_t few_bits_scratch(const FewBits& problem) {
   constexpr std::size_t kMostLanes = 16;
+  if (rounds_rows(problem)) return RoundedRows::floats(problem);
   return problem.rows * (problem.depth + problem.groups() * kMostLanes);
 }
 
 void multiply_few_bits(const FewBits& problem, const FewBitsMatrix& matrix, const float* x, float* scratch,
                        float* out) {
+  constexpr std::size_t kColumns = 4;
+  const auto by_columns = [&](const auto& multiply) {
+    parallel((problem.columns + kColumns - 1) / kColumns, problem.columns * problem.row_bytes() * problem.rows,
+             [&](std::size_t begin, std::size_t end) {
+               multiply(begin * kColumns, std::min(end * kColumns, problem.columns));
+             });
+  };
+  if (rounds_rows(problem)) {
+    const RoundedRows rows(problem, scratch);
+    for (std::size_t row = 0; row < problem.rows; ++row) rows.round(row, x + row * problem.depth);
+    return by_columns([&](std::size_t begin, std::size_t end) { rows.multiply(matrix, begin, end, out); });
+  }
   float* const sums = scratch + problem.rows * problem.depth;
   HWY_DYNAMIC_DISPATCH(PrepareFewBits)(problem, x, scratch, sums);
-  constexpr std::size_t kColumns = 4;
-  parallel((problem.columns + kColumns - 1) / kColumns, problem.columns * problem.row_bytes() * problem.rows,
-           [&](std::size_t begin, std::size_t end) {
-             HWY_DYNAMIC_DISPATCH(MultiplyFewBits)
-             (problem, matrix, scratch, sums, begin * kColumns, std::min(end * kColumns, problem.columns), out);
-           });
+  by_columns([&](std::size_t begin, std::size_t end) {
+    HWY_DYNAMIC_DISPATCH(MultiplyFewBits)(problem, matrix, scratch, sums, begin, end, out);
+  });
 }
 
 void expand_few_bits(const FewBits& problem, const FewBitsMatrix& matrix, std::size_t begin, std::size_t end,

@@ -16,6 +16,9 @@ struct FewBits {
   std::size_t rows = 0, columns = 0, depth = 0;
   std::size_t group = 0;  ///< Divides `depth`.
   FewBitsType type = FewBitsType::kU4;
+  /// x is rounded to 8 bits, with one scale for so many neighbours, and multiplied as integers where the CPU has that (see
+  /// rounds_rows()); 0: never.
+  std::size_t rounding = 0;
   std::size_t groups() const { return depth / group; }
   std::size_t row_bytes() const { return type == FewBitsType::kU4 || type == FewBitsType::kI4 ? depth / 2 : depth; }
 };
@@ -34,6 +37,10 @@ bool has_few_bits_kernel(const FewBits& problem);
 /// Up to this many rows multiply_few_bits() is better than a general product of the expanded matrix. One row is read at
 /// the speed of memory or of the arithmetic, whichever is slower; four rows at a time share what is read.
 inline constexpr std::size_t kFewBitsRows = 16;
+
+/// Whether multiply_few_bits() rounds x: it is asked to, this CPU has AVX512_VNNI, and depth and groups are made of whole
+/// vectors (groups of 32, 64 or a multiple of 128 numbers of 4 bits, of 32 or a multiple of 64 of 8 bits).
+bool rounds_rows(const FewBits& problem);
 
 /// Memory that multiply_few_bits() works in, in floats.
 std::size_t few_bits_scratch(const FewBits& problem);

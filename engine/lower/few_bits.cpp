@@ -203,6 +203,14 @@ struct Operands {
   }
 };
 
+/// In groups as large as asked for, or smaller ones, which are more exact. 0: they would have to be too small.
+std::size_t rounding_of(std::size_t wanted, std::size_t depth) {
+  constexpr std::size_t kLeast = 32;
+  std::size_t rounding = std::min(wanted, depth) / kLeast * kLeast;
+  while (rounding > kLeast && depth % rounding != 0) rounding -= kLeast;
+  return rounding;
+}
+
 /// Blocks of columns are expanded, in the type of the computation, and multiplied by oneDNN.
 bool lower_expanded(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, const FewBitsWeights& weights,
                     const Operands& operands) {
@@ -287,6 +295,7 @@ void lower_few_bits(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, c
   Value& left = builder.input(matmul, 0);
   kernels::FewBits problem = weights.problem;
   problem.rows = element_count(left.shape) / problem.depth;
+  problem.rounding = rounding_of(builder.options().dynamic_quantization, problem.depth);
   Operands operands{{builder.constant_place(weights.numbers), builder.constant_place(weights.scales)},
                     weights.zero_point};
   if (weights.zero_points) operands.places.push_back(builder.constant_place(weights.zero_points));
@@ -298,7 +307,8 @@ void lower_few_bits(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, c
   const Place scratch = builder.scratch(few_bits_scratch(problem) * sizeof(float));
   const Place to = builder.define_plain(builder.value(matmul->output(0)));
   const bool is_4_bit = problem.row_bytes() != problem.depth;
-  builder.add_kernel(matmul, is_4_bit ? "4-bit weights" : "8-bit weights", from, {scratch, to},
+  const std::string name = is_4_bit ? "4-bit weights" : "8-bit weights";
+  builder.add_kernel(matmul, rounds_rows(problem) ? name + ", rounded" : name, from, {scratch, to},
                      [problem, operands](std::span<void* const> p) {
                        multiply_few_bits(problem, operands.matrix(p.data()), static_cast<const float*>(p[p.size() - 3]),
                                          static_cast<float*>(p[p.size() - 2]), static_cast<float*>(p.back()));

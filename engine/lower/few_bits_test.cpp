@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products with weights of 4 and 8 bits: every type, group, side and number of rows beside the reference kernels, and
 // that nothing expands them in memory.
+#include <algorithm>
+#include <ostream>
+
 #include <tenon/engine/testing/judged_models.hpp>
 
 namespace tenon::engine_test {
@@ -86,6 +89,59 @@ std::vector<Form> forms() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Forms, FewBits, ::testing::ValuesIn(forms()));
+
+/// Runs the model with x rounded by 32 neighbours; `kernel` gets the name of the product's kernel.
+Tensor rounded(const std::shared_ptr<Model>& model, const Tensor& x, std::string& kernel) {
+  engine::Options options;
+  options.threads = 2;
+  options.dynamic_quantization = 32;
+  const auto plan = engine::Plan::compile(model, options);
+  for (const auto& info : plan->steps())
+    if (info.node_type == "MatMul") kernel = info.kernel;
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  Tensor y(ElementType::kF32, model->output(0).get_shape());
+  execution.bind_input(0, x);
+  execution.bind_output(0, y);
+  EXPECT_TRUE(execution.run(workers));
+  return y;
+}
+
+TEST_P(FewBits, RowsThatEightBitsHoldAreExactRounded) {
+  const auto model = product_of(GetParam());
+  Tensor x = random_tensor(ElementType::kF32, {GetParam().rows, GetParam().depth}, 3);
+  for (std::size_t i = 0; i < x.element_count(); ++i)
+    x.data<float>()[i] = i % 32 == 5 ? 127.f : std::clamp(std::nearbyint(x.data<float>()[i] * 50), -127.f, 127.f);
+  std::string kernel;
+  const Tensor got = rounded(model, x, kernel);
+  expect_close(evaluate(*model, {x})[0], got, kernel);
+}
+
+/// The setting has an effect: another kernel, and results that are near, but others.
+TEST(FewBits, RoundingIsSeen) {
+  const Form form{ElementType::kI4, 3, 24, 128, 32, true, Form::Zero::kNone};
+  const auto model = product_of(form);
+  const Tensor x = random_tensor(ElementType::kF32, {form.rows, form.depth}, 3);
+  std::string kernel;
+  const Tensor wanted = evaluate(*model, {x})[0], got = rounded(model, x, kernel);
+  if (kernel != "4-bit weights, rounded") GTEST_SKIP() << "this CPU has no AVX512_VNNI: " << kernel;
+  expect_close(wanted, got, kernel, 0.01);
+  EXPECT_NE(0, std::memcmp(wanted.data(), got.data(), wanted.size_bytes()));
+}
+
+TEST(FewBits, WhatIsNotFiniteStaysSoRounded) {
+  const Form form{ElementType::kU4, 1, 24, 128, 32, true, Form::Zero::kEach};
+  for (const float odd : {INFINITY, -INFINITY, NAN}) {
+    Tensor x = random_tensor(ElementType::kF32, {1, form.depth}, 3);
+    x.data<float>()[40] = odd;
+    std::string kernel;
+    const auto y = op1("MatMul", 1, {parameter({1, form.depth}), weights_of(form)},
+                       {{"transpose_a", false}, {"transpose_b", true}});
+    const auto input = as_type_ptr<op::v0::Parameter>(y.get_node()->get_input_node_shared_ptr(0));
+    const Tensor got = rounded(std::make_shared<Model>(OutputVector{y}, ParameterVector{input}, "odd"), x, kernel);
+    for (std::size_t n = 0; n < form.columns; ++n) EXPECT_FALSE(std::isfinite(got.data<float>()[n])) << odd << " " << n;
+  }
+}
 
 /// Groups for which there is no kernel are expanded, as before.
 TEST(FewBits, OddGroupsAreExpanded) {

@@ -85,7 +85,7 @@ void FirstFloor(benchmark::State& state) {
   const Context context = device_or_skip(state, true);
   if (!context) return;
   for (auto _ : state) {
-    void* const data = import_by_hand(context);
+    void* data = import_by_hand(context);
     benchmark::DoNotOptimize(data);
     zeMemFree(level_zero::handle(context), data);
   }

@@ -339,6 +339,13 @@ def few_bits():
             case(f"matmul_{bits}_bits_blocks_of_{block}_of_{k}_{label}",
                  [fused("MatMulNBits", names, K=k, N=rows, bits=bits, block_size=block)], {"a": reals(2, 3, k)}, constants, microsoft=True)
 
+    for kind in (np.uint8, np.int8):
+        numbers = RANDOM.integers(np.iinfo(kind).min, np.iinfo(kind).max, (width, 8), endpoint=True).astype(kind)
+        for block in (16, 32):
+            own = {"b": numbers, "s": np.abs(reals(width // block, 8, scale=0.1)), "z": RANDOM.integers(0, 9, (width // block, 8)).astype(kind)}
+            case(f"matmul_{np.dtype(kind).name}_dequantised_by_blocks_of_{block}",
+                 [node("DequantizeLinear", "b s z", "w", axis=0, block_size=block), node("MatMul", "a w")], {"a": reals(2, 3, width)}, own)
+
     words = RANDOM.integers(0, 256, (7, 16)).astype(np.uint8)
     own = {"d": words, "s": np.abs(reals(7, 2, scale=0.1)), "z": RANDOM.integers(0, 256, (7, 1)).astype(np.uint8)}
     index = {"i": np.array([[0, 6, 3], [2, 2, 1]], np.int64)}

@@ -121,22 +121,6 @@ OutputVector fused_matmul(const NodeContext& node) {
 
 // --- weights of few bits ----------------------------------------------------------------------------------------------
 
-/// A constant's bytes as another type and shape with the same number of bits.
-Out reinterpreted(const NodeContext& node, std::size_t index, ElementType type, const Shape& shape) {
-  const auto& value = node.input(index).get_tensor().value();
-  if (!value)
-    unimplemented("input " + std::to_string(index) +
-                  " is known only when the model runs; only a constant is supported");
-  const auto size = checked_size_bytes(type, shape);
-  if (!size || value->size_bytes() != *size || !value->is_contiguous())
-    fail("input " + std::to_string(index) + " is " + std::string(name(value->element_type())) + " " +
-         to_string(value->shape()) + " of " + std::to_string(value->size_bytes()) + " bytes, expected " +
-         std::to_string(size.value_or(0)) + " bytes for " + std::string(name(type)) + " " + to_string(shape));
-  return std::make_shared<op::v0::Constant>(
-             Tensor(TensorInfo{type, shape, {}}, value->memory(), value->offset(), value->lease()))
-      ->output(0);
-}
-
 /// One number for each block, as [n, blocks, 1].
 Out by_blocks(const NodeContext& node, std::size_t index, std::int64_t n, std::int64_t blocks) {
   const PartialShape& shape = node.input(index).get_partial_shape();

@@ -73,9 +73,30 @@ OutputVector quantize_linear(const NodeContext& node) {
   return {convert(op("Clamp", 1, {y}, {{"min", low}, {"max", high}}), target)};
 }
 
+/// A constant of whole blocks, with an axis of its own for the numbers within one: scales and zero points are then small,
+/// and devices find weights that they can keep packed.
+std::optional<Out> dequantized_by_blocks(const NodeContext& node, ElementType type) {
+  const std::int64_t block = node.get_int("block_size", 0);
+  const auto& value = node.input(0).get_tensor().value();
+  if (block <= 0 || !value) return std::nullopt;
+  Shape shape = value->shape();
+  const auto axis =
+      static_cast<std::size_t>(normalized_axis(node.get_int("axis", 1), static_cast<std::int64_t>(shape.size())));
+  const auto size = static_cast<std::size_t>(block);
+  if (shape[axis] % size != 0) return std::nullopt;
+  const Ints whole(shape.begin(), shape.end());
+  shape[axis] /= size;
+  shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, size);
+  const Ints within{static_cast<std::int64_t>(axis) + 1};
+  Out centred = convert(reinterpreted(node, 0, value->element_type(), shape), type);
+  if (node.has_input(2)) centred = sub(centred, unsqueeze(convert(node.input(2), type), within));
+  return reshape(mul(centred, unsqueeze(node.input(1), within)), whole);
+}
+
 OutputVector dequantize_linear(const NodeContext& node) {
   const Out& scale = node.input(1);
   const ElementType type = scale.get_element_type();
+  if (const auto by_blocks = dequantized_by_blocks(node, type)) return {*by_blocks};
   const Out x = convert(node.input(0), type);
   Out centred = x;
   if (node.has_input(2)) centred = sub(x, spread(node, convert(node.input(2), type), x));

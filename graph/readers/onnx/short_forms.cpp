@@ -53,6 +53,20 @@ Out concat(const OutputVector& parts, std::int64_t axis) {
 Out slice(const Out& x, std::int64_t begin, std::int64_t end, std::int64_t axis) {
   return op("Slice", 8, {x, ints({begin}), ints({end}), ints({1}), ints({axis})});
 }
+Out reinterpreted(const NodeContext& node, std::size_t index, ElementType type, const Shape& shape) {
+  const auto& value = node.input(index).get_tensor().value();
+  if (!value)
+    unimplemented("input " + std::to_string(index) +
+                  " is known only when the model runs; only a constant is supported");
+  const auto size = checked_size_bytes(type, shape);
+  if (!size || value->size_bytes() != *size || !value->is_contiguous())
+    fail("input " + std::to_string(index) + " is " + std::string(name(value->element_type())) + " " +
+         to_string(value->shape()) + " of " + std::to_string(value->size_bytes()) + " bytes, expected " +
+         std::to_string(size.value_or(0)) + " bytes for " + std::string(name(type)) + " " + to_string(shape));
+  return std::make_shared<op::v0::Constant>(
+             Tensor(TensorInfo{type, shape, {}}, value->memory(), value->offset(), value->lease()))
+      ->output(0);
+}
 Out reduce(std::string_view type, const Out& x, const Out& axes, bool keep_dims) {
   return op(type, type == "ReduceL1" || type == "ReduceL2" ? 4 : 1, {x, axes}, {{"keep_dims", keep_dims}});
 }

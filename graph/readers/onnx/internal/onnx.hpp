@@ -153,6 +153,9 @@ Out transpose(const Out& x, const Ints& order);
 Out concat(const OutputVector& parts, std::int64_t axis);
 /// Elements [begin, end) along one axis.
 Out slice(const Out& x, std::int64_t begin, std::int64_t end, std::int64_t axis);
+/// A constant input's bytes as another type and shape. @errors kUnimplemented: it is known only when the model runs;
+/// kInvalidArgument: another number of bytes.
+Out reinterpreted(const NodeContext& node, std::size_t index, ElementType type, const Shape& shape);
 Out reduce(std::string_view type, const Out& x, const Out& axes, bool keep_dims);
 Out broadcast_to(const Out& x, const Out& shape);
 /// i64 [rank]; a Constant if the shape is static.

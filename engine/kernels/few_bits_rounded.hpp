@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products with packed 4- and 8-bit matrices whose left side is rounded to 8 bits: the part of few_bits.hpp that needs
+// AVX512_VNNI.
+#pragma once
+
+#include <tenon/engine/kernels/few_bits.hpp>
+
+namespace tenon::inline v1::engine::kernels {
+
+/// Rows of x as 8-bit numbers in the order in which those of a matrix come out of its bytes. A chunk is what 64 bytes of
+/// the matrix are multiplied with.
+class RoundedRows {
+ public:
+  /// @param memory  few_bits_scratch() floats.
+  RoundedRows(const FewBits& problem, float* memory);
+  static std::size_t floats(const FewBits& problem);
+
+  void round(std::size_t row, const float* x) const;
+  /// Columns [begin, end) of all rows. @thread several at once, once all rows are rounded
+  void multiply(const FewBitsMatrix& matrix, std::size_t begin, std::size_t end, float* out) const;
+
+ private:
+  std::size_t chunks() const { return problem_.row_bytes() / 64; }
+  const FewBits& problem_;
+  float* scales_;         ///< [rows, chunks, 16]: what a unit in each lane is worth...
+  float* sums_;           ///< ...and the sum of the lane's numbers.
+  std::int8_t* numbers_;  ///< [rows, depth]
+};
+
+}  // namespace tenon::inline v1::engine::kernels

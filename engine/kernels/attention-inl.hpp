@@ -52,6 +52,13 @@ HWY_INLINE V ExpOfNegative(V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -87.f)), hn::BitCast(d, bits));
 }
 
+/// softcap * tanh(x), off by 2e-7 of softcap at most.
+HWY_INLINE V Capped(V x, float softcap) {
+  const D d;
+  const V one = hn::Set(d, 1.f), e = ExpOfNegative(hn::Mul(hn::Abs(x), hn::Set(d, -2.f)));
+  return hn::Mul(hn::Set(d, softcap), hn::CopySign(hn::Div(hn::Sub(one, e), hn::Add(one, e)), x));
+}
+
 /// Row of `count` numbers as f32, multiplied by `scale`.
 HWY_INLINE void LoadRow(ElementType type, const std::byte* from, std::size_t count, float scale, float* to) {
   const D d;

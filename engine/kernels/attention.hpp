@@ -29,6 +29,7 @@ struct Attention {
   /// Products of bf16, where the CPU has them, as their factors usually lie; else of f32.
   bool is_narrow = false;
   float scale = 1;
+  float softcap = 0;       ///< If not 0, a scaled score s becomes softcap * tanh(s) before it is masked.
   bool is_causal = false;  ///< Query i sees the keys up to i.
   enum class Mask {
     kNone,

@@ -173,10 +173,13 @@ void FewMix(const Attention& what, std::size_t rows, const float* weights, const
   }
 }
 
-/// Masks `count` scores of a row from key `first` on.
+/// Caps and masks `count` scores of a row from key `first` on. The memory is of whole vectors.
 void MaskRow(const Attention& what, const std::byte* mask, std::size_t sees, std::size_t first, std::size_t count,
              float* scores) {
+  const D d;
   const std::size_t step = what.mask_column;
+  for (std::size_t i = 0; what.softcap != 0 && i < count; i += hn::Lanes(d))
+    hn::Store(Capped(hn::Load(d, scores + i), what.softcap), d, scores + i);
   if (what.mask == Attention::Mask::kAdded) {
     const float* added = reinterpret_cast<const float*>(mask) + first * step;
     if (step == 1)

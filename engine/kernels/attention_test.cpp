@@ -55,6 +55,7 @@ struct Case {
   Mask mask = Mask::kNone;
   bool masks_rows = true, masks_columns = true;
   float masked = kNone;
+  float softcap = 0;
 
   std::string name() const {
     return std::to_string(queries) + " x " + std::to_string(keys) + ", " + std::to_string(depth) + " and " +
@@ -83,6 +84,7 @@ void expect_right(const Case& c) {
   what.out_row = c.width + kGap;
   what.is_narrow = c.is_narrow;
   what.scale = 0.4f;
+  what.softcap = c.softcap;
   what.is_causal = c.is_causal;
   what.mask = c.mask;
   what.masked = c.masked;
@@ -124,6 +126,7 @@ void expect_right(const Case& c) {
         for (std::size_t e = 0; e < c.depth; ++e)
           score += static_cast<double>(q.at(head.q + l * what.q_row + e)) * k.at(head.k + s * what.k_row + e);
         score *= 0.2;
+        if (c.softcap != 0) score = c.softcap * std::tanh(score);
         const std::size_t at = head.mask + l * what.mask_row + s * what.mask_column;
         if (c.mask == Mask::kAdded) score += added[at];
         if (c.mask == Mask::kVisible && !chosen[at]) score = c.masked;
@@ -183,6 +186,10 @@ void expect_all_right() {
       for (const bool rows : {false, true})
         for (const bool columns : {false, true})
           expect_right({.queries = queries, .keys = 70, .mask = mask, .masks_rows = rows, .masks_columns = columns});
+  for (const std::size_t queries : {1, 30})
+    for (const Mask mask : {Mask::kNone, Mask::kAdded})
+      for (const float softcap : {2.f, -0.5f})
+        expect_right({.queries = queries, .keys = 70, .depth = 40, .mask = mask, .softcap = softcap});
   // Hidden by a number, as most exporters do; keys in parts; many heads that share keys.
   expect_right({.queries = 9, .keys = 40, .mask = Mask::kHidden, .masked = std::numeric_limits<float>::lowest()});
   for (const std::size_t queries : {1, 4, 30}) {

@@ -155,7 +155,7 @@ float MaskScores(const Attention& what, std::size_t first, std::size_t count, st
   const D d;
   const bool is_added = what.mask == Attention::Mask::kAdded;
   // The greatest score stays that when all are multiplied by a positive number, which can wait.
-  const bool is_plain = !is_masked && !is_cut && scale > 0;
+  const bool is_plain = !is_masked && !is_cut && what.softcap == 0 && scale > 0;
   const V factor = hn::Set(d, scale), masked = hn::Set(d, what.masked);
   const V none = hn::Set(d, -std::numeric_limits<float>::infinity());
   for (std::size_t j = 0; j < row; j += hn::Lanes(d)) {
@@ -166,6 +166,7 @@ float MaskScores(const Attention& what, std::size_t first, std::size_t count, st
       V score = hn::Load(d, scores + key * row);
       if (!is_plain) {
         score = hn::Mul(score, factor);
+        if (what.softcap != 0) score = Capped(score, what.softcap);
         if (is_masked) {
           const V mask = hn::Load(d, tile.masks + key * row + j);
           score = is_added ? hn::Add(score, mask) : hn::IfThenElse(hn::Gt(mask, hn::Zero(d)), score, masked);

@@ -96,6 +96,7 @@ bool lower_attention(PlanBuilder& builder, const Chain& chain) {
   what.v_row = v.strides[rank - 2];
   what.is_narrow = builder.compute_type() == ElementType::kBf16;
   what.scale = match->scale;
+  what.softcap = match->softcap;
   what.is_causal = match->is_causal;
   what.mask = match->mask_kind;
   what.masked = match->masked;

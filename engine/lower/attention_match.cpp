@@ -153,8 +153,8 @@ bool Matcher::take_mask(const NodePtr& node, Output<Node>& scores) {
   };
   const auto leads_to_product = [&](std::size_t i) {
     NodePtr inner = node->get_input_node_shared_ptr(i);
-    while (pass::only_user(*inner) && (is_op(inner, "Multiply") || is_op(inner, "Divide")))
-      inner = inner->get_input_node_shared_ptr(number(builder_, inner, 1) ? 0 : 1);
+    while (pass::only_user(*inner) && (is_op(inner, "Multiply") || is_op(inner, "Divide") || is_op(inner, "Tanh")))
+      inner = inner->get_input_node_shared_ptr(is_op(inner, "Tanh") || number(builder_, inner, 1) ? 0 : 1);
     return is_op(inner, "MatMul") && pass::only_user(*inner);
   };
   if (is_binary(*node, "Add")) {
@@ -186,8 +186,19 @@ bool Matcher::take_mask(const NodePtr& node, Output<Node>& scores) {
 bool Matcher::take_scores(Output<Node> value, const Shape& shape) {
   if (!pass::only_user(*value.get_node()) || value.get_shape() != shape) return false;
   take_mask(value.get_node_shared_ptr(), value);
-  while (take_factor(value, found_.scale)) {
+  float scale = 1;
+  while (take_factor(value, scale)) {
   }
+  if (is_op(value.get_node(), "Tanh") && pass::only_user(*value.get_node())) {
+    if (scale == 0) return false;
+    take(value.get_node_shared_ptr());
+    value = value.get_node()->input_value(0);
+    found_.softcap = scale;
+    scale = 1;
+    while (take_factor(value, scale)) {
+    }
+  }
+  found_.scale = scale;
   const NodePtr product = value.get_node_shared_ptr();
   if (!is_op(product, "MatMul") || !pass::only_user(*product) || flag(*product, "transpose_a") ||
       product->get_output_shape(0) != shape)
@@ -325,7 +336,7 @@ std::optional<AttentionMatch> match_attention(PlanBuilder& builder, const std::s
   AttentionMatch& found = matcher.found();
   const Shape made = node->get_output_shape(0);
   if (!is_f32(found.q.value) || !is_f32(found.k.value) || !is_f32(found.v.value) || element_count(made) == 0 ||
-      !fits(found, made))
+      made.size() > DNNL_MAX_NDIMS || !fits(found, made))
     return std::nullopt;
   std::reverse(found.nodes.begin(), found.nodes.end());
   return std::move(found);

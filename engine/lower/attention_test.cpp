@@ -144,6 +144,16 @@ TEST(AttentionPattern, MasksInEveryForm) {
   }
 }
 
+TEST(AttentionPattern, CappedScores) {
+  const Sides s;
+  const auto mask = parameter({kL, kS});
+  const Out scores = times(matmul(s.q, s.k, true), 0.3);
+  const Out capped = times(op1("Tanh", 1, {op1("Divide", 1, {scores, scalar(2)})}), 2);
+  expect_whole(matmul(softmax(capped), s.v), s.all());
+  expect_whole(matmul(softmax(op1("Add", 1, {capped, mask})), s.v), s.with(mask));
+  expect_whole(matmul(softmax(op1("Tanh", 1, {matmul(s.q, s.k, true)})), s.v), s.all());
+}
+
 TEST(AttentionPattern, AQueryThatSeesNothingIsNanUnlessGuarded) {
   const Sides s;
   std::vector<float> numbers(kL * kS, 0);
@@ -194,7 +204,7 @@ TEST(AttentionPattern, WhatOnlyLooksLikeAttention) {
   }
   expect_apart(matmul(softmax(scores, 2), s.v), s.all());
   expect_apart(matmul(op1("LogSoftmax", 5, {scores}, {{"axis", -1}}), s.v), s.all());
-  expect_apart(matmul(softmax(op1("Tanh", 1, {scores})), s.v), s.all());
+  expect_apart(matmul(softmax(op1("Sin", 1, {scores})), s.v), s.all());
   const auto factors = parameter({kH, 1, 1});
   expect_apart(matmul(softmax(op1("Multiply", 1, {scores, factors})), s.v), s.with(factors));
   const auto bias = parameter({kB, kH, kL, kS}), mask = parameter({kS});

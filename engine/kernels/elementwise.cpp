@@ -10,6 +10,8 @@
 
 #include <hwy/contrib/math/math-inl.h>
 
+#include <tenon/engine/kernels/tail-inl.hpp>
+
 HWY_BEFORE_NAMESPACE();
 namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -67,9 +69,9 @@ void Run(const float* x, const float* y, float* out, std::size_t count, float al
     hn::StoreU(Apply<kWhat>(first, kTwo ? hn::LoadU(d, y + i) : first, a, b), d, out + i);
   }
   if (i == count) return;
-  const auto mask = hn::FirstN(d, count - i);
-  const V first = hn::MaskedLoad(mask, d, x + i);
-  hn::BlendedStore(Apply<kWhat>(first, kTwo ? hn::MaskedLoad(mask, d, y + i) : first, a, b), mask, d, out + i);
+  const std::size_t rest = count - i;
+  const V first = LoadSome(d, x + i, rest);
+  StoreSome(Apply<kWhat>(first, kTwo ? LoadSome(d, y + i, rest) : first, a, b), d, out + i, rest);
 }
 
 ElementwiseFunction Choose(Elementwise what) {

@@ -34,13 +34,13 @@ struct FewBitsMatrix {
 /// Whether there is a kernel for groups of this size: whole vectors must fit into one.
 bool has_few_bits_kernel(const FewBits& problem);
 
-/// Up to this many rows multiply_few_bits() is better than a general product of the expanded matrix. One row is read at
-/// the speed of memory or of the arithmetic, whichever is slower; four rows at a time share what is read.
-inline constexpr std::size_t kFewBitsRows = 16;
-
 /// Whether multiply_few_bits() rounds x: it is asked to, this CPU has AVX512_VNNI, and depth and groups are made of whole
 /// vectors (groups of 32, 64 or a multiple of 128 numbers of 4 bits, of 32 or a multiple of 64 of 8 bits).
 bool rounds_rows(const FewBits& problem);
+
+/// Up to how many rows multiply_few_bits() is better than a general product of the expanded matrix. One row is read at the
+/// speed of memory or of the arithmetic, whichever is slower; four rows at a time share what is read.
+std::size_t most_few_bits_rows(const FewBits& problem);
 
 /// Memory that multiply_few_bits() works in, in floats.
 std::size_t few_bits_scratch(const FewBits& problem);

@@ -10,6 +10,8 @@
 
 #include <tenon/engine/kernels/bf16-inl.hpp>
 
+#include <tenon/engine/kernels/tail-inl.hpp>
+
 HWY_BEFORE_NAMESPACE();
 namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -90,10 +92,10 @@ void LevelsRow(const Levels& levels, const float* x, float* y, std::size_t count
   const auto low = hn::Set(d, levels.low), scale = hn::Set(d, levels.scale), top = hn::Set(d, levels.top);
   const auto origin = hn::Set(d, levels.origin), step = hn::Set(d, levels.step), base = hn::Set(d, levels.base);
   for (std::size_t i = 0; i < count; i += lanes) {
-    const auto mask = hn::FirstN(d, count - i < lanes ? count - i : lanes);
-    const auto at = hn::Mul(hn::Sub(hn::MaskedLoad(mask, d, x + i), low), scale);
+    const std::size_t some = std::min(lanes, count - i);
+    const auto at = hn::Mul(hn::Sub(LoadSome(d, x + i, some), low), scale);
     const auto level = hn::Round(hn::Min(hn::Max(at, hn::Zero(d)), top));
-    hn::BlendedStore(hn::MulAdd(hn::Sub(level, origin), step, base), mask, d, y + i);
+    StoreSome(hn::MulAdd(hn::Sub(level, origin), step, base), d, y + i, some);
   }
 }
 

@@ -10,6 +10,8 @@
 
 #include <hwy/contrib/math/math-inl.h>
 
+#include <tenon/engine/kernels/tail-inl.hpp>
+
 HWY_BEFORE_NAMESPACE();
 namespace tenon::inline v1::engine::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
@@ -21,16 +23,8 @@ void Columns(const float* x, float* out, std::size_t extent, std::size_t inner, 
   const std::size_t lanes = hn::Lanes(d);
   for (std::size_t i = begin; i < end; i += lanes) {
     const std::size_t count = end - i < lanes ? end - i : lanes;
-    const auto mask = hn::FirstN(d, count);
-    const auto load = [&](const float* from) {
-      return count == lanes ? hn::LoadU(d, from) : hn::MaskedLoad(mask, d, from);
-    };
-    const auto store = [&](hn::Vec<decltype(d)> v, float* to) {
-      if (count == lanes)
-        hn::StoreU(v, d, to);
-      else
-        hn::BlendedStore(v, mask, d, to);
-    };
+    const auto load = [&](const float* from) { return LoadSome(d, from, count); };
+    const auto store = [&](hn::Vec<decltype(d)> v, float* to) { StoreSome(v, d, to, count); };
     auto greatest = load(x + i);
     for (std::size_t k = 1; k < extent; ++k) greatest = hn::Max(greatest, load(x + k * inner + i));
     auto sum = hn::Zero(d);

@@ -301,7 +301,8 @@ void lower_few_bits(PlanBuilder& builder, const std::shared_ptr<Node>& matmul, c
   if (weights.zero_points) operands.places.push_back(builder.constant_place(weights.zero_points));
   const ElementType type = builder.compute_type();
   const bool has_general = type == ElementType::kF32 || type == ElementType::kBf16;
-  if (problem.rows > kernels::kFewBitsRows && has_general && lower_expanded(builder, matmul, weights, operands)) return;
+  if (problem.rows > most_few_bits_rows(problem) && has_general && lower_expanded(builder, matmul, weights, operands))
+    return;
   std::vector<Place> from = operands.places;
   from.push_back(builder.plain(left));
   const Place scratch = builder.scratch(few_bits_scratch(problem) * sizeof(float));

@@ -84,7 +84,20 @@ check_tidy() {
   cmake --build build/tidy --target tenon_onnx_schema >/dev/null || return 1  # Its header is generated.
   git ls-files 'core/*.cpp' 'graph/*.cpp' 'runtime/*.cpp' 'vision/*.cpp' 'tools/*.cpp' 'devices/*.cpp' \
     'drivers/*.cpp' 'frameworks/*.cpp' 'bridges/*.cpp' 'bindings/*.cpp' 'engine/*.cpp' 'store/*.cpp' |
-    grep -vE '_(test|bench)\.cpp$' | xargs -P "$(nproc)" -n 4 "$tidy" -p build/tidy --quiet 2>build/tidy.err
+    grep -vE '_(test|bench)\.cpp$' | xargs -P "$(nproc)" -n 4 "$tidy" -p build/tidy --quiet 2>build/tidy.err &&
+    include_cleaner $(tidied_headers)
+}
+
+# Those of every folder but the tests'. header_only.hpp is for programs that define a macro for all of their files.
+tidied_headers() {
+  git ls-files {core,store,graph,engine,runtime,frameworks,bridges,devices,drivers,vision,bindings,tools}/'*.hpp' | grep -v '^core/header_only.hpp$'
+}
+
+# include_cleaner HEADER...: each header includes what it uses and nothing else. In a folder configured by check_tidy.
+include_cleaner() {
+  local tidy
+  tidy=$(command -v clang-tidy-19) || { echo "check: clang-tidy 19 is needed for include-what-you-use" >&2; return 1; }
+  printf '%s\n' "$@" | xargs -P "$(nproc)" -n 8 "$tidy" -p build/tidy --quiet --config-file=scripts/include_cleaner.clang-tidy 2>build/include_cleaner.err
 }
 
 # The C API against the ABI that programs were built with, and whether that check would detect a change.

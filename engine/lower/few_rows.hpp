@@ -2,7 +2,8 @@
 // Products of a few rows with computed matrices, by a kernel of ours.
 #pragma once
 
-#include <tenon/engine/lower/chain.hpp>
+#include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/chain.hpp>  // IWYU pragma: export
 
 namespace tenon::inline v1::engine {
 

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
+#include <istream>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenon/core/export.hpp>
 #include <tenon/core/memory_kind.hpp>

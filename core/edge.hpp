@@ -2,11 +2,23 @@
 // Edges: each leads from one kind of memory to another, and says what it yields or why it is refused.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <variant>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <ios>
 #include <istream>
 #include <optional>
 #include <ostream>

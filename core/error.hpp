@@ -2,11 +2,14 @@
 // The one exception type, and the canonical list of codes that C and Python map from.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <source_location>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenon/core/export.hpp>
 

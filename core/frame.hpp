@@ -3,13 +3,20 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/memory.hpp>
 #include <tenon/core/pixel_format.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 
 namespace tenon {

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/memory.hpp>
+#include <tenon/core/ref_counted.hpp>
 
 namespace tenon {
 inline namespace v1 {

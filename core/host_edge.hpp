@@ -2,12 +2,21 @@
 // What edges share: throwing what step refuses, and host memory under another context's name.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 
+#include <tenon/core/context.hpp>
 #include <tenon/core/edge.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>  // IWYU pragma: export
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -4,6 +4,7 @@
 #include <tenon/core/ledger.hpp>
 
 #include <cstdio>
+#include <memory>
 #include <mutex>
 
 namespace tenon {

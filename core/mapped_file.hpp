@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/core/tensor.hpp>
 
 namespace tenon {

@@ -3,14 +3,19 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/memory_kind.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
 #include <tenon/core/timeline.hpp>
 
 namespace tenon {

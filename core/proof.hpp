@@ -2,9 +2,18 @@
 // Alias tests: does a route truly share memory on this machine?
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
 #include <tenon/core/router.hpp>
 
 namespace tenon {

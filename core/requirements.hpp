@@ -2,8 +2,9 @@
 // What a consumer of memory accepts, and how two consumers agree.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <variant>
 
 #include <tenon/core/error.hpp>

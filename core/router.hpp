@@ -2,13 +2,21 @@
 // Router: finds the cheapest way from where memory is to where it is needed, and performs it.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include <tenon/core/context.hpp>
 #include <tenon/core/edge.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -3,11 +3,18 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <type_traits>
 
-#include <tenon/core/error.hpp>
+#include <tenon/core/context.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>  // IWYU pragma: export
+#include <tenon/core/export.hpp>
 #include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/core/shape.hpp>
 
 namespace tenon {

@@ -4,10 +4,12 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <exception>
 #include <map>
 #include <mutex>
 #include <string_view>
+#include <utility>
 
 #include <tenon/core/export.hpp>
 #include <tenon/core/policy.hpp>

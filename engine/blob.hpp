@@ -2,11 +2,13 @@
 // The CPU device's blob: a compiled model as bytes that are used where they lie.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <memory>
 #include <string>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/packed_model.hpp>
 #include <tenon/graph/model.hpp>

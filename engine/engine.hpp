@@ -9,11 +9,14 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1 {
 class HostBudget;

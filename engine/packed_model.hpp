@@ -9,7 +9,7 @@
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/plan/packed_constant.hpp>
-#include <tenon/engine/plan/stand_in.hpp>
+#include <tenon/engine/plan/stand_in.hpp>  // IWYU pragma: export
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::engine {

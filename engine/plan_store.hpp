@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <map>
@@ -14,9 +15,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include <tenon/core/tensor.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/engine/plan/growth.hpp>
 #include <tenon/engine/plan/words_hash.hpp>
 #include <tenon/engine/stage.hpp>
-#include <tenon/engine/state_ports.hpp>
+#include <tenon/engine/state_ports.hpp>  // IWYU pragma: export
+#include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::engine {
 

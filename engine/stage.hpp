@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,10 +12,13 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/plan/growth.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

@@ -3,17 +3,25 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/plan_store.hpp>
+#include <tenon/engine/stage.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

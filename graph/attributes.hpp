@@ -2,6 +2,8 @@
 // Attributes of a node: a small ordered map from name to a typed value.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>

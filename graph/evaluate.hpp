@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon {
 inline namespace v1 {

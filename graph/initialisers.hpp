@@ -3,8 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include <tenon/core/export.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon {
 inline namespace v1 {

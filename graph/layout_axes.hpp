@@ -2,11 +2,15 @@
 // How axes move between two layouts: the basis of layout conversions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include <tenon/core/export.hpp>
+#include <tenon/graph/dimension.hpp>
 #include <tenon/graph/layout.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon {
 inline namespace v1 {

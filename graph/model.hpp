@@ -2,13 +2,20 @@
 // A model: nodes between parameters and results.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/graph/model_ops.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,12 +2,18 @@
 // Typed classes for operations that carry data or that users construct directly; make_node makes all others.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon {
 inline namespace v1 {

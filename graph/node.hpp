@@ -2,19 +2,21 @@
 // Nodes of a model, and the ports that connect them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <list>
 #include <memory>
 #include <set>
-#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/any.hpp>
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/graph/attributes.hpp>
 #include <tenon/graph/partial_shape.hpp>

@@ -2,11 +2,14 @@
 // The operation table: schema, shape function and reference kernel of every operation, shared by all devices.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/graph/attributes.hpp>
 #include <tenon/graph/node.hpp>
 

@@ -24,11 +24,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,11 +2,15 @@
 // A shape whose extents or rank may be unknown until a tensor arrives.
 #pragma once
 
+#include <cstddef>
 #include <initializer_list>
+#include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/core/shape.hpp>
 #include <tenon/graph/dimension.hpp>
 

@@ -2,14 +2,18 @@
 // Control flow: nodes that run models as their bodies (TensorIterator, Loop, If).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon {
 inline namespace v1 {

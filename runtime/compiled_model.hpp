@@ -2,15 +2,19 @@
 // A model compiled for a device.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/any.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/core/requirements.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
 #include <tenon/runtime/infer_request.hpp>
 #include <tenon/runtime/property.hpp>
 #include <tenon/runtime/remote_context.hpp>

@@ -7,15 +7,19 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/any.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/core/pixel_format.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/compiled_model.hpp>
-#include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/exception.hpp>  // IWYU pragma: export
 #include <tenon/runtime/infer_request.hpp>
 #include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/property.hpp>
 #include <tenon/runtime/remote_context.hpp>
 #include <tenon/runtime/version.hpp>
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
 
 namespace tenon {
 inline namespace v1 {

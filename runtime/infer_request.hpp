@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -12,6 +13,7 @@
 #include <tenon/core/export.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/runtime/profiling_info.hpp>
 #include <tenon/runtime/variable_state.hpp>

@@ -3,17 +3,24 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
-#include <iomanip>
+#include <ios>
+#include <istream>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/policy.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/property.hpp>

@@ -6,10 +6,15 @@
 #include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/any.hpp>
-#include <tenon/runtime/property.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/runtime/property.hpp>  // IWYU pragma: export
 #include <tenon/runtime/remote_tensor.hpp>
 
 namespace tenon {

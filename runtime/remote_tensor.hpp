@@ -7,6 +7,8 @@
 #include <vector>
 
 #include <tenon/core/any.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 
 namespace tenon {

@@ -89,7 +89,20 @@ check_tidy() {
   # Each source must be a command of its own.
   CI= cmake --preset release -B build/tidy -DTENON_UNITY=OFF >build/tidy.configure.log 2>&1 || { tail -20 build/tidy.configure.log; return 1; }
   cmake --build build/tidy --target tenon_onnx_schema >/dev/null || return 1  # Its header is generated.
-  sources_to_tidy | xargs -P "$(nproc)" -n 4 "$tidy" -p build/tidy --quiet 2>build/tidy.err
+  sources_to_tidy | xargs -P "$(nproc)" -n 4 "$tidy" -p build/tidy --quiet 2>build/tidy.err &&
+    include_cleaner $(tidied_headers)
+}
+
+# Those of every folder but the tests'. header_only.hpp is for programs that define a macro for all of their files.
+tidied_headers() {
+  git ls-files {core,store,graph,engine,runtime,frameworks,bridges,devices,drivers,vision,bindings,tools}/'*.hpp' | grep -v '^core/header_only.hpp$'
+}
+
+# include_cleaner HEADER...: each header includes what it uses and nothing else. In a folder configured by check_tidy.
+include_cleaner() {
+  local tidy
+  tidy=$(command -v clang-tidy-19) || { echo "check: clang-tidy 19 is needed for include-what-you-use" >&2; return 1; }
+  printf '%s\n' "$@" | xargs -P "$(nproc)" -n 8 "$tidy" -p build/tidy --quiet --config-file=scripts/include_cleaner.clang-tidy 2>build/include_cleaner.err
 }
 
 # The C API against the ABI that programs were built with, and whether that check would detect a change.

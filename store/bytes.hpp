@@ -2,9 +2,11 @@
 // Bytes of host tensors, and parts of them, where they lie.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/store/content_hash.hpp>
 

@@ -2,11 +2,11 @@
 // Numbers, texts and hashes, one after the other: how every format here writes what has no fixed size.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <tenon/store/content_hash.hpp>
 

@@ -7,7 +7,7 @@
 #include <map>
 
 #include <tenon/core/tensor.hpp>
-#include <tenon/store/bytes.hpp>
+#include <tenon/store/bytes.hpp>  // IWYU pragma: export
 #include <tenon/store/content_hash.hpp>
 
 namespace tenon::inline v1::store {

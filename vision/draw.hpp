@@ -2,12 +2,15 @@
 // Boxes and labels drawn straight into a frame's planes, whatever its format.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 #include <tenon/core/export.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/frame_layout.hpp>
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/graph/input_stage/spec.hpp>
 #include <tenon/vision/detection.hpp>
 

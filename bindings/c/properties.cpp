@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties and their values, and their conversion for the runtime.
 #include <charconv>
+#include <iomanip>
 #include <limits>
 #include <sstream>
 #include <tuple>

@@ -2,15 +2,30 @@
 // OpenCV's execution context over a cl_context of Tenon, and the memory of cv::UMat in it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
-#include <memory>
+#include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 
 #include <opencv2/core/ocl.hpp>
 
+#include <tenon/core/context.hpp>
 #include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/client.hpp>
-#include <tenon/frameworks/opencl/opencl.hpp>
+#include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/opencl.hpp>  // IWYU pragma: keep
 #include <tenon/frameworks/opencv/client.hpp>
 
 namespace tenon {

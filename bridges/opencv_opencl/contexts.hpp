@@ -4,7 +4,11 @@
 
 #include <vector>
 
-#include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>
+#include <tenon/bridges/opencv_opencl/context.hpp>
+#include <tenon/bridges/opencv_opencl/opencv_opencl.hpp>  // IWYU pragma: keep
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/contexts.hpp>
 
 namespace tenon {

@@ -2,9 +2,26 @@
 // Edges between OpenCL buffers and cv::UMat: two names for one cl_mem.
 #pragma once
 
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tenon/bridges/opencv_opencl/context.hpp>
 #include <tenon/bridges/opencv_opencl/umat.hpp>
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/host_edge.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/client.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencv/client.hpp>
 
 namespace tenon {

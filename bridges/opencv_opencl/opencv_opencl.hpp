@@ -9,6 +9,6 @@
 //   Tensor back = opencv_opencl::wrap(umats, image);                  a UMat as a tensor
 #pragma once
 
-#include <tenon/bridges/opencv_opencl/context.hpp>
-#include <tenon/bridges/opencv_opencl/edges.hpp>
-#include <tenon/bridges/opencv_opencl/umat.hpp>
+#include <tenon/bridges/opencv_opencl/context.hpp>  // IWYU pragma: export
+#include <tenon/bridges/opencv_opencl/edges.hpp>    // IWYU pragma: export
+#include <tenon/bridges/opencv_opencl/umat.hpp>     // IWYU pragma: export

@@ -2,11 +2,29 @@
 // Tensors to cv::UMat and back, over one cl_mem.
 #pragma once
 
+#include <climits>
+#include <cstddef>
+#include <memory>
+#include <span>
 #include <string>
 #include <utility>
+#include <variant>
 
 #include <tenon/bridges/opencv_opencl/context.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/small_vector.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/client.hpp>
+#include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencv/client.hpp>
 #include <tenon/frameworks/opencv/mat.hpp>
 

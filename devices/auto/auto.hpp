@@ -3,16 +3,25 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/devices/auto/public/properties.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/device_host.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>

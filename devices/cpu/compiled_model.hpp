@@ -2,14 +2,23 @@
 // A model compiled for the CPU: its plan, or the store of plans if its shapes move, and the workers of its streams.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/devices/cpu/config.hpp>
 #include <tenon/devices/cpu/states.hpp>
+#include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/blob.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/engine/plan_store.hpp>
+#include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::cpu_device {

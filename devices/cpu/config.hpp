@@ -3,12 +3,18 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
+#include <utility>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/placement.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/property.hpp>
 
 namespace tenon::inline v1::cpu_device {
 

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
+#include <cstddef>
+#include <cstdint>
 #include <set>
-#include <string>
+#include <type_traits>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/devices/cpu/public/properties.hpp>
 #include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/engine.hpp>

@@ -14,7 +14,7 @@
 #include <tenon/devices/cpu/public/properties.hpp>
 #include <tenon/devices/cpu/topology.hpp>
 #include <tenon/engine/engine.hpp>
-#include <tenon/engine/kernels/few_bits.hpp>
+#include <tenon/engine/kernels/few_bits_rounded.hpp>
 #include <tenon/runtime/runtime.hpp>
 
 namespace tenon {

@@ -2,12 +2,17 @@
 // The variables of one request on the CPU: the same objects for its life, wherever their values are stored.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/graph/evaluate.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::cpu_device {

@@ -2,8 +2,8 @@
 // The CPUs that this process may use, their kinds, and their reservation by models.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
-#include <memory>
 #include <vector>
 
 #include <tenon/runtime/properties.hpp>

@@ -3,12 +3,24 @@
 // order on shared tensors.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/device_host.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 

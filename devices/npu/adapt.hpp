@@ -2,14 +2,14 @@
 // Adapts a model for the compiler of any driver.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include <tenon/devices/npu/batch.hpp>
+#include <tenon/devices/npu/batch.hpp>  // IWYU pragma: export
 #include <tenon/devices/npu/hardware.hpp>
 #include <tenon/devices/npu/model_info.hpp>
+#include <tenon/devices/npu/settings.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -3,18 +3,37 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <ostream>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/context.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/devices/npu/completion.hpp>
 #include <tenon/devices/npu/graph.hpp>
+#include <tenon/devices/npu/hardware.hpp>
 #include <tenon/devices/npu/model_info.hpp>
+#include <tenon/devices/npu/native.hpp>
 #include <tenon/devices/npu/settings.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/property_table.hpp>
+#include <tenon/runtime/properties.hpp>
 
 namespace tenon::inline v1::npu_device {
 

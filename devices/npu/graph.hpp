@@ -2,16 +2,23 @@
 // A graph of the driver: compiled or imported, with its arguments and its blob.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#include <tenon/core/policy.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/policy.hpp>  // IWYU pragma: export
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/devices/npu/hardware.hpp>
+#include <tenon/devices/npu/native.hpp>
 #include <tenon/graph/partial_shape.hpp>
+#include <tenon/runtime/properties.hpp>
 
 namespace tenon::inline v1::npu_device {
 

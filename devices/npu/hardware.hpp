@@ -2,16 +2,17 @@
 // The NPUs of this machine and what their drivers offer, found once per process.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include <tenon/core/context.hpp>
 #include <tenon/devices/npu/ir.hpp>
-#include <tenon/devices/npu/native.hpp>
+#include <tenon/devices/npu/native.hpp>  // IWYU pragma: export
 #include <tenon/devices/npu/settings.hpp>
+#include <tenon/runtime/properties.hpp>
 
 namespace tenon::inline v1::npu_device {
 

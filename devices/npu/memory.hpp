@@ -2,12 +2,20 @@
 // Memory that the NPU uses: allocated for the device, or imported.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <variant>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/devices/npu/hardware.hpp>
-#include <tenon/devices/npu/public/remote_properties.hpp>
+#include <tenon/devices/npu/public/remote_properties.hpp>  // IWYU pragma: export
 #include <tenon/frameworks/level_zero/client.hpp>
 #include <tenon/frameworks/level_zero/make.hpp>
 

@@ -2,13 +2,18 @@
 // What the device stores about a compiled model in addition to the driver's blob.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::npu_device {

@@ -2,7 +2,7 @@
 // Level Zero calls of the device, and owners of extension handles.
 #pragma once
 
-#include <string>
+#include <atomic>
 #include <utility>
 
 #include <tenon/frameworks/level_zero/client.hpp>

@@ -5,9 +5,14 @@
 #include <memory>
 #include <string>
 
-#include <tenon/devices/npu/memory.hpp>
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/npu/hardware.hpp>
+#include <tenon/devices/npu/memory.hpp>  // IWYU pragma: export
 #include <tenon/runtime/device/device.hpp>
-#include <tenon/runtime/remote_tensor.hpp>
+#include <tenon/runtime/remote_tensor.hpp>  // IWYU pragma: export
 
 namespace tenon::inline v1::npu_device {
 

@@ -3,13 +3,20 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/devices/npu/compiled_model.hpp>
 #include <tenon/devices/npu/graph.hpp>
-#include <tenon/devices/npu/memory.hpp>
+#include <tenon/devices/npu/memory.hpp>  // IWYU pragma: export
+#include <tenon/devices/npu/native.hpp>
+#include <tenon/runtime/device/device.hpp>
 
 namespace tenon::inline v1::npu_device {
 

@@ -9,8 +9,11 @@
 #include <string>
 #include <thread>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/devices/npu/public/properties.hpp>
 #include <tenon/runtime/device/property_table.hpp>
+#include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/property.hpp>
 
 namespace tenon::inline v1::npu_device {
 

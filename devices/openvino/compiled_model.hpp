@@ -2,13 +2,18 @@
 // A model compiled by OpenVINO, and the sources of its inputs.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
+#include <ostream>
 #include <string>
-#include <vector>
 
 #include <openvino/runtime/compiled_model.hpp>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/devices/openvino/frames.hpp>
 #include <tenon/runtime/device/device.hpp>
 

@@ -3,6 +3,7 @@
 // the input stages and writes directly to the tensors that OpenVINO reads.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 

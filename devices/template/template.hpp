@@ -3,18 +3,23 @@
 // hardware where the reference kernels are, and run device_conformance_test.
 #pragma once
 
+#include <cstddef>
 #include <memory>
-#include <mutex>
+#include <optional>
+#include <ostream>
 #include <string>
-#include <vector>
 
+#include <tenon/core/any.hpp>
 #include <tenon/core/context.hpp>
-#include <tenon/graph/evaluate.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/graph/evaluate.hpp>  // IWYU pragma: export
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/properties.hpp>
-#include <tenon/runtime/remote_tensor.hpp>
+#include <tenon/runtime/remote_tensor.hpp>  // IWYU pragma: export
 
 namespace tenon::inline v1::template_device {
 

@@ -2,6 +2,9 @@
 // Moving elements: strided and broadcast copies of any element size of whole bytes.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 #include <tenon/engine/kernels/broadcast.hpp>

@@ -5,38 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <tenon/engine/kernels/few_bits_matrix.hpp>
+
 namespace tenon::inline v1::engine::kernels {
-
-/// How the numbers of a FewBits matrix are stored; two of 4 bits share a byte, the first in its low half.
-enum class FewBitsType : std::uint8_t { kU4, kI4, kU8, kI8 };
-
-/// out[r][n] = sum over k of x[r][k] * scale * (w[n][k] - zero point), one scale and one zero point for each group of
-/// neighbours along k.
-struct FewBits {
-  std::size_t rows = 0, columns = 0, depth = 0;
-  std::size_t group = 0;  ///< Divides `depth`.
-  FewBitsType type = FewBitsType::kU4;
-  /// x is rounded to 8 bits, with one scale for so many neighbours, and multiplied as integers where the CPU has that (see
-  /// rounds_rows()); 0: never.
-  std::size_t rounding = 0;
-  std::size_t groups() const { return depth / group; }
-  std::size_t row_bytes() const { return type == FewBitsType::kU4 || type == FewBitsType::kI4 ? depth / 2 : depth; }
-};
-
-/// The matrix: [columns, depth] of the problem's type, packed, and for each column its groups' scales.
-struct FewBitsMatrix {
-  const void* weights = nullptr;
-  const float* scales = nullptr;       ///< [columns, groups]
-  const float* zero_points = nullptr;  ///< The same, or null: `zero_point` for all.
-  float zero_point = 0;
-};
 
 /// Whether there is a kernel for groups of this size: whole vectors must fit into one.
 bool has_few_bits_kernel(const FewBits& problem);
-
-/// Whether multiply_few_bits() rounds x: it is asked to, this CPU has AVX512_VNNI, and depth and groups are made of whole
-/// vectors (groups of 32, 64 or a multiple of 128 numbers of 4 bits, of 32 or a multiple of 64 of 8 bits).
-bool rounds_rows(const FewBits& problem);
 
 /// Up to how many rows multiply_few_bits() is better than a general product of the expanded matrix. One row is read at the
 /// speed of memory or of the arithmetic, whichever is slower; four rows at a time share what is read.

@@ -2,7 +2,6 @@
 // A loop split over the workers of the arena that calls it.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 
 #include <tbb/blocked_range.h>

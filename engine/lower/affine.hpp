@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/engine/kernels/quantize.hpp>
 #include <tenon/engine/plan/places.hpp>
 

@@ -2,6 +2,9 @@
 // The builder of a plan while nodes are lowered: values and their layouts in memory, places, steps.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,10 +14,18 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/engine/kernels/quantize.hpp>
 #include <tenon/engine/lower/tenancy.hpp>
+#include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/engine/plan/places.hpp>
 #include <tenon/engine/plan/plan.hpp>
-#include <tenon/graph/model_ops.hpp>
+#include <tenon/engine/plan/shared_primitives.hpp>
+#include <tenon/graph/model_ops.hpp>  // IWYU pragma: export
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

@@ -3,11 +3,21 @@
 // post-ops.
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/plan.hpp>
+#include <tenon/engine/plan/shared_primitives.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

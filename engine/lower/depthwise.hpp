@@ -2,6 +2,7 @@
 // Depthwise convolution by our own kernel.
 #pragma once
 
+#include <tenon/core/tensor.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/window.hpp>
 

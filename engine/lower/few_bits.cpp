@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include <tenon/engine/kernels/few_bits_rounded.hpp>
 #include <tenon/engine/lower/quantization.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/operation_table.hpp>

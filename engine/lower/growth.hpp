@@ -2,7 +2,15 @@
 // Lowers caches that grow in place: see plan/growth.hpp.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/engine/plan/growth.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

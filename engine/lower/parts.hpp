@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/plan/plan.hpp>
 
 namespace tenon::inline v1::engine {
 

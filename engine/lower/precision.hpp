@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/precise.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

@@ -2,11 +2,18 @@
 // 8-bit values and weights, as a model's FakeQuantize nodes and dequantised constants describe them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
-#include <tenon/engine/lower/affine.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/engine/lower/affine.hpp>  // IWYU pragma: export
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/plan/places.hpp>
+#include <tenon/engine/plan/plan.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

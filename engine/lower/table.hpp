@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

@@ -3,6 +3,7 @@
 // places, but no layouts and no kernel library.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 

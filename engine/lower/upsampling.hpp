@@ -2,6 +2,7 @@
 // Transposed convolutions whose windows do not overlap.
 #pragma once
 
+#include <tenon/core/tensor.hpp>
 #include <tenon/engine/lower/builder.hpp>
 #include <tenon/engine/lower/window.hpp>
 

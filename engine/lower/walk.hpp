@@ -4,6 +4,7 @@
 
 #include <tenon/engine/plan/plan.hpp>
 #include <tenon/graph/limits.hpp>
+#include <tenon/graph/model.hpp>
 
 namespace tenon::inline v1::engine {
 

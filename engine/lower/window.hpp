@@ -2,9 +2,14 @@
 // Strides, dilations and paddings of convolutions and pooling, in oneDNN's terms.
 #pragma once
 
-#include <memory>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 
-#include <tenon/engine/lower/builder.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/engine/lower/builder.hpp>  // IWYU pragma: export
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

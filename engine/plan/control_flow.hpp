@@ -2,9 +2,15 @@
 // Steps that run plans: the bodies of loops and branches, compiled once.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/engine/plan/plan.hpp>
 
 namespace tenon::inline v1::engine {

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-#include <tenon/core/tensor.hpp>
+#include <tenon/core/tensor.hpp>  // IWYU pragma: export
 
 namespace tenon::inline v1::engine {
 

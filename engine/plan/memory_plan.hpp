@@ -2,6 +2,7 @@
 // Lifetimes and offsets of the arena's buffers.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 

@@ -8,6 +8,7 @@
 
 #include <dnnl.hpp>
 
+#include <tenon/core/tensor.hpp>
 #include <tenon/engine/plan/packed_constant.hpp>
 
 namespace tenon::inline v1::engine {

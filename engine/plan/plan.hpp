@@ -2,7 +2,8 @@
 // What a plan consists of: buffers, places in them, and steps over places.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,8 @@
 
 #include <dnnl.hpp>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
 #include <tenon/engine/kernels/elementwise.hpp>

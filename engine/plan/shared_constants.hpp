@@ -16,6 +16,8 @@
 
 #include <dnnl.hpp>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 

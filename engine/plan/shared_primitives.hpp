@@ -2,6 +2,7 @@
 // Kernels of oneDNN by what they were asked to do, so that equal layers and equal shapes ask only once.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -2,6 +2,8 @@
 // Tensors that stand for constants of which only packed forms exist.
 #pragma once
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 
 namespace tenon::inline v1::engine {

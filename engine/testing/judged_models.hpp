@@ -2,20 +2,28 @@
 // Small models, and the engine checked against the reference interpreter.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
+#include <tenon/graph/attributes.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon::engine_test {
 

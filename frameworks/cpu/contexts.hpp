@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include <tenon/core/context.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 
 namespace tenon {

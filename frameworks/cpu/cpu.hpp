@@ -2,12 +2,23 @@
 // Host memory as tensors and frames: allocated here, borrowed, or adopted with a release callback.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
-#include <vector>
+#include <string>
+#include <utility>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 
 namespace tenon {

@@ -2,15 +2,24 @@
 // Pools of equal buffers that are reused, together with the views that other contexts made over them.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
+#include <cstddef>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
-#include <vector>
+#include <string>
+#include <utility>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/host.hpp>  // IWYU pragma: export
+#include <tenon/core/memory.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/cpu/shared_memory.hpp>
 
 namespace tenon {

@@ -2,14 +2,26 @@
 // Host memory that other processes and devices can share: a sealed memfd.
 #pragma once
 
+#include <fcntl.h>
 #include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
 #include <tenon/frameworks/cpu/fd.hpp>
 
 namespace tenon {

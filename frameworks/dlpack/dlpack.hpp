@@ -3,15 +3,23 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/small_vector.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/cpu/client.hpp>
-#include <tenon/frameworks/cpu/cpu.hpp>
+#include <tenon/frameworks/cpu/cpu.hpp>  // IWYU pragma: export
 #include <tenon/frameworks/dlpack/abi.hpp>
 
 namespace tenon {

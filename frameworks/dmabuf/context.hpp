@@ -2,14 +2,37 @@
 // The context of dma-bufs, its edges to and from host memory, and scoped CPU access.
 #pragma once
 
+#include <fcntl.h>
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/core/host_edge.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/native.hpp>
 #include <tenon/frameworks/dmabuf/sync.hpp>
 
 namespace tenon {

@@ -4,13 +4,25 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
+#include <tenon/frameworks/dmabuf/context.hpp>
 #include <tenon/frameworks/dmabuf/import_cache.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
 
 namespace tenon {
 inline namespace v1 {

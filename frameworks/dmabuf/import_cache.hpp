@@ -2,10 +2,18 @@
 // Imports recurring dma-bufs only once.
 #pragma once
 
+#include <fcntl.h>
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
+#include <tenon/core/memory.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

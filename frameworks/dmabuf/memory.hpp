@@ -2,15 +2,29 @@
 // A dma-buf as memory: imported, or allocated from a heap, by udmabuf, or as a stand-in marked as such.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <dirent.h>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/fd.hpp>
 #include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
 #include <tenon/core/pixel_format.hpp>
-#include <tenon/frameworks/cpu/fd.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/frameworks/cpu/fd.hpp>  // IWYU pragma: export
 #include <tenon/frameworks/dmabuf/native.hpp>
 
 namespace tenon {

@@ -2,13 +2,26 @@
 // Fences of dma-bufs: sync files as timeline points, and the kernel's bracket around CPU access.
 #pragma once
 
+#include <string.h>
 #include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
 #include <cstring>
+#include <exception>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

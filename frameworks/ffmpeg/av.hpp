@@ -2,7 +2,9 @@
 // FFmpeg's headers in one place, owners for its objects, and its error numbers as Tenon errors.
 #pragma once
 
+#include <cerrno>
 #include <memory>
+#include <source_location>
 #include <string>
 
 #include <tenon/core/error.hpp>

@@ -3,10 +3,26 @@
 #pragma once
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
+#include <cstddef>
+#include <cstdint>
 #include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/host_edge.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/ffmpeg/av.hpp>
 

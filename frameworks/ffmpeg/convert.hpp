@@ -2,10 +2,16 @@
 // swscale, for formats that Tenon cannot describe. Every conversion is booked.
 #pragma once
 
+#include <cerrno>
+#include <cstdint>
 #include <string>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
+#include <tenon/frameworks/ffmpeg/pixel_format.hpp>
 
 extern "C" {
 #include <libswscale/swscale.h>

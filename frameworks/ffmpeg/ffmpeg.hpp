@@ -2,6 +2,6 @@
 // Includes all of tenon::ffmpeg: frames both ways, decoding and encoding.
 #pragma once
 
-#include <tenon/frameworks/ffmpeg/frame.hpp>
-#include <tenon/frameworks/ffmpeg/video.hpp>
-#include <tenon/frameworks/ffmpeg/writer.hpp>
+#include <tenon/frameworks/ffmpeg/frame.hpp>   // IWYU pragma: export
+#include <tenon/frameworks/ffmpeg/video.hpp>   // IWYU pragma: export
+#include <tenon/frameworks/ffmpeg/writer.hpp>  // IWYU pragma: export

@@ -4,12 +4,26 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <climits>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
-#include <vector>
+#include <utility>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/context.hpp>
 #include <tenon/frameworks/ffmpeg/pixel_format.hpp>
 #include <tenon/frameworks/ffmpeg/pool.hpp>

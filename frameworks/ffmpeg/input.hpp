@@ -2,17 +2,20 @@
 // Packets of one video stream from a file, stream or device, with a deadline on everything that can hang.
 #pragma once
 
-#include <atomic>
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <tenon/core/error.hpp>
 #include <tenon/core/fd.hpp>
 #include <tenon/core/ledger.hpp>
 #include <tenon/core/policy.hpp>

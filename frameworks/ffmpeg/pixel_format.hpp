@@ -3,11 +3,11 @@
 #pragma once
 
 #include <array>
-#include <optional>
+#include <cstdint>
 #include <string>
 
 #include <tenon/core/pixel_format.hpp>
-#include <tenon/frameworks/ffmpeg/av.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>  // IWYU pragma: export
 
 namespace tenon {
 inline namespace v1 {

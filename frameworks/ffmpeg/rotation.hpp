@@ -2,6 +2,7 @@
 // The display matrix: how a stored picture must be rotated to be upright.
 #pragma once
 
+#include <cerrno>
 #include <cmath>
 #include <cstdint>
 #include <cstring>

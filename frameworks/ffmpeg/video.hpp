@@ -2,8 +2,11 @@
 // Video: decodes a file, stream or camera into frames; on request straight into Tenon's memory.
 #pragma once
 
+#include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <iterator>
 #include <memory>
@@ -14,7 +17,6 @@
 
 #include <tenon/core/ledger.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
-#include <tenon/frameworks/ffmpeg/frame.hpp>
 #include <tenon/frameworks/ffmpeg/input.hpp>
 
 namespace tenon {
@@ -269,4 +271,15 @@ inline Video open(const std::string& name, Options options = {}) { return Video(
 }  // namespace v1
 }  // namespace tenon
 
-#include <tenon/frameworks/ffmpeg/video_impl.hpp>
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
+#include <tenon/frameworks/ffmpeg/frame.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/ffmpeg/pixel_format.hpp>
+#include <tenon/frameworks/ffmpeg/pool.hpp>
+#include <tenon/frameworks/ffmpeg/video_impl.hpp>  // IWYU pragma: keep

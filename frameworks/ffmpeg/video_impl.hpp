@@ -2,6 +2,30 @@
 // Implementation of Video; included by video.hpp.
 #pragma once
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/frame.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
+#include <tenon/frameworks/ffmpeg/convert.hpp>
+#include <tenon/frameworks/ffmpeg/frame.hpp>
+#include <tenon/frameworks/ffmpeg/input.hpp>
+#include <tenon/frameworks/ffmpeg/pixel_format.hpp>
+#include <tenon/frameworks/ffmpeg/rotation.hpp>
 #include <tenon/frameworks/ffmpeg/video.hpp>
 
 namespace tenon {

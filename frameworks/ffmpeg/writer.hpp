@@ -2,6 +2,7 @@
 // Writer: encodes frames into a file that appears only when it is complete.
 #pragma once
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
@@ -9,14 +10,23 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/frameworks/ffmpeg/av.hpp>
 #include <tenon/frameworks/ffmpeg/convert.hpp>
 #include <tenon/frameworks/ffmpeg/frame.hpp>
+#include <tenon/frameworks/ffmpeg/pixel_format.hpp>
+#include <tenon/frameworks/ffmpeg/rotation.hpp>
 
 namespace tenon {
 inline namespace v1 {

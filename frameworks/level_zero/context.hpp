@@ -2,12 +2,28 @@
 // A ze_context with one device as a Tenon context, and its unified shared memory (USM).
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/cpu/fd.hpp>
 #include <tenon/frameworks/level_zero/transfer.hpp>

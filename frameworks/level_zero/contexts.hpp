@@ -2,6 +2,12 @@
 // The Level Zero devices of this machine: those of all drivers, or none.
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/native_calls.hpp>
 #include <tenon/frameworks/level_zero/level_zero.hpp>
 
 namespace tenon {

@@ -3,12 +3,16 @@
 // framework are based.
 #pragma once
 
+#include <string.h>
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/context.hpp>

@@ -2,10 +2,29 @@
 // Edges between USM and dma-bufs: imports by descriptor, and exports of allocations made for it.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+
 #include <poll.h>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/host_edge.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/dmabuf/client.hpp>
 #include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/native.hpp>
 #include <tenon/frameworks/level_zero/edges.hpp>
 
 namespace tenon {

@@ -2,7 +2,26 @@
 // Edges between USM and host memory, and between contexts of Level Zero.
 #pragma once
 
+#include <unistd.h>
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
 #include <tenon/core/host_edge.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/level_zero/context.hpp>
 
 namespace tenon {

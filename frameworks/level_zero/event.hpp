@@ -2,8 +2,15 @@
 // ze_event and ze_fence as timeline points: queried, waited for with a deadline, failures raised.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/level_zero/native.hpp>
 

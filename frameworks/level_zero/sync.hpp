@@ -2,8 +2,19 @@
 // How users' commands and Tenon's tensors wait for each other; external semaphores.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/level_zero/event.hpp>
 #include <tenon/frameworks/level_zero/make.hpp>
 

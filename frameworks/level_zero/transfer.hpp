@@ -2,12 +2,19 @@
 // One ze_context on one device, and the copies that Tenon makes the device perform.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/level_zero/device.hpp>
 
 namespace tenon {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include <tenon/core/context.hpp>
 #include <tenon/frameworks/null/null.hpp>
 
 namespace tenon {

@@ -3,7 +3,24 @@
 // host's uses and their own (Coherency::kMapped).
 #pragma once
 
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/free_list.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,14 +2,33 @@
 // Buffers: cl_mem as memory, as a view of other memory, and copies by the device's own commands.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
-#include <vector>
+#include <mutex>
+#include <span>
+#include <string>
+#include <utility>
 
+#include <tenon/core/context.hpp>
 #include <tenon/core/edge.hpp>
-#include <tenon/core/host.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>  // IWYU pragma: export
+#include <tenon/core/memory.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,12 +2,35 @@
 // Edges between host memory and buffers, and between the contexts of one cl_context.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/host_edge.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/opencl/access.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
-#include <tenon/frameworks/opencl/sync.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
+#include <tenon/frameworks/opencl/sync.hpp>  // IWYU pragma: keep
 
 namespace tenon {
 inline namespace v1 {

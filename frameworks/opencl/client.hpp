@@ -4,6 +4,7 @@
 
 #include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {

@@ -2,17 +2,23 @@
 // One cl_context with a device and a queue, and Tenon's contexts over it: one for each kind of memory.
 #pragma once
 
-#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/frameworks/opencl/device.hpp>
 #include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,9 +2,19 @@
 // The OpenCL devices of this machine: those of all platforms, or none.
 #pragma once
 
+#include <string>
 #include <vector>
 
-#include <tenon/frameworks/opencl/opencl.hpp>
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/native_calls.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/image.hpp>
+#include <tenon/frameworks/opencl/make.hpp>
+#include <tenon/frameworks/opencl/opencl.hpp>  // IWYU pragma: keep
+#include <tenon/frameworks/opencl/svm.hpp>
+#include <tenon/frameworks/opencl/usm.hpp>
 
 namespace tenon {
 inline namespace v1 {

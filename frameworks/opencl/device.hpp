@@ -3,6 +3,10 @@
 // succeeds, because some platforms accept and ignore what they do not know.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <string_view>

@@ -3,9 +3,16 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/opencl/free_list.hpp>
 #include <tenon/frameworks/opencl/native.hpp>

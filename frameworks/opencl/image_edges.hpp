@@ -2,8 +2,31 @@
 // Edges between images, buffers and host memory.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/host_edge.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/buffer_edges.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/event.hpp>
 #include <tenon/frameworks/opencl/image.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,7 +2,20 @@
 // Makes contexts, new ones for a device or around a user's cl_context and queue.
 #pragma once
 
-#include <tenon/frameworks/opencl/buffer_edges.hpp>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/buffer_edges.hpp>  // IWYU pragma: keep
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

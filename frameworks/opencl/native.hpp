@@ -8,6 +8,7 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
+#include <atomic>
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -20,13 +20,13 @@
 // others. Include this header; it includes the others of the folder.
 #pragma once
 
-#include <tenon/frameworks/opencl/buffer.hpp>
-#include <tenon/frameworks/opencl/buffer_edges.hpp>
-#include <tenon/frameworks/opencl/context.hpp>
-#include <tenon/frameworks/opencl/image.hpp>
-#include <tenon/frameworks/opencl/image_edges.hpp>
-#include <tenon/frameworks/opencl/make.hpp>
-#include <tenon/frameworks/opencl/pointer_edges.hpp>
-#include <tenon/frameworks/opencl/svm.hpp>
-#include <tenon/frameworks/opencl/sync.hpp>
-#include <tenon/frameworks/opencl/usm.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>         // IWYU pragma: export
+#include <tenon/frameworks/opencl/buffer_edges.hpp>   // IWYU pragma: export
+#include <tenon/frameworks/opencl/context.hpp>        // IWYU pragma: export
+#include <tenon/frameworks/opencl/image.hpp>          // IWYU pragma: export
+#include <tenon/frameworks/opencl/image_edges.hpp>    // IWYU pragma: export
+#include <tenon/frameworks/opencl/make.hpp>           // IWYU pragma: export
+#include <tenon/frameworks/opencl/pointer_edges.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/opencl/svm.hpp>            // IWYU pragma: export
+#include <tenon/frameworks/opencl/sync.hpp>           // IWYU pragma: export
+#include <tenon/frameworks/opencl/usm.hpp>            // IWYU pragma: export

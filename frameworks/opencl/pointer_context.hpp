@@ -2,7 +2,18 @@
 // Contexts whose memory is accessed by pointers: the common part of USM and SVM.
 #pragma once
 
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,7 +2,26 @@
 // Edges between USM, SVM, buffers and host memory.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/host_edge.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>
 #include <tenon/frameworks/opencl/buffer_edges.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
 #include <tenon/frameworks/opencl/svm.hpp>
 #include <tenon/frameworks/opencl/usm.hpp>
 

@@ -2,10 +2,18 @@
 // How users' commands and Tenon's tensors wait for each other.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/core/tensor.hpp>
+#include <tenon/core/timeline.hpp>
 #include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/event.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

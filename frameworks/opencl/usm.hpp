@@ -2,6 +2,26 @@
 // Unified shared memory (cl_intel_unified_shared_memory): host, device and shared allocations by pointer.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <tenon/core/context.hpp>
+#include <tenon/core/edge.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/opencl/buffer.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/device.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
 #include <tenon/frameworks/opencl/pointer_context.hpp>
 
 namespace tenon {

@@ -6,11 +6,23 @@
 #include <array>
 #include <climits>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/frame.hpp>
 #include <tenon/core/frame_layout.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/opencv/frame.hpp>
+#include <tenon/frameworks/opencv/layout.hpp>
+#include <tenon/frameworks/opencv/mat.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,12 +2,23 @@
 // Frames to cv::Mat and back: one Mat per picture, one Mat per plane, and OpenCV's NV12 and I420 in one Mat.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/frame.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/cpu/cpu.hpp>
+#include <tenon/frameworks/opencv/layout.hpp>
 #include <tenon/frameworks/opencv/mat.hpp>
 
 namespace tenon {

@@ -4,9 +4,12 @@
 
 #include <array>
 #include <cstddef>
+#include <utility>
 
 #include <opencv2/core/mat.hpp>
 
+#include <tenon/core/memory.hpp>
+#include <tenon/core/ref_counted.hpp>
 #include <tenon/core/tensor.hpp>
 
 namespace tenon {

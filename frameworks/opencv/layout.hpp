@@ -4,12 +4,15 @@
 
 #include <array>
 #include <climits>
+#include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include <opencv2/core.hpp>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/tensor.hpp>
 

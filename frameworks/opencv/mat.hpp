@@ -2,12 +2,21 @@
 // Tensors to cv::Mat and back, over the same bytes.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
+#include <variant>
 
+#include <tenon/core/error.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/cpu/cpu.hpp>
 #include <tenon/frameworks/opencv/context.hpp>
 #include <tenon/frameworks/opencv/keeper.hpp>
+#include <tenon/frameworks/opencv/layout.hpp>
 
 namespace tenon {
 inline namespace v1 {

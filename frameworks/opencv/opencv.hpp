@@ -2,7 +2,7 @@
 // OpenCV: includes everything in this folder.
 #pragma once
 
-#include <tenon/frameworks/opencv/bgr.hpp>
-#include <tenon/frameworks/opencv/context.hpp>
-#include <tenon/frameworks/opencv/frame.hpp>
-#include <tenon/frameworks/opencv/mat.hpp>
+#include <tenon/frameworks/opencv/bgr.hpp>      // IWYU pragma: export
+#include <tenon/frameworks/opencv/context.hpp>  // IWYU pragma: export
+#include <tenon/frameworks/opencv/frame.hpp>    // IWYU pragma: export
+#include <tenon/frameworks/opencv/mat.hpp>      // IWYU pragma: export

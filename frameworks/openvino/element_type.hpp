@@ -3,12 +3,13 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <optional>
 #include <string>
 
 #include <openvino/core/type/element_type.hpp>
 
-#include <tenon/core/edge.hpp>
+#include <tenon/core/edge.hpp>  // IWYU pragma: export
 #include <tenon/core/element_type.hpp>
 
 namespace tenon {

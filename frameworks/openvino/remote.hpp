@@ -2,11 +2,19 @@
 // Remote tensors of OpenVINO's devices: memory of kind `openvino` that the host cannot reach.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <openvino/runtime/remote_context.hpp>
 
+#include <tenon/core/context.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/frameworks/openvino/openvino.hpp>
 
 namespace tenon {

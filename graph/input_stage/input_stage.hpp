@@ -4,11 +4,13 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/pixel_format.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>

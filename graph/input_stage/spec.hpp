@@ -4,9 +4,7 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <span>
-#include <vector>
 
 #include <tenon/core/element_type.hpp>
 #include <tenon/core/export.hpp>

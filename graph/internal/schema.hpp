@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include <tenon/graph/attributes.hpp>
+#include <tenon/graph/node.hpp>
 #include <tenon/graph/operation_table.hpp>
 
 namespace tenon {

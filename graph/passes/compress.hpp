@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include <tenon/core/export.hpp>
 #include <tenon/graph/model.hpp>
 
 namespace tenon {

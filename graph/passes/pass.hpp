@@ -2,12 +2,17 @@
 // Passes: named changes to a model, run in order, with a hook that sees each result.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon {
 inline namespace v1 {

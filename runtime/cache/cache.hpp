@@ -7,9 +7,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
+#include <tenon/core/any.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/properties.hpp>

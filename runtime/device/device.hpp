@@ -11,15 +11,20 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/any.hpp>
 #include <tenon/core/context.hpp>
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/error.hpp>
 #include <tenon/core/export.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/requirements.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
 #include <tenon/runtime/profiling_info.hpp>
 
 namespace tenon {

@@ -2,6 +2,9 @@
 // Devices that are linked into the program instead of lying in a module beside the runtime.
 #pragma once
 
+#include <string>
+
+#include <tenon/core/export.hpp>
 #include <tenon/runtime/device/device.hpp>
 
 namespace tenon {

@@ -4,10 +4,13 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/any.hpp>
-#include <tenon/runtime/properties.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/runtime/properties.hpp>  // IWYU pragma: export
+#include <tenon/runtime/property.hpp>
 
 namespace tenon {
 inline namespace v1 {

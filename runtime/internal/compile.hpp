@@ -6,9 +6,13 @@
 #include <optional>
 #include <string>
 
-#include <tenon/core/frame.hpp>
+#include <tenon/core/any.hpp>
+#include <tenon/core/frame.hpp>  // IWYU pragma: export
+#include <tenon/core/pixel_format.hpp>
 #include <tenon/core/policy.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/runtime/cache/cache.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/request/model_state.hpp>
 
 namespace tenon {

@@ -5,22 +5,28 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <filesystem>
+#include <istream>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
+#include <vector>
 
+#include <tenon/core/any.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/core/router.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/runtime/cache/cache.hpp>
+#include <tenon/runtime/compiled_model.hpp>
 #include <tenon/runtime/core.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/device_host.hpp>
-#include <tenon/runtime/internal/bytes_stream.hpp>
+#include <tenon/runtime/internal/bytes_stream.hpp>  // IWYU pragma: export
 #include <tenon/runtime/internal/compile.hpp>
 #include <tenon/runtime/internal/registry.hpp>
-#include <tenon/runtime/internal/shortage.hpp>
+#include <tenon/runtime/internal/shortage.hpp>  // IWYU pragma: export
 #include <tenon/runtime/request/model_state.hpp>
 
 namespace tenon {

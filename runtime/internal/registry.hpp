@@ -4,9 +4,7 @@
 
 #include <filesystem>
 #include <map>
-#include <memory>
 #include <string>
-#include <vector>
 
 #include <tenon/runtime/device/device.hpp>
 

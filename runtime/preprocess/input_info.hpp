@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include <tenon/core/export.hpp>
 #include <tenon/runtime/preprocess/input_model_info.hpp>
 #include <tenon/runtime/preprocess/input_tensor_info.hpp>
 #include <tenon/runtime/preprocess/preprocess_steps.hpp>

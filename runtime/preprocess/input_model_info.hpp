@@ -2,6 +2,7 @@
 // Properties of a model's own input.
 #pragma once
 
+#include <tenon/core/export.hpp>
 #include <tenon/graph/layout.hpp>
 
 namespace tenon {

@@ -2,11 +2,14 @@
 // Properties of the caller's input tensors.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/graph/layout.hpp>
+#include <tenon/graph/node.hpp>
 #include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/preprocess/color_format.hpp>
 

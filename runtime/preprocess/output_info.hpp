@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include <tenon/core/export.hpp>
 #include <tenon/runtime/preprocess/output_model_info.hpp>
 #include <tenon/runtime/preprocess/output_tensor_info.hpp>
 #include <tenon/runtime/preprocess/postprocess_steps.hpp>

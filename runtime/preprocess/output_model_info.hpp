@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/graph/layout.hpp>
 #include <tenon/runtime/preprocess/color_format.hpp>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/graph/layout.hpp>
 
 namespace tenon {

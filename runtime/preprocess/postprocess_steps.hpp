@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/graph/layout.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/runtime/preprocess/color_format.hpp>

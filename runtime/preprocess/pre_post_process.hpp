@@ -2,10 +2,12 @@
 // Pre- and post-processing as part of a model.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <memory>
 #include <string>
 
+#include <tenon/core/export.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/runtime/preprocess/input_info.hpp>
 #include <tenon/runtime/preprocess/output_info.hpp>

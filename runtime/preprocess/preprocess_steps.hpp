@@ -2,11 +2,13 @@
 // Steps between the caller's tensor and the model's input.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/export.hpp>
 #include <tenon/graph/layout.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/runtime/preprocess/color_format.hpp>

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/request/model_state.hpp>
 

@@ -10,6 +10,8 @@
 
 #include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/request/device_requests.hpp>
 #include <tenon/runtime/request/model_state.hpp>

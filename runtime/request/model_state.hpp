@@ -2,7 +2,8 @@
 // State that a compiled model shares with its requests: ports, device plans by input format, executor, ledger.
 #pragma once
 
-#include <map>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,9 +12,18 @@
 #include <unordered_map>
 #include <vector>
 
-#include <tenon/core/frame.hpp>
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/frame.hpp>  // IWYU pragma: export
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/core/router.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/graph/input_stage/geometry.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/cache/cache.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/request/executor.hpp>

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include <tenon/core/timeline.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/request/executor.hpp>
 

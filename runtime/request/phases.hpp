@@ -10,7 +10,7 @@
 #include <mutex>
 #include <thread>
 
-#include <tenon/core/timeline.hpp>
+#include <tenon/core/policy.hpp>
 
 namespace tenon {
 inline namespace v1 {

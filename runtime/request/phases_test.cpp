@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include <tenon/core/timeline.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/request/phases.hpp>
 

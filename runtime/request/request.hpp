@@ -10,7 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include <tenon/core/frame.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/runtime/device/device.hpp>
+#include <tenon/runtime/profiling_info.hpp>
 #include <tenon/runtime/request/bindings.hpp>
 #include <tenon/runtime/request/device_requests.hpp>
 #include <tenon/runtime/request/executor.hpp>

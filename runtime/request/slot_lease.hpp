@@ -5,7 +5,10 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
 
+#include <tenon/core/memory.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/request/model_state.hpp>
 

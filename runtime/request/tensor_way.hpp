@@ -2,7 +2,9 @@
 // How a tensor gets to the device: in place, by a route, or packed.
 #pragma once
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/ledger.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/runtime/request/device_requests.hpp>
 #include <tenon/runtime/request/model_state.hpp>

@@ -3,26 +3,40 @@
 // fail, to refuse memory or to have a queue of its own.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <istream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/graph/evaluate.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/property_table.hpp>
 #include <tenon/runtime/exception.hpp>
+#include <tenon/runtime/profiling_info.hpp>
 #include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/property.hpp>
 #include <tenon/runtime/testing/reference_remote.hpp>
 
 namespace tenon::testing {

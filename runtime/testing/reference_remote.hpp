@@ -6,8 +6,18 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/context.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_tensor.hpp>

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include <tenon/store/content_hash.hpp>
 #include <tenon/store/sealed_header.hpp>
 
 namespace tenon::inline v1::store {

@@ -2,11 +2,13 @@
 // What a decoder of one model type reads and returns.
 #pragma once
 
+#include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
+#include <tenon/core/shape.hpp>
 #include <tenon/vision/decode.hpp>
+#include <tenon/vision/nms.hpp>
 
 namespace tenon {
 inline namespace v1 {

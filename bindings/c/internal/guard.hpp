@@ -4,12 +4,19 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
-#include <tenon/core/error.hpp>
-
+#include <tenon/bindings/c/tenon.h>
 #include <tenon/bindings/c/internal/handles.hpp>
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/core/policy.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::c {
 

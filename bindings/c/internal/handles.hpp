@@ -5,13 +5,28 @@
 #include <tenon/bindings/c/tenon.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/frame.hpp>
 #include <tenon/core/ledger.hpp>
-#include <tenon/runtime/runtime.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/core.hpp>
+#include <tenon/runtime/infer_request.hpp>
+#include <tenon/runtime/profiling_info.hpp>
+#include <tenon/runtime/remote_context.hpp>
+#include <tenon/runtime/runtime.hpp>  // IWYU pragma: export
+#include <tenon/runtime/variable_state.hpp>
+#include <tenon/runtime/version.hpp>
 
 namespace tenon::c {
 

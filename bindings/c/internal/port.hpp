@@ -2,6 +2,7 @@
 // Ports by position, for models and compiled models.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 

@@ -2,15 +2,14 @@
 // For tests of the C API: a core with two test devices, and a stateful model compiled on one of them.
 #pragma once
 
-#include <atomic>
 #include <cstring>
 #include <stdexcept>
-#include <string>
 
 #include <tenon/runtime/device/device_registry.hpp>
 
-#include <tenon/bindings/c/testing/model.hpp>
+#include <tenon/bindings/c/testing/model.hpp>  // IWYU pragma: export
 #include <tenon/bindings/c/testing/places_device.hpp>
+#include <tenon/runtime/testing/reference_device.hpp>
 
 namespace tenon::c_api_test {
 

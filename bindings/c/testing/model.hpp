@@ -2,9 +2,10 @@
 // For tests of the C API, including clients that link nothing else: a model, and texts as strings.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
-#include <tenon/bindings/c/tenon.h>
+#include <tenon/bindings/c/tenon.h>  // IWYU pragma: export
 
 namespace tenon::c_api_test {
 

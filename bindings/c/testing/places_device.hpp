@@ -4,15 +4,27 @@
 #pragma once
 
 #include <cstring>
+#include <istream>
 #include <iterator>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include <tenon/core/any.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
 #include <tenon/core/host.hpp>
+#include <tenon/core/memory.hpp>
+#include <tenon/core/memory_kind.hpp>
+#include <tenon/core/ref_counted.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/model.hpp>
 #include <tenon/graph/readers/openvino_ir/ir_reader.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 #include <tenon/runtime/testing/reference_device.hpp>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/property.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -3,10 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
-#include <tenon/devices/npu/public/properties.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/npu/public/properties.hpp>  // IWYU pragma: export
 #include <tenon/devices/npu/public/remote_properties.hpp>
 #include <tenon/runtime/core.hpp>
+#include <tenon/runtime/exception.hpp>
 #include <tenon/runtime/remote_context.hpp>
 #include <tenon/runtime/remote_tensor.hpp>
 

@@ -5,7 +5,8 @@
 #include <cstdint>
 #include <string>
 
-#include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/properties.hpp>  // IWYU pragma: export
+#include <tenon/runtime/property.hpp>
 
 namespace tenon {
 inline namespace v1 {

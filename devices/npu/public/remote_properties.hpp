@@ -8,7 +8,8 @@
 #include <ostream>
 
 #include <tenon/runtime/exception.hpp>
-#include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/properties.hpp>  // IWYU pragma: export
+#include <tenon/runtime/property.hpp>
 
 namespace tenon {
 inline namespace v1 {

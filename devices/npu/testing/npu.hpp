@@ -6,23 +6,34 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include <tenon/core/ledger.hpp>
-#include <tenon/devices/npu/native.hpp>
-#include <tenon/devices/npu/public/level_zero.hpp>
-#include <tenon/graph/evaluate.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/export.hpp>
+#include <tenon/core/ledger.hpp>  // IWYU pragma: export
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/devices/npu/native.hpp>             // IWYU pragma: export
+#include <tenon/devices/npu/public/level_zero.hpp>  // IWYU pragma: export
+#include <tenon/graph/evaluate.hpp>                 // IWYU pragma: export
+#include <tenon/graph/model.hpp>
+#include <tenon/graph/partial_shape.hpp>
+#include <tenon/runtime/device/device.hpp>
 #include <tenon/runtime/device/device_registry.hpp>
-#include <tenon/runtime/runtime.hpp>
+#include <tenon/runtime/properties.hpp>
+#include <tenon/runtime/remote_tensor.hpp>
+#include <tenon/runtime/runtime.hpp>  // IWYU pragma: export
 #include <tenon/runtime/testing/reference_device.hpp>
-#include <tenon/tests/support/error_of.hpp>
+#include <tenon/tests/support/error_of.hpp>  // IWYU pragma: export
 
 extern "C" TENON_API const tenon::DeviceModule* tenon_device_module();
 

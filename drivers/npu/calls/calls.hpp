@@ -7,7 +7,7 @@
 
 #include <level_zero/ze_api.h>
 
-#include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/objects/result.hpp>  // IWYU pragma: export
 #include <tenon/frameworks/level_zero/abi/command_queue_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/context_npu.hpp>
 #include <tenon/frameworks/level_zero/abi/core.hpp>

@@ -2,9 +2,7 @@
 // Which extensions this driver offers, and their tables.
 #pragma once
 
-#include <cstdint>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include <tenon/drivers/npu/objects/dispatch.hpp>

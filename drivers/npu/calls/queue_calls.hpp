@@ -2,8 +2,12 @@
 // The calls about queues, lists, fences and events: see calls.hpp.
 #pragma once
 
-#include <tenon/drivers/npu/calls/calls.hpp>
-#include <tenon/drivers/npu/run/queue.hpp>
+#include <cstddef>
+#include <cstdint>
+
+#include <tenon/drivers/npu/calls/calls.hpp>  // IWYU pragma: export
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
+#include <tenon/drivers/npu/run/queue.hpp>  // IWYU pragma: export
 
 namespace tenon::npu {
 

@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/drivers/npu/compiler/build_flags.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon::npu::compiler {
 

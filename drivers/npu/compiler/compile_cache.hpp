@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <string>
 
 #include <tenon/core/tensor.hpp>
 #include <tenon/store/content_hash.hpp>

@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
-#include <tenon/drivers/npu/compiler/build_flags.hpp>
+#include <tenon/drivers/npu/compiler/build_flags.hpp>  // IWYU pragma: export
 #include <tenon/drivers/npu/compiler/compile_cache.hpp>
+#include <tenon/drivers/npu/compiler/native_blob.hpp>
+#include <tenon/drivers/npu/compiler/options.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::npu::compiler {
 

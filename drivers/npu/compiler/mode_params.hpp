@@ -2,7 +2,6 @@
 // NPU_COMPILATION_MODE_PARAMS: the parameters that NPU compilers take in one string.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include <tenon/drivers/npu/compiler/options.hpp>

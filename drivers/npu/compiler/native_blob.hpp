@@ -4,13 +4,13 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <vector>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/drivers/npu/compiler/arguments.hpp>
 #include <tenon/drivers/npu/compiler/options.hpp>
 #include <tenon/engine/blob.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::npu::compiler {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include <tenon/core/element_type.hpp>
+#include <tenon/core/element_type.hpp>  // IWYU pragma: export
 #include <tenon/core/npu_platforms.hpp>
 
 namespace tenon::npu::compiler {

@@ -2,13 +2,19 @@
 // An executable compiled graph: its blob and, while it is loaded, its plans.
 #pragma once
 
+#include <cstddef>
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/drivers/npu/compiler/arguments.hpp>
 #include <tenon/drivers/npu/compiler/native_blob.hpp>
 #include <tenon/engine/engine.hpp>
+#include <tenon/graph/model.hpp>
 
 namespace tenon::npu::compiler {
 

@@ -3,14 +3,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
 #include <tenon/drivers/npu/compiler/run_states.hpp>
+#include <tenon/engine/engine.hpp>
 
 namespace tenon::npu::compiler {
 

@@ -2,10 +2,14 @@
 // States of one run that need more than their memory: those with initialisers or dynamic shapes.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
+#include <tenon/engine/engine.hpp>
 #include <tenon/engine/staged.hpp>
 
 namespace tenon::npu::compiler {

@@ -2,7 +2,6 @@
 // The NPU platforms that this driver can present, by the numbers that clients use for real ones.
 #pragma once
 
-#include <cstdint>
 #include <string_view>
 #include <vector>
 

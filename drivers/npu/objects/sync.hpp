@@ -2,7 +2,10 @@
 // Fences and events.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include <tenon/drivers/npu/objects/device.hpp>

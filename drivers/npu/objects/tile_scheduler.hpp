@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include <tenon/drivers/npu/objects/wait.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>  // IWYU pragma: export
 #include <tenon/engine/engine.hpp>
 
 namespace tenon::npu {

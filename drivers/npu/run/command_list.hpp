@@ -2,11 +2,15 @@
 // Command lists: the recorded commands and the list's state.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
 #include <tenon/drivers/npu/objects/sync.hpp>
 #include <tenon/drivers/npu/run/graph_object.hpp>
 

@@ -4,6 +4,9 @@
 // the next submission starts another, so forgotten queues leave no threads.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -11,6 +14,12 @@
 #include <vector>
 
 #include <tenon/drivers/npu/instrument/trace.hpp>
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/memory.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/objects/sync.hpp>
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
+#include <tenon/drivers/npu/objects/wait.hpp>
 #include <tenon/drivers/npu/run/command_list.hpp>
 
 namespace tenon::npu {

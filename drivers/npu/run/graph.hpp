@@ -2,18 +2,24 @@
 // Graphs behind their handles: a compiled program, its arguments and its runs.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <tenon/core/error.hpp>
+#include <tenon/drivers/npu/compiler/arguments.hpp>
 #include <tenon/drivers/npu/compiler/compile_cache.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
-#include <tenon/drivers/npu/compiler/run.hpp>
+#include <tenon/drivers/npu/compiler/run.hpp>  // IWYU pragma: export
 #include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
 #include <tenon/drivers/npu/run/graph_object.hpp>
 #include <tenon/frameworks/level_zero/abi/graph_table.hpp>

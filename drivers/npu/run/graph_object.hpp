@@ -2,7 +2,6 @@
 // A graph as command lists and queues see it: arguments and runs, without how it computes.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>

@@ -2,10 +2,15 @@
 // Measurements of runs, and how clients query them.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
-#include <tenon/drivers/npu/run/graph.hpp>
+#include <tenon/drivers/npu/compiler/run.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
+#include <tenon/drivers/npu/run/graph.hpp>  // IWYU pragma: export
 
 namespace tenon::npu {
 

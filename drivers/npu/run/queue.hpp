@@ -3,12 +3,18 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include <tenon/drivers/npu/objects/device.hpp>
+#include <tenon/drivers/npu/objects/object.hpp>
 #include <tenon/drivers/npu/objects/result.hpp>
+#include <tenon/drivers/npu/objects/tile_scheduler.hpp>
+#include <tenon/drivers/npu/run/command_list.hpp>
 #include <tenon/drivers/npu/run/executor.hpp>
 
 namespace tenon::npu {

@@ -2,20 +2,31 @@
 // Shared by the compiler's tests: models as clients pass them, programs, and reference results.
 #pragma once
 
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
+#include <memory>
 #include <random>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/npu_platforms.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/drivers/npu/compiler/arguments.hpp>
 #include <tenon/drivers/npu/compiler/compiler.hpp>
+#include <tenon/drivers/npu/compiler/options.hpp>
 #include <tenon/drivers/npu/compiler/program.hpp>
 #include <tenon/drivers/npu/compiler/run.hpp>
-#include <tenon/graph/evaluate.hpp>
-#include <tenon/graph/ops.hpp>
+#include <tenon/engine/engine.hpp>
+#include <tenon/graph/attributes.hpp>
+#include <tenon/graph/evaluate.hpp>  // IWYU pragma: export
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/ops.hpp>  // IWYU pragma: export
+#include <tenon/graph/partial_shape.hpp>
 #include <tenon/graph/readers/read_model.hpp>
 #include <tenon/graph/writers/openvino_ir/ir_writer.hpp>
 #include <tenon/store/testing/reseal.hpp>

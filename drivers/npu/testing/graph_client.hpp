@@ -2,6 +2,8 @@
 // Shared by the tests of the graph extension: a client that creates graphs of the small model and runs them.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 

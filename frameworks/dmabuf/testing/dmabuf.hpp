@@ -5,14 +5,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
-#include <tenon/frameworks/dmabuf/dmabuf.hpp>
+#include <tenon/frameworks/dmabuf/dmabuf.hpp>  // IWYU pragma: export
 
-#include <tenon/tests/support/error_of.hpp>
+#include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/native.hpp>
+#include <tenon/tests/support/error_of.hpp>  // IWYU pragma: export
 
 namespace tenon::dmabuf::test {
 

@@ -2,11 +2,15 @@
 // Buffers and fences of the kernel's vgem driver, for tests: a real exporter independent of our code.
 #pragma once
 
+#include <fcntl.h>
+#include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string>
-#include <utility>
 
+#include <tenon/core/error.hpp>
 #include <tenon/frameworks/dmabuf/memory.hpp>
+#include <tenon/frameworks/dmabuf/native.hpp>
 
 namespace tenon {
 inline namespace v1 {

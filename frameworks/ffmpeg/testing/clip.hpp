@@ -2,12 +2,15 @@
 // For tests: clips made by libavcodec, and FFmpeg's own decoding of them as the oracle. Independent of tenon::ffmpeg.
 #pragma once
 
+#include <stdlib.h>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 extern "C" {

@@ -2,6 +2,8 @@
 // Tenon's own extension, 1.0: cancels a running command list. No vendor's driver has it.
 #pragma once
 
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

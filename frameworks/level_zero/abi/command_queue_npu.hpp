@@ -2,6 +2,9 @@
 // The command-queue extension of NPUs, 1.0 and 1.1: turbo, synchronisation on the device, workload types.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

@@ -2,6 +2,9 @@
 // The context extension of NPUs, 1.0: what the driver may do with memory while the device is idle.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

@@ -3,6 +3,9 @@
 // is the type of the call of that name with the prefix "ze".
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

@@ -2,6 +2,9 @@
 // The driver extension of NPUs, 1.0 (tables of other extensions by version), and the uuids that identify NPUs.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

@@ -2,6 +2,9 @@
 // Events since API 1.6: queries, their kernels' timestamps, and counter-based events.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

@@ -2,6 +2,9 @@
 // The graph extension, 1.0 to 1.18: its enumerators and the structs that describe graphs. Its calls: graph_table.hpp.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

@@ -2,6 +2,9 @@
 // The calls of the graph extension: one table, in the order in which versions appended to it.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/graph.hpp>
 #include <tenon/frameworks/level_zero/abi/profiling.hpp>
 

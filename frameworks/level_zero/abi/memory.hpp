@@ -2,6 +2,9 @@
 // Memory calls since API 1.6: IPC handles as file descriptors, atomic accesses, pitches.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

@@ -2,6 +2,9 @@
 // Mutable command lists, experimental 1.1: changes arguments of a closed list's commands without recording it again.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

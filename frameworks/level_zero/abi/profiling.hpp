@@ -2,6 +2,9 @@
 // The graph profiling extension 1.0: times of a graph's run, by layer and by task.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

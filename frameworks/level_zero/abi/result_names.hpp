@@ -2,6 +2,8 @@
 // Names of result codes.
 #pragma once
 
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/core.hpp>
 
 namespace tenon {

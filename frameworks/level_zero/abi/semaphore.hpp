@@ -2,6 +2,9 @@
 // External semaphores, 1.0 (API 1.12): command lists signal and wait for semaphores of other APIs.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

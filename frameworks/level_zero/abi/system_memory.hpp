@@ -2,6 +2,9 @@
 // The extension that maps system memory (malloc, mmap) into a context, 1.0.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <tenon/frameworks/level_zero/abi/base.hpp>
 
 namespace tenon {

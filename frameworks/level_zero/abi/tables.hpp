@@ -2,6 +2,9 @@
 // What Level Zero 1.5 to 1.17 appended to the tables that drivers fill for the loader.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include <level_zero/ze_ddi.h>
 
 #include <tenon/frameworks/level_zero/abi/core.hpp>

@@ -5,15 +5,25 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/level_zero/contexts.hpp>
 
-#include <tenon/tests/support/error_of.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/host.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/dmabuf/context.hpp>
+#include <tenon/tests/support/error_of.hpp>  // IWYU pragma: export
 #include <tenon/tests/support/named_driver.hpp>
 
 namespace tenon::level_zero {

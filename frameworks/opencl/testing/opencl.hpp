@@ -7,11 +7,20 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include <tenon/core/router.hpp>
 #include <tenon/frameworks/opencl/contexts.hpp>
 
-#include <tenon/tests/support/error_of.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/frameworks/opencl/context.hpp>
+#include <tenon/frameworks/opencl/make.hpp>
+#include <tenon/frameworks/opencl/native.hpp>
+#include <tenon/tests/support/error_of.hpp>  // IWYU pragma: export
 
 namespace tenon::opencl {
 

@@ -6,7 +6,9 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstddef>
 #include <stdexcept>
+#include <string>
 
 #include <openvino/runtime/tensor.hpp>
 

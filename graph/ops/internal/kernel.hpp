@@ -2,14 +2,16 @@
 // Building blocks of reference kernels: typed, packed views of strided tensors, and movement of elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <span>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/node.hpp>
-#include <tenon/graph/ops/internal/table_rows.hpp>
+#include <tenon/graph/ops/internal/table_rows.hpp>  // IWYU pragma: export
 
 namespace tenon {
 inline namespace v1 {

@@ -2,15 +2,22 @@
 // Building blocks of the operation table's rows: the builder, and helpers of shape functions.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include <tenon/core/error.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>  // IWYU pragma: export
+#include <tenon/graph/attributes.hpp>
+#include <tenon/graph/dimension.hpp>
 #include <tenon/graph/node.hpp>
 #include <tenon/graph/operation_table.hpp>
+#include <tenon/graph/partial_shape.hpp>
 
 namespace tenon {
 inline namespace v1 {

@@ -2,11 +2,15 @@
 // Windows that slide over spatial axes: shared by convolution and pooling.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include <tenon/graph/node.hpp>
+#include <tenon/core/shape.hpp>
+#include <tenon/graph/attributes.hpp>
+#include <tenon/graph/dimension.hpp>
+#include <tenon/graph/node.hpp>  // IWYU pragma: export
 
 namespace tenon {
 inline namespace v1 {

@@ -2,6 +2,7 @@
 // Helpers for writing passes.
 #pragma once
 
+#include <tenon/graph/model.hpp>
 #include <tenon/graph/passes/pass.hpp>
 
 namespace tenon {

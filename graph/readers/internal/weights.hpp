@@ -2,9 +2,13 @@
 // Parts of mapped weights as tensors, in place.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
-#include <tenon/core/mapped_file.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/mapped_file.hpp>  // IWYU pragma: export
+#include <tenon/core/shape.hpp>
+#include <tenon/core/tensor.hpp>
 
 namespace tenon {
 inline namespace v1 {

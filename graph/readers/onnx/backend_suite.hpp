@@ -2,12 +2,14 @@
 // Runs ONNX's backend tests: folders of model.onnx with recorded inputs and outputs.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 

@@ -2,6 +2,7 @@
 // Converts ONNX graphs to models: values by name, nodes in dependency order, functions inlined.
 #include <algorithm>
 #include <climits>
+#include <functional>
 #include <set>
 #include <unordered_set>
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include <tenon/core/export.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 

@@ -2,11 +2,13 @@
 // The writer of OpenVINO IR, version 11.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
-#include <vector>
 
+#include <tenon/core/export.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/model.hpp>
 

@@ -2,16 +2,29 @@
 // PrePostProcessor's settings for an input or output, and its steps as functions on nodes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/graph/attributes.hpp>
+#include <tenon/graph/dimension.hpp>
+#include <tenon/graph/layout.hpp>
 #include <tenon/graph/model.hpp>
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
+#include <tenon/graph/partial_shape.hpp>
 #include <tenon/runtime/exception.hpp>
-#include <tenon/runtime/preprocess/pre_post_process.hpp>
+#include <tenon/runtime/preprocess/color_format.hpp>
+#include <tenon/runtime/preprocess/padding_mode.hpp>
+#include <tenon/runtime/preprocess/pre_post_process.hpp>  // IWYU pragma: export
+#include <tenon/runtime/preprocess/resize_algorithm.hpp>
 
 namespace tenon {
 inline namespace v1 {

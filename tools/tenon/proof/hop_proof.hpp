@@ -2,9 +2,7 @@
 // Alias tests on the hops of a run: does each hop really see the decoder's bytes?
 #pragma once
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include <tenon/core/frame.hpp>
 #include <tenon/core/proof.hpp>

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <ratio>
 
 namespace tenon::tool {
 

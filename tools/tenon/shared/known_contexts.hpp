@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <tenon/core/context.hpp>
 #include <tenon/core/router.hpp>
 
 namespace tenon::tool {

@@ -6,6 +6,8 @@
 
 #include <tenon/runtime/core.hpp>
 
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/properties.hpp>
 #include <tenon/tools/tenon/shared/software_npu.hpp>
 
 namespace tenon::tool {

@@ -4,12 +4,16 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <mutex>
 #include <vector>
 
-#include <tenon/runtime/core.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/core.hpp>  // IWYU pragma: export
+#include <tenon/runtime/infer_request.hpp>
 #include <tenon/tools/tenon/shared/clock.hpp>
 
 namespace tenon::tool {

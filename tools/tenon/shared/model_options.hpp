@@ -2,8 +2,6 @@
 // Options that several commands share: new shapes for inputs, settings of the device.
 #pragma once
 
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -10,9 +11,12 @@
 #include <vector>
 
 #include <tenon/core/frame.hpp>
+#include <tenon/core/ledger.hpp>
+#include <tenon/core/policy.hpp>
 #include <tenon/frameworks/cpu/pool.hpp>
 #include <tenon/frameworks/ffmpeg/video.hpp>
 #include <tenon/runtime/compiled_model.hpp>
+#include <tenon/runtime/infer_request.hpp>
 
 namespace tenon::tool {
 

@@ -2,6 +2,7 @@
 // What each pass of a compilation did to the graph, and the graph after it.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <map>
 #include <memory>

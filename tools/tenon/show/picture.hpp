@@ -2,6 +2,7 @@
 // The picture for people: a copy of the frame with the detections on it, encoded as video or as PNG.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 #include <tenon/frameworks/ffmpeg/writer.hpp>
 #include <tenon/vision/detection.hpp>
 
+#include <tenon/core/pixel_format.hpp>
+#include <tenon/tools/tenon/shared/interrupt.hpp>
 #include <tenon/tools/tenon/shared/output_file.hpp>
 
 namespace tenon::tool {

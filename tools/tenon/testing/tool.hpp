@@ -2,13 +2,18 @@
 // For tests of the tool: runs the built binary as a user does, and makes small inputs.
 #pragma once
 
+#include <stdlib.h>
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <ios>
 #include <iterator>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <gtest/gtest.h>

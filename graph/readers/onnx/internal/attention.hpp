@@ -3,8 +3,10 @@
 // unless said otherwise.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {

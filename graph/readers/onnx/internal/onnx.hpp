@@ -2,15 +2,22 @@
 // The interface for converters of ONNX operations: the current node, and short forms for making nodes.
 #pragma once
 
+#include <tenon_onnx_schema.pb.h>
+#include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include <tenon/graph/model.hpp>
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/attributes.hpp>
+#include <tenon/graph/model.hpp>  // IWYU pragma: export
+#include <tenon/graph/model_ops.hpp>
+#include <tenon/graph/node.hpp>
 #include <tenon/graph/readers/onnx/internal/tensor_proto.hpp>
 
 namespace tenon {

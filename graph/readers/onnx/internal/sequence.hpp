@@ -3,6 +3,9 @@
 // elements, and no node of this kind is left in the model.
 #pragma once
 
+#include <string>
+
+#include <tenon/graph/node.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {

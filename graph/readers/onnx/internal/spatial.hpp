@@ -2,6 +2,10 @@
 // Windows of convolutions and pools: converts ONNX's attributes to the operation table's.
 #pragma once
 
+#include <cstddef>
+#include <string>
+
+#include <tenon/graph/attributes.hpp>
 #include <tenon/graph/readers/onnx/internal/onnx.hpp>
 
 namespace tenon {

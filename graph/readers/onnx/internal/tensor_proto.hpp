@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 
 #include <tenon_onnx_schema.pb.h>
 
+#include <tenon/core/element_type.hpp>
 #include <tenon/core/tensor.hpp>
 
 namespace tenon {

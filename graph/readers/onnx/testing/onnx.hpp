@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -13,6 +14,10 @@
 
 #include <tenon_onnx_schema.pb.h>
 
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/error.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/graph/model.hpp>
 #include <tenon/graph/readers/onnx/onnx_reader.hpp>
 
 namespace tenon::onnx_test {

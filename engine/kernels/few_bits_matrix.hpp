@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices of 4 or 8 bits as the kernels for their products read them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tenon::inline v1::engine::kernels {
+
+/// How the numbers of a FewBits matrix are stored; two of 4 bits share a byte, the first in its low half.
+enum class FewBitsType : std::uint8_t { kU4, kI4, kU8, kI8 };
+
+/// out[r][n] = sum over k of x[r][k] * scale * (w[n][k] - zero point), one scale and one zero point for each group of
+/// neighbours along k.
+struct FewBits {
+  std::size_t rows = 0, columns = 0, depth = 0;
+  std::size_t group = 0;  ///< Divides `depth`.
+  FewBitsType type = FewBitsType::kU4;
+  /// x is rounded to 8 bits, with one scale for so many neighbours, and multiplied as integers where the CPU has that (see
+  /// rounds_rows()); 0: never.
+  std::size_t rounding = 0;
+  std::size_t groups() const { return depth / group; }
+  std::size_t row_bytes() const { return type == FewBitsType::kU4 || type == FewBitsType::kI4 ? depth / 2 : depth; }
+};
+
+/// The matrix: [columns, depth] of the problem's type, packed, and for each column its groups' scales.
+struct FewBitsMatrix {
+  const void* weights = nullptr;
+  const float* scales = nullptr;       ///< [columns, groups]
+  const float* zero_points = nullptr;  ///< The same, or null: `zero_point` for all.
+  float zero_point = 0;
+};
+
+}  // namespace tenon::inline v1::engine::kernels

@@ -49,9 +49,10 @@ def bert_lengths(name, features=256, layers=4, heads=8, most=512, vocabulary=200
     return g
 
 
-def decoder(name, features=256, layers=4, heads=8, most=1024, vocabulary=2000):
+def decoder(name, features=256, layers=4, heads=8, most=1024, vocabulary=2000, block=0):
     """In the style of GPT-2; its caches are inputs and outputs in ONNX, and states in IR."""
     g = GraphBuilder(name)
+    g.block = block
     ids = g.input("input_ids", [1, "tokens"], TensorProto.INT64)
     past = [[g.input(f"past_{kind}_{i}", [1, heads, "past", features // heads]) for kind in ("key", "value")]
             for i in range(layers)]
@@ -81,6 +82,7 @@ MODELS = {
     "bert_lengths_tiny": (bert_lengths, dict(features=32, layers=1, heads=2, vocabulary=100)),
     "decoder": (decoder, {}),
     "decoder_base": (decoder, dict(features=768, layers=12, heads=12, vocabulary=8000)),
+    "decoder_base_4_bits": (decoder, dict(features=768, layers=12, heads=12, vocabulary=8000, block=64)),
     "decoder_tiny": (decoder, dict(features=32, layers=1, heads=2, vocabulary=100)),
 }
 

@@ -21,7 +21,7 @@ import matrix
 import models
 import tables
 
-MODELS = ["bert_lengths", "bert_lengths_base", "decoder", "decoder_base"]
+MODELS = ["bert_lengths", "bert_lengths_base", "decoder", "decoder_base", "decoder_base_4_bits"]
 
 
 class Worker:

@@ -18,6 +18,7 @@ class GraphBuilder:
         self._nodes, self._initializers, self._inputs, self._outputs = [], [], [], []
         self._serial = 0
         self._prefix = ""
+        self.block = 0  # linear(): numbers of 4 bits with one scale for so many neighbours; 0: f32
         self.states = {}  # input -> output that an IR keeps as a state between requests
 
     # --- plumbing ------------------------------------------------------------------------------------------------
@@ -67,7 +68,9 @@ class GraphBuilder:
 
     def save(self, folder: Path) -> Path:
         graph = helper.make_graph(self._nodes, self.name, self._inputs, self._outputs, self._initializers)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], producer_name="tenon-zoo")
+        domains = sorted({"", *(node.domain for node in self._nodes)})
+        opsets = [helper.make_opsetid(domain, 1 if domain else OPSET) for domain in domains]
+        model = helper.make_model(graph, opset_imports=opsets, producer_name="tenon-zoo")
         model.ir_version = 8
         onnx.checker.check_model(model)
         path = folder / f"{self.name}.onnx"
@@ -112,8 +115,17 @@ class GraphBuilder:
 
     def linear(self, x, features_in, features_out):
         weights = self.normal((features_in, features_out), features_in**-0.5)
-        product = self.node("MatMul", x, self.constant(weights, "weight"))
+        product = self.few_bits(x, weights) if self.block else self.node("MatMul", x, self.constant(weights, "weight"))
         return self.node("Add", product, self.constant(self.normal(features_out, 0.02), "bias"))
+
+    def few_bits(self, x, weights):
+        depth, columns = weights.shape
+        groups = weights.T.reshape(columns, depth // self.block, self.block)
+        scales = np.abs(groups).max(axis=2, keepdims=True) / 7
+        numbers = (np.rint(groups / scales) + 8).astype(np.uint8)
+        packed = numbers[..., ::2] | numbers[..., 1::2] << 4
+        operands = [self.constant(packed, "weight"), self.constant(scales.astype(np.float32).ravel(), "scale")]
+        return self.node("MatMulNBits", x, *operands, domain="com.microsoft", K=depth, N=columns, bits=4, block_size=self.block)
 
     def classifier(self, x, channels, classes):
         """Global average pool and a fully connected layer."""

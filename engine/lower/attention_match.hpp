@@ -2,11 +2,14 @@
 // Recognises attention: the operation, and the nodes as which exporters write it.
 #pragma once
 
+#include <cstddef>
 #include <limits>
+#include <memory>
 #include <optional>
 
 #include <tenon/engine/kernels/attention.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

@@ -7,8 +7,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include <tenon/engine/kernels/few_bits.hpp>
+#include <tenon/core/tensor.hpp>
+#include <tenon/engine/kernels/few_bits.hpp>  // IWYU pragma: export
+#include <tenon/engine/kernels/few_bits_matrix.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

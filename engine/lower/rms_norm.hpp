@@ -2,9 +2,12 @@
 // Recognises norms by the root of the mean square, which most decoders have, and lowers them to one step.
 #pragma once
 
+#include <memory>
 #include <optional>
 
+#include <tenon/core/tensor.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

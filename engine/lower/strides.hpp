@@ -2,7 +2,15 @@
 // How values lie, for kernels that take strides.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/plan/descriptions.hpp>
+#include <tenon/graph/node.hpp>
 
 namespace tenon::inline v1::engine {
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <tenon/core/element_type.hpp>
+#include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/graph/attributes.hpp>
 #include <tenon/graph/model.hpp>  // IWYU pragma: export

@@ -195,8 +195,9 @@ void Model::reshape(const std::map<std::string, PartialShape>& shapes) {
 void Model::reshape(const std::map<Output<Node>, PartialShape>& shapes) {
   std::map<std::size_t, PartialShape> by_index;
   for (const auto& [port, shape] : shapes) {
+    const Node* const wanted = port.get_node();
     const auto found =
-        std::find_if(parameters_.begin(), parameters_.end(), [&](const auto& p) { return p.get() == port.get_node(); });
+        std::find_if(parameters_.begin(), parameters_.end(), [wanted](const auto& p) { return p.get() == wanted; });
     if (found == parameters_.end()) {
       throw Error(Code::kInvalidArgument,
                   "model '" + get_friendly_name() + "': reshape was given a port that is none of its inputs");

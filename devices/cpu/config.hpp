@@ -27,7 +27,7 @@ struct Config {
   bool profiling = false;
   element::Type precision = element::dynamic;  ///< dynamic: the execution mode decides.
   hint::ExecutionMode execution_mode = hint::ExecutionMode::PERFORMANCE;
-  std::uint64_t dynamic_quantization = 32;  ///< 0 where accuracy is requested.
+  std::uint64_t dynamic_quantization = 0;  ///< 0: off. Without effect where accuracy is requested.
   Placement placement;
   Inert inert;
   std::string device_id;

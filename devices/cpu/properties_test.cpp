@@ -177,10 +177,12 @@ TEST(CpuProperties, DynamicQuantizationRounds) {
     return std::pair{compiled.get_property(hint::dynamic_quantization_group_size), std::vector<float>(y, y + 16)};
   };
   const auto [none, exact] = result({hint::dynamic_quantization_group_size(0)});
-  const auto [usual, rounded] = result({});
-  const auto [accurate, also_exact] = result({hint::execution_mode(hint::ExecutionMode::ACCURACY)});
+  const auto [group, rounded] = result({hint::dynamic_quantization_group_size(32)});
+  const auto [accurate, also_exact] =
+      result({hint::dynamic_quantization_group_size(32), hint::execution_mode(hint::ExecutionMode::ACCURACY)});
   EXPECT_EQ(none, 0u);
-  EXPECT_EQ(usual, 32u);
+  EXPECT_EQ(core.compile_model(few_bits_model(), "CPU").get_property(hint::dynamic_quantization_group_size), 0u);
+  EXPECT_EQ(group, 32u);
   EXPECT_EQ(accurate, 0u);
   EXPECT_EQ(exact, also_exact);
   for (std::size_t i = 0; i < exact.size(); ++i) EXPECT_NEAR(exact[i], rounded[i], 0.05 + 0.01 * std::abs(exact[i]));

@@ -154,7 +154,7 @@ HWY_INLINE void Transpose(const Rows& from, std::size_t rows, std::size_t column
   const D d;
   const hn::FixedTag<float, 4> four;
   const std::size_t lanes = hn::Lanes(d), whole = columns - columns % lanes;
-  HWY_ALIGN float block[4 * HWY_MAX_BYTES / sizeof(float)];
+  HWY_ALIGN float block[HWY_MAX_BYTES];
   for (std::size_t row = 0; row < rows; row += 4) {
     const float *a = from(row), *b = from(row + 1), *c = from(row + 2), *e = from(row + 3);
     for (std::size_t column = 0; column < whole; column += lanes) {

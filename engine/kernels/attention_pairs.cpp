@@ -5,6 +5,7 @@
 #if defined(__x86_64__) && defined(__linux__)
 #include <cstring>
 
+#include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -65,8 +66,13 @@ void pair_product(const std::uint16_t* a, std::size_t rows, std::size_t a_row, s
 bool has_tile_products() {
   // The kernel saves the large registers for processes that ask for them alone (arch_prctl(2)).
   constexpr long kAskForState = 0x1023, kTileData = 18;
-  static const bool has = __builtin_cpu_supports("amx-bf16") && __builtin_cpu_supports("amx-tile") &&
-                          syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
+  // By CPUID: not every compiler knows the names of these features.
+  const auto has_amx = [] {
+    constexpr unsigned kBf16 = 1u << 22, kTile = 1u << 24;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & kBf16) != 0 && (d & kTile) != 0;
+  };
+  static const bool has = has_amx() && syscall(SYS_arch_prctl, kAskForState, kTileData) == 0;
   return has;
 }
 

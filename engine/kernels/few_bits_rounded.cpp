@@ -6,11 +6,15 @@
 
 #if defined(__x86_64__)
 // g++ 12 takes the undefined operands that these functions begin with for mistakes (its bug 105593).
+#if !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
+#if !defined(__clang__)
 #pragma GCC diagnostic pop
+#endif
 #endif
 
 namespace tenon::inline v1::engine::kernels {

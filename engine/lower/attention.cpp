@@ -131,11 +131,10 @@ bool lower_attention(PlanBuilder& builder, const Chain& chain) {
                           begin_of(made.shape, item, k.strides, match->k.repeated),
                           begin_of(made.shape, item, v.strides, match->v.repeated), begin_of(made.shape, item, strides),
                           begin_of(made.shape, item, mask_strides)});
-  const bool is_masked = what.mask != Attention::Mask::kNone;
+  const bool is_masked = what.mask != Attention::Mask::kNone, is_narrow = what.is_narrow;
   const auto tasks = std::make_shared<const kernels::AttentionTasks>(
       std::move(what), static_cast<std::size_t>(std::max(builder.options().threads, 1)));
   const Place to = builder.define(made, result), scratch = builder.scratch(tasks->scratch_bytes());
-  const bool is_narrow = what.is_narrow;
   builder.add_kernel(chain.last(), is_narrow ? "attention:bf16" : "attention", from, {to, scratch},
                      [tasks, is_masked, has_scale](std::span<void* const> p) {
                        const std::size_t made_at = 3 + is_masked + has_scale;

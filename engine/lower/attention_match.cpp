@@ -106,7 +106,7 @@ bool Matcher::take_repetition(AttentionSide& side) {
   const NodePtr split = repeat->get_input_node_shared_ptr(0);
   if (!(is_op(split, "Unsqueeze") || is_op(split, "Reshape")) || !pass::only_user(*split)) return false;
   const Output<Node> source = split->input_value(0);
-  const Shape from = source.get_shape(), apart = split->get_output_shape(0), repeated = repeat->get_output_shape(0);
+  const Shape &from = source.get_shape(), &apart = split->get_output_shape(0), &repeated = repeat->get_output_shape(0);
   Shape to = join->get_output_shape(0);
   if (from.size() != to.size() || from.size() < 3 || apart.size() != from.size() + 1) return false;
   // The axis of the batch that is repeated: its last, before two more.
@@ -265,7 +265,7 @@ bool Matcher::match_operation(const NodePtr& node) {
   // By definition a causal form has no other mask. As a mask of no axes, 0 means none, and so does false.
   if (inputs > 3 && !found_.is_causal) {
     const Output<Node> mask = node->input_value(3);
-    const Shape shape = mask.get_shape();
+    const Shape& shape = mask.get_shape();
     const bool is_bool = mask.get_element_type() == element::boolean;
     const bool is_none = element_count(shape) == 0 || (shape.empty() && (is_bool || number(builder_, node, 3) == 0.f));
     if (!is_none && !take_bool_mask(mask)) {

@@ -3,9 +3,13 @@
 #include <sched.h>
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdio>
 #include <fstream>
+#include <memory>
+#include <new>
 #include <optional>
+#include <string>
 #include <thread>
 #if defined(__SSE__)
 #include <xmmintrin.h>
@@ -14,6 +18,7 @@
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
+#include <tenon/core/error.hpp>
 #include <tenon/engine/engine.hpp>
 
 namespace tenon::inline v1::engine {
@@ -82,6 +87,19 @@ class Pinning final : public tbb::task_scheduler_observer {
   std::vector<cpu_set_t> before_;  ///< By slot; each slot has one thread at a time.
 };
 
+/// oneTBB takes memory for its first structures under a lock that its own exceptions take too: without memory it would
+/// never return. So there must be enough before it is asked.
+void check_memory_for_scheduler() {
+  constexpr std::size_t kBytes = std::size_t{8} << 20;
+  const std::unique_ptr<char[]> memory(new (std::nothrow) char[kBytes]);
+  // Read through a volatile pointer, so that no compiler leaves the allocation out.
+  const char* const volatile address = memory.get();
+  if (!address)
+    throw Error(Code::kResourceExhausted,
+                "CPU: no " + std::to_string(kBytes) +
+                    " bytes of memory for its threads; raise the limit on memory or address space");
+}
+
 }  // namespace
 
 struct Workers::Impl {
@@ -93,6 +111,7 @@ struct Workers::Impl {
     // Tasks of an arena run in the floating-point mode in which it was made.
     std::optional<FlushDenormals> mode;
     if (flush_denormals) mode.emplace();
+    check_memory_for_scheduler();
     arena.initialize();
     if (!options.cpus.empty()) pinning.emplace(arena, options.cpus);
   }

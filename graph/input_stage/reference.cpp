@@ -95,7 +95,7 @@ void run_input_stage_reference(const InputStageSpec& spec, std::span<const Plane
       const bool inside = x >= placed.x && x - placed.x < placed.width && y >= placed.y && y - placed.y < placed.height;
       double channels[3] = {spec.pad[0], spec.pad[1], spec.pad[2]};
       if (inside) pixel(spec, planes, x - placed.x, y - placed.y, channels);
-      for (std::size_t c = 0; c < spec.channels; ++c) {
+      for (std::size_t c = 0; c < std::min<std::size_t>(spec.channels, std::size(channels)); ++c) {
         const std::size_t at =
             spec.planar ? (c * spec.height + y) * spec.width + x : (y * spec.width + x) * spec.channels + c;
         store(spec, target, at, (channels[c] - spec.mean[c]) / spec.scale[c]);

@@ -286,7 +286,6 @@ std::vector<T> to_vector(const Tensor& tensor) {
 }
 #define TENON_INSTANTIATE(T) template std::vector<T> to_vector<T>(const Tensor&);
 TENON_FOR_COMPUTE_TYPES(TENON_INSTANTIATE)
-// NOLINTEND(bugprone-macro-parentheses)
 #undef TENON_INSTANTIATE
 
 template <typename T>
@@ -321,7 +320,6 @@ void Write<T>::commit() {
   template class Read<T>;    \
   template class Write<T>;
 TENON_FOR_COMPUTE_TYPES(TENON_INSTANTIATE)
-// NOLINTEND(bugprone-macro-parentheses)
 #undef TENON_INSTANTIATE
 
 std::size_t movable_size(const Tensor& tensor) {

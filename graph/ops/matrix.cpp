@@ -250,10 +250,13 @@ void evaluate_inverse(const Node& node, std::span<const Tensor> inputs, std::spa
   const Read<double> x(inputs[0]);
   Write<double> y(outputs[0]);
   std::vector<double> inverse;
-  for (std::size_t at = 0; at < x.size(); at += n * n) {
+  std::size_t index = 0;
+  for (std::size_t at = 0; at < x.size(); at += n * n, ++index) {
     if (!invert(std::vector<double>(x.data() + at, x.data() + at + n * n), n, inverse))
-      fail("matrix " + std::to_string(at / (n * n)) + " is singular: it has no inverse");
-    for (std::size_t i = 0; i < n * n; ++i) y[at + i] = inverse[adjoint ? i % n * n + i / n : i];
+      fail("matrix " + std::to_string(index) + " is singular: it has no inverse");
+    for (std::size_t row = 0; row < n; ++row)
+      for (std::size_t column = 0; column < n; ++column)
+        y[at + row * n + column] = inverse[adjoint ? column * n + row : row * n + column];
   }
   y.commit();
 }

@@ -104,8 +104,9 @@ class PriorBoxes {
     const double step_x = has_step ? step : grid.image_width / grid.width,
                  step_y = has_step ? step : grid.image_height / grid.height,
                  offset = has_step ? attributes.get_double("offset") : 0.5;
-    for (double row = 0; row < grid.height; ++row) {
-      for (double column = 0; column < grid.width; ++column) at((column + offset) * step_x, (row + offset) * step_y);
+    for (std::int64_t row = 0; static_cast<double>(row) < grid.height; ++row) {
+      for (std::int64_t column = 0; static_cast<double>(column) < grid.width; ++column)
+        at((static_cast<double>(column) + offset) * step_x, (static_cast<double>(row) + offset) * step_y);
     }
   }
   std::vector<double> take() { return std::move(boxes_); }
@@ -145,8 +146,9 @@ class PriorBoxes {
   void spread(double x, double y, std::size_t s, double half_width, double half_height) {
     const double density = s < densities_.size() ? std::floor(densities_[s]) : 1,
                  shift = std::floor(fixed_[s] / density);
-    for (double r = 0; r < density; ++r) {
-      for (double c = 0; c < density; ++c) {
+    for (std::int64_t row = 0; static_cast<double>(row) < density; ++row) {
+      for (std::int64_t column = 0; static_cast<double>(column) < density; ++column) {
+        const auto r = static_cast<double>(row), c = static_cast<double>(column);
         add(x - fixed_[s] / 2 + shift / 2 + c * shift, y - fixed_[s] / 2 + shift / 2 + r * shift, half_width,
             half_height);
         for (std::size_t i = boxes_.size() - 4; i < boxes_.size(); ++i)
@@ -188,9 +190,10 @@ void evaluate_clustered(const Node& node, std::span<const Tensor> inputs, std::s
   const double step_x = step_of("step_w", grid.image_width, grid.width),
                step_y = step_of("step_h", grid.image_height, grid.height);
   std::vector<double> boxes;
-  for (double row = 0; row < grid.height; ++row) {
-    for (double column = 0; column < grid.width; ++column) {
-      const double x = (column + offset) * step_x, y = (row + offset) * step_y;
+  for (std::int64_t row = 0; static_cast<double>(row) < grid.height; ++row) {
+    for (std::int64_t column = 0; static_cast<double>(column) < grid.width; ++column) {
+      const double x = (static_cast<double>(column) + offset) * step_x,
+                   y = (static_cast<double>(row) + offset) * step_y;
       for (std::size_t s = 0; s < widths.size(); ++s) {
         boxes.insert(boxes.end(), {(x - widths[s] / 2) / grid.image_width, (y - heights[s] / 2) / grid.image_height,
                                    (x + widths[s] / 2) / grid.image_width, (y + heights[s] / 2) / grid.image_height});

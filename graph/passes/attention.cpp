@@ -71,7 +71,8 @@ bool match_scores(Node* node, Scores& scores) {
     if (only_user(*node)) match_scale(node, scale);
     scores = {node, scale, {}};
   }
-  return is_op(scores.product, "MatMul") && only_user(*scores.product) && !flag(*scores.product, "transpose_a");
+  const Node* const product = scores.product;
+  return product && is_op(product, "MatMul") && only_user(*product) && !flag(*product, "transpose_a");
 }
 
 bool fuse_one_attention(const std::shared_ptr<Node>& node) {

@@ -24,7 +24,8 @@ Output<Node> scaled_weights(const Node& convolution, const std::vector<double>& 
   // [O, ...] or [G, O/G, ...]: the leading axes together give the output channels.
   const std::size_t channels = grouped ? shape[0] * shape[1] : shape[0];
   const std::size_t each = channels ? values.size() / channels : 0;
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] *= scale[i / each];
+  for (std::size_t channel = 0; channel < channels; ++channel)
+    for (std::size_t i = 0; i < each; ++i) values[channel * each + i] *= scale[channel];
   auto constant = std::make_shared<op::v0::Constant>(convolution.get_input_element_type(1), shape, values);
   constant->set_friendly_name(weights->get_friendly_name());
   return constant->output(0);

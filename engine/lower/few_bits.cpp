@@ -116,8 +116,8 @@ std::optional<FewBitsWeights> few_bits_weights(PlanBuilder& builder, const std::
     found.nodes.push_back(node->shared_from_this());
     node = node->get_input_node_ptr(input);
   };
-  while (is_op(node, "Reshape") || (is_op(node, "Convert") && !as_type<op::v0::Constant>(node->get_input_node_ptr(0))))
-    step_into(0);
+  // Between real types only: others round.
+  while (is_op(node, "Reshape") || (is_op(node, "Convert") && node->get_input_element_type(0).is_real())) step_into(0);
   if (!is_op(node, "Multiply")) return std::nullopt;
   const std::size_t scaled = as_type<op::v0::Constant>(node->get_input_node_ptr(0)) ? 1 : 0;
   const Node* const scale = node->get_input_node_ptr(1 - scaled);

@@ -149,6 +149,14 @@ TEST(FewBits, OddGroupsAreExpanded) {
   judge(product_of({ElementType::kI8, 2, 6, 21, 7, true, Form::Zero::kEach}));
 }
 
+/// Weights that are rounded to integers on their way are no weights of few bits.
+TEST(FewBits, ConversionsThatRoundAreKept) {
+  const Form form{ElementType::kU4, 3, 24, 64, 64, true, Form::Zero::kNone};
+  const auto x = parameter({form.rows, form.depth});
+  const Out integers = op1("Convert", 1, {weights_of(form)}, {{"destination_type", element::i32}});
+  judge(op1("MatMul", 1, {x, as_real(integers)}, {{"transpose_a", false}, {"transpose_b", true}}), {x});
+}
+
 /// What others read too is computed for them.
 TEST(FewBits, WeightsThatAreReadTwice) {
   const Form form{ElementType::kU4, 3, 24, 64, 32, true, Form::Zero::kEach};

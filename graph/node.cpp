@@ -43,6 +43,8 @@ std::uint64_t next_serial() {
 
 }  // namespace
 
+// By value as the constructor for users, which hands them on.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Node::Node(const Operation& operation, OutputVector inputs, Attributes attributes, Deferred)
     : operation_(&operation), sources_(std::make_unique<Sources>()), serial_(next_serial()) {
   sources_->outputs = std::move(inputs);

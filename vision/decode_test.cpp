@@ -149,7 +149,7 @@ TEST(DecodeClassification, RanksProbabilitiesAndLogits) {
 
 TEST(Decoder, PicksTheOutputThatFitsAndReadsHalfPrecision) {
   Tensor half(ElementType::kF16, {1, 3});
-  const _Float16 values[3] = {0.25, 0.5, 0.25};
+  const _Float16 values[3] = {_Float16(0.25), _Float16(0.5), _Float16(0.25)};
   std::copy_n(values, 3, static_cast<_Float16*>(half.data()));
   auto o = options("Classification", {"a", "b", "c"});
   const std::vector<Tensor> outputs{tensor({1, 7}), Tensor(), tensor({3}), half};

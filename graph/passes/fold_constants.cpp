@@ -14,9 +14,9 @@ inline namespace v1 {
 namespace pass {
 
 namespace {
-bool is_decompression(const Node* node) {
-  if (!is_op(node, "Convert") || !as_type<op::v0::Constant>(node->get_input_node_ptr(0))) return false;
-  const ElementType from = node->get_input_element_type(0), to = node->get_output_element_type(0);
+bool is_decompression(const Node& node) {
+  if (!is_op(&node, "Convert") || !as_type<op::v0::Constant>(node.get_input_node_ptr(0))) return false;
+  const ElementType from = node.get_input_element_type(0), to = node.get_output_element_type(0);
   return to == ElementType::kF32 && (from == ElementType::kF16 || from == ElementType::kBf16);
 }
 
@@ -44,12 +44,12 @@ bool is_dequantization(const Node& node, const std::unordered_set<const Node*>& 
 std::vector<Tensor> constant_inputs(const Node& node) {
   std::vector<Tensor> tensors;
   for (std::size_t i = 0; i < node.get_input_size(); ++i) {
-    const Node* source = node.get_input_node_ptr(i);
-    if (const auto* constant = as_type<op::v0::Constant>(source)) {
-      tensors.push_back(constant->get_tensor());
-    } else if (is_decompression(source)) {
+    const Node& source = *node.get_input_node_ptr(i);
+    if (is_decompression(source)) {
       tensors.push_back(
-          evaluate_node(*source, {as_type<op::v0::Constant>(source->get_input_node_ptr(0))->get_tensor()}).at(0));
+          evaluate_node(source, {as_type<op::v0::Constant>(source.get_input_node_ptr(0))->get_tensor()}).at(0));
+    } else if (const auto* constant = as_type<op::v0::Constant>(&source)) {
+      tensors.push_back(constant->get_tensor());
     } else {
       return {};
     }
@@ -59,8 +59,8 @@ std::vector<Tensor> constant_inputs(const Node& node) {
 
 bool all_constant(const Node& node) {
   for (std::size_t i = 0; i < node.get_input_size(); ++i) {
-    const Node* source = node.get_input_node_ptr(i);
-    if (!as_type<op::v0::Constant>(source) && !is_decompression(source)) return false;
+    const Node& source = *node.get_input_node_ptr(i);
+    if (!is_decompression(source) && !as_type<op::v0::Constant>(&source)) return false;
   }
   return node.get_input_size() > 0;
 }
@@ -125,7 +125,7 @@ bool fold(Model& model, const FoldOptions& options) {
       for (const auto& body : outer->get_functions()) changed |= fold(*body, options);
       if (takes_long(*node)) continue;
     }
-    if (is_decompression(node.get()) && options.keep_decompression) {
+    if (is_decompression(*node) && options.keep_decompression) {
       node->get_rt_info()["decompression"] = true;
       continue;
     }

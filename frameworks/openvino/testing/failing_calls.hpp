@@ -33,7 +33,8 @@ Function next_of(const char* symbol) {
 
 }  // namespace tenon::testing
 
-// Defines `function` to replace the library's `symbol`.
+// Defines `function` to replace the library's `symbol`. Not inline: it must be in the program, whose only file this is in.
+// NOLINTBEGIN(bugprone-macro-parentheses, misc-definitions-in-headers)
 #define TENON_INTERPOSE(function, symbol, parameters, arguments)                          \
   extern "C" __attribute__((visibility("default"))) void function parameters asm(symbol); \
   extern "C" void function parameters {                                                   \
@@ -55,3 +56,4 @@ TENON_INTERPOSE(tensor_of_allocator, "_ZN2ov6TensorC1ERKNS_7element4TypeERKNS_5S
 TENON_INTERPOSE(tensor_copy_to, "_ZNK2ov6Tensor7copy_toES0_", (const void* self, void* destination),
                 (self, destination))
 #undef TENON_INTERPOSE
+// NOLINTEND(bugprone-macro-parentheses, misc-definitions-in-headers)

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <array>
+#include <atomic>
 #include <climits>
 #include <cmath>
 #include <cstddef>

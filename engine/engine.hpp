@@ -106,6 +106,8 @@ struct StepInfo {
 };
 
 struct PlanImpl;
+struct PartRequest;
+struct Relowering;
 struct ExecutionImpl;
 struct PackedModel;
 struct SharedParts;
@@ -125,9 +127,12 @@ class Plan {
   /// From a model whose passes have run. Constants that `shared` holds, and kernels, serve all plans that use it.
   /// @param growths  Caches that lie in memory with room (see plan/growth.hpp): the bound input has the strides of that
   ///        room, and the result needs no memory of its own.
+  /// @param before  What the last plan of the same model, with other shapes, left there: only what they change is
+  ///        lowered. Filled for the next time. Null: nothing is kept.
   static std::shared_ptr<const Plan> compile_prepared(const std::shared_ptr<const Model>& prepared,
                                                       const Options& options, SharedParts& shared,
-                                                      std::span<const Growth> growths = {});
+                                                      std::span<const Growth> growths = {},
+                                                      Relowering* before = nullptr);
   ~Plan();
 
   const std::vector<Port>& inputs() const;
@@ -157,10 +162,10 @@ class Plan {
  private:
   friend class Execution;
   Plan() = default;
-  static std::shared_ptr<const Plan> build(std::shared_ptr<const Model> prepared, const Options& options,
-                                           const PackedModel* packed, SharedParts* shared,
-                                           std::span<const Growth> growths, const HostBudget& budget,
-                                           const TimeLimit& time);
+  static std::shared_ptr<const Plan> build(const std::shared_ptr<const Model>& prepared, const Options& options,
+                                           const PackedModel* packed, const HostBudget& budget, const TimeLimit& time);
+  /// Lays out memory for what was lowered.
+  static std::shared_ptr<const Plan> finish(PlanImpl lowered, const std::vector<PartRequest>& requests);
   std::unique_ptr<PlanImpl> impl_;
 };
 

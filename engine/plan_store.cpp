@@ -91,6 +91,7 @@ std::shared_ptr<const Stage> PlanStore::stage(OpenModel& model, std::span<const 
       stage->last_use = ++clock_;
       entry->stage = stage;
       ++counts_.made;
+      counts_.relowered += stage->is_relowered;
       ++counts_.kept;
       counts_.bytes += stage->held_bytes;
       evict();

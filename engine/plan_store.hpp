@@ -62,11 +62,12 @@ class PlanStore {
                                      std::span<const Growth> growths = {}, Cancellation cancellation = {});
 
   struct Counts {
-    std::size_t making = 0;  ///< Stages that are being made.
-    std::size_t made = 0;    ///< Stages that were made.
-    std::size_t kept = 0;    ///< Of these, how many are kept now...
-    std::size_t bytes = 0;   ///< ...and what they hold.
-    std::size_t packed = 0;  ///< Packings of shared constants, and what was derived from them.
+    std::size_t making = 0;     ///< Stages that are being made.
+    std::size_t made = 0;       ///< Stages that were made...
+    std::size_t relowered = 0;  ///< ...from the one before, by what the new shapes change.
+    std::size_t kept = 0;       ///< Of these, how many are kept now...
+    std::size_t bytes = 0;      ///< ...and what they hold.
+    std::size_t packed = 0;     ///< Packings of shared constants, and what was derived from them.
   };
   Counts counts() const;
 

@@ -2,11 +2,13 @@
 // Plans for moving shapes: made once, shared by requests and threads, bounded in bytes; weights packed once.
 #include <tenon/engine/plan_store.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <random>
 #include <thread>
 
 #include <tenon/core/error.hpp>
+#include <tenon/engine/plan/plan.hpp>
 #include <tenon/engine/staged.hpp>
 #include <tenon/engine/testing/judged_models.hpp>
 
@@ -165,6 +167,80 @@ std::shared_ptr<Model> random_rows(unsigned seed) {
     outputs.push_back(op1("Tanh", 1, {op1("MatMul", 1, {picked, weights(Shape{16, 16})})}));
   }
   return std::make_shared<Model>(outputs, ParameterVector{x});
+}
+
+/// How the plans differ, apart from their kernels' own numbers; nothing if they do not.
+std::string difference(const engine::Plan& one, const engine::Plan& other) {
+  const engine::PlanImpl &a = one.impl(), &b = other.impl();
+  if (a.steps.size() != b.steps.size())
+    return std::to_string(a.steps.size()) + " steps, " + std::to_string(b.steps.size());
+  for (std::size_t i = 0; i < a.steps.size(); ++i) {
+    const engine::Step &x = *a.steps[i], &y = *b.steps[i];
+    const bool same =
+        x.info.kernel == y.info.kernel && x.info.fused == y.info.fused &&
+        std::ranges::equal(x.operands, y.operands, [&](const auto& p, const auto& q) {
+          return p.place == q.place && p.written == q.written && (!p.place || a.root(p.place) == b.root(q.place));
+        });
+    if (!same) return "step " + std::to_string(i) + ": " + x.info.kernel + ", " + y.info.kernel;
+  }
+  for (std::size_t i = 0; i < a.buffers.size(); ++i) {
+    const engine::Buffer &x = a.buffers[i], &y = b.buffers[i];
+    if (x.kind != y.kind || x.size_bytes != y.size_bytes || x.arena_offset != y.arena_offset)
+      return "buffer " + std::to_string(i) + ": " + std::to_string(x.size_bytes) + ", " + std::to_string(y.size_bytes);
+  }
+  return {};
+}
+
+/// Steps that both plans have: the same objects.
+std::size_t shared_steps(const engine::Plan& one, const engine::Plan& other) {
+  const auto &a = one.impl().steps, &b = other.impl().steps;
+  return static_cast<std::size_t>(std::count_if(
+      a.begin(), a.end(), [&](const auto& step) { return std::find(b.begin(), b.end(), step) != b.end(); }));
+}
+
+TEST(PlanStore, OnlyWhatOtherShapesReachIsLoweredAgain) {
+  // A deep part over x, whose shape stays, and a product with a mean over y, whose length moves.
+  const auto x = std::make_shared<Parameter>(element::f32, PartialShape{-1, 64});
+  const auto y = std::make_shared<Parameter>(element::f32, PartialShape{-1, 64});
+  Out deep = x;
+  for (int i = 0; i < 8; ++i) deep = op1("Tanh", 1, {op1("MatMul", 1, {deep, weights(Shape{64, 64})})});
+  const Out mean = op1("ReduceMean", 1, {y, ints({0})}, {{"keep_dims", true}});
+  const auto model = std::make_shared<Model>(
+      OutputVector{op1("Softmax", 8, {op1("Add", 1, {deep, mean})}, {{"axis", std::int64_t{1}}})},
+      ParameterVector{x, y});
+  PlanStore store(two_threads());
+  const auto open = store.open(model)->model;
+  const auto made = [&](std::size_t x_rows, std::size_t y_rows) {
+    return store.stage(*open, std::vector<Tensor>{rows(x_rows), rows(y_rows)});
+  };
+  const auto first = made(4, 5), second = made(4, 6), third = made(3, 6);
+  EXPECT_FALSE(first->is_relowered);
+  ASSERT_TRUE(second->is_relowered);
+  const std::size_t steps = second->plan->impl().steps.size();
+  EXPECT_EQ(shared_steps(*first->plan, *second->plan), steps - 1) << "the mean alone";
+  ASSERT_TRUE(third->is_relowered);
+  EXPECT_EQ(shared_steps(*second->plan, *third->plan), 1U) << "all but the mean";
+}
+
+TEST(PlanStore, PlansMadeFromTheOneBeforeAreThoseThatAreMadeAnew) {
+  std::size_t relowered = 0, plans = 0;
+  for (unsigned seed = 2; seed <= 60; seed += 2) {
+    const auto model = random_rows(seed);
+    PlanStore store(two_threads());
+    const auto open = store.open(model)->model;
+    std::minstd_rand random(seed);
+    for (int call = 0; call < 8; ++call) {
+      const std::vector<Tensor> inputs{random_tensor(ElementType::kF32, Shape{1 + random() % 20, 16}, 1)};
+      PlanStore fresh(two_threads());
+      const auto expected = fresh.stage(*fresh.open(model)->model, inputs);
+      const auto made = store.stage(*open, inputs);
+      if (!made->plan) continue;
+      ++plans;
+      relowered += made->is_relowered;
+      EXPECT_EQ(difference(*expected->plan, *made->plan), "") << "seed " << seed << ", call " << call;
+    }
+  }
+  EXPECT_GT(relowered, plans / 2);
 }
 
 TEST(PlanStore, RandomGraphsWithRandomShapesAgreeWithTheReference) {

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/passes.hpp>
+#include <tenon/engine/lower/same_value.hpp>
+#include <tenon/engine/lower/walk.hpp>  // Lowered
 #include <tenon/engine/plan/plan.hpp>
 #include <tenon/graph/limits.hpp>
 #include <tenon/graph/subgraph.hpp>
@@ -167,6 +171,52 @@ void check_sizes(const NodeVector& nodes) {
   }
 }
 
+OpenModel::Copy copy_of(const Model& model) {
+  OpenModel::Copy copy{model.clone(), {}, {}, {}};
+  copy.order = copy.model->get_ordered_ops();
+  copy.before.changed.resize(copy.order.size());
+  std::unordered_map<const Node*, std::uint32_t> at;
+  for (const auto& node : copy.order) {
+    auto& sources = copy.sources.emplace_back();
+    for (const auto& source : node->input_values()) sources.push_back(at.at(source.get_node()));
+    at.emplace(node.get(), static_cast<std::uint32_t>(at.size()));
+  }
+  return copy;
+}
+
+/// What readers of an output may know.
+struct Known {
+  element::Type type;
+  PartialShape shape;
+  std::shared_ptr<const Tensor> value;
+  std::vector<ValueBound> bounds;
+
+  explicit Known(const descriptor::Tensor& tensor)
+      : type(tensor.get_element_type()),
+        shape(tensor.get_partial_shape()),
+        value(tensor.value()),
+        bounds(tensor.bounds()) {}
+  bool is_still(const descriptor::Tensor& tensor) const {
+    const auto& now = tensor.value();
+    const bool same_bounds = std::ranges::equal(bounds, tensor.bounds(), [](const ValueBound& a, const ValueBound& b) {
+      return a.min == b.min && a.max == b.max;
+    });
+    return type == tensor.get_element_type() && shape == tensor.get_partial_shape() && same_bounds &&
+           (value == now || (value && now && is_same_value(*value, *now)));
+  }
+};
+
+/// Asks the node for its outputs' shapes again. @return whether its readers are concerned.
+bool revalidate(Node& node) {
+  std::vector<Known> before;
+  for (std::size_t i = 0; i < node.get_output_size(); ++i) before.emplace_back(node.get_output_tensor(i));
+  node.validate_and_infer_types();
+  if (node.get_output_size() != before.size()) return true;
+  for (std::size_t i = 0; i < before.size(); ++i)
+    if (!before[i].is_still(node.get_output_tensor(i))) return true;
+  return false;
+}
+
 /// Whether a step refers to a node, whose shapes must then stay as they are.
 bool refers_to_nodes(const Plan& plan) {
   const auto& steps = plan.impl().steps;
@@ -192,19 +242,29 @@ OpenModel::Copy OpenModel::take(std::span<const Tensor> inputs) {
       idle_.pop_back();
     }
   }
-  if (!copy.model) {
-    copy.model = prepared_->clone();
-    copy.order = copy.model->get_ordered_ops();
-  }
+  if (!copy.model) copy = copy_of(*prepared_);
+  const auto& parameters = copy.model->get_parameters();
+  std::unordered_set<const Node*> given;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& parameter = copy.model->get_parameters()[i];
+    const auto& parameter = parameters[i];
+    if (parameter->get_element_type() == inputs[i].element_type() &&
+        parameter->get_partial_shape() == PartialShape(inputs[i].shape()))
+      continue;
     // The body of a loop may leave the type open as well.
-    if (parameter->get_element_type() != inputs[i].element_type())
-      parameter->set_element_type(inputs[i].element_type());
+    parameter->set_element_type(inputs[i].element_type());
     parameter->set_partial_shape(PartialShape(inputs[i].shape()));
+    given.insert(parameter.get());
   }
-  // Not Model::reshape(), which finds the order anew. A copy whose shapes do not fit is dropped.
-  for (const auto& node : copy.order) node->validate_and_infer_types();
+  // Not Model::reshape(), which finds the order anew and asks all nodes. A copy whose shapes do not fit is dropped.
+  std::vector<bool> differs(copy.order.size());
+  for (std::size_t i = 0; i < copy.order.size(); ++i) {
+    const auto& from = copy.sources[i];
+    const bool is_given = given.count(copy.order[i].get()) > 0;
+    if (!is_given && std::none_of(from.begin(), from.end(), [&](std::uint32_t source) { return differs[source]; }))
+      continue;
+    copy.before.changed[i] = true;
+    differs[i] = revalidate(*copy.order[i]) || is_given;
+  }
   return copy;
 }
 
@@ -240,7 +300,9 @@ std::shared_ptr<Stage> make_stage(OpenModel& open, std::span<const Tensor> input
     return stage;
   }
   if (is_static(order)) {
-    stage->plan = Plan::compile_prepared(model, options, shared, growths);
+    stage->plan = Plan::compile_prepared(model, options, shared, growths, &copy.before);
+    copy.before.changed.assign(order.size(), false);
+    stage->is_relowered = copy.before.was_used;
     keeps_model = refers_to_nodes(*stage->plan);
   } else {
     cut(*stage, model, options, shared);

@@ -16,6 +16,7 @@
 #include <tenon/core/shape.hpp>
 #include <tenon/core/tensor.hpp>
 #include <tenon/engine/engine.hpp>
+#include <tenon/engine/lower/relowering.hpp>
 #include <tenon/engine/plan/growth.hpp>
 #include <tenon/graph/model.hpp>
 #include <tenon/graph/node.hpp>
@@ -33,10 +34,12 @@ class OpenModel {
   /// Unique in the process, unlike an address.
   std::uint64_t id() const { return id_; }
   const Model& model() const { return *prepared_; }
-  /// A copy, and its nodes in order.
+  /// A copy, its nodes in order, and what its last plan left.
   struct Copy {
     std::shared_ptr<Model> model;
     NodeVector order;
+    std::vector<std::vector<std::uint32_t>> sources;  ///< Of each node, where they stand in the order.
+    Relowering before;
   };
   /// A copy with these types and shapes. @errors those of shape inference, which name the node.
   Copy take(std::span<const Tensor> inputs);
@@ -66,6 +69,8 @@ struct Stage {
   std::vector<std::size_t> needed;
   bool refuses_growth = false;  ///< The caches cannot grow in place with these shapes: this is all that is known.
 
+  bool is_relowered =
+      false;  ///< The plan was made from the one before, of which it has what other shapes leave as it is.
   bool is_cut = false;
   // Only for a model that is cut:
   std::shared_ptr<const Model> model;   ///< The copy with those shapes; the members below refer to its nodes.

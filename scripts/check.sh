@@ -51,10 +51,9 @@ check_asan() {
     ASAN_OPTIONS=allocator_may_return_null=1 run_ctest build/asan -L '^(core|frameworks|parsers|runtime|drivers)$' -E '^example_'
 }
 
-# One thread in OpenCV: it joins its threads inside an uninstrumented library.
 check_tsan() {
   configure tsan && build tsan tenon_threaded_tests &&
-    OPENCV_FOR_THREADS_NUM=1 TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:halt_on_error=1:allocator_may_return_null=1" \
+    TSAN_OPTIONS="suppressions=$PWD/tests/tsan.supp:halt_on_error=1:allocator_may_return_null=1" \
       run_ctest build/tsan -L '^(core|frameworks|runtime|drivers)$' -E '^example_'
 }
 

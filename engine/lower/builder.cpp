@@ -6,6 +6,7 @@
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/affine.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/same_value.hpp>
 #include <tenon/graph/operation_table.hpp>
 
 namespace tenon::inline v1::engine {
@@ -102,7 +103,7 @@ BufferId PlanBuilder::add_buffer(BufferKind kind, std::size_t size_bytes, std::u
   buffer.size_bytes = size_bytes;
   buffer.index = index;
   plan_.buffers.push_back(std::move(buffer));
-  tenancy_.add_buffer(kind != BufferKind::kArena);
+  if (!given_answers_) tenancy_.add_buffer(kind != BufferKind::kArena);
   return static_cast<BufferId>(plan_.buffers.size() - 1);
 }
 
@@ -111,7 +112,12 @@ Place PlanBuilder::constant_place(const Tensor& tensor) {
   // It is wanted as it is: lowering is done once more if it has no memory.
   for (const Tensor& stand_in : plan_.stand_ins)
     if (key && stand_in.data() == key) static_cast<void>(*static_cast<const volatile char*>(key));
-  if (const auto found = constants_.find(key); key && found != constants_.end()) return {found->second, 0};
+  // Those of units that come later are not there yet when nodes are lowered again.
+  if (const auto found = constants_.find(key);
+      key && found != constants_.end() && found->second < plan_.buffers.size()) {
+    if (found->second < unit_begin_) shared_constants_.insert(found->second);
+    return {found->second, 0};
+  }
   const BufferId id = add_buffer(BufferKind::kConstant, tensor.size_bytes());
   Tensor packed = tensor;
   if (!tensor.is_contiguous()) {
@@ -328,23 +334,76 @@ md PlanBuilder::image_desc(const Shape& shape, ElementType type, ChannelLayout l
 
 Place PlanBuilder::scratch(std::size_t size_bytes) { return {add_buffer(BufferKind::kArena, size_bytes), 0}; }
 
+namespace {
+std::size_t size_of(const Value& value, const Value::Variant& variant) {
+  return variant.desc.get_ndims() ? variant.desc.get_size() : *checked_size_bytes(value.type, value.shape);
+}
+}  // namespace
+
 void PlanBuilder::add_variant(Value& value, Value::Variant variant) {
-  const std::size_t size =
-      variant.desc.get_ndims() ? variant.desc.get_size() : *checked_size_bytes(value.type, value.shape);
-  tenancy_.add_extent(id_of(value), variant.place, size);
+  variant.unit = unit_;
+  if (!given_answers_) tenancy_.add_extent(id_of(value), variant.place, size_of(value, variant));
   value.variants.push_back(std::move(variant));
 }
 
 void PlanBuilder::change_uses(Value& value, int change) {
+  if (given_answers_) return;
   value.remaining_uses += change;
   tenancy_.set_read(id_of(value), value.remaining_uses > 0);
 }
 
-std::vector<Read> PlanBuilder::reads_of(const Value& value) const { return tenancy_.extents(id_of(value)); }
+std::vector<Read> PlanBuilder::reads_of(const Value& value) const {
+  std::vector<Read> reads;
+  for (const auto& variant : value.variants) reads.push_back({variant.place, size_of(value, variant)});
+  return reads;
+}
 
 bool PlanBuilder::may_overwrite(const Read& over, const std::vector<Read>& others) {
-  return options().fuse && plan_.buffers[over.place.buffer].kind == BufferKind::kArena &&
-         tenancy_.may_overwrite(over, others);
+  if (!options().fuse || plan_.buffers[over.place.buffer].kind != BufferKind::kArena) return false;
+  if (!given_answers_) {
+    const Tenancy::Answer answer = tenancy_.may_overwrite(over, others);
+    if (answers_) answers_->push_back({over.place.buffer, answer});
+    return answer.allowed;
+  }
+  if (next_answer_ == given_answers_->size() || (*given_answers_)[next_answer_].buffer != over.place.buffer) {
+    differs_ = true;
+    return false;
+  }
+  const Tenancy::Answer& given = (*given_answers_)[next_answer_++].answer;
+  differs_ |= given.depends_on_extents;
+  // Who reads the memory later is the same for all shapes; of what the step itself reads, extents may have changed.
+  return given.allowed && std::all_of(others.begin(), others.end(), [&](const Read& other) {
+           return other.place.buffer != over.place.buffer ||
+                  (other.in_step && other.place == over.place && other.size_bytes == over.size_bytes);
+         });
+}
+
+void PlanBuilder::begin_unit(std::uint32_t unit, std::vector<Overwrite>* answers) {
+  unit_ = unit;
+  unit_begin_ = plan_.buffers.size();
+  answers_ = answers;
+  given_answers_ = nullptr;
+  is_precise_ = false;
+}
+
+void PlanBuilder::begin_again(std::uint32_t unit, const std::vector<Overwrite>& answers) {
+  begin_unit(unit, nullptr);
+  given_answers_ = &answers;
+  next_answer_ = 0;
+  differs_ = false;
+}
+
+void PlanBuilder::renew(Value& value, const Output<Node>& output) {
+  value.type = output.get_element_type();
+  value.shape = output.get_shape();
+  const auto known = output.get_tensor().value();
+  // The same memory if the value is the same: it may lie in a buffer of its own.
+  if (!known || !value.constant || !is_same_value(*known, value.constant)) value.constant = known ? *known : Tensor();
+  value.is_dropped = false;
+}
+
+void PlanBuilder::forget_constants(std::size_t begin, std::size_t end) {
+  std::erase_if(constants_, [&](const auto& entry) { return entry.second >= begin && entry.second < end; });
 }
 
 Place PlanBuilder::define_over(Value& value, const md& desc, const Read& over, const std::vector<Read>& others) {
@@ -353,7 +412,9 @@ Place PlanBuilder::define_over(Value& value, const md& desc, const Read& over, c
   return over.place;
 }
 
-void PlanBuilder::may_share(Place a, Place b) { tenancy_.may_share(a.buffer, b.buffer); }
+void PlanBuilder::may_share(Place a, Place b) {
+  if (!given_answers_) tenancy_.may_share(a.buffer, b.buffer);
+}
 
 void PlanBuilder::request_part(Place part, std::size_t size_bytes, Place whole, std::size_t step) {
   may_share(part, whole);

@@ -39,14 +39,17 @@ struct Value {
   Shape shape;
   struct Variant {
     Place place;
-    md desc;             ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
-    bool plain = true;   ///< Packed row-major in the value's own type.
-    bool packed = true;  ///< Packed row-major, in the type of `desc`.
+    md desc;                 ///< Undefined for types and ranks that oneDNN does not know; those are always packed.
+    bool plain = true;       ///< Packed row-major in the value's own type.
+    bool packed = true;      ///< Packed row-major, in the type of `desc`.
+    std::uint32_t unit = 0;  ///< Of the walk: the one that made it.
+    friend bool operator==(const Variant&, const Variant&) = default;
   };
   std::vector<Variant> variants;
   std::optional<Quantization> quantization;  ///< For 8-bit variants of a real value.
   Tensor constant;                           ///< Empty unless known at compile time.
   int remaining_uses = 0;                    ///< Readers that are not lowered yet.
+  bool is_dropped = false;                   ///< It was constant; nothing could read that any more.
 };
 
 /// Request to make one buffer a part of another once all is lowered; if refused, the step goes on copying.
@@ -55,6 +58,12 @@ struct PartRequest {
   std::size_t size_bytes;
   Place whole;
   std::size_t step;  ///< Index of the step that copies.
+};
+
+/// What was asked of PlanBuilder::may_overwrite(), and its answer.
+struct Overwrite {
+  BufferId buffer;
+  Tenancy::Answer answer;
 };
 
 class PlanBuilder;
@@ -185,12 +194,32 @@ class PlanBuilder {
   void set_before_products(std::unordered_set<const Node*> nodes) { before_products_ = std::move(nodes); }
   /// Whether the node being lowered stays in f32: see precise.hpp.
   void set_precise(bool precise) { is_precise_ = precise; }
-  const std::vector<PartRequest>& part_requests() const { return requests_; }
+  std::vector<PartRequest>& part_requests() { return requests_; }
+
+  // -- For lowering again what other shapes change. Nodes that are lowered again must add as many buffers and steps as
+  // before, so that those of all other nodes keep their numbers: then places in them, and what was decided about
+  // them, stay true.
+
+  /// What is lowered from now on belongs to that unit. Answers of may_overwrite() are noted in `answers`.
+  void begin_unit(std::uint32_t unit, std::vector<Overwrite>* answers);
+  /// The same for a unit that is lowered again; the next buffer is the first that it added before.
+  /// @param answers  Those that were given then.
+  void begin_again(std::uint32_t unit, const std::vector<Overwrite>& answers);
+  /// @return false: other questions were asked than before.
+  bool end_again() const { return !differs_ && next_answer_ == given_answers_->size(); }
+  /// Takes the output's new type, shape and known value; its layouts stay.
+  void renew(Value& value, const Output<Node>& output);
+  /// Forgets the constants in buffers from `begin` to `end`.
+  void forget_constants(std::size_t begin, std::size_t end);
+  /// Whether other units than its own read that constant's buffer.
+  bool is_shared_constant(std::size_t buffer) const { return shared_constants_.count(buffer) > 0; }
+  ValueId id_of(const Value& value) const { return static_cast<ValueId>(&value - values_.data()); }
+  Value& value(ValueId id) { return values_[id]; }
+  std::size_t value_count() const { return values_.size(); }
 
  private:
   void define_at(Value& value, const md& desc, Place place, bool by_next_step);
   ValueId id_of(const Output<Node>& output) const;
-  ValueId id_of(const Value& value) const { return static_cast<ValueId>(&value - values_.data()); }
   BufferId add_buffer(BufferKind kind, std::size_t size_bytes, std::uint32_t index = 0);
   /// Adds a layout of the value, and updates who may still read the memory.
   void add_variant(Value& value, Value::Variant variant);
@@ -208,7 +237,14 @@ class PlanBuilder {
   Tenancy tenancy_;
   std::vector<PartRequest> requests_;
   std::map<const void*, BufferId> constants_;
+  std::unordered_set<std::size_t> shared_constants_;
   std::vector<BufferId> states_;
+  std::uint32_t unit_ = 0;
+  std::size_t unit_begin_ = 0;                             ///< Its first buffer.
+  std::vector<Overwrite>* answers_ = nullptr;              ///< Where to note them, if anywhere.
+  const std::vector<Overwrite>* given_answers_ = nullptr;  ///< Set while a unit is lowered again.
+  std::size_t next_answer_ = 0;
+  bool differs_ = false;
   int channel_block_ = 0;
   bool is_precise_ = false;                            ///< Of the node being lowered: see precise.hpp.
   Options::Images images_ = Options::Images::kBlocks;  ///< kAuto only if the CPU has AMX.

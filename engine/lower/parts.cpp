@@ -53,7 +53,7 @@ void grant_parts(PlanImpl& plan, const std::vector<PartRequest>& requests) {
     }
   }
   for (BufferId id = 0; id < plan.buffers.size(); ++id) plan.settle_root(id);
-  std::vector<std::unique_ptr<Step>> kept;
+  std::vector<std::shared_ptr<Step>> kept;
   std::vector<std::ptrdiff_t> new_index;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     new_index.push_back(static_cast<std::ptrdiff_t>(kept.size()) - (dropped[i] ? 1 : 0));

@@ -61,25 +61,23 @@ bool Tenancy::is_still_read(Place place, std::size_t size_bytes) {
   return false;
 }
 
-std::vector<Read> Tenancy::extents(ValueId value) const {
-  std::vector<Read> reads;
-  if (value < tenant_.size())
-    for (const Extent& extent : tenant_[value].extents) reads.push_back({extent.place, extent.size_bytes});
-  return reads;
-}
-
-bool Tenancy::may_overwrite(const Read& over, const std::vector<Read>& others) {
+Tenancy::Answer Tenancy::may_overwrite(const Read& over, const std::vector<Read>& others) {
   const BufferId buffer = over.place.buffer;
   const Tenants& first = tenants_[group(buffer)];
   // How buffers of a group will lie to each other is not known yet: any pending read of another one is a conflict.
-  if (first.is_foreign || first.group_read > tenants_[buffer].read) return false;
+  if (first.is_foreign || first.group_read > tenants_[buffer].read) return {};
+  bool depends_on_extents = tenants_[buffer].read > 0;
   for (const Read& other : others) {
     if (!other.place || group(other.place.buffer) != group(buffer)) continue;
-    if (other.place.buffer != buffer) return false;
-    if (!overlap(other.place.offset, other.size_bytes, over.place.offset, over.size_bytes)) continue;
-    if (!other.in_step || !(other.place == over.place) || other.size_bytes != over.size_bytes) return false;
+    if (other.place.buffer != buffer) return {};
+    if (!overlap(other.place.offset, other.size_bytes, over.place.offset, over.size_bytes)) {
+      depends_on_extents = true;
+      continue;
+    }
+    if (!other.in_step || !(other.place == over.place) || other.size_bytes != over.size_bytes) return {};
   }
-  return !is_still_read(over.place, over.size_bytes);
+  if (is_still_read(over.place, over.size_bytes)) return {};
+  return {true, depends_on_extents};
 }
 
 void Tenancy::may_share(BufferId a, BufferId b) {

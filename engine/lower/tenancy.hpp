@@ -33,12 +33,15 @@ class Tenancy {
   /// The bytes of both buffers will be the same memory (a join in place). How they will lie to each other is not known
   /// yet.
   void may_share(BufferId a, BufferId b);
+  struct Answer {
+    bool allowed = false;
+    /// Allowed only because of where some values in that buffer begin and end.
+    bool depends_on_extents = false;
+  };
   /// Whether a step that reads `over`, and `others` while it writes, may write its result over it: the memory is the
   /// arena's, no step still to be lowered reads a byte of it, and the step itself reads it element by
   /// element. @cost amortised constant.
-  bool may_overwrite(const Read& over, const std::vector<Read>& others);
-  /// Every extent of the value.
-  std::vector<Read> extents(ValueId value) const;
+  Answer may_overwrite(const Read& over, const std::vector<Read>& others);
 
  private:
   struct Extent {

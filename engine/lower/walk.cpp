@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <utility>
 
 #include <tenon/core/error.hpp>
 #include <tenon/engine/lower/chain.hpp>
 #include <tenon/engine/lower/few_bits.hpp>
 #include <tenon/engine/lower/growth.hpp>
-#include <tenon/engine/lower/parts.hpp>
 #include <tenon/engine/lower/precise.hpp>
 #include <tenon/engine/lower/precision.hpp>
 #include <tenon/engine/lower/table.hpp>
@@ -53,45 +52,6 @@ std::unordered_set<const Node*> before_products(const NodeVector& order) {
   return found;
 }
 
-/// Releases what was computed while compiling (weights made real, say) once nothing can read it any more.
-void drop_folded(PlanBuilder& builder, const std::shared_ptr<Node>& reader) {
-  for (const auto& source : reader->input_values()) {
-    Value& value = builder.value(source);
-    if (value.remaining_uses <= 0 && !as_type<op::v0::Constant>(source.get_node())) value.constant = {};
-  }
-}
-
-class Walk {
- public:
-  Walk(PlanImpl& plan, const Model& model)
-      : plan_(plan), model_(model), order_(model.get_ordered_ops()), builder_(plan) {}
-  void run(const TimeLimit& time);
-
- private:
-  bool fold(const std::shared_ptr<Node>& node);
-  /// For constants that only change their type: once for all plans of the model.
-  bool fold_weight(const std::shared_ptr<Node>& node);
-  void find_grown();
-  /// Of a cache's parameter or result; null for others.
-  const Growth* growth_of(std::size_t index, std::size_t Growth::*port) const;
-  void lower_parameter(const std::shared_ptr<Node>& node, std::size_t index);
-  void lower_result(const std::shared_ptr<Node>& node, std::size_t index);
-  void lower_chain(const Chain& chain);
-  /// Lowers the node alone, by the table or by its reference kernel.
-  void lower_single(const std::shared_ptr<Node>& node);
-  /// Sets compute_type(), and makes a precise node read its inputs as f32.
-  void begin_anchor(const std::shared_ptr<Node>& node);
-  /// The node's output becomes its input.
-  void pass_on(const std::shared_ptr<Node>& node);
-  void use_inputs(const std::shared_ptr<Node>& node, int change);
-
-  PlanImpl& plan_;
-  const Model& model_;
-  const NodeVector order_;
-  PlanBuilder builder_;
-  std::unordered_map<const Node*, const Growth*> grown_;  ///< The nodes that work on caches in place.
-};
-
 /// Whether only products and convolutions read the node, as their weights.
 bool is_weight(const Node& node) {
   const auto readers = node.get_output_target_inputs(0);
@@ -99,6 +59,48 @@ bool is_weight(const Node& node) {
     const std::string_view type = reader.get_node()->get_type_name();
     return reader.get_index() == 1 && (type == "MatMul" || type.find("Convolution") != type.npos);
   });
+}
+
+}  // namespace
+
+Walk::Walk(PlanImpl& plan, const Model& model, bool is_kept)
+    : plan_(plan), model_(model), is_kept_(is_kept), order_(model.get_ordered_ops()), builder_(plan) {}
+
+Walk::Marks Walk::marks() {
+  return {plan_.buffers.size(),       plan_.steps.size(),  plan_.made.size(),
+          plan_.optimized_out.size(), plan_.packed.size(), builder_.part_requests().size()};
+}
+
+void Walk::begin_unit(Unit::Kind kind, Chain chain, std::size_t port) {
+  if (!is_kept_) return builder_.begin_unit(0, nullptr);
+  Unit unit{kind, std::move(chain), port, marks(), {}, {}, {}};
+  const auto& nodes = unit.chain.nodes;
+  for (const auto& node : nodes) {
+    for (std::size_t i = 0; i < node->get_output_size(); ++i)
+      unit.writes.push_back(builder_.id_of(builder_.value(node->output(i))));
+    for (const auto& source : node->input_values()) {
+      const ValueId id = builder_.id_of(builder_.value(source));
+      const auto is_source = [&](const auto& other) { return other.get() == source.get_node(); };
+      if (std::none_of(nodes.begin(), nodes.end(), is_source) &&
+          std::find(unit.reads.begin(), unit.reads.end(), id) == unit.reads.end())
+        unit.reads.push_back(id);
+    }
+  }
+  units_.push_back(std::move(unit));
+  builder_.begin_unit(static_cast<std::uint32_t>(units_.size() - 1), &units_.back().overwrites);
+}
+
+void Walk::drop_folded(const std::shared_ptr<Node>& reader) {
+  // A walk that is kept may need small ones again.
+  constexpr std::size_t kSmallBytes = 4096;
+  for (const auto& source : reader->input_values()) {
+    Value& value = builder_.value(source);
+    if (!value.constant || value.remaining_uses > 0 || as_type<op::v0::Constant>(source.get_node()) ||
+        (is_kept_ && value.constant.size_bytes() <= kSmallBytes))
+      continue;
+    value.constant = {};
+    value.is_dropped = true;
+  }
 }
 
 bool Walk::fold_weight(const std::shared_ptr<Node>& node) {
@@ -232,6 +234,82 @@ void Walk::pass_on(const std::shared_ptr<Node>& node) {
   builder_.define_view(made, from.desc, from.place);
 }
 
+void Walk::find_variables() {
+  for (const auto& node : order_) {
+    if (std::string_view(node->get_type_name()) != "ReadValue") continue;
+    const std::string& id = node->get_attributes().get_string("variable_id");
+    const auto known =
+        std::find_if(plan_.variables.begin(), plan_.variables.end(), [&](const Variable& v) { return v.id == id; });
+    if (known == plan_.variables.end())
+      plan_.variables.push_back({id, node->get_output_element_type(0), node->get_output_shape(0)});
+  }
+  builder_.add_variables();
+}
+
+bool Walk::is_known(const std::shared_ptr<Node>& node) {
+  for (std::size_t i = 0; i < node->get_output_size(); ++i)
+    if (!builder_.value(node->output(i)).constant) return false;
+  return node->get_output_size() > 0;
+}
+
+void Walk::lower_grown(const std::shared_ptr<Node>& node) {
+  use_inputs(node, -1);
+  const Growth& growth = *grown_.at(node.get());
+  if (is_op(node, "Gather"))
+    lower_reorder_rows(builder_, node, growth);
+  else
+    lower_append(builder_, node, growth);
+}
+
+void Walk::lower_product_of_few_bits(const std::shared_ptr<Node>& node) {
+  use_inputs(node, -1);
+  if (const FewBitsWeights* weights = few_bits_->find(node.get()))
+    lower_few_bits(builder_, node, *weights);
+  else
+    builder_.note_optimized_out(node);
+}
+
+void Walk::lower_folded(const std::shared_ptr<Node>& node) {
+  use_inputs(node, -1);
+  drop_folded(node);
+  builder_.note_optimized_out(node);
+}
+
+void Walk::lower_node(const std::shared_ptr<Node>& node, const ChainFinder& chains) {
+  const Chain* chain = chains.chain_of(node);
+  const auto break_chain = [&] {
+    if (!chain || !broken_.insert(chain).second) return;
+    for (const auto& earlier : waiting_[chain]) {
+      begin_unit(Unit::Kind::kLowered, {{earlier}});
+      lower_chain({{earlier}});
+    }
+  };
+  if (grown_.count(node.get())) {
+    begin_unit(Unit::Kind::kGrown, {{node}});
+    lower_grown(node);
+    return break_chain();
+  }
+  if (few_bits_->find(node.get()) || few_bits_->absorbs(node.get())) {
+    begin_unit(Unit::Kind::kFewBits, {{node}});
+    lower_product_of_few_bits(node);
+    return break_chain();
+  }
+  if (is_known(node) || fold(node)) {
+    begin_unit(Unit::Kind::kFolded, {{node}});
+    lower_folded(node);
+    return break_chain();
+  }
+  const Chain alone{{node}};
+  const Chain& whole = chain && !broken_.count(chain) ? *chain : alone;
+  if (whole.last() != node) {
+    waiting_[chain].push_back(node);
+    return;
+  }
+  begin_unit(Unit::Kind::kLowered, whole);
+  lower_chain(whole);
+  for (const auto& lowered : whole.nodes) drop_folded(lowered);
+}
+
 void Walk::run(const TimeLimit& time) {
   check_supported(order_);
   builder_.set_before_products(before_products(order_));
@@ -242,81 +320,28 @@ void Walk::run(const TimeLimit& time) {
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     // A parameter that nothing reads is still a port.
     if (!builder_.has_values_of(parameters[i].get())) continue;
+    begin_unit(Unit::Kind::kParameter, {{parameters[i]}}, i);
     lower_parameter(parameters[i], i);
   }
-  for (const auto& node : order_) {
-    if (std::string_view(node->get_type_name()) != "ReadValue") continue;
-    const std::string& id = node->get_attributes().get_string("variable_id");
-    const auto known =
-        std::find_if(plan_.variables.begin(), plan_.variables.end(), [&](const Variable& v) { return v.id == id; });
-    if (known == plan_.variables.end())
-      plan_.variables.push_back({id, node->get_output_element_type(0), node->get_output_shape(0)});
-  }
-  builder_.add_variables();
+  find_variables();
   const ChainFinder chains(builder_, order_);
-  const FewBitsProducts few_bits(builder_, builder_.options().fuse ? order_ : NodeVector());
-  std::set<const Chain*> folded;               // Only partly known: the rest is lowered node by node.
-  std::map<const Chain*, NodeVector> waiting;  // For the last node of their chain.
-  const auto give_up = [&](const Chain* given_up) {
-    if (!given_up || !folded.insert(given_up).second) return;
-    for (const auto& node : waiting[given_up]) lower_chain({{node}});
-  };
-  std::map<std::string, std::shared_ptr<Node>> assignments;  // Only the last assignment of a variable counts.
+  few_bits_.emplace(builder_, builder_.options().fuse ? order_ : NodeVector());
   for (const auto& node : order_) {
     if (is_port_or_constant(*node)) continue;
     time.check("compiling", model_.get_friendly_name(), limit_property::kCompileSeconds);
     // Variables change once everything has read them, whatever the order of the nodes.
     if (std::string_view(node->get_type_name()) == "Assign") {
       pass_on(node);
-      assignments[node->get_attributes().get_string("variable_id")] = node;
+      assignments_[node->get_attributes().get_string("variable_id")] = node;
       continue;
     }
-    const Chain* chain = chains.chain_of(node);
-    if (const auto grown = grown_.find(node.get()); grown != grown_.end()) {
-      use_inputs(node, -1);
-      if (is_op(node, "Gather"))
-        lower_reorder_rows(builder_, node, *grown->second);
-      else
-        lower_append(builder_, node, *grown->second);
-      give_up(chain);
-      continue;
-    }
-    const FewBitsWeights* weights = few_bits.find(node.get());
-    if (weights || few_bits.absorbs(node.get())) {
-      use_inputs(node, -1);
-      if (weights)
-        lower_few_bits(builder_, node, *weights);
-      else
-        builder_.note_optimized_out(node);
-      give_up(chain);
-      continue;
-    }
-    bool known = node->get_output_size() > 0;
-    for (std::size_t i = 0; i < node->get_output_size(); ++i)
-      known &= static_cast<bool>(builder_.value(node->output(i)).constant);
-    if (known || fold(node)) {
-      use_inputs(node, -1);
-      drop_folded(builder_, node);
-      builder_.note_optimized_out(node);
-      give_up(chain);
-      continue;
-    }
-    const Chain alone{{node}};
-    const Chain& whole = chain && !folded.count(chain) ? *chain : alone;
-    if (whole.last() != node) {
-      waiting[chain].push_back(node);
-      continue;
-    }
-    lower_chain(whole);
-    for (const auto& lowered : whole.nodes) drop_folded(builder_, lowered);
+    lower_node(node, chains);
   }
-  for (const auto& [id, node] : assignments) lower_chain({{node}});
-  for (std::size_t i = 0; i < results.size(); ++i) lower_result(results[i], i);
-  grant_parts(plan_, builder_.part_requests());
+  for (const auto& [id, node] : assignments_) lower_chain({{node}});
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    begin_unit(Unit::Kind::kResult, {{results[i]}}, i);
+    lower_result(results[i], i);
+  }
 }
-
-}  // namespace
-
-void lower(PlanImpl& plan, const Model& model, const TimeLimit& time) { Walk(plan, model).run(time); }
 
 }  // namespace tenon::inline v1::engine

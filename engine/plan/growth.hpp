@@ -14,6 +14,7 @@ namespace tenon::inline v1::engine {
 struct Growth {
   std::size_t parameter = 0, result = 0, axis = 0;
   std::size_t capacity = 0;  ///< 0: not in place.
+  friend bool operator==(const Growth&, const Growth&) = default;
 };
 
 /// The room that a cache gets when it needs `extent`: one of few sizes, so that plans for it are few, and by half

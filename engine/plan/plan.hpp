@@ -144,7 +144,8 @@ struct PlanImpl {
   std::vector<Variable> variables;
   std::vector<Growth> growths;
   std::vector<Buffer> buffers;
-  std::vector<std::unique_ptr<Step>> steps;
+  std::vector<std::shared_ptr<Step>>
+      steps;  ///< Shared with plans for other shapes, and never changed once lowering is done with them.
   std::vector<std::pair<std::string, std::string>> optimized_out;
   std::vector<Made> made;
   std::vector<PackedRecord> packed;        ///< Constants that lowering packed, for packed_model_of().

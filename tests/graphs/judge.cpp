@@ -16,7 +16,8 @@
 namespace tenon::graphs {
 namespace {
 
-constexpr std::size_t kRounds = 2;  // Each with other inputs.
+constexpr std::size_t kRounds = 2;       // Each with other inputs.
+constexpr std::size_t kOtherShapes = 3;  // And with other shapes, for models of open ones.
 // Runs of the reference with noise: few, and many before a difference counts, since noise in one place may undo that in another.
 constexpr std::size_t kNoisy = 2, kManyNoisy = 16;
 
@@ -44,6 +45,34 @@ double number_at(const Tensor& tensor, std::size_t i) {
     default:
       throw Error(Code::kInternal, "graphs: a type that the generator does not make");
   }
+}
+
+/// The model with another number in place of one of its inputs' extents, wherever those that are open have it; null if the
+/// model does not take any of those that were tried.
+std::shared_ptr<Model> with_other_shapes(const Model& model, const std::vector<bool>& is_open, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<std::size_t> extents;
+  for (std::size_t i = 0; i < is_open.size(); ++i)
+    if (const Shape shape = model.get_parameters()[i]->get_output_shape(0); is_open[i])
+      extents.insert(extents.end(), shape.begin(), shape.end());
+  for (int tries = 0; tries < 4 && !extents.empty(); ++tries) {
+    const std::size_t from = extents[random() % extents.size()], to = 1 + random() % 12;
+    std::map<std::size_t, PartialShape> shapes;
+    for (std::size_t i = 0; i < is_open.size(); ++i) {
+      Shape shape = model.get_parameters()[i]->get_output_shape(0);
+      if (is_open[i]) std::replace(shape.begin(), shape.end(), from, to);
+      shapes[i] = PartialShape(shape);
+    }
+    try {
+      auto other = model.clone();
+      other->reshape(shapes);
+      evaluate(*other, random_inputs(*other, seed));
+      return other;
+    } catch (const Error&) {
+      // Constants, indices or attributes want the extent that was there.
+    }
+  }
+  return nullptr;
 }
 
 /// Memory of the same type and shape with a gap after each row, filled with the same.
@@ -215,7 +244,7 @@ class Runner {
       for (std::size_t i = 0; i < open_->get_parameters().size(); ++i) {
         std::vector<Dimension> extents;
         for (const std::size_t extent : open_->get_parameters()[i]->get_output_shape(0))
-          extents.emplace_back(i % 2 ? Dimension(static_cast<std::int64_t>(extent)) : Dimension::dynamic());
+          extents.emplace_back(is_open(i) ? Dimension::dynamic() : Dimension(static_cast<std::int64_t>(extent)));
         shapes[i] = PartialShape(extents);
       }
       try {
@@ -229,6 +258,16 @@ class Runner {
     plan_ = engine::Plan::compile(what.model, what.options);
     execution_ = std::make_unique<engine::Execution>(plan_);
   }
+
+  /// Which inputs have open shapes.
+  std::vector<bool> open_inputs() const {
+    std::vector<bool> open;
+    if (staged_)
+      for (std::size_t i = 0; i < open_->get_parameters().size(); ++i) open.push_back(is_open(i));
+    return open;
+  }
+  /// Of a model of open shapes.
+  std::size_t relowered() const { return staged_ ? staged_->store().counts().relowered : 0; }
 
   /// Nothing for models compiled in stages.
   std::map<std::string, std::size_t> kernels() const {
@@ -259,6 +298,8 @@ class Runner {
   }
 
  private:
+  static bool is_open(std::size_t input) { return input % 2 == 0; }
+
   const Case& what_;
   engine::Workers workers_;
   std::shared_ptr<Model> open_;
@@ -301,13 +342,16 @@ Verdict judge(const Case& what, std::size_t noisy_runs) {
     verdict.kernels = runner.kernels();
     VariableMap state;
     std::vector<VariableMap> noisy_state(noisy_runs);
-    for (unsigned round = 0; round < kRounds; ++round) {
-      const auto inputs = random_inputs(*what.model, 7 * round + 1);
-      const auto wanted = evaluate(*what.model, inputs, &state);
+    const std::vector<bool> open = runner.open_inputs();
+    for (unsigned round = 0; round < kRounds + (open.empty() ? 0 : kOtherShapes); ++round) {
+      const auto model = round < kRounds ? what.model : with_other_shapes(*what.model, open, round);
+      if (!model) continue;
+      const auto inputs = random_inputs(*model, 7 * round + 1);
+      const auto wanted = evaluate(*model, inputs, &state);
       std::vector<double> moved(wanted.size(), 0);
       for (std::size_t k = 0; k < noisy_runs; ++k) {
         Noise noise(relative, static_cast<unsigned>(31 * round + k));
-        const auto noisy = evaluate_with_noise(*what.model, noise.rounded(inputs), &noisy_state[k], noise);
+        const auto noisy = evaluate_with_noise(*model, noise.rounded(inputs), &noisy_state[k], noise);
         for (std::size_t i = 0; i < wanted.size(); ++i)
           moved[i] = std::max(moved[i], largest_difference(wanted[i], noisy[i]));
       }
@@ -326,6 +370,7 @@ Verdict judge(const Case& what, std::size_t noisy_runs) {
         return verdict;
       }
     }
+    verdict.relowered = runner.relowered();
   } catch (const std::exception& error) {
     verdict.failure = std::string("threw ") + error.what();
   }

@@ -27,9 +27,10 @@ struct Case {
 Case random_case(Choices& choices);
 
 struct Verdict {
-  std::string failure;      ///< Empty if all outputs are as close as the precision allows.
-  std::size_t outputs = 0;  ///< Compared.
-  std::size_t blind = 0;    ///< Of these, so sensitive to rounding that hardly any error would be noticed.
+  std::string failure;        ///< Empty if all outputs are as close as the precision allows.
+  std::size_t outputs = 0;    ///< Compared.
+  std::size_t blind = 0;      ///< Of these, so sensitive to rounding that hardly any error would be noticed.
+  std::size_t relowered = 0;  ///< Plans that were made from the one before.
   std::map<std::string, std::size_t> kernels;  ///< The steps' kernels by name; "in place" counts those that overwrite.
 };
 

@@ -80,7 +80,7 @@ def on_cpu(model, inputs):
     return [np.array(value) for value in compiled(inputs).to_tuple()]
 
 
-def disagreement(ours, judged, needed_cosine=COSINE):
+def disagreement(ours, judged, needed_cosine=COSINE, max_error=MAX_ERROR):
     """Why two outputs differ by more than rounding allows; empty if they agree."""
     ours, judged = np.asarray(ours), np.asarray(judged)
     if ours.shape != judged.shape or ours.dtype != judged.dtype:
@@ -93,7 +93,7 @@ def disagreement(ours, judged, needed_cosine=COSINE):
     cosine = a @ b / norms if norms > 0 else float(np.array_equal(a, b))
     if error <= 1e-6 * max(1.0, abs(b).max(initial=0)):
         return ""
-    if cosine < needed_cosine or error > MAX_ERROR * span:
+    if cosine < needed_cosine or error > max_error * span:
         return f"cosine {cosine:.6f}, largest error {error:.3g} at a range of {span:.3g}"
     return ""
 

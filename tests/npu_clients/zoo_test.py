@@ -4,8 +4,8 @@ TENON_ZOO_FULL=1 the full-size models too. Prints the agreement of each model.
 
 In models quantised to 8 bits a rounding difference grows from layer to layer: for resnet50_int8 with its random weights, the CPU
 plugin with and without its own 8-bit transformations, and ONNX Runtime with and without optimisations, all have cosines of 0.99985
-to 0.99988 to each other. There the software NPU must be as near to the CPU plugin as that is to itself; the largest error has the same
-bound as everywhere."""
+to 0.99988 to each other, for mobilenetv2_int8 of 0.9966 to 0.9988. There the software NPU must be as near to one of the plugin's two
+forms as these are to each other: 1.25 times in cosine, 1.5 times in the largest error."""
 import os
 import pathlib
 import time
@@ -13,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from client import COSINE, NpuTest, core, disagreement, random_inputs
+from client import COSINE, MAX_ERROR, NpuTest, core, disagreement, random_inputs
 
 FULL = os.environ.get("TENON_ZOO_FULL") == "1"
 
@@ -46,12 +46,18 @@ def distance(a, b):
     return 1 - a @ b / (np.linalg.norm(a) * np.linalg.norm(b))
 
 
-def needed_cosines(path, model, inputs, judged):
-    """The least cosine required, per step and output."""
-    if "int8" not in path.stem:
-        return [[COSINE for _ in step] for step in judged]
-    again = on_cpu(model, inputs, {"LP_TRANSFORMS_MODE": "NO"})
-    return [[min(COSINE, 1 - 1.25 * distance(x, y)) for x, y in zip(a, b)] for a, b in zip(judged, again)]
+def largest_error(a, b):
+    """In spans of b."""
+    a, b = a.astype(np.float64), b.astype(np.float64)
+    span = np.ptp(b) if b.size > 1 else np.abs(b).max(initial=0)
+    return np.abs(a - b).max(initial=0) / span if span > 0 else 0
+
+
+def disagreement_in_8_bits(ours, plugin, unrounded):
+    """With both forms of the plugin: with its 8-bit transformations, and without."""
+    cosine = min(COSINE, 1 - 1.25 * distance(plugin, unrounded))
+    error = max(MAX_ERROR, 1.5 * largest_error(plugin, unrounded))
+    return min((disagreement(ours, form, cosine, error) for form in (plugin, unrounded)), key=len)
 
 
 class Zoo(NpuTest):
@@ -69,13 +75,14 @@ class Zoo(NpuTest):
                 compile_s = time.perf_counter() - begin
                 ours = steps_of(compiled, inputs)
                 judged = on_cpu(model, inputs)
-                cosines = needed_cosines(path, model, inputs, judged)
+                is_8_bit = "int8" in path.stem
+                others = on_cpu(model, inputs, {"LP_TRANSFORMS_MODE": "NO"}) if is_8_bit else judged
                 worst = 0.0
-                for a, b, needed in zip(ours, judged, cosines):
-                    for k, (x, y) in enumerate(zip(a, b)):
-                        self.assertEqual(disagreement(x, y, needed[k]), "", f"output {k}")
-                        span = np.ptp(y) if y.size > 1 else 1
-                        worst = max(worst, float(np.abs(x.astype(np.float64) - y).max() / span) if span > 0 else 0)
+                for a, b, c in zip(ours, judged, others):
+                    for k, (x, y, z) in enumerate(zip(a, b, c)):
+                        wrong = disagreement_in_8_bits(x, y, z) if is_8_bit else disagreement(x, y)
+                        self.assertEqual(wrong, "", f"output {k}")
+                        worst = max(worst, largest_error(x, y))
                 print(f"{path.name}: compiled in {compile_s:.2f} s, largest error {100 * worst:.4f} % of the range", flush=True)
 
 

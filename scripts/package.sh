@@ -36,6 +36,6 @@ check_package_in_chroot() {
     dpkg -L tenon | while read -r each; do [ -d \"\$each\" ] || echo \"\$each\"; done >/var/log/tenon.files
     apt-get purge -y -qq tenon >/dev/null
     while read -r each; do [ ! -e \"\$each\" ] || { echo \"package: \$each is still there\"; exit 1; }; done </var/log/tenon.files
-    ! command -v tenon >/dev/null" || return 1
+    hash -r; ! command -v tenon >/dev/null" || return 1
   echo "package: installed, used and removed in a bare $suite"
 }

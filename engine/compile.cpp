@@ -158,11 +158,13 @@ std::shared_ptr<const Plan> Plan::compile_prepared(const std::shared_ptr<const M
     // A constant that was read although only packed forms of it exist has memory in the next attempt.
     return is_done && !shared.constants.were_read(lowered.plan.stand_ins);
   };
-  if (before && before->lowered && std::ranges::equal(before->lowered->plan.growths, growths)) {
+  const bool had_one = before && before->lowered;
+  if (before && before->is_worth_trying() && std::ranges::equal(before->lowered->plan.growths, growths)) {
     const auto lowered = std::exchange(before->lowered, nullptr);
     if (lower(*lowered, [&](Walk& walk) { return walk.again(before->changed, time); })) {
       before->lowered = lowered;
       before->was_used = true;
+      before->failures = 0;
       return finish(PlanImpl(lowered->plan), lowered->walk.part_requests());
     }
   }
@@ -176,6 +178,7 @@ std::shared_ptr<const Plan> Plan::compile_prepared(const std::shared_ptr<const M
     if (!before) return finish(std::move(lowered->plan), lowered->walk.part_requests());
     before->lowered = lowered;
     before->was_used = false;
+    before->failures += had_one;
     return finish(PlanImpl(lowered->plan), lowered->walk.part_requests());
   }
 }

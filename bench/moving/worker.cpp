@@ -5,15 +5,20 @@
 //   infer N...                   one inference for each N, the extent of every open dimension; answers the us of each
 //   reset                        the states take their initial values; answers "ok"
 //   sum                          answers the sum of magnitudes of the last run's first output, to compare
+//   read THREADS                 answers the GB/s at which so many threads only read memory that no cache holds
 //   memory                       answers the resident and the peak kB
 //   quit
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <istream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include <tenon/bench/worker.hpp>
 
@@ -74,6 +79,28 @@ class Worker {
   api::InferRequest request_;
 };
 
+/// The best of several passes; each thread looks through its part for a byte that is not there.
+double read_gb_per_s(std::size_t threads) {
+  constexpr std::size_t kBytes = std::size_t{512} << 20;
+  const std::vector<char> memory(kBytes, 1);
+  std::atomic<bool> found = false;
+  double best = 0;
+  for (int pass = 0; pass < 5; ++pass) {
+    const auto begin = Clock::now();
+    {
+      std::vector<std::jthread> team;
+      for (std::size_t t = 0; t < threads; ++t)
+        team.emplace_back([&, t] {
+          const std::size_t from = kBytes * t / threads, to = kBytes * (t + 1) / threads;
+          if (std::memchr(memory.data() + from, 2, to - from)) found = true;
+        });
+    }
+    const std::chrono::duration<double> took = Clock::now() - begin;
+    best = std::max(best, static_cast<double>(kBytes) / took.count() / 1e9);
+  }
+  return found ? 0 : best;
+}
+
 }  // namespace
 
 int main() {
@@ -91,6 +118,10 @@ int main() {
       worker.reset();
     } else if (verb == "sum") {
       worker.sum();
+    } else if (verb == "read") {
+      std::size_t threads = 1;
+      words >> threads;
+      std::printf("%.2f\n", read_gb_per_s(threads));
     } else if (verb == "memory") {
       std::printf("%ld %ld\n", bench::status_kb("VmRSS:"), bench::status_kb("VmHWM:"));
     } else {

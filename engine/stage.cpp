@@ -27,10 +27,6 @@ bool is_static(const Node& node) {
   return true;
 }
 
-bool is_static(const NodeVector& nodes) {
-  return std::all_of(nodes.begin(), nodes.end(), [](const auto& node) { return is_static(*node); });
-}
-
 /// Cuts a model; see Stage.
 class Cutter {
  public:
@@ -156,31 +152,32 @@ bool check_growth(Stage& stage, const Model& model, bool is_static, std::span<co
 }
 
 /// Shapes may multiply each other: refuses values that no memory holds before anything is laid out for them.
-void check_sizes(const NodeVector& nodes) {
-  for (const auto& node : nodes) {
-    for (std::size_t i = 0; i < node->get_output_size(); ++i) {
-      if (node->get_output_partial_shape(i).is_dynamic() || node->get_output_element_type(i).is_dynamic()) continue;
-      const auto bytes = checked_size_bytes(node->get_output_element_type(i), node->get_output_shape(i));
-      if (bytes && *bytes <= allowed_bytes()) continue;
-      throw Error(Code::kResourceExhausted,
-                  "CPU: with the shapes of now " + node->describe() + " makes a value of shape " +
-                      to_string(node->get_output_shape(i)) +
-                      (bytes ? ", " + std::to_string(*bytes) + " bytes" : ", more bytes than 64 bits count") +
-                      limit_text(limit_property::kBytes, allowed_bytes()));
-    }
+void check_sizes(const Node& node) {
+  for (std::size_t i = 0; i < node.get_output_size(); ++i) {
+    if (node.get_output_partial_shape(i).is_dynamic() || node.get_output_element_type(i).is_dynamic()) continue;
+    const auto bytes = checked_size_bytes(node.get_output_element_type(i), node.get_output_shape(i));
+    if (bytes && *bytes <= allowed_bytes()) continue;
+    throw Error(Code::kResourceExhausted,
+                "CPU: with the shapes of now " + node.describe() + " makes a value of shape " +
+                    to_string(node.get_output_shape(i)) +
+                    (bytes ? ", " + std::to_string(*bytes) + " bytes" : ", more bytes than 64 bits count") +
+                    limit_text(limit_property::kBytes, allowed_bytes()));
   }
 }
 
 OpenModel::Copy copy_of(const Model& model) {
-  OpenModel::Copy copy{model.clone(), {}, {}, {}};
+  OpenModel::Copy copy{model.clone(), {}, {}, {}, {}};
   copy.order = copy.model->get_ordered_ops();
-  copy.before.changed.resize(copy.order.size());
   std::unordered_map<const Node*, std::uint32_t> at;
   for (const auto& node : copy.order) {
     auto& sources = copy.sources.emplace_back();
     for (const auto& source : node->input_values()) sources.push_back(at.at(source.get_node()));
-    at.emplace(node.get(), static_cast<std::uint32_t>(at.size()));
+    const auto index = static_cast<std::uint32_t>(at.size());
+    at.emplace(node.get(), index);
+    if (!is_static(*node)) copy.open.insert(index);
   }
+  // Nothing has been checked yet.
+  copy.before.changed.assign(copy.order.size(), true);
   return copy;
 }
 
@@ -264,6 +261,11 @@ OpenModel::Copy OpenModel::take(std::span<const Tensor> inputs) {
       continue;
     copy.before.changed[i] = true;
     differs[i] = revalidate(*copy.order[i]) || is_given;
+    const auto index = static_cast<std::uint32_t>(i);
+    if (is_static(*copy.order[i]))
+      copy.open.erase(index);
+    else
+      copy.open.insert(index);
   }
   return copy;
 }
@@ -292,14 +294,15 @@ std::shared_ptr<Stage> make_stage(OpenModel& open, std::span<const Tensor> input
   OpenModel::Copy copy = open.take(inputs);
   const std::shared_ptr<Model> model = copy.model;
   const NodeVector& order = copy.order;
-  check_sizes(order);
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (copy.before.changed[i]) check_sizes(*order[i]);
   for (const Growth& growth : growths) stage->capacities.push_back(growth.capacity);
   bool keeps_model = true;
-  if (!growths.empty() && !check_growth(*stage, *model, is_static(order), growths)) {
+  if (!growths.empty() && !check_growth(*stage, *model, copy.open.empty(), growths)) {
     open.give_back(std::move(copy));
     return stage;
   }
-  if (is_static(order)) {
+  if (copy.open.empty()) {
     stage->plan = Plan::compile_prepared(model, options, shared, growths, &copy.before);
     copy.before.changed.assign(order.size(), false);
     stage->is_relowered = copy.before.was_used;

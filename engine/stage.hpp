@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -39,6 +40,7 @@ class OpenModel {
     std::shared_ptr<Model> model;
     NodeVector order;
     std::vector<std::vector<std::uint32_t>> sources;  ///< Of each node, where they stand in the order.
+    std::set<std::uint32_t> open;                     ///< Nodes of shapes or types that are not known.
     Relowering before;
   };
   /// A copy with these types and shapes. @errors those of shape inference, which name the node.

@@ -173,7 +173,10 @@ class Walk::Repetition {
       writes.push_back(hide_layouts(index, id));
       builder_.value(id).quantization.reset();
     }
-    builder_.forget_constants(begin.buffers, end.buffers);
+    if (std::any_of(old_.buffers.begin() + static_cast<std::ptrdiff_t>(begin.buffers),
+                    old_.buffers.begin() + static_cast<std::ptrdiff_t>(end.buffers),
+                    [](const Buffer& buffer) { return buffer.kind == BufferKind::kConstant; }))
+      builder_.forget_constants(begin.buffers, end.buffers);
     builder_.begin_again(static_cast<std::uint32_t>(index), unit.overwrites);
     if (!lower_nodes(unit, chains) || !builder_.end_again() || walk_.marks() != end) return false;
     for (std::size_t i = begin.buffers; i < end.buffers; ++i) {

@@ -80,6 +80,16 @@ TEST(Elementwise, BinariesBroadcastAsNumpyDoes) {
   }
 }
 
+TEST(Elementwise, ScalarsAfterAProductAreComputedWithIt) {
+  const auto x = parameter({6, 32});
+  for (const char* type : {"Add", "Subtract", "Multiply", "Divide", "Maximum", "Minimum"}) {
+    SCOPED_TRACE(type);
+    // Behind a column's bias, which takes nothing else in.
+    const Out y = op1("Add", 1, {op1("MatMul", 1, {x, weights({32, 48})}), weights({48}, 3)});
+    EXPECT_EQ(judge(op1("Relu", 1, {op1(type, 1, {op1("Tanh", 1, {y}), scalar(0.75)})}), {x}).steps, 1u);
+  }
+}
+
 TEST(Movement, ViewsAndTransposesAgree) {
   const auto x = parameter({2, 3, 4, 5});
   for (const std::vector<std::int64_t>& order :

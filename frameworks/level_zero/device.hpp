@@ -206,13 +206,15 @@ inline std::vector<ze_driver_handle_t> init_drivers(abi::InitDrivers init) {
 }
 
 inline std::vector<ze_driver_handle_t> driver_handles() {
+  // zeInit comes first, since it remembers that there is no driver: the second zeInitDrivers after that reads a null table
+  // in the loader 1.20, Debian 13's.
+  const ze_result_t result = call(zeInit, ze_init_flags_t{0});
+  if (means_none(result)) return {};
+  check(result, "zeInit", "starting Level Zero");
   if (newer().init_drivers) {
     std::vector<ze_driver_handle_t> handles = init_drivers(newer().init_drivers);
     if (!handles.empty()) return handles;
   }
-  const ze_result_t result = call(zeInit, ze_init_flags_t{0});
-  if (means_none(result)) return {};
-  check(result, "zeInit", "starting Level Zero");
   return list<ze_driver_handle_t>(
       "zeDriverGet", "looking for drivers", nullptr,
       [](std::uint32_t* count, ze_driver_handle_t* entries) { return zeDriverGet(count, entries); });

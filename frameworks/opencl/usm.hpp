@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -126,6 +127,20 @@ inline UsmBlock allocate_usm(const Ref<UsmNative>& usm, UsmType type, std::size_
   return {usm, create("clSharedMemAllocINTEL", what, functions.shared, context, native.device.id, none, size, align)};
 }
 
+/// The block, and where in it the memory begins.
+inline std::pair<UsmBlock, void*> allocate_aligned_usm(const Ref<UsmNative>& usm, UsmType type, std::size_t size,
+                                                       std::size_t alignment) {
+  UsmBlock block = allocate_usm(usm, type, size, alignment);
+  void* data = block.data();
+  if (reinterpret_cast<std::uintptr_t>(data) % alignment == 0) return {std::move(block), data};
+  // PoCL 6 takes an alignment and does not keep it: a larger block has a place that is aligned.
+  std::size_t room = size + alignment;
+  UsmBlock larger = allocate_usm(usm, type, room, alignment);
+  data = larger.data();
+  std::align(alignment, size, data, room);
+  return {std::move(larger), data};
+}
+
 inline Handle<cl_event> copy_usm(const UsmNative& usm, void* to, const void* from, std::size_t size) {
   cl_event event = nullptr;
   check(call(usm.functions.copy, usm.native->transfers.get(), cl_bool{CL_FALSE}, to, from, size, cl_uint{0},
@@ -189,8 +204,7 @@ class UsmContext final : public PointerContext {
     if (wanted.fd != FdKind::kNone)
       throw Error(Code::kUnimplemented, std::string(name()) + ": USM has no descriptor; allocate with frameworks/cpu");
     const std::size_t size = std::max<std::size_t>(wanted.size_bytes + wanted.tail_padding, 1);
-    detail::UsmBlock block = detail::allocate_usm(usm_, type, size, std::max<std::size_t>(wanted.alignment, 64));
-    void* const data = block.data();
+    auto [block, data] = detail::allocate_aligned_usm(usm_, type, size, std::max<std::size_t>(wanted.alignment, 64));
     return over(data, size, type, std::move(block));
   }
   Ref<Memory> over(void* data, std::size_t size, UsmType type, detail::UsmBlock owned) {

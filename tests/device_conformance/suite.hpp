@@ -59,8 +59,12 @@ class OnDevice : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     for (const std::string& each : core.get_available_devices()) {
       for (const PropertyName& property : core.get_property(each, supported_properties)) {
-        if (property == hint::inference_precision.name() && property.is_mutable())
+        if (property != hint::inference_precision.name() || !property.is_mutable()) continue;
+        try {
           core.set_property(each, hint::inference_precision(element::f32));
+        } catch (const Error&) {
+          // OpenVINO's NPU plugin takes f16 and i8 alone; what its compiler computes in is its own affair.
+        }
       }
     }
   }

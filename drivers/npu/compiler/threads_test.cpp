@@ -69,6 +69,9 @@ std::shared_ptr<Model> heavy_model() {
 }
 
 TEST(CompilationThreads, BoundWhoTakesPartAndNotThePlan) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "under the thread sanitizer loops run on one thread";
+#endif
   if (engine::Workers::available_cpus() < 2) GTEST_SKIP() << "one CPU";
   const Bytes ir = in_memory(*heavy_model());
   const auto compile_with = [&](const std::string& threads) {

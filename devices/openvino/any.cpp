@@ -26,6 +26,8 @@ bool take_same(const Any& value, ov::Any& result) {
 }
 
 PropertyMutability mutability_of(const ov::PropertyName& name) {
+  // OpenVINO's names do not say which can be written only.
+  if (name == cache_encryption_callbacks.name()) return PropertyMutability::WO;
   return name.is_mutable() ? PropertyMutability::RW : PropertyMutability::RO;
 }
 

@@ -31,7 +31,11 @@ class State final : public VariableStateImpl {
   }
   void set_state(const Tensor& value) override {
     try {
-      native_.set_state(openvino::tensor(value));
+      // A copy: OpenVINO's NPU plugin works in the tensor that it is given.
+      const ov::Tensor given = openvino::tensor(value);
+      ov::Tensor own(given.get_element_type(), given.get_shape());
+      given.copy_to(own);
+      native_.set_state(own);
     } catch (...) {
       rethrow("ov::VariableState::set_state", "state " + name_);
     }

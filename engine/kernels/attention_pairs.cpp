@@ -16,6 +16,16 @@ namespace {
 
 #define TENON_PAIRS __attribute__((target("avx512f,avx512bw,avx512vl,avx512bf16")))
 
+TENON_PAIRS inline __m512 add_products(__m512 sum, __m512i left, __m512i right) {
+#if defined(__clang__) && __clang_major__ < 17
+  // clang 16 crashes over the intrinsic.
+  __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum) : "v"(left), "v"(right));
+  return sum;
+#else
+  return _mm512_dpbf16_ps(sum, reinterpret_cast<__m512bh>(left), reinterpret_cast<__m512bh>(right));
+#endif
+}
+
 template <std::size_t kRows, std::size_t kVecs>
 TENON_PAIRS inline void pair_block(const std::uint16_t* a, std::size_t a_row, std::size_t a_step,
                                    const std::uint32_t* b, std::size_t pairs, const float* factor, float* c) {
@@ -25,13 +35,13 @@ TENON_PAIRS inline void pair_block(const std::uint16_t* a, std::size_t a_row, st
       sums[i][j] = factor ? _mm512_mul_ps(_mm512_load_ps(c + (i * kVecs + j) * 16), _mm512_load_ps(factor + j * 16))
                           : _mm512_setzero_ps();
   for (std::size_t k = 0; k < pairs; ++k, a += a_step, b += kVecs * 16) {
-    __m512bh right[kVecs];
-    for (std::size_t j = 0; j < kVecs; ++j) right[j] = reinterpret_cast<__m512bh>(_mm512_load_si512(b + j * 16));
+    __m512i right[kVecs];
+    for (std::size_t j = 0; j < kVecs; ++j) right[j] = _mm512_load_si512(b + j * 16);
     for (std::size_t i = 0; i < kRows; ++i) {
       std::int32_t pair = 0;
       std::memcpy(&pair, a + i * a_row, sizeof(pair));
-      const auto left = reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
-      for (std::size_t j = 0; j < kVecs; ++j) sums[i][j] = _mm512_dpbf16_ps(sums[i][j], left, right[j]);
+      const __m512i left = _mm512_set1_epi32(pair);
+      for (std::size_t j = 0; j < kVecs; ++j) sums[i][j] = add_products(sums[i][j], left, right[j]);
     }
   }
   for (std::size_t i = 0; i < kRows; ++i)

@@ -237,7 +237,7 @@ Bound bind(const Case& what, const std::vector<Tensor>& inputs, const std::vecto
 
 class Runner {
  public:
-  explicit Runner(const Case& what) : what_(what), workers_(what.options.threads) {
+  explicit Runner(const Case& what) : workers_(what.options.threads) {
     if (what.is_dynamic) {
       open_ = what.model->clone();
       std::map<std::size_t, PartialShape> shapes;
@@ -300,7 +300,6 @@ class Runner {
  private:
   static bool is_open(std::size_t input) { return input % 2 == 0; }
 
-  const Case& what_;
   engine::Workers workers_;
   std::shared_ptr<Model> open_;
   std::unique_ptr<engine::Staged> staged_;

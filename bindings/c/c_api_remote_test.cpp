@@ -134,9 +134,10 @@ TEST_F(CApiRemote, NumbersAreUnderstoodAsIntsAndAsTexts) {
 
 TEST_F(CApiRemote, WhatCannotBeMeantIsRefusedBeforeTheDeviceSeesIt) {
   float memory[4];
-  // A number for a text parameter must not be read as an address.
-  expect_refused(tenon_remote_context_create_tensor(npu, TENON_TYPE_F32, 2, kShape, 2, &tensor, "MEM_TYPE", 1),
-                 TENON_INVALID_ARGUMENT, "MEM_TYPE");
+  // A number for a text parameter must not be read as an address. As wide as one: of an int the upper half is anything.
+  expect_refused(
+      tenon_remote_context_create_tensor(npu, TENON_TYPE_F32, 2, kShape, 2, &tensor, "MEM_TYPE", std::uintptr_t{1}),
+      TENON_INVALID_ARGUMENT, "MEM_TYPE");
   expect_refused(tenon_remote_context_create_tensor_from_fd(npu, TENON_TYPE_F32, 2, kShape, -1, TENON_USE_ANY, &tensor),
                  TENON_INVALID_ARGUMENT, "-1");
   expect_refused(tenon_remote_context_create_tensor_from_fd(npu, TENON_TYPE_F32, 2, kShape, 7, 3, &tensor),

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models whose shapes move, on Tenon's CPU device beside OpenVINO's: short rounds in turn, medians of the rounds.
 
-For an encoder: lengths of 1 to 128 in random order, each for the first time (`new`), then again (`known`). For a
-decoder: a prompt, then one token at a time, for the first time (`new`), and again after a reset (`known`). A token reads all weights
+For an encoder: lengths of 1 to 128 in random order, each for the first time (`new`), then again (`known`); for pictures sides of 128 to
+384. For a decoder: a prompt, then one token at a time, for the first time (`new`), and again after a reset (`known`). A token reads all weights
 once, which for the large decoders no cache holds: how fast is measured beside threads that do nothing but read.
 """
 import argparse
@@ -23,8 +23,8 @@ import matrix
 import models
 import tables
 
-MODELS = ["bert_lengths", "bert_lengths_base", "decoder", "decoder_base", "decoder_base_4_bits"]
-
+MODELS = ["bert_lengths", "bert_lengths_base", "segformer_sizes", "decoder", "decoder_base", "decoder_base_4_bits", "decoder_llama",
+          "decoder_llama_4_bits", "decoder_whisper"]
 
 LARGE_BYTES = 48 << 20  # More than a share of a cache.
 
@@ -58,13 +58,15 @@ def weights_read(name, path):
     """Bytes of weights that a token reads: all but the embeddings, of which it takes a row."""
     function, arguments = models.MODELS[name]
     given = {key: value.default for key, value in inspect.signature(function).parameters.items()} | arguments
-    return path.with_suffix(".bin").stat().st_size - 4 * given["features"] * (given["vocabulary"] + given["most"])
+    return path.with_suffix(".bin").stat().st_size - 4 * given["features"] * (given["vocabulary"] + given.get("most", 0))
 
 
 def sequence(name, count):
     if is_decoder(name):
         return [16] + [1] * (count - 1)
     order = random.Random(5)
+    if name == "segformer_sizes":
+        return [32 * order.randint(4, 12) for _ in range(count)]
     return [order.randint(1, 128) for _ in range(count)]
 
 

@@ -161,8 +161,14 @@ class Worker {
     std::printf("ok");
     for (std::size_t i = 0; i < model_.outputs().size(); ++i) {
       const api::Tensor tensor = request_.get_output_tensor(i);
-      file.write(reinterpret_cast<const char*>(tensor.data<float>()),
-                 static_cast<std::streamsize>(tensor.get_byte_size()));
+      std::vector<float> values(tensor.get_size());
+      if (tensor.get_element_type() == api::element::i64)
+        std::transform(tensor.data<std::int64_t>(), tensor.data<std::int64_t>() + values.size(), values.begin(),
+                       [](std::int64_t value) { return static_cast<float>(value); });
+      else
+        std::copy_n(tensor.data<float>(), values.size(), values.begin());
+      file.write(reinterpret_cast<const char*>(values.data()),
+                 static_cast<std::streamsize>(values.size() * sizeof(float)));
       std::printf(" ");
       const auto shape = tensor.get_shape();
       for (std::size_t k = 0; k < shape.size(); ++k) std::printf(k ? "x%zu" : "%zu", shape[k]);

@@ -1,49 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The zoo's networks: the shapes of well-known models, weights at random. Each function returns a GraphBuilder."""
 import numpy as np
-from builder import GraphBuilder
+import dense
+import detectors
+import pictures
+from builder import GraphBuilder, scaled
 from onnx import TensorProto
-
-
-def scaled(channels, width):
-    """Channels times width, in multiples of eight as the papers do."""
-    return max(8, round(channels * width / 8) * 8)
 
 
 def resnet50(name, width=1.0, size=224, depths=(3, 4, 6, 3), classes=1000):
     g = GraphBuilder(name)
-    channels = scaled(64, width)
-    x = g.conv(g.input("input", [1, 3, size, size]), 3, channels, 7, 2, act="relu", norm=True)
-    x = g.node("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
-    for stage, depth in enumerate(depths):
-        middle = scaled(64 * 2**stage, width)
-        for block in range(depth):
-            stride = 2 if stage and block == 0 else 1
-            y = g.conv(x, channels, middle, 1, act="relu", norm=True)
-            y = g.conv(y, middle, middle, 3, stride, act="relu", norm=True)
-            y = g.conv(y, middle, 4 * middle, 1, norm=True)
-            if stride != 1 or channels != 4 * middle:
-                x = g.conv(x, channels, 4 * middle, 1, stride, norm=True)
-            x, channels = g.node("Relu", g.node("Add", y, x)), 4 * middle
+    *_, (x, channels) = pictures.residual_stages(g, g.input("input", [1, 3, size, size]), width, depths)
     g.output(g.classifier(x, channels, classes), "logits", [1, classes])
     return g
 
 
 def mobilenetv2(name, width=1.0, size=224, classes=1000):
     g = GraphBuilder(name)
-    channels = scaled(32, width)
-    x = g.conv(g.input("input", [1, 3, size, size]), 3, channels, 3, 2, act="relu6", norm=True)
-    stages = [(1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)]
-    for expansion, out, repeats, first_stride in stages:
-        out = scaled(out, width)
-        for block in range(repeats):
-            stride = first_stride if block == 0 else 1
-            hidden = channels * expansion
-            y = g.conv(x, channels, hidden, 1, act="relu6", norm=True) if expansion != 1 else x
-            y = g.conv(y, hidden, hidden, 3, stride, groups=hidden, act="relu6", norm=True)
-            y = g.conv(y, hidden, out, 1, norm=True)
-            x = g.node("Add", x, y) if stride == 1 and channels == out else y
-            channels = out
+    *_, (x, channels) = pictures.inverted_stages(g, g.input("input", [1, 3, size, size]), width)
     last = scaled(1280, width)
     x = g.conv(x, channels, last, 1, act="relu6", norm=True)
     g.output(g.node("Softmax", g.classifier(x, last, classes), axis=1), "prob", [1, classes])
@@ -67,11 +41,6 @@ class YoloParts:
             parts.append(g.node("Add", y, parts[-1]) if shortcut else y)
         return self.conv(g.node("Concat", *parts, axis=1), half * len(parts), channels_out)
 
-    def upsample(self, x):
-        scales = self.g.constant(np.array([1, 1, 2, 2], np.float32))
-        return self.g.node("Resize", x, "", scales, mode="nearest", coordinate_transformation_mode="asymmetric",
-                           nearest_mode="floor")
-
     def pyramid_pool(self, x, channels):
         levels = [self.conv(x, channels, channels // 2)]
         for _ in range(3):
@@ -93,8 +62,8 @@ def yolo(name, width=0.5, size=640, classes=80, depth=1):
     p3 = parts.c2f(parts.conv(x, c2, c3, 3, 2), c3, c3, 2 * depth, True)
     p4 = parts.c2f(parts.conv(p3, c3, c4, 3, 2), c4, c4, 2 * depth, True)
     p5 = parts.pyramid_pool(parts.c2f(parts.conv(p4, c4, c5, 3, 2), c5, c5, depth, True), c5)
-    up4 = parts.c2f(join(parts.upsample(p5), p4), c5 + c4, c4, depth, False)
-    n3 = parts.c2f(join(parts.upsample(up4), p3), c4 + c3, c3, depth, False)
+    up4 = parts.c2f(join(g.upsample(p5), p4), c5 + c4, c4, depth, False)
+    n3 = parts.c2f(join(g.upsample(up4), p3), c4 + c3, c3, depth, False)
     n4 = parts.c2f(join(parts.conv(n3, c3, c3, 3, 2), up4), c3 + c4, c4, depth, False)
     n5 = parts.c2f(join(parts.conv(n4, c4, c4, 3, 2), p5), c4 + c5, c5, depth, False)
 
@@ -160,6 +129,22 @@ def bert(name, features=256, layers=4, heads=8, tokens=128, vocabulary=2000):
     g.output(x, "hidden", [1, tokens, features])
     first = g.node("Gather", x, g.scalar(0, np.int64), axis=1)
     g.output(g.node("Tanh", g.linear(first, features, features)), "pooled", [1, features])
+    return g
+
+
+def whisper(name, features=384, layers=4, heads=6, frames=3000, bands=80):
+    """Whisper's sound side: two convolutions along time, then attention over half a minute."""
+    g = GraphBuilder(name)
+    x, tokens = g.input("sound", [1, bands, frames]), frames // 2
+    for channels, stride in ((bands, 1), (features, 2)):
+        weights = g.constant(g.normal((features, channels, 3), (1.6 / 3 / channels) ** 0.5), "weight")
+        bias = g.constant(g.normal(features, 0.05), "bias")
+        x = g.gelu(g.node("Conv", x, weights, bias, kernel_shape=[3], strides=[stride], pads=[1, 1]))
+    x = g.node("Add", g.node("Transpose", x, perm=[0, 2, 1]), g.constant(g.normal((tokens, features), 0.05), "embedding"))
+    for _ in range(layers):
+        x = g.node("Add", x, g.attention(g.layer_norm(x, features), tokens, features, heads))
+        x = g.node("Add", x, g.feed_forward(g.layer_norm(x, features), features))
+    g.output(g.layer_norm(x, features), "heard", [1, tokens, features])
     return g
 
 
@@ -259,6 +244,8 @@ MODELS = {
     "vit_tiny": (vit, dict(features=64, layers=2, heads=2, size=64, classes=100)),
     "bert": (bert, {}),
     "bert_tiny": (bert, dict(features=64, layers=2, heads=2, tokens=32, vocabulary=500)),
+    "whisper": (whisper, {}),
+    "whisper_tiny": (whisper, dict(features=32, layers=1, heads=2, frames=60, bands=16)),
     "unet": (unet, {}),
     "unet_tiny": (unet, dict(width=0.125, size=64, levels=3)),
     "vit_b16": (vit, dict(features=768, layers=12, heads=12)),
@@ -273,5 +260,25 @@ MODELS = {
     "mobilenetv2_int8": (mobilenetv2, {}),
     "yolo_int8": (yolo, {}),
     "yolo_int8_tiny": (yolo, dict(width=0.125, size=160, classes=8)),
+    "mobilenetv3": (pictures.mobilenetv3, {}),
+    "mobilenetv3_tiny": (pictures.mobilenetv3, dict(width=0.5, size=64, classes=50, stages=[
+        (3, 16, 16, True, "relu", 2), (3, 64, 24, False, "relu", 1), (5, 96, 40, True, "hardswish", 2), (5, 240, 40, True, "hardswish", 1)])),
+    "efficientnet": (pictures.efficientnet, {}),
+    "efficientnet_tiny": (pictures.efficientnet, dict(width=0.5, size=64, classes=50, stages=[(1, 16, 1, 1, 3), (4, 24, 2, 2, 5), (4, 40, 2, 2, 3)])),
+    "densenet": (pictures.densenet, {}),
+    "densenet_tiny": (pictures.densenet, dict(growth=8, size=64, depths=(2, 3, 2), classes=50)),
+    "convnext": (pictures.convnext, {}),
+    "convnext_tiny": (pictures.convnext, dict(features=(16, 32), depths=(1, 2), size=64, classes=50)),
+    "swin": (pictures.swin, {}),
+    "swin_tiny": (pictures.swin, dict(features=16, depths=(2, 2), heads=2, window=4, size=64, classes=50)),
+    "segformer": (dense.segformer, {}),
+    "segformer_tiny": (dense.segformer, dict(features=(8, 16), depths=(1, 1), heads=(1, 2), shrinks=(2, 1), decoded=16, size=64, classes=6)),
+    "raft": (dense.raft, {}),
+    "raft_tiny": (dense.raft, dict(width=0.25, height=64, wide=96, iterations=2, radius=2, levels=2)),
+    "ssd_lite": (detectors.ssd_lite, {}),
+    "ssd_lite_tiny": (detectors.ssd_lite, dict(width=0.25, size=96, classes=6, most=20)),
+    "faster_rcnn": (detectors.faster_rcnn, {}),
+    "faster_rcnn_tiny": (detectors.faster_rcnn, dict(width=0.125, size=128, classes=6, features=16, hidden=32, depths=(1, 1, 1, 1), each=50,
+                                                     most=30, found=20)),
     "relu1": (relu1, {}),
 }

@@ -9,6 +9,11 @@ from onnx import TensorProto, helper, numpy_helper
 OPSET = 17
 
 
+def scaled(channels, width):
+    """Channels times width, in multiples of eight as the papers do."""
+    return max(8, round(channels * width / 8) * 8)
+
+
 class GraphBuilder:
     """Appends nodes; every method that makes one returns the name of its output tensor."""
 
@@ -94,6 +99,14 @@ class GraphBuilder:
             return self.node("Clip", x, self.scalar(0), self.scalar(6))
         if kind == "silu":
             return self.node("Mul", x, self.node("Sigmoid", x))
+        if kind == "hardswish":
+            return self.node("HardSwish", x)
+        if kind == "sigmoid":
+            return self.node("Sigmoid", x)
+        if kind == "hardsigmoid":
+            return self.node("HardSigmoid", x, alpha=1 / 6, beta=0.5)
+        if kind == "gelu":
+            return self.gelu(x)
         return x
 
     def conv(self, x, channels_in, channels_out, kernel=1, stride=1, groups=1, act=None, norm=False, pad=None):
@@ -104,19 +117,42 @@ class GraphBuilder:
         if not norm:
             operands.append(self.constant(self.normal(channels_out, 0.05), "bias"))
         x = self.node("Conv", *operands, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4, group=groups)
-        if norm:
-            scale = self.uniform(channels_out, 0.8, 1.2)
-            shift = self.uniform(channels_out, -0.1, 0.1)
-            mean = self.uniform(channels_out, -0.1, 0.1)
-            variance = self.uniform(channels_out, 0.8, 1.2)
-            parameters = [self.constant(p, "norm") for p in (scale, shift, mean, variance)]
-            x = self.node("BatchNormalization", x, *parameters, epsilon=1e-5)
-        return self.activation(x, act)
+        return self.activation(self.batch_norm(x, channels_out) if norm else x, act)
 
-    def linear(self, x, features_in, features_out):
+    def shared_conv(self, channels_in, channels_out, kernel=(1, 1), deviation=None):
+        """A convolution that stands in several places with the same weights: a function of the input."""
+        fan_in = channels_in * kernel[0] * kernel[1]
+        weights = self.normal((channels_out, channels_in, *kernel), deviation or (1.6 / fan_in) ** 0.5)
+        operands = [self.constant(weights, "weight"), self.constant(self.normal(channels_out, 0.05), "bias")]
+        pads = [kernel[0] // 2, kernel[1] // 2] * 2
+        return lambda x, act=None: self.activation(self.node("Conv", x, *operands, kernel_shape=list(kernel), pads=pads), act)
+
+    def batch_norm(self, x, channels):
+        scale = self.uniform(channels, 0.8, 1.2)
+        shift = self.uniform(channels, -0.1, 0.1)
+        mean = self.uniform(channels, -0.1, 0.1)
+        variance = self.uniform(channels, 0.8, 1.2)
+        parameters = [self.constant(p, "norm") for p in (scale, shift, mean, variance)]
+        return self.node("BatchNormalization", x, *parameters, epsilon=1e-5)
+
+    def squeeze_excite(self, x, channels, squeezed, act, gate):
+        """Scales each channel by what two small layers make of all channels' means."""
+        y = self.node("GlobalAveragePool", x)
+        y = self.conv(self.conv(y, channels, squeezed, act=act), squeezed, channels, act=gate)
+        return self.node("Mul", x, y)
+
+    def upsample(self, x, mode="nearest", factor=2):
+        how = dict(coordinate_transformation_mode="asymmetric", nearest_mode="floor") if mode == "nearest" \
+            else dict(coordinate_transformation_mode="half_pixel")
+        return self.node("Resize", x, "", self.constant(np.array([1, 1, factor, factor], np.float32)), mode=mode, **how)
+
+    def slice(self, x, start, end, axis, step=1):
+        return self.node("Slice", x, self.ints(start), self.ints(end), self.ints(axis), self.ints(step))
+
+    def linear(self, x, features_in, features_out, bias=True):
         weights = self.normal((features_in, features_out), features_in**-0.5)
         product = self.few_bits(x, weights) if self.block else self.node("MatMul", x, self.constant(weights, "weight"))
-        return self.node("Add", product, self.constant(self.normal(features_out, 0.02), "bias"))
+        return self.node("Add", product, self.constant(self.normal(features_out, 0.02), "bias")) if bias else product
 
     def few_bits(self, x, weights):
         depth, columns = weights.shape

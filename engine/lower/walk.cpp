@@ -141,7 +141,17 @@ bool Walk::fold(const std::shared_ptr<Node>& node) {
   return true;
 }
 
+bool Walk::lower_empty(const std::shared_ptr<Node>& node) {
+  if (!node->operation().evaluate || node->get_output_size() == 0) return false;
+  for (std::size_t i = 0; i < node->get_output_size(); ++i)
+    if (element_count(node->get_output_shape(i)) > 0) return false;
+  for (std::size_t i = 0; i < node->get_output_size(); ++i) builder_.define_plain(builder_.value(node->output(i)));
+  builder_.note_optimized_out(node);
+  return true;
+}
+
 void Walk::lower_single(const std::shared_ptr<Node>& node) {
+  if (!builder_.options().reference_only && lower_empty(node)) return;
   const auto found = lowering_table().find(node->get_type_name());
   if (!builder_.options().reference_only && found != lowering_table().end()) {
     const Chain chain{{node}};

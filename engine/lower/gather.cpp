@@ -12,25 +12,28 @@ namespace {
 
 using Strides = std::vector<std::ptrdiff_t>;
 
+/// Data [batches * outer, extent, inner], indices [batches, count].
 template <typename Index>
-KernelStep::Kernel gather_kernel(std::size_t outer, std::size_t extent, std::size_t count, std::size_t inner_bytes) {
+KernelStep::Kernel gather_kernel(std::size_t batches, std::size_t outer, std::size_t extent, std::size_t count,
+                                 std::size_t inner_bytes) {
   return [=](std::span<void* const> p) {
     const char* data = static_cast<const char*>(p[0]);
     const Index* indices = static_cast<const Index*>(p[1]);
     char* out = static_cast<char*>(p[2]);
     const auto size = static_cast<std::int64_t>(extent);
-    kernels::parallel(outer * count, 2 * outer * count * inner_bytes, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t i = begin; i < end; ++i) {
-        std::int64_t index = static_cast<std::int64_t>(indices[i % count]);
-        if (index < 0) index += size;
-        // The operation's rule: an index out of range gives zeros.
-        if (index < 0 || index >= size)
-          std::memset(out + i * inner_bytes, 0, inner_bytes);
-        else
-          std::memcpy(out + i * inner_bytes,
-                      data + ((i / count) * extent + static_cast<std::size_t>(index)) * inner_bytes, inner_bytes);
-      }
-    });
+    kernels::parallel(
+        batches * outer * count, 2 * batches * outer * count * inner_bytes, [&](std::size_t begin, std::size_t end) {
+          for (std::size_t i = begin; i < end; ++i) {
+            std::int64_t index = static_cast<std::int64_t>(indices[i / (outer * count) * count + i % count]);
+            if (index < 0) index += size;
+            // The operation's rule: an index out of range gives zeros.
+            if (index < 0 || index >= size)
+              std::memset(out + i * inner_bytes, 0, inner_bytes);
+            else
+              std::memcpy(out + i * inner_bytes,
+                          data + ((i / count) * extent + static_cast<std::size_t>(index)) * inner_bytes, inner_bytes);
+          }
+        });
   };
 }
 
@@ -41,16 +44,18 @@ bool lower_gather(PlanBuilder& builder, const Chain& chain) {
   Value& made = builder.value(node->output(0));
   std::vector<std::int64_t> axes;
   if (!builder.constant_ints(node, 2, axes) || axes.size() != 1 || bit_width(data.type) < 8) return false;
-  if (node->get_attributes().get_int("batch_dims", 0) != 0 || element_count(made.shape) == 0) return false;
+  if (element_count(made.shape) == 0) return false;
   const std::size_t rank = data.shape.size();
+  std::int64_t batch_axes = node->get_attributes().get_int("batch_dims", 0);
+  if (batch_axes < 0) batch_axes += static_cast<std::int64_t>(indices.shape.size());
   const std::size_t axis = static_cast<std::size_t>(axes[0] < 0 ? axes[0] + static_cast<std::int64_t>(rank) : axes[0]);
-  std::size_t outer = 1, inner = size_bytes(data.type);
-  for (std::size_t i = 0; i < axis; ++i) outer *= data.shape[i];
+  std::size_t batches = 1, outer = 1, inner = size_bytes(data.type);
+  for (std::size_t i = 0; i < axis; ++i) (i < static_cast<std::size_t>(batch_axes) ? batches : outer) *= data.shape[i];
   for (std::size_t i = axis + 1; i < rank; ++i) inner *= data.shape[i];
-  const std::size_t count = element_count(indices.shape);
+  const std::size_t count = element_count(indices.shape) / batches;
   // One known index within one block of memory is a view.
   std::vector<std::int64_t> known;
-  if (outer == 1 && count == 1 && builder.constant_ints(node, 1, known)) {
+  if (batches * outer == 1 && count == 1 && builder.constant_ints(node, 1, known)) {
     const std::int64_t index = known[0] < 0 ? known[0] + static_cast<std::int64_t>(data.shape[axis]) : known[0];
     if (index >= 0 && index < static_cast<std::int64_t>(data.shape[axis])) {
       Place place = builder.plain(data);
@@ -62,9 +67,9 @@ bool lower_gather(PlanBuilder& builder, const Chain& chain) {
   }
   KernelStep::Kernel kernel;
   if (indices.type == ElementType::kI64)
-    kernel = gather_kernel<std::int64_t>(outer, data.shape[axis], count, inner);
+    kernel = gather_kernel<std::int64_t>(batches, outer, data.shape[axis], count, inner);
   else if (indices.type == ElementType::kI32)
-    kernel = gather_kernel<std::int32_t>(outer, data.shape[axis], count, inner);
+    kernel = gather_kernel<std::int32_t>(batches, outer, data.shape[axis], count, inner);
   else
     return false;
   const Place from = builder.plain(data), at = builder.plain(indices), to = builder.define_plain(made);

@@ -26,6 +26,8 @@ const LoweringTable& lowering_table() {
     register_recurrent(made);
     register_quantization(made);
     register_colours(made);
+    register_indexing(made);
+    register_regions(made);
     return made;
   }();
   return table;

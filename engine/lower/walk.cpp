@@ -141,7 +141,17 @@ bool Walk::fold(const std::shared_ptr<Node>& node) {
   return true;
 }
 
+bool Walk::lower_empty(const std::shared_ptr<Node>& node) {
+  if (!node->operation().evaluate || node->get_output_size() == 0) return false;
+  for (std::size_t i = 0; i < node->get_output_size(); ++i)
+    if (element_count(node->get_output_shape(i)) > 0) return false;
+  for (std::size_t i = 0; i < node->get_output_size(); ++i) builder_.define_plain(builder_.value(node->output(i)));
+  builder_.note_optimized_out(node);
+  return true;
+}
+
 void Walk::lower_single(const std::shared_ptr<Node>& node) {
+  if (!builder_.options().reference_only && lower_empty(node)) return;
   const auto found = lowering_table().find(node->get_type_name());
   if (!builder_.options().reference_only && found != lowering_table().end()) {
     const Chain chain{{node}};
@@ -206,8 +216,9 @@ void Walk::lower_parameter(const std::shared_ptr<Node>& node, std::size_t index)
   if (const Growth* growth = growth_of(index, &Growth::parameter)) {
     Shape whole = made.shape;
     whole[growth->axis] = growth->capacity;
-    const Place place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, whole), index);
-    builder_.define_view(made, with_room(made.type, made.shape, growth->axis, growth->capacity), place);
+    const std::size_t bytes =
+        growth->format.is_narrow() ? growth->format.size_bytes(whole) : *checked_size_bytes(made.type, whole);
+    define_cache(builder_, made, *growth, builder_.add_port(BufferKind::kInput, bytes, index));
     return;
   }
   const Place place = builder_.add_port(BufferKind::kInput, *checked_size_bytes(made.type, made.shape), index);

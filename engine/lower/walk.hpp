@@ -77,6 +77,8 @@ class Walk {
   void lower_grown(const std::shared_ptr<Node>& node);
   void lower_product_of_few_bits(const std::shared_ptr<Node>& node);
   void lower_chain(const Chain& chain);
+  /// Nothing is computed for outputs that have no elements.
+  bool lower_empty(const std::shared_ptr<Node>& node);
   /// Lowers the node alone, by the table or by its reference kernel.
   void lower_single(const std::shared_ptr<Node>& node);
   /// Sets compute_type(), and makes a precise node read its inputs as f32.

@@ -7,6 +7,7 @@
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
 #include <tenon/graph/ops/internal/window.hpp>
+#include <tenon/graph/ops/roi_align.hpp>
 
 namespace tenon {
 inline namespace v1 {
@@ -46,15 +47,11 @@ void infer_roi_align(Node& node) { infer_regions(node, 4, "two corners"); }
 
 Corners roi_corners(double y, double x, std::int64_t height, std::int64_t width) {
   Corners corners;
-  if (y < -1 || y > static_cast<double>(height) || x < -1 || x > static_cast<double>(width)) return corners;
-  y = std::max(y, 0.0);
-  x = std::max(x, 0.0);
-  const auto top = std::min(static_cast<std::int64_t>(y), height - 1),
-             left = std::min(static_cast<std::int64_t>(x), width - 1);
-  const std::int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
-  const double dy = top == height - 1 ? 0 : y - static_cast<double>(top),
-               dx = left == width - 1 ? 0 : x - static_cast<double>(left);
-  const std::int64_t rows[] = {top, top, bottom, bottom}, columns[] = {left, right, left, right};
+  const RoiTap down = roi_tap(y, height), across = roi_tap(x, width);
+  if (!down.is_inside || !across.is_inside) return corners;
+  const std::int64_t rows[] = {down.low, down.low, down.high, down.high},
+                     columns[] = {across.low, across.high, across.low, across.high};
+  const double dy = down.rest, dx = across.rest;
   const double weights[] = {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx};
   for (int i = 0; i < 4; ++i) {
     corners.at[i] = static_cast<std::size_t>(rows[i] * width + columns[i]);
@@ -62,9 +59,6 @@ Corners roi_corners(double y, double x, std::int64_t height, std::int64_t width)
   }
   return corners;
 }
-
-// A region much larger than the picture would need endless samples; outside the picture they are zero anyway.
-constexpr double kMaxSamples = 4096;
 
 /// Pictures, regions of them, and the result: what both ROIAligns read and write.
 struct Regions {
@@ -110,42 +104,23 @@ struct Regions {
 
 void evaluate_roi_align(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Attributes& attributes = node.get_attributes();
-  const std::string aligned = attributes.get_string("aligned_mode", "asymmetric");
-  const double before = aligned == "half_pixel" ? 0.5 : 0, after = aligned == "asymmetric" ? 0 : -0.5;
-  const double scale = attributes.get_double("spatial_scale");
+  const RoiAlignRule rule(attributes);
   const std::string& mode = attributes.get_string("mode");
   const bool is_max = mode == "max", by_corners = mode == "max_corners";
-  const std::int64_t ratio = attributes.get_int("sampling_ratio");
   Regions regions(inputs, outputs);
   if (regions.are_of_nothing()) return regions.commit_zeros();
   const Shape& out = regions.out;
   std::vector<Corners> samples;
   for (std::size_t roi = 0; roi < out[0]; ++roi) {
     const double* box = regions.box(roi);
-    const double x0 = (box[0] + before) * scale + after, y0 = (box[1] + before) * scale + after;
-    double w = (box[2] + before) * scale + after - x0, h = (box[3] + before) * scale + after - y0;
-    if (aligned == "asymmetric") {
-      w = std::max(w, 1.0);
-      h = std::max(h, 1.0);
-    }
-    const double bin_h = h / static_cast<double>(out[2]), bin_w = w / static_cast<double>(out[3]);
-    if (!std::isfinite(bin_h) || !std::isfinite(bin_w)) fail("a region is not finite");
-    const auto grid = [&](double bin) {
-      return ratio > 0 ? ratio : static_cast<std::int64_t>(std::clamp(std::ceil(bin), 0.0, kMaxSamples));
-    };
-    const std::int64_t grid_h = grid(bin_h), grid_w = grid(bin_w);
+    const RoiAxis across = rule.axis(box[0], box[2], out[3]), down = rule.axis(box[1], box[3], out[2]);
+    if (!across.is_finite() || !down.is_finite()) fail("a region is not finite");
     for (std::size_t py = 0; py < out[2]; ++py) {
       for (std::size_t px = 0; px < out[3]; ++px) {
         samples.clear();
-        for (std::int64_t iy = 0; iy < grid_h; ++iy) {
-          const double y =
-              y0 + (static_cast<double>(py) + (static_cast<double>(iy) + 0.5) / static_cast<double>(grid_h)) * bin_h;
-          for (std::int64_t ix = 0; ix < grid_w; ++ix) {
-            const double x =
-                x0 + (static_cast<double>(px) + (static_cast<double>(ix) + 0.5) / static_cast<double>(grid_w)) * bin_w;
-            samples.push_back(roi_corners(y, x, regions.height, regions.width));
-          }
-        }
+        for (std::int64_t iy = 0; iy < down.samples; ++iy)
+          for (std::int64_t ix = 0; ix < across.samples; ++ix)
+            samples.push_back(roi_corners(down.at(py, iy), across.at(px, ix), regions.height, regions.width));
         for (std::size_t c = 0; c < out[1]; ++c) {
           const float* plane = regions.plane(roi, c);
           double value = 0;
@@ -380,7 +355,7 @@ void evaluate_rotated(const Node& node, std::span<const Tensor> inputs, std::spa
     const double bin_w = w / static_cast<double>(out[3]), bin_h = h / static_cast<double>(out[2]);
     if (!std::isfinite(bin_h + bin_w + c + s)) fail("region " + std::to_string(roi) + " is not finite");
     const auto grid = [&](double bin) {
-      return ratio > 0 ? ratio : static_cast<std::int64_t>(std::clamp(std::ceil(bin), 1.0, kMaxSamples));
+      return ratio > 0 ? ratio : static_cast<std::int64_t>(std::clamp(std::ceil(bin), 1.0, kMaxRoiSamples));
     };
     const std::int64_t rows = grid(bin_h), columns = grid(bin_w);
     for (std::size_t p = 0; p < out[2] * out[3]; ++p) {

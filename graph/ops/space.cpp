@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include <tenon/graph/ops/grid_sample.hpp>
 #include <tenon/graph/ops/internal/kernel.hpp>
 #include <tenon/graph/ops/internal/table_rows.hpp>
 
@@ -378,78 +379,9 @@ void infer_grid_sample(Node& node) {
   set_output(node, 0, out);
 }
 
-/// How one axis is sampled: where the coordinate lies, and what stands for places outside.
-class Sampling {
- public:
-  Sampling(const Attributes& attributes, std::size_t extent)
-      : corners_(attributes.get_bool("align_corners")),
-        padding_(attributes.get_string("padding_mode")),
-        extent_(static_cast<std::int64_t>(extent)) {}
-  double place(double g) const {
-    const auto n = static_cast<double>(extent_);
-    return corners_ ? (g + 1) / 2 * (n - 1) : ((g + 1) * n - 1) / 2;
-  }
-  /// A coordinate moved inside, for modes that move it before they interpolate.
-  double inside(double at) const {
-    const auto last = static_cast<double>(extent_ - 1);
-    if (padding_ == "border") return std::clamp(at, 0.0, last);
-    if (padding_ != "reflection") return at;
-    const double low = corners_ ? 0 : -0.5, span = corners_ ? last : static_cast<double>(extent_);
-    if (span <= 0) return 0;
-    double offset = std::fmod(at - low, 2 * span);
-    if (offset < 0) offset += 2 * span;
-    return std::clamp(low + span - std::abs(offset - span), 0.0, last);
-  }
-  /// The pixel at a whole coordinate, or -1 for zero.
-  std::int64_t pixel(double at) const {
-    if (!(std::abs(at) < 1e15)) return -1;
-    const double moved = std::nearbyint(inside(at));
-    return moved >= 0 && moved < static_cast<double>(extent_) ? static_cast<std::int64_t>(moved) : -1;
-  }
-
- private:
-  bool corners_;
-  const std::string& padding_;
-  std::int64_t extent_;
-};
-
-struct Taps {
-  std::int64_t at[4] = {-1, -1, -1, -1};
-  double weight[4] = {};
-  int count = 0;
-};
-
-Taps taps_of(const Sampling& axis, const std::string& mode, double g) {
-  Taps taps;
-  double at = axis.place(g);
-  if (mode == "nearest") {
-    taps.count = 1;
-    taps.at[0] = axis.pixel(std::nearbyint(mode == "nearest" ? axis.inside(at) : at));
-    taps.weight[0] = 1;
-    return taps;
-  }
-  const bool cubic = mode == "bicubic";
-  if (!cubic) at = axis.inside(at);
-  const double base = std::floor(at), t = at - base;
-  taps.count = cubic ? 4 : 2;
-  for (int i = 0; i < taps.count; ++i) taps.at[i] = axis.pixel(base + i - (cubic ? 1 : 0));
-  if (!cubic) {
-    taps.weight[0] = 1 - t;
-    taps.weight[1] = t;
-    return taps;
-  }
-  constexpr double a = -0.75;
-  const auto near = [](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
-  const auto far = [](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
-  taps.weight[0] = far(t + 1), taps.weight[1] = near(t), taps.weight[2] = near(1 - t), taps.weight[3] = far(2 - t);
-  return taps;
-}
-
 void evaluate_grid_sample(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape &in = inputs[0].shape(), &out = outputs[0].shape();
-  const Attributes& attributes = node.get_attributes();
-  const std::string& mode = attributes.get_string("mode");
-  const Sampling down(attributes, in[2]), across(attributes, in[3]);
+  const GridAxis down(node.get_attributes(), in[2]), across(node.get_attributes(), in[3]);
   const Read<float> x(inputs[0]);
   const Read<double> grid(inputs[1]);
   Write<float> y(outputs[0]);
@@ -457,7 +389,7 @@ void evaluate_grid_sample(const Node& node, std::span<const Tensor> inputs, std:
   for (std::size_t n = 0; n < out[0]; ++n) {
     for (std::size_t p = 0; p < points; ++p) {
       const double* g = grid.data() + (n * points + p) * 2;
-      const Taps rows = taps_of(down, mode, g[1]), columns = taps_of(across, mode, g[0]);
+      const GridTaps rows = down.taps(g[1]), columns = across.taps(g[0]);
       for (std::size_t c = 0; c < in[1]; ++c) {
         const float* from = x.data() + (n * in[1] + c) * plane;
         double sum = 0;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// ROIAlign and GridSample against the reference kernels: every mode, layouts, places outside, odd extents.
+#include <gtest/gtest.h>
+
+#include <tenon/engine/testing/instruction_sets.hpp>
+#include <tenon/engine/testing/judged_models.hpp>
+
+namespace tenon::engine_test {
+namespace {
+
+Out reals(const Shape& shape, const std::vector<float>& values) {
+  return op::v0::Constant::create(element::f32, shape, values);
+}
+
+/// Inside, across the border, outside, turned inside out, of no extent, larger than the picture.
+const std::vector<float> kBoxes{1.3f, 2.1f, 9.7f,  7.9f, -3,    -2,   4.5f, 3,   200, 200, 210, 220,  8,     6,
+                                2,    1,    5.25f, 4.5f, 5.25f, 4.5f, -40,  -40, 90,  80,  0,   0.5f, 12.5f, 10.f};
+
+Judged judge_roi_align(const Attributes& attributes, std::size_t channels, bool after_convolution,
+                       element::Type indices = element::i64, std::size_t repeats = 1) {
+  const auto x = parameter({2, after_convolution ? 3 : channels, 11, 13});
+  const Out data = after_convolution ? convolution(x, channels, 3, 1, 1) : x->output(0);
+  std::vector<float> boxes;
+  std::vector<std::int64_t> pictures;
+  for (std::size_t i = 0; i < repeats; ++i) boxes.insert(boxes.end(), kBoxes.begin(), kBoxes.end());
+  for (std::size_t i = 0; i < boxes.size() / 4; ++i) pictures.push_back(static_cast<std::int64_t>(i % 2));
+  const Out of = op::v0::Constant::create(indices, Shape{pictures.size()}, pictures);
+  return judge(op1("ROIAlign", 9, {data, reals({pictures.size(), 4}, boxes), of}, attributes), {x});
+}
+
+TEST(LowerRegions, RoiAlignInEveryModeAndLayout) {
+  for (const char* mode : {"avg", "max", "max_corners"}) {
+    for (const char* aligned : {"asymmetric", "half_pixel_for_nn", "half_pixel"}) {
+      for (const std::int64_t ratio : {0, 1, 2}) {
+        SCOPED_TRACE(std::string(mode) + " " + aligned + " " + std::to_string(ratio));
+        const Attributes attributes{{"pooled_h", 3},
+                                    {"pooled_w", 5},
+                                    {"sampling_ratio", ratio},
+                                    {"spatial_scale", 0.9},
+                                    {"mode", std::string(mode)},
+                                    {"aligned_mode", std::string(aligned)}};
+        const Judged judged = judge_roi_align(attributes, ratio == 1 ? 35 : 3, ratio == 1);
+        EXPECT_EQ(judged.references, 0u);
+        EXPECT_TRUE(judged.ran("ROIAlign"));
+      }
+    }
+  }
+}
+
+TEST(LowerRegions, RoiAlignOfManyChannelsAndRegions) {
+  const Attributes attributes{{"pooled_h", 7},
+                              {"pooled_w", 7},
+                              {"sampling_ratio", 2},
+                              {"spatial_scale", 0.5},
+                              {"mode", std::string("avg")},
+                              {"aligned_mode", std::string("half_pixel")}};
+  for_each_instruction_set([&] {
+    for (const std::size_t channels : {1, 16, 64, 130}) {
+      EXPECT_EQ(judge_roi_align(attributes, channels, channels > 16, element::i32, 1).references, 0u);
+      EXPECT_EQ(judge_roi_align(attributes, channels, channels > 16, element::i64, 4).references, 0u);
+    }
+  });
+}
+
+TEST(LowerRegions, RoiAlignRefusesAnIndexOfNoPicture) {
+  const auto x = parameter({1, 2, 8, 8});
+  const Attributes attributes{
+      {"pooled_h", 2}, {"pooled_w", 2}, {"sampling_ratio", 2}, {"spatial_scale", 1.0}, {"mode", std::string("avg")}};
+  const Out node = op1("ROIAlign", 9, {x, reals({1, 4}, {0, 0, 4, 4}), ints({1})}, attributes);
+  const auto plan = engine::Plan::compile(std::make_shared<Model>(OutputVector{node}, ParameterVector{x}), {});
+  engine::Workers workers(2);
+  engine::Execution execution(plan);
+  Tensor in(ElementType::kF32, Shape{1, 2, 8, 8}), out(ElementType::kF32, Shape{1, 2, 2, 2});
+  std::memset(in.data(), 0, in.size_bytes());
+  execution.bind_input(0, in);
+  execution.bind_output(0, out);
+  try {
+    execution.run(workers);
+    FAIL() << "the index was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    EXPECT_NE(std::string(error.what()).find("batch index 1 of region 0"), std::string::npos) << error.what();
+  }
+}
+
+TEST(LowerRegions, GridSampleInEveryMode) {
+  struct Case {
+    Shape data, grid;
+  };
+  const std::vector<Case> cases{{{2, 3, 5, 7}, {2, 4, 9, 2}},
+                                {{40, 1, 6, 6}, {40, 9, 9, 2}},
+                                {{1, 2, 1, 4}, {1, 3, 3, 2}},
+                                {{1, 17, 9, 2}, {1, 37, 41, 2}},
+                                {{3, 1, 1, 1}, {3, 2, 2, 2}}};
+  for (const char* mode : {"bilinear", "nearest", "bicubic"}) {
+    for (const char* padding : {"zeros", "border", "reflection"}) {
+      for (const bool corners : {false, true}) {
+        for (const Case& given : cases) {
+          SCOPED_TRACE(std::string(mode) + " " + padding + (corners ? " corners " : " ") + to_string(given.data));
+          const auto x = parameter(given.data), grid = parameter(given.grid);
+          const Out node =
+              op1("GridSample", 9, {x, grid},
+                  {{"mode", std::string(mode)}, {"padding_mode", std::string(padding)}, {"align_corners", corners}});
+          EXPECT_EQ(judge(node, {x, grid}).references, 0u);
+        }
+      }
+    }
+  }
+}
+
+TEST(LowerRegions, GridSampleAtTheBorderAndOfNothing) {
+  const float inf = INFINITY, nan = NAN, huge = 1e30f;
+  const std::vector<float> places{-1,  -1,   1, 1, 0,     0, nan, 0,    0,    nan,   inf,   0,  -inf,
+                                  inf, huge, 1, 0, -huge, 1, -1,  1.2f, 1.4f, -1.2f, -1.4f, -1, 0.999f};
+  for (const char* padding : {"zeros", "border"}) {
+    for (const bool corners : {false, true}) {
+      SCOPED_TRACE(std::string(padding) + (corners ? " corners" : ""));
+      const auto x = parameter({1, 2, 4, 6});
+      const Out node =
+          op1("GridSample", 9, {x, reals({1, 1, places.size() / 2, 2}, places)},
+              {{"mode", std::string("bilinear")}, {"padding_mode", std::string(padding)}, {"align_corners", corners}});
+      for_each_instruction_set([&] { EXPECT_EQ(judge(node, {x}).references, 0u); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenon::engine_test

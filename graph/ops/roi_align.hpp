@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where ROIAlign reads: along each axis by itself, for the reference kernel and for devices with loops of their own.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include <tenon/graph/attributes.hpp>
+
+namespace tenon {
+inline namespace v1 {
+
+/// A region much larger than the picture would need endless samples; outside the picture they are zero anyway.
+inline constexpr double kMaxRoiSamples = 4096;
+
+/// The two pixels around a place of an axis. Nothing is read if the place lies more than a pixel outside.
+struct RoiTap {
+  std::int64_t low = 0, high = 0;
+  double rest = 0;  ///< The weight of `high`.
+  bool is_inside = false;
+};
+
+inline RoiTap roi_tap(double at, std::int64_t extent) {
+  if (at < -1 || at > static_cast<double>(extent)) return {};
+  at = std::max(at, 0.0);
+  RoiTap tap;
+  tap.low = std::min(static_cast<std::int64_t>(at), extent - 1);
+  tap.high = std::min(tap.low + 1, extent - 1);
+  tap.rest = tap.low == extent - 1 ? 0 : at - static_cast<double>(tap.low);
+  tap.is_inside = true;
+  return tap;
+}
+
+/// The samples of a region along one axis: `samples` in each of its cells.
+struct RoiAxis {
+  double begin = 0, cell = 0;  ///< In pixels.
+  std::int64_t samples = 0;
+  bool is_finite() const { return std::isfinite(cell); }
+  double at(std::size_t index, std::int64_t sample) const {
+    return begin +
+           (static_cast<double>(index) + (static_cast<double>(sample) + 0.5) / static_cast<double>(samples)) * cell;
+  }
+};
+
+/// What a ROIAlign's attributes say about places.
+struct RoiAlignRule {
+  double before = 0, after = 0, scale = 1;
+  bool is_a_pixel_at_least = false;
+  std::int64_t ratio = 0;  ///< Samples per cell and axis; 0: as many as a cell has pixels.
+
+  explicit RoiAlignRule(const Attributes& attributes)
+      : scale(attributes.get_double("spatial_scale")), ratio(attributes.get_int("sampling_ratio")) {
+    const std::string aligned = attributes.get_string("aligned_mode", "asymmetric");
+    before = aligned == "half_pixel" ? 0.5 : 0;
+    after = aligned == "asymmetric" ? 0 : -0.5;
+    is_a_pixel_at_least = aligned == "asymmetric";
+  }
+  /// Of a region from `first` to `last`, in `cells`.
+  RoiAxis axis(double first, double last, std::size_t cells) const {
+    RoiAxis axis;
+    axis.begin = (first + before) * scale + after;
+    double length = (last + before) * scale + after - axis.begin;
+    if (is_a_pixel_at_least) length = std::max(length, 1.0);
+    axis.cell = length / static_cast<double>(cells);
+    if (ratio > 0)
+      axis.samples = ratio;
+    else if (axis.is_finite())
+      axis.samples = static_cast<std::int64_t>(std::clamp(std::ceil(axis.cell), 0.0, kMaxRoiSamples));
+    return axis;
+  }
+};
+
+}  // namespace v1
+}  // namespace tenon

@@ -135,7 +135,7 @@ bool lower_in(PlanBuilder& builder, const Chain& chain, Problem<Primitive> probl
   if (in_8_bits) {
     layouts.emplace_back(channels_last(problem.type, problem.src), channels_last(problem.result, problem.dst));
   } else {
-    if (builder.prefers_channels_last(type))
+    if (builder.prefers_channels_last())
       layouts.emplace_back(channels_last(type, problem.src), channels_last(problem.result, problem.dst));
     if (block && blocks_fit && src_block.get_ndims()) {
       if (in <= 4 && !depthwise) layouts.emplace_back(src_plain, dst_block);

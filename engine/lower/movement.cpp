@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <string_view>
 
 #include <tenon/engine/kernels/copy.hpp>
 #include <tenon/engine/lower/8_bit.hpp>
 #include <tenon/engine/lower/builder.hpp>
+#include <tenon/engine/lower/strides.hpp>
 #include <tenon/engine/lower/table.hpp>
 
 namespace tenon::inline v1::engine {
@@ -44,8 +46,18 @@ bool lower_view(PlanBuilder& builder, const Chain& chain) {
   Value& source = builder.input(node, 0);
   Value& made = builder.value(node->output(0));
   if (made.type != source.type) return false;
-  define_packed_view(builder, made, source, 0);
   builder.note_optimized_out(node);
+  // Pixels of an image with its channels last become a row, or a row pixels, where they lie.
+  const Value::Variant native = builder.native(source);
+  const auto is_packed_one = [](const Value::Variant& variant) { return variant.packed; };
+  if (builder.options().fuse && std::none_of(source.variants.begin(), source.variants.end(), is_packed_one)) {
+    if (const md seen = reshaped(native.desc, made.shape); seen.get_ndims() != 0) {
+      made.quantization = source.quantization;
+      builder.define_view(made, seen, native.place);
+      return true;
+    }
+  }
+  define_packed_view(builder, made, source, 0);
   return true;
 }
 
@@ -58,6 +70,27 @@ bool only_products_read(const PlanBuilder& builder, const std::shared_ptr<Node>&
     return is_op(reader.get_node(), "MatMul") || is_op(reader.get_node(), "ScaledDotProductAttention") ||
            builder.is_of_attention(reader.get_node());
   });
+}
+
+/// Whether all readers take images with their channels last, directly or as another shape.
+bool only_images_read(const Node& node) {
+  const auto readers = node.get_output_target_inputs(0);
+  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](const auto& reader) {
+    const std::string_view type = reader.get_node()->get_type_name();
+    if (type == "Reshape") return reader.get_index() == 0 && only_images_read(*reader.get_node());
+    return (type.find("Convolution") != type.npos || type.find("Pool") != type.npos || type == "Interpolate" ||
+            type == "Add" || type == "Multiply" || type == "Relu" || type == "Gelu" || type == "Swish") &&
+           reader.get_node()->get_input_shape(reader.get_index()).size() >= 4;
+  });
+}
+
+/// Whether the axis behind all others becomes the second: channels that lay last.
+bool brings_channels_forward(const std::vector<std::int64_t>& order) {
+  const auto rank = static_cast<std::int64_t>(order.size());
+  if (rank < 3 || rank > 5 || order[0] != 0 || (order[1] != rank - 1 && order[1] != -1)) return false;
+  for (std::int64_t i = 2; i < rank; ++i)
+    if (order[static_cast<std::size_t>(i)] != i - 1) return false;
+  return true;
 }
 
 bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
@@ -93,7 +126,10 @@ bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
     for (std::size_t i = 0; i < rank; ++i) permutation[normalized(order[i], rank)] = static_cast<int>(i);
     const md permuted = from_desc.permute_axes(permutation);
     const bool in_order = is_packed(permuted, made.shape);
-    if (in_order || (builder.options().fuse && made.type == ElementType::kF32 && only_products_read(builder, node))) {
+    const bool is_image = builder.prefers_channels_last() && brings_channels_forward(order) &&
+                          is_packed(from_desc, source.shape) && only_images_read(*node);
+    if (in_order ||
+        (builder.options().fuse && made.type == ElementType::kF32 && (is_image || only_products_read(builder, node)))) {
       builder.define_view(made, in_order ? to_desc : permuted, builder.native(source).place);
       builder.note_optimized_out(node);
       return true;

@@ -39,11 +39,50 @@ void define_packed_view(PlanBuilder& builder, Value& made, Value& whole, std::si
   builder.define_view(made, plain_desc(type, made.shape), place);
 }
 
+/// Whether pictures and their channels stay what they are, and only places are counted in another way.
+bool keeps_channels(const Shape& from, const Shape& to) {
+  return from.size() >= 3 && to.size() >= 3 && to.size() <= 5 && from[0] == to[0] && from[1] == to[1];
+}
+
+/// Whether all readers, also those behind views, read pictures wherever their channels lie.
+bool only_pictures_readers(const Node& node) {
+  const auto readers = node.get_output_target_inputs(0);
+  return !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](const auto& reader) {
+    const Node* by = reader.get_node();
+    if (is_op(by, "Transpose") || is_op(by, "Interpolate")) return true;
+    if (is_op(by, "Concat"))
+      return normalized(by->get_attributes().get_int("axis"), by->get_output_shape(0).size()) == 1;
+    if (is_op(by, "Convolution") || is_op(by, "GroupConvolution")) return reader.get_index() == 0;
+    return is_op(by, "Reshape") && reader.get_index() == 0 &&
+           keeps_channels(by->get_input_shape(0), by->get_output_shape(0)) && only_pictures_readers(*by);
+  });
+}
+
+/// A view that leaves the channels in blocks or innermost.
+bool view_picture(PlanBuilder& builder, const std::shared_ptr<Node>& node, Value& source, Value& made) {
+  if (!builder.options().fuse || made.type != ElementType::kF32 || !keeps_channels(source.shape, made.shape) ||
+      element_count(made.shape) == 0)
+    return false;
+  const Value::Variant from = builder.native(source);
+  if (from.packed || !only_pictures_readers(*node)) return false;
+  const ElementType type = type_of(source, from);
+  const bool is_last = from.desc == channels_last(type, source.shape);
+  if (!is_last && from.desc != builder.blocked_desc(source.shape, type)) return false;
+  made.quantization = source.quantization;
+  builder.define_view(made, is_last ? channels_last(type, made.shape) : builder.blocked_desc(made.shape, type),
+                      from.place);
+  return true;
+}
+
 bool lower_view(PlanBuilder& builder, const Chain& chain) {
   const auto& node = chain.anchor();
   Value& source = builder.input(node, 0);
   Value& made = builder.value(node->output(0));
   if (made.type != source.type) return false;
+  if (view_picture(builder, node, source, made)) {
+    builder.note_optimized_out(node);
+    return true;
+  }
   define_packed_view(builder, made, source, 0);
   builder.note_optimized_out(node);
   return true;
@@ -87,6 +126,13 @@ bool lower_transpose(PlanBuilder& builder, const Chain& chain) {
     for (std::size_t i = 0; i < rank; ++i) permutation[normalized(order[i], rank)] = static_cast<int>(i);
     const md permuted = from_desc.permute_axes(permutation);
     const bool in_order = is_packed(permuted, made.shape);
+    // Its readers take the channels innermost as they are, or bring them where they want them.
+    if (!in_order && builder.options().fuse && builder.options().blocked_layouts && made.type == ElementType::kF32 &&
+        permuted == channels_last(type, made.shape) && only_pictures_readers(*node)) {
+      builder.define_view(made, permuted, builder.native(source).place);
+      builder.note_optimized_out(node);
+      return true;
+    }
     if (in_order || (builder.options().fuse && made.type == ElementType::kF32 && only_products_read(builder, node))) {
       builder.define_view(made, in_order ? to_desc : permuted, builder.native(source).place);
       builder.note_optimized_out(node);
